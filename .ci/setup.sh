@@ -1,0 +1,30 @@
+#!/bin/sh
+# Set-up for development and the demo; run by the Makefile, harmless to run again.
+set -eu
+cd "$(dirname "$0")/.."
+PYTHON=${PYTHON:-python3}
+
+missing=""
+command -v mariadbd >/dev/null 2>&1 || [ -x /usr/sbin/mariadbd ] || missing="$missing mariadb-server"
+command -v memcached >/dev/null 2>&1 || missing="$missing memcached"
+command -v "$PYTHON" >/dev/null 2>&1 || missing="$missing python3"
+"$PYTHON" -c 'import ensurepip' >/dev/null 2>&1 || missing="$missing python3-venv"
+if [ -n "$missing" ]; then
+    if [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null 2>&1; then
+        echo "setup: installing$missing (apt-get)"
+        apt-get update -qq
+        # shellcheck disable=SC2086 # a list of package names
+        DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends $missing >/dev/null
+    else
+        echo "setup: missing:$missing. Install them with your package manager, for example:" >&2
+        echo "    sudo apt-get install$missing" >&2
+        echo "and run the same make command again." >&2
+        exit 1
+    fi
+fi
+
+[ -x .venv/bin/python ] || "$PYTHON" -m venv .venv
+[ -x .venv/bin/uv ] || .venv/bin/python -m pip install --quiet --disable-pip-version-check "$(grep '^uv==' requirements/uv.txt)"
+echo "setup: installing pinned packages into .venv"
+.venv/bin/uv pip install --quiet --python .venv/bin/python -r requirements/dev.txt --no-deps -e sdk -e collector
+touch .venv/ready

@@ -1,0 +1,42 @@
+# make demo · make test · make lint · make bench — each does all the set-up it needs.
+.PHONY: help setup demo test test-nightly lint format bench pins clean
+PYTHON ?= python3
+BIN := .venv/bin
+
+help:
+	@sed -n 's/^## //p' $(MAKEFILE_LIST)
+
+## setup         virtual environment, pinned packages, MariaDB and memcached
+setup: .venv/ready
+.venv/ready: requirements/dev.txt sdk/pyproject.toml collector/pyproject.toml .ci/setup.sh
+	@PYTHON=$(PYTHON) sh .ci/setup.sh
+
+## demo          the shop, its servers, the collector and a load, until Ctrl-C (ONCE=1: ends by itself)
+demo: setup
+	@PYTHONPATH=examples $(BIN)/python -m shop.demo $(if $(ONCE),--once)
+
+## test          everything that proves the promises, against real servers, in under 10 minutes
+test: setup
+	@$(BIN)/pytest
+
+## test-nightly  the slow ones: long fault runs
+test-nightly: setup
+	@$(BIN)/pytest -m nightly
+
+## lint          ruff and mypy --strict
+lint: setup
+	@$(BIN)/ruff check . && $(BIN)/ruff format --check . && $(BIN)/mypy
+
+format: setup
+	@$(BIN)/ruff check --fix . && $(BIN)/ruff format .
+
+## bench         what the SDK costs per call and per request, beside OpenTelemetry's own
+bench: setup
+	@$(BIN)/python tests/bench/overhead.py
+
+## pins          renew requirements/dev.txt from dev.in
+pins: setup
+	@cd requirements && ../$(BIN)/uv pip compile --quiet --universal --python-version 3.10 --no-header --no-annotate --no-emit-index-url --no-emit-find-links ../sdk/pyproject.toml ../collector/pyproject.toml dev.in -o dev.txt
+
+clean:
+	rm -rf .venv .demo

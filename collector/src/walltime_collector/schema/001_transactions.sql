@@ -1,0 +1,69 @@
+-- A row is a transaction: its bill. Everything Walltime shows starts here.
+-- Columns of the built-in components are named <system>_<operation>_<counter>, so that a query can take them all
+-- with COLUMNS('_time_ns$') APPLY sum; what the application named itself is in the custom_* maps.
+-- Times are nanoseconds; Nullable is what may be unknown. docs/wire.md says what each attribute means.
+CREATE TABLE IF NOT EXISTS transactions
+(
+    trace_id FixedString(16),
+    span_id FixedString(8),
+    parent_span_id FixedString(8),
+    started_at DateTime64(9, 'UTC') CODEC(Delta, ZSTD(1)),
+    duration_ns UInt64,
+    service LowCardinality(String),
+    name LowCardinality(String),
+    kind LowCardinality(String),
+    host LowCardinality(String),
+    instance LowCardinality(String),
+    version LowCardinality(String),
+    environment LowCardinality(String),
+    user String,
+    method LowCardinality(String),
+    http_status UInt16,
+    is_error Bool,
+    error_type LowCardinality(String),
+    kept LowCardinality(String),
+    sample_probability Float64,
+
+    queue_ns Nullable(UInt64),
+    cpu_user_ns Nullable(UInt64),
+    cpu_system_ns Nullable(UInt64),
+    peak_rss_growth_bytes UInt64,
+    covered_ns UInt64,
+    other_ns UInt64 ALIAS duration_ns - least(covered_ns, duration_ns),
+    calls_dropped UInt32,
+
+    mysql_connect_calls UInt32, mysql_connect_time_ns UInt64, mysql_connect_max_ns UInt64, mysql_connect_errors UInt32,
+    mysql_query_calls UInt32, mysql_query_time_ns UInt64, mysql_query_max_ns UInt64, mysql_query_errors UInt32,
+    mysql_query_rows UInt64, mysql_query_deadlocks UInt32, mysql_query_lock_timeouts UInt32,
+    mysql_fetch_calls UInt32, mysql_fetch_time_ns UInt64, mysql_fetch_max_ns UInt64, mysql_fetch_errors UInt32, mysql_fetch_rows UInt64,
+    mysql_commit_calls UInt32, mysql_commit_time_ns UInt64, mysql_commit_max_ns UInt64, mysql_commit_errors UInt32,
+    memcache_connect_calls UInt32, memcache_connect_time_ns UInt64, memcache_connect_max_ns UInt64, memcache_connect_errors UInt32,
+    memcache_get_calls UInt32, memcache_get_time_ns UInt64, memcache_get_max_ns UInt64, memcache_get_errors UInt32,
+    memcache_get_keys UInt32, memcache_get_hits UInt32, memcache_get_misses UInt32,
+    memcache_set_calls UInt32, memcache_set_time_ns UInt64, memcache_set_max_ns UInt64, memcache_set_errors UInt32,
+    memcache_delete_calls UInt32, memcache_delete_time_ns UInt64, memcache_delete_max_ns UInt64, memcache_delete_errors UInt32,
+    memcache_incr_calls UInt32, memcache_incr_time_ns UInt64, memcache_incr_max_ns UInt64, memcache_incr_errors UInt32,
+    http_connect_calls UInt32, http_connect_time_ns UInt64, http_connect_max_ns UInt64, http_connect_errors UInt32,
+    http_request_calls UInt32, http_request_time_ns UInt64, http_request_max_ns UInt64, http_request_errors UInt32,
+
+    custom_calls Map(LowCardinality(String), UInt64),
+    custom_time_ns Map(LowCardinality(String), UInt64),
+    custom_max_ns Map(LowCardinality(String), UInt64),
+    custom_errors Map(LowCardinality(String), UInt64),
+
+    target Nested
+    (
+        component LowCardinality(String), address LowCardinality(String),
+        calls UInt32, time_ns UInt64, errors UInt32, hits UInt32, misses UInt32
+    ),
+    statement Nested(text String, calls UInt32, time_ns UInt64, errors UInt32),
+    attributes Map(LowCardinality(String), String),
+    resource Map(LowCardinality(String), String),
+
+    INDEX by_trace_id trace_id TYPE bloom_filter(0.0001) GRANULARITY 1
+)
+ENGINE = MergeTree
+PARTITION BY toDate(started_at)
+ORDER BY (service, name, started_at)
+TTL toDateTime(started_at) + INTERVAL 30 DAY
+SETTINGS non_replicated_deduplication_window = 10000, ttl_only_drop_parts = 1

@@ -1,0 +1,29 @@
+-- A row is a kept call, or a span that is not Walltime's; ordered for reading one trace. A transaction's root span is in
+-- `transactions`, not here: nothing is stored twice.
+CREATE TABLE IF NOT EXISTS spans
+(
+    trace_id FixedString(16),
+    span_id FixedString(8),
+    parent_span_id FixedString(8),
+    started_at DateTime64(9, 'UTC') CODEC(Delta, ZSTD(1)),
+    duration_ns UInt64,
+    service LowCardinality(String),
+    name LowCardinality(String),
+    kind LowCardinality(String),
+    status LowCardinality(String),
+    status_message String,
+    component LowCardinality(String),
+    own_ns UInt64,
+    trace_state String,
+    scope_name LowCardinality(String),
+    scope_version LowCardinality(String),
+    attributes Map(LowCardinality(String), String),
+    resource Map(LowCardinality(String), String),
+    events Nested(at DateTime64(9, 'UTC'), name LowCardinality(String), attributes Map(LowCardinality(String), String)),
+    links Nested(trace_id FixedString(16), span_id FixedString(8), trace_state String, attributes Map(LowCardinality(String), String))
+)
+ENGINE = MergeTree
+PARTITION BY toDate(started_at)
+ORDER BY (trace_id, started_at)
+TTL toDateTime(started_at) + INTERVAL 7 DAY
+SETTINGS non_replicated_deduplication_window = 10000, ttl_only_drop_parts = 1, index_granularity = 2048
