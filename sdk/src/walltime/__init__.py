@@ -1,0 +1,41 @@
+"""
+Walltime: where did the wall time of this request go, and why?
+
+    import walltime
+
+    walltime.configure(service_name="shop")
+    walltime.instrument()
+    app = walltime.WSGIMiddleware(app)
+
+Every transaction leaves an itemized bill: time and call count for MySQL, memcache, HTTP, CPU, queue and the rest.
+The data flow: server → hotpath ← clients, and at the end bill → detail → redact → otlp → export.
+"""
+
+from walltime.api import component, current, transaction
+from walltime.clients import instrument, uninstrument
+from walltime.errors import PatchError, SettingsError, WalltimeError
+from walltime.hotpath import Transaction
+from walltime.runtime import VERSION, configure, counters, flush, shutdown
+from walltime.server.wsgi import WSGIMiddleware
+from walltime.settings import Settings
+
+__version__ = VERSION
+
+__all__ = [
+    "PatchError",
+    "Settings",
+    "SettingsError",
+    "Transaction",
+    "WSGIMiddleware",
+    "WalltimeError",
+    "__version__",
+    "component",
+    "configure",
+    "counters",
+    "current",
+    "flush",
+    "instrument",
+    "shutdown",
+    "transaction",
+    "uninstrument",
+]

@@ -1,0 +1,116 @@
+"""What application code says: this is a transaction, this is a component, this is its name."""
+
+from __future__ import annotations
+
+from contextlib import ContextDecorator
+from typing import TYPE_CHECKING
+
+from walltime import hotpath, runtime
+from walltime.errors import contain
+from walltime.hotpath import clock
+
+if TYPE_CHECKING:
+    from types import TracebackType
+
+    from walltime.hotpath import Transaction
+
+
+class transaction(ContextDecorator):  # noqa: N801  # used as a context manager and as a decorator
+    """
+    A job, a script, anything that is not a web request, as a transaction of its own.
+
+        with walltime.transaction("nightly import"):
+            ...
+
+        @walltime.transaction("send newsletter")
+        def send(): ...
+
+    Inside another transaction it is a component of that one, under the same name: one piece of work, one bill.
+    """
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self._opened: list[runtime.Open | component | None] = []
+
+    def _recreate_cm(self) -> transaction:
+        return transaction(self.name)  # each call of a decorated function has its own
+
+    def __enter__(self) -> Transaction | Nothing:
+        opened: runtime.Open | component | None = None
+        try:
+            if hotpath.current() is not None:
+                opened = component(self.name)
+                opened.__enter__()
+            elif runtime.settings().enabled:
+                opened = runtime.Open(self.name, "internal", None, clock())
+        except Exception as error:  # noqa: BLE001  # our failure is not the application's
+            contain("transaction", error)
+        self._opened.append(opened)
+        return current()
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        opened = self._opened.pop()
+        if isinstance(opened, component):
+            opened.__exit__(kind, error, traceback)
+        elif opened is not None:
+            if kind is not None:
+                opened.transaction.fail(kind.__name__)
+            opened.finish()
+
+
+class component(ContextDecorator):  # noqa: N801  # used as a context manager and as a decorator
+    """
+    A part of the application with a line of its own on the bill.
+
+        with walltime.component("render"):
+            ...
+
+    Its time is exclusive: the queries made inside are on their own line. Outside of a transaction it does nothing.
+    """
+
+    __slots__ = ("_outer_ns", "_started_ns", "_strand", "name")
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self._strand: hotpath.Strand | None = None
+
+    def _recreate_cm(self) -> component:
+        return component(self.name)
+
+    def __enter__(self) -> component:
+        self._strand = strand = hotpath.current()
+        if strand is not None:
+            self._outer_ns, strand.nested_ns = strand.nested_ns, 0
+            self._started_ns = clock()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        strand = self._strand
+        if strand is not None:
+            failure = None if kind is None else kind.__name__
+            strand.record(self.name, None, None, self._started_ns, clock(), self._outer_ns, failure)
+
+
+class Nothing:
+    """What `current()` returns outside of a transaction: takes the same calls and forgets them."""
+
+    request_id = ""
+    name = ""
+
+    def set_name(self, name: str) -> None: ...
+    def set_user(self, user: str) -> None: ...
+    def annotate(self, key: str, value: str | int | float | bool) -> None: ...
+    def fail(self, error_type: str) -> None: ...
+
+
+_NOTHING = Nothing()
+
+
+def current() -> Transaction | Nothing:
+    """Return the running transaction; outside of one, an object that takes the same calls and forgets them."""
+    strand = hotpath.current()
+    return _NOTHING if strand is None else strand.transaction

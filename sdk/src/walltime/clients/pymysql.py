@@ -1,0 +1,167 @@
+"""
+PyMySQL: connect, every statement, commit and rollback.
+
+Timed on the connection, where a statement is sent and its result is read, and tagged below the cursor: a comment added
+to what `executemany` is given would break its joining of rows (one statement would become three).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from pymysql.connections import Connection
+from pymysql.constants import COMMAND
+from pymysql.cursors import Cursor
+
+from walltime import hotpath
+from walltime.hotpath import Inside, clock, current
+from walltime.patching import Patch
+from walltime.tagging import tag
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+REQUIRES: Final = "PyMySQL >= 1.1, < 2"
+
+_NO_ROW_COUNT: Final = 1 << 63  # an unbuffered result reports 2^64 − 1 rows
+
+
+def patches() -> list[Patch]:
+    return [
+        Patch(Connection, "connect", _connect),
+        Patch(Connection, "query", _query),
+        Patch(Connection, "_execute_command", _execute_command),
+        Patch(Connection, "begin", _statement("mysql.query", "BEGIN")),
+        Patch(Connection, "_send_autocommit_mode", _statement("mysql.query", "SET AUTOCOMMIT = ?")),
+        Patch(Connection, "set_character_set", _statement("mysql.query", "SET NAMES ?")),
+        Patch(Connection, "show_warnings", _statement("mysql.query", "SHOW WARNINGS")),
+        Patch(Connection, "commit", _statement("mysql.commit", None)),
+        Patch(Connection, "rollback", _statement("mysql.commit", None)),
+        Patch(Cursor, "execute", _execute),
+        Patch(Cursor, "executemany", _executemany),
+    ]
+
+
+def _connect(original: Callable[..., Any]) -> Callable[..., Any]:
+    def connect(self: Connection[Any], sock: Any = None) -> Any:
+        strand = current()
+        if strand is None:
+            return original(self, sock)
+        outer_ns, strand.nested_ns = strand.nested_ns, 0
+        failure = None
+        token = hotpath.strand.set(Inside(strand.transaction))  # its SET statements are part of the connect
+        started_ns = clock()
+        try:
+            return original(self, sock)
+        except BaseException as error:
+            failure = _failure(error)
+            raise
+        finally:
+            ended_ns = clock()
+            hotpath.strand.reset(token)
+            strand.record("mysql.connect", _server(self), None, started_ns, ended_ns, outer_ns, failure)
+
+    return connect
+
+
+def _query(original: Callable[..., Any]) -> Callable[..., Any]:
+    def query(self: Connection[Any], sql: Any, unbuffered: bool = False) -> Any:
+        strand = current()
+        if strand is None:
+            return original(self, sql, unbuffered)
+        outer_ns, strand.nested_ns = strand.nested_ns, 0
+        started_ns = clock()
+        try:
+            rows = original(self, sql, unbuffered)
+        except BaseException as error:
+            strand.record(
+                "mysql.query",
+                _server(self),
+                strand.statement or sql,
+                started_ns,
+                clock(),
+                outer_ns,
+                _failure(error),
+            )
+            raise
+        strand.record(
+            "mysql.query", _server(self), strand.statement or sql, started_ns, clock(), outer_ns, None, 0,
+            rows if rows < _NO_ROW_COUNT else 0,
+        )  # fmt: skip
+        return rows
+
+    return query
+
+
+def _execute_command(original: Callable[..., Any]) -> Callable[..., Any]:
+    def _execute_command(self: Connection[Any], command: int, sql: Any) -> Any:
+        strand = current()
+        if strand is None or command != COMMAND.COM_QUERY:
+            return original(self, command, sql)
+        return original(self, command, tag(strand, sql))
+
+    return _execute_command
+
+
+def _statement(component: str, text: str | None) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """A method that sends one statement of its own, past `query`."""
+
+    def wrap(original: Callable[..., Any]) -> Callable[..., Any]:
+        def statement(self: Connection[Any], *args: Any, **kwargs: Any) -> Any:
+            strand = current()
+            if strand is None:
+                return original(self, *args, **kwargs)
+            outer_ns, strand.nested_ns = strand.nested_ns, 0
+            failure = None
+            started_ns = clock()
+            try:
+                return original(self, *args, **kwargs)
+            except BaseException as error:
+                failure = _failure(error)
+                raise
+            finally:
+                strand.record(component, _server(self), text, started_ns, clock(), outer_ns, failure)
+
+        return statement
+
+    return wrap
+
+
+def _execute(original: Callable[..., Any]) -> Callable[..., Any]:
+    def execute(self: Cursor, query: Any, args: Any = None) -> Any:
+        strand = current()
+        if strand is None or strand.statement is not None:  # within executemany, which has the template
+            return original(self, query, args)
+        strand.statement = query
+        try:
+            return original(self, query, args)
+        finally:
+            strand.statement = None
+
+    return execute
+
+
+def _executemany(original: Callable[..., Any]) -> Callable[..., Any]:
+    def executemany(self: Cursor, query: Any, args: Any) -> Any:
+        strand = current()
+        if strand is None:
+            return original(self, query, args)
+        strand.statement = query
+        try:
+            return original(self, query, args)
+        finally:
+            strand.statement = None
+
+    return executemany
+
+
+def _server(connection: Connection[Any]) -> hotpath.Target:
+    if connection.unix_socket:
+        return str(connection.unix_socket)
+    return (connection.host, connection.port)
+
+
+def _failure(error: BaseException) -> str:
+    """The server's or the client's error number when there is one, else the exception's class."""
+    code = error.args[0] if error.args else None
+    return str(code) if type(code) is int else type(error).__name__

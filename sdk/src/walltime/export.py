@@ -1,0 +1,279 @@
+"""
+The bounded queue between requests and the export thread, and the thread: bill, decide, encode, send.
+
+A request only appends to the queue. The thread starts with the first finished transaction of each process, so a fork
+gets its own; it never keeps the process alive longer than `exit_timeout_s`.
+"""
+
+from __future__ import annotations
+
+import atexit
+import contextlib
+import gzip
+import os
+import random
+import secrets
+import threading
+import time
+from collections import deque
+from http.client import HTTPConnection, HTTPException, HTTPSConnection
+from typing import TYPE_CHECKING, Final
+from urllib.parse import urlsplit
+
+from opentelemetry.sdk.resources import Resource
+
+from walltime import otlp
+from walltime.bill import Bill
+from walltime.detail import Detail
+from walltime.errors import contain, warn
+
+if TYPE_CHECKING:
+    from walltime.hotpath import Transaction
+    from walltime.settings import Settings
+
+MAX_QUEUED_CALLS: Final = 50_000
+"""Calls that may wait in the queue, about 12 MB; beyond, a transaction is added up at once and loses its detail."""
+BATCH: Final = 512
+"""Transactions in one export; so many waiting wake the thread before its time."""
+MAX_ANSWER_BYTES: Final = 65_536
+RETRYABLE: Final = frozenset({429, 502, 503, 504})
+"""Statuses after which OTLP allows the same request again."""
+FIRST_PAUSE_S: Final = 1.0
+LONGEST_PAUSE_S: Final = 30.0
+
+
+class Exporter:
+    """Takes finished transactions and sends them to the collector, losing nothing silently (`counts`)."""
+
+    def __init__(self, settings: Settings, version: str) -> None:
+        self._settings = settings
+        self._version = version
+        self._salt = None if settings.raw_memcache_keys else (settings.key_salt.encode() or secrets.token_bytes(16))
+        self._detail = Detail(settings.sample_probability, settings.errors_per_minute)
+        self._begin()
+        atexit.register(self.shutdown)
+
+    def _begin(self) -> None:
+        """State of one process; a forked child begins anew, for its parent sends what the parent measured."""
+        self._pid = os.getpid()
+        self._queue: deque[Transaction] = deque()
+        self._queued_calls = 0
+        self._wake = threading.Event()
+        self._idle = threading.Event()
+        self._thread: threading.Thread | None = None
+        self._starting = threading.Lock()
+        self._closing = False
+        self.counts = {
+            "sent": 0,
+            "lost_queue_full": 0,
+            "lost_unreachable": 0,
+            "lost_refused": 0,
+            "lost_internal": 0,
+        }
+
+    def submit(self, transaction: Transaction) -> None:
+        """Take a finished transaction; 0.3 µs, never waits. When the queue is full it is lost and counted."""
+        if self._pid != os.getpid():  # a fork that Python did not see (uWSGI), or the first one after it
+            self._begin()
+        if len(self._queue) >= self._settings.max_queue or self._closing:
+            self.counts["lost_queue_full"] += 1
+            return
+        self._queued_calls += len(transaction.calls)
+        if self._queued_calls > MAX_QUEUED_CALLS:
+            self._queued_calls -= len(transaction.calls)
+            _add_up(transaction, detail=False)
+            transaction.calls.clear()
+        self._queue.append(transaction)
+        if self._thread is None:
+            self._start()
+        elif len(self._queue) == BATCH:
+            self._wake.set()
+
+    def _start(self) -> None:
+        with self._starting:
+            if self._thread is None:
+                self._thread = threading.Thread(target=self._run, name="walltime-export", daemon=True)
+                try:
+                    self._thread.start()
+                except RuntimeError:  # the interpreter is shutting down and starts no more threads
+                    self.counts["lost_queue_full"] += len(self._queue)
+                    self._queue.clear()
+
+    def flush(self, timeout_s: float | None = None) -> bool:
+        """Send what waits; True when all of it is sent or lost, False when the time was up first."""
+        deadline_s = time.monotonic() + (self._settings.timeout_s if timeout_s is None else timeout_s)
+        if self._thread is None or self._pid != os.getpid():
+            return True
+        while time.monotonic() < deadline_s:
+            self._idle.clear()
+            self._wake.set()
+            if self._idle.wait(max(0.0, min(0.5, deadline_s - time.monotonic()))) and not self._queue:
+                return True
+        return False
+
+    def shutdown(self, timeout_s: float | None = None) -> None:
+        """Send what waits and stop; takes at most `exit_timeout_s`, whatever state the collector is in."""
+        atexit.unregister(self.shutdown)
+        thread = self._thread
+        if thread is None or self._pid != os.getpid():
+            return
+        self._closing = True
+        self._wake.set()
+        thread.join(self._settings.exit_timeout_s if timeout_s is None else timeout_s)
+
+    # ---- the thread ----
+
+    def _run(self) -> None:
+        sender = Sender(self._settings, self.counts)
+        encoder = otlp.Encoder(_resource(self._settings), self._version, self._settings.sample_probability, self._salt)
+        while True:
+            closing = self._closing
+            while self._queue:
+                self._export_batch(encoder, sender)
+            sender.send_pending(closing)
+            if closing:
+                return
+            if not sender.pending:
+                self._idle.set()
+            self._wake.wait(self._settings.export_delay_s)
+            self._wake.clear()
+
+    def _export_batch(self, encoder: otlp.Encoder, sender: Sender) -> None:
+        spans = bytearray()
+        count = 0
+        while self._queue and count < BATCH:
+            transaction = self._queue.popleft()
+            self._queued_calls = max(0, self._queued_calls - len(transaction.calls))
+            try:
+                bill = _add_up(transaction, detail=True)
+                spans += encoder.transaction(transaction, bill, self._detail.why_kept(transaction))
+                count += 1
+            except Exception as error:  # noqa: BLE001  # one transaction that cannot be encoded costs no other
+                self.counts["lost_internal"] += 1
+                contain("export", error)
+        if count:
+            sender.add(encoder.request(bytes(spans)), count)
+            sender.send_pending(self._closing)
+
+
+def _add_up(transaction: Transaction, *, detail: bool) -> Bill:
+    bill = transaction.bill
+    if bill is None:
+        bill = transaction.bill = Bill()
+    bill.add(transaction.calls, detail=detail)
+    return bill
+
+
+def _resource(settings: Settings) -> bytes:
+    """This process as an encoded OTLP Resource (attributes = 1), with OTEL_RESOURCE_ATTRIBUTES in it."""
+    given: dict[str, otlp.Value] = {
+        "host.name": os.uname().nodename,
+        "process.pid": os.getpid(),
+        "service.instance.id": secrets.token_hex(8),
+    }
+    if settings.service_name:
+        given["service.name"] = settings.service_name
+    # Resource.create lets the environment win over what it is given, so what was said in code is put on top.
+    resource = Resource.create(given).merge(Resource({k: v for k, v in given.items() if k == "service.name"}))
+    return b"".join([otlp.resource_attribute(key, value) for key, value in resource.attributes.items()])
+
+
+class Sender:
+    """Posts encoded requests in order, keeps what the collector cannot take now, and counts what is lost."""
+
+    def __init__(self, settings: Settings, counts: dict[str, int]) -> None:
+        self.pending: deque[tuple[bytes, int]] = deque()
+        self._pending_bytes = 0
+        self._settings = settings
+        self._counts = counts
+        self._connection: HTTPConnection | None = None
+        self._pause_s = 0.0
+        self._not_before_s = 0.0
+        parts = urlsplit(settings.endpoint)
+        self._is_https = parts.scheme == "https"
+        self._host, self._port = str(parts.hostname), parts.port
+        self._path = parts.path or "/"
+        self._headers = {
+            "Content-Type": "application/x-protobuf",
+            "User-Agent": "walltime",
+            **settings.headers,
+        }
+        if settings.gzip:
+            self._headers["Content-Encoding"] = "gzip"
+
+    def add(self, request: bytes, count: int) -> None:
+        if self._settings.gzip:
+            request = gzip.compress(request, compresslevel=1)
+        self.pending.append((request, count))
+        self._pending_bytes += len(request)
+        while self._pending_bytes > self._settings.max_pending_bytes and len(self.pending) > 1:
+            self._drop("lost_unreachable")
+
+    def send_pending(self, closing: bool = False) -> None:
+        """Post until all is sent or the collector cannot take it; then wait out a growing pause before the next try."""
+        while self.pending and (closing or time.monotonic() >= self._not_before_s):
+            request, count = self.pending[0]
+            try:
+                status, retry_after_s = self._post(request)
+            except (OSError, HTTPException) as error:
+                self._close()
+                self._back_off(None, f"{type(error).__name__}: {error}")
+            else:
+                if status == 200:
+                    self._counts["sent"] += count
+                    self._pending_bytes -= len(request)
+                    self.pending.popleft()
+                    self._pause_s = 0.0
+                    continue
+                if status not in RETRYABLE:
+                    message = "walltime: the collector at %s refused %d transactions with status %d; they are lost"
+                    warn("refused", message, self._settings.endpoint, count, status)
+                    self._drop("lost_refused")
+                    continue
+                self._back_off(retry_after_s, f"status {status}")
+            if closing:
+                while self.pending:
+                    self._drop("lost_unreachable")
+
+    def _drop(self, why: str) -> None:
+        request, count = self.pending.popleft()
+        self._pending_bytes -= len(request)
+        self._counts[why] += count
+
+    def _back_off(self, retry_after_s: float | None, reason: str) -> None:
+        self._pause_s = min(LONGEST_PAUSE_S, max(FIRST_PAUSE_S, self._pause_s * 2))
+        pause_s = self._pause_s if retry_after_s is None else min(LONGEST_PAUSE_S, retry_after_s)
+        self._not_before_s = time.monotonic() + pause_s * random.uniform(0.8, 1.2)
+        message = (
+            "walltime: no collector at %s (%s); start one with `walltime serve`. At most %d bytes of bills wait here"
+        )
+        warn("unreachable", message, self._settings.endpoint, reason, self._settings.max_pending_bytes)
+
+    def _post(self, request: bytes) -> tuple[int, float | None]:
+        kept_open = self._connection is not None
+        try:
+            return self._exchange(request)
+        except (ConnectionError, HTTPException):
+            # A connection that was kept open may have been closed by the other side: once more on a new one.
+            self._close()
+            if not kept_open:
+                raise
+            return self._exchange(request)
+
+    def _exchange(self, request: bytes) -> tuple[int, float | None]:
+        if self._connection is None:
+            kind = HTTPSConnection if self._is_https else HTTPConnection
+            self._connection = kind(self._host, self._port, timeout=self._settings.timeout_s)
+        self._connection.request("POST", self._path, request, self._headers)
+        answer = self._connection.getresponse()
+        answer.read(MAX_ANSWER_BYTES)
+        if not answer.isclosed():  # longer than any OTLP answer: not read, not trusted
+            self._close()
+        retry_after = answer.headers.get("Retry-After", "")
+        return answer.status, float(retry_after) if retry_after.isdigit() else None
+
+    def _close(self) -> None:
+        if self._connection is not None:
+            with contextlib.suppress(OSError):
+                self._connection.close()
+            self._connection = None

@@ -1,0 +1,120 @@
+"""
+The request's place in the trace: the caller's span context in, ours into OpenTelemetry's context, out with HTTP calls.
+
+OpenTelemetry's API and propagators do the work (OTEL_PROPAGATORS applies), so that log correlation and other
+instrumentations see the transaction as the current span.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+from typing import TYPE_CHECKING, Final
+
+from opentelemetry import context as otel_context
+from opentelemetry import propagate, trace
+from opentelemetry.propagators.textmap import Getter
+from opentelemetry.trace import NonRecordingSpan, SpanContext, TraceFlags
+from opentelemetry.trace.span import TraceState
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import Any
+
+    from opentelemetry.context import Context
+
+    from walltime.hotpath import Transaction
+
+# Our own generator: an application that seeds `random` must not make its request ids repeat.
+_ids = random.Random()
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_ids.seed)
+
+_LOW_64_BITS: Final = (1 << 64) - 1
+_RANDOM: Final = 0x02
+_SAMPLED: Final = 0x01
+_NO_STATE: Final = TraceState()
+
+
+class _EnvironGetter(Getter["Mapping[str, Any]"]):
+    """Reads headers from a WSGI environ."""
+
+    def get(self, carrier: Mapping[str, Any], key: str) -> list[str] | None:
+        value = carrier.get(_environ_key(key))
+        return None if value is None else [value]
+
+    def keys(self, carrier: Mapping[str, Any]) -> list[str]:
+        return [key[5:].replace("_", "-").lower() for key in carrier if key.startswith("HTTP_")]
+
+
+def _environ_key(header: str) -> str:
+    return "HTTP_" + header.upper().replace("-", "_")
+
+
+_getter = _EnvironGetter()
+
+
+def extract(environ: Mapping[str, Any]) -> Context | None:
+    """Return OpenTelemetry's context as the caller's headers say it, or None when they say nothing."""
+    propagator = propagate.get_global_textmap()
+    for header in propagator.fields:
+        if _environ_key(header) in environ:
+            return propagator.extract(environ, getter=_getter)
+    return None
+
+
+def is_sampled(trace_id: int, probability: float) -> bool:
+    """
+    Say whether the trace is in the fair sample; every service with the same probability says the same.
+
+    The rule is OpenTelemetry's TraceIdRatioBased: the low 64 bits below probability × 2^64.
+    """
+    return (trace_id & _LOW_64_BITS) < round(probability * (_LOW_64_BITS + 1))
+
+
+def new_span_id() -> int:
+    return _ids.getrandbits(64) or 1
+
+
+def own_span_context(parent: SpanContext | None, probability: float) -> SpanContext:
+    """
+    Return the transaction's span context: in the caller's trace, or the first of a new one.
+
+    The sampled flag is set when detail is certain to be kept: the caller's was, or the trace is in the fair sample.
+    A trace that begins here has a random id and says so; a continued one keeps the caller's random bit.
+    """
+    if parent is not None and parent.is_valid:
+        flags = parent.trace_flags & (_RANDOM | _SAMPLED)
+        if not flags & _SAMPLED and is_sampled(parent.trace_id, probability):
+            flags |= _SAMPLED
+        return SpanContext(parent.trace_id, new_span_id(), False, TraceFlags(flags), parent.trace_state)
+    trace_id = _ids.getrandbits(128) or 1
+    flags = _RANDOM | (_SAMPLED if is_sampled(trace_id, probability) else 0)
+    return SpanContext(trace_id, new_span_id(), False, TraceFlags(flags), _NO_STATE)
+
+
+def enter(span_context: SpanContext, base: Context | None) -> object:
+    """Make the transaction OpenTelemetry's current span; return what `leave` takes."""
+    span = NonRecordingSpan(span_context)
+    return otel_context.attach(trace.set_span_in_context(span, base))
+
+
+def leave(token: object) -> None:
+    otel_context.detach(token)  # type: ignore[arg-type]  # the API hides its token's type
+
+
+def outgoing_headers(transaction: Transaction) -> list[tuple[str, str]]:
+    """
+    Return the headers that tell the next service where it is in the trace.
+
+    They name the transaction's own span, which is always exported, so the next service's parent is always found.
+    Built once for a transaction, and again when the application changes OpenTelemetry's context (baggage).
+    """
+    context = otel_context.get_current()
+    if transaction.outgoing is None or transaction.outgoing_context is not context:
+        carrier: dict[str, str] = {}
+        span = NonRecordingSpan(transaction.span_context)
+        propagate.inject(carrier, trace.set_span_in_context(span, context))
+        transaction.outgoing = list(carrier.items())
+        transaction.outgoing_context = context
+    return transaction.outgoing

@@ -1,0 +1,130 @@
+"""What `configure` made: the settings in force and their exporter; and the two ends of every transaction."""
+
+from __future__ import annotations
+
+import logging
+import resource
+import threading
+from typing import TYPE_CHECKING, Final
+
+from opentelemetry import trace
+
+from walltime import hotpath, propagation, tagging
+from walltime.errors import SettingsError, contain
+from walltime.export import Exporter
+from walltime.hotpath import Transaction, clock
+from walltime.settings import Settings
+
+if TYPE_CHECKING:
+    from contextvars import Token
+    from typing import Any
+
+    from opentelemetry.context import Context
+
+VERSION: Final = "0.1.0"
+
+_THREAD: Final[int | None] = getattr(resource, "RUSAGE_THREAD", None)  # Linux; elsewhere CPU time stays unknown
+_KILOBYTE: Final = 1024  # the unit of ru_maxrss on Linux
+
+_lock = threading.Lock()
+_settings: Settings | None = None
+_exporter: Exporter | None = None
+
+
+def configure(**given: Any) -> Settings:
+    """
+    Set Walltime up with the environment and the given settings, which go before it; return what is in force.
+
+    May be called again: the transactions until then are sent with the settings they were made under.
+
+    Args:
+        given: names and values of `walltime.Settings`, such as service_name="shop", sample_probability=0.05.
+
+    Raises:
+        SettingsError: a value cannot be used; what was in force stays.
+    """
+    global _settings, _exporter  # one set-up for a process
+    settings = Settings.from_env(**given)
+    with _lock:
+        previous = _exporter
+        _settings, _exporter = settings, Exporter(settings, VERSION)
+        tagging.enabled = settings.sql_comment
+        tagging.service = settings.service_name
+    if previous is not None:
+        previous.shutdown()
+    return settings
+
+
+def exporter() -> Exporter:
+    """Return the exporter in force; without `configure`, the one the environment describes."""
+    if _exporter is None:
+        try:
+            configure()
+        except SettingsError as error:
+            # Nobody called configure, so nobody can catch this: the application runs on, with our defaults.
+            logging.getLogger("walltime").warning("walltime: %s. Defaults are used", error)
+            configure(**{name: getattr(Settings(), name) for name in Settings.__dataclass_fields__})
+    assert _exporter is not None  # noqa: S101
+    return _exporter
+
+
+def settings() -> Settings:
+    """Return the settings in force."""
+    exporter()
+    assert _settings is not None  # noqa: S101
+    return _settings
+
+
+def flush(timeout_s: float = 5.0) -> bool:
+    """Send what waits now, for processes that end by `os._exit`; False when the time was up first."""
+    return True if _exporter is None else _exporter.flush(timeout_s)
+
+
+def shutdown() -> None:
+    """Send what waits and stop; takes at most `exit_timeout_s`. Happens by itself when the interpreter exits."""
+    if _exporter is not None:
+        _exporter.shutdown()
+
+
+def counters() -> dict[str, int]:
+    """Return how many transactions of this process were sent and lost, by reason, and our own failures."""
+    from walltime.errors import contained
+
+    sent = {} if _exporter is None else dict(_exporter.counts)
+    return {**sent, **{f"failed_{where}": count for where, count in contained.items()}}
+
+
+class Open:
+    """A transaction in progress: what `finish` needs to put everything back."""
+
+    __slots__ = ("otel_token", "strand_token", "transaction", "usage")
+
+    def __init__(self, name: str, kind: str, parent: Context | None, started_ns: int) -> None:
+        """Open a transaction and make it current, for us and for OpenTelemetry."""
+        caller = trace.get_current_span(parent).get_span_context()
+        context = propagation.own_span_context(caller, settings().sample_probability)
+        self.transaction = Transaction(name, kind, context, caller.span_id if caller.is_valid else 0, started_ns)
+        self.otel_token = propagation.enter(context, parent)
+        self.strand_token: Token[hotpath.Strand | None] = hotpath.strand.set(self.transaction)
+        self.usage = None if _THREAD is None else resource.getrusage(_THREAD)
+
+    def finish(self) -> None:
+        """Close the transaction and hand it to the exporter. Never raises; a second call does nothing."""
+        transaction = self.transaction
+        if transaction.duration_ns:
+            return
+        try:
+            transaction.duration_ns = max(1, clock() - transaction.started_ns)
+            before = self.usage
+            is_here = hotpath.current() is transaction
+            if before is not None and _THREAD is not None and is_here:
+                after = resource.getrusage(_THREAD)
+                transaction.cpu_user_ns = round((after.ru_utime - before.ru_utime) * 1e9)
+                transaction.cpu_system_ns = round((after.ru_stime - before.ru_stime) * 1e9)
+                transaction.peak_rss_growth_bytes = (after.ru_maxrss - before.ru_maxrss) * _KILOBYTE
+            if is_here:  # else it ends in another context than it began in, whose state is not ours to change
+                hotpath.strand.reset(self.strand_token)
+                propagation.leave(self.otel_token)
+            exporter().submit(transaction)
+        except Exception as error:  # noqa: BLE001  # our failure is not the request's
+            contain("finish", error)
