@@ -181,9 +181,7 @@ class Service:
             except (OSError, pymysql.Error):
                 pass
             time.sleep(0.02)
-        raise ServiceError(
-            f"{self.name} did not answer within {self.starts_within_s:.0f} s.{self.log_tail()}"
-        )
+        raise ServiceError(f"{self.name} did not answer within {self.starts_within_s:.0f} s.{self.log_tail()}")
 
     def __enter__(self: ServiceT) -> ServiceT:
         return self if self.is_running else self.start()
@@ -222,9 +220,7 @@ def program(name: str, package: str) -> str:
     """The path of an installed program, or ProgramMissingError with the package that brings it."""
     path = shutil.which(name, path=os.pathsep.join([os.environ.get("PATH", ""), *SBIN]))
     if path is None:
-        raise ProgramMissingError(
-            f"{name} is not installed. Install it, for example: sudo apt-get install {package}"
-        )
+        raise ProgramMissingError(f"{name} is not installed. Install it, for example: sudo apt-get install {package}")
     return path
 
 

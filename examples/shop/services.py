@@ -30,6 +30,8 @@ from shop.process import (
     program,
 )
 
+READY_CONFIG = Path(__file__).with_name("gunicorn_ready.py")
+
 __all__ = [
     "LOOPBACK",
     "Gunicorn",
@@ -67,12 +69,20 @@ class Gunicorn(Service):
         return [
             *(sys.executable, "-m", "gunicorn", self.application, "--bind", self.address),
             *("--workers", str(self.workers), *threads),
-            *("--graceful-timeout", "5", "--no-control-socket", "--worker-tmp-dir", self.folder),
+            *(
+                "--config",
+                READY_CONFIG,
+                "--graceful-timeout",
+                "5",
+                "--no-control-socket",
+                "--worker-tmp-dir",
+                self.folder,
+            ),
         ]
 
     def answers(self) -> bool:
         listening = re.search(r"Listening at: http://[^:]+:(\d+)", self.output())
-        if listening is None or self.output().count("Booting worker with pid") < self.workers:
+        if listening is None or self.output().count("Worker ready with pid") < self.workers:
             return False
         self.port = int(listening[1])
         return True

@@ -1,0 +1,91 @@
+"""The whole shop, running: MariaDB with its rows, two memcached, the supplier and the shop itself."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from contextlib import ExitStack
+from pathlib import Path
+from types import TracebackType
+
+import pymysql
+
+from shop.seed import seed
+from shop.services import Gunicorn, MariaDB, Memcached, Service
+
+EXAMPLES = str(Path(__file__).parents[1])
+
+
+class Stack:
+    """
+    All servers of one shop, in one folder, on free loopback ports.
+
+    `services()` is the order they are started in; they are stopped in reverse, all of them.
+
+    Args:
+        environment: Given to the shop and the supplier: where their transactions go, for example.
+        threads: Threads of each gunicorn worker; 0 is gunicorn's sync worker.
+        general_log: See MariaDB.
+    """
+
+    def __init__(
+        self,
+        folder: Path,
+        environment: Mapping[str, str] | None = None,
+        *,
+        workers: int = 2,
+        threads: int = 0,
+        general_log: bool = False,
+    ) -> None:
+        self.environment = {"PYTHONPATH": EXAMPLES, "PYTHONUNBUFFERED": "1", **(environment or {})}
+        self.mariadb = MariaDB(folder / "mariadb", general_log=general_log)
+        self.caches = [Memcached("memcached-1", folder), Memcached("memcached-2", folder)]
+        self.supplier = Gunicorn("supplier", folder, "shop.supplier:application", workers=1, threads=8)
+        self.shop = Gunicorn("shop", folder, "shop.app:application", workers=workers, threads=threads)
+        self.running = ExitStack()
+
+    def services(self) -> list[Service]:
+        return [self.mariadb, *self.caches, self.supplier, self.shop]
+
+    @property
+    def url(self) -> str:
+        return f"http://{self.shop.address}"
+
+    def start(self) -> Stack:
+        """
+        Start everything in order and fill the database.
+
+        Raises:
+            ServiceError: One of them did not start; those before it are stopped.
+        """
+        with ExitStack() as started:
+            for service in self.services():
+                self._configure(service)
+                started.enter_context(service)
+                if service is self.mariadb:
+                    with pymysql.connect(**self.mariadb.account()) as connection:
+                        seed(connection)
+            self.running = started.pop_all()
+        return self
+
+    def stop(self) -> None:
+        self.running.close()
+
+    def _configure(self, service: Service) -> None:
+        """The shop is told where the others listen, which is known once those have started."""
+        if service in (self.supplier, self.shop):
+            service.environment.update(self.environment)
+        if service is self.shop:
+            service.environment.update(
+                SHOP_MYSQL_PORT=str(self.mariadb.port),
+                SHOP_MYSQL_PASSWORD=self.mariadb.password,
+                SHOP_MEMCACHED=",".join(cache.address for cache in self.caches),
+                SHOP_SUPPLIER=f"http://{self.supplier.address}",
+            )
+
+    def __enter__(self) -> Stack:
+        return self.start()
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, where: TracebackType | None
+    ) -> None:
+        self.stop()
