@@ -1,0 +1,213 @@
+"""The typed answers: what the queries return, the API sends as JSON and the commands read back."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, fields, is_dataclass
+from typing import Any, Literal, TypeVar, get_args, get_type_hints
+
+Ranking = Literal["total", "mean", "p50", "p95", "p99", "max", "transactions", "errors"]
+"""What `top` can be ordered by, largest first."""
+RANKINGS: tuple[Ranking, ...] = get_args(Ranking)
+
+Answer = TypeVar("Answer")
+
+
+@dataclass(frozen=True)
+class Share:
+    """What one component costs one kind. The mean is per transaction, the other numbers are sums over the window."""
+
+    name: str
+    calls: int
+    time_ns: int
+    errors: int
+    hits: int
+    misses: int
+    calls_per_transaction: float
+    mean_ns: int
+    share: float
+    """Of the kind's total time; the shares of the components and `other`, less the overlap, are 1."""
+
+
+@dataclass(frozen=True)
+class Kind:
+    """All transactions of one service and name in the window. Percentiles are estimates (t-digest), sums are exact."""
+
+    service: str
+    name: str
+    transactions: int
+    per_minute: float
+    errors: int
+    p50_ns: int
+    p95_ns: int
+    p99_ns: int
+    max_ns: int
+    mean_ns: int
+    total_ns: int
+    share: float
+    """Of the time of all kinds in the window, also those below the limit."""
+    other_ns: int
+    """Total time in no component."""
+    overlap_ns: int
+    """Total time counted twice because calls ran at once: components + other − overlap = total."""
+    cpu_mean_ns: int | None
+    """Per transaction, over those whose CPU time is known; None when of none."""
+    queue_mean_ns: int | None
+    components: tuple[Share, ...]
+
+
+@dataclass(frozen=True)
+class Top:
+    """The kinds that take the time, ranked."""
+
+    since: str
+    until: str
+    window_s: float
+    """What the rates are per: from `since`, or from the first transaction ever stored if that is later, until now."""
+    by: str
+    service: str
+    all_kinds: int
+    transactions: int
+    errors: int
+    total_ns: int
+    kinds: tuple[Kind, ...]
+
+
+@dataclass(frozen=True)
+class Component:
+    """One line of a bill. `time_ns` is exclusive: what a nested component took is on that one's line."""
+
+    name: str
+    calls: int = 0
+    time_ns: int = 0
+    max_ns: int = 0
+    errors: int = 0
+    keys: int = 0
+    hits: int = 0
+    misses: int = 0
+    rows: int = 0
+    deadlocks: int = 0
+    lock_timeouts: int = 0
+
+
+@dataclass(frozen=True)
+class Target:
+    """A component on one server."""
+
+    component: str
+    address: str
+    calls: int
+    time_ns: int
+    errors: int
+    hits: int
+    misses: int
+
+
+@dataclass(frozen=True)
+class Statement:
+    """One statement template and what it cost this transaction."""
+
+    text: str
+    calls: int
+    time_ns: int
+    errors: int
+
+
+@dataclass(frozen=True)
+class Call:
+    """One call whose detail was kept, or a span of another instrumentation inside the transaction."""
+
+    component: str
+    """Empty for a span that is not Walltime's."""
+    name: str
+    offset_ns: int
+    """From the start of its transaction; negative when another machine's clock says so."""
+    duration_ns: int
+    own_ns: int
+    address: str
+    text: str
+    """The statement, the key, or the URL."""
+    result: str
+    error: str
+
+
+@dataclass(frozen=True)
+class Bill:
+    """One transaction: Σ components' `time_ns` + `other_ns` − `overlap_ns` = `duration_ns`, to the nanosecond."""
+
+    span_id: str
+    parent_span_id: str
+    """Of the span that called; empty when nobody did."""
+    depth: int
+    """In the tree of its trace; the list of a trace is in the order the tree is read."""
+    offset_ns: int
+    """From the start of the first transaction of the trace."""
+    started_at: str
+    duration_ns: int
+    service: str
+    name: str
+    host: str
+    instance: str
+    version: str
+    environment: str
+    user: str
+    method: str
+    http_status: int
+    is_error: bool
+    error_type: str
+    kept: str
+    """Why the calls were kept: random, slow, error, forced, upstream; empty when they were not."""
+    sample_probability: float
+    queue_ns: int | None
+    cpu_user_ns: int | None
+    cpu_system_ns: int | None
+    peak_rss_growth_bytes: int
+    other_ns: int
+    overlap_ns: int
+    calls_dropped: int
+    components: tuple[Component, ...]
+    targets: tuple[Target, ...]
+    statements: tuple[Statement, ...]
+    calls: tuple[Call, ...]
+    attributes: Mapping[str, str]
+
+
+@dataclass(frozen=True)
+class Trace:
+    """All transactions of one trace id, in the order their tree is read."""
+
+    trace_id: str
+    transactions: tuple[Bill, ...]
+    spans_elsewhere: int
+    """Spans of the trace that are in none of these transactions."""
+    is_complete: bool
+    """False when the trace is too large to be read whole."""
+
+
+def from_json(answer: type[Answer], document: Any) -> Answer:
+    """
+    Read an answer back from its JSON. Fields this version does not know are ignored.
+
+    Raises:
+        ValueError: The document is not this answer, or lacks a field.
+    """
+    if not isinstance(document, dict):
+        raise ValueError(f"{answer.__name__} is not an object")  # noqa: TRY004  one error for one meaning
+    hints = get_type_hints(answer)
+    try:
+        return answer(
+            **{
+                field.name: _value(hints[field.name], document[field.name])
+                for field in fields(answer)  # type: ignore[arg-type]  # every answer is a dataclass
+                if field.name in document
+            }
+        )
+    except TypeError as error:
+        raise ValueError(str(error)) from error
+
+
+def _value(hint: Any, value: Any) -> Any:
+    inner = get_args(hint)[:1]
+    if inner and is_dataclass(inner[0]):
+        return tuple(from_json(inner[0], item) for item in value)  # type: ignore[arg-type]  # a class, not an instance
+    return value

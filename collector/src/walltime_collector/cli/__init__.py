@@ -1,0 +1,137 @@
+"""The command `walltime`: reads the options of each question, and says in one line what went wrong."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from typing import Annotated, Any
+
+import typer
+
+from ..answers import Ranking, Top, Trace, from_json
+from ..people import printable, since_s
+from .ask import NotAnswered, ask
+
+app = typer.Typer(
+    help="Where did the wall time of this request go, and why?",
+    no_args_is_help=True,
+    add_completion=False,
+    rich_markup_mode=None,
+    pretty_exceptions_enable=False,
+)
+PIPED_WIDTH = 120
+"""Columns when nobody's terminal says otherwise: what is piped must not depend on the window it was typed in."""
+
+Url = Annotated[str, typer.Option("--url", envvar="WALLTIME_URL", help="The collector's web address.")]
+Json = Annotated[bool, typer.Option("--json", help="One JSON document on stdout, nothing else.")]
+DEFAULT_URL = "http://127.0.0.1:8464"
+
+
+def main() -> None:
+    """Run the command line. Exit codes: 0 answered, 1 asked and not answered, 2 asked wrongly."""
+    for stream in (sys.stdout, sys.stderr):
+        stream.reconfigure(errors="replace")  # type: ignore[union-attr]  # a terminal without UTF-8 gets "?", no traceback
+    try:
+        code = app(standalone_mode=False, prog_name="walltime")
+        sys.stdout.flush()
+    except typer.TyperException as error:
+        code = _complain(error.format_message(), error.exit_code)
+    except NotAnswered as error:
+        code = _complain(str(error), 1)
+    except (KeyboardInterrupt, typer.Abort):
+        code = 130
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # `| head` has what it wanted
+        code = 0
+    raise SystemExit(code)
+
+
+@app.command()
+def top(
+    url: Url = DEFAULT_URL,
+    as_json: Json = False,
+    since: Annotated[str, typer.Option(help="How far back: 90s, 15m, 2h, 7d.")] = "15m",
+    service: Annotated[str, typer.Option(help="Only this service.")] = "",
+    by: Annotated[Ranking, typer.Option(help="What to rank by, largest first.")] = "total",
+    limit: Annotated[int, typer.Option(min=1, max=1000, help="At most this many kinds.")] = 20,
+) -> None:
+    """Which kinds of transaction take the time, and on what."""
+    try:
+        since_s(since)
+    except ValueError as error:
+        raise typer.BadParameter(str(error), param_hint="--since") from error
+    document = _ask(url, "/api/top", since=since, service=service, by=by, limit=limit)
+    if as_json:
+        return _print_json(document)
+    answer = _read(Top, document, url)
+
+    from .top import render
+
+    console = _console()
+    console.print(render(answer, console))
+    return None
+
+
+@app.command()
+def show(
+    trace_id: Annotated[str, typer.Argument(help="A trace id, or a whole traceparent as the SQL comments carry it.")],
+    url: Url = DEFAULT_URL,
+    as_json: Json = False,
+    span: Annotated[str, typer.Option(help="Show this transaction of the trace, by its span id.")] = "",
+    calls: Annotated[int, typer.Option(min=1, max=20_000, help="At most this many calls.")] = 60,
+) -> None:
+    """One transaction: its bill, its statements and servers, and its calls in time order."""
+    from ..trace_id import parse_span_id, parse_trace_id
+
+    try:
+        trace, span_of_parent = parse_trace_id(trace_id)
+        span = parse_span_id(span) if span else span_of_parent
+    except ValueError as error:
+        raise typer.BadParameter(str(error)) from error
+    document = _ask(url, f"/api/transactions/{trace}")
+    if as_json:
+        return _print_json(document)
+    answer = _read(Trace, document, url)
+
+    from .show import choose, render
+
+    try:
+        bill = choose(answer, span)
+    except LookupError as error:
+        raise NotAnswered(error.args[0]) from error
+    console = _console()
+    console.print(render(answer, bill, console, calls))
+    return None
+
+
+def _ask(url: str, path: str, **parameters: str | int) -> Any:
+    try:
+        return ask(url, path, **parameters)
+    except ValueError as error:
+        raise typer.BadParameter(str(error), param_hint="--url") from error
+
+
+def _read(answer: type[Any], document: Any, url: str) -> Any:
+    try:
+        return from_json(answer, document)
+    except ValueError as error:
+        raise NotAnswered(
+            f"the collector at {url} is another version than this command ({error}); use one version for both"
+        ) from error
+
+
+def _print_json(document: Any) -> None:
+    sys.stdout.write(json.dumps(document, indent=2) + "\n")
+
+
+def _console() -> Any:
+    from rich.console import Console
+
+    width = None if sys.stdout.isatty() or "COLUMNS" in os.environ else PIPED_WIDTH
+    return Console(width=width, highlight=False, markup=False, emoji=False, soft_wrap=False)
+
+
+def _complain(message: str, code: int) -> int:
+    sys.stderr.write(f"walltime: {printable(message)}\n")
+    return code

@@ -1,0 +1,65 @@
+"""Asks the running collector over HTTP; every way this can fail becomes one sentence that says what to do."""
+
+from __future__ import annotations
+
+import http.client
+import json
+from typing import Any
+from urllib.parse import urlencode, urlsplit
+
+from ..errors import CollectorError
+from ..people import printable
+
+TIMEOUT_S = 60.0
+LONGEST_ANSWER_BYTES = 256 * 1024 * 1024
+
+
+class NotAnswered(CollectorError):  # noqa: N818  named like the rest of the tree
+    """The question was understood and could not be answered; the message is one sentence for people. Exit code 1."""
+
+
+def ask(url: str, path: str, **parameters: str | int) -> Any:
+    """
+    GET `path` of the collector at `url` and return the JSON document.
+
+    Raises:
+        ValueError: `url` is not an http(s) address.
+        NotAnswered: Nobody listens there, it is not a collector, or it says why it cannot answer.
+    """
+    parts = urlsplit(url)
+    if parts.scheme not in ("http", "https") or not parts.hostname:
+        raise ValueError(f"{printable(url)!r} is not the address of a collector; write it like http://127.0.0.1:8464")
+    open_connection = http.client.HTTPSConnection if parts.scheme == "https" else http.client.HTTPConnection
+    connection = open_connection(parts.hostname, parts.port, timeout=TIMEOUT_S)
+    question = (
+        f"{parts.path.rstrip('/')}{path}?{urlencode({key: value for key, value in parameters.items() if value != ''})}"
+    )
+    try:
+        connection.request("GET", question, headers={"Accept": "application/json"})
+        response = connection.getresponse()
+        body = response.read(LONGEST_ANSWER_BYTES)
+    except TimeoutError as error:
+        raise NotAnswered(f"the collector at {url} did not answer in {TIMEOUT_S:.0f} s; see its /healthz") from error
+    except (OSError, http.client.HTTPException) as error:
+        reason = getattr(error, "strerror", None) or str(error) or type(error).__name__
+        raise NotAnswered(
+            f"no collector answers at {url} ({printable(reason)}); start `walltime serve`, or name another with --url"
+        ) from error
+    finally:
+        connection.close()
+    try:
+        document = json.loads(body)
+    except ValueError as error:
+        raise NotAnswered(
+            f"what answers at {url} is not a Walltime collector (HTTP {response.status}); give --url its web address"
+        ) from error
+    if response.status != http.client.OK:
+        raise NotAnswered(_explained(document, url, response.status))
+    return document
+
+
+def _explained(document: Any, url: str, status: int) -> str:
+    said = document.get("error") if isinstance(document, dict) else None
+    if not isinstance(said, dict):
+        return f"what answers at {url} is not a Walltime collector (HTTP {status}); give --url its web address"
+    return printable("; ".join(str(said[part]) for part in ("what", "what_now") if said.get(part)))

@@ -1,0 +1,80 @@
+"""Draws what happened along a time line: the calls of one transaction, the transactions of one trace."""
+
+from __future__ import annotations
+
+from rich.console import Group, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from ..answers import Bill, Call, Trace
+from ..components import family
+from ..people import duration, plural, printable, share
+from .bars import COLOURS, LETTERS, by_family, span
+
+
+def calls(bill: Bill, width: int, most: int, *, in_colour: bool) -> RenderableType:
+    """The first `most` calls of a transaction, one a line, each where it happened on the transaction's time line."""
+    track = min(max(width // 3, 12), 48)
+    table = _lines(track, duration(bill.duration_ns))
+    whole_ns = max(bill.duration_ns, 1)
+    for call in bill.calls[:most]:
+        kind = family(call.component) if call.component else "other"
+        at, long = call.offset_ns / whole_ns, call.duration_ns / whole_ns
+        table.add_row(
+            Text(duration(call.offset_ns)),
+            span(COLOURS[kind], LETTERS[kind], at, long, track, in_colour=in_colour),
+            Text(duration(call.duration_ns)),
+            _what(call, kind),
+        )
+    left = []
+    if len(bill.calls) > most:
+        left.append(f"{plural(len(bill.calls) - most, 'later call')} not shown: --calls {len(bill.calls)}")
+    if bill.calls_dropped:
+        left.append(f"{plural(bill.calls_dropped, 'call')} beyond the detail limit: in the bill, not kept one by one")
+    return Group(table, *(Text(line, "dim") for line in left))
+
+
+def tree(trace: Trace, shown: Bill, width: int, *, in_colour: bool) -> Table:
+    """All transactions of the trace, callers above those they called, each where it happened on the time line."""
+    track = min(max(width // 4, 12), 36)
+    whole_ns = max(bill.offset_ns + bill.duration_ns for bill in trace.transactions) or 1
+    table = _lines(track, duration(whole_ns))
+    for bill in trace.transactions:
+        sizes = by_family(
+            {each.name: float(each.time_ns) for each in bill.components} | {"other": float(bill.other_ns)}
+        )
+        largest = max(sizes, key=lambda name: sizes[name], default="other")
+        name = Text("  " * min(bill.depth, 12) + ("└ " if bill.depth else ""), "dim")
+        name.append(printable(bill.name), "bold" if bill is shown else "not dim")
+        name.append(f"  {printable(bill.service)}", "not bold dim")
+        name.append("  failed", "bold red") if bill.is_error else None
+        name.append(
+            f"  mostly {largest} {share(sizes[largest] / sum(sizes.values()))}", COLOURS[largest]
+        ) if sizes else None
+        name.append("  ◂ this bill" if bill is shown else f"  {bill.span_id}", "not bold dim")
+        at, long = bill.offset_ns / whole_ns, bill.duration_ns / whole_ns
+        bar = span(COLOURS[largest], LETTERS[largest], at, long, track, in_colour=in_colour)
+        table.add_row(Text(duration(bill.offset_ns)), bar, Text(duration(bill.duration_ns)), name)
+    return table
+
+
+def _lines(track: int, whole: str) -> Table:
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim", expand=True)
+    table.add_column("at", justify="right", no_wrap=True)
+    table.add_column(Text("0" + whole.rjust(track - 1)), width=track, no_wrap=True)
+    table.add_column("took", justify="right", no_wrap=True)
+    table.add_column("", ratio=1, no_wrap=True, overflow="ellipsis")
+    return table
+
+
+def _what(call: Call, kind: str) -> Text:
+    words = Text(printable(call.component or call.name), COLOURS[kind])
+    if call.error:
+        words.append(f"  {printable(call.error)}", "bold red")
+    if call.result and call.result != call.error:
+        words.append(f"  {printable(call.result)}", "yellow" if call.result == "miss" else "")
+    if call.text:
+        words.append(f"  {printable(call.text)}")
+    if call.address:
+        words.append(f"  {printable(call.address)}", "dim")
+    return words

@@ -1,0 +1,94 @@
+"""Numbers, times and text as people write and read them: the commands and pages print what they get from here."""
+
+from __future__ import annotations
+
+import re
+
+_ESCAPES = re.compile(
+    r"\x1b\[[0-?]*[ -/]*[@-~]"  # colours and cursor movements
+    r"|\x1b[\]PX^_].*?(?:\x07|\x1b\\|\x9c|$)"  # titles, links and other strings for the terminal itself
+    r"|\x1b[ -/]*[0-~]?",
+    re.DOTALL,
+)
+_SINCE = re.compile(r"([0-9]{1,9})\s*(s|m|h|d)")
+_SECONDS = {"s": 1, "m": 60, "h": 3_600, "d": 86_400}
+LONGEST_SINCE_S = 400 * 86_400
+"""The oldest rows any table keeps."""
+
+
+def duration(ns: float) -> str:
+    """A duration with three significant digits: `412 µs`, `12.4 ms`, `1.02 s`, `5,130 s`."""
+    sign, size = ("−", -ns) if ns < 0 else ("", ns)
+    if size == 0:
+        return "0 ms"
+    for scale, unit in ((1e3, "µs"), (1e6, "ms")):
+        if float(f"{size / scale:.3g}") < 1000:
+            return f"{sign}{_three_digits(size / scale)} {unit}"
+    return f"{sign}{_three_digits(size / 1e9)} s"
+
+
+def milliseconds(ns: float) -> str:
+    """A duration in one fixed unit, to the microsecond, for columns that add up: `1,021.304`."""
+    return f"{ns / 1e6:,.3f}".replace("-", "−")
+
+
+def count(number: float) -> str:
+    """How many; a mean keeps one decimal where it says something: `12,345`, `9.8`, `0.04`."""
+    if number == 0 or number >= 100 or float(number).is_integer():
+        return f"{number:,.0f}"
+    if number < 0.001:
+        return "<0.001"
+    return f"{number:.1g}" if number < 0.1 else f"{number:.1f}".removesuffix(".0")
+
+
+def share(part: float) -> str:
+    """A fraction of one as per cent: `62.1 %`, `<0.1 %`, `100 %`."""
+    if 0 < part < 0.001:
+        return "<0.1 %"
+    return f"{part:.0%}".replace("%", " %") if part in (0, 1) else f"{part:.1%}".replace("%", " %")
+
+
+def ratio(part: int, whole: int) -> str:
+    """A hit ratio: `93 %`; never `100 %` unless nothing is missing, never `0 %` unless nothing was there."""
+    percent = 100 * part / whole
+    if part not in (0, whole):
+        percent = min(max(percent, 0.1), 99.9)
+    return f"{percent:.0f} %" if percent in (0, 100) or 1 <= percent < 99 else f"{percent:.1f} %"
+
+
+def plural(number: float, one: str, many: str = "") -> str:
+    """`1 error`, `3 errors`."""
+    return f"{count(number)} {one if number == 1 else many or one + 's'}"
+
+
+def printable(text: str) -> str:
+    """
+    Text from the outside, made safe for a terminal and put on one line.
+
+    Escape sequences go away whole; control, bidirectional and other invisible characters become one space.
+    """
+    plain = _ESCAPES.sub(" ", text)
+    return " ".join("".join(letter if letter.isprintable() else " " for letter in plain).split())
+
+
+def since_s(text: str) -> int:
+    """
+    Read how far back to look, in seconds: `90s`, `15m`, `2h`, `7d`.
+
+    Raises:
+        ValueError: It is not such a duration, or is nothing, or reaches back further than any row is kept.
+    """
+    match = _SINCE.fullmatch(text.strip())
+    seconds = int(match[1]) * _SECONDS[match[2]] if match else 0
+    if not 0 < seconds <= LONGEST_SINCE_S:
+        raise ValueError(
+            f"{printable(text)[:40]!r} is not a time to look back; write 90s, 15m, 2h or 7d (at most 400d)"
+        )
+    return seconds
+
+
+def _three_digits(number: float) -> str:
+    rounded = float(f"{number:.3g}")
+    if rounded >= 1000:
+        return f"{number:,.0f}"
+    return f"{rounded:.{0 if rounded >= 100 else 1 if rounded >= 10 else 2}f}"

@@ -1,0 +1,52 @@
+"""Puts the transactions of one trace into the order of their tree, and each kept span under its transaction."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+
+def owners(parents: Mapping[str, str], transactions: Iterable[str]) -> dict[str, str]:
+    """
+    For every span the transaction it belongs to: itself or its nearest ancestor, '' when there is none.
+
+    Ends at a missing parent and in a circle alike: what arrives may say anything. Each span is walked over once.
+    """
+    owner = {transaction: transaction for transaction in transactions}
+    for span in parents:
+        path = []
+        here = span
+        while here and here not in owner:
+            owner[here] = ""  # a circle ends where it began
+            path.append(here)
+            here = parents.get(here, "")
+        owner.update(dict.fromkeys(path, owner.get(here, "")))
+    return owner
+
+
+def in_order(transactions: Sequence[str], parent_of: Mapping[str, str]) -> list[tuple[str, int]]:
+    """
+    Every transaction once with its depth, callers before those they called, siblings in the given order.
+
+    `parent_of` names the transaction that called; one whose caller is unknown is a root, a circle is cut somewhere.
+    """
+    children: dict[str, list[str]] = {}
+    for transaction in transactions:
+        children.setdefault(parent_of.get(transaction, ""), []).append(transaction)
+    known = set(transactions)
+    ordered: dict[str, int] = {}
+
+    def follow(root: str) -> None:
+        waiting = [(root, 0)]
+        while waiting:
+            transaction, depth = waiting.pop()
+            if transaction not in ordered:
+                ordered[transaction] = depth
+                waiting.extend((child, depth + 1) for child in reversed(children.get(transaction, [])))
+
+    for transaction in transactions:
+        if parent_of.get(transaction, "") not in known:
+            follow(transaction)
+    for transaction in transactions:
+        if transaction not in ordered:  # only circles are left
+            follow(transaction)
+    return list(ordered.items())
