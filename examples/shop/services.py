@@ -112,7 +112,7 @@ class Memcached(Service):
         ]
 
     def answers(self) -> bool:
-        return "version" in self.stats()
+        return self.stats().get("pid") == str(self.pid)  # on a lost race for the port, somebody else answers
 
     def stats(self) -> dict[str, str]:
         """The server's own counters (`get_hits`, `get_misses`, …) since its start."""
