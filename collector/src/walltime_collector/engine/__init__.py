@@ -1,0 +1,121 @@
+"""ClickHouse, embedded or a server, behind few verbs: the loader inserts through it, queries read through it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from importlib.resources import files
+from typing import Any, Protocol
+
+from ..settings import Settings
+from ..spool.segment import Record
+
+Parameter = str | int | float | bool | Sequence[str] | Sequence[int] | None
+Rows = list[dict[str, Any]]
+
+
+class Engine(Protocol):
+    """Each verb is a promise; all may be called from any thread."""
+
+    def migrate(self) -> None:
+        """
+        Apply the files of schema/ that are not yet recorded in `schema_migrations`, in order, each once.
+
+        Raises:
+            MigrationFailed: Files before the failing one stay applied.
+        """
+
+    def insert(self, records: Sequence[Record], token: str) -> None:
+        """
+        Store all records or none; inserting them again under the same token is harmless.
+
+        A token must never be used again for other records: they would be dropped in silence.
+
+        Raises:
+            EngineUnavailable: Nothing is known to be stored; try again with the same token.
+            InsertRefused: The data itself was refused.
+        """
+
+    def query(self, sql: str, parameters: Mapping[str, Parameter] | None = None) -> Rows:
+        """
+        Answer one SELECT; `{name:Type}` in it is bound from `parameters`, as a value, never as text.
+
+        Integers keep all their bits; NaN comes as None; DateTime64 comes as text, so ask for toUnixTimestamp64Nano;
+        bytes that are not UTF-8 come damaged, so ask for hex().
+
+        Raises:
+            QueryFailed: The query is wrong or over a limit.
+            EngineUnavailable: No answer now.
+        """
+
+    def close(self) -> None:
+        """Let go of the data directory; nothing works afterwards."""
+
+
+def open_engine(settings: Settings) -> Engine:
+    """
+    Open the engine that the settings ask for; today that is the embedded one in `settings.data`.
+
+    Raises:
+        DirectoryInUse: Another process has it open.
+        EngineUnavailable: It does not open.
+    """
+    from .embedded import EmbeddedEngine
+
+    return EmbeddedEngine(settings.data / "chdb", settings.database)
+
+
+# Shared by every engine: what an INSERT of spans needs, and the schema files.
+
+INSERT_SPANS = "INSERT INTO otlp_traces"
+INSERT_FORMAT = "Protobuf"
+PROTO = files("walltime_collector") / "schema" / "otlp_traces.proto"
+_RECEIVED_AT_TAG = b"\x81\xfa\x01"  # field 4000, fixed64: see schema/otlp_traces.proto
+
+
+def insert_settings(token: str) -> dict[str, str]:
+    """Settings of one INSERT of spans, beside where PROTO is: how to read it, and how never to store it twice."""
+    return {
+        "format_schema_message_name": "Request",
+        "input_format_protobuf_oneof_presence": "1",
+        "insert_deduplicate": "1",
+        "insert_deduplication_token": token,
+        "deduplicate_blocks_in_dependent_materialized_views": "1",
+        # one block, one part, one thread: what the token stands for must be cut the same way every time
+        "async_insert": "0",
+        "max_insert_threads": "1",
+        "max_threads": "1",
+        "input_format_parallel_parsing": "0",
+    }
+
+
+def protobuf_rows(records: Sequence[Record]) -> Iterator[bytes]:
+    """
+    The records as rows of ClickHouse's Protobuf format: length, message.
+
+    A message's time of receipt is appended to it as one more field; that is what protobuf's wire format is made for.
+    """
+    for record in records:
+        yield _varint(len(record.payload) + len(_RECEIVED_AT_TAG) + 8)
+        yield record.payload
+        yield _RECEIVED_AT_TAG + record.received_at_ns.to_bytes(8, "little")
+
+
+def schema_files() -> list[tuple[str, list[str]]]:
+    """Name and statements of each schema file, in the order to apply them."""
+    directory = files("walltime_collector") / "schema"
+    found = sorted(entry.name for entry in directory.iterdir() if re.fullmatch(r"\d{3}_\w+\.sql", entry.name))
+    return [(name, _statements((directory / name).read_text("utf-8"))) for name in found]
+
+
+def _statements(sql: str) -> list[str]:
+    return [statement for statement in re.split(r";[ \t]*(?:\n|$)", sql) if statement.strip()]
+
+
+def _varint(value: int) -> bytes:
+    out = bytearray()
+    while value > 0x7F:
+        out.append(value & 0x7F | 0x80)
+        value >>= 7
+    out.append(value)
+    return bytes(out)

@@ -1,0 +1,68 @@
+"""
+What can go wrong in the collector.
+
+    CollectorError
+    ├── SettingsRefused        a setting that would be unsafe or cannot work
+    ├── DirectoryInUse         another process owns the directory
+    ├── SpoolError
+    │   ├── SpoolFull          nothing was written; the receiver answers 503
+    │   ├── PayloadTooLarge    it never will fit; the receiver answers 413
+    │   └── SegmentCorrupt     bytes on disk that are not ours; what came before them is kept
+    └── EngineError
+        ├── EngineUnavailable  it may heal: try again
+        ├── InsertRefused      the data itself was refused: trying again will not help
+        ├── QueryFailed        the question was wrong, or over a limit
+        └── MigrationFailed    the schema could not be brought up to date
+
+Messages say where, what, and what now.
+"""
+
+from __future__ import annotations
+
+
+class CollectorError(Exception):
+    """Every error this package raises on purpose."""
+
+
+class SettingsRefused(CollectorError):
+    """A setting that would be unsafe or cannot work; the collector does not start."""
+
+
+class DirectoryInUse(CollectorError):
+    """Another process owns the directory; the lock goes with that process, so a crash never leaves one behind."""
+
+
+class SpoolError(CollectorError):
+    """The spool could not do what was asked."""
+
+
+class SpoolFull(SpoolError):
+    """The spool holds its limit. Nothing was written; the sender should try again later."""
+
+
+class PayloadTooLarge(SpoolError):
+    """The payload is over the limit for one record and never will fit."""
+
+
+class SegmentCorrupt(SpoolError):
+    """Bytes that are not a segment's. Records before them are kept."""
+
+
+class EngineError(CollectorError):
+    """ClickHouse, embedded or a server, did not do what was asked."""
+
+
+class EngineUnavailable(EngineError):
+    """The engine cannot now, and may again: the caller keeps its data and tries again."""
+
+
+class InsertRefused(EngineError):
+    """The engine refused the data itself; the same data will be refused again."""
+
+
+class QueryFailed(EngineError):
+    """The query was wrong, or over one of the limits for queries."""
+
+
+class MigrationFailed(EngineError):
+    """A schema file could not be applied; files before it are applied and recorded."""

@@ -1,0 +1,73 @@
+"""The collector's settings: the only reader of WALLTIME_* variables here; everything else is handed a Settings."""
+
+from __future__ import annotations
+
+import ipaddress
+import os
+from pathlib import Path
+
+from pydantic import Field
+from pydantic_settings import BaseSettings, SettingsConfigDict
+
+from .errors import SettingsRefused
+
+MIB = 1024 * 1024
+
+
+def default_data_dir() -> Path:
+    """Where a user's data belongs: $XDG_DATA_HOME/walltime or ~/.local/share/walltime."""
+    return Path(os.environ.get("XDG_DATA_HOME") or Path.home() / ".local" / "share") / "walltime"
+
+
+class Settings(BaseSettings):
+    """
+    What `walltime serve` can be told; each field is also WALLTIME_<FIELD> in the environment.
+
+    Sizes are bytes, times are seconds. Port 0 takes a free one.
+    """
+
+    model_config = SettingsConfigDict(env_prefix="WALLTIME_", frozen=True)
+
+    data: Path = Field(default_factory=default_data_dir, description="directory of the spool and the embedded database")
+    http: str = Field("127.0.0.1:4318", description="address of OTLP/HTTP")
+    web: str = Field("127.0.0.1:8464", description="address of pages, API and /healthz")
+    insecure: bool = Field(False, description="allow addresses that other machines can reach; there is no password yet")
+    database: str = Field("walltime", pattern=r"^[A-Za-z_][A-Za-z0-9_]*$", description="database the tables live in")
+
+    max_request_bytes: int = Field(20 * MIB, gt=0, description="largest request body, also after decompression")
+    request_deadline_s: float = Field(30.0, gt=0, description="a request that has not arrived whole by then is refused")
+    max_connections: int = Field(512, gt=0, description="open OTLP connections; more are refused with 503")
+    max_spool_bytes: int = Field(2048 * MIB, gt=0, description="the spool answers 503 beyond this")
+    segment_bytes: int = Field(20 * MIB, gt=0, description="a spool segment is sealed and loaded at this size")
+    segment_age_s: float = Field(1.0, gt=0, description="or at this age")
+    drain_s: float = Field(
+        5.0, ge=0, description="on SIGTERM: how long to load what is spooled; the rest waits on disk"
+    )
+
+
+def address(setting: str, name: str, *, insecure: bool) -> tuple[str, int]:
+    """
+    Split `host:port`.
+
+    Raises:
+        SettingsRefused: It is not host:port, or other machines could reach it and `insecure` is not set.
+    """
+    host, colon, port = setting.rpartition(":")
+    host = host.removeprefix("[").removesuffix("]")
+    if not colon or not host or not port.isdecimal() or int(port) > 65535:
+        raise SettingsRefused(f"--{name} {setting}: not an address; write host:port, as in 127.0.0.1:4318")
+    if not insecure and not _is_loopback(host):
+        raise SettingsRefused(
+            f"--{name} {setting}: other machines could reach it and nothing asks them for a password; "
+            "use 127.0.0.1, or say --insecure if the network is trusted"
+        )
+    return host, int(port)
+
+
+def _is_loopback(host: str) -> bool:
+    if host == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False

@@ -1,0 +1,1 @@
+"""Durable queue on disk between the receivers and the loader."""
