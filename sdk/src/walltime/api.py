@@ -43,6 +43,7 @@ class transaction(ContextDecorator):  # noqa: N801  # used as a context manager 
                 opened.__enter__()
             elif runtime.settings().enabled:
                 opened = runtime.Open(self.name, "internal", None, clock())
+                opened.enter()
         except Exception as error:  # noqa: BLE001  # our failure is not the application's
             contain("transaction", error)
         self._opened.append(opened)

@@ -132,6 +132,7 @@ class Exporter:
                 self._export_batch(encoder, sender)
             sender.send_pending(closing)
             if closing:
+                sender.close()
                 return
             if not sender.pending:
                 self._idle.set()
@@ -216,7 +217,7 @@ class Sender:
             try:
                 status, retry_after_s = self._post(request)
             except (OSError, HTTPException) as error:
-                self._close()
+                self.close()
                 self._back_off(None, f"{type(error).__name__}: {error}")
             else:
                 if status == 200:
@@ -255,7 +256,7 @@ class Sender:
             return self._exchange(request)
         except (ConnectionError, HTTPException):
             # A connection that was kept open may have been closed by the other side: once more on a new one.
-            self._close()
+            self.close()
             if not kept_open:
                 raise
             return self._exchange(request)
@@ -268,11 +269,11 @@ class Sender:
         answer = self._connection.getresponse()
         answer.read(MAX_ANSWER_BYTES)
         if not answer.isclosed():  # longer than any OTLP answer: not read, not trusted
-            self._close()
+            self.close()
         retry_after = answer.headers.get("Retry-After", "")
         return answer.status, float(retry_after) if retry_after.isdigit() else None
 
-    def _close(self) -> None:
+    def close(self) -> None:
         if self._connection is not None:
             with contextlib.suppress(OSError):
                 self._connection.close()

@@ -97,16 +97,20 @@ def counters() -> dict[str, int]:
 class Open:
     """A transaction in progress: what `finish` needs to put everything back."""
 
-    __slots__ = ("otel_token", "strand_token", "transaction", "usage")
+    __slots__ = ("_otel_token", "_parent", "_strand_token", "_usage", "transaction")
 
     def __init__(self, name: str, kind: str, parent: Context | None, started_ns: int) -> None:
-        """Open a transaction and make it current, for us and for OpenTelemetry."""
+        """Make the transaction; nobody sees it before `enter`."""
         caller = trace.get_current_span(parent).get_span_context()
         context = propagation.own_span_context(caller, settings().sample_probability)
         self.transaction = Transaction(name, kind, context, caller.span_id if caller.is_valid else 0, started_ns)
-        self.otel_token = propagation.enter(context, parent)
-        self.strand_token: Token[hotpath.Strand | None] = hotpath.strand.set(self.transaction)
-        self.usage = None if _THREAD is None else resource.getrusage(_THREAD)
+        self._parent = parent
+
+    def enter(self) -> None:
+        """Make the transaction the current one, for us and for OpenTelemetry."""
+        self._usage = None if _THREAD is None else resource.getrusage(_THREAD)
+        self._otel_token = propagation.enter(self.transaction.span_context, self._parent)
+        self._strand_token: Token[hotpath.Strand | None] = hotpath.strand.set(self.transaction)
 
     def finish(self) -> None:
         """Close the transaction and hand it to the exporter. Never raises; a second call does nothing."""
@@ -115,16 +119,18 @@ class Open:
             return
         try:
             transaction.duration_ns = max(1, clock() - transaction.started_ns)
-            before = self.usage
-            is_here = hotpath.current() is transaction
-            if before is not None and _THREAD is not None and is_here:
-                after = resource.getrusage(_THREAD)
-                transaction.cpu_user_ns = round((after.ru_utime - before.ru_utime) * 1e9)
-                transaction.cpu_system_ns = round((after.ru_stime - before.ru_stime) * 1e9)
-                transaction.peak_rss_growth_bytes = (after.ru_maxrss - before.ru_maxrss) * _KILOBYTE
-            if is_here:  # else it ends in another context than it began in, whose state is not ours to change
-                hotpath.strand.reset(self.strand_token)
-                propagation.leave(self.otel_token)
+            if hotpath.current() is transaction:  # else it ends in another context, whose state is not ours to change
+                self._leave(transaction)
             exporter().submit(transaction)
         except Exception as error:  # noqa: BLE001  # our failure is not the request's
             contain("finish", error)
+
+    def _leave(self, transaction: Transaction) -> None:
+        hotpath.strand.reset(self._strand_token)
+        propagation.leave(self._otel_token)
+        before = self._usage
+        if before is not None and _THREAD is not None:
+            after = resource.getrusage(_THREAD)
+            transaction.cpu_user_ns = round((after.ru_utime - before.ru_utime) * 1e9)
+            transaction.cpu_system_ns = round((after.ru_stime - before.ru_stime) * 1e9)
+            transaction.peak_rss_growth_bytes = (after.ru_maxrss - before.ru_maxrss) * _KILOBYTE

@@ -76,6 +76,7 @@ def _open(environ: Environ, started_ns: int) -> runtime.Open:
     transaction.scheme = str(environ.get("wsgi.url_scheme", ""))
     transaction.path = str(environ.get("PATH_INFO", ""))
     transaction.queue_ns = queue_ns(environ, transaction.started_at_ns)
+    opened.enter()
     environ[_OURS] = transaction
     return opened
 

@@ -1,0 +1,92 @@
+"""Fixtures of the SDK's tests: real servers, and an OTLP sink that decodes what the exporter really sends."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pymysql
+import pytest
+import walltime
+from shop.services import MariaDB, Memcached, ProgramMissingError, fast_folder
+from walltime import errors, hotpath, runtime
+
+from tests.sdk.sink import Sink
+
+
+@pytest.fixture(scope="session")
+def mariadb() -> Iterator[MariaDB]:
+    folder = fast_folder("walltime-sdk-")
+    server = MariaDB(folder, general_log=True)
+    try:
+        server.start()
+    except ProgramMissingError as error:
+        shutil.rmtree(folder, ignore_errors=True)
+        pytest.skip(str(error))
+    yield server
+    server.stop()
+    shutil.rmtree(folder, ignore_errors=True)
+
+
+@pytest.fixture(scope="session")
+def memcached() -> Iterator[tuple[Memcached, Memcached]]:
+    folder = fast_folder("walltime-sdk-")
+    servers = Memcached("memcached1", folder / "1"), Memcached("memcached2", folder / "2")
+    try:
+        for server in servers:
+            server.folder.mkdir(parents=True, exist_ok=True)
+            server.start()
+    except ProgramMissingError as error:
+        shutil.rmtree(folder, ignore_errors=True)
+        pytest.skip(str(error))
+    yield servers
+    for server in servers:
+        server.stop()
+    shutil.rmtree(folder, ignore_errors=True)
+
+
+@pytest.fixture
+def sink() -> Iterator[Sink]:
+    with Sink() as running:
+        yield running
+
+
+@pytest.fixture
+def recorded(sink: Sink, monkeypatch: pytest.MonkeyPatch) -> Iterator[Sink]:
+    """Walltime instrumented and exporting to the sink, every transaction with its calls; our own errors raised."""
+    monkeypatch.setenv("WALLTIME_TESTING_RAISE", "1")
+    walltime.configure(service_name="test", endpoint=sink.endpoint, sample_probability=1.0)
+    walltime.instrument()
+    yield sink
+    walltime.uninstrument()
+    walltime.shutdown()
+    assert hotpath.current() is None, "a transaction was left open"
+    assert not errors.contained, errors.contained
+
+
+@pytest.fixture
+def connect(mariadb: MariaDB) -> Iterator[Callable[..., pymysql.connections.Connection[Any]]]:
+    """Opens connections to the test database as the application's user; closes them at the end."""
+    opened: list[pymysql.connections.Connection[Any]] = []
+
+    def connect(**arguments: Any) -> pymysql.connections.Connection[Any]:
+        connection = pymysql.connect(**{**mariadb.account(), **arguments})
+        opened.append(connection)
+        return connection
+
+    yield connect
+    for connection in opened:
+        if connection.open:
+            connection.close()
+
+
+@pytest.fixture(autouse=True)
+def as_before() -> Iterator[None]:
+    """Whatever a test configures is gone before the next."""
+    yield
+    walltime.uninstrument()
+    walltime.shutdown()
+    runtime._exporter = runtime._settings = None
+    errors.contained.clear()
+    errors._logged_at_s.clear()
