@@ -48,6 +48,11 @@ def share(part: float) -> str:
     return f"{part:.0%}".replace("%", " %") if part in (0, 1) else f"{part:.1%}".replace("%", " %")
 
 
+def percent(part: float) -> str:
+    """A fraction of one in a sentence: `10 %`, `13.2 %`."""
+    return f"{100 * part:.3g} %"
+
+
 def ratio(part: int, whole: int) -> str:
     """A hit ratio: `93 %`; never `100 %` unless nothing is missing, never `0 %` unless nothing was there."""
     percent = 100 * part / whole

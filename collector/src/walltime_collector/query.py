@@ -14,8 +14,8 @@ from .components import counters_by_component
 from .engine import Engine
 from .trace_tree import in_order, owners
 
-MAX_TRANSACTIONS = 1_000
-MAX_CALLS = 20_000
+MAX_TRANSACTIONS = 500
+MAX_CALLS = 10_000
 """A trace with more than this is shown in part, and says so."""
 
 _NOBODY = "0" * 16
@@ -155,10 +155,12 @@ def _bill(row: Mapping[str, Any], depth: int, first_ns: int, calls: Sequence[Map
         statements=tuple(Statement(*values) for values in _nested(row, "statement", "text calls time_ns errors")),
         calls=tuple(_call(call, started_ns) for call in calls),
         is_error=bool(row["is_error"]),
+        sample_probability=row["sample_probability"] or 0.0,  # what is not a number arrives as None
         **{column: row[column] for column in _AS_STORED},
     )
 
 
+_RESULTS = ("walltime.memcache.result", "http.response.status_code")
 _AS_STORED = (
     "service",
     "name",
@@ -171,7 +173,6 @@ _AS_STORED = (
     "http_status",
     "error_type",
     "kept",
-    "sample_probability",
     "queue_ns",
     "cpu_user_ns",
     "cpu_system_ns",
@@ -184,6 +185,7 @@ _AS_STORED = (
 def _call(row: Mapping[str, Any], transaction_started_ns: int) -> Call:
     said: Mapping[str, str] = row["attributes"]
     host, port = said.get("server.address", ""), said.get("server.port", "")
+    rows = said.get("db.response.returned_rows", "")
     failed = row["status"].upper().endswith("ERROR")
     return Call(
         component=row["component"],
@@ -193,7 +195,7 @@ def _call(row: Mapping[str, Any], transaction_started_ns: int) -> Call:
         own_ns=int(row["own_ns"]),
         address=f"{host}:{port}" if host and port else host,
         text=_first(said, "db.query.text", "walltime.memcache.key", "url.full", "db.statement", "http.url"),
-        result=_first(said, "walltime.memcache.result", "http.response.status_code", "db.response.returned_rows"),
+        result=f"{rows} row{'' if rows == '1' else 's'}" if rows else _first(said, *_RESULTS),
         error=_first(said, "error.type", "db.response.status_code")
         or (row["status_message"] or "failed" if failed else ""),
     )

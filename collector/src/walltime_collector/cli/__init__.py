@@ -5,13 +5,17 @@ from __future__ import annotations
 import json
 import os
 import sys
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from ..answers import Ranking, Top, Trace, from_json
 from ..people import printable, since_s
+from ..trace_id import parse_span_id, parse_trace_id
 from .ask import NotAnswered, ask
+
+if TYPE_CHECKING:
+    from rich.console import Console, RenderableType
 
 app = typer.Typer(
     help="Where did the wall time of this request go, and why?",
@@ -47,8 +51,8 @@ def main() -> None:
     raise SystemExit(code)
 
 
-@app.command()
-def top(
+@app.command("top")
+def ask_top(
     url: Url = DEFAULT_URL,
     as_json: Json = False,
     since: Annotated[str, typer.Option(help="How far back: 90s, 15m, 2h, 7d.")] = "15m",
@@ -69,21 +73,18 @@ def top(
     from .top import render
 
     console = _console()
-    console.print(render(answer, console))
-    return None
+    return _print(console, render(answer, console))
 
 
-@app.command()
-def show(
+@app.command("show")
+def ask_show(
     trace_id: Annotated[str, typer.Argument(help="A trace id, or a whole traceparent as the SQL comments carry it.")],
     url: Url = DEFAULT_URL,
     as_json: Json = False,
     span: Annotated[str, typer.Option(help="Show this transaction of the trace, by its span id.")] = "",
-    calls: Annotated[int, typer.Option(min=1, max=20_000, help="At most this many calls.")] = 60,
+    calls: Annotated[int, typer.Option(min=1, max=10_000, help="At most this many calls.")] = 60,
 ) -> None:
     """One transaction: its bill, its statements and servers, and its calls in time order."""
-    from ..trace_id import parse_span_id, parse_trace_id
-
     try:
         trace, span_of_parent = parse_trace_id(trace_id)
         span = parse_span_id(span) if span else span_of_parent
@@ -101,8 +102,7 @@ def show(
     except LookupError as error:
         raise NotAnswered(error.args[0]) from error
     console = _console()
-    console.print(render(answer, bill, console, calls))
-    return None
+    return _print(console, render(answer, bill, console, calls))
 
 
 def _ask(url: str, path: str, **parameters: str | int) -> Any:
@@ -125,11 +125,20 @@ def _print_json(document: Any) -> None:
     sys.stdout.write(json.dumps(document, indent=2) + "\n")
 
 
-def _console() -> Any:
+def _console() -> Console:
     from rich.console import Console
 
     width = None if sys.stdout.isatty() or "COLUMNS" in os.environ else PIPED_WIDTH
     return Console(width=width, highlight=False, markup=False, emoji=False, soft_wrap=False)
+
+
+def _print(console: Console, rendered: RenderableType) -> None:
+    if console.is_terminal:
+        return console.print(rendered)
+    with console.capture() as capture:
+        console.print(rendered)
+    sys.stdout.writelines(f"{line.rstrip()}\n" for line in capture.get().splitlines())
+    return None
 
 
 def _complain(message: str, code: int) -> int:

@@ -14,7 +14,7 @@ TIMEOUT_S = 60.0
 LONGEST_ANSWER_BYTES = 256 * 1024 * 1024
 
 
-class NotAnswered(CollectorError):  # noqa: N818  named like the rest of the tree
+class NotAnswered(CollectorError):
     """The question was understood and could not be answered; the message is one sentence for people. Exit code 1."""
 
 

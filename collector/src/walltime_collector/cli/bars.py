@@ -20,7 +20,7 @@ COLOURS: Mapping[str, str] = {
 }
 """One colour per family, everywhere; chosen to be told apart on dark and on light terminals."""
 LETTERS: Mapping[str, str] = {"mysql": "m", "memcache": "c", "http": "h", "python": "p", "custom": "a", "other": "."}
-MEANINGS: Mapping[str, str] = {"custom": "the application's own", "other": "other: in no call (mostly Python)"}
+MEANINGS: Mapping[str, str] = {"custom": "the application's own", "other": "other: in no measured call"}
 _EIGHTHS = " ▏▎▍▌▋▊▉█"
 
 

@@ -11,7 +11,7 @@ from rich.text import Text
 
 from ..answers import Bill, Component, Trace
 from ..components import FAMILIES, family
-from ..people import count, duration, milliseconds, plural, printable, ratio, share
+from ..people import count, duration, milliseconds, percent, plural, printable, ratio, share
 from .bars import COLOURS, LETTERS, by_family, legend, span, stacked
 from .waterfall import calls, tree
 
@@ -98,7 +98,9 @@ def _why_kept(bill: Bill) -> str:
     if not bill.kept:
         return "only the bill was kept"
     why = KEPT.get(bill.kept, printable(bill.kept))
-    return f"every call kept: {why}" + (f" ({share(bill.sample_probability)} of all)" if bill.kept == "random" else "")
+    return f"every call kept: {why}" + (
+        f" ({percent(bill.sample_probability)} of all)" if bill.kept == "random" else ""
+    )
 
 
 def _title(words: str) -> Text:
@@ -108,7 +110,7 @@ def _title(words: str) -> Text:
 def _bill(bill: Bill, width: int, in_colour: bool) -> Group:
     """The components and what else adds up to the duration, in one unit, so that the column can be added up by hand."""
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
-    table.add_column("where the time went", overflow="fold", min_width=12)
+    table.add_column("component", overflow="fold", min_width=12)
     for heading in ("calls", "ms", "share"):
         table.add_column(heading, justify="right", no_wrap=True)
     bar_width = min(max((width - 74) // 2, 0), 40)
@@ -140,12 +142,13 @@ def _bill(bill: Bill, width: int, in_colour: bool) -> Group:
             _notes(component),
             colour,
         )
-    line("other", "", bill.other_ns, "", Text("in no call: mostly Python", "dim"), COLOURS["other"])
+    line("other", "", bill.other_ns, "", Text("in no measured call", "dim"), COLOURS["other"])
     if bill.overlap_ns > 0:
         line("overlap", "", -bill.overlap_ns, "", Text("calls that ran at the same time, counted once", "dim"), "dim")
     elif bill.overlap_ns < 0:
         line("not itemized", "", -bill.overlap_ns, "", Text("inside calls, on no line of the bill", "dim"), "dim")
-    table.add_section()
+    rule = ("─" if in_colour else "-") * len(milliseconds(bill.duration_ns))
+    table.add_row("", "", Text(rule, "dim"))
     total = [Text("total", "bold"), Text(""), Text(milliseconds(bill.duration_ns), "bold"), Text("100 %", "bold")]
     table.add_row(*total, *([Text()] if bar_width >= 8 else []), Text(), Text(_rounding(bill), "dim"))
     sizes = by_family(
@@ -186,7 +189,7 @@ def _beside(bill: Bill) -> Group:
     lines = []
     if bill.cpu_user_ns is not None or bill.cpu_system_ns is not None:
         user_ns, system_ns = bill.cpu_user_ns or 0, bill.cpu_system_ns or 0
-        part = share((user_ns + system_ns) / max(bill.duration_ns, 1))
+        part = percent((user_ns + system_ns) / max(bill.duration_ns, 1))
         lines.append(
             (
                 "CPU",
@@ -207,7 +210,8 @@ def _targets(bill: Bill) -> Table:
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim", show_header=False)
     for justify in ("left", "left", "right", "right", "left"):
         table.add_column(justify=justify, overflow="fold")
-    for target in bill.targets:
+    lines = {component.name: at for at, component in enumerate(bill.components)}
+    for target in sorted(bill.targets, key=lambda each: (lines.get(each.component, len(lines)), each.address)):
         notes = _notes(Component(target.component, errors=target.errors, hits=target.hits, misses=target.misses))
         table.add_row(
             Text(printable(target.component), COLOURS[family(target.component)]),
@@ -240,7 +244,7 @@ def _calls(bill: Bill, width: int, most: int, in_colour: bool) -> RenderableType
     if bill.kept:
         return Text("They were kept, but are not stored: they are still on their way, or past their retention.", "dim")
     sample = (
-        f"the fair sample keeps {share(bill.sample_probability)} of all transactions, and this one"
+        f"the fair sample keeps {percent(bill.sample_probability)} of all transactions, and this one"
         if bill.sample_probability
         else "it"
     )

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from rich.console import Console, Group, RenderableType
 from rich.padding import Padding
-from rich.table import Table
 from rich.text import Text
 
 from ..answers import Kind, Top
@@ -14,6 +15,7 @@ from .bars import COLOURS, by_family, legend, stacked
 
 WIDE = 112
 """From this many columns a kind is one row of a table; below, a block of lines."""
+_GAP = "  "
 
 
 def render(top: Top, console: Console) -> RenderableType:
@@ -67,28 +69,33 @@ def _window(seconds: float) -> str:
     return f"{seconds:.0f} seconds"
 
 
-def _table(top: Top, width: int, several: bool, in_colour: bool) -> Table:
-    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim", expand=True)
-    names = [_name(kind) for kind in top.kinds]
-    name_width = min(max(len("kind"), *(name.cell_len for name in names)), width // 4)
-    table.add_column("kind", width=name_width)
-    if several:
-        table.add_column("service", no_wrap=True, max_width=14)
-    for heading in ("share", "per min", "p50", "p95", "p99", "errors"):
-        table.add_column(heading, justify="right", no_wrap=True)
-    table.add_column("where the time of a transaction goes", ratio=1)
-    fixed = name_width + 2 + (_widest_service(top) + 2 if several else 0)
-    bar_width = max(width - fixed - 6 * 10 + 2, 24)
-    for kind, name in zip(top.kinds, names, strict=True):
-        row: list[RenderableType] = [name]
-        if several:
-            row.append(Text(printable(kind.service), "dim", overflow="ellipsis"))
-        row.extend(_numbers(kind).values())
-        row.append(
-            Group(stacked(by_family(_sizes(kind)), bar_width, in_colour=in_colour), _mainly(kind, bar_width), Text())
-        )
-        table.add_row(*row)
-    return table
+def _table(top: Top, width: int, several: bool, in_colour: bool) -> Group:
+    """One line of numbers and a bar per kind, and under it over the whole width what the time is spent on."""
+    cells = [_cells(kind, several) for kind in top.kinds]
+    headings = {heading: Text(heading, "dim") for heading in cells[0]}
+    widths = {heading: max(len(heading), *(row[heading].cell_len for row in cells)) + len(_GAP) for heading in headings}
+    widths["kind"] = min(widths["kind"], width // 3)
+    bar_width = width - sum(widths.values())
+    lines: list[RenderableType] = [_line(headings, widths).append("where its time goes", "dim")]
+    for kind, row in zip(top.kinds, cells, strict=True):
+        bar = stacked(by_family(_sizes(kind)), bar_width, in_colour=in_colour)
+        lines += [_line(row, widths).append_text(bar), Text("  ").append_text(_mainly(kind, width - 2)), Text()]
+    return Group(*lines[:-1])
+
+
+def _cells(kind: Kind, several: bool) -> dict[str, Text]:
+    service = {"service": Text(printable(kind.service), "dim")} if several else {}
+    return {"kind": _name(kind), **service, **_numbers(kind)}
+
+
+def _line(cells: Mapping[str, Text], widths: Mapping[str, int]) -> Text:
+    line = Text(no_wrap=True)
+    for heading, text in cells.items():
+        cell, width = text.copy(), widths[heading] - len(_GAP)
+        cell.truncate(width, overflow="ellipsis")
+        padding = " " * (width - cell.cell_len)
+        line.append_text(cell + padding if heading in ("kind", "service") else Text(padding) + cell).append(_GAP)
+    return line
 
 
 def _blocks(top: Top, width: int, several: bool, in_colour: bool) -> Group:
@@ -105,12 +112,8 @@ def _blocks(top: Top, width: int, several: bool, in_colour: bool) -> Group:
     return Group(*blocks)
 
 
-def _widest_service(top: Top) -> int:
-    return min(max(len("service"), *(len(printable(kind.service)) for kind in top.kinds)), 14)
-
-
 def _name(kind: Kind) -> Text:
-    return Text(printable(kind.name) or "(no name)", "bold", overflow="fold")
+    return Text(printable(kind.name) or "(no name)", "bold")
 
 
 def _numbers(kind: Kind) -> dict[str, Text]:
@@ -134,7 +137,7 @@ def _mainly(kind: Kind, width: int) -> Text:
     for component in kind.components:
         said = f" {duration(component.mean_ns)} ×{count(component.calls_per_transaction)}"
         if looked_up := component.hits + component.misses:
-            said += f" {ratio(component.hits, looked_up)} hit"
+            said += f", {ratio(component.hits, looked_up)} hit"
         costs.append((component.mean_ns, component.name, said))
     costs = sorted((cost for cost in costs if cost[0] > 0), reverse=True)
     line = Text()

@@ -11,10 +11,13 @@ from ..components import family
 from ..people import duration, plural, printable, share
 from .bars import COLOURS, LETTERS, by_family, span
 
+_ROOMY = 90
+"""Below this many columns the words need the room more than the time line."""
+
 
 def calls(bill: Bill, width: int, most: int, *, in_colour: bool) -> RenderableType:
     """The first `most` calls of a transaction, one a line, each where it happened on the transaction's time line."""
-    track = min(max(width // 3, 12), 48)
+    track = min(max(width // 3 if width >= _ROOMY else width // 5, 10), 48)
     table = _lines(track, duration(bill.duration_ns))
     whole_ns = max(bill.duration_ns, 1)
     for call in bill.calls[:most]:
@@ -36,7 +39,7 @@ def calls(bill: Bill, width: int, most: int, *, in_colour: bool) -> RenderableTy
 
 def tree(trace: Trace, shown: Bill, width: int, *, in_colour: bool) -> Table:
     """All transactions of the trace, callers above those they called, each where it happened on the time line."""
-    track = min(max(width // 4, 12), 36)
+    track = min(max(width // 4 if width >= _ROOMY else width // 5, 10), 36)
     whole_ns = max(bill.offset_ns + bill.duration_ns for bill in trace.transactions) or 1
     table = _lines(track, duration(whole_ns))
     for bill in trace.transactions:
@@ -44,8 +47,8 @@ def tree(trace: Trace, shown: Bill, width: int, *, in_colour: bool) -> Table:
             {each.name: float(each.time_ns) for each in bill.components} | {"other": float(bill.other_ns)}
         )
         largest = max(sizes, key=lambda name: sizes[name], default="other")
-        name = Text("  " * min(bill.depth, 12) + ("└ " if bill.depth else ""), "dim")
-        name.append(printable(bill.name), "bold" if bill is shown else "not dim")
+        name = Text().append("  " * min(bill.depth, 12) + ("└ " if bill.depth else ""), "dim")
+        name.append(printable(bill.name), "bold" if bill is shown else "")
         name.append(f"  {printable(bill.service)}", "not bold dim")
         name.append("  failed", "bold red") if bill.is_error else None
         name.append(
@@ -68,7 +71,7 @@ def _lines(track: int, whole: str) -> Table:
 
 
 def _what(call: Call, kind: str) -> Text:
-    words = Text(printable(call.component or call.name), COLOURS[kind])
+    words = Text().append(printable(call.component or call.name), COLOURS[kind])
     if call.error:
         words.append(f"  {printable(call.error)}", "bold red")
     if call.result and call.result != call.error:

@@ -1,0 +1,191 @@
+"""The JSON API on the web port: the same questions as the commands, for browsers and programs of this machine."""
+
+from __future__ import annotations
+
+import ipaddress
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import asdict
+from typing import Any
+
+from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.middleware import Middleware
+from starlette.requests import Request
+from starlette.responses import JSONResponse
+from starlette.routing import Route
+from starlette.types import ASGIApp, Receive, Scope, Send
+
+from . import query
+from .answers import RANKINGS
+from .engine import Engine
+from .errors import CollectorError, EngineUnavailable, QueryFailed
+from .people import printable, since_s
+from .trace_id import parse_trace_id
+
+MAX_LIMIT = 1_000
+_HEADERS = {"Cache-Control": "no-store", "X-Content-Type-Options": "nosniff"}
+
+
+class BadParameter(CollectorError):
+    """A parameter cannot be understood; nothing was asked. The API answers 400."""
+
+    def __init__(self, where: str, what: str, what_now: str) -> None:
+        super().__init__(f"{where}: {what}; {what_now}")
+        self.where, self.what, self.what_now = where, what, what_now
+
+
+def make_app(
+    engine: Engine,
+    health: Callable[[], Mapping[str, Any]],
+    *,
+    allowed_hosts: Collection[str] = (),
+    any_address: bool = False,
+) -> Starlette:
+    """
+    The application for the web port.
+
+    Endpoints are plain functions, so Starlette runs them, and the engine's waiting, in its thread pool.
+
+    Args:
+        health: What /healthz answers, called from a thread; 200 when its `status` is `ok`, else 503.
+        allowed_hosts: Names a browser may use in Host besides the loopback ones.
+        any_address: Let Host be any IP address, for a collector that listens for other machines.
+    """
+
+    def top(request: Request) -> JSONResponse:
+        said = _parameters(request, {"since": "15m", "service": "", "by": "total", "limit": "20"})
+        if said["by"] not in RANKINGS:
+            raise BadParameter("by", f"{_quoted(said['by'])} is not something to rank by", f"use {', '.join(RANKINGS)}")
+        answer = query.top(
+            engine,
+            since_s=_since_s(said["since"]),
+            service=said["service"],
+            by=said["by"],
+            limit=_number("limit", said["limit"], MAX_LIMIT),
+        )
+        return _json(asdict(answer))
+
+    def transactions(request: Request) -> JSONResponse:
+        _parameters(request, {})
+        written = request.path_params["trace_id"]
+        try:
+            trace_id, _ = parse_trace_id(written)
+        except ValueError as error:
+            raise BadParameter("trace_id", f"{_quoted(written)} is not a trace id", str(error)) from error
+        trace = query.show(engine, trace_id)
+        if trace is None:
+            return _problem(
+                404,
+                "trace_id",
+                f"no transaction of trace {trace_id} is stored",
+                "a new one is there about 2 s after its request ended, and goes when its retention is over",
+            )
+        return _json(asdict(trace))
+
+    def healthz(request: Request) -> JSONResponse:
+        answer = health()
+        return _json(answer, 200 if answer.get("status") == "ok" else 503)
+
+    return Starlette(
+        routes=[
+            Route("/api/top", top),
+            Route("/api/transactions/{trace_id}", transactions),
+            Route("/healthz", healthz),
+        ],
+        middleware=[Middleware(HostCheck, allowed_hosts=allowed_hosts, any_address=any_address)],
+        exception_handlers={
+            BadParameter: lambda _, error: _problem(400, error.where, error.what, error.what_now),
+            QueryFailed: lambda _, error: _problem(
+                500, "engine", str(error), "ask about less: a shorter time, a service"
+            ),
+            EngineUnavailable: lambda _, error: _problem(503, "engine", str(error), "try again; see /healthz"),
+            HTTPException: _not_found,
+            Exception: lambda _, error: _problem(
+                500, "collector", f"it failed on this question ({type(error).__name__})", "see its log"
+            ),
+        },
+    )
+
+
+class HostCheck:
+    """
+    Refuses requests whose Host is not a name of this machine's own.
+
+    A page on the web can point its own name at 127.0.0.1 and read what answers there (DNS rebinding); the browser still
+    sends that name, and that is how we know. No CORS header is ever sent, so other origins read nothing either.
+    """
+
+    def __init__(self, app: ASGIApp, allowed_hosts: Collection[str], any_address: bool) -> None:
+        self._app = app
+        self._names = {name.lower() for name in allowed_hosts} | {"localhost"}
+        self._any_address = any_address
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass on what may be answered."""
+        if scope["type"] != "http":
+            return await self._app(scope, receive, send)
+        host = next((value for name, value in scope["headers"] if name == b"host"), b"").decode("latin-1")
+        if self._is_ours(host):
+            return await self._app(scope, receive, send)
+        refused = _problem(
+            421, "Host", f"{_quoted(host)} is not a name of this collector", "ask it as localhost or 127.0.0.1"
+        )
+        return await refused(scope, receive, send)
+
+    def _is_ours(self, host: str) -> bool:
+        name, _, port = host.rpartition(":") if ":" in host and not host.endswith("]") else (host, "", "")
+        if port and not port.isdecimal():
+            return False
+        name = name.lower().rstrip(".")
+        if name in self._names or name.endswith(".localhost"):
+            return True
+        try:
+            address = ipaddress.ip_address(name.removeprefix("[").removesuffix("]"))
+        except ValueError:
+            return False
+        return address.is_loopback or self._any_address
+
+
+def _parameters(request: Request, known: Mapping[str, str]) -> dict[str, str]:
+    given = dict(request.query_params)
+    if unknown := [name for name in given if name not in known]:
+        can = f"it takes {', '.join(known)}" if known else "it takes none"
+        raise BadParameter(_quoted(unknown[0]), "there is no such parameter", can)
+    return {**known, **given}
+
+
+def _since_s(written: str) -> int:
+    try:
+        return since_s(written)
+    except ValueError as error:
+        what, _, what_now = str(error).partition("; ")
+        raise BadParameter("since", what, what_now) from error
+
+
+def _number(name: str, written: str, most: int) -> int:
+    if not (written.isascii() and written.isdecimal() and len(written) < 10 and 1 <= int(written) <= most):
+        raise BadParameter(name, f"{_quoted(written)} is not a number it can be", f"use 1 to {most}")
+    return int(written)
+
+
+def _quoted(text: str) -> str:
+    return repr(printable(text)[:80])
+
+
+def _json(document: Mapping[str, Any], status: int = 200) -> JSONResponse:
+    return JSONResponse(document, status, _HEADERS)
+
+
+def _problem(status: int, where: str, what: str, what_now: str) -> JSONResponse:
+    return _json({"error": {"where": where, "what": what, "what_now": what_now}}, status)
+
+
+def _not_found(request: Request, error: Any) -> JSONResponse:
+    if error.status_code == 405:
+        return _problem(405, request.method, "only questions are answered here", "use GET")
+    return _problem(
+        error.status_code,
+        printable(request.url.path)[:80],
+        "there is no such page",
+        "there are /api/top, /api/transactions/{trace_id} and /healthz",
+    )
