@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from pathlib import Path
 from types import TracebackType
@@ -50,21 +50,22 @@ class Stack:
     def url(self) -> str:
         return f"http://{self.shop.address}"
 
-    def start(self) -> Stack:
+    def start(self, started: Callable[[Service], None] = lambda service: None) -> Stack:
         """
-        Start everything in order and fill the database.
+        Start everything in order and fill the database; `started` hears of each server that answers.
 
         Raises:
             ServiceError: One of them did not start; those before it are stopped.
         """
-        with ExitStack() as started:
+        with ExitStack() as running:
             for service in self.services():
                 self._configure(service)
-                started.enter_context(service)
+                running.enter_context(service)
                 if service is self.mariadb:
                     with pymysql.connect(**self.mariadb.account()) as connection:
                         seed(connection)
-            self.running = started.pop_all()
+                started(service)
+            self.running = running.pop_all()
         return self
 
     def stop(self) -> None:
