@@ -4,9 +4,9 @@ What can go wrong in the collector.
     CollectorError
     ├── SettingsRefused        a setting that would be unsafe or cannot work
     ├── DirectoryInUse         another process owns the directory
+    ├── RequestRefused         what a sender sent is not taken; it carries the HTTP status
     ├── SpoolError
     │   ├── SpoolFull          nothing was written; the receiver answers 503
-    │   ├── PayloadTooLarge    it never will fit; the receiver answers 413
     │   └── SegmentCorrupt     bytes on disk that are not ours; what came before them is kept
     └── EngineError
         ├── EngineUnavailable  it may heal: try again
@@ -32,16 +32,27 @@ class DirectoryInUse(CollectorError):
     """Another process owns the directory; the lock goes with that process, so a crash never leaves one behind."""
 
 
+class RequestRefused(CollectorError):
+    """
+    What a sender sent is not taken.
+
+    Args:
+        status: The HTTP status. Of those used, senders try again only after 503.
+        reason: A word for the counters.
+        message: What the sender's log should say.
+    """
+
+    def __init__(self, status: int, reason: str, message: str) -> None:
+        super().__init__(message)
+        self.status, self.reason = status, reason
+
+
 class SpoolError(CollectorError):
     """The spool could not do what was asked."""
 
 
 class SpoolFull(SpoolError):
     """The spool holds its limit. Nothing was written; the sender should try again later."""
-
-
-class PayloadTooLarge(SpoolError):
-    """The payload is over the limit for one record and never will fit."""
 
 
 class SegmentCorrupt(SpoolError):

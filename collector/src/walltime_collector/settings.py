@@ -36,10 +36,12 @@ class Settings(BaseSettings):
 
     max_request_bytes: int = Field(20 * MIB, gt=0, description="largest request body, also after decompression")
     request_deadline_s: float = Field(30.0, gt=0, description="a request that has not arrived whole by then is refused")
+    max_in_flight_bytes: int = Field(256 * MIB, gt=0, description="bodies being received at once; beyond this: 503")
     max_connections: int = Field(512, gt=0, description="open OTLP connections; more are refused with 503")
     max_spool_bytes: int = Field(2048 * MIB, gt=0, description="the spool answers 503 beyond this")
     segment_bytes: int = Field(20 * MIB, gt=0, description="a spool segment is sealed and loaded at this size")
     segment_age_s: float = Field(1.0, gt=0, description="or at this age")
+    crashpoint: str = Field("", description="for tests: die at this place as by kill -9")
     drain_s: float = Field(
         5.0, ge=0, description="on SIGTERM: how long to load what is spooled; the rest waits on disk"
     )

@@ -34,10 +34,10 @@ _QUERY_LIMITS = {
     "readonly": "1",  # the last one: nothing can be set after it
 }
 
-# ClickHouse's codes that speak of the bytes we sent: cannot parse, read after the end, out of bounds, incorrect data, too
-# large, sizes differ, bad cast. Whatever is not here is tried again, for ever: to take a full disk for bad data would
-# lose good data.
-_REFUSED_DATA = frozenset({6, 27, 32, 33, 69, 70, 117, 128, 131, 190, 321, 407, 436})
+# ClickHouse's codes that speak of the bytes we sent: cannot parse, read after the end, out of bounds, incorrect data,
+# too large, sizes differ, bad cast. Whatever is not here is tried again, for ever: to take a full disk for bad data
+# would lose good data.
+_REFUSED_DATA = frozenset({6, 27, 32, 33, 69, 70, 117, 128, 131, 190, 321, 407, 436, 444})
 _CODE = re.compile(r"Code: (\d+)")
 
 

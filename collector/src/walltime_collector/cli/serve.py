@@ -1,0 +1,46 @@
+"""`walltime serve`: reads the options, and says in one sentence why the collector cannot start."""
+
+from __future__ import annotations
+
+import logging
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from pydantic import ValidationError
+
+from ..errors import CollectorError
+
+
+def serve(
+    data: Annotated[
+        Path | None, typer.Option(help="Directory of the spool and the embedded database. [~/.local/share/walltime]")
+    ] = None,
+    http: Annotated[
+        str | None, typer.Option(help="Address of OTLP/HTTP; port 0 takes a free one. [127.0.0.1:4318]")
+    ] = None,
+    web: Annotated[str | None, typer.Option(help="Address of the pages and the API. [127.0.0.1:8464]")] = None,
+    insecure: Annotated[
+        bool,
+        typer.Option("--insecure", help="Allow addresses that other machines can reach; nothing asks for a password."),
+    ] = False,
+) -> None:
+    """Run the collector until Ctrl-C or SIGTERM. What is not said here comes from WALLTIME_… variables."""
+    logging.basicConfig(format="%(asctime)s %(levelname)s %(name)s: %(message)s", level=logging.INFO, stream=sys.stderr)
+    logging.getLogger("uvicorn").setLevel(logging.WARNING)  # it says "started" and "finished", once per port
+    from ..serve import serve as run
+    from ..settings import Settings
+
+    said = {"data": data, "http": http, "web": web, "insecure": insecure or None}
+    try:
+        settings = Settings(**{name: value for name, value in said.items() if value is not None})  # type: ignore[arg-type]
+    except ValidationError as error:
+        first = error.errors()[0]
+        name = "_".join(map(str, first["loc"]))
+        raise typer.BadParameter(f"WALLTIME_{name.upper()}: {first['msg']}") from error
+    try:
+        run(settings)
+    except CollectorError as error:
+        sys.stderr.write(f"walltime: {error}\n")
+        raise typer.Exit(1) from error

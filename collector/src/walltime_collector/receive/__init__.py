@@ -1,0 +1,1 @@
+"""Takes what applications send: check, spool, and only then answer."""

@@ -1,0 +1,135 @@
+"""Runs the collector: receivers and web port in one event loop, the loader in a thread, until SIGTERM or Ctrl-C."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import os
+import signal
+import socket
+import sys
+from collections.abc import Iterator
+from typing import Any
+
+import uvicorn
+import uvloop
+
+from . import crashpoint
+from .directory import make_private
+from .engine import open_engine
+from .errors import SettingsRefused
+from .health import Health
+from .load import Loader
+from .receive.otlp_http import OtlpHttp
+from .settings import Settings, address
+from .spool.group_commit import GroupCommit
+from .spool.spool import Spool
+
+log = logging.getLogger(__name__)
+
+_GRACE_S = 3
+"""On SIGTERM: requests that run have this long to be answered."""
+
+
+def serve(settings: Settings) -> None:
+    """
+    Run until SIGTERM or Ctrl-C; then stop listening, answer what runs, load what is spooled (for `drain_s`), return.
+
+    A second signal ends the process at once, with status 1; nothing acknowledged is lost by it.
+    One line on stdout says that it takes requests, and where: `ready http=127.0.0.1:4318 web=127.0.0.1:8464`.
+
+    Raises:
+        CollectorError: It cannot start: SettingsRefused, DirectoryInUse, EngineUnavailable, MigrationFailed.
+    """
+    crashpoint.armed = settings.crashpoint
+    os.umask(0o077)
+    http = _listen(settings.http, "http", settings)
+    web = _listen(settings.web, "web", settings)
+    make_private(settings.data)
+    spool = Spool(
+        settings.data / "spool",
+        max_bytes=settings.max_spool_bytes,
+        segment_bytes=settings.segment_bytes,
+        segment_age_s=settings.segment_age_s,
+    )
+    engine = open_engine(settings)
+    engine.migrate()
+    health = Health()
+    commit = GroupCommit(spool)
+    loader = Loader(spool, engine, health)
+    from .api import make_app
+
+    receiver = _server(OtlpHttp(commit, health, settings), limit_concurrency=settings.max_connections)
+    pages = _server(make_app(engine, health, any_address=settings.insecure))
+    loader.start()
+    try:
+        uvloop.run(_run([(receiver, http), (pages, web)], f"ready http={_name(http)} web={_name(web)}"))
+    finally:
+        commit.close()
+        loader.stop(settings.drain_s)
+        spool.close()
+        engine.close()
+
+
+async def _run(servers: list[tuple[uvicorn.Server, socket.socket]], ready: str) -> None:
+    def stop() -> None:
+        if servers[0][0].should_exit:
+            log.warning("second signal: leaving at once; what is spooled is loaded at the next start")
+            os._exit(1)
+        for server, _ in servers:
+            server.should_exit = True
+
+    loop = asyncio.get_running_loop()
+    for each in (signal.SIGTERM, signal.SIGINT):
+        loop.add_signal_handler(each, stop)
+    tasks = [asyncio.create_task(server.serve(sockets=[sock])) for server, sock in servers]
+    while not all(server.started for server, _ in servers) and not any(task.done() for task in tasks):
+        await asyncio.sleep(0.01)
+    sys.stdout.write(ready + "\n")
+    sys.stdout.flush()
+    await asyncio.gather(*tasks)
+
+
+class _Server(uvicorn.Server):
+    """uvicorn, without its hold on the process's signals: there are two of them in the process."""
+
+    @contextlib.contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        yield
+
+
+def _server(app: Any, **limits: Any) -> uvicorn.Server:
+    return _Server(
+        uvicorn.Config(
+            app,
+            http="httptools",
+            ws="none",
+            lifespan="off",
+            log_config=None,
+            access_log=False,
+            proxy_headers=False,
+            server_header=False,
+            date_header=False,
+            timeout_keep_alive=60,
+            timeout_graceful_shutdown=_GRACE_S,
+            **limits,
+        )
+    )
+
+
+def _listen(setting: str, name: str, settings: Settings) -> socket.socket:
+    host, port = address(setting, name, insecure=settings.insecure)
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    try:
+        return socket.create_server((host, port), family=family, backlog=512)
+    except OSError as error:
+        raise SettingsRefused(
+            f"--{name} {setting}: cannot listen there: {error.strerror}; "
+            "stop what listens there, or choose another address (port 0 takes a free one)"
+        ) from error
+
+
+def _name(sock: socket.socket) -> str:
+    host, port = sock.getsockname()[:2]
+    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"

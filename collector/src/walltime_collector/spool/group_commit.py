@@ -1,0 +1,51 @@
+"""Shares one fsync among all the requests that wait for one: what arrives while the disk works goes with the next."""
+
+from __future__ import annotations
+
+import asyncio
+from concurrent.futures import ThreadPoolExecutor
+
+from .segment import Record
+from .spool import Spool
+
+
+class GroupCommit:
+    """The event loop's way into the spool; one write and fsync runs at a time, in a thread of its own."""
+
+    def __init__(self, spool: Spool) -> None:
+        self._spool = spool
+        self._thread = ThreadPoolExecutor(1, "spool")
+        self._waiting: list[tuple[Record, asyncio.Future[None]]] = []
+        self._task: asyncio.Task[None] | None = None
+
+    async def append(self, record: Record) -> None:
+        """
+        Store one record; it is on disk when this returns. Raises what Spool.append raises.
+        """
+        stored: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._waiting.append((record, stored))
+        if self._task is None:
+            self._task = asyncio.create_task(self._commit())
+        await stored
+
+    def close(self) -> None:
+        """Wait for the write that runs."""
+        self._thread.shutdown()
+
+    async def _commit(self) -> None:
+        loop = asyncio.get_running_loop()
+        while self._waiting:
+            batch, self._waiting = self._waiting, []
+            error: Exception | None = None
+            try:
+                await loop.run_in_executor(self._thread, self._spool.append, [record for record, _ in batch])
+            except Exception as failure:  # noqa: BLE001 each waiting request gets it
+                error = failure
+            for _, stored in batch:
+                if stored.done():
+                    continue  # its request was cancelled; the record stays stored
+                if error is None:
+                    stored.set_result(None)
+                else:
+                    stored.set_exception(error)
+        self._task = None
