@@ -60,6 +60,21 @@ def test_a_multi_get_is_one_call_that_counts_its_keys(recorded: Sink, server: tu
     assert second.attributes["walltime.memcache.result"] == "hit"
 
 
+def test_a_key_asked_for_twice_is_found_twice_as_the_server_counts_it(
+    recorded: Sink, server: tuple[str, int], memcached: Servers
+) -> None:
+    client = Client(server)
+    client.set("card:1", b"1", noreply=False)
+    before = memcached[0].stats()
+    with walltime.transaction("job"):
+        assert client.get_many(["card:1", "card:2", "card:1"]) == {"card:1": b"1"}
+    after = memcached[0].stats()
+    client.close()
+    hits, misses = (int(after[counter]) - int(before[counter]) for counter in ("get_hits", "get_misses"))
+    assert (hits, misses) == (2, 1)
+    assert recorded.transaction().cell("memcache.get") == {"calls": 1, "keys": 3, "hits": 2, "misses": 1}
+
+
 def test_every_operation_has_its_line(recorded: Sink, server: tuple[str, int]) -> None:
     client = Client(server, default_noreply=False)
     with walltime.transaction("job"):

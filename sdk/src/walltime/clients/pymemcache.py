@@ -88,7 +88,9 @@ def _fetch(original: Callable[..., Any]) -> Callable[..., Any]:
             strand.record(component, self.server, keys[0], started_ns, ended_ns, outer_ns, failure, 1, len(found))
         else:
             subject, asked = _first(keys)
-            strand.record(component, self.server, subject, started_ns, ended_ns, outer_ns, failure, asked, len(found))
+            # A key asked for twice is found twice, says the server, and is once in the answer.
+            hits = asked if len(found) == asked else sum(key in found for key in keys)
+            strand.record(component, self.server, subject, started_ns, ended_ns, outer_ns, failure, asked, hits)
         return found
 
     return _fetch_cmd
