@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ipaddress
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import asdict
 from typing import Any
 
@@ -19,6 +19,7 @@ from . import query
 from .answers import RANKINGS
 from .engine import Engine
 from .errors import CollectorError, EngineUnavailable, QueryFailed
+from .health import Health
 from .people import printable, since_s
 from .trace_id import parse_trace_id
 
@@ -36,7 +37,7 @@ class BadParameter(CollectorError):
 
 def make_app(
     engine: Engine,
-    health: Callable[[], Mapping[str, Any]],
+    health: Health,
     *,
     allowed_hosts: Collection[str] = (),
     any_address: bool = False,
@@ -47,7 +48,7 @@ def make_app(
     Endpoints are plain functions, so Starlette runs them, and the engine's waiting, in its thread pool.
 
     Args:
-        health: What /healthz answers, called from a thread; 200 when its `status` is `ok`, else 503.
+        health: What /healthz reports: 200 when its `ok` is true, else 503.
         allowed_hosts: Names a browser may use in Host besides the loopback ones.
         any_address: Let Host be any IP address, for a collector that listens for other machines.
     """
@@ -83,8 +84,9 @@ def make_app(
         return _json(asdict(trace))
 
     def healthz(request: Request) -> JSONResponse:
-        answer = health()
-        return _json(answer, 200 if answer.get("status") == "ok" else 503)
+        _parameters(request, {})
+        report = health.report()
+        return _json(report, 200 if report["ok"] else 503)
 
     return Starlette(
         routes=[

@@ -23,6 +23,8 @@ KEPT = {
     "upstream": "its caller's detail was kept",
 }
 
+_SAID_ABOVE = {"http.request.method", "http.route", "http.response.status_code", "error.type", "user.id"}
+
 
 def choose(trace: Trace, span_id: str) -> Bill:
     """
@@ -150,20 +152,26 @@ def _bill(bill: Bill, width: int, in_colour: bool) -> Group:
     rule = ("─" if in_colour else "-") * len(milliseconds(bill.duration_ns))
     table.add_row("", "", Text(rule, "dim"))
     total = [Text("total", "bold"), Text(""), Text(milliseconds(bill.duration_ns), "bold"), Text("100 %", "bold")]
-    table.add_row(*total, *([Text()] if bar_width >= 8 else []), Text(), Text(_rounding(bill), "dim"))
+    table.add_row(*total, *([Text()] if bar_width >= 8 else []), Text(), Text())
     sizes = by_family(
         {component.name: float(component.time_ns) for component in bill.components} | {"other": float(bill.other_ns)}
     )
     picture = stacked(sizes, min(width, 120), in_colour=in_colour)
-    return Group(picture, legend([name for name in FAMILIES if name in sizes], in_colour=in_colour), Text(), table)
+    return Group(
+        picture,
+        legend([name for name in FAMILIES if name in sizes], in_colour=in_colour),
+        Text(),
+        table,
+        *_rounding(bill),
+    )
 
 
-def _rounding(bill: Bill) -> str:
+def _rounding(bill: Bill) -> list[Text]:
     parts = [*(component.time_ns for component in bill.components), bill.other_ns, -bill.overlap_ns]
     shown = sum(round(part / 1_000) for part in parts)
     if shown == round(bill.duration_ns / 1_000):
-        return ""
-    return f"the lines are rounded; the parts add up to {bill.duration_ns:,} ns exactly"
+        return []
+    return [Text(f"rounded to 1 µs; the parts add up to {bill.duration_ns:,} ns exactly", "dim")]
 
 
 def _notes(component: Component) -> Text:
@@ -255,7 +263,7 @@ def _calls(bill: Bill, width: int, most: int, in_colour: bool) -> RenderableType
 
 
 def _annotations(bill: Bill) -> Table | None:
-    own = {key: value for key, value in bill.attributes.items() if value and not key.startswith("walltime.")}
+    own = {key: value for key, value in bill.attributes.items() if value and key not in _SAID_ABOVE}
     if not own:
         return None
     table = Table.grid(padding=(0, 2, 0, 0))

@@ -1,0 +1,292 @@
+"""One transaction: its bill is the one that was sent, and adds up on the screen as well."""
+
+from __future__ import annotations
+
+import io
+import re
+import secrets
+import time
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from rich.console import Console
+from walltime_collector import query
+from walltime_collector.answers import Trace
+from walltime_collector.cli.show import choose, render
+from walltime_collector.engine import Engine
+from walltime_collector.trace_id import parse_span_id, parse_trace_id
+from walltime_collector.trace_tree import in_order, owners
+
+from tests.collector.conftest import Store, Stored
+from tests.collector.traffic import MS, Sent, SentCall
+
+
+def said(trace: Trace, width: int = 120, span: str = "", most_calls: int = 60) -> str:
+    console = Console(width=width, color_system=None, file=io.StringIO())
+    with console.capture() as capture:
+        console.print(render(trace, choose(trace, span), console, most_calls))
+    return capture.get()
+
+
+def asked(engine: Engine, trace_id: str) -> Trace:
+    trace = query.show(engine, trace_id)
+    assert trace is not None
+    return trace
+
+
+def make(
+    name: str = "GET /x", *, trace: str = "", parent: str = "", duration_ns: int = 10 * MS, **fields: object
+) -> Sent:
+    sent = Sent(trace or secrets.token_hex(16), secrets.token_hex(8), name, time.time_ns(), duration_ns)
+    sent.parent_span_id = parent
+    for field, value in fields.items():
+        setattr(sent, field, value)
+    return sent
+
+
+def kept(shop: Stored, name: str) -> Sent:
+    return next(sent for sent in shop.sent if sent.name == name and sent.kept)
+
+
+@pytest.mark.parametrize("name", ["GET /product/{id}", "GET /search", "POST /cart", "GET /recommendations"])
+def test_the_bill_is_the_one_that_was_sent(shop: Stored, name: str) -> None:
+    sent = kept(shop, name)
+    bill = asked(shop.engine, sent.trace_id).transactions[0]
+
+    wire = sent.bill()
+    counters = {
+        f"walltime.{component.name}.{counter}": number
+        for component in bill.components
+        for counter in ("calls", "time_ns", "max_ns", "errors", "keys", "hits", "misses", "rows")
+        if (number := getattr(component, counter))
+    }
+    mine = tuple(f"walltime.{call.component}." for call in sent.calls)
+    assert counters == {key: value for key, value in wire.items() if key.startswith(mine)}
+    assert [each.component for each in bill.targets] == wire["walltime.target.component"]
+    assert [each.hits for each in bill.targets] == wire["walltime.target.hits"]
+    assert [each.misses for each in bill.targets] == wire["walltime.target.misses"]
+    assert [each.text for each in bill.statements] == wire.get("walltime.statement.text", [])
+    assert [each.time_ns for each in bill.statements] == wire.get("walltime.statement.time_ns", [])
+    assert (bill.duration_ns, bill.queue_ns, bill.cpu_user_ns, bill.cpu_system_ns, bill.http_status) == (
+        sent.duration_ns,
+        wire["walltime.queue_ns"],
+        wire["walltime.cpu_user_ns"],
+        wire["walltime.cpu_system_ns"],
+        200,
+    )
+
+
+def test_kept_calls_come_in_time_order_with_what_they_did(shop: Stored) -> None:
+    sent = kept(shop, "GET /product/{id}")
+    bill = asked(shop.engine, sent.trace_id).transactions[0]
+
+    assert [(call.component, call.offset_ns, call.duration_ns) for call in bill.calls] == [
+        (call.component, call.offset_ns, call.duration_ns) for call in sent.calls
+    ]
+    for call, was in zip(bill.calls, sent.calls, strict=True):
+        if was.component == "memcache.get":
+            assert (call.text, call.result) == (
+                was.attributes["walltime.memcache.key"],
+                was.attributes["walltime.memcache.result"],
+            )
+        if was.component == "mysql.query":
+            assert (call.text, call.result, call.address) == (
+                was.attributes["db.query.text"],
+                "12 rows",
+                "10.0.0.5:3306",
+            )
+
+
+def test_the_lines_on_the_screen_add_up_to_the_duration(shop: Stored) -> None:
+    for sent in shop.sent[:40]:
+        trace = asked(shop.engine, sent.trace_id)
+        shown = said(trace, span=sent.span_id)
+        table = shown[shown.index("component") : shown.index("total")]
+        lines_ms = [float(number.replace(",", "")) for number in re.findall(r" ([\d,]+\.\d{3})  ", table)]
+        total_ms = float(re.findall(r"total +([\d,]+\.\d{3})", shown)[0].replace(",", ""))
+
+        assert len(lines_ms) == len({call.component for call in sent.calls}) + 1
+        assert round(sum(lines_ms), 3) == total_ms or f"add up to {sent.duration_ns:,} ns exactly" in shown
+        assert total_ms == pytest.approx(sent.duration_ns / 1e6, abs=0.0005)
+
+
+def test_calls_that_overlap_are_shown_as_such_and_the_bill_still_adds_up(engine: Engine, store: Store) -> None:
+    at_once = [SentCall("http.request", 1 * MS, 6 * MS), SentCall("http.request", 1 * MS, 7 * MS)]
+    sent = make(calls=at_once, attributes={"walltime.covered_ns": 7 * MS})
+    store([sent])
+
+    bill = asked(engine, sent.trace_id).transactions[0]
+    assert (bill.components[0].time_ns, bill.other_ns, bill.overlap_ns) == (13 * MS, 3 * MS, 6 * MS)
+    assert re.search(r"overlap +−6\.000", said(asked(engine, sent.trace_id)))
+
+
+def test_without_detail_a_sentence_says_why_there_are_no_calls(shop: Stored) -> None:
+    sent = next(sent for sent in shop.sent if not sent.kept)
+    shown = said(asked(shop.engine, sent.trace_id))
+
+    assert "Not kept one by one: the fair sample keeps 10 % of all transactions" in shown
+    assert "only the bill was kept" in shown
+
+
+def test_more_calls_than_asked_for_are_counted_not_shown(engine: Engine, store: Store) -> None:
+    sent = make(kept="slow", calls=[SentCall("mysql.query", at * 1_000, 900) for at in range(100)])
+    sent.attributes = {"walltime.calls_dropped": 23}
+    store([sent])
+    shown = said(asked(engine, sent.trace_id), most_calls=7)
+
+    assert shown[shown.index("calls in time order") :].count("mysql.query") == 7
+    assert "93 later calls not shown: --calls 100" in shown
+    assert "23 calls beyond the detail limit" in shown
+    assert "every call kept: slow for its kind" in shown
+
+
+def test_a_failed_statement_shows_its_error_and_the_transaction_failed(shop: Stored) -> None:
+    sent = next(sent for sent in shop.sent if sent.is_error)
+    bill = asked(shop.engine, sent.trace_id).transactions[0]
+    shown = said(asked(shop.engine, sent.trace_id))
+
+    assert bill.is_error
+    assert sum(component.errors for component in bill.components) == 1
+    assert "failed: OperationalError" in shown
+    assert "1 error" in shown
+
+
+def test_all_transactions_of_a_trace_are_one_tree(engine: Engine, store: Store) -> None:
+    front = make("GET /front")
+    middle = [make(f"GET /middle/{at}", trace=front.trace_id, parent=front.span_id) for at in range(2)]
+    leaf = make("GET /leaf", trace=front.trace_id, parent=middle[0].span_id)
+    store([leaf, middle[1], middle[0], front])  # arrival is in no order; started_ns is
+    trace = asked(engine, front.trace_id)
+
+    assert [(bill.name, bill.depth) for bill in trace.transactions] == [
+        ("GET /front", 0),
+        ("GET /middle/0", 1),
+        ("GET /leaf", 2),
+        ("GET /middle/1", 1),
+    ]
+    assert "GET /middle/1" in said(trace)
+    assert said(trace, span=leaf.span_id).startswith("GET /leaf")
+    with pytest.raises(LookupError, match="has no transaction with span id"):
+        choose(trace, "f" * 16)
+
+
+def test_a_transaction_called_by_a_call_of_another_hangs_below_that_one(engine: Engine, store: Store) -> None:
+    front = make("GET /front", kept="forced", calls=[SentCall("http.request", MS, 8 * MS)])
+    call_id = f"{int(front.span_id, 16) ^ 1 << 40:016x}"
+    behind = make("GET /behind", trace=front.trace_id, parent=call_id)
+    store([front, behind])
+
+    assert [(bill.name, bill.depth) for bill in asked(engine, front.trace_id).transactions] == [
+        ("GET /front", 0),
+        ("GET /behind", 1),
+    ]
+
+
+def test_a_missing_caller_and_a_circle_of_callers_still_make_a_tree(engine: Engine, store: Store) -> None:
+    lost = make("GET /lost", parent="ab" * 8)
+    one = make("GET /one", trace=lost.trace_id)
+    two = make("GET /two", trace=lost.trace_id, parent=one.span_id)
+    one.parent_span_id = two.span_id
+    own = make("GET /own", trace=lost.trace_id)
+    own.parent_span_id = own.span_id
+    store([lost, one, two, own])
+    trace = asked(engine, lost.trace_id)
+
+    assert sorted(bill.name for bill in trace.transactions) == ["GET /lost", "GET /one", "GET /own", "GET /two"]
+    assert trace.transactions[0].name == "GET /lost"
+    assert "called by span abababababababab, which is not stored" in said(trace)
+
+
+def test_an_id_nobody_sent_is_no_trace(shop: Stored) -> None:
+    assert query.show(shop.engine, "f" * 32) is None
+
+
+def test_one_trace_is_found_without_reading_the_others(engine: Engine, store: Store) -> None:
+    store([make(f"GET /{at % 50}") for at in range(20_000)])
+    sent = make("GET /needle", kept="random", calls=[SentCall("render", 0, MS)])
+    store([sent])
+    for question, table in (("show_transactions", "transactions"), ("show_calls", "spans")):
+        plan = engine.query(f"EXPLAIN indexes = 1 {query.question(question)}", {"trace_id": sent.trace_id, "limit": 10})
+        text = "\n".join(str(next(iter(line.values()))) for line in plan)
+        granules = re.findall(r"Granules: (\d+)/(\d+)", text)
+        assert table in text
+        assert int(granules[-1][0]) <= 2, text
+
+
+def test_what_an_application_put_into_names_does_nothing_to_the_terminal(engine: Engine, store: Store) -> None:
+    evil = "\x1b]0;owned\x07\x1b[2J\u202eGET\r\n [bold]/x[/bold]"
+    call = SentCall(
+        "evil\x1b[31m",
+        0,
+        MS,
+        {"db.query.text": f"SELECT '{evil}'", "server.address": evil, "server.port": 1, "error.type": evil},
+    )
+    sent = make(evil, service=evil, kept="\x1b[5mslow", calls=[call], attributes={"user.id": evil, "note\x1b[1m": evil})
+    store([sent])
+    shown = said(asked(engine, sent.trace_id), width=300)
+
+    assert re.search(r"[\x00-\x09\x0b-\x1f\x7f-\x9f\u202e]", shown) is None
+    assert "GET [bold]/x[/bold]" in shown
+    assert "owned" not in shown
+
+
+def test_the_bill_fits_every_width(shop: Stored) -> None:
+    trace = asked(shop.engine, kept(shop, "GET /recommendations").trace_id)
+    for width in (40, 60, 80, 100, 120, 200):
+        shown = said(trace, width)
+        assert max(len(line.rstrip()) for line in shown.splitlines()) <= width
+        assert "http.request" in shown
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["4BF92F3577B34DA6A3CE929D0E0E4736", " 4bf92f3577b34da6a3ce929d0e0e4736\n"],
+)
+def test_a_trace_id_is_read_as_people_paste_it(text: str) -> None:
+    assert parse_trace_id(text) == ("4bf92f3577b34da6a3ce929d0e0e4736", "")
+
+
+def test_a_whole_traceparent_names_the_transaction_as_well() -> None:
+    pasted = "'00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01'"
+    assert parse_trace_id(pasted) == ("4bf92f3577b34da6a3ce929d0e0e4736", "00f067aa0ba902b7")
+
+
+@pytest.mark.parametrize("text", ["", "0" * 32, "4bf9", "g" * 32, "4bf92f35-77b3-4da6-a3ce-929d0e0e4736", "'; DROP"])
+def test_what_is_no_trace_id_is_refused(text: str) -> None:
+    with pytest.raises(ValueError, match="32 hexadecimal digits"):
+        parse_trace_id(text)
+    with pytest.raises(ValueError, match="16 hexadecimal digits"):
+        parse_span_id(text)
+
+
+names = st.lists(st.sampled_from("abcdefgh"), unique=True, max_size=8)
+callers = st.dictionaries(st.sampled_from("abcdefgh"), st.sampled_from("abcdefghxy"), max_size=8)
+
+
+@given(names, callers)
+def test_any_callers_at_all_leave_every_transaction_in_the_tree_once(names: list[str], callers: dict[str, str]) -> None:
+    ordered = in_order(names, callers)
+    assert sorted(name for name, _ in ordered) == sorted(names)
+    depth = dict(ordered)
+    for at, (name, deep) in enumerate(ordered):
+        if deep:
+            caller = callers[name]
+            assert depth[caller] == deep - 1
+            assert caller in [before for before, _ in ordered[:at]]
+
+
+@given(callers, names)
+def test_any_parents_at_all_give_every_span_one_owner_or_none(parents: dict[str, str], names: list[str]) -> None:
+    owner = owners(parents, names)
+    for span in parents:
+        seen, here = set(), span
+        while here not in names and here in parents and here not in seen:
+            seen.add(here)
+            here = parents[here]
+        assert owner[span] == (here if here in names else "")
+
+
+def test_a_very_long_chain_of_spans_is_walked_once() -> None:
+    parents = {str(at): str(at - 1) for at in range(1, 100_000)}
+    assert owners(parents, ["0"])["99999"] == "0"
