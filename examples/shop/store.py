@@ -100,8 +100,8 @@ class Store(threading.local):
         return rows
 
     def cards(self, ids: Iterable[int]) -> list[Row]:
-        """Name and price of products, in this order: one multi-get, then a query for each missing one."""
-        wanted = list(ids)
+        """Name and price of products, in this order, each once: one multi-get, then a query for each missing one."""
+        wanted = list(dict.fromkeys(ids))
         found = self.cache.get_many([f"card:{product}" for product in wanted])
         cards = [found.get(f"card:{product}") or self.cached_card(product) for product in wanted]
         return [card for card in cards if card]
