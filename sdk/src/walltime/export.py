@@ -13,6 +13,7 @@ import gzip
 import os
 import random
 import secrets
+import socket
 import threading
 import time
 from collections import deque
@@ -20,7 +21,8 @@ from http.client import HTTPConnection, HTTPException, HTTPSConnection
 from typing import TYPE_CHECKING, Final
 from urllib.parse import urlsplit
 
-from opentelemetry.sdk.resources import Resource
+from opentelemetry.sdk import version as otel_version
+from opentelemetry.sdk.resources import OTELResourceDetector
 
 from walltime import otlp
 from walltime.bill import Bill
@@ -124,6 +126,13 @@ class Exporter:
     # ---- the thread ----
 
     def _run(self) -> None:
+        try:
+            self._work()
+        except Exception as error:  # noqa: BLE001  # a mistake of ours; the next transaction starts a new thread
+            contain("export thread", error)
+            self._thread = None
+
+    def _work(self) -> None:
         sender = Sender(self._settings, self.counts)
         encoder = otlp.Encoder(_resource(self._settings), self._version, self._settings.sample_probability, self._salt)
         while True:
@@ -166,17 +175,22 @@ def _add_up(transaction: Transaction, *, detail: bool) -> Bill:
 
 
 def _resource(settings: Settings) -> bytes:
-    """This process as an encoded OTLP Resource (attributes = 1), with OTEL_RESOURCE_ATTRIBUTES in it."""
-    given: dict[str, otlp.Value] = {
-        "host.name": os.uname().nodename,
-        "process.pid": os.getpid(),
+    """This process as an encoded OTLP Resource (attributes = 1): OTEL_RESOURCE_ATTRIBUTES, then what we know better."""
+    # Not Resource.create: it runs its detectors in a thread pool, which an exiting interpreter refuses to start.
+    resource = OTELResourceDetector().detect().attributes
+    attributes: dict[str, object] = {
+        "telemetry.sdk.language": "python",
+        "telemetry.sdk.name": "opentelemetry",
+        "telemetry.sdk.version": otel_version.__version__,
+        "service.name": "unknown_service",
         "service.instance.id": secrets.token_hex(8),
+        "host.name": socket.gethostname(),
+        "process.pid": os.getpid(),
+        **resource,
     }
     if settings.service_name:
-        given["service.name"] = settings.service_name
-    # Resource.create lets the environment win over what it is given, so what was said in code is put on top.
-    resource = Resource.create(given).merge(Resource({k: v for k, v in given.items() if k == "service.name"}))
-    return b"".join([otlp.resource_attribute(key, value) for key, value in resource.attributes.items()])
+        attributes["service.name"] = settings.service_name
+    return b"".join([otlp.resource_attribute(key, value) for key, value in attributes.items()])
 
 
 class Sender:

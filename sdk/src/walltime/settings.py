@@ -49,8 +49,7 @@ class Settings:
     """Key of that hash (WALLTIME_KEY_SALT); by default one of the process, so hashes do not compare across restarts."""
 
     def __post_init__(self) -> None:
-        parts = urlsplit(self.endpoint)
-        if parts.scheme not in {"http", "https"} or not parts.hostname:
+        if not _is_http_address(self.endpoint):
             raise SettingsError(
                 f"endpoint {self.endpoint!r} is not an http(s) address; give http://host:4318/v1/traces"
             )
@@ -86,6 +85,14 @@ class Settings:
         return cls(**{**values, **given})
 
 
+def _is_http_address(url: str) -> bool:
+    try:
+        parts = urlsplit(url)
+        return parts.scheme in {"http", "https"} and bool(parts.hostname) and parts.port != 0
+    except ValueError:  # a port beyond 65535, half an IPv6 address
+        return False
+
+
 def _flag(text: str) -> bool:
     if text.lower() in {"true", "1", "yes", "on"}:
         return True
@@ -96,6 +103,12 @@ def _flag(text: str) -> bool:
 
 def _not(text: str) -> bool:
     return not _flag(text)
+
+
+def _compression(text: str) -> bool:
+    if text.lower() in {"gzip", "none"}:
+        return text.lower() == "gzip"
+    raise ValueError("say gzip or none")
 
 
 def _pairs(text: str) -> dict[str, str]:
@@ -117,7 +130,7 @@ _VARIABLES: dict[str, tuple[str, Callable[[str], Any]]] = {
     "service_name": ("OTEL_SERVICE_NAME", str),
     "endpoint": ("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", str),
     "headers": ("OTEL_EXPORTER_OTLP_HEADERS", _pairs),
-    "gzip": ("OTEL_EXPORTER_OTLP_COMPRESSION", lambda text: {"gzip": True, "none": False}[text]),
+    "gzip": ("OTEL_EXPORTER_OTLP_COMPRESSION", _compression),
     "timeout_s": ("OTEL_EXPORTER_OTLP_TIMEOUT", float),
     "export_delay_s": ("OTEL_BSP_SCHEDULE_DELAY", _seconds_of_ms),
     "max_queue": ("OTEL_BSP_MAX_QUEUE_SIZE", int),

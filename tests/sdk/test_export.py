@@ -1,0 +1,235 @@
+"""The exporter in every state of the collector, across forks and at exit: bounded, counted, never in the way."""
+
+from __future__ import annotations
+
+import os
+import socket
+import subprocess
+import sys
+import textwrap
+import time
+from collections.abc import Iterator
+
+import pytest
+import walltime
+from walltime import export, runtime
+
+from tests.sdk.sink import Sink
+
+
+def work(n: int = 1, name: str = "job") -> None:
+    for _ in range(n):
+        with walltime.transaction(name), walltime.component("step"):
+            pass
+
+
+@pytest.fixture
+def silent_port() -> Iterator[int]:
+    """A server that accepts and never answers."""
+    with socket.create_server(("127.0.0.1", 0), backlog=64) as server:
+        yield server.getsockname()[1]
+
+
+@pytest.fixture
+def refusing_port() -> int:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        return int(server.getsockname()[1])
+
+
+def test_every_transaction_arrives_once(sink: Sink) -> None:
+    walltime.configure(endpoint=sink.endpoint)
+    work(1500)
+    assert len(sink.transactions()) == 1500
+    assert walltime.counters()["sent"] == 1500
+
+
+def test_compressed_when_asked(sink: Sink) -> None:
+    walltime.configure(endpoint=sink.endpoint, gzip=True)
+    work(3)
+    assert len(sink.transactions()) == 3
+
+
+def test_a_full_queue_loses_the_newest_and_counts_them(silent_port: int) -> None:
+    walltime.configure(endpoint=f"http://127.0.0.1:{silent_port}/v1/traces", max_queue=10, timeout_s=30)
+    work(1)
+    assert not walltime.flush(0.2), "the exporter waits for the silent server"
+    work(25)
+    assert walltime.counters()["lost_queue_full"] == 15
+
+
+def test_many_waiting_calls_are_added_up_and_only_their_detail_is_lost(
+    sink: Sink, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(export, "MAX_QUEUED_CALLS", 10)
+    walltime.configure(endpoint=sink.endpoint, sample_probability=1.0, export_delay_s=60)
+    with walltime.transaction("first"):
+        pass
+    assert walltime.flush(5)
+    for _ in range(3):
+        with walltime.transaction("many"):
+            for _ in range(8):
+                with walltime.component("step"):
+                    pass
+    found = [span for span in sink.transactions() if span.span.name == "many"]
+    assert [span.cell("step") for span in found] == [{"calls": 8}] * 3
+    assert len(sink.calls("step")) < 24
+    assert sum(span.attributes.get("walltime.calls_dropped", 0) for span in found) == 24 - len(sink.calls("step"))
+
+
+def test_what_the_collector_could_not_take_is_sent_when_it_can(sink: Sink, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(export, "FIRST_PAUSE_S", 0.05)
+    sink.status = 503
+    walltime.configure(endpoint=sink.endpoint, export_delay_s=0.05)
+    work(5)
+    assert not walltime.flush(0.3)
+    assert sink.requests == []
+    sink.status = 200
+    assert len(sink.wait_for(5)) == 5
+
+
+def test_while_it_is_away_the_oldest_go_first_and_are_counted(refusing_port: int) -> None:
+    walltime.configure(endpoint=f"http://127.0.0.1:{refusing_port}/v1/traces", max_pending_bytes=3000)
+    for _ in range(10):
+        work(4)
+        walltime.flush(0.05)
+    lost = walltime.counters()["lost_unreachable"]
+    assert 0 < lost < 40
+    assert lost % 4 == 0
+
+
+def test_a_refused_batch_is_counted_and_does_not_hold_up_the_next(sink: Sink, caplog: pytest.LogCaptureFixture) -> None:
+    sink.status = 400
+    walltime.configure(endpoint=sink.endpoint)
+    work(2)
+    assert walltime.flush(5)
+    sink.status = 200
+    work(3)
+    assert len(sink.transactions()) == 3
+    assert walltime.counters()["lost_refused"] == 2
+    assert "status 400" in caplog.text
+
+
+def test_one_log_line_a_minute_says_what_to_do(refusing_port: int, caplog: pytest.LogCaptureFixture) -> None:
+    walltime.configure(endpoint=f"http://127.0.0.1:{refusing_port}/v1/traces")
+    for _ in range(5):
+        work()
+        walltime.flush(0.05)
+    walltime.shutdown()
+    (record,) = caplog.records
+    assert "start one with `walltime serve`" in record.getMessage()
+
+
+def test_one_transaction_that_cannot_be_encoded_costs_no_other(sink: Sink) -> None:
+    walltime.configure(endpoint=sink.endpoint, export_delay_s=60)
+    work()
+    assert walltime.flush(5)
+    with walltime.transaction("broken"):
+        strand = walltime.hotpath.current()
+        assert strand is not None
+        strand.transaction.calls.append(None)  # type: ignore[arg-type]  # what our own mistake could do
+    work(2)
+    assert len(sink.transactions()) == 3
+    assert walltime.counters()["lost_internal"] == 1
+
+
+def test_an_https_endpoint_is_never_spoken_to_in_plain_text(sink: Sink) -> None:
+    walltime.configure(endpoint=sink.endpoint.replace("http:", "https:"))
+    work()
+    assert not walltime.flush(1)
+    assert sink.requests == []
+
+
+@pytest.mark.parametrize("state", ["refused", "silent", "503", "trickle"])
+def test_exit_takes_less_than_two_seconds_whatever_the_collector_does(state: str) -> None:
+    """Measured in the process itself: from the last statement to the end of its exit handlers."""
+    with socket.create_server(("127.0.0.1", 0), backlog=16) as server:
+        port = server.getsockname()[1]
+        program = textwrap.dedent(
+            f"""
+            import atexit, time, walltime
+            started = []
+            atexit.register(lambda: print(time.monotonic() - started[0], flush=True))  # runs after walltime's
+            walltime.configure(endpoint="http://127.0.0.1:{port}/v1/traces")
+            for _ in range(100):
+                with walltime.transaction("job"):
+                    pass
+            started.append(time.monotonic())
+            """
+        )
+        if state == "refused":
+            server.close()
+        process = subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, text=True)
+        if state in {"503", "trickle"}:
+            connection, _ = server.accept()
+            with connection:
+                connection.recv(65536)
+                if state == "503":
+                    connection.sendall(b"HTTP/1.1 503 Busy\r\nContent-Length: 0\r\nRetry-After: 60\r\n\r\n")
+                else:
+                    try:
+                        for byte in b"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\n" + b"x" * 100:
+                            connection.sendall(bytes((byte,)))
+                            time.sleep(0.1)
+                    except OSError:
+                        pass  # it has left, as it should
+        output, _ = process.communicate(timeout=20)
+    assert process.returncode == 0
+    assert float(output) < 2.0
+
+
+def test_with_nothing_to_send_exit_does_not_wait(sink: Sink) -> None:
+    program = f"import walltime; walltime.configure(endpoint={sink.endpoint!r}); walltime.instrument()"
+    assert subprocess.run([sys.executable, "-c", program], timeout=20, check=False).returncode == 0
+
+
+def test_what_is_finished_before_the_exit_is_sent(sink: Sink) -> None:
+    program = f"""import walltime
+walltime.configure(endpoint={sink.endpoint!r}, export_delay_s=60)
+for _ in range(700):
+    with walltime.transaction("last words"): pass
+"""
+    subprocess.run([sys.executable, "-c", program], timeout=20, check=True)
+    assert len(sink.transactions()) == 700
+
+
+def test_a_forked_child_sends_its_own_and_only_its_own(sink: Sink) -> None:
+    walltime.configure(endpoint=sink.endpoint, export_delay_s=60)
+    work(3, "parent before")  # waiting in the parent's queue when it forks
+    children = []
+    for _ in range(5):
+        pid = os.fork()
+        if pid == 0:
+            try:
+                work(2, "child")
+                os._exit(0 if walltime.flush(5) else 1)
+            finally:
+                os._exit(2)
+        children.append(pid)
+    assert [os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) for pid in children] == [0] * 5
+    work(1, "parent after")
+    names = sorted(span.span.name for span in sink.transactions())
+    assert names == ["child"] * 10 + ["parent after"] + ["parent before"] * 3
+    assert len({span.resource["process.pid"] for span in sink.transactions()}) == 6
+    assert len({span.resource["service.instance.id"] for span in sink.transactions()}) == 6
+    assert len({span.span.trace_id for span in sink.transactions()}) == 14
+
+
+def test_configuring_again_sends_what_was_made_before(sink: Sink) -> None:
+    with Sink() as first:
+        walltime.configure(endpoint=first.endpoint, export_delay_s=60)
+        work(2)
+        walltime.configure(endpoint=sink.endpoint)
+        work(1)
+        assert len(sink.transactions()) == 1
+        assert len(first.transactions()) == 2
+
+
+def test_there_is_no_thread_before_the_first_transaction_and_none_after_shutdown(sink: Sink) -> None:
+    walltime.configure(endpoint=sink.endpoint)
+    walltime.instrument()
+    assert runtime.exporter()._thread is None
+    work()
+    thread = runtime.exporter()._thread
+    assert thread is not None
+    walltime.shutdown()
+    assert not thread.is_alive()
