@@ -1,13 +1,17 @@
-"""A real engine that holds known traffic of the shop; one at a time, because chDB is one database per process."""
+"""Known traffic of the shop, in an engine (one at a time: chDB is one database per process) and in a collector."""
 
 from __future__ import annotations
 
+import http.client
+import json
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pytest
+from shop.demo import collector as walltime_serve
 from walltime_collector.engine import Engine
 from walltime_collector.engine.embedded import EmbeddedEngine
 from walltime_collector.spool.segment import Record
@@ -53,3 +57,42 @@ def shop(engine: Engine, store: Store) -> Stored:
     sent = [each for at in range(visits) for each in makes.visit(first_ns + at * (9 * MINUTE_NS // visits))]
     store(sent)
     return Stored(engine, sent)
+
+
+@dataclass
+class Collector:
+    """A `walltime serve` of this test run that has `sent` stored."""
+
+    web: str
+    sent: list[Sent]
+
+    @property
+    def url(self) -> str:
+        return f"http://{self.web}"
+
+    def get(self, path: str, method: str = "GET", **headers: str) -> tuple[int, Any, http.client.HTTPMessage]:
+        connection = http.client.HTTPConnection(self.web, timeout=30)
+        try:
+            connection.request(method, path, headers=headers)
+            response = connection.getresponse()
+            return response.status, json.loads(response.read()), response.headers
+        finally:
+            connection.close()
+
+
+@pytest.fixture(scope="session")
+def collector(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Collector]:
+    first_ns, makes = time.time_ns() - 5 * MINUTE_NS, Shop(seed=11)
+    sent = [each for at in range(200) for each in makes.visit(first_ns + at * MINUTE_NS // 50)]
+    with walltime_serve(tmp_path_factory.mktemp("collector")) as program:
+        assert program.ready is not None
+        connection = http.client.HTTPConnection(program.ready["http"], timeout=30)
+        connection.request("POST", "/v1/traces", export_request(sent), {"Content-Type": "application/x-protobuf"})
+        assert connection.getresponse().status == 200
+        connection.close()
+        running = Collector(program.ready["web"], sent)
+        deadline = time.monotonic() + 20
+        while running.get("/api/top?since=1h")[1]["transactions"] < len(sent):
+            assert time.monotonic() < deadline, "what was acknowledged is not visible"
+            time.sleep(0.05)
+        yield running

@@ -10,16 +10,17 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ..answers import Ranking, Top, Trace, from_json
+from ..errors import CollectorError
 from ..people import printable, since_s
 from ..trace_id import parse_span_id, parse_trace_id
 from .ask import NotAnswered, ask
+from .serve import serve
 
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
 
 app = typer.Typer(
-    help="Where did the wall time of this request go, and why?",
-    no_args_is_help=True,
+    invoke_without_command=True,
     add_completion=False,
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
@@ -38,17 +39,23 @@ def main() -> None:
         stream.reconfigure(errors="replace")  # type: ignore[union-attr]  # a terminal without UTF-8 gets "?", no traceback
     try:
         code = app(standalone_mode=False, prog_name="walltime")
-        sys.stdout.flush()
     except typer.TyperException as error:
         code = _complain(error.format_message(), error.exit_code)
-    except NotAnswered as error:
+    except CollectorError as error:
         code = _complain(str(error), 1)
     except (KeyboardInterrupt, typer.Abort):
         code = 130
-    except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # `| head` has what it wanted
-        code = 0
     raise SystemExit(code)
+
+
+@app.callback()
+def help_without_a_command(context: typer.Context) -> None:
+    """Where did the wall time of this request go, and why?"""
+    if context.invoked_subcommand is None:
+        sys.stdout.write(context.get_help() + "\n")
+
+
+app.command("serve")(serve)  # imports its engine when it runs: asking stays fast
 
 
 @app.command("top")
@@ -84,7 +91,7 @@ def ask_show(
     span: Annotated[str, typer.Option(help="Show this transaction of the trace, by its span id.")] = "",
     calls: Annotated[int, typer.Option(min=1, max=10_000, help="At most this many calls.")] = 60,
 ) -> None:
-    """One transaction: its bill, its statements and servers, and its calls in time order."""
+    """One transaction: its bill, and its calls in time order."""
     try:
         trace, span_of_parent = parse_trace_id(trace_id)
         span = parse_span_id(span) if span else span_of_parent
@@ -122,7 +129,7 @@ def _read(answer: type[Any], document: Any, url: str) -> Any:
 
 
 def _print_json(document: Any) -> None:
-    sys.stdout.write(json.dumps(document, indent=2) + "\n")
+    _write(json.dumps(document, indent=2) + "\n")
 
 
 def _console() -> Console:
@@ -137,8 +144,15 @@ def _print(console: Console, rendered: RenderableType) -> None:
         return console.print(rendered)
     with console.capture() as capture:
         console.print(rendered)
-    sys.stdout.writelines(f"{line.rstrip()}\n" for line in capture.get().splitlines())
-    return None
+    return _write("".join(f"{line.rstrip()}\n" for line in capture.get().splitlines()))
+
+
+def _write(text: str) -> None:
+    try:
+        sys.stdout.write(text)
+        sys.stdout.flush()
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # `| head` has what it wanted
 
 
 def _complain(message: str, code: int) -> int:

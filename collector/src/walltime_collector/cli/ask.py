@@ -26,14 +26,10 @@ def ask(url: str, path: str, **parameters: str | int) -> Any:
         ValueError: `url` is not an http(s) address.
         NotAnswered: Nobody listens there, it is not a collector, or it says why it cannot answer.
     """
-    parts = urlsplit(url)
-    if parts.scheme not in ("http", "https") or not parts.hostname:
-        raise ValueError(f"{printable(url)!r} is not the address of a collector; write it like http://127.0.0.1:8464")
-    open_connection = http.client.HTTPSConnection if parts.scheme == "https" else http.client.HTTPConnection
-    connection = open_connection(parts.hostname, parts.port, timeout=TIMEOUT_S)
-    question = (
-        f"{parts.path.rstrip('/')}{path}?{urlencode({key: value for key, value in parameters.items() if value != ''})}"
-    )
+    scheme, host, port, base = _address(url)
+    open_connection = http.client.HTTPSConnection if scheme == "https" else http.client.HTTPConnection
+    connection = open_connection(host, port, timeout=TIMEOUT_S)
+    question = f"{base}{path}?{urlencode({key: value for key, value in parameters.items() if value != ''})}"
     try:
         connection.request("GET", question, headers={"Accept": "application/json"})
         response = connection.getresponse()
@@ -56,6 +52,17 @@ def ask(url: str, path: str, **parameters: str | int) -> Any:
     if response.status != http.client.OK:
         raise NotAnswered(_explained(document, url, response.status))
     return document
+
+
+def _address(url: str) -> tuple[str, str, int | None, str]:
+    """Scheme, host, port and path of a collector's address."""
+    try:
+        parts = urlsplit(url)
+        if parts.scheme in ("http", "https") and parts.hostname and url.isascii() and url.isprintable():
+            return parts.scheme, parts.hostname, parts.port, parts.path.rstrip("/")
+    except ValueError:
+        pass  # brackets or a port that are none
+    raise ValueError(f"{printable(url)!r} is not the address of a collector; write it like http://127.0.0.1:8464")
 
 
 def _explained(document: Any, url: str, status: int) -> str:

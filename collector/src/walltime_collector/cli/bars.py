@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from itertools import accumulate
 
+from rich.console import Console
 from rich.style import Style
 from rich.text import Text
 
@@ -22,6 +23,11 @@ COLOURS: Mapping[str, str] = {
 LETTERS: Mapping[str, str] = {"mysql": "m", "memcache": "c", "http": "h", "python": "p", "custom": "a", "other": "."}
 MEANINGS: Mapping[str, str] = {"custom": "the application's own", "other": "other: in no measured call"}
 _EIGHTHS = " ▏▎▍▌▋▊▉█"
+
+
+def is_coloured(console: Console) -> bool:
+    """Whether bars may be told apart by colour here; if not, they are letters."""
+    return console.color_system is not None and not console.no_color
 
 
 def by_family(parts: Mapping[str, float]) -> dict[str, float]:

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-from pydantic import ValidationError
 
 from ..errors import CollectorError
 
@@ -29,6 +28,8 @@ def serve(
     """Run the collector until Ctrl-C or SIGTERM. What is not said here comes from WALLTIME_… variables."""
     logging.basicConfig(format="%(asctime)s %(levelname)s %(name)s: %(message)s", level=logging.INFO, stream=sys.stderr)
     logging.getLogger("uvicorn").setLevel(logging.WARNING)  # it says "started" and "finished", once per port
+    from pydantic import ValidationError
+
     from ..serve import serve as run
     from ..settings import Settings
 

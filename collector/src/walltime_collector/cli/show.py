@@ -12,7 +12,7 @@ from rich.text import Text
 from ..answers import Bill, Component, Trace
 from ..components import FAMILIES, family
 from ..people import count, duration, milliseconds, percent, plural, printable, ratio, share
-from .bars import COLOURS, LETTERS, by_family, legend, span, stacked
+from .bars import COLOURS, LETTERS, by_family, is_coloured, legend, span, stacked
 from .waterfall import calls, tree
 
 KEPT = {
@@ -44,7 +44,7 @@ def choose(trace: Trace, span_id: str) -> Bill:
 
 def render(trace: Trace, bill: Bill, console: Console, most_calls: int) -> RenderableType:
     """What the terminal shows; the caller prints it."""
-    in_colour, width = console.color_system is not None, console.width
+    in_colour, width = is_coloured(console), console.width
     sections: list[RenderableType] = [_header(trace, bill), Text(), _bill(bill, width, in_colour), _beside(bill)]
     if bill.targets:
         sections += [_title("by server"), Padding(_targets(bill), (0, 0, 0, 2))]

@@ -11,7 +11,7 @@ from rich.text import Text
 from ..answers import Kind, Top
 from ..components import FAMILIES, family
 from ..people import count, duration, plural, printable, ratio, share
-from .bars import COLOURS, by_family, legend, stacked
+from .bars import COLOURS, by_family, is_coloured, legend, stacked
 
 WIDE = 112
 """From this many columns a kind is one row of a table; below, a block of lines."""
@@ -20,7 +20,7 @@ _GAP = "  "
 
 def render(top: Top, console: Console) -> RenderableType:
     """What the terminal shows; the caller prints it."""
-    in_colour = console.color_system is not None
+    in_colour = is_coloured(console)
     if not top.kinds:
         return Group(
             _headline(top),

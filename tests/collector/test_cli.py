@@ -1,0 +1,234 @@
+"""The commands as people and scripts run them: on a real collector, in a terminal, in a pipe, and when it fails."""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import pty
+import re
+import socket
+import struct
+import subprocess
+import sys
+import termios
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+from shop.process import free_port
+
+from tests.collector.conftest import Collector
+
+WALLTIME = Path(sys.executable).with_name("walltime")
+UNKNOWN = "e" * 32
+
+
+def run(*arguments: str, environment: Mapping[str, str] | None = None) -> subprocess.CompletedProcess[str]:
+    clean = {
+        name: value for name, value in os.environ.items() if not name.startswith(("WALLTIME_", "COLUMNS", "NO_COLOR"))
+    }
+    return subprocess.run(
+        [WALLTIME, *arguments],
+        env={**clean, "PYTHONWARNINGS": "error", **(environment or {})},
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+
+
+def on_a_terminal(
+    columns: int, *arguments: str, is_piped: bool = False, environment: Mapping[str, str] | None = None
+) -> str:
+    """What a person with a terminal of so many columns sees, or with `is_piped` the program behind the pipe."""
+    ours, theirs = pty.openpty()
+    fcntl.ioctl(theirs, termios.TIOCSWINSZ, struct.pack("HHHH", 50, columns, 0, 0))
+    unset = ("COLUMNS", "LINES", "NO_COLOR", "WALLTIME_URL")
+    clean = {name: value for name, value in os.environ.items() if name not in unset}
+    clean |= {"TERM": "xterm-256color", "COLORTERM": "truecolor", **(environment or {})}
+    out = subprocess.PIPE if is_piped else theirs
+    with subprocess.Popen([WALLTIME, *arguments], env=clean, stdin=theirs, stdout=out, stderr=theirs) as process:
+        os.close(theirs)
+        seen = b""
+        try:
+            source = process.stdout.fileno() if process.stdout else ours
+            while block := os.read(source, 65_536):
+                seen += block
+        except OSError:  # the other end of a terminal hangs up like this
+            pass
+        finally:
+            os.close(ours)
+    assert process.returncode == 0
+    return seen.decode()
+
+
+def assert_one_sentence(done: subprocess.CompletedProcess[str], code: int, says: str) -> None:
+    assert done.returncode == code, done.stderr
+    assert done.stdout == ""
+    assert done.stderr.startswith("walltime: ")
+    assert done.stderr.count("\n") == 1
+    assert done.stderr.endswith("\n")
+    assert says in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_top_shows_every_kind_in_a_pipe_without_colour_or_boxes(collector: Collector) -> None:
+    done = run("top", "--url", collector.url, "--since", "1h")
+
+    assert (done.returncode, done.stderr) == (0, "")
+    for kind in {sent.name for sent in collector.sent}:
+        assert kind in done.stdout
+    assert "\x1b" not in done.stdout
+    assert not re.search(r"[│┃┌└━─▏▎▍▌▋▊▉█]", done.stdout)
+    assert all(line == line.rstrip() and len(line) <= 120 for line in done.stdout.splitlines())
+    assert f"{len(collector.sent)} transactions" in done.stdout
+
+
+def test_what_is_piped_is_the_same_in_every_window(collector: Collector) -> None:
+    sent = collector.sent[0]
+    wide, narrow = (
+        on_a_terminal(columns, "show", sent.trace_id, "--url", collector.url, is_piped=True) for columns in (200, 60)
+    )
+    assert re.sub(r"\(.* ago\)", "", wide) == re.sub(r"\(.* ago\)", "", narrow)
+    assert "\x1b" not in wide
+
+
+def test_json_is_one_document_and_nothing_else(collector: Collector) -> None:
+    sent = collector.sent[0]
+    top = run("top", "--json", "--since", "1h", "--limit", "2", environment={"WALLTIME_URL": collector.url})
+    show = run("show", sent.trace_id, "--json", environment={"WALLTIME_URL": collector.url})
+
+    assert (top.returncode, top.stderr, show.returncode, show.stderr) == (0, "", 0, "")
+    assert json.loads(top.stdout)["transactions"] == len(collector.sent)
+    assert len(json.loads(top.stdout)["kinds"]) == 2
+    assert json.loads(show.stdout)["transactions"][0]["duration_ns"] == sent.duration_ns
+
+
+def test_options_reach_the_question(collector: Collector) -> None:
+    asked = ["top", "--url", collector.url, "--json", "--since", "2h", "--service", "ranker", "--by", "p99"]
+    document = json.loads(run(*asked).stdout)
+
+    assert {kind["service"] for kind in document["kinds"]} == {"ranker"}
+    assert (document["service"], document["by"]) == ("ranker", "p99")
+
+
+def test_show_takes_a_whole_traceparent_and_shows_the_transaction_it_names(collector: Collector) -> None:
+    sent = next(sent for sent in collector.sent if sent.parent_span_id)
+    done = run("show", f"00-{sent.trace_id}-{sent.span_id}-01", "--url", collector.url)
+
+    assert done.returncode == 0
+    assert done.stdout.startswith("GET /rank  ranker")
+    assert run("show", sent.trace_id, "--span", sent.span_id, "--url", collector.url).stdout[:40] == done.stdout[:40]
+    assert run("show", sent.trace_id, "--url", collector.url).stdout.startswith("GET /recommendations  shop")
+
+
+def test_a_terminal_gets_colours_and_its_own_width(collector: Collector) -> None:
+    for columns in (70, 150):
+        seen = on_a_terminal(columns, "top", "--url", collector.url, "--since", "1h")
+        plain = re.sub(r"\x1b\[[0-9;]*m", "", seen)
+        assert "\x1b[38;2;232;134;58m" in seen  # MySQL's colour
+        assert "\x1b" not in plain
+        assert columns - 10 < max(len(line.rstrip("\r")) for line in plain.splitlines()) <= columns
+
+
+def test_no_color_is_respected_on_a_terminal(collector: Collector) -> None:
+    seen = on_a_terminal(120, "top", "--url", collector.url, "--since", "1h", environment={"NO_COLOR": "1"})
+
+    assert not re.search(r"\x1b\[[0-9;]*(3[0-9]|4[0-9]|38|48)[;m]", seen)
+    assert "mm mysql" in re.sub(r"\x1b\[[0-9;]*m", "", seen)
+
+
+def test_a_terminal_without_unicode_gets_an_answer_too(collector: Collector) -> None:
+    done = run("show", collector.sent[0].trace_id, "--url", collector.url, environment={"PYTHONIOENCODING": "ascii"})
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_a_reader_that_leaves_early_is_no_error(collector: Collector) -> None:
+    for more in ([], ["--json"]):
+        command = [str(WALLTIME), "show", collector.sent[0].trace_id, "--url", collector.url, *more]
+        with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as asking:
+            assert asking.stdout is not None
+            assert asking.stderr is not None
+            asking.stdout.close()
+            assert asking.stderr.read() == ""
+        assert asking.returncode == 0
+
+
+@pytest.mark.parametrize("command", [["top"], ["show", UNKNOWN], ["top", "--json"]])
+def test_a_collector_that_is_not_running_is_one_sentence(command: list[str]) -> None:
+    url = f"http://127.0.0.1:{free_port()}"
+    assert_one_sentence(run(*command, "--url", url), 1, f"no collector answers at {url}")
+
+
+def test_something_else_on_the_port_is_one_sentence() -> None:
+    for answer in (b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi", b"\x00\x01nonsense\r\n\r\n", b""):
+        with socket.create_server(("127.0.0.1", 0)) as server:
+            url = f"http://127.0.0.1:{server.getsockname()[1]}"
+            asking = subprocess.Popen([WALLTIME, "top", "--url", url], stdout=-1, stderr=-1, text=True)
+            peer, _ = server.accept()
+            with peer:
+                peer.recv(65_536)
+                peer.sendall(answer)
+            out, err = asking.communicate(timeout=60)
+        done = subprocess.CompletedProcess(asking.args, asking.returncode, out, err)
+        assert_one_sentence(done, 1, url)
+
+
+def test_an_unknown_id_is_one_sentence(collector: Collector) -> None:
+    assert_one_sentence(run("show", UNKNOWN, "--url", collector.url), 1, f"no transaction of trace {UNKNOWN} is stored")
+    assert_one_sentence(run("show", UNKNOWN, "--json", "--url", collector.url), 1, UNKNOWN)
+
+
+def test_a_span_that_is_not_in_the_trace_is_one_sentence_that_names_those_that_are(collector: Collector) -> None:
+    sent = collector.sent[0]
+    done = run("show", sent.trace_id, "--span", "f" * 16, "--url", collector.url)
+    assert_one_sentence(done, 1, sent.span_id)
+
+
+@pytest.mark.parametrize(
+    ("command", "says"),
+    [
+        (["top", "--since", "yesterday"], "write 90s, 15m, 2h or 7d"),
+        (["top", "--limit", "0"], "--limit"),
+        (["top", "--limit", "many"], "--limit"),
+        (["top", "--by", "name"], "--by"),
+        (["top", "--colour"], "--colour"),
+        (["top", "extra"], "extra"),
+        (["top", "--url", "ftp://127.0.0.1"], "write it like http://127.0.0.1:8464"),
+        (["top", "--url", "http://127.0.0.1:99999"], "write it like http://127.0.0.1:8464"),
+        (["top", "--url", "http://a b\x1b[31m"], "write it like http://127.0.0.1:8464"),
+        (["show"], "trace_id"),
+        (["show", "xyz\x1b[31m\n"], "32 hexadecimal digits"),
+        (["show", UNKNOWN, "--span", "12"], "16 hexadecimal digits"),
+        (["shwo", UNKNOWN], "shwo"),
+    ],
+)
+def test_a_question_asked_wrongly_is_one_sentence_and_status_2(command: list[str], says: str) -> None:
+    done = run(*command)
+    assert_one_sentence(done, 2, says)
+    assert "\x1b" not in done.stderr
+
+
+def test_help_names_every_command() -> None:
+    for arguments in ([], ["--help"]):
+        done = run(*arguments)
+        assert done.returncode == 0
+        assert all(re.search(rf"^  {command} ", done.stdout, re.MULTILINE) for command in ("serve", "top", "show"))
+
+
+def test_asking_does_not_load_what_only_the_collector_needs() -> None:
+    heavy = (
+        "chdb",
+        "starlette",
+        "uvicorn",
+        "uvloop",
+        "google.protobuf",
+        "opentelemetry",
+        "walltime_collector.settings",
+    )
+    code = (
+        "import sys, walltime_collector.cli, walltime_collector.cli.top, walltime_collector.cli.show;"
+        f"print([name for name in {heavy!r} if name in sys.modules])"
+    )
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "[]\n"
