@@ -25,7 +25,7 @@ from rich.console import Console
 from rich.live import Live
 from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeRemainingColumn
 
-from shop.load import Load
+from shop.load import Load, least_popular
 from shop.services import Program, Service, ServiceError
 from shop.stack import Stack
 
@@ -36,9 +36,9 @@ VISIBLE_WITHIN_S = 15.0
 
 # The demo's own look at one product page. A caller that samples its trace (the flag 01 at the end) gets the detail of
 # what it called, and the id is known beforehand.
-TRACE_ID = "2010053150052601" + "0" * 15 + "1"
+TRACE_ID = "2010053100000000f000000000000001"  # too high for the fair sample, which stays what chance makes it
 TRACEPARENT = f"00-{TRACE_ID}-00000000000000a1-01"
-PRODUCT = 2718
+PRODUCT = least_popular()  # not in the caches yet, so that its bill has misses and queries
 
 console = Console(highlight=False)
 
@@ -57,7 +57,7 @@ def main() -> None:
         sys.exit(f"demo: {problem}")
     except KeyboardInterrupt:
         console.print()
-    console.print(f"Everything is stopped; logs and data are in {given.folder} until the next demo.")
+    console.print(f"Everything is stopped; logs and data are in {given.folder} until the next demo.", soft_wrap=True)
 
 
 def run(folder: Path, seconds: float, *, once: bool) -> None:
@@ -108,7 +108,7 @@ def ask(url: str) -> None:
         time.sleep(0.2)
     for question in (("top",), ("show", TRACE_ID)):
         console.print()
-        console.rule(f"[bold]WALLTIME_URL={url} walltime {' '.join(question)}", align="left")
+        console.print(f"[bold]$ WALLTIME_URL={url} walltime {' '.join(question)}", soft_wrap=True)
         if status := _walltime(url, *question):
             raise ServiceError(f"`walltime {' '.join(question)}` ended with status {status}")
     console.print()
@@ -135,7 +135,7 @@ def _wait(load: Load, seconds: float) -> None:
 
 
 def _until_interrupted(load: Load) -> None:
-    console.print("The visitors keep coming, so ask again in another terminal. Ctrl-C stops everything.")
+    console.print("The visitors keep coming: ask again in another terminal. Ctrl-C stops everything.", soft_wrap=True)
     with Live(console=console, get_renderable=load.status, auto_refresh=console.is_terminal):
         signal.pause()
 

@@ -51,12 +51,12 @@ class Visit:
 def visits(seed: int, products: int = PRODUCTS) -> Iterator[Visit]:
     """An endless, repeatable stream: few products are popular, most are looked at now and then."""
     chance = random.Random(seed)
-    popularity = list(itertools.accumulate(1 / (rank + 20) for rank in range(products)))
+    popularity = list(itertools.accumulate((rank + 20) ** -2 for rank in range(products)))
     kinds, weights = list(MIX), list(MIX.values())
     while True:
         kind = chance.choices(kinds, weights)[0]
         method, path = kind.split()
-        product = bisect(popularity, chance.random() * popularity[-1]) * 7919 % products + 1
+        product = _product_of(bisect(popularity, chance.random() * popularity[-1]), products)
         user, form = chance.randint(1, USERS), ""
         if kind == "GET /product/{id}":
             path = f"/product/{product}"
@@ -67,6 +67,15 @@ def visits(seed: int, products: int = PRODUCTS) -> Iterator[Visit]:
         if kind in {"POST /cart", "GET /cart", "POST /checkout"}:
             user = chance.randint(1, 12)  # few users buy, so that a checkout often finds something in the cart
         yield Visit(kind, method, path, user, form)
+
+
+def least_popular(products: int = PRODUCTS) -> int:
+    """The product hardly anybody looks at."""
+    return _product_of(products - 1, products)
+
+
+def _product_of(rank: int, products: int) -> int:
+    return rank * 7919 % products + 1  # popular ones are all over the catalogue
 
 
 @dataclass
