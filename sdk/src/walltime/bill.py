@@ -54,10 +54,21 @@ class Cell:
         self.rows = self.deadlocks = self.lock_timeouts = 0
 
     def add(self, other: Cell) -> None:
-        for name in Cell.__slots__:
-            if name != "max_ns":
-                setattr(self, name, getattr(self, name) + getattr(other, name))
-        self.max_ns = max(self.max_ns, other.max_ns)
+        """Add another cell's counts; what is zero on most lines is looked at once."""
+        self.calls += other.calls
+        self.time_ns += other.time_ns
+        if other.max_ns > self.max_ns:
+            self.max_ns = other.max_ns
+        if other.errors:
+            self.errors += other.errors
+            self.deadlocks += other.deadlocks
+            self.lock_timeouts += other.lock_timeouts
+        if other.keys:
+            self.keys += other.keys
+            self.hits += other.hits
+            self.misses += other.misses
+            self.not_stored += other.not_stored
+        self.rows += other.rows
 
 
 class Bill:

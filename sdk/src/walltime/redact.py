@@ -10,8 +10,11 @@ import hashlib
 import hmac
 import re
 from functools import lru_cache
-from typing import Final
+from typing import TYPE_CHECKING, Final
 from urllib.parse import urlsplit
+
+if TYPE_CHECKING:
+    from collections.abc import Hashable
 
 MAX_SQL_CHARS: Final = 16_384
 
@@ -57,7 +60,8 @@ def redact_sql(sql: object) -> str:
     return _redact_text(sql)
 
 
-def redact_key(key: object, salt: bytes) -> str:
+@lru_cache(maxsize=4096)
+def redact_key(key: Hashable, salt: bytes) -> str:
     """
     Return a memcache key as its prefix and a keyed hash: `product:42` → `product:#5f1c09be6a0d2b17`.
 

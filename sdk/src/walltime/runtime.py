@@ -131,6 +131,6 @@ class Open:
         before = self._usage
         if before is not None and _THREAD is not None:
             after = resource.getrusage(_THREAD)
-            transaction.cpu_user_ns = round((after.ru_utime - before.ru_utime) * 1e9)
-            transaction.cpu_system_ns = round((after.ru_stime - before.ru_stime) * 1e9)
+            transaction.cpu_user_ns = max(0, round((after.ru_utime - before.ru_utime) * 1e9))
+            transaction.cpu_system_ns = max(0, round((after.ru_stime - before.ru_stime) * 1e9))
             transaction.peak_rss_growth_bytes = (after.ru_maxrss - before.ru_maxrss) * _KILOBYTE
