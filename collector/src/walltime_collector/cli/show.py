@@ -23,7 +23,7 @@ KEPT = {
     "upstream": "its caller's detail was kept",
 }
 
-_SAID_ABOVE = {"http.request.method", "http.route", "http.response.status_code", "error.type", "user.id"}
+_SAID_ABOVE = {"http.request.method", "http.route", "http.response.status_code", "error.type", "user.id", "url.scheme"}
 
 
 def choose(trace: Trace, span_id: str) -> Bill:
@@ -74,12 +74,10 @@ def _header(trace: Trace, bill: Bill) -> Group:
         first.append(f"   {bill.http_status}", "bold red" if bill.is_error else "green")
     if bill.is_error:
         first.append(f"   failed{': ' + printable(bill.error_type) if bill.error_type else ''}", "bold red")
-    where = [
-        _when(bill),
-        *(printable(part) for part in (bill.host, bill.instance, bill.version, bill.environment, bill.user) if part),
-    ]
+    said = {"": bill.host, "version ": bill.version, "in ": bill.environment, "user ": bill.user}
+    where = [_when(bill), *(name + printable(part) for name, part in said.items() if part)]
     if bill.depth == 0 and bill.parent_span_id:
-        where.append(f"called by span {bill.parent_span_id}, which is not stored")
+        where.append(f"called by span {bill.parent_span_id} (not stored)")
     return Group(
         first,
         Text("   ".join(where), "dim", overflow="fold"),
@@ -263,7 +261,11 @@ def _calls(bill: Bill, width: int, most: int, in_colour: bool) -> RenderableType
 
 
 def _annotations(bill: Bill) -> Table | None:
-    own = {key: value for key, value in bill.attributes.items() if value and key not in _SAID_ABOVE}
+    own = {
+        key: value
+        for key, value in bill.attributes.items()
+        if value and key not in _SAID_ABOVE and not key.startswith("walltime.")
+    }
     if not own:
         return None
     table = Table.grid(padding=(0, 2, 0, 0))

@@ -79,7 +79,10 @@ def _table(top: Top, width: int, several: bool, in_colour: bool) -> Group:
     lines: list[RenderableType] = [_line(headings, widths).append("where its time goes", "dim")]
     for kind, row in zip(top.kinds, cells, strict=True):
         bar = stacked(by_family(_sizes(kind)), bar_width, in_colour=in_colour)
-        lines += [_line(row, widths).append_text(bar), Text("  ").append_text(_mainly(kind, width - 2)), Text()]
+        beside = _beside(kind)
+        spent = Text("  ").append_text(_mainly(kind, width - 2 - beside.cell_len))
+        spent.append(" " * (width - spent.cell_len - beside.cell_len)).append_text(beside)
+        lines += [_line(row, widths).append_text(bar), spent, Text()]
     return Group(*lines[:-1])
 
 
@@ -149,3 +152,12 @@ def _mainly(kind: Kind, width: int) -> Text:
             return line.append(left, "dim")
         line.append_text(item)
     return line
+
+
+def _beside(kind: Kind) -> Text:
+    """What is not a part of the time: CPU is spent inside the parts, queueing before all of them."""
+    words = Text()
+    for name, mean_ns in (("cpu", kind.cpu_mean_ns), ("queue", kind.queue_mean_ns)):
+        if mean_ns is not None:
+            words.append(f"   {name} {duration(mean_ns)}", "dim")
+    return words
