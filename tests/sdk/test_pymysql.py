@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from typing import Any
 
@@ -9,6 +10,7 @@ import pymysql
 import pymysql.cursors
 import pytest
 import walltime
+from pymysql.connections import Connection
 from shop.services import MariaDB
 
 from tests.sdk.sink import Sink
@@ -104,6 +106,33 @@ def test_what_a_connect_sends_inside_itself_counts_as_connect(recorded: Sink, co
         connect(init_command="SET @a = 1", sql_mode="STRICT_ALL_TABLES", autocommit=True)
     assert recorded.transaction().cell("mysql.query") == {}
     assert recorded.transaction().cell("mysql.connect") == {"calls": 1}
+
+
+def test_preparing_the_connection_is_part_of_connecting(
+    recorded: Sink, mariadb: MariaDB, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    created_ns: list[int] = []
+    create = Connection._create_ssl_ctx
+
+    def timed(self: Any, sslp: Any) -> Any:
+        started_ns = time.perf_counter_ns()
+        try:
+            return create(self, sslp)
+        finally:
+            created_ns.append(time.perf_counter_ns() - started_ns)
+
+    monkeypatch.setattr(Connection, "_create_ssl_ctx", timed)
+    with walltime.transaction("job"):
+        pymysql.connect(**mariadb.account()).close()
+    bill = recorded.transaction()
+    assert bill.cell("mysql.connect") == {"calls": 1}
+    assert bill.times_ns()["mysql.connect"] >= sum(created_ns) > 0
+
+
+def test_a_connection_that_cannot_even_be_made_changes_nothing(recorded: Sink) -> None:
+    with walltime.transaction("job"), pytest.raises(TypeError):
+        pymysql.connect(no_such_argument=1)  # type: ignore[call-overload]
+    assert recorded.transaction().cell("mysql.query") == {}
 
 
 def test_the_other_ways_to_send_a_statement_are_queries_too(recorded: Sink, connect: Connect) -> None:

@@ -14,7 +14,7 @@ from pymysql.constants import COMMAND
 from pymysql.cursors import Cursor
 
 from walltime import hotpath
-from walltime.hotpath import Inside, clock, current
+from walltime.hotpath import CONTINUED, Inside, clock, current
 from walltime.patching import Patch
 from walltime.tagging import tag
 
@@ -28,6 +28,7 @@ _NO_ROW_COUNT: Final = 1 << 63  # an unbuffered result reports 2^64 − 1 rows
 
 def patches() -> list[Patch]:
     return [
+        Patch(Connection, "__init__", _init),
         Patch(Connection, "connect", _connect),
         Patch(Connection, "query", _query),
         Patch(Connection, "_execute_command", _execute_command),
@@ -40,6 +41,23 @@ def patches() -> list[Patch]:
         Patch(Cursor, "execute", _execute),
         Patch(Cursor, "executemany", _executemany),
     ]
+
+
+def _init(original: Callable[..., Any]) -> Callable[..., Any]:
+    def __init__(self: Connection[Any], *args: Any, **kwargs: Any) -> None:  # noqa: N807  # it replaces one
+        strand = current()
+        if strand is None:
+            return original(self, *args, **kwargs)  # type: ignore[no-any-return]  # None, as of every __init__
+        outer_ns, strand.nested_ns = strand.nested_ns, 0
+        started_ns = clock()
+        try:
+            original(self, *args, **kwargs)
+        finally:
+            # What happens here around `connect` prepares it: above all 30 ms for a TLS context with its certificates.
+            server = _server(self) if hasattr(self, "host") else None
+            strand.record("mysql.connect", server, CONTINUED, started_ns, clock(), outer_ns)
+
+    return __init__
 
 
 def _connect(original: Callable[..., Any]) -> Callable[..., Any]:
@@ -156,7 +174,7 @@ def _executemany(original: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _server(connection: Connection[Any]) -> hotpath.Target:
-    if connection.unix_socket:
+    if getattr(connection, "unix_socket", None):
         return str(connection.unix_socket)
     return (connection.host, connection.port)
 
