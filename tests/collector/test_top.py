@@ -10,10 +10,13 @@ from collections import defaultdict
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from rich.color import Color, ColorSystem
 from rich.console import Console
 from walltime_collector import query
 from walltime_collector.answers import RANKINGS, Kind, Ranking, Top
+from walltime_collector.cli.bars import COLOURS, LETTERS
 from walltime_collector.cli.top import render
+from walltime_collector.components import FAMILIES
 from walltime_collector.engine import Engine
 
 from tests.collector.conftest import MINUTE_NS, Store, Stored
@@ -140,6 +143,13 @@ def test_a_bar_is_split_like_the_time(shop: Stored) -> None:
     sql = sum(each.time_ns for each in kind.components if each.name.startswith("mysql.")) / kind.total_ns
     assert set(bar) == {"m", "a", "."}
     assert bar.count("m") / len(bar) == pytest.approx(sql, abs=1.5 / len(bar))
+
+
+@pytest.mark.parametrize("system", [ColorSystem.STANDARD, ColorSystem.EIGHT_BIT, ColorSystem.TRUECOLOR])
+def test_families_can_be_told_apart_with_16_256_and_all_colours(system: ColorSystem) -> None:
+    assert set(COLOURS) == set(LETTERS) == set(FAMILIES)
+    assert len({Color.parse(colour).downgrade(system) for colour in COLOURS.values()}) == len(FAMILIES)
+    assert len(set(LETTERS.values())) == len(FAMILIES)
 
 
 calls = st.lists(

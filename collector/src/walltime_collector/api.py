@@ -18,21 +18,13 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from . import query
 from .answers import RANKINGS
 from .engine import Engine
-from .errors import CollectorError, EngineUnavailable, QueryFailed
+from .errors import BadParameter, EngineUnavailable, QueryFailed
 from .health import Health
 from .people import printable, since_s
 from .trace_id import parse_trace_id
 
 MAX_LIMIT = 1_000
 _HEADERS = {"Cache-Control": "no-store", "X-Content-Type-Options": "nosniff"}
-
-
-class BadParameter(CollectorError):
-    """A parameter cannot be understood; nothing was asked. The API answers 400."""
-
-    def __init__(self, where: str, what: str, what_now: str) -> None:
-        super().__init__(f"{where}: {what}; {what_now}")
-        self.where, self.what, self.what_now = where, what, what_now
 
 
 def make_app(

@@ -5,6 +5,8 @@ What can go wrong in the collector.
     ├── SettingsRefused        a setting that would be unsafe or cannot work
     ├── DirectoryInUse         another process owns the directory
     ├── RequestRefused         what a sender sent is not taken; it carries the HTTP status
+    ├── BadParameter           a question's parameter cannot be understood; the API answers 400
+    ├── NotAnswered            a command asked and got no answer; it ends with status 1
     ├── SpoolError
     │   ├── SpoolFull          nothing was written; the receiver answers 503
     │   └── SegmentCorrupt     bytes on disk that are not ours; what came before them is kept
@@ -45,6 +47,18 @@ class RequestRefused(CollectorError):
     def __init__(self, status: int, reason: str, message: str) -> None:
         super().__init__(message)
         self.status, self.reason = status, reason
+
+
+class BadParameter(CollectorError):
+    """A parameter of a question cannot be understood; nothing was asked. The API answers 400."""
+
+    def __init__(self, where: str, what: str, what_now: str) -> None:
+        super().__init__(f"{where}: {what}; {what_now}")
+        self.where, self.what, self.what_now = where, what, what_now
+
+
+class NotAnswered(CollectorError):
+    """A command understood the question and got no answer; the message is one sentence for people. Exit code 1."""
 
 
 class SpoolError(CollectorError):

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ..answers import Ranking, Top, Trace, from_json
-from ..errors import CollectorError
+from ..errors import CollectorError, NotAnswered
 from ..people import printable, since_s
 from ..trace_id import parse_span_id, parse_trace_id
-from .ask import NotAnswered, ask
+from .ask import ask
 from .serve import serve
 
 if TYPE_CHECKING:

@@ -7,15 +7,11 @@ import json
 from typing import Any
 from urllib.parse import urlencode, urlsplit
 
-from ..errors import CollectorError
+from ..errors import NotAnswered
 from ..people import printable
 
 TIMEOUT_S = 60.0
 LONGEST_ANSWER_BYTES = 256 * 1024 * 1024
-
-
-class NotAnswered(CollectorError):
-    """The question was understood and could not be answered; the message is one sentence for people. Exit code 1."""
 
 
 def ask(url: str, path: str, **parameters: str | int) -> Any:

@@ -13,13 +13,13 @@ from ..components import FAMILIES, family
 
 COLOURS: Mapping[str, str] = {
     "mysql": "#e8863a",
-    "memcache": "#3fb56f",
+    "memcache": "#3fae4a",
     "http": "#4a90e2",
-    "python": "#b57edc",
+    "python": "#b066d9",
     "custom": "#2bb3c0",
-    "other": "#7d8590",
+    "other": "#6e7681",
 }
-"""One colour per family, everywhere; chosen to be told apart on dark and on light terminals."""
+"""One colour per family, everywhere; told apart on dark and light terminals, also where there are only 16 colours."""
 LETTERS: Mapping[str, str] = {"mysql": "m", "memcache": "c", "http": "h", "python": "p", "custom": "a", "other": "."}
 MEANINGS: Mapping[str, str] = {"custom": "the application's own", "other": "other: in no measured call"}
 _EIGHTHS = " ▏▎▍▌▋▊▉█"
