@@ -47,7 +47,7 @@ def tree(trace: Trace, shown: Bill, width: int, *, in_colour: bool) -> Table:
             {each.name: float(each.time_ns) for each in bill.components} | {"other": float(bill.other_ns)}
         )
         largest = max(sizes, key=lambda name: sizes[name], default="other")
-        name = Text().append("  " * min(bill.depth, 12) + ("└ " if bill.depth else ""), "dim")
+        name = Text().append("  " * min(bill.depth, 12) + ("└ " if bill.depth and in_colour else ""), "dim")
         name.append(printable(bill.name), "bold" if bill is shown else "")
         name.append(f"  {printable(bill.service)}", "not bold dim")
         name.append("  failed", "bold red") if bill.is_error else None
