@@ -112,7 +112,7 @@ def test_preparing_the_connection_is_part_of_connecting(
     recorded: Sink, mariadb: MariaDB, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     created_ns: list[int] = []
-    create = Connection._create_ssl_ctx
+    create = vars(Connection)["_create_ssl_ctx"]
 
     def timed(self: Any, sslp: Any) -> Any:
         started_ns = time.perf_counter_ns()
