@@ -78,6 +78,7 @@ def insert_settings(token: str) -> dict[str, str]:
     return {
         "format_schema_message_name": "Request",
         "input_format_protobuf_oneof_presence": "1",
+        "output_format_json_escape_forward_slashes": "0",  # arrays become JSON text in the views
         "insert_deduplicate": "1",
         "insert_deduplication_token": token,
         "deduplicate_blocks_in_dependent_materialized_views": "1",

@@ -1,0 +1,91 @@
+-- Stores opened spans: a transaction in transactions alone, everything else in spans alone, what has no ids in neither.
+CREATE MATERIALIZED VIEW IF NOT EXISTS store_transactions TO transactions AS
+WITH
+    mapFromArrays(keys, ints) AS by_key,
+    key -> greatest(by_key[key], 0) AS number,
+    key -> if(types[indexOf(keys, key)] = 'int_value', number(key), NULL) AS known,
+    counter -> CAST(
+        arrayMap(
+            c -> (substring(c.1, 1 + length('walltime.'), length(c.1) - length('walltime.') - length(counter)), c.2),
+            arrayFilter(c -> endsWith(c.1, counter), custom)),
+        'Map(LowCardinality(String), UInt64)') AS custom_counter
+SELECT
+    trace_id, span_id, parent_span_id, started_at, duration_ns, service, name, kind, host, instance, version, environment,
+    strings[indexOf(keys, 'user.id')] AS user,
+    strings[indexOf(keys, 'http.request.method')] AS method,
+    number('http.response.status_code') AS http_status,
+    status = 'error' AS is_error,
+    strings[indexOf(keys, 'error.type')] AS error_type,
+    strings[indexOf(keys, 'walltime.kept')] AS kept,
+    doubles[indexOf(keys, 'walltime.sample_probability')] AS sample_probability,
+    known('walltime.queue_ns') AS queue_ns,
+    known('walltime.cpu_user_ns') AS cpu_user_ns,
+    known('walltime.cpu_system_ns') AS cpu_system_ns,
+    number('walltime.peak_rss_growth_bytes') AS peak_rss_growth_bytes,
+    number('walltime.covered_ns') AS covered_ns,
+    number('walltime.calls_dropped') AS calls_dropped,
+    number('walltime.mysql.connect.calls') AS mysql_connect_calls, number('walltime.mysql.connect.time_ns') AS mysql_connect_time_ns,
+    number('walltime.mysql.connect.max_ns') AS mysql_connect_max_ns, number('walltime.mysql.connect.errors') AS mysql_connect_errors,
+    number('walltime.mysql.query.calls') AS mysql_query_calls, number('walltime.mysql.query.time_ns') AS mysql_query_time_ns,
+    number('walltime.mysql.query.max_ns') AS mysql_query_max_ns, number('walltime.mysql.query.errors') AS mysql_query_errors,
+    number('walltime.mysql.query.rows') AS mysql_query_rows, number('walltime.mysql.query.deadlocks') AS mysql_query_deadlocks,
+    number('walltime.mysql.query.lock_timeouts') AS mysql_query_lock_timeouts,
+    number('walltime.mysql.fetch.calls') AS mysql_fetch_calls, number('walltime.mysql.fetch.time_ns') AS mysql_fetch_time_ns,
+    number('walltime.mysql.fetch.max_ns') AS mysql_fetch_max_ns, number('walltime.mysql.fetch.errors') AS mysql_fetch_errors,
+    number('walltime.mysql.fetch.rows') AS mysql_fetch_rows,
+    number('walltime.mysql.commit.calls') AS mysql_commit_calls, number('walltime.mysql.commit.time_ns') AS mysql_commit_time_ns,
+    number('walltime.mysql.commit.max_ns') AS mysql_commit_max_ns, number('walltime.mysql.commit.errors') AS mysql_commit_errors,
+    number('walltime.memcache.connect.calls') AS memcache_connect_calls, number('walltime.memcache.connect.time_ns') AS memcache_connect_time_ns,
+    number('walltime.memcache.connect.max_ns') AS memcache_connect_max_ns, number('walltime.memcache.connect.errors') AS memcache_connect_errors,
+    number('walltime.memcache.get.calls') AS memcache_get_calls, number('walltime.memcache.get.time_ns') AS memcache_get_time_ns,
+    number('walltime.memcache.get.max_ns') AS memcache_get_max_ns, number('walltime.memcache.get.errors') AS memcache_get_errors,
+    number('walltime.memcache.get.keys') AS memcache_get_keys, number('walltime.memcache.get.hits') AS memcache_get_hits,
+    number('walltime.memcache.get.misses') AS memcache_get_misses,
+    number('walltime.memcache.set.calls') AS memcache_set_calls, number('walltime.memcache.set.time_ns') AS memcache_set_time_ns,
+    number('walltime.memcache.set.max_ns') AS memcache_set_max_ns, number('walltime.memcache.set.errors') AS memcache_set_errors,
+    number('walltime.memcache.delete.calls') AS memcache_delete_calls, number('walltime.memcache.delete.time_ns') AS memcache_delete_time_ns,
+    number('walltime.memcache.delete.max_ns') AS memcache_delete_max_ns, number('walltime.memcache.delete.errors') AS memcache_delete_errors,
+    number('walltime.memcache.incr.calls') AS memcache_incr_calls, number('walltime.memcache.incr.time_ns') AS memcache_incr_time_ns,
+    number('walltime.memcache.incr.max_ns') AS memcache_incr_max_ns, number('walltime.memcache.incr.errors') AS memcache_incr_errors,
+    number('walltime.http.connect.calls') AS http_connect_calls, number('walltime.http.connect.time_ns') AS http_connect_time_ns,
+    number('walltime.http.connect.max_ns') AS http_connect_max_ns, number('walltime.http.connect.errors') AS http_connect_errors,
+    number('walltime.http.request.calls') AS http_request_calls, number('walltime.http.request.time_ns') AS http_request_time_ns,
+    number('walltime.http.request.max_ns') AS http_request_max_ns, number('walltime.http.request.errors') AS http_request_errors,
+    custom_counter('.calls') AS custom_calls,
+    custom_counter('.time_ns') AS custom_time_ns,
+    custom_counter('.max_ns') AS custom_max_ns,
+    custom_counter('.errors') AS custom_errors,
+    string_arrays[indexOf(keys, 'walltime.target.component')] AS `target.component`,
+    arrayResize(string_arrays[indexOf(keys, 'walltime.target.address')], length(`target.component`)) AS `target.address`,
+    arrayResize(int_arrays[indexOf(keys, 'walltime.target.calls')], length(`target.component`)) AS `target.calls`,
+    arrayResize(int_arrays[indexOf(keys, 'walltime.target.time_ns')], length(`target.component`)) AS `target.time_ns`,
+    arrayResize(int_arrays[indexOf(keys, 'walltime.target.errors')], length(`target.component`)) AS `target.errors`,
+    arrayResize(int_arrays[indexOf(keys, 'walltime.target.hits')], length(`target.component`)) AS `target.hits`,
+    arrayResize(int_arrays[indexOf(keys, 'walltime.target.misses')], length(`target.component`)) AS `target.misses`,
+    string_arrays[indexOf(keys, 'walltime.statement.text')] AS `statement.text`,
+    arrayResize(int_arrays[indexOf(keys, 'walltime.statement.calls')], length(`statement.text`)) AS `statement.calls`,
+    arrayResize(int_arrays[indexOf(keys, 'walltime.statement.time_ns')], length(`statement.text`)) AS `statement.time_ns`,
+    arrayResize(int_arrays[indexOf(keys, 'walltime.statement.errors')], length(`statement.text`)) AS `statement.errors`,
+    attributes, resource
+FROM otlp_spans
+WHERE is_transaction AND has_ids;
+
+CREATE MATERIALIZED VIEW IF NOT EXISTS store_spans TO spans AS
+SELECT
+    trace_id, span_id, parent_span_id, started_at, duration_ns, service, name, kind, status, status_message,
+    strings[indexOf(keys, 'walltime.component')] AS component,
+    greatest(ints[indexOf(keys, 'walltime.own_ns')], 0) AS own_ns,
+    trace_state, scope_name, scope_version, attributes, resource,
+    `events.at`, `events.name`, `events.attributes`,
+    `links.trace_id`, `links.span_id`, `links.trace_state`, `links.attributes`
+FROM otlp_spans
+WHERE NOT is_transaction AND has_ids;
+
+CREATE MATERIALIZED VIEW IF NOT EXISTS count_irregular TO irregular_spans AS
+SELECT
+    toDateTime(intDiv(received_at_ns, 60000000000) * 60, 'UTC') AS minute,
+    if(has_ids, 'clamped_start', 'bad_ids') AS reason,
+    count() AS spans
+FROM otlp_spans
+WHERE NOT has_ids OR NOT has_plausible_start
+GROUP BY minute, reason

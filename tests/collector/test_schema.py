@@ -1,0 +1,503 @@
+"""Real OTLP in, rows out: every attribute of docs/wire.md lands in its column, and nothing absurd stops an insert."""
+
+from __future__ import annotations
+
+import itertools
+import os
+import time
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+import pytest
+from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
+from opentelemetry.proto.common.v1.common_pb2 import AnyValue, ArrayValue, KeyValue, KeyValueList
+from opentelemetry.proto.trace.v1.trace_pb2 import ResourceSpans, ScopeSpans, Span, Status
+from walltime_collector.engine import Engine
+from walltime_collector.errors import InsertRefused
+from walltime_collector.spool.segment import Record
+
+DAY_NS = 86_400_000_000_000
+BUILT_IN = (
+    *("mysql.connect", "mysql.query", "mysql.fetch", "mysql.commit"),
+    *("memcache.connect", "memcache.get", "memcache.set", "memcache.delete", "memcache.incr"),
+    *("http.connect", "http.request"),
+)
+EXTRA = (
+    *("mysql.query.rows", "mysql.query.deadlocks", "mysql.query.lock_timeouts", "mysql.fetch.rows"),
+    *("memcache.get.keys", "memcache.get.hits", "memcache.get.misses"),
+)
+Row = Mapping[str, Any]
+tokens = itertools.count()
+
+
+def any_value(value: object) -> AnyValue:
+    if isinstance(value, AnyValue):
+        return value
+    if isinstance(value, bool):
+        return AnyValue(bool_value=value)
+    if isinstance(value, int):
+        return AnyValue(int_value=value)
+    if isinstance(value, float):
+        return AnyValue(double_value=value)
+    if isinstance(value, str):
+        return AnyValue(string_value=value)
+    if isinstance(value, bytes):
+        return AnyValue(bytes_value=value)
+    if isinstance(value, Mapping):
+        return AnyValue(kvlist_value=KeyValueList(values=pairs(value)))
+    assert isinstance(value, Iterable)
+    return AnyValue(array_value=ArrayValue(values=[any_value(each) for each in value]))
+
+
+def pairs(attributes: Mapping[str, object]) -> list[KeyValue]:
+    return [KeyValue(key=key, value=any_value(value)) for key, value in attributes.items()]
+
+
+def span(attributes: Mapping[str, object] | None = None, **fields: Any) -> Span:
+    now_ns = time.time_ns()
+    made: dict[str, Any] = {
+        "trace_id": os.urandom(16),
+        "span_id": os.urandom(8),
+        "name": "GET /product/{id}",
+        "kind": Span.SPAN_KIND_SERVER,
+        "start_time_unix_nano": now_ns - 5_000_000,
+        "end_time_unix_nano": now_ns,
+    }
+    return Span(attributes=pairs(attributes or {}), **{**made, **fields})
+
+
+def request(*spans: Span, resource: Mapping[str, object] | None = None) -> ExportTraceServiceRequest:
+    scope_spans = ScopeSpans(spans=spans)
+    scope_spans.scope.name, scope_spans.scope.version = "walltime", "0.1.0"
+    whole = ResourceSpans(scope_spans=[scope_spans])
+    whole.resource.attributes.extend(pairs(resource or {"service.name": "shop"}))
+    return ExportTraceServiceRequest(resource_spans=[whole])
+
+
+def store(engine: Engine, *requests: ExportTraceServiceRequest, token: str = "", received_at_ns: int = 0) -> None:
+    records = [Record(received_at_ns or time.time_ns(), 0, each.SerializeToString()) for each in requests]
+    engine.insert(records, token or f"schema-{next(tokens)}")
+
+
+def rows(engine: Engine, table: str, one: Span) -> list[dict[str, Any]]:
+    wanted = {"id": one.trace_id.hex()}
+    if table == "transactions":
+        return engine.query("SELECT *, other_ns FROM transactions WHERE trace_id = unhex({id:String})", wanted)
+    return engine.query("SELECT * FROM spans WHERE trace_id = unhex({id:String})", wanted)
+
+
+@pytest.fixture(scope="module")
+def the(engine: Engine) -> Callable[[str, Span], dict[str, Any]]:
+    """The one row of a span."""
+
+    def find(table: str, one: Span) -> dict[str, Any]:
+        found = rows(engine, table, one)
+        assert len(found) == 1
+        return found[0]
+
+    return find
+
+
+def test_every_attribute_of_a_transaction_lands_in_its_column(
+    engine: Engine, the: Callable[[str, Span], dict[str, Any]]
+) -> None:
+    numbers = itertools.count(1000)
+    counters = {
+        **{
+            f"{component}.{counter}": next(numbers)
+            for component in BUILT_IN
+            for counter in ("calls", "time_ns", "max_ns", "errors")
+        },
+        **{name: next(numbers) for name in EXTRA},
+    }
+    sent = span(
+        {
+            "walltime.schema": 1,
+            "walltime.kept": "slow",
+            "walltime.sample_probability": 0.25,
+            "walltime.queue_ns": 11,
+            "walltime.covered_ns": 4_000_000,
+            "walltime.cpu_user_ns": 13,
+            "walltime.cpu_system_ns": 14,
+            "walltime.peak_rss_growth_bytes": 15,
+            "walltime.calls_dropped": 16,
+            "http.request.method": "GET",
+            "http.route": "/product/{id}",
+            "url.scheme": "https",
+            "http.response.status_code": 503,
+            "error.type": "OperationalError",
+            "server.address": "shop.example",
+            "user.id": "u42",
+            "cart.size": 3,
+            **{f"walltime.{name}": number for name, number in counters.items()},
+            "walltime.target.component": ["mysql.query", "memcache.get"],
+            "walltime.target.address": ["db:3306", "/run/memcached.sock"],
+            "walltime.target.calls": [1, 2],
+            "walltime.target.time_ns": [3, 4],
+            "walltime.target.errors": [5, 6],
+            "walltime.target.hits": [0, 7],
+            "walltime.target.misses": [0, 8],
+            "walltime.statement.text": ["SELECT ?", "COMMIT"],
+            "walltime.statement.calls": [21, 22],
+            "walltime.statement.time_ns": [23, 24],
+            "walltime.statement.errors": [25, 26],
+        },
+        parent_span_id=b"\x01" * 8,
+        status=Status(code=Status.STATUS_CODE_ERROR),
+    )
+    resource = {
+        "service.name": "shop",
+        "service.version": "1.2",
+        "host.name": "web-1",
+        "service.instance.id": "i-1",
+        "deployment.environment.name": "prod",
+        "process.pid": 7,
+    }
+    store(engine, request(sent, resource=resource))
+    row = the("transactions", sent)
+    assert {name: row[name.replace(".", "_")] for name in counters} == counters
+    expected = {
+        "duration_ns": 5_000_000,
+        "other_ns": 1_000_000,
+        "service": "shop",
+        "name": "GET /product/{id}",
+        "kind": "server",
+        "host": "web-1",
+        "instance": "i-1",
+        "version": "1.2",
+        "environment": "prod",
+        "user": "u42",
+        "method": "GET",
+        "http_status": 503,
+        "is_error": True,
+        "error_type": "OperationalError",
+        "kept": "slow",
+        "sample_probability": 0.25,
+        "queue_ns": 11,
+        "cpu_user_ns": 13,
+        "cpu_system_ns": 14,
+        "peak_rss_growth_bytes": 15,
+        "covered_ns": 4_000_000,
+        "calls_dropped": 16,
+        "target.component": ["mysql.query", "memcache.get"],
+        "target.address": ["db:3306", "/run/memcached.sock"],
+        "target.calls": [1, 2],
+        "target.time_ns": [3, 4],
+        "target.errors": [5, 6],
+        "target.hits": [0, 7],
+        "target.misses": [0, 8],
+        "statement.text": ["SELECT ?", "COMMIT"],
+        "statement.calls": [21, 22],
+        "statement.time_ns": [23, 24],
+        "statement.errors": [25, 26],
+        "attributes": {
+            "http.route": "/product/{id}",
+            "url.scheme": "https",
+            "server.address": "shop.example",
+            "cart.size": "3",
+        },
+        "resource": {"process.pid": "7"},
+        "custom_calls": {},
+        "custom_time_ns": {},
+        "custom_max_ns": {},
+        "custom_errors": {},
+    }
+    assert {name: row[name] for name in expected} == expected
+    whole = engine.query(
+        "SELECT hex(parent_span_id) AS parent, hex(span_id) AS span, toUnixTimestamp64Nano(started_at) AS started_ns"
+        " FROM transactions WHERE trace_id = unhex({id:String})",
+        {"id": sent.trace_id.hex()},
+    )
+    assert whole == [{"parent": "01" * 8, "span": sent.span_id.hex().upper(), "started_ns": sent.start_time_unix_nano}]
+    assert rows(engine, "spans", sent) == []
+
+
+def test_components_the_application_named_are_in_the_maps(
+    engine: Engine, the: Callable[[str, Span], dict[str, Any]]
+) -> None:
+    sent = span(
+        {
+            "walltime.schema": 1,
+            "walltime.render.calls": 2,
+            "walltime.render.time_ns": 300,
+            "walltime.render.max_ns": 200,
+            "walltime.python.gc.time_ns": 9,
+            "walltime.(other).errors": 4,
+            "walltime.memcache.touch.calls": 5,
+            "walltime.mysql.query.calls": 6,
+            "walltime.target.calls": 7,  # a component may be called target: it is a number, not an array
+            "walltime.calls": 8,
+            "walltime.mysql.query.max_rows": 9,
+        }
+    )
+    store(engine, request(sent))
+    row = the("transactions", sent)
+    assert row["custom_calls"] == {"render": 2, "memcache.touch": 5, "target": 7}
+    assert row["custom_time_ns"] == {"render": 300, "python.gc": 9}
+    assert row["custom_max_ns"] == {"render": 200}
+    assert row["custom_errors"] == {"(other)": 4}
+    assert row["attributes"] == {"walltime.calls": "8", "walltime.mysql.query.max_rows": "9"}
+    assert row["mysql_query_calls"] == 6
+
+
+def test_what_is_unknown_is_null_and_what_is_absent_is_zero(
+    engine: Engine, the: Callable[[str, Span], dict[str, Any]]
+) -> None:
+    sent = span({"walltime.schema": 1, "walltime.cpu_user_ns": 0, "walltime.queue_ns": "soon"})
+    store(engine, request(sent))
+    row = the("transactions", sent)
+    assert (row["cpu_user_ns"], row["cpu_system_ns"], row["queue_ns"]) == (0, None, None)
+    assert row["attributes"] == {"walltime.queue_ns": "soon"}
+    assert row["other_ns"] == row["duration_ns"] == 5_000_000
+    assert row["target.component"] == row["statement.text"] == []
+
+
+def test_a_kept_call_has_its_component_and_its_attributes(
+    engine: Engine, the: Callable[[str, Span], dict[str, Any]]
+) -> None:
+    sent = span(
+        {
+            "walltime.component": "mysql.query",
+            "walltime.own_ns": 1234,
+            "db.query.text": "SELECT ?",
+            "server.port": 3306,
+        },
+        kind=Span.SPAN_KIND_CLIENT,
+        trace_state="a=b",
+        status=Status(code=Status.STATUS_CODE_ERROR, message="gone away"),
+        events=[
+            Span.Event(
+                name="retry", time_unix_nano=1_700_000_000_000_000_001, attributes=pairs({"n": 1, "why": "deadlock"})
+            )
+        ],
+        links=[
+            Span.Link(trace_id=b"\x02" * 16, span_id=b"\x03" * 8, trace_state="c=d", attributes=pairs({"is": True}))
+        ],
+    )
+    store(engine, request(sent))
+    row = the("spans", sent)
+    expected = {
+        "component": "mysql.query",
+        "own_ns": 1234,
+        "kind": "client",
+        "status": "error",
+        "status_message": "gone away",
+        "trace_state": "a=b",
+        "scope_name": "walltime",
+        "scope_version": "0.1.0",
+        "attributes": {"db.query.text": "SELECT ?", "server.port": "3306"},
+        "events.at": ["2023-11-14 22:13:20.000000001"],
+        "events.name": ["retry"],
+        "events.attributes": [{"n": "1", "why": "deadlock"}],
+        "links.trace_id": ["\x02" * 16],
+        "links.span_id": ["\x03" * 8],
+        "links.trace_state": ["c=d"],
+        "links.attributes": [{"is": "true"}],
+    }
+    assert {name: row[name] for name in expected} == expected
+    assert rows(engine, "transactions", sent) == []
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        ("", ""),
+        ("it's\n", "it's\n"),
+        (0, "0"),
+        (-(2**63), str(-(2**63))),
+        (False, "false"),
+        (True, "true"),
+        (0.0, "0"),
+        (1.5, "1.5"),
+        (b"\xff\x00", "/wA="),
+        ([], "[]"),
+        (["a", 'b"\n', 1, True, 0.5, b"\xff"], '["a","b\\"\\n",1,true,0.5,"/w=="]'),
+        ({"k": "v", "n": 2}, '{"k":"v","n":2}'),
+        (["outer", ["inner"]], '["outer",null]'),
+        (AnyValue(), ""),
+    ],
+    ids=repr,
+)
+def test_an_attribute_of_any_type_becomes_text(
+    engine: Engine, the: Callable[[str, Span], dict[str, Any]], value: object, text: str
+) -> None:
+    plain = span({"tag": value})
+    transaction = span({"walltime.schema": 1, "tag": value})
+    store(engine, request(plain, transaction, resource={"service.name": "shop", "tag": value}))
+    for table, one in (("spans", plain), ("transactions", transaction)):
+        assert the(table, one)["attributes"] == {"tag": text}
+        assert the(table, one)["resource"] == {"tag": text}
+
+
+@pytest.mark.parametrize(
+    ("kind", "word"), [(0, "internal"), (1, "internal"), (2, "server"), (3, "client"), (4, "producer"), (5, "consumer")]
+)
+def test_kinds_are_words(
+    engine: Engine, the: Callable[[str, Span], dict[str, Any]], kind: Span.SpanKind.ValueType, word: str
+) -> None:
+    sent = span(kind=kind)
+    store(engine, request(sent))
+    assert the("spans", sent)["kind"] == word
+
+
+def test_only_schema_1_is_a_transaction(engine: Engine) -> None:
+    others = [span({"walltime.schema": 2}), span({"walltime.schema": "1"}), span({"walltime.schemas": 1}), span()]
+    store(engine, request(*others))
+    for each in others:
+        assert len(rows(engine, "spans", each)) == 1
+        assert rows(engine, "transactions", each) == []
+
+
+def test_several_resources_and_scopes_in_one_request_keep_apart(
+    engine: Engine, the: Callable[[str, Span], dict[str, Any]]
+) -> None:
+    spans = [span() for _ in range(4)]
+    whole = ExportTraceServiceRequest(
+        resource_spans=[
+            ResourceSpans(scope_spans=[ScopeSpans(spans=spans[:1]), ScopeSpans(spans=spans[1:2]), ScopeSpans()]),
+            ResourceSpans(),
+            *request(*spans[2:], resource={"service.name": "second"}).resource_spans,
+        ]
+    )
+    whole.resource_spans[0].scope_spans[1].scope.name = "other"
+    store(engine, whole)
+    assert [(the("spans", each)["service"], the("spans", each)["scope_name"]) for each in spans] == [
+        ("", ""),
+        ("", "other"),
+        ("second", "walltime"),
+        ("second", "walltime"),
+    ]
+
+
+def counted(engine: Engine, reason: str) -> int:
+    found = engine.query("SELECT sum(spans) AS n FROM irregular_spans WHERE reason = {r:String}", {"r": reason})
+    return int(found[0]["n"])
+
+
+@pytest.mark.parametrize("length", [0, 1, 7, 8, 9, 15, 17, 32])
+@pytest.mark.parametrize("field", ["trace_id", "span_id"])
+def test_a_span_without_a_proper_id_is_counted_and_its_neighbours_are_stored(
+    engine: Engine, the: Callable[[str, Span], dict[str, Any]], field: str, length: int
+) -> None:
+    if (field, length) == ("span_id", 8):
+        pytest.skip("that is a proper one")
+    good = span()
+    before, stored = counted(engine, "bad_ids"), engine.query("SELECT count() AS n FROM spans")[0]["n"]
+    store(
+        engine,
+        request(span(**{field: b"\x05" * length}), good, span(**{field: bytes(16 if field == "trace_id" else 8)})),
+    )
+    the("spans", good)
+    assert engine.query("SELECT count() AS n FROM spans")[0]["n"] == stored + 1
+    assert counted(engine, "bad_ids") == before + 2
+
+
+def test_absurd_times_are_clamped_counted_and_touch_few_partitions(
+    engine: Engine, the: Callable[[str, Span], dict[str, Any]]
+) -> None:
+    now_ns = time.time_ns()
+    starts = [0, 1, now_ns - 40 * DAY_NS, now_ns + 2 * DAY_NS, 2**63, 2**64 - 1]
+    absurd = [span(start_time_unix_nano=start, end_time_unix_nano=now_ns) for start in starts]
+    half_days = range(-57, 2)  # as transactions, which are kept for 30 days
+    days = [
+        span({"walltime.schema": 1}, start_time_unix_nano=now_ns + at * DAY_NS // 2, end_time_unix_nano=0)
+        for at in half_days
+    ]
+    before = counted(engine, "clamped_start")
+    store(engine, request(*absurd, *days), received_at_ns=now_ns)
+    started = engine.query(
+        "SELECT DISTINCT toUnixTimestamp64Nano(started_at) AS ns FROM spans WHERE hex(trace_id) IN {ids:Array(String)}",
+        {"ids": [each.trace_id.hex().upper() for each in absurd]},
+    )
+    assert started == [{"ns": now_ns}]
+    assert counted(engine, "clamped_start") == before + len(absurd)
+    assert max(the("spans", each)["duration_ns"] for each in absurd) == 30 * DAY_NS
+    assert {the("transactions", each)["duration_ns"] for each in days} == {0}
+    partitions = engine.query(
+        "SELECT uniqExact(toDate(started_at)) AS n FROM transactions WHERE hex(trace_id) IN {ids:Array(String)}",
+        {"ids": [each.trace_id.hex().upper() for each in days]},
+    )
+    assert 29 <= partitions[0]["n"] <= 32
+
+
+def test_nothing_else_absurd_stops_an_insert(engine: Engine, the: Callable[[str, Span], dict[str, Any]]) -> None:
+    hostile = span(
+        {
+            "walltime.schema": 1,
+            "walltime.mysql.query.calls": -5,
+            "walltime.mysql.query.time_ns": 2**63 - 1,
+            "walltime.covered_ns": 2**63 - 1,
+            "walltime.render.calls": -1,
+            "http.response.status_code": 10**9,
+            "walltime.target.component": ["a", "b", "c"],
+            "walltime.target.address": ["only one"],
+            "walltime.target.calls": [1, -2, 3, 4, 5],
+            "walltime.statement.calls": [1, 2],
+            "": "no key",
+            "k" * 100_000: "v" * 100_000,
+        },
+        parent_span_id=b"\x01\x02\x03",
+        events=[Span.Event(time_unix_nano=2**64 - 1, name="late"), Span.Event(time_unix_nano=2**63)],
+        links=[Span.Link(trace_id=b"x", span_id=b"y" * 99)],
+    )
+    hostile.attributes.extend(pairs({"walltime.mysql.query.calls": 6, "user.id": "a"}))
+    hostile.attributes.extend(pairs({"user.id": "b", "again": 1}))
+    hostile.attributes.extend(pairs({"again": 2}))
+    store(engine, request(hostile))
+    row = the("transactions", hostile)
+    assert row["mysql_query_calls"] == 0
+    assert row["mysql_query_time_ns"] == 2**63 - 1
+    assert row["other_ns"] == 0
+    assert row["target.address"] == ["only one", "", ""]
+    assert row["statement.calls"] == []
+    assert row["custom_calls"] == {"render": 0}
+    plain = span(events=hostile.events, links=hostile.links, parent_span_id=b"\x01" * 9)
+    plain.attributes.extend(hostile.attributes[1:])
+    store(engine, request(plain))
+    assert the("spans", plain)["events.name"] == ["late", ""]
+
+
+def test_the_same_token_stores_once_and_another_stores_again(engine: Engine) -> None:
+    transaction, call = span({"walltime.schema": 1}), span(trace_id=b"")
+    call.trace_id = transaction.trace_id
+    bad = span(span_id=b"")
+    received_at_ns = time.time_ns()
+    before = counted(engine, "bad_ids")
+
+    def again(token: str) -> tuple[int, int, int]:
+        store(engine, request(transaction, call, bad), token=token, received_at_ns=received_at_ns)
+        return (
+            len(rows(engine, "transactions", transaction)),
+            len(rows(engine, "spans", call)),
+            counted(engine, "bad_ids") - before,
+        )
+
+    assert again("spool/one") == (1, 1, 1)
+    assert again("spool/one") == (1, 1, 1)
+    assert again("spool/two") == (2, 2, 2)
+
+
+def test_a_large_segment_under_the_same_token_stores_once(engine: Engine) -> None:
+    requests = [request(*[span({"n": at}) for at in range(400)]) for _ in range(200)]
+    trace_ids = [each.resource_spans[0].scope_spans[0].spans[0].trace_id.hex().upper() for each in requests]
+    for _ in range(2):
+        store(engine, *requests, token="spool/large", received_at_ns=time.time_ns() // DAY_NS * DAY_NS)
+    stored = engine.query(
+        "SELECT count() AS n FROM spans WHERE hex(trace_id) IN {ids:Array(String)}", {"ids": trace_ids}
+    )
+    assert stored == [{"n": len(requests)}]
+
+
+def test_bytes_that_do_not_parse_are_refused_as_data(engine: Engine) -> None:
+    stored = engine.query("SELECT count() AS n FROM spans")
+    for body in (b"\x0a\xff\xff", b"\x0a\x05\x12\x03\x12\x7f\x00", b"\xff" * 30):
+        with pytest.raises(InsertRefused):
+            engine.insert([Record(time.time_ns(), 1, body)], f"schema-{next(tokens)}")
+    assert engine.query("SELECT count() AS n FROM spans") == stored
+
+
+def test_migrating_again_changes_nothing(engine: Engine) -> None:
+    applied = engine.query("SELECT name FROM schema_migrations ORDER BY name")
+    engine.migrate()
+    assert engine.query("SELECT name FROM schema_migrations ORDER BY name") == applied
+    assert [row["name"][:3] for row in applied] == [f"{at:03}" for at in range(1, len(applied) + 1)]

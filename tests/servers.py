@@ -1,0 +1,110 @@
+"""Real servers for the tests of the collector; those of the shop are in examples/shop/services.py."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+import httpx
+
+PROTOBUF = {"content-type": "application/x-protobuf"}
+
+
+class Collector:
+    """
+    `walltime serve` as a process of its own, on free ports, with its data in `directory`; ready when constructed.
+
+    Args:
+        settings: WALLTIME_… variables, by the lower-case rest of their names.
+    """
+
+    def __init__(self, directory: Path, **settings: str | int | float) -> None:
+        self.directory = directory
+        environment = {name: value for name, value in os.environ.items() if not name.startswith("WALLTIME_")}
+        environment |= {f"WALLTIME_{name.upper()}": str(value) for name, value in settings.items()}
+        walltime = Path(sys.executable).with_name("walltime")
+        self.process = subprocess.Popen(
+            [walltime, "serve", "--data", directory, "--http", "127.0.0.1:0", "--web", "127.0.0.1:0"],
+            env=environment,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        assert self.process.stdout is not None
+        self.ready = self.process.stdout.readline().strip()
+        if not self.ready:
+            self.process.wait(10)
+            raise CollectorDied(self.process.returncode, self.log())
+        addresses = dict(part.split("=", 1) for part in self.ready.removeprefix("ready ").split())
+        self.otlp_url = f"http://{addresses['http']}/v1/traces"
+        self.web_url = f"http://{addresses['web']}"
+
+    def __enter__(self) -> Collector:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        self.stop()
+
+    def send(self, body: bytes, **headers: str) -> httpx.Response:
+        """POST to /v1/traces."""
+        named = {name.replace("_", "-"): value for name, value in headers.items()}
+        return httpx.post(self.otlp_url, content=body, headers={**PROTOBUF, **named}, timeout=30)
+
+    def health(self) -> Any:
+        """What /healthz says."""
+        return httpx.get(f"{self.web_url}/healthz", timeout=30).json()
+
+    def wait_until_loaded(self, spans: int, timeout_s: float = 20) -> None:
+        """Until so many spans are in the database."""
+        eventually(lambda: self.health()["spans"]["loaded"] >= spans, timeout_s)
+
+    def stop(self) -> int:
+        """SIGTERM; returns the exit status."""
+        if self.process.poll() is None:
+            self.process.send_signal(signal.SIGTERM)
+        return self._ended()
+
+    def kill(self) -> None:
+        """kill -9."""
+        self.process.kill()
+        self._ended()
+
+    def log(self) -> str:
+        """All of stderr; call it when the process has ended."""
+        assert self.process.stderr is not None
+        return self.process.stderr.read()
+
+    def _ended(self) -> int:
+        try:
+            return self.process.wait(20)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            self.process.wait()
+            raise
+        finally:
+            if self.process.stdout is not None:
+                self.process.stdout.close()
+
+
+class CollectorDied(Exception):
+    """It ended before it was ready."""
+
+    def __init__(self, status: int, log: str) -> None:
+        super().__init__(f"walltime serve ended with {status}: {log}")
+        self.status, self.log = status, log
+
+
+def eventually(claim: Callable[[], object], timeout_s: float = 10) -> None:
+    """Wait until the claim holds; fail when it does not in time."""
+    deadline_s = time.monotonic() + timeout_s
+    while not claim():
+        assert time.monotonic() < deadline_s, f"not so within {timeout_s} s"
+        time.sleep(0.02)
