@@ -67,7 +67,7 @@ class Cell:
             self.keys += other.keys
             self.hits += other.hits
             self.misses += other.misses
-            self.not_stored += other.not_stored
+        self.not_stored += other.not_stored
         self.rows += other.rows
 
 
@@ -118,15 +118,16 @@ class Bill:
                     cell.deadlocks += 1
                 elif failure == LOCK_TIMEOUT:
                     cell.lock_timeouts += 1
-                cell.keys += asked
-            elif asked:
+                if component in LOOKUPS:
+                    cell.keys += asked
+            elif component in LOOKUPS:
                 cell.keys += asked
                 if found >= 0:
-                    if component in LOOKUPS:
-                        cell.hits += found
-                        cell.misses += asked - found
-                    elif component in STORES:
-                        cell.not_stored += asked - found
+                    cell.hits += found
+                    cell.misses += asked - found
+            elif component in STORES:
+                if found >= 0:
+                    cell.not_stored += asked - found
             elif component in STATEMENTS:
                 cell.rows += found
         for (component, target, subject), cell in lines.items():

@@ -260,7 +260,7 @@ def _bill(bill: Bill) -> bytes:
     for component, cell in bill.components.items():
         keys = _component_keys(component)
         parts += [_count(keys[0], cell.calls), _count(keys[1], cell.time_ns), _count(keys[2], cell.max_ns)]
-        if cell.errors or cell.keys or cell.rows:
+        if cell.errors or cell.keys or cell.rows or cell.not_stored:
             rest = (
                 cell.errors, cell.keys, cell.hits, cell.misses, cell.not_stored, cell.rows, cell.deadlocks,
                 cell.lock_timeouts,
