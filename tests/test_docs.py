@@ -1,0 +1,67 @@
+"""The documentation is true: every setting is in its table with its default, every example of the README runs."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+import walltime
+from walltime.settings import _VARIABLES, Settings
+from walltime_collector.settings import Settings as CollectorSettings
+
+ROOT = Path(__file__).parents[1]
+DOCUMENTED = (ROOT / "docs" / "settings.md").read_text()
+README = (ROOT / "README.md").read_text()
+
+
+def row(setting: str) -> str:
+    found = [line for line in DOCUMENTED.splitlines() if line.startswith(f"| `{setting}` |")]
+    assert len(found) == 1, f"docs/settings.md should have one row for {setting}"
+    return found[0]
+
+
+@pytest.mark.parametrize("setting", list(Settings.__dataclass_fields__))
+def test_every_setting_of_the_sdk_is_documented(setting: str) -> None:
+    assert f"`{_VARIABLES[setting][0]}`" in row(setting)
+    default = getattr(Settings(), setting)
+    if isinstance(default, (int, float)):
+        assert row(setting).split("|")[3].strip() in {str(default), f"{default:g}"}
+
+
+@pytest.mark.parametrize("setting", [name for name in CollectorSettings.model_fields if name != "crashpoint"])
+def test_every_setting_of_the_collector_is_documented(setting: str) -> None:
+    field = CollectorSettings.model_fields[setting]
+    assert f"`WALLTIME_{setting.upper()}`" in row(setting)
+    assert field.description is not None
+    assert field.description in row(setting)
+    if isinstance(field.default, (int, float)):
+        assert row(setting).split("|")[3].strip() == str(field.default)
+
+
+def test_the_readmes_python_runs() -> None:
+    class Template:
+        def render(self, product: object) -> str:
+            return str(product)
+
+    names: dict[str, object] = {
+        "app": lambda environ, start_response: [],
+        "template": Template(),
+        "product": 1,
+        "run_import": lambda: None,
+    }
+    examples = re.findall(r"```python\n(.*?)```", README, re.DOTALL)
+    assert examples
+    for example in examples:
+        exec(compile(example, "README.md", "exec"), names)  # noqa: S102  # our own text
+    assert isinstance(names["app"], walltime.WSGIMiddleware)
+    walltime.uninstrument()
+    walltime.shutdown()
+
+
+def test_the_readmes_commands_and_files_exist() -> None:
+    makefile = (ROOT / "Makefile").read_text()
+    for target in set(re.findall(r"make ([a-z-]+)", README)):
+        assert f"\n{target}:" in makefile, f"make {target}"
+    for path in set(re.findall(r"`((?:docs|sdk|collector|dashboards|examples|tests)/[\w./-]*)`", README)):
+        assert (ROOT / path).exists(), path
