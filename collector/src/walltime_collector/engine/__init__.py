@@ -36,6 +36,18 @@ class Engine(Protocol):
             InsertRefused: The data itself was refused.
         """
 
+    def insert_rows(self, table: str, rows: bytes, token: str) -> None:
+        """
+        Store all rows or none; inserting them again under the same token is harmless, also behind views.
+
+        `rows` are JSON objects, one a line (ClickHouse's JSONEachRow), a few MB at most, so that they are one block.
+        `table` is a name in the code, never from outside. A token must never be used again for other rows.
+
+        Raises:
+            EngineUnavailable: Nothing is known to be stored; try again with the same token.
+            InsertRefused: The data itself was refused.
+        """
+
     def query(self, sql: str, parameters: Mapping[str, Parameter] | None = None) -> Rows:
         """
         Answer one SELECT; `{name:Type}` in it is bound from `parameters`, as a value, never as text.
@@ -69,6 +81,7 @@ def open_engine(settings: Settings) -> Engine:
 
 INSERT_SPANS = "INSERT INTO otlp_traces"
 INSERT_FORMAT = "Protobuf"
+ROWS_FORMAT = "JSONEachRow"
 PROTO = files("walltime_collector") / "schema" / "otlp_traces.proto"
 _RECEIVED_AT_TAG = b"\x81\xfa\x01"  # field 4000, fixed64: see schema/otlp_traces.proto
 
@@ -79,6 +92,13 @@ def insert_settings(token: str) -> dict[str, str]:
         "format_schema_message_name": "Request",
         "input_format_protobuf_oneof_presence": "1",
         "output_format_json_escape_forward_slashes": "0",  # arrays become JSON text in the views
+        **once_settings(token),
+    }
+
+
+def once_settings(token: str) -> dict[str, str]:
+    """Settings of any INSERT that is to be stored once however often it is tried."""
+    return {
         "insert_deduplicate": "1",
         "insert_deduplication_token": token,
         "deduplicate_blocks_in_dependent_materialized_views": "1",

@@ -16,7 +16,18 @@ import chdb
 from ..directory import Ownership
 from ..errors import EngineUnavailable, InsertRefused, MigrationFailed, QueryFailed
 from ..spool.segment import Record
-from . import INSERT_FORMAT, INSERT_SPANS, PROTO, Parameter, Rows, insert_settings, protobuf_rows, schema_files
+from . import (
+    INSERT_FORMAT,
+    INSERT_SPANS,
+    PROTO,
+    ROWS_FORMAT,
+    Parameter,
+    Rows,
+    insert_settings,
+    once_settings,
+    protobuf_rows,
+    schema_files,
+)
 from .parameters import as_text
 
 QUERY_CONNECTIONS = 3
@@ -97,18 +108,13 @@ class EmbeddedEngine:
 
     def insert(self, records: Sequence[Record], token: str) -> None:
         """See Engine."""
-        with self._insert_lock:
-            try:
-                # from the file: chDB writes a schema sent as text into __cache__ of the working directory
-                _set(self._writer, {"format_schema": str(PROTO), **insert_settings(token)})
-                with self._writer.send_insert(INSERT_SPANS, INSERT_FORMAT) as stream:
-                    stream.append(b"".join(protobuf_rows(records)))
-                    stream.finish()
-            except RuntimeError as error:
-                message = f"insert {token}: {_first_line(error)}"
-                if _code(error) in _REFUSED_DATA:
-                    raise InsertRefused(message) from error
-                raise EngineUnavailable(message) from error
+        # from the file: chDB writes a schema sent as text into __cache__ of the working directory
+        settings = {"format_schema": str(PROTO), **insert_settings(token)}
+        self._insert(INSERT_SPANS, INSERT_FORMAT, settings, b"".join(protobuf_rows(records)), token)
+
+    def insert_rows(self, table: str, rows: bytes, token: str) -> None:
+        """See Engine."""
+        self._insert(f"INSERT INTO {table}", ROWS_FORMAT, once_settings(token), rows, token)
 
     def query(self, sql: str, parameters: Mapping[str, Parameter] | None = None) -> Rows:
         """See Engine."""
@@ -126,6 +132,19 @@ class EmbeddedEngine:
             for connection in connections:
                 connection.close()
             self._ownership.release()
+
+    def _insert(self, statement: str, format_name: str, settings: Mapping[str, str], data: bytes, token: str) -> None:
+        with self._insert_lock:
+            try:
+                _set(self._writer, settings)
+                with self._writer.send_insert(statement, format_name) as stream:
+                    stream.append(data)
+                    stream.finish()
+            except RuntimeError as error:
+                message = f"insert {token}: {_first_line(error)}"
+                if _code(error) in _REFUSED_DATA:
+                    raise InsertRefused(message) from error
+                raise EngineUnavailable(message) from error
 
     def _connect(self) -> Any:
         connection = chdb.connect(self._path)  # type: ignore[no-untyped-call]

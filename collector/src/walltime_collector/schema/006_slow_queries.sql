@@ -1,0 +1,90 @@
+-- A row is an entry of a database's slow log: what the server says about one statement. The trace id comes from the
+-- statement's comment and is the glue to `transactions`; it is all zeros where a statement had no such comment.
+-- Retention counts from the reading, not from the statement: a log of last year that is read today can be asked about.
+-- The slow-log reader inserts JSON rows into slow_log_entries, which a view turns into rows (ids leave hexadecimal).
+CREATE TABLE IF NOT EXISTS slow_queries
+(
+    started_at DateTime64(6, 'UTC') CODEC(Delta, ZSTD(1)),
+    read_at DateTime('UTC') CODEC(Delta, ZSTD(1)),
+    query_ns UInt64,
+    lock_ns UInt64,
+    row_lock_ns UInt64,
+    io_wait_ns UInt64,
+    rows_sent UInt64,
+    rows_examined UInt64,
+    rows_affected UInt64,
+    bytes_sent UInt64,
+    server LowCardinality(String),
+    database LowCardinality(String),
+    user LowCardinality(String),
+    client_host LowCardinality(String),
+    connection_id UInt64,
+    fingerprint String,
+    fingerprint_id UInt64,
+    sample String,
+    trace_id FixedString(16),
+    span_id FixedString(8),
+    service LowCardinality(String),
+    route LowCardinality(String),
+    weight UInt32,
+    errno UInt32,
+    is_full_scan Bool,
+    is_full_join Bool,
+    is_tmp_table Bool,
+    is_tmp_table_on_disk Bool,
+    is_filesort Bool,
+    is_filesort_on_disk Bool,
+    fields Map(LowCardinality(String), String),
+
+    INDEX by_trace_id trace_id TYPE bloom_filter(0.0001) GRANULARITY 1
+)
+ENGINE = MergeTree
+PARTITION BY toDate(read_at)
+ORDER BY (toStartOfHour(started_at), fingerprint_id, started_at)
+TTL read_at + INTERVAL 30 DAY
+SETTINGS non_replicated_deduplication_window = 10000, ttl_only_drop_parts = 1;
+
+CREATE TABLE IF NOT EXISTS slow_log_entries
+(
+    started_us Int64,
+    read_at UInt32,
+    query_ns UInt64,
+    lock_ns UInt64,
+    row_lock_ns UInt64,
+    io_wait_ns UInt64,
+    rows_sent UInt64,
+    rows_examined UInt64,
+    rows_affected UInt64,
+    bytes_sent UInt64,
+    server String,
+    database String,
+    user String,
+    client_host String,
+    connection_id UInt64,
+    fingerprint String,
+    fingerprint_id UInt64,
+    sample String,
+    trace_id String,
+    span_id String,
+    service String,
+    route String,
+    weight UInt32,
+    errno UInt32,
+    is_full_scan Bool,
+    is_full_join Bool,
+    is_tmp_table Bool,
+    is_tmp_table_on_disk Bool,
+    is_filesort Bool,
+    is_filesort_on_disk Bool,
+    fields Map(String, String)
+)
+ENGINE = Null;
+
+CREATE MATERIALIZED VIEW IF NOT EXISTS store_slow_queries TO slow_queries AS
+SELECT
+    * EXCEPT (started_us, read_at, trace_id, span_id),
+    fromUnixTimestamp64Micro(started_us, 'UTC') AS started_at,
+    toDateTime(slow_log_entries.read_at, 'UTC') AS read_at,
+    toFixedString(unhex(slow_log_entries.trace_id), 16) AS trace_id,
+    toFixedString(unhex(slow_log_entries.span_id), 8) AS span_id
+FROM slow_log_entries
