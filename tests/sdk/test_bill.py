@@ -8,7 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from opentelemetry.trace import SpanContext
 from walltime.bill import MAX_COMPONENTS, MAX_STATEMENTS, MAX_TARGETS, OTHER, Bill, address
-from walltime.hotpath import CONTINUED, MAX_CALLS, Call, Transaction
+from walltime.call import CONTINUED, Call
+from walltime.hotpath import MAX_CALLS, Transaction
 
 COMPONENTS = ("mysql.query", "mysql.connect", "memcache.get", "memcache.set", "http.request", "render")
 

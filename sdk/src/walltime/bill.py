@@ -5,13 +5,14 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
+from walltime.call import CONTINUED
 from walltime.redact import redact_sql
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterable
     from typing import TypeVar
 
-    from walltime.hotpath import Call, Target
+    from walltime.call import Call, Target
 
     K = TypeVar("K", bound=Hashable)
 
@@ -91,8 +92,6 @@ class Bill:
 
     def add(self, calls: Iterable[Call], *, detail: bool = True) -> None:
         """Add finished calls; `detail` False when they will not be kept beside the bill. About 0.3 µs a call."""
-        from walltime.hotpath import CONTINUED
-
         lines: dict[tuple[str, Target | None, object], Cell] = {}
         for component, target, subject, _, _, own_ns, failure, asked, found in calls:
             key = (component, target, subject if component in STATEMENTS else None)

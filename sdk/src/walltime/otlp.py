@@ -14,12 +14,13 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 from walltime.bill import STORES, address
-from walltime.hotpath import CONTINUED
+from walltime.call import CONTINUED
 from walltime.redact import redact_key, redact_sql, redact_url
 
 if TYPE_CHECKING:
     from walltime.bill import Bill
-    from walltime.hotpath import Call, Target, Transaction
+    from walltime.call import Call, Target
+    from walltime.hotpath import Transaction
 
 Value: TypeAlias = "str | bool | int | float | Sequence[str] | Sequence[int]"
 

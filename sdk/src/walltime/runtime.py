@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import resource
 import threading
 from typing import TYPE_CHECKING, Final
 
@@ -23,7 +22,12 @@ if TYPE_CHECKING:
 
 VERSION: Final = "0.1.0"
 
-_THREAD: Final[int | None] = getattr(resource, "RUSAGE_THREAD", None)  # Linux; elsewhere CPU time stays unknown
+try:
+    import resource
+
+    _THREAD: int | None = getattr(resource, "RUSAGE_THREAD", None)  # Linux; elsewhere CPU time stays unknown
+except ImportError:  # Windows
+    _THREAD = None
 _KILOBYTE: Final = 1024  # the unit of ru_maxrss on Linux
 
 _lock = threading.Lock()

@@ -14,12 +14,15 @@ from pymysql.constants import COMMAND
 from pymysql.cursors import Cursor
 
 from walltime import hotpath
-from walltime.hotpath import CONTINUED, Inside, clock, current
+from walltime.call import CONTINUED
+from walltime.hotpath import Inside, clock, current
 from walltime.patching import Patch
 from walltime.tagging import tag
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+    from walltime.call import Target
 
 REQUIRES: Final = "PyMySQL >= 1.1, < 2"
 
@@ -173,7 +176,7 @@ def _executemany(original: Callable[..., Any]) -> Callable[..., Any]:
     return executemany
 
 
-def _server(connection: Connection[Any]) -> hotpath.Target:
+def _server(connection: Connection[Any]) -> Target:
     if getattr(connection, "unix_socket", None):
         return str(connection.unix_socket)
     return (connection.host, connection.port)

@@ -11,14 +11,16 @@ from urllib3.connection import HTTPConnection, HTTPSConnection
 from urllib3.connectionpool import HTTPConnectionPool
 from urllib3.response import HTTPResponse
 
-from walltime.hotpath import CONTINUED, clock, current
+from walltime.call import CONTINUED
+from walltime.hotpath import clock, current
 from walltime.patching import Patch
 from walltime.propagation import outgoing_headers
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from walltime.hotpath import Strand, Target
+    from walltime.call import Target
+    from walltime.hotpath import Strand
 
 REQUIRES: Final = "urllib3 >= 2.0, < 3"
 
