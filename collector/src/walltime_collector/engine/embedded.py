@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import json
 import queue
-import re
 import threading
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -14,7 +12,7 @@ from typing import Any
 import chdb
 
 from ..directory import Ownership
-from ..errors import EngineUnavailable, InsertRefused, MigrationFailed, QueryFailed
+from ..errors import EngineUnavailable, InsertRefused, QueryFailed
 from ..spool.segment import Record
 from . import (
     INSERT_FORMAT,
@@ -26,30 +24,11 @@ from . import (
     insert_settings,
     once_settings,
     protobuf_rows,
-    schema_files,
 )
+from .dialect import QUERY_FORMAT, QUERY_LIMITS, REFUSED_DATA, apply_schema, error_code, first_line, read_rows
 from .parameters import as_text
 
 QUERY_CONNECTIONS = 3
-
-_QUERY_LIMITS = {
-    "max_execution_time": "30",
-    "max_memory_usage": str(1024 * 1024 * 1024),
-    "max_result_rows": "1000000",
-    "max_result_bytes": str(64 * 1024 * 1024),
-    "result_overflow_mode": "throw",
-    "max_query_size": "262144",
-    "output_format_json_quote_64bit_integers": "0",
-    "output_format_json_quote_denormals": "0",
-    "output_format_json_validate_utf8": "1",
-    "readonly": "1",  # the last one: nothing can be set after it
-}
-
-# ClickHouse's codes that speak of the bytes we sent: cannot parse, read after the end, out of bounds, incorrect data,
-# too large, sizes differ, bad cast. Whatever is not here is tried again, for ever: to take a full disk for bad data
-# would lose good data.
-_REFUSED_DATA = frozenset({6, 27, 32, 33, 69, 70, 117, 128, 131, 190, 321, 407, 436, 444})
-_CODE = re.compile(r"Code: (\d+)")
 
 
 class EmbeddedEngine:
@@ -76,35 +55,20 @@ class EmbeddedEngine:
             for _ in range(QUERY_CONNECTIONS):
                 reader = self._connect()
                 self._use(reader, database)
-                _set(reader, _QUERY_LIMITS)
+                _set(reader, QUERY_LIMITS)
                 self._idle.put(reader)
         except RuntimeError as error:
             self.close()
-            raise EngineUnavailable(
-                f"{directory}: the embedded database does not open: {_first_line(error)}"
-            ) from error
+            raise EngineUnavailable(f"{directory}: the embedded database does not open: {first_line(error)}") from error
 
     def migrate(self) -> None:
         """See Engine."""
+
+        def command(statement: str, parameters: Mapping[str, Parameter]) -> Any:
+            return self._writer.query(statement, QUERY_FORMAT, params=_as_texts(parameters))
+
         with self._insert_lock:
-            self._writer.query(
-                "CREATE TABLE IF NOT EXISTS schema_migrations (name String, applied_at DateTime DEFAULT now())"
-                " ENGINE = MergeTree ORDER BY name"
-            )
-            applied = _rows(self._writer.query("SELECT name FROM schema_migrations", "JSONCompact"))
-            for name, statements in schema_files():
-                if {"name": name} in applied:
-                    continue
-                try:
-                    for statement in statements:
-                        self._writer.query(statement)
-                    self._writer.query(
-                        "INSERT INTO schema_migrations (name) SELECT {name:String}", params={"name": as_text(name)}
-                    )
-                except RuntimeError as error:
-                    raise MigrationFailed(
-                        f"schema/{name}: {_first_line(error)}; files before it are applied, the data is untouched"
-                    ) from error
+            apply_schema(command, lambda sql: read_rows(bytes(command(sql, {}).bytes())), (RuntimeError,))
 
     def insert(self, records: Sequence[Record], token: str) -> None:
         """See Engine."""
@@ -118,12 +82,11 @@ class EmbeddedEngine:
 
     def query(self, sql: str, parameters: Mapping[str, Parameter] | None = None) -> Rows:
         """See Engine."""
-        bound = {name: as_text(value) for name, value in (parameters or {}).items()}
         with self._reader() as reader:
             try:
-                return _rows(reader.query(sql, "JSONCompact", params=bound))
+                return read_rows(bytes(reader.query(sql, QUERY_FORMAT, params=_as_texts(parameters or {})).bytes()))
             except RuntimeError as error:
-                raise QueryFailed(_first_line(error)) from error
+                raise QueryFailed(first_line(error)) from error
 
     def close(self) -> None:
         """See Engine."""
@@ -141,8 +104,8 @@ class EmbeddedEngine:
                     stream.append(data)
                     stream.finish()
             except RuntimeError as error:
-                message = f"insert {token}: {_first_line(error)}"
-                if _code(error) in _REFUSED_DATA:
+                message = f"insert {token}: {first_line(error)}"
+                if error_code(error) in REFUSED_DATA:
                     raise InsertRefused(message) from error
                 raise EngineUnavailable(message) from error
 
@@ -170,19 +133,5 @@ def _set(connection: Any, settings: Mapping[str, str]) -> None:
         connection.query(f"SET {name} = {{value:String}}", params={"value": as_text(value)})
 
 
-def _rows(result: Any) -> Rows:
-    content = bytes(result.bytes())
-    if not content:
-        return []
-    answer = json.loads(content)
-    names = [column["name"] for column in answer["meta"]]
-    return [dict(zip(names, row, strict=True)) for row in answer["data"]]
-
-
-def _code(error: BaseException) -> int:
-    found = _CODE.search(str(error))
-    return int(found[1]) if found else 0
-
-
-def _first_line(error: BaseException) -> str:
-    return str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
+def _as_texts(parameters: Mapping[str, Parameter]) -> dict[str, str]:
+    return {name: as_text(value) for name, value in parameters.items()}
