@@ -1,6 +1,7 @@
 -- A row is an entry of a database's slow log: what the server says about one statement. The trace id comes from the
 -- statement's comment and is the glue to `transactions`; it is all zeros where a statement had no such comment.
 -- Retention counts from the reading, not from the statement: a log of last year that is read today can be asked about.
+-- `position` is the byte in the log where the entry begins: entries of one second keep their order by it.
 -- The slow-log reader inserts JSON rows into slow_log_entries, which a view turns into rows (ids leave hexadecimal).
 CREATE TABLE IF NOT EXISTS slow_queries
 (
@@ -19,6 +20,7 @@ CREATE TABLE IF NOT EXISTS slow_queries
     user LowCardinality(String),
     client_host LowCardinality(String),
     connection_id UInt64,
+    position UInt64,
     fingerprint String,
     fingerprint_id UInt64,
     sample String,
@@ -61,6 +63,7 @@ CREATE TABLE IF NOT EXISTS slow_log_entries
     user String,
     client_host String,
     connection_id UInt64,
+    position UInt64,
     fingerprint String,
     fingerprint_id UInt64,
     sample String,
