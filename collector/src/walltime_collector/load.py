@@ -48,8 +48,13 @@ class Loader:
 
     def _run(self) -> None:
         retry_s = _FIRST_RETRY_S
+        has_tables = False
         while not self._stop.is_set():
             try:
+                if not has_tables:  # a server may have been away when the collector started
+                    self._engine.migrate()
+                    has_tables = True
+                    self._health.loader_works()
                 self._spool.seal_if_due()
                 for segment in self._spool.sealed():
                     self._load(segment)

@@ -18,7 +18,7 @@ import uvloop
 from . import crashpoint
 from .directory import make_private
 from .engine import open_engine
-from .errors import SettingsRefused
+from .errors import EngineUnavailable, SettingsRefused
 from .health import Health
 from .load import Loader
 from .receive.otlp_http import OtlpHttp
@@ -54,7 +54,10 @@ def serve(settings: Settings) -> None:
         segment_age_s=settings.segment_age_s,
     )
     engine = open_engine(settings)
-    engine.migrate()
+    try:
+        engine.migrate()
+    except EngineUnavailable as error:
+        log.warning("%s; what arrives is spooled until it answers", error)
     health = Health()
     commit = GroupCommit(spool)
     loader = Loader(spool, engine, health)

@@ -6,7 +6,7 @@ import ipaddress
 import os
 from pathlib import Path
 
-from pydantic import Field
+from pydantic import Field, SecretStr
 from pydantic_settings import BaseSettings, SettingsConfigDict
 
 from .errors import SettingsRefused
@@ -29,22 +29,56 @@ class Settings(BaseSettings):
     model_config = SettingsConfigDict(env_prefix="WALLTIME_", frozen=True)
 
     data: Path = Field(default_factory=default_data_dir, description="directory of the spool and the embedded database")
-    http: str = Field("127.0.0.1:4318", description="address of OTLP/HTTP")
-    web: str = Field("127.0.0.1:8464", description="address of pages, API and /healthz")
-    insecure: bool = Field(False, description="allow addresses that other machines can reach; there is no password yet")
-    database: str = Field("walltime", pattern=r"^[A-Za-z_][A-Za-z0-9_]*$", description="database the tables live in")
-
-    max_request_bytes: int = Field(20 * MIB, gt=0, description="largest request body, also after decompression")
-    request_deadline_s: float = Field(30.0, gt=0, description="a request that has not arrived whole by then is refused")
-    max_in_flight_bytes: int = Field(256 * MIB, gt=0, description="bodies being received at once; beyond this: 503")
-    max_connections: int = Field(512, gt=0, description="open OTLP connections; more are refused with 503")
-    max_spool_bytes: int = Field(2048 * MIB, gt=0, description="the spool answers 503 beyond this")
-    segment_bytes: int = Field(20 * MIB, gt=0, description="a spool segment is sealed and loaded at this size")
-    segment_age_s: float = Field(1.0, gt=0, description="or at this age")
-    crashpoint: str = Field("", description="for tests: die at this place as by kill -9")
-    drain_s: float = Field(
-        5.0, ge=0, description="on SIGTERM: how long to load what is spooled; the rest waits on disk"
+    http: str = Field(default="127.0.0.1:4318", description="address of OTLP/HTTP")
+    web: str = Field(default="127.0.0.1:8464", description="address of pages, API and /healthz")
+    insecure: bool = Field(
+        default=False, description="allow addresses that other machines can reach; there is no password yet"
     )
+    database: str = Field(
+        default="walltime", pattern=r"^[A-Za-z_][A-Za-z0-9_]*$", description="database the tables live in"
+    )
+
+    clickhouse: str = Field(
+        default="",
+        description="address of a ClickHouse server to store in, `http://host:8123`; empty: the embedded one",
+    )
+    clickhouse_user: str = Field(default="default", description="its user")
+    clickhouse_password: SecretStr = Field(default=SecretStr(""), description="the user's password")
+    clickhouse_password_file: Path | None = Field(default=None, description="or the file that holds it")
+    clickhouse_timeout_s: int = Field(default=60, ge=1, description="longest wait for an answer of the server")
+
+    max_request_bytes: int = Field(default=20 * MIB, gt=0, description="largest request body, also after decompression")
+    request_deadline_s: float = Field(
+        default=30.0, gt=0, description="a request that has not arrived whole by then is refused"
+    )
+    max_in_flight_bytes: int = Field(
+        default=256 * MIB, gt=0, description="bodies being received at once; beyond this: 503"
+    )
+    max_connections: int = Field(default=512, gt=0, description="open OTLP connections; more are refused with 503")
+    max_spool_bytes: int = Field(default=2048 * MIB, gt=0, description="the spool answers 503 beyond this")
+    segment_bytes: int = Field(default=20 * MIB, gt=0, description="a spool segment is sealed and loaded at this size")
+    segment_age_s: float = Field(default=1.0, gt=0, description="or at this age")
+    crashpoint: str = Field(default="", description="for tests: die at this place as by kill -9")
+    drain_s: float = Field(
+        default=5.0, ge=0, description="on SIGTERM: how long to load what is spooled; the rest waits on disk"
+    )
+
+    def read_clickhouse_password(self) -> str:
+        """
+        The password itself, for the one who connects.
+
+        Raises:
+            SettingsRefused: The file that should hold it cannot be read.
+        """
+        if self.clickhouse_password_file is None:
+            return self.clickhouse_password.get_secret_value()
+        try:
+            return self.clickhouse_password_file.read_text("utf-8").rstrip("\r\n")
+        except (OSError, UnicodeDecodeError) as error:
+            raise SettingsRefused(
+                f"WALLTIME_CLICKHOUSE_PASSWORD_FILE {self.clickhouse_password_file}: cannot be read: "
+                f"{getattr(error, 'strerror', 'not text')}; let the collector's user read it"
+            ) from error
 
 
 def address(setting: str, name: str, *, insecure: bool) -> tuple[str, int]:

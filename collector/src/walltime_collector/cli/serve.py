@@ -20,6 +20,13 @@ def serve(
         str | None, typer.Option(help="Address of OTLP/HTTP; port 0 takes a free one. [127.0.0.1:4318]")
     ] = None,
     web: Annotated[str | None, typer.Option(help="Address of the pages and the API. [127.0.0.1:8464]")] = None,
+    clickhouse: Annotated[
+        str | None,
+        typer.Option(
+            help="Store in this ClickHouse server, as in http://host:8123; user and password come from"
+            " WALLTIME_CLICKHOUSE_USER and WALLTIME_CLICKHOUSE_PASSWORD or …_PASSWORD_FILE. [the embedded one]"
+        ),
+    ] = None,
     insecure: Annotated[
         bool,
         typer.Option("--insecure", help="Allow addresses that other machines can reach; nothing asks for a password."),
@@ -28,12 +35,14 @@ def serve(
     """Run the collector until Ctrl-C or SIGTERM. What is not said here comes from WALLTIME_… variables."""
     logging.basicConfig(format="%(asctime)s %(levelname)s %(name)s: %(message)s", level=logging.INFO, stream=sys.stderr)
     logging.getLogger("uvicorn").setLevel(logging.WARNING)  # it says "started" and "finished", once per port
+    for name in ("clickhouse_connect", "urllib3"):  # they warn of each attempt, with all parameters; the loader says it
+        logging.getLogger(name).setLevel(logging.ERROR)
     from pydantic import ValidationError
 
     from ..serve import serve as run
     from ..settings import Settings
 
-    said = {"data": data, "http": http, "web": web, "insecure": insecure or None}
+    said = {"data": data, "http": http, "web": web, "clickhouse": clickhouse, "insecure": insecure or None}
     try:
         settings = Settings(**{name: value for name, value in said.items() if value is not None})  # type: ignore[arg-type]
     except ValidationError as error:

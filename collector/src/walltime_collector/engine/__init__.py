@@ -66,12 +66,23 @@ class Engine(Protocol):
 
 def open_engine(settings: Settings) -> Engine:
     """
-    Open the engine that the settings ask for; today that is the embedded one in `settings.data`.
+    Open the engine that the settings ask for: the server at `clickhouse`, or else the embedded one in `data`.
 
     Raises:
-        DirectoryInUse: Another process has it open.
-        EngineUnavailable: It does not open.
+        SettingsRefused: What is said of the server cannot work.
+        DirectoryInUse: Another process has the embedded one open.
+        EngineUnavailable: The embedded one does not open; a server is asked for the first time later.
     """
+    if settings.clickhouse:
+        from .server import ServerEngine
+
+        return ServerEngine(
+            settings.clickhouse,
+            user=settings.clickhouse_user,
+            password=settings.read_clickhouse_password(),
+            database=settings.database,
+            timeout_s=settings.clickhouse_timeout_s,
+        )
     from .embedded import EmbeddedEngine
 
     return EmbeddedEngine(settings.data / "chdb", settings.database)
@@ -79,7 +90,7 @@ def open_engine(settings: Settings) -> Engine:
 
 # Shared by every engine: what an INSERT of spans needs, and the schema files.
 
-INSERT_SPANS = "INSERT INTO otlp_traces"
+SPANS_TABLE = "otlp_traces"
 INSERT_FORMAT = "Protobuf"
 ROWS_FORMAT = "JSONEachRow"
 PROTO = files("walltime_collector") / "schema" / "otlp_traces.proto"

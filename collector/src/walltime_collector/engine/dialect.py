@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable
 from typing import Any
 
-from ..errors import EngineUnavailable, MigrationFailed
+from ..errors import MigrationFailed
 from . import Parameter, Rows, schema_files
 
 QUERY_FORMAT = "JSONCompact"
@@ -85,8 +85,6 @@ def apply_schema(
             for statement in statements:
                 command(statement, {})
             command("INSERT INTO schema_migrations (name) SELECT {name:String}", {"name": name})
-        except EngineUnavailable:
-            raise
         except failures as error:
             raise MigrationFailed(
                 f"schema/{name}: {first_line(error)}; files before it are applied, the data is untouched"

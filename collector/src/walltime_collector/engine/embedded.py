@@ -16,9 +16,9 @@ from ..errors import EngineUnavailable, InsertRefused, QueryFailed
 from ..spool.segment import Record
 from . import (
     INSERT_FORMAT,
-    INSERT_SPANS,
     PROTO,
     ROWS_FORMAT,
+    SPANS_TABLE,
     Parameter,
     Rows,
     insert_settings,
@@ -74,11 +74,11 @@ class EmbeddedEngine:
         """See Engine."""
         # from the file: chDB writes a schema sent as text into __cache__ of the working directory
         settings = {"format_schema": str(PROTO), **insert_settings(token)}
-        self._insert(INSERT_SPANS, INSERT_FORMAT, settings, b"".join(protobuf_rows(records)), token)
+        self._insert(SPANS_TABLE, INSERT_FORMAT, settings, b"".join(protobuf_rows(records)), token)
 
     def insert_rows(self, table: str, rows: bytes, token: str) -> None:
         """See Engine."""
-        self._insert(f"INSERT INTO {table}", ROWS_FORMAT, once_settings(token), rows, token)
+        self._insert(table, ROWS_FORMAT, once_settings(token), rows, token)
 
     def query(self, sql: str, parameters: Mapping[str, Parameter] | None = None) -> Rows:
         """See Engine."""
@@ -96,11 +96,11 @@ class EmbeddedEngine:
                 connection.close()
             self._ownership.release()
 
-    def _insert(self, statement: str, format_name: str, settings: Mapping[str, str], data: bytes, token: str) -> None:
+    def _insert(self, table: str, format_name: str, settings: Mapping[str, str], data: bytes, token: str) -> None:
         with self._insert_lock:
             try:
                 _set(self._writer, settings)
-                with self._writer.send_insert(statement, format_name) as stream:
+                with self._writer.send_insert(f"INSERT INTO {table}", format_name) as stream:
                     stream.append(data)
                     stream.finish()
             except RuntimeError as error:

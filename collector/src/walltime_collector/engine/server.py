@@ -1,0 +1,205 @@
+"""The engine on a ClickHouse server, over HTTP: the same tables, queries and promises as the embedded one."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Mapping, Sequence
+from typing import Any
+from urllib.parse import urlsplit
+
+import clickhouse_connect
+from clickhouse_connect.driver.client import Client
+from clickhouse_connect.driver.exceptions import ClickHouseError
+
+from ..errors import EngineUnavailable, InsertRefused, QueryFailed, SettingsRefused
+from ..spool.segment import Record
+from . import (
+    INSERT_FORMAT,
+    PROTO,
+    ROWS_FORMAT,
+    SPANS_TABLE,
+    Parameter,
+    Rows,
+    insert_settings,
+    once_settings,
+    protobuf_rows,
+)
+from .dialect import QUERY_FORMAT, QUERY_LIMITS, REFUSED_DATA, apply_schema, error_code, first_line, read_rows
+
+CONNECT_TIMEOUT_S = 5
+
+# With these the status line waits for the outcome; otherwise an error can follow a 200.
+_WHOLE_ANSWER = {"wait_end_of_query": "1", "send_progress_in_http_headers": "0"}
+
+# Codes that say nothing about the question: no such database (yet), too many queries, no connection, timeouts of the
+# network, aborted, a table that is read-only, no space, too many parts, no thread, access refused, server overloaded,
+# Keeper. They may be over at the next try.
+_UNAVAILABLE = frozenset({81, 202, 203, 209, 210, 236, 242, 243, 252, 279, 439, 516, 745, 999})
+
+
+class ServerEngine:
+    """
+    An Engine (see there for its promises) that holds nothing itself: any number of collectors may use one server.
+
+    Opening asks nobody; the first verb connects, so the collector starts and spools while the server is away.
+
+    Args:
+        url: `http://host:8123` or `https://host:8443`, with a path where a proxy wants one.
+        password: Sent in a header, so that it is in no URL and in no log of one.
+        timeout_s: Longest wait for an answer; an INSERT that takes longer is tried again under its token.
+
+    Raises:
+        SettingsRefused: `url` is not such an address.
+    """
+
+    def __init__(self, url: str, *, user: str, password: str, database: str, timeout_s: int) -> None:
+        self._address = _address(url)
+        self._user, self._password = user, password
+        self._database, self._timeout_s = database, timeout_s
+        self._connect_lock = threading.Lock()
+        self._client: Client | None = None
+
+    def migrate(self) -> None:
+        """See Engine. Several collectors may do it at once: every statement says IF NOT EXISTS."""
+        named: dict[str, Parameter] = {"name": self._database}
+        # asked first, for a user that may use the database but not create one
+        known = "SELECT count() FROM system.databases WHERE name = {name:String}"
+        if self._ask(known, named, "TSV", _WHOLE_ANSWER, in_database=False).strip() == b"0":
+            create = "CREATE DATABASE IF NOT EXISTS {name:Identifier}"
+            self._ask(create, named, None, _WHOLE_ANSWER, in_database=False)
+        apply_schema(self._command, self.query, (QueryFailed,))
+
+    def insert(self, records: Sequence[Record], token: str) -> None:
+        """See Engine."""
+        settings = {
+            "format_schema_source": "string",
+            "format_schema": PROTO.read_text("utf-8"),
+            **insert_settings(token),
+        }
+        self._insert(SPANS_TABLE, INSERT_FORMAT, settings, b"".join(protobuf_rows(records)), token)
+
+    def insert_rows(self, table: str, rows: bytes, token: str) -> None:
+        """See Engine."""
+        self._insert(table, ROWS_FORMAT, once_settings(token), rows, token)
+
+    def query(self, sql: str, parameters: Mapping[str, Parameter] | None = None) -> Rows:
+        """See Engine."""
+        answer = self._ask(sql, parameters or {}, QUERY_FORMAT, {**QUERY_LIMITS, **_WHOLE_ANSWER})
+        try:
+            return read_rows(answer)
+        except (ValueError, LookupError, TypeError) as error:
+            raise EngineUnavailable(f"{self._address}: answered, but not as ClickHouse does: {error}") from error
+
+    def close(self) -> None:
+        """See Engine."""
+        if self._client is not None:
+            self._client.close()
+
+    def _insert(self, table: str, format_name: str, settings: Mapping[str, str], data: bytes, token: str) -> None:
+        where = f"{self._address}: insert {token}"
+        client = self._connected()
+        try:
+            done = client.raw_insert(table, insert_block=data, fmt=format_name, settings={**settings, **_WHOLE_ANSWER})
+        except ClickHouseError as error:
+            if _code(error) in REFUSED_DATA:
+                raise InsertRefused(f"{where}: {_said(error)}") from error
+            raise EngineUnavailable(f"{where}: {_said(error)}") from error
+        if not done.query_id():  # a proxy's page with status 200 must not pass for stored data
+            raise EngineUnavailable(f"{where}: answered, but not as ClickHouse does; is the address right?")
+
+    def _command(self, statement: str, parameters: Mapping[str, Parameter]) -> bytes:
+        return self._ask(statement, parameters, None, _WHOLE_ANSWER)
+
+    def _ask(
+        self,
+        sql: str,
+        parameters: Mapping[str, Parameter],
+        format_name: str | None,
+        settings: Mapping[str, str],
+        *,
+        in_database: bool = True,
+    ) -> bytes:
+        client = self._connected()
+        # the client would put values of unnamed parameters into the text itself
+        bound = {name: _value(value) for name, value in parameters.items() if f"{{{name}:" in sql}
+        try:
+            return client.raw_query(sql, bound, dict(settings), format_name, use_database=in_database)
+        except ClickHouseError as error:
+            message = f"{self._address}: {_said(error)}"
+            if _is_unavailable(error):
+                raise EngineUnavailable(message) from error
+            raise QueryFailed(message) from error
+
+    def _connected(self) -> Client:
+        with self._connect_lock:
+            if self._client is None:
+                self._client = self._connect()
+            return self._client
+
+    def _connect(self) -> Client:
+        parts = urlsplit(self._address)
+        try:
+            client = clickhouse_connect.get_client(
+                interface=parts.scheme,
+                host=parts.hostname,
+                port=parts.port or (8443 if parts.scheme == "https" else 8123),
+                proxy_path=parts.path,
+                username=self._user,
+                password=self._password,
+                client_name="walltime",
+                compress=False,
+                connect_timeout=CONNECT_TIMEOUT_S,
+                send_receive_timeout=self._timeout_s,
+                autogenerate_session_id=False,  # a session runs one statement at a time
+                dedicated_pool=True,
+                # the client's own defaults would read dates and casts otherwise than the embedded engine does
+                settings={"date_time_input_format": "basic", "cast_string_to_dynamic_use_inference": "0"},
+            )
+        except Exception as error:  # whatever listens there may answer anything
+            raise EngineUnavailable(f"{self._address}: cannot connect as {self._user}: {_said(error)}") from error
+        client.database = self._database  # only now: at the first start there is none yet
+        return client
+
+
+def _address(url: str) -> str:
+    try:
+        parts = urlsplit(url)
+        is_address = parts.scheme in {"http", "https"} and bool(parts.hostname) and parts.port != 0
+    except ValueError:  # a port beyond 65535, half an IPv6 address
+        is_address = False
+    if not is_address:
+        raise SettingsRefused(f"--clickhouse {url}: not an address; write http://host:8123 or https://host:8443")
+    if parts.username or parts.password or parts.query or parts.fragment:
+        raise SettingsRefused(
+            f"--clickhouse {parts.scheme}://…{parts.hostname}: an address has neither user nor settings in it; "
+            "give WALLTIME_CLICKHOUSE_USER and WALLTIME_CLICKHOUSE_PASSWORD or WALLTIME_CLICKHOUSE_PASSWORD_FILE"
+        )
+    return url.rstrip("/")
+
+
+def _value(value: Parameter) -> Any:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if value is None or isinstance(value, str | int | float):
+        return value
+    return list(value)
+
+
+def _code(error: BaseException) -> int:
+    code = getattr(error, "code", None)
+    return code if isinstance(code, int) else error_code(error)
+
+
+def _is_unavailable(error: BaseException) -> bool:
+    code = _code(error)
+    if code == 241:  # out of memory: this query's own limit, or the whole server's
+        return "(total)" in str(error)
+    return code == 0 or code in _UNAVAILABLE
+
+
+def _said(error: BaseException) -> str:
+    """What ClickHouse or the network said, without the request's URL, which the client's own message may have."""
+    if error.__cause__ is not None:
+        return first_line(getattr(error.__cause__, "reason", None) or error.__cause__)
+    said = first_line(error)
+    return said[max(said.find("Code: "), 0) :]
