@@ -52,11 +52,11 @@ class Exporter:
         self._version = version
         self._salt = None if settings.raw_memcache_keys else (settings.key_salt.encode() or secrets.token_bytes(16))
         self._detail = Detail(settings.sample_probability, settings.errors_per_minute)
-        self._begin()
+        self.begin()
         atexit.register(self.shutdown)
 
-    def _begin(self) -> None:
-        """State of one process; a forked child begins anew, for its parent sends what the parent measured."""
+    def begin(self) -> None:
+        """Make the state of this process; a forked child begins anew, for its parent sends what the parent measured."""
         self._pid = os.getpid()
         self._queue: deque[Transaction] = deque()
         self._queued_calls = 0
@@ -75,8 +75,8 @@ class Exporter:
 
     def submit(self, transaction: Transaction) -> None:
         """Take a finished transaction; 0.3 µs, never waits. When the queue is full it is lost and counted."""
-        if self._pid != os.getpid():  # a fork that Python did not see (uWSGI), or the first one after it
-            self._begin()
+        if self._pid != os.getpid():  # a fork that Python was not told of, as uWSGI's
+            self.begin()
         if len(self._queue) >= self._settings.max_queue or self._closing:
             self.counts["lost_queue_full"] += 1
             return

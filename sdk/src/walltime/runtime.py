@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import os
 import threading
 from typing import TYPE_CHECKING, Final
 
@@ -33,6 +34,18 @@ _KILOBYTE: Final = 1024  # the unit of ru_maxrss on Linux
 _lock = threading.Lock()
 _settings: Settings | None = None
 _exporter: Exporter | None = None
+
+
+def _after_fork() -> None:
+    """Only allocates: logging, joining or waiting here can hang the child."""
+    global _lock
+    _lock = threading.Lock()
+    if _exporter is not None:
+        _exporter.begin()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork)
 
 
 def configure(**given: Any) -> Settings:
