@@ -8,15 +8,12 @@ from __future__ import annotations
 
 import argparse
 import fcntl
-import http.client
-import os
 import shutil
 import signal
-import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from types import FrameType
 from typing import NoReturn
@@ -25,20 +22,17 @@ from rich.console import Console
 from rich.live import Live
 from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeRemainingColumn
 
-from shop.load import Load, least_popular
+from shop.ask import WALLTIME, Asker
+from shop.load import Load, visits
 from shop.services import Program, Service, ServiceError
 from shop.stack import Stack
+from shop.story import BOUGHT, Truth, crowd_for, restart, wait_for_a_lock, warm
+from shop.watch import Watch
 
 FOLDER = Path(__file__).parents[2] / ".demo"
-WALLTIME = Path(sys.executable).with_name("walltime")
-VISITORS, VISITS_PER_S = 4, 60.0
-VISIBLE_WITHIN_S = 15.0
-
-# The demo's own look at one product page. A caller that samples its trace (the flag 01 at the end) gets the detail of
-# what it called, and the id is known beforehand.
-TRACE_ID = "2010053100000000f000000000000001"  # too high for the fair sample, which stays what chance makes it
-TRACEPARENT = f"00-{TRACE_ID}-00000000000000a1-01"
-PRODUCT = least_popular()  # not in the caches yet, so that its bill has misses and queries
+SECOND = 1_000_000_000
+VISITORS, VISITS_PER_S = 4, 40.0
+SAMPLED = 0.05  # 1 transaction of 20 keeps its calls one by one, so that there are some of every moment of the demo
 
 console = Console(highlight=False)
 
@@ -46,7 +40,7 @@ console = Console(highlight=False)
 def main() -> None:
     parser = argparse.ArgumentParser(prog="make demo", description=__doc__)
     parser.add_argument("--once", action="store_true", help="end after showing everything (make demo ONCE=1)")
-    parser.add_argument("--seconds", type=float, default=30.0, help="of load before the questions are asked")
+    parser.add_argument("--seconds", type=int, default=20, help="before the cache restarts, and so many after it")
     parser.add_argument("--folder", type=Path, default=FOLDER, help="where logs and data go; emptied at the start")
     given = parser.parse_args()
     signal.signal(signal.SIGTERM, _leave)
@@ -60,32 +54,52 @@ def main() -> None:
     console.print(f"Everything is stopped; logs and data are in {given.folder} until the next demo.", soft_wrap=True)
 
 
-def run(folder: Path, seconds: float, *, once: bool) -> None:
-    """Start everything, load it, ask; then, without `once`, go on until interrupted. Nothing is left running."""
-    with collector(folder / "collector") as receiver:
+def run(folder: Path, seconds: int, *, once: bool) -> None:
+    """Start everything, tell the story, ask; then, without `once`, go on until interrupted. Nothing is left running."""
+    with ExitStack() as running:
+        receiver = running.enter_context(collector(folder / "collector"))
         assert receiver.ready is not None
-        environment = {"OTEL_EXPORTER_OTLP_ENDPOINT": f"http://{receiver.ready['http']}"}
         _started(receiver, receiver.ready["web"])
         with console.status("starting the shop and its servers"):
-            stack = Stack(folder, environment, workers=3)
+            stack = _stack(folder, receiver.ready["http"])
             stack.start(lambda service: _started(service, service.address))
-        try:
-            load = Load(stack.url, threads=VISITORS, rate=VISITS_PER_S).start()
-            try:
-                _wait(load, seconds)
-                _look_at_one_product(stack)
-                if once:
-                    load.stop()
-                ask(f"http://{receiver.ready['web']}")
-                if not once:
-                    _until_interrupted(load)
-            finally:
-                load.stop()
-        finally:
-            stack.stop()
+        running.callback(stack.stop)
+        crowd = crowd_for(seconds)
+        with console.status(f"warming the caches: each of {crowd.products:,} products is looked at once"):
+            warm(stack, crowd)
+        load = Load(stack.url, visits(1, crowd), threads=VISITORS, rate=VISITS_PER_S).start()
+        running.callback(load.stop)
+        truth = tell(stack, load, seconds)
+        truth.write(folder / "truth.json")
+        if once:
+            load.stop()
+        ask(Asker(f"http://{receiver.ready['web']}", console), truth)
+        if not once:
+            _until_interrupted(load)
 
 
-def collector(folder: Path) -> Program:
+def tell(stack: Stack, load: Load, seconds: int) -> Truth:
+    """Let it happen, say what happens, and count with the servers' own counters."""
+    watch, cache = Watch(stack), stack.caches[0]
+    truth = Truth({each.name: each.address for each in stack.caches})
+    stack.mariadb.write_logs(on=True)
+    _say("MariaDB writes every statement to its slow log (long_query_time=0) from now on, for a while")
+    _wait(load, _to_full_second(), "")
+    with watch.window(load) as truth.before:
+        _wait(load, seconds, f"{seconds} s of the usual")
+    _wait(load, _to_full_second(), "")
+    with watch.window(load) as truth.after:
+        truth.restart = restart(cache)
+        back_ms = truth.restart.took_ns / 1e6
+        _say(f"[yellow]{cache.name} ({cache.address}) was restarted:[/] back after {back_ms:.0f} ms, and empty")
+        _wait(load, seconds, f"{seconds} s after the restart")
+    _say(f"the inventory job counts product {BOUGHT} while somebody buys it")
+    truth.lock_wait = wait_for_a_lock(stack, watch)
+    stack.mariadb.write_logs(on=False)
+    return truth
+
+
+def collector(folder: Path, *options: str | Path) -> Program:
     """`walltime serve`, with its data in `folder`."""
     if not WALLTIME.exists():
         raise ServiceError(f"{WALLTIME} is not installed. Run: make setup")
@@ -93,61 +107,56 @@ def collector(folder: Path) -> Program:
     return Program(
         "collector",
         folder,
-        [WALLTIME, "serve", "--data", folder / "data", *addresses],
+        [WALLTIME, "serve", "--data", folder / "data", *addresses, *options],
         ready=r"(?m)^ready .*\bhttp=(?P<http>\S+) web=(?P<web>\S+)",
         environment={"PYTHONUNBUFFERED": "1"},
     )
 
 
-def ask(url: str) -> None:
-    """Run the commands as anybody would, and let them print."""
-    deadline = time.monotonic() + VISIBLE_WITHIN_S
-    while _walltime(url, "show", TRACE_ID, "--json", quiet=True):
-        if time.monotonic() > deadline:
-            raise ServiceError(f"the collector has not shown trace {TRACE_ID} within {VISIBLE_WITHIN_S:.0f} s")
-        time.sleep(0.2)
-    for question in (("top",), ("show", TRACE_ID)):
-        console.print()
-        console.print(f"[bold]$ WALLTIME_URL={url} walltime {' '.join(question)}", soft_wrap=True)
-        if status := _walltime(url, *question):
-            raise ServiceError(f"`walltime {' '.join(question)}` ended with status {status}")
+def ask(asker: Asker, truth: Truth) -> None:
+    """Ask what is left when everything is over: which kinds, why, and two transactions."""
+    assert truth.before is not None
+    assert truth.lock_wait is not None
+    asker.read_when(lambda trace: trace["transactions"], "show", truth.lock_wait.trace_id)
+    asker.show("top", "--since", f"{(time.time_ns() - truth.before.since_ns) // SECOND}s")
+    update_ms, waited_ms = truth.lock_wait.query_s * 1000, truth.lock_wait.waited_ms
+    _say(
+        f"The slow log has an UPDATE of {update_ms:.0f} ms, and InnoDB counted {waited_ms} ms of waiting for row locks."
+        " The comment in it says which request that was:"
+    )
+    asker.show("show", truth.lock_wait.trace_id)
     console.print()
 
 
-def _walltime(url: str, *arguments: str, quiet: bool = False) -> int:
-    output = subprocess.DEVNULL if quiet else None
-    sys.stdout.flush()
-    environment = {**os.environ, "WALLTIME_URL": url}
-    return subprocess.run(
-        [WALLTIME, *arguments], env=environment, stdout=output, stderr=output, check=False, timeout=60
-    ).returncode
+def _stack(folder: Path, otlp: str) -> Stack:
+    environment = {"OTEL_EXPORTER_OTLP_ENDPOINT": f"http://{otlp}", "OTEL_TRACES_SAMPLER_ARG": str(SAMPLED)}
+    return Stack(folder, environment, workers=3, slow_log_s=0.0)
 
 
-def _wait(load: Load, seconds: float) -> None:
+def _to_full_second() -> float:
+    return 1.0 - time.time() % 1.0
+
+
+def _say(words: str) -> None:
+    console.print(f"[dim]{time.strftime('%H:%M:%S')}[/] {words}", soft_wrap=True)
+
+
+def _wait(load: Load, seconds: float, act: str) -> None:
     ends_s = time.monotonic() + seconds
     columns = (SpinnerColumn(), TextColumn("{task.description}"), BarColumn(), TimeRemainingColumn())
     with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as progress:
         task = progress.add_task("", total=seconds)
         while (left_s := ends_s - time.monotonic()) > 0:
             time.sleep(min(left_s, 0.25))
-            progress.update(task, completed=seconds - left_s, description=f"visitors: {load.status().markup}")
-    console.print("visitors: ", load.status(), sep="")
+            progress.update(task, completed=seconds - left_s, description=f"{act}: {load.status().markup}")
+    if act:
+        _say(f"{act}: {load.status().markup}")
 
 
 def _until_interrupted(load: Load) -> None:
     console.print("The visitors keep coming: ask again in another terminal. Ctrl-C stops everything.", soft_wrap=True)
     with Live(console=console, get_renderable=load.status, auto_refresh=console.is_terminal):
         signal.pause()
-
-
-def _look_at_one_product(stack: Stack) -> None:
-    connection = http.client.HTTPConnection("127.0.0.1", stack.shop.port, timeout=30)
-    connection.request("GET", f"/product/{PRODUCT}", headers={"traceparent": TRACEPARENT, "Cookie": "user=1"})
-    answer = connection.getresponse()
-    answer.read()
-    connection.close()
-    if answer.status != http.client.OK:
-        raise ServiceError(f"the shop answered {answer.status} for product {PRODUCT}.{stack.shop.log_tail()}")
 
 
 def _started(service: Service, address: str) -> None:

@@ -15,7 +15,7 @@ import threading
 import time
 from bisect import bisect
 from collections import Counter, deque
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from urllib.parse import urlencode, urlsplit
 
@@ -48,15 +48,27 @@ class Visit:
     form: str = ""
 
 
-def visits(seed: int, products: int = PRODUCTS) -> Iterator[Visit]:
+@dataclass(frozen=True)
+class Crowd:
+    """What visitors are after."""
+
+    mix: Mapping[str, int] = field(default_factory=lambda: MIX)
+    """How often each kind of request is made, in proportion."""
+    products: int = PRODUCTS
+    """So many of the catalogue are looked at at all."""
+    skew: float = 2.0
+    """How much more often the popular ones are: rank ** -skew; 0 is all alike."""
+
+
+def visits(seed: int, crowd: Crowd | None = None) -> Iterator[Visit]:
     """An endless, repeatable stream: few products are popular, most are looked at now and then."""
-    chance = random.Random(seed)
-    popularity = list(itertools.accumulate((rank + 20) ** -2 for rank in range(products)))
-    kinds, weights = list(MIX), list(MIX.values())
+    chance, crowd = random.Random(seed), crowd or Crowd()
+    popularity = list(itertools.accumulate((rank + 20) ** -crowd.skew for rank in range(crowd.products)))
+    kinds, weights = list(crowd.mix), list(crowd.mix.values())
     while True:
         kind = chance.choices(kinds, weights)[0]
         method, path = kind.split()
-        product = _product_of(bisect(popularity, chance.random() * popularity[-1]), products)
+        product = _product_of(bisect(popularity, chance.random() * popularity[-1]), crowd.products)
         user, form = chance.randint(1, USERS), ""
         if kind == "GET /product/{id}":
             path = f"/product/{product}"
@@ -69,9 +81,10 @@ def visits(seed: int, products: int = PRODUCTS) -> Iterator[Visit]:
         yield Visit(kind, method, path, user, form)
 
 
-def least_popular(products: int = PRODUCTS) -> int:
-    """The product hardly anybody looks at."""
-    return _product_of(products - 1, products)
+def each_product(crowd: Crowd) -> Iterator[Visit]:
+    """One visit to every product the crowd looks at, the popular ones last."""
+    for rank in reversed(range(crowd.products)):
+        yield Visit("GET /product/{id}", "GET", f"/product/{_product_of(rank, crowd.products)}", user=1)
 
 
 def _product_of(rank: int, products: int) -> int:
@@ -87,7 +100,7 @@ class Sent:
     statuses: Counter[int] = field(default_factory=Counter)
     failures: Counter[str] = field(default_factory=Counter)
     """Requests without an answer, by what went wrong."""
-    recent_s: deque[float] = field(default_factory=lambda: deque(maxlen=2000))
+    recent_s: deque[float] = field(default_factory=lambda: deque(maxlen=500))
     """Response times of the last requests."""
 
     @property
@@ -109,6 +122,7 @@ class Load:
 
     Args:
         url: The shop, `http://host:port`.
+        plan: The visits to make; by default those of the usual crowd, by `seed`.
         threads: Visitors at the same time, each with a connection kept open as long as the server does.
         rate: Requests a second, all threads together; None is as fast as the answers come.
         limit: Requests to send, exactly; None is without end.
@@ -117,6 +131,7 @@ class Load:
     def __init__(
         self,
         url: str,
+        plan: Iterable[Visit] | None = None,
         *,
         threads: int = 4,
         rate: float | None = None,
@@ -127,7 +142,7 @@ class Load:
         self.host, self.port = address.hostname or "127.0.0.1", address.port or 80
         self.sent = Sent()
         self._rate = rate
-        self._visits = itertools.islice(visits(seed), limit)
+        self._visits = itertools.islice(visits(seed) if plan is None else plan, limit)
         self._lock = threading.Lock()
         self._stopped = threading.Event()
         self._started_s = time.monotonic()
@@ -146,7 +161,7 @@ class Load:
         return self.wait()
 
     def wait(self) -> Sent:
-        """Return when `limit` requests are answered."""
+        """Return when `limit` requests, or all of a plan that ends, are answered."""
         for thread in self._threads:
             thread.join()
         return self.sent

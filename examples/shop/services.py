@@ -205,6 +205,12 @@ class MariaDB(Service):
         self.admin().close()
         return True
 
+    def write_logs(self, *, on: bool) -> None:
+        """Whether statements are written to the logs from now on, those of open connections too; at first they are."""
+        with self.admin() as connection, connection.cursor() as cursor:
+            # long_query_time and slow_query_log are copied by each connection when it opens; this one is not
+            cursor.execute("SET GLOBAL log_output = %s", ("FILE" if on else "NONE",))
+
     def account(self) -> dict[str, Any]:
         """Arguments for `pymysql.connect`, as the application's user."""
         return {

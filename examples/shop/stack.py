@@ -25,6 +25,8 @@ class Stack:
         environment: Given to the shop and the supplier: where their transactions go, for example.
         threads: Threads of each gunicorn worker; 0 is gunicorn's sync worker.
         general_log: See MariaDB.
+        slow_log_s: See MariaDB; nothing is written before `mariadb.write_logs(on=True)`, so seeding is not in it.
+        address_of: Where the shop finds a cache, when it is not to talk to it directly.
     """
 
     def __init__(
@@ -35,9 +37,12 @@ class Stack:
         workers: int = 2,
         threads: int = 0,
         general_log: bool = False,
+        slow_log_s: float | None = None,
+        address_of: Callable[[Memcached], str] = lambda cache: cache.address,
     ) -> None:
         self.environment = {"PYTHONPATH": EXAMPLES, "PYTHONUNBUFFERED": "1", **(environment or {})}
-        self.mariadb = MariaDB(folder / "mariadb", general_log=general_log)
+        self.mariadb = MariaDB(folder / "mariadb", general_log=general_log, slow_log_s=slow_log_s)
+        self.address_of = address_of
         self.caches = [Memcached("memcached-1", folder), Memcached("memcached-2", folder)]
         self.supplier = Gunicorn("supplier", folder, "shop.supplier:application", workers=1, threads=8)
         self.shop = Gunicorn("shop", folder, "shop.app:application", workers=workers, threads=threads)
@@ -62,6 +67,8 @@ class Stack:
                 self._configure(service)
                 running.enter_context(service)
                 if service is self.mariadb:
+                    if self.mariadb.slow_log:
+                        self.mariadb.write_logs(on=False)
                     with pymysql.connect(**self.mariadb.account()) as connection:
                         seed(connection)
                 started(service)
@@ -79,7 +86,7 @@ class Stack:
             service.environment.update(
                 SHOP_MYSQL_PORT=str(self.mariadb.port),
                 SHOP_MYSQL_PASSWORD=self.mariadb.password,
-                SHOP_MEMCACHED=",".join(cache.address for cache in self.caches),
+                SHOP_MEMCACHED=",".join(map(self.address_of, self.caches)),
                 SHOP_SUPPLIER=f"http://{self.supplier.address}",
             )
 
