@@ -60,6 +60,30 @@ class Engine(Protocol):
             EngineUnavailable: No answer now.
         """
 
+    def read(self, sql: str, format_name: str, *, name: str, settings: Mapping[str, str]) -> bytes:
+        """
+        Answer one statement whole, as the bytes ClickHouse writes in that output format; no rows may be no bytes.
+
+        For other people's statements, after the guard (guard.py) let them through: nothing is bound into `sql`, and it
+        runs in a session of its own with `settings`, which are ClickHouse's, and then `readonly` = 1. Nothing of
+        one read is left for the next. As many run at once as there are callers; the caller bounds them.
+
+        Args:
+            name: For `stop`; no other running read has it.
+
+        Raises:
+            QueryFailed: It is wrong or over a limit; the message has ClickHouse's text, `Code: N. DB::Exception: …`.
+            EngineUnavailable: No answer now.
+        """
+
+    def stop(self, name: str) -> None:
+        """
+        End the read of that name: it soon raises QueryFailed, code 394. Without such a read nothing happens.
+
+        Raises:
+            EngineError: It cannot be ended; its time limit will.
+        """
+
     def close(self) -> None:
         """Let go of the data directory; nothing works afterwards."""
 
