@@ -38,7 +38,7 @@ _exporter: Exporter | None = None
 
 def _after_fork() -> None:
     """Only allocates: logging, joining or waiting here can hang the child."""
-    global _lock
+    global _lock  # noqa: PLW0603  # the one of this process
     _lock = threading.Lock()
     if _exporter is not None:
         _exporter.begin()
