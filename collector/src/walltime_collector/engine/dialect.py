@@ -24,10 +24,10 @@ QUERY_LIMITS = {
     "readonly": "1",  # the last one: nothing can be set after it
 }
 
-# ClickHouse's codes that speak of the bytes we sent: cannot parse, read after the end, out of bounds, incorrect data,
-# too large, sizes differ, bad cast. Whatever is not here is tried again, for ever: to take a full disk for bad data
-# would lose good data.
-REFUSED_DATA = frozenset({6, 27, 32, 33, 69, 70, 117, 128, 131, 190, 321, 407, 436, 444})
+# ClickHouse's codes that speak of the bytes we sent: cannot parse (a number, a quote, a date …), read after the end,
+# out of bounds, incorrect data, too large, sizes differ, bad cast. Whatever is not here is tried again, for ever: to
+# take a full disk for bad data would lose good data.
+REFUSED_DATA = frozenset({6, 25, 26, 27, 32, 33, 38, 41, 69, 70, 72, 117, 128, 130, 131, 190, 321, 407, 436, 444, 467})
 _CODE = re.compile(r"Code: (\d+)")
 
 

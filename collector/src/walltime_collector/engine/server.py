@@ -90,6 +90,15 @@ class ServerEngine:
         except (ValueError, LookupError, TypeError) as error:
             raise EngineUnavailable(f"{self._address}: answered, but not as ClickHouse does: {error}") from error
 
+    def read(self, sql: str, format_name: str, *, name: str, settings: Mapping[str, str]) -> bytes:
+        """See Engine."""
+        alone = {**settings, "log_comment": name, "readonly": "1", **_WHOLE_ANSWER}
+        return self._ask(sql, {}, None, alone, headers={"X-ClickHouse-Format": format_name})
+
+    def stop(self, name: str) -> None:
+        """See Engine."""
+        self._command("KILL QUERY WHERE Settings['log_comment'] = {name:String} ASYNC", {"name": name})
+
     def close(self) -> None:
         """See Engine."""
         if self._client is not None:
@@ -118,17 +127,17 @@ class ServerEngine:
         settings: Mapping[str, str],
         *,
         in_database: bool = True,
+        headers: dict[str, str] | None = None,
     ) -> bytes:
         client = self._connected()
         # the client would put values of unnamed parameters into the text itself
         bound = {name: _value(value) for name, value in parameters.items() if f"{{{name}:" in sql}
         try:
-            return client.raw_query(sql, bound, dict(settings), format_name, use_database=in_database)
+            return client.raw_query(sql, bound, dict(settings), format_name, in_database, None, headers)
         except ClickHouseError as error:
-            message = f"{self._address}: {_said(error)}"
             if _is_unavailable(error):
-                raise EngineUnavailable(message) from error
-            raise QueryFailed(message) from error
+                raise EngineUnavailable(f"{self._address}: {_said(error)}") from error
+            raise QueryFailed(_said(error)) from error
 
     def _connected(self) -> Client:
         with self._connect_lock:
@@ -148,6 +157,7 @@ class ServerEngine:
                 password=self._password,
                 client_name="walltime",
                 compress=False,
+                show_clickhouse_errors="scrub",  # without the server's version and the request's URL
                 connect_timeout=CONNECT_TIMEOUT_S,
                 send_receive_timeout=self._timeout_s,
                 autogenerate_session_id=False,  # a session runs one statement at a time
@@ -198,7 +208,7 @@ def _is_unavailable(error: BaseException) -> bool:
 
 
 def _said(error: BaseException) -> str:
-    """What ClickHouse or the network said, without the request's URL, which the client's own message may have."""
+    """What ClickHouse or the network said; not the request's URL, which has the parameters in it."""
     if error.__cause__ is not None:
         return first_line(getattr(error.__cause__, "reason", None) or error.__cause__)
     said = first_line(error)

@@ -1,0 +1,243 @@
+"""
+A ClickHouse server for tests: its HTTP interface, the statements run on chDB, and faults on request.
+
+No server binary is to be had on the test machines, but chDB is the same engine. What is understood is what
+clickhouse-connect sends: the statement in the body, in `query` or in a form; `database`, `param_…` and settings in the
+URL; a password in a header. `POST /faults` says what should go wrong with the next statements, `GET /seen` what came.
+
+    python -m tests.clickhouse_on_chdb FOLDER --port 8123 --user default --password ''
+"""
+
+from __future__ import annotations
+
+import argparse
+import base64
+import email.parser
+import email.policy
+import hmac
+import json
+import os
+import re
+import signal
+import socket
+import struct
+import threading
+import time
+import uuid
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any, Literal, cast
+from urllib.parse import parse_qsl, urlsplit
+
+import chdb
+from walltime_collector.engine.parameters import as_text
+
+# Of the HTTP interface, not settings of the engine.
+TRANSPORT = {
+    *("query", "database", "default_format", "query_id", "session_id", "session_timeout", "session_check", "role"),
+    *("quota_key", "wait_end_of_query", "buffer_size", "compress", "decompress", "client_protocol_version"),
+    *("user", "password", "stacktrace", "close_session"),
+}
+INSERT_WITH_DATA = re.compile(
+    rb"\s*(INSERT\s+INTO\s+\S+(?:\s*\([^)]*\))?)\s+FORMAT\s+(\w+)[ \t]*(?:\n|\Z)", re.IGNORECASE
+)
+HTTP_STATUS = {27: 400, 46: 404, 47: 404, 60: 404, 62: 400, 81: 404, 115: 404, 159: 408, 202: 503, 209: 503, 516: 403}
+CODE = re.compile(r"Code: (\d+)\. .*", re.DOTALL)
+
+
+@dataclass(frozen=True)
+class Fault:
+    """
+    What goes wrong with the next `times` statements that contain `match`.
+
+    `run` says whether the statement is run all the same, `delay_s` how long the answer takes, `then` how it ends: a
+    whole answer, an error with `code` (0: without, like a proxy's) and `status`, half an answer, a reset connection, or
+    the page of somebody who is no ClickHouse.
+    """
+
+    match: str
+    then: Literal["answer", "error", "half", "reset", "page"] = "answer"
+    run: bool = False
+    delay_s: float = 0.0
+    code: int = 0
+    said: str = "asked for by the test"
+    status: int = 500
+    times: int = 1
+
+
+class RefusedError(Exception):
+    """The engine's error, as its text."""
+
+    @property
+    def code(self) -> int:
+        found = CODE.search(str(self))
+        return int(found[1]) if found else 1002
+
+
+class Engine:
+    """The database; each statement has a connection of its own, so settings are gone with it, as over HTTP."""
+
+    def __init__(self, folder: Path) -> None:
+        self.path = str(folder / "data")
+        self.keeps_it_open = chdb.connect(self.path)  # type: ignore[no-untyped-call]
+
+    def run(self, statement: bytes, said: Mapping[str, str]) -> bytes:
+        connection: Any = chdb.connect(self.path)  # type: ignore[no-untyped-call]
+        try:
+            if database := said.get("database"):
+                connection.query("USE {name:Identifier}", params={"name": database})
+            settings = {
+                name: value for name, value in said.items() if name not in TRANSPORT and not name.startswith("param_")
+            }
+            for name in sorted(settings, key=lambda name: name == "readonly"):  # after it nothing can be set
+                connection.query(f"SET {name} = {{value:String}}", params={"value": as_text(settings[name])})
+            if insert := INSERT_WITH_DATA.match(statement):
+                with connection.send_insert(insert[1].decode(), insert[2].decode()) as stream:
+                    stream.append(statement[insert.end() :])
+                    stream.finish()
+                return b""
+            parameters = {name[6:]: value for name, value in said.items() if name.startswith("param_")}
+            return bytes(connection.query(statement.decode(), said["default_format"], params=parameters).bytes())
+        except RuntimeError as error:
+            text = str(error)
+            raise RefusedError(text[max(text.find("Code: "), 0) :]) from error
+        finally:
+            connection.close()
+
+
+class Server(ThreadingHTTPServer):
+    """The listening socket, and what all requests share."""
+
+    daemon_threads = True
+
+    def __init__(self, address: tuple[str, int], engine: Engine, user: str, password: str) -> None:
+        super().__init__(address, Handler)
+        self.engine = engine
+        self.authorization = "Basic " + base64.b64encode(f"{user}:{password}".encode()).decode()
+        self.lock = threading.Lock()
+        self.faults: list[Fault] = []
+        self.seen: list[dict[str, str]] = []
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """A client that went away is no news."""
+
+    def fault_of(self, statement: bytes) -> Fault | None:
+        with self.lock:
+            for at, fault in enumerate(self.faults):
+                if fault.match.encode() in statement:
+                    left = fault.times - 1
+                    self.faults[at : at + 1] = [Fault(**{**asdict(fault), "times": left})] if left else []
+                    return fault
+        return None
+
+
+class Handler(BaseHTTPRequestHandler):
+    """One connection."""
+
+    protocol_version = "HTTP/1.1"
+
+    @property
+    def ours(self) -> Server:
+        return cast(Server, self.server)
+
+    def log_message(self, format: str, *args: Any) -> None:
+        """Silence."""
+
+    def do_GET(self) -> None:
+        path = urlsplit(self.path).path
+        if path == "/seen":
+            with self.ours.lock:
+                self.answer(json.dumps({"seen": self.ours.seen, "faults_left": len(self.ours.faults)}).encode())
+        else:
+            self.answer(b"Ok.\n")
+
+    def do_POST(self) -> None:
+        body = self.rfile.read(int(self.headers["Content-Length"]))
+        if urlsplit(self.path).path == "/faults":
+            with self.ours.lock:
+                self.ours.faults = [Fault(**each) for each in json.loads(body)]
+            return self.answer(b"")
+        said = dict(parse_qsl(urlsplit(self.path).query, keep_blank_values=True))
+        if self.headers.get_content_maintype() == "multipart":
+            said |= self.form(body)
+            body = b""
+        said.setdefault("default_format", self.headers.get("X-ClickHouse-Format", "TabSeparated"))
+        statement = b"\n".join(part for part in (said.get("query", "").encode(), body) if part)
+        with self.ours.lock:
+            self.ours.seen.append({"target": self.path, "statement": statement[:200].decode("utf-8", "replace")})
+        if not hmac.compare_digest(self.headers.get("Authorization", ""), self.ours.authorization):
+            return self.refuse(RefusedError("Code: 516. DB::Exception: Authentication failed (AUTHENTICATION_FAILED)"))
+        fault = self.ours.fault_of(statement) or Fault("", run=True)
+        try:
+            result = self.ours.engine.run(statement, said) if fault.run else b""
+        except RefusedError as error:
+            return self.refuse(error)
+        time.sleep(fault.delay_s)
+        return self.end(fault, result)
+
+    def end(self, fault: Fault, result: bytes) -> None:
+        if fault.then == "reset":
+            # closing with unsent data thrown away is what makes it a reset
+            self.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+            self.connection.close()
+            self.close_connection = True
+        elif fault.then == "half":
+            self.start(200, {"Content-Length": str(len(result) + 100)})
+            self.wfile.write(result[: len(result) // 2])
+            self.close_connection = True
+        elif fault.then == "page":
+            self.answer(b"<html>Welcome!</html>", ours=False)
+        elif fault.then == "error" and fault.code == 0:
+            self.answer(b"<html>Bad Gateway</html>", fault.status, ours=False)
+        elif fault.then == "error":
+            self.refuse(RefusedError(f"Code: {fault.code}. DB::Exception: {fault.said}. (TEST)"), fault.status)
+        else:
+            self.answer(result)
+
+    def refuse(self, error: RefusedError, status: int = 0) -> None:
+        text = f"{error}\n".encode()
+        self.answer(text, status or HTTP_STATUS.get(error.code, 500), {"X-ClickHouse-Exception-Code": str(error.code)})
+
+    def answer(
+        self, body: bytes, status: int = 200, headers: Mapping[str, str] | None = None, *, ours: bool = True
+    ) -> None:
+        self.start(status, {"Content-Length": str(len(body)), **(headers or {})}, ours=ours)
+        self.wfile.write(body)
+
+    def start(self, status: int, headers: Mapping[str, str], *, ours: bool = True) -> None:
+        self.send_response(status)
+        mine = {"X-ClickHouse-Query-Id": str(uuid.uuid4()), "X-ClickHouse-Timezone": "UTC"} if ours else {}
+        for name, value in {**headers, **mine}.items():
+            self.send_header(name, value)
+        self.end_headers()
+
+    def form(self, body: bytes) -> dict[str, str]:
+        head = f"Content-Type: {self.headers['Content-Type']}\r\n\r\n".encode()
+        parsed = email.parser.BytesParser(policy=email.policy.HTTP).parsebytes(head + body)
+        fields = ((part.get_param("name", header="content-disposition"), part) for part in parsed.iter_parts())
+        return {str(name): cast(bytes, part.get_payload(decode=True)).decode() for name, part in fields}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("--port", type=int, default=0)
+    parser.add_argument("--user", default="default")
+    parser.add_argument("--password", default=os.environ.get("CLICKHOUSE_PASSWORD", ""))
+    given = parser.parse_args()
+    given.folder = given.folder.resolve()
+    given.folder.mkdir(parents=True, exist_ok=True)
+    os.chdir(given.folder)  # chDB keeps the schemas sent with INSERTs in the working directory
+    engine = Engine(given.folder)
+    server = Server(("127.0.0.1", given.port), engine, given.user, given.password)
+    signal.signal(signal.SIGTERM, lambda *_: threading.Thread(target=server.shutdown).start())
+    print(f"ready http=127.0.0.1:{server.server_address[1]}", flush=True)
+    server.serve_forever(poll_interval=0.05)
+    server.server_close()
+    engine.keeps_it_open.close()
+
+
+if __name__ == "__main__":
+    main()
