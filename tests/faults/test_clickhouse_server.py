@@ -1,0 +1,201 @@
+"""A collector that stores in a ClickHouse server, and everything that happens on the way there: all is stored, once."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+from walltime_collector.engine.server import ServerEngine
+
+from tests.clickhouse_server import ClickHouseServer, Fault
+from tests.collector.traffic import Sent, Shop, export_request
+from tests.servers import Collector, eventually
+
+MINUTE_NS = 60_000_000_000
+INSERT = "INSERT INTO otlp_traces"
+STORED = "SELECT lower(hex(span_id)) AS id, count() AS n FROM transactions GROUP BY id"
+
+
+@dataclass
+class Storing:
+    """A collector on a ClickHouse server, and what it was sent."""
+
+    clickhouse: ClickHouseServer
+    collector: Collector
+    engine: ServerEngine
+    makes: Shop = field(default_factory=lambda: Shop(seed=21))
+    sent: list[Sent] = field(default_factory=list)
+
+    def send(self, requests: int = 5) -> None:
+        """All of it acknowledged."""
+        for _ in range(requests):
+            some = [each for _ in range(4) for each in self.makes.visit(time.time_ns() - MINUTE_NS)]
+            assert self.collector.send(export_request(some)).status_code == 200
+            self.sent += some
+
+    def wait_until_loaded(self) -> None:
+        eventually(lambda: self.collector.health()["spans"]["spooled"] == 0, 30)
+
+    def assert_all_is_stored_once(self) -> None:
+        stored = {row["id"]: row["n"] for row in self.engine.query(STORED)}
+        assert stored == dict.fromkeys((each.span_id for each in self.sent), 1)
+        health = self.collector.health()
+        assert health["ok"] is True
+        assert (health["spans"]["dead"], health["spans"]["lost"]) == (0, 0)
+
+
+def serve(directory: Path, clickhouse: ClickHouseServer) -> Collector:
+    return Collector(
+        directory,
+        clickhouse=clickhouse.url,
+        clickhouse_user=clickhouse.user,
+        clickhouse_password=clickhouse.password,
+        clickhouse_timeout_s=2,
+        segment_age_s=0.05,
+    )
+
+
+@pytest.fixture(scope="module")
+def clickhouse(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ClickHouseServer]:
+    with ClickHouseServer(tmp_path_factory.mktemp("clickhouse")) as server:
+        yield server
+
+
+@pytest.fixture(scope="module")
+def engine(clickhouse: ClickHouseServer) -> Iterator[ServerEngine]:
+    said = {"user": clickhouse.user, "password": clickhouse.password}
+    engine = ServerEngine(clickhouse.url, **said, database="walltime", timeout_s=30)
+    yield engine
+    engine.close()
+
+
+@pytest.fixture(scope="module")
+def storing(
+    clickhouse: ClickHouseServer, engine: ServerEngine, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Storing]:
+    """Started while the server is away, which is how the tests below find it working."""
+    clickhouse.stop()
+    with serve(tmp_path_factory.mktemp("collector"), clickhouse) as collector:
+        storing = Storing(clickhouse, collector, engine)
+        storing.send()
+        eventually(lambda: not collector.health()["ok"])
+        health = collector.health()
+        assert "Connection refused" in health["error"]
+        assert health["spans"]["spooled"] == health["spans"]["received"] > 0
+        clickhouse.start()
+        storing.wait_until_loaded()
+        yield storing
+
+
+def test_what_came_before_the_server_did_is_stored_when_it_does(storing: Storing) -> None:
+    storing.assert_all_is_stored_once()
+
+
+@pytest.mark.parametrize(
+    "fault",
+    [
+        Fault(INSERT, run=True, then="reset", times=3),
+        Fault(INSERT, run=False, then="reset", times=3),
+        Fault(INSERT, run=True, then="error", times=2),
+        Fault(INSERT, run=False, then="error", code=242, times=2),
+        Fault(INSERT, run=True, then="error", code=999, times=2),
+        Fault(INSERT, run=False, then="error", code=252, status=503, times=2),
+        Fault(INSERT, run=True, then="half", times=2),
+        Fault(INSERT, run=False, then="page", times=2),
+        Fault(INSERT, run=True, delay_s=3),
+        Fault(INSERT, run=False, delay_s=3, then="reset"),
+    ],
+    ids=[
+        "stored, then reset",
+        "reset",
+        "stored, then 500",
+        "read-only",
+        "stored, then Keeper's error",
+        "too many parts",
+        "stored, then half an answer",
+        "somebody else's page",
+        "stored, but later than we wait",
+        "never answered",
+    ],
+)
+def test_the_loader_goes_on_and_all_is_stored_once(storing: Storing, fault: Fault) -> None:
+    storing.clickhouse.goes_wrong(fault)
+    storing.send()
+    eventually(lambda: storing.clickhouse.seen()["faults_left"] == 0, 30)
+    storing.wait_until_loaded()
+    storing.assert_all_is_stored_once()
+
+
+def test_a_server_that_restarts_in_the_middle_loses_nothing(storing: Storing) -> None:
+    storing.send()
+    storing.clickhouse.kill()
+    storing.send()
+    assert storing.collector.health()["spans"]["spooled"] > 0
+    storing.clickhouse.start()
+    storing.send()
+    storing.wait_until_loaded()
+    storing.assert_all_is_stored_once()
+
+
+def test_a_request_the_server_refuses_is_put_aside_alone(
+    clickhouse: ClickHouseServer, engine: ServerEngine, storing: Storing
+) -> None:
+    storing.clickhouse.goes_wrong(Fault("no such span of any request", then="error", code=33, status=400, times=99))
+    storing.send(3)
+    poisoned = storing.makes.visit(time.time_ns() - MINUTE_NS)
+    poisoned[0].attributes["note"] = "no such span of any request"
+    assert storing.collector.send(export_request(poisoned)).status_code == 200
+    storing.send(3)
+    storing.wait_until_loaded()
+    storing.clickhouse.goes_wrong()
+    stored = {row["id"] for row in engine.query(STORED)}
+    assert stored == {each.span_id for each in storing.sent}
+    health = storing.collector.health()
+    assert health["spans"]["lost"] == 0
+    assert health["spans"]["dead"] >= 1
+    dead = list((storing.collector.directory / "spool" / "dead").iterdir())
+    assert any(b"no such span of any request" in letter.read_bytes() for letter in dead)
+
+
+def test_top_answers_from_the_server_what_was_sent(storing: Storing) -> None:
+    walltime = Path(sys.executable).with_name("walltime")
+    environment = {**os.environ, "WALLTIME_URL": storing.collector.web_url}
+    said = subprocess.run([walltime, "top", "--json"], env=environment, capture_output=True, text=True, check=True)
+    top: dict[str, Any] = json.loads(said.stdout)
+    assert top["transactions"] == len(storing.sent)
+    assert {kind["name"] for kind in top["kinds"]} == {each.name for each in storing.sent}
+
+
+def test_a_killed_collector_stores_what_it_acknowledged_once(
+    clickhouse: ClickHouseServer, engine: ServerEngine, storing: Storing, tmp_path: Path
+) -> None:
+    clickhouse.goes_wrong(Fault(INSERT, run=True, delay_s=1, then="reset", times=99))
+    collector = serve(tmp_path, clickhouse)
+    other = Storing(clickhouse, collector, engine, Shop(seed=22))
+    other.send()
+    eventually(lambda: count_of(engine, other) > 0)
+    collector.kill()
+    clickhouse.goes_wrong()
+    with serve(tmp_path, clickhouse) as collector:
+        other.collector = collector
+        other.send(1)
+        other.wait_until_loaded()
+        other.sent += storing.sent
+        other.assert_all_is_stored_once()
+        assert collector.stop() == 0
+        assert clickhouse.password not in collector.log()
+
+
+def count_of(engine: ServerEngine, storing: Storing) -> int:
+    ids = [each.span_id for each in storing.sent]
+    return len(
+        engine.query("SELECT span_id FROM transactions WHERE lower(hex(span_id)) IN {ids:Array(String)}", {"ids": ids})
+    )
