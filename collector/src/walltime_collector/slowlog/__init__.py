@@ -1,0 +1,1 @@
+"""The glue: a database's slow log, followed, parsed and stored, so that a statement can be seen from both its ends."""

@@ -1,0 +1,92 @@
+"""Reads what a statement's comment says about its sender: the request it belongs to, the service, the route."""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+from urllib.parse import unquote
+
+from ..trace_id import parse_trace_id
+
+# the SDK's is at the very end; other tools' comments may follow or precede it
+_LOOKED_AT_CHARS = 8_192
+_MOST_COMMENTS = 16
+_VALUE = r"(?:'(?:[^'\\]|\\.)*'|[^\s,;'\"=*]+)"
+_PAIRS = re.compile(rf"\s*[\w.%-]+\s*[=:]\s*{_VALUE}(?:\s*,\s*[\w.%-]+\s*[=:]\s*{_VALUE})*\s*", re.DOTALL)
+_PAIR = re.compile(rf"([\w.%-]+)\s*[=:]\s*({_VALUE})", re.DOTALL)
+_SERVICE = ("service", "application", "ddps")
+_ROUTE = ("route", "action")
+
+
+class Sender(NamedTuple):
+    """Whose statement it is; each part is empty where the comment does not say. Ids are lower-case hexadecimal."""
+
+    trace_id: str = ""
+    span_id: str = ""
+    service: str = ""
+    route: str = ""
+
+
+NOBODY = Sender()
+
+
+def sender(statement: str) -> Sender:
+    """
+    The sender according to the last comment that carries a `traceparent`, else the last one of keys and values.
+
+    Understands sqlcommenter (`/*key='value',…*/` at the end), the same in front as other tracers write it, and
+    marginalia's `key:value`. What cannot be read is not there.
+    """
+    found = NOBODY
+    for content in _comments(statement):
+        pairs = _pairs(content)
+        if not pairs:
+            continue
+        said = Sender(
+            *_ids(pairs.get("traceparent", "")),
+            next((pairs[key] for key in _SERVICE if pairs.get(key)), ""),
+            next((pairs[key] for key in _ROUTE if pairs.get(key)), ""),
+        )
+        if said.trace_id:
+            return said
+        found = found if any(found) else said
+    return found
+
+
+def _comments(statement: str) -> list[str]:
+    """Contents of the statement's last and first comments, the last one first."""
+    if "/*" not in statement:
+        return []
+    parts = [statement]
+    if len(statement) > 2 * _LOOKED_AT_CHARS:
+        parts = [statement[-_LOOKED_AT_CHARS:], statement[:_LOOKED_AT_CHARS]]
+    contents: list[str] = []
+    for part in parts:
+        end = len(part)
+        for _ in range(_MOST_COMMENTS):
+            closes = part.rfind("*/", 0, end)
+            opens = part.rfind("/*", 0, closes) if closes > 0 else -1
+            if opens < 0:
+                break
+            contents.append(part[opens + 2 : closes])
+            end = opens
+    return contents
+
+
+def _pairs(content: str) -> dict[str, str]:
+    if not _PAIRS.fullmatch(content):
+        return {}
+    return {_decoded(key).lower(): _decoded(value.strip("'")) for key, value in _PAIR.findall(content)}
+
+
+def _decoded(text: str) -> str:
+    # tagged before the driver put the values in, a percent sign is doubled, and stays so when there were no values
+    return unquote(text.replace("%%", "%").replace("\\'", "'"), errors="replace")[:256]
+
+
+def _ids(traceparent: str) -> tuple[str, str]:
+    try:
+        trace_id, span_id = parse_trace_id(traceparent)
+    except ValueError:
+        return "", ""
+    return (trace_id, span_id) if span_id.strip("0") else ("", "")

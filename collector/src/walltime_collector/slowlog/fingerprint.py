@@ -1,0 +1,129 @@
+"""
+One fingerprint for a statement, whether the application's template or the server's log says it.
+
+Literals leave first (`redact`), and nothing of a statement is stored before; what is left becomes its fingerprint.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+from hashlib import md5
+from typing import Final
+
+MAX_SAMPLE_CHARS: Final = 4_096
+ADMINISTRATOR: Final = "administrator command: "
+"""What the log writes for what is no statement: Quit, Ping, Init DB …"""
+
+# One token a match, so the scan is linear; an unterminated literal or comment runs to the end of the text. The SDK
+# redacts templates by the same rules (sdk/src/walltime/redact.py): what differs there would differ in the fingerprint.
+_TOKEN: Final = re.compile(
+    r"""
+      (?P<comment> /\* (?!\+) .*? (?:\*/|\Z) | \#[^\n]* | --(?=[\s]|\Z)[^\n]* )
+    | (?P<literal>
+          (?:[xXbBnN]|_[a-zA-Z0-9]+[ ]?)? '(?:[^'\\]|\\.|'')*(?:'|\\?\Z)
+        | "(?:[^"\\]|\\.|"")*(?:"|\\?\Z)
+        | \$\w*\$.*?(?:\$\w*\$|\Z)
+        | 0[xX][0-9a-fA-F]+ | 0[bB][01]+
+        | (?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?
+      )
+    | (?P<name> `(?:[^`]|``)*(?:`|\Z) | %\(\w+\)s | %s | [^\W\d][\w$]* )
+    """,
+    re.VERBOSE | re.DOTALL,
+)
+_SPACE: Final = re.compile(r"\s+")
+
+# a placeholder may stand for NULL as well as for a number; PyMySQL writes %% where the server sees %
+_VALUE: Final = re.compile(r"(`(?:[^`]|``)*(?:`|\Z))|%\(\w+\)s|%s\b|%(%)|\b(?:null|true|false)\b")
+_SIGN: Final = re.compile(
+    r"((?:^|[(,=<>!+\-*/%|&^~]|\b(?:select|distinct|when|then|else|case|and|or|not|xor|between|in|like|is|where|having"
+    r"|on|set|by|limit|offset|values|interval|return|div|mod|as))\s*)(?:[-+]\s?)+(?=\?)"
+)
+_SIGNED: Final = re.compile(r"[-+] ?\?")
+_LIST: Final = r"\([\s?,]*\)"
+_CUT: Final = r"(?:[\s,]*\([\s?,]*$|[\s,]+$)?"  # where a statement that is too long ends
+_LISTS: Final = re.compile(
+    rf"\b(in|values?)\s*(?:\((?:[\s,]*{_LIST})+\s*\)|(?:[\s,]*{_LIST})+){_CUT}"  # in ((?, ?), (?, ?)), values (?), (?)
+    r"|\b(in) \?"  # a driver may write the whole list for one placeholder
+    r"|\b(in|values?)[\s,]*\([\s?,()]*$"
+)
+_LIMIT: Final = re.compile(r"\blimit \?(?: ?, ?\?| offset \?)")
+_ROWS: Final = re.compile(r"\bvalues? ?(?=\()")
+
+
+def redact(sql: str) -> str:
+    """
+    Return the statement without its literals: each becomes `?`, comments go, white space folds, placeholders stay.
+
+    Double-quoted text counts as a string, as MySQL reads it by default.
+    """
+    return _SPACE.sub(" ", _TOKEN.sub(_replace, sql)).strip()
+
+
+def _replace(token: re.Match[str]) -> str:
+    if token.lastgroup == "literal":
+        return "?"
+    return token.group() if token.lastgroup == "name" else " "
+
+
+def fingerprint(sql: str) -> str:
+    """Return the fingerprint of a statement, of a template with placeholders, or of either one redacted."""
+    return of_redacted(redact(sql))
+
+
+def of_redacted(sql: str) -> str:
+    """Return the fingerprint of a statement that has been through `redact`."""
+    if sql.startswith(ADMINISTRATOR):
+        return sql
+    text = _VALUE.sub(_value, sql.lower()).rstrip("; ")
+    if _SIGNED.search(text):
+        text = _SIGN.sub(r"\1", text)
+    text = _LISTS.sub(lambda found: f"{found[1] or found[2] or found[3]}(?+)", text)
+    return _LIMIT.sub("limit ?", _equal_rows(text))
+
+
+def _value(found: re.Match[str]) -> str:
+    return found[1] or found[2] or "?"
+
+
+def _equal_rows(text: str) -> str:
+    """`values (?, now()), (?, now())` is `values (?, now())`: as many rows as there were say nothing about the kind."""
+    found = _ROWS.search(text)
+    if not found:
+        return text
+    kept: list[str] = []
+    at = end = found.end()
+    depth = 0
+    for position in range(at, len(text)):
+        letter = text[position]
+        if letter == "(":
+            if depth == 0:
+                at = position
+            depth += 1
+        elif letter == ")":
+            depth -= 1
+            if depth == 0:
+                row = text[at : position + 1]
+                if row not in kept:
+                    kept.append(row)
+                end = position + 1
+            elif depth < 0:
+                break
+        elif depth == 0 and letter not in ", ":
+            break
+    return text[: found.end()] + ", ".join(kept) + text[end:] if kept else text
+
+
+@lru_cache(maxsize=8_192)
+def of_template(sql: str) -> str:
+    """`fingerprint`, remembered: applications have few templates and send them often."""
+    return fingerprint(sql)
+
+
+def fingerprint_id(text: str) -> int:
+    """
+    Return the 64-bit id of a fingerprint: the last 16 hexadecimal digits of its MD5.
+
+    pt-query-digest's query ids end in the same digits where it makes the same fingerprint.
+    """
+    return int.from_bytes(md5(text.encode("utf-8", "replace"), usedforsecurity=False).digest()[8:], "big")

@@ -1,0 +1,239 @@
+"""What the lines above a statement say, in the dialects of MySQL, Percona Server and MariaDB: one Entry for all."""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+
+MAX_FIELDS = 64
+MAX_FIELD_CHARS = 256
+MAX_EXPLAIN_CHARS = 4_096
+_LONGEST_S = 10 * 366 * 86_400
+"""A Query_time beyond this is a counter that wrapped around."""
+_MOST = 2**64 - 1
+
+_USER = re.compile(
+    r"# User(?:@Host)?: (?P<user>[^\[]*)(?:\[(?P<other>[^@]*)\])?\s*@\s*(?P<host>\S*?)\s*\[(?P<ip>[^\]]*)\]"
+)
+_TIME = re.compile(
+    r"# Time: (?:\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?(?:Z|[-+]\d\d:\d\d)?|\d{6}\s+\d{1,2}:\d\d:\d\d)"
+)
+_SCHEMA = re.compile(r"Schema:(?: (?P<schema>\S.*?)?)?(?=\s+\w+: |\s*$)", re.MULTILINE)
+_PAIR = re.compile(r"(\w+): +(\S+)")
+_SECONDS = re.compile(r"\d{1,20}(?:\.\d{1,9})?")
+_TIMESTAMP = re.compile(r"timestamp=(\d{1,18})")
+_WARNING = re.compile(r"# (Note|Warning|Error) (\d+)")
+_WHOLE = re.compile(r"# Query_time: +[\d.]+ +Lock_time: +[\d.]+ +Rows_sent: +\d+ +Rows_examined: +\d+\b")
+
+
+@dataclass(frozen=True)
+class Carried:
+    """What later entries rely on: their own header says it only when it changed."""
+
+    time: str = ""
+    """The last `# Time:` as it was written."""
+    database: str = ""
+
+
+@dataclass(frozen=True)
+class Entry:
+    """What the server says about one statement. Times are of the server's clock."""
+
+    query_ns: int
+    started_us: int | None = None
+    """When the statement began, Unix microseconds; MariaDB and old MySQL say it to the second. None when not said."""
+    lock_ns: int = 0
+    """Waiting for table and metadata locks; with MySQL 8.0.28 and later for rows too, with MariaDB never."""
+    row_lock_ns: int = 0
+    """Waiting for InnoDB's row locks, as Percona Server says it."""
+    io_wait_ns: int = 0
+    rows_sent: int = 0
+    rows_examined: int = 0
+    rows_affected: int = 0
+    bytes_sent: int = 0
+    database: str = ""
+    user: str = ""
+    client_host: str = ""
+    connection_id: int = 0
+    weight: int = 1
+    """How many statements this one stands for: the server logged one in so many."""
+    errno: int = 0
+    flags: frozenset[str] = frozenset()
+    """Of FLAGS, those that the entry says `Yes` to."""
+    fields: Mapping[str, str] = field(default_factory=dict)
+    """All else the entry said, as it was written."""
+    position: int = 0
+    """Byte of the log it begins at."""
+    statement: str = ""
+    """With its literals: not to be stored. At most parser.MAX_STATEMENT_BYTES."""
+    tail: str = ""
+    """The end of a statement that is longer."""
+
+
+FLAGS = {
+    "Full_scan": "is_full_scan",
+    "Full_join": "is_full_join",
+    "Tmp_table": "is_tmp_table",
+    "Tmp_table_on_disk": "is_tmp_table_on_disk",
+    "Filesort": "is_filesort",
+    "Filesort_on_disk": "is_filesort_on_disk",
+}
+
+
+def is_whole(lines: Sequence[bytes]) -> bool:
+    """Whether these lines, found in the middle of a statement, are surely a header."""
+    return _WHOLE.match(lines[-1].decode("utf-8", "replace")) is not None and any(
+        _USER.match(line.decode("utf-8", "replace")) for line in lines
+    )
+
+
+def read_header(
+    lines: Sequence[bytes], settings: bytes, use: str | None, carried: Carried
+) -> tuple[Entry | None, Carried]:
+    """
+    Read the lines above a statement; None when they say no Query_time.
+
+    Args:
+        lines: Those that begin with `#`.
+        settings: The `SET timestamp=…;` line.
+        use: The database of the `use …;` line.
+    """
+    text = b"\n".join(lines).decode("utf-8", "replace")
+    said: dict[str, str] = {}
+    kept: dict[str, str] = {}
+    if "\n# explain: " in text or "\n# Warnings" in text:
+        text = _take_free_text(text, kept)
+    schema = _SCHEMA.search(text)
+    if schema:
+        text = text[: schema.start()] + text[schema.end() :]
+    said.update(_PAIR.findall(text))
+    when = _TIME.search(text) if "# Time: " in text else None
+    carried = Carried(
+        time=when[0][8:] if when else carried.time,
+        database=carried.database if use is None else use,
+    )
+    query_ns = nanoseconds(said.pop("Query_time", ""))
+    if query_ns is None:
+        return None, carried
+    user = _USER.search(text)
+    is_mariadb = "QC_hit" in said
+    flags = frozenset(column for name, column in FLAGS.items() if said.pop(name, "") == "Yes")
+    started_us = _started_us(said.pop("Start", ""), carried.time, settings, query_ns, is_mariadb=is_mariadb)
+    end = said.pop("End", "")
+    for name in ("Time", "User", "Host", "User@Host", *(("Id",) if "Thread_id" in said else ())):
+        said.pop(name, None)
+    entry = Entry(
+        query_ns=query_ns,
+        started_us=started_us,
+        lock_ns=nanoseconds(said.pop("Lock_time", "")) or 0,
+        row_lock_ns=nanoseconds(said.pop("InnoDB_rec_lock_wait", "")) or 0,
+        io_wait_ns=(nanoseconds(said.pop("InnoDB_IO_r_wait", "")) or 0)
+        + (nanoseconds(said.get("Pages_read_time", "")) or 0) // 1000,  # milliseconds, unlike all other times
+        rows_sent=_number(said, "Rows_sent"),
+        rows_examined=_number(said, "Rows_examined"),
+        rows_affected=_number(said, "Rows_affected"),
+        bytes_sent=_number(said, "Bytes_sent"),
+        database=((schema["schema"] or "").strip() if schema else carried.database)[:MAX_FIELD_CHARS],
+        user=_user(user)[:MAX_FIELD_CHARS],
+        client_host=(user["host"] or user["ip"])[:MAX_FIELD_CHARS] if user else "",
+        connection_id=_number(said, "Thread_id") or _number(said, "Id"),
+        weight=max(min(_number(said, "Log_slow_rate_limit"), 2**32 - 1), 1),
+        errno=min(_number(said, "Last_errno") or _number(said, "Errno"), 2**32 - 1),
+        flags=flags,
+        fields=_bounded(said, kept, end),
+    )
+    return entry, carried
+
+
+def nanoseconds(seconds: str) -> int | None:
+    """Seconds as the log writes them, exactly; None when it is not a number or a counter that wrapped around."""
+    if not _SECONDS.fullmatch(seconds):
+        return None
+    whole, _, part = seconds.partition(".")
+    return int(whole) * 1_000_000_000 + int(part.ljust(9, "0")) if int(whole) < _LONGEST_S else None
+
+
+def _user(found: re.Match[str] | None) -> str:
+    """`foo[foo] @ …` is foo, `[SQL_SLAVE] @ …` is SQL_SLAVE."""
+    return (found["user"].strip() or (found["other"] or "").strip()) if found else ""
+
+
+def _number(said: dict[str, str], name: str) -> int:
+    written = said.pop(name, "")
+    return min(int(written), _MOST) if written.isascii() and written.isdecimal() and len(written) < 30 else 0
+
+
+def _started_us(start: str, when: str, settings: bytes, query_ns: int, *, is_mariadb: bool) -> int | None:
+    """
+    When the statement began.
+
+    log_slow_extra says it; MySQL's ISO `# Time` is when it ended; `SET timestamp` is the second it began in with
+    MariaDB (seen with 10.11) and the second it ended in with MySQL before 5.7, which write no ISO time.
+    """
+    if start:
+        return _iso_us(start)
+    if "T" in when:
+        ended_us = _iso_us(when)
+        return None if ended_us is None else ended_us - query_ns // 1000
+    timestamp = _TIMESTAMP.search(settings.decode("ascii", "replace"))
+    logged_us = int(timestamp[1]) * 1_000_000 if timestamp else _old_us(when)
+    if logged_us is None or logged_us > 2**62:
+        return None
+    return logged_us if is_mariadb else max(logged_us - query_ns // 1000, 0)
+
+
+def _iso_us(written: str) -> int | None:
+    """`2026-11-21T05:38:04.123456Z`; without an offset it is local time (log_timestamps=SYSTEM has one)."""
+    try:
+        base, dot, rest = written.partition(".")
+        digits = re.match(r"\d*", rest)
+        zone = rest[digits.end() :] if digits and dot else base[19:]
+        at = datetime.fromisoformat(base[:19] + zone.replace("Z", "+00:00"))
+    except ValueError:
+        return None
+    seconds = int(at.timestamp())
+    return seconds * 1_000_000 + int((digits[0] if digits and dot else "").ljust(6, "0")[:6])
+
+
+def _old_us(written: str) -> int | None:
+    """`071015 21:43:52`, in the server's time zone, which it does not say: taken for this machine's."""
+    try:
+        return int(time.mktime(time.strptime(written, "%y%m%d %H:%M:%S"))) * 1_000_000
+    except (ValueError, OverflowError):
+        return None
+
+
+def _take_free_text(text: str, kept: dict[str, str]) -> str:
+    """Take out the plan and the warnings, which are not pairs; of warnings only numbers are kept: they quote values."""
+    rest, plan, warnings = [], [], []
+    is_warnings = False
+    for line in text.split("\n"):
+        if line.startswith("# explain: "):
+            plan.append(line[11:])
+        elif line == "# Warnings":
+            is_warnings = True
+        elif is_warnings and (found := _WARNING.match(line)):
+            warnings.append(f"{found[1]} {found[2]}")
+        elif not is_warnings or _TIME.match(line) or line.startswith("# User@Host: "):
+            is_warnings = False
+            rest.append(line)
+    if plan:
+        kept["explain"] = "\n".join(plan)[:MAX_EXPLAIN_CHARS]
+    if warnings:
+        kept["warnings"] = ", ".join(warnings)[:MAX_FIELD_CHARS]
+    return "\n".join(rest)
+
+
+def _bounded(said: Mapping[str, str], kept: Mapping[str, str], end: str) -> dict[str, str]:
+    """The fields without a column of their own; zeros and refusals say nothing that their absence does not."""
+    fields = {
+        name[:MAX_FIELD_CHARS]: value[:MAX_FIELD_CHARS]
+        for name, value in said.items()
+        if value not in ("No", "0", "0.000000", "0.0000")
+    }
+    if end:
+        fields["End"] = end
+    return dict(list(fields.items())[:MAX_FIELDS]) | dict(kept)
