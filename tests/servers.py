@@ -30,18 +30,20 @@ class Collector:
         environment = {name: value for name, value in os.environ.items() if not name.startswith("WALLTIME_")}
         environment |= {f"WALLTIME_{name.upper()}": str(value) for name, value in settings.items()}
         walltime = Path(sys.executable).with_name("walltime")
+        self._log_path = directory.with_name(directory.name + ".log")
+        self._log_file = self._log_path.open("a", encoding="utf-8")
         self.process = subprocess.Popen(
             [walltime, "serve", "--data", directory, "--http", "127.0.0.1:0", "--web", "127.0.0.1:0"],
             env=environment,
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
+            stderr=self._log_file,
             text=True,
         )
         assert self.process.stdout is not None
         self.ready = self.process.stdout.readline().strip()
         if not self.ready:
-            self.process.wait(10)
+            self._ended()
             raise CollectorDied(self.process.returncode, self.log())
         addresses = dict(part.split("=", 1) for part in self.ready.removeprefix("ready ").split())
         self.otlp_url = f"http://{addresses['http']}/v1/traces"
@@ -78,9 +80,8 @@ class Collector:
         self._ended()
 
     def log(self) -> str:
-        """All of stderr; call it when the process has ended."""
-        assert self.process.stderr is not None
-        return self.process.stderr.read()
+        """All that was ever written to stderr with this directory."""
+        return self._log_path.read_text(encoding="utf-8")
 
     def _ended(self) -> int:
         try:
@@ -90,6 +91,7 @@ class Collector:
             self.process.wait()
             raise
         finally:
+            self._log_file.close()
             if self.process.stdout is not None:
                 self.process.stdout.close()
 

@@ -24,7 +24,8 @@ BUILT_IN = (
 )
 EXTRA = (
     *("mysql.query.rows", "mysql.query.deadlocks", "mysql.query.lock_timeouts", "mysql.fetch.rows"),
-    *("memcache.get.keys", "memcache.get.hits", "memcache.get.misses"),
+    *("memcache.get.keys", "memcache.get.hits", "memcache.get.misses", "memcache.set.not_stored"),
+    *(f"memcache.{operation}.{counter}" for operation in ("delete", "incr") for counter in ("keys", "hits", "misses")),
 )
 Row = Mapping[str, Any]
 tokens = itertools.count()
@@ -382,11 +383,10 @@ def test_a_span_without_a_proper_id_is_counted_and_its_neighbours_are_stored(
     if (field, length) == ("span_id", 8):
         pytest.skip("that is a proper one")
     good = span()
+    wrong: dict[str, Any] = {field: b"\x05" * length}
+    zeros: dict[str, Any] = {field: bytes(16 if field == "trace_id" else 8)}
     before, stored = counted(engine, "bad_ids"), engine.query("SELECT count() AS n FROM spans")[0]["n"]
-    store(
-        engine,
-        request(span(**{field: b"\x05" * length}), good, span(**{field: bytes(16 if field == "trace_id" else 8)})),
-    )
+    store(engine, request(span(**wrong), good, span(**zeros)))
     the("spans", good)
     assert engine.query("SELECT count() AS n FROM spans")[0]["n"] == stored + 1
     assert counted(engine, "bad_ids") == before + 2

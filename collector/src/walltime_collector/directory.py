@@ -6,12 +6,22 @@ import fcntl
 import os
 from pathlib import Path
 
-from .errors import DirectoryInUse
+from .errors import DirectoryInUse, SettingsRefused
 
 
 def make_private(directory: Path) -> None:
-    """Create the directory and its parents with mode 0700; an existing one keeps its mode."""
-    directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+    """
+    Create the directory and its parents with mode 0700; an existing one keeps its mode.
+
+    Raises:
+        SettingsRefused: It cannot be made.
+    """
+    try:
+        directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+    except OSError as error:
+        raise SettingsRefused(
+            f"{directory}: cannot make this directory: {error.strerror}; choose another one with --data"
+        ) from error
 
 
 def fsync_directory(directory: Path) -> None:

@@ -41,8 +41,11 @@ CREATE TABLE IF NOT EXISTS transactions
     memcache_get_calls UInt32, memcache_get_time_ns UInt64, memcache_get_max_ns UInt64, memcache_get_errors UInt32,
     memcache_get_keys UInt32, memcache_get_hits UInt32, memcache_get_misses UInt32,
     memcache_set_calls UInt32, memcache_set_time_ns UInt64, memcache_set_max_ns UInt64, memcache_set_errors UInt32,
+    memcache_set_not_stored UInt32,
     memcache_delete_calls UInt32, memcache_delete_time_ns UInt64, memcache_delete_max_ns UInt64, memcache_delete_errors UInt32,
+    memcache_delete_keys UInt32, memcache_delete_hits UInt32, memcache_delete_misses UInt32,
     memcache_incr_calls UInt32, memcache_incr_time_ns UInt64, memcache_incr_max_ns UInt64, memcache_incr_errors UInt32,
+    memcache_incr_keys UInt32, memcache_incr_hits UInt32, memcache_incr_misses UInt32,
     http_connect_calls UInt32, http_connect_time_ns UInt64, http_connect_max_ns UInt64, http_connect_errors UInt32,
     http_request_calls UInt32, http_request_time_ns UInt64, http_request_max_ns UInt64, http_request_errors UInt32,
 

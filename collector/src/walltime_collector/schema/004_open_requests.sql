@@ -34,7 +34,9 @@ WITH
         'walltime.memcache.incr.max_ns', 'walltime.memcache.incr.errors', 'walltime.http.connect.calls',
         'walltime.http.connect.time_ns', 'walltime.http.connect.max_ns', 'walltime.http.connect.errors',
         'walltime.http.request.calls', 'walltime.http.request.time_ns', 'walltime.http.request.max_ns',
-        'walltime.http.request.errors'
+        'walltime.http.request.errors', 'walltime.memcache.set.not_stored', 'walltime.memcache.delete.keys',
+        'walltime.memcache.delete.hits', 'walltime.memcache.delete.misses', 'walltime.memcache.incr.keys',
+        'walltime.memcache.incr.hits', 'walltime.memcache.incr.misses'
     ] AS int_columns,
     [
         'walltime.target.component', 'walltime.target.address', 'walltime.target.calls', 'walltime.target.time_ns',

@@ -66,7 +66,7 @@ class Spool:
 
     def __init__(self, directory: Path, *, max_bytes: int, segment_bytes: int, segment_age_s: float) -> None:
         self._ownership = Ownership(directory)
-        self._directory = directory
+        self.directory = directory
         self._quarantine = directory / "quarantine"
         self._dead_letters = directory / "dead"
         for each in (self._quarantine, self._dead_letters):
@@ -109,9 +109,9 @@ class Spool:
             except OSError as error:
                 self._abandon()
                 if error.errno in (errno.ENOSPC, errno.EDQUOT):
-                    raise SpoolFull(f"{self._directory}: the disk is full; nothing was written") from error
+                    raise SpoolFull(f"{self.directory}: the disk is full; nothing was written") from error
                 raise SpoolError(
-                    f"{self._directory}: cannot write: {error}; the segment is closed, the next one is a new file"
+                    f"{self.directory}: cannot write: {error}; the segment is closed, the next one is a new file"
                 ) from error
             active.size_bytes += needed
             reach("after_fsync")
@@ -191,24 +191,22 @@ class Spool:
     def _check_room(self, needed: int) -> None:
         if self.size_bytes + needed > self._max_bytes:
             raise SpoolFull(
-                f"{self._directory}: the spool holds {self.size_bytes} bytes and its limit is {self._max_bytes}; "
+                f"{self.directory}: the spool holds {self.size_bytes} bytes and its limit is {self._max_bytes}; "
                 "it empties as soon as the database takes data again"
             )
-        disk = os.statvfs(self._directory)
+        disk = os.statvfs(self.directory)
         reserve = min(64 * 1024 * 1024, disk.f_blocks * disk.f_frsize // 20)
         if disk.f_bavail * disk.f_frsize < needed + reserve:
-            raise SpoolFull(
-                f"{self._directory}: the disk has only its reserve of {reserve} bytes left; make room on it"
-            )
+            raise SpoolFull(f"{self.directory}: the disk has only its reserve of {reserve} bytes left; make room on it")
 
     def _begin(self) -> _Active:
         # The name grows with time, even when the clock steps back, and its random part is never the same twice.
         self._last_name_ns = max(time.time_ns(), self._last_name_ns + 1)
-        path = self._directory / f"{self._last_name_ns:020d}-{uuid.uuid4().hex[:16]}{SUFFIX}"
+        path = self.directory / f"{self._last_name_ns:020d}-{uuid.uuid4().hex[:16]}{SUFFIX}"
         handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND | os.O_CLOEXEC, 0o600)
         try:
             _write(handle, [segment_header(self._id)])
-            fsync_directory(self._directory)
+            fsync_directory(self.directory)
         except OSError:
             os.close(handle)
             path.unlink(missing_ok=True)

@@ -1,0 +1,229 @@
+"""The receiver over real sockets: the status codes of OTLP, and nothing stored that was not acknowledged."""
+
+from __future__ import annotations
+
+import gzip
+import http.client
+import select
+import socket
+import zlib
+from collections.abc import Iterator
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import httpx
+import pytest
+from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import (
+    ExportTraceServiceRequest,
+    ExportTraceServiceResponse,
+)
+from opentelemetry.proto.trace.v1.trace_pb2 import ResourceSpans, ScopeSpans
+
+from tests.collector.test_schema import request, span
+from tests.servers import PROTOBUF, Collector, eventually
+
+MIB = 1024 * 1024
+
+
+@pytest.fixture(scope="module")
+def collector(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Collector]:
+    with Collector(tmp_path_factory.mktemp("receiver"), request_deadline_s=1.5) as running:
+        yield running
+
+
+@pytest.fixture(autouse=True)
+def _alive_and_nothing_stored_by_accident(collector: Collector) -> Iterator[None]:
+    before = collector.health()["spans"]["received"]
+    yield
+    assert collector.health()["spans"]["received"] == before
+    assert collector.send(request(span(), span()).SerializeToString()).status_code == 200
+    assert collector.health()["spans"]["received"] == before + 2
+
+
+def rpc_status(response: httpx.Response) -> tuple[int, str]:
+    """google.rpc.Status, read by hand: code = 1, message = 2."""
+    body = response.content
+    assert response.headers["content-type"] == "application/x-protobuf"
+    assert (body[0], body[2]) == (0x08, 0x12)
+    assert len(body) == 4 + body[3]
+    return body[1], body[4:].decode()
+
+
+def raw(collector: Collector, head: str, *parts: bytes, pause_s: float = 0, hang_up: bool = False) -> bytes:
+    """The beginning of what comes back for these bytes on a socket; with `hang_up` nobody waits for it."""
+    where = urlsplit(collector.otlp_url)
+    with socket.create_connection((where.hostname or "", where.port or 0), 10) as connection:
+        connection.sendall(head.replace("\n", "\r\n").encode() + b"\r\n")
+        for part in parts:
+            if select.select([connection], [], [], pause_s)[0]:
+                break
+            connection.sendall(part)
+        return b"" if hang_up else connection.recv(65536)
+
+
+POST = "POST /v1/traces HTTP/1.1\nHost: localhost\nContent-Type: application/x-protobuf\n"
+
+
+@pytest.mark.parametrize("encoding", ["", "identity", "gzip", "GZIP"])
+def test_a_good_request_is_acknowledged_and_stored(tmp_path: Path, encoding: str, collector: Collector) -> None:
+    body = request(*[span() for _ in range(3)]).SerializeToString()
+    with Collector(tmp_path / "own") as own:
+        packed = gzip.compress(body) if encoding.lower() == "gzip" else body
+        response = own.send(packed, content_encoding=encoding)
+        assert response.status_code == 200
+        assert response.headers["content-type"] == "application/x-protobuf"
+        assert not ExportTraceServiceResponse.FromString(response.content).HasField("partial_success")
+        own.wait_until_loaded(3)
+
+
+@pytest.mark.parametrize(
+    "body",
+    [b"", ExportTraceServiceRequest(resource_spans=[ResourceSpans(scope_spans=[ScopeSpans()])]).SerializeToString()],
+)
+def test_an_empty_request_is_fine(collector: Collector, body: bytes) -> None:
+    assert collector.send(body).status_code == 200
+    assert collector.send(gzip.compress(body), content_encoding="gzip").status_code == 200
+
+
+def test_bytes_that_are_no_request_are_refused(collector: Collector) -> None:
+    good = request(span()).SerializeToString()
+    for body in (good[:-1], good[: len(good) // 2], b"\xff" * 50, b"{}", b"\x0a\xff\xff\xff\xff\x0f"):
+        response = collector.send(body)
+        assert (response.status_code, rpc_status(response)[0]) == (400, 3)
+
+
+def test_a_string_that_is_not_utf8_is_refused_with_the_reason(collector: Collector) -> None:
+    body = request(span(name="name-here")).SerializeToString().replace(b"name-here", b"name-\xff\xfere")
+    response = collector.send(body)
+    assert response.status_code == 400
+    assert "UTF-8" in rpc_status(response)[1]
+
+
+@pytest.mark.parametrize("content_type", ["", "text/plain", "application/json", "application/x-www-form-urlencoded"])
+def test_another_content_type_is_refused(collector: Collector, content_type: str) -> None:
+    response = collector.send(request(span()).SerializeToString(), content_type=content_type)
+    assert (response.status_code, rpc_status(response)[0]) == (415, 3)
+
+
+def test_the_content_type_may_have_parameters(collector: Collector) -> None:
+    assert collector.send(b"", content_type="Application/X-Protobuf; charset=utf-8").status_code == 200
+
+
+@pytest.mark.parametrize("encoding", ["br", "zstd", "deflate", "gzip, gzip"])
+def test_another_encoding_is_refused(collector: Collector, encoding: str) -> None:
+    assert collector.send(b"", content_encoding=encoding).status_code == 415
+
+
+def test_what_is_not_gzip_or_ends_early_is_refused(collector: Collector) -> None:
+    packed = gzip.compress(request(span()).SerializeToString())
+    for body in (b"not gzip", packed[:-9], packed[: len(packed) // 2], packed + b"rubbish", gzip.compress(packed)):
+        assert collector.send(body, content_encoding="gzip").status_code == 400
+
+
+def test_21_mib_are_refused(collector: Collector) -> None:
+    for body in (bytes(21 * MIB), bytes(70 * MIB)):
+        with httpx.Client() as client:
+            response = client.post(collector.otlp_url, content=body, headers=PROTOBUF, timeout=30)
+        assert (response.status_code, rpc_status(response)[0]) == (413, 8)
+
+
+def test_a_body_without_a_length_is_refused_at_the_limit(collector: Collector) -> None:
+    response = httpx.post(collector.otlp_url, content=(bytes(MIB) for _ in range(21)), headers=PROTOBUF, timeout=30)
+    assert response.status_code == 413
+
+
+def test_a_gzip_bomb_is_refused_without_being_inflated(collector: Collector) -> None:
+    packer = zlib.compressobj(9, zlib.DEFLATED, 31)
+    bomb = b"".join(packer.compress(bytes(MIB)) for _ in range(1024)) + packer.flush()
+    assert len(bomb) < 2 * MIB
+    before = resident_bytes(collector)
+    response = collector.send(bomb, content_encoding="gzip")
+    assert (response.status_code, rpc_status(response)[0]) == (413, 8)
+    assert resident_bytes(collector, peak=True) - before < 96 * MIB
+
+
+def test_many_small_gzip_files_in_a_row_are_one_body_with_one_limit(collector: Collector) -> None:
+    part = gzip.compress(bytes(MIB))
+    assert collector.send(part * 21, content_encoding="gzip").status_code == 413
+
+
+def test_a_million_empty_messages_are_refused(collector: Collector) -> None:
+    assert collector.send(b"\x0a\x00" * 1_000_000).status_code == 413
+    assert collector.send(b"\x0a\x02\x12\x00" * 60_000).status_code == 413
+    assert collector.send(request(*[span(name="")] * 50_001).SerializeToString()).status_code == 413
+
+
+def test_a_message_nested_too_deeply_is_refused(collector: Collector) -> None:
+    value = b"\x0a\x01x"
+    for _ in range(150):
+        value = b"\x2a" + varint(len(part := b"\x0a" + varint(len(value)) + value)) + part
+    attribute = b"\x0a\x01k\x12" + varint(len(value)) + value
+    span_ = b"\x4a" + varint(len(attribute)) + attribute
+    scope = b"\x12" + varint(len(span_)) + span_
+    resource = b"\x12" + varint(len(scope)) + scope
+    assert collector.send(b"\x0a" + varint(len(resource)) + resource).status_code == 400
+
+
+@pytest.mark.parametrize("path", ["/", "/v1/metrics", "/v1/logs", "/v1/traces/", "//v1/traces", "/v1/../v1/traces"])
+def test_another_path_is_not_found(collector: Collector, path: str) -> None:
+    connection = http.client.HTTPConnection(urlsplit(collector.otlp_url).netloc, timeout=10)
+    connection.request("POST", path, b"", PROTOBUF)
+    assert connection.getresponse().status == 404
+    connection.close()
+
+
+@pytest.mark.parametrize("method", ["GET", "PUT", "DELETE", "OPTIONS"])
+def test_another_method_is_refused(collector: Collector, method: str) -> None:
+    response = httpx.request(method, collector.otlp_url, headers=PROTOBUF)
+    assert (response.status_code, response.headers["allow"]) == (405, "POST")
+
+
+def test_a_sender_that_goes_away_in_mid_body_leaves_nothing(collector: Collector) -> None:
+    body = request(span()).SerializeToString()
+    raw(collector, POST + f"Content-Length: {len(body)}\n", body[:-5], hang_up=True)
+    eventually(lambda: collector.health()["counts"].get("refused_disconnected", 0) >= 1)
+
+
+def test_a_body_that_trickles_is_given_up_at_the_deadline(collector: Collector) -> None:
+    answer = raw(collector, POST + "Content-Length: 1000\n", *[b"x"] * 100, pause_s=0.1)
+    assert answer.startswith(b"HTTP/1.1 408 ")
+
+
+@pytest.mark.parametrize("head", ["GARBAGE\n", POST + "Content-Length: -1\n", POST + "Content-Length: x\n"])
+def test_what_is_not_http_is_refused(collector: Collector, head: str) -> None:
+    assert raw(collector, head).startswith(b"HTTP/1.1 400 ")
+
+
+def test_a_length_and_chunks_at_once_store_nothing(collector: Collector) -> None:
+    body = request(span()).SerializeToString()
+    chunked = b"%x\r\n" % len(body) + body + b"\r\n0\r\n\r\n"
+    raw(collector, POST + f"Content-Length: {len(chunked)}\nTransfer-Encoding: chunked\n", chunked)
+
+
+def test_a_full_spool_answers_503_and_when_to_come_back(tmp_path: Path) -> None:
+    with Collector(tmp_path / "small", max_spool_bytes=20_000, segment_age_s=3600.0) as small:
+        body = request(span({"text": "x" * 4_000})).SerializeToString()
+        answers = [small.send(body) for _ in range(12)]  # the first may be loaded at once, the others wait an hour
+        refused = answers[-1]
+        assert {each.status_code for each in answers} == {200, 503}
+        assert refused.status_code == 503
+        assert int(refused.headers["retry-after"]) > 0
+        assert rpc_status(refused)[0] == 14
+        assert str(tmp_path) not in rpc_status(refused)[1]
+        acknowledged = sum(each.status_code == 200 for each in answers)
+        assert small.health()["spans"]["received"] == acknowledged
+        assert small.stop() == 0
+    with Collector(tmp_path / "small") as again:
+        stored = again.health()
+        assert stored["spans"]["spooled"] == 0
+        assert again.send(body).status_code == 200
+
+
+def varint(value: int) -> bytes:
+    return bytes([value]) if value < 128 else bytes([value & 127 | 128]) + varint(value >> 7)
+
+
+def resident_bytes(collector: Collector, peak: bool = False) -> int:
+    status = Path(f"/proc/{collector.process.pid}/status").read_text()
+    line = next(line for line in status.splitlines() if line.startswith("VmHWM:" if peak else "VmRSS:"))
+    return int(line.split()[1]) * 1024

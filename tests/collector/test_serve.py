@@ -1,0 +1,192 @@
+"""A whole collector: start, restart, stop, and what it says when it cannot."""
+
+from __future__ import annotations
+
+import http.client
+import json
+import os
+import signal
+import stat
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+import pytest
+
+from tests.collector.test_schema import request, span
+from tests.servers import Collector, CollectorDied, eventually
+
+WALLTIME = Path(sys.executable).with_name("walltime")
+
+
+def body(spans: int = 1, **attributes: object) -> bytes:
+    return request(*[span({"walltime.schema": 1, **attributes}) for _ in range(spans)]).SerializeToString()
+
+
+def stored(collector: Collector) -> int:
+    connection = http.client.HTTPConnection(urlsplit(collector.web_url).netloc, timeout=30)
+    connection.request("GET", "/api/top?since=1h")
+    answer = connection.getresponse().read()
+    connection.close()
+    return int(json.loads(answer)["transactions"])
+
+
+def refused(*options: str, **variables: str) -> str:
+    """What `walltime serve` says when it does not start."""
+    ended = subprocess.run(
+        [WALLTIME, "serve", *options],
+        env={**os.environ, **variables},
+        capture_output=True,
+        text=True,
+        timeout=30,
+        check=False,
+    )
+    assert ended.returncode in (1, 2)
+    assert ended.stdout == ""
+    assert "Traceback" not in ended.stderr
+    assert len(ended.stderr.strip().splitlines()) == 1
+    return ended.stderr
+
+
+def test_what_was_acknowledged_can_be_asked_for_at_once(tmp_path: Path) -> None:
+    with Collector(tmp_path / "data") as collector:
+        for _ in range(3):
+            before = stored(collector)
+            assert collector.send(body()).status_code == 200
+            eventually(lambda: stored(collector) > before, timeout_s=5)  # noqa: B023 it is called in the same turn
+        assert collector.health()["spans"] == {"received": 3, "loaded": 3, "spooled": 0, "dead": 0, "lost": 0}
+
+
+def test_one_line_on_stdout_says_that_it_is_ready_and_nothing_follows(tmp_path: Path) -> None:
+    collector = Collector(tmp_path / "data")
+    assert collector.ready.startswith("ready http=127.0.0.1:")
+    assert " web=127.0.0.1:" in collector.ready
+    collector.send(body())
+    collector.process.send_signal(signal.SIGTERM)
+    assert collector.process.stdout is not None
+    assert collector.process.stdout.read() == ""
+    assert collector.stop() == 0
+    assert collector.log() == ""
+
+
+def test_on_sigterm_what_is_spooled_is_loaded_first(tmp_path: Path) -> None:
+    with Collector(tmp_path / "data", segment_age_s=3600.0) as collector:
+        for _ in range(5):
+            assert collector.send(body(7)).status_code == 200
+        assert collector.stop() == 0
+    assert list((tmp_path / "data" / "spool").glob("*.segment")) == []
+    with Collector(tmp_path / "data") as again:
+        assert stored(again) == 35
+
+
+def test_what_could_not_be_loaded_before_the_end_is_loaded_after_the_next_start(tmp_path: Path) -> None:
+    with Collector(tmp_path / "data", segment_age_s=3600.0, drain_s=0) as collector:
+        for _ in range(5):
+            assert collector.send(body(7)).status_code == 200
+        collector.kill()
+    assert list((tmp_path / "data" / "spool").glob("*.segment")) != []
+    with Collector(tmp_path / "data") as again:
+        eventually(lambda: stored(again) == 35)
+        assert again.health()["spans"]["spooled"] == 0
+
+
+@pytest.mark.parametrize("place", ["after_write", "after_fsync", "before_answer", "after_insert"])
+def test_dying_at_the_worst_moments_neither_loses_nor_doubles(tmp_path: Path, place: str) -> None:
+    acknowledged = 0
+    with Collector(tmp_path / "data", crashpoint=place) as collector:
+        try:
+            for _ in range(50):
+                acknowledged += collector.send(body()).status_code == 200
+                time.sleep(0.05)
+        except Exception:  # noqa: BLE001 it died with the connection open
+            collector.process.wait(10)
+        assert collector.process.poll() == -signal.SIGKILL
+    with Collector(tmp_path / "data") as again:
+        eventually(lambda: again.health()["spans"]["spooled"] == 0 and stored(again) >= acknowledged)
+        # one request was on its way: written, perhaps, but not acknowledged
+        assert acknowledged <= stored(again) <= acknowledged + 1
+        assert again.send(body()).status_code == 200
+
+
+def test_a_second_collector_on_the_directory_says_so_and_ends(tmp_path: Path) -> None:
+    with Collector(tmp_path / "data") as collector:
+        with pytest.raises(CollectorDied) as died:
+            Collector(tmp_path / "data")
+        assert died.value.status == 1
+        assert f"another collector (process {collector.process.pid}) owns it" in died.value.log
+        assert collector.send(body()).status_code == 200
+
+
+def test_the_directory_can_be_taken_over_at_once_after_a_kill(tmp_path: Path) -> None:
+    Collector(tmp_path / "data").kill()
+    with Collector(tmp_path / "data") as again:
+        assert again.health()["ok"] is True
+
+
+def test_a_second_signal_ends_it_at_once(tmp_path: Path) -> None:
+    collector = Collector(tmp_path / "data")
+    where = urlsplit(collector.otlp_url)
+    slow = http.client.HTTPConnection(where.netloc, timeout=10)
+    slow.putrequest("POST", "/v1/traces")  # a request in flight, for which the first signal waits
+    slow.putheader("Content-Type", "application/x-protobuf")
+    slow.putheader("Content-Length", "100")
+    slow.endheaders(b"x")
+    time.sleep(0.2)
+    collector.process.send_signal(signal.SIGTERM)
+    time.sleep(0.2)
+    assert collector.process.poll() is None
+    assert collector.stop() == 1
+    slow.close()
+
+
+def test_only_loopback_addresses_unless_insecure(tmp_path: Path) -> None:
+    for option in ("--http", "--web"):
+        for where in ("0.0.0.0:0", "[::]:0", "192.0.2.1:0"):
+            assert "--insecure" in refused("--data", str(tmp_path), option, where)
+
+
+def test_settings_that_cannot_be_are_one_sentence(tmp_path: Path) -> None:
+    assert "not an address" in refused("--data", str(tmp_path), "--http", "4318")
+    assert "WALLTIME_SEGMENT_AGE_S" in refused("--data", str(tmp_path), WALLTIME_SEGMENT_AGE_S="-1")
+    with Collector(tmp_path / "data") as collector:
+        taken = urlsplit(collector.otlp_url).netloc
+        said = refused("--data", str(tmp_path / "other"), "--http", taken)
+        assert "cannot listen there" in said
+    (tmp_path / "file").write_text("")
+    assert "cannot make this directory" in refused(
+        "--data", str(tmp_path / "file"), "--http", "127.0.0.1:0", "--web", "127.0.0.1:0"
+    )
+
+
+def test_the_data_is_the_owners_alone(tmp_path: Path) -> None:
+    with Collector(tmp_path / "data") as collector:
+        collector.send(body())
+        collector.wait_until_loaded(1)
+    for path in [tmp_path / "data", *(tmp_path / "data").rglob("*")]:
+        assert stat.S_IMODE(path.lstat().st_mode) & 0o077 == 0 or path.is_symlink(), path
+
+
+def test_damage_in_the_spool_costs_no_start_and_is_counted(tmp_path: Path) -> None:
+    with Collector(tmp_path / "data", segment_age_s=3600.0) as collector:
+        collector.send(body())
+        collector.wait_until_loaded(1)  # the first segment is loaded at once, the next one waits
+        for _ in range(10):
+            assert collector.send(body()).status_code == 200
+        collector.kill()
+    spool = tmp_path / "data" / "spool"
+    (segment,) = spool.glob("*.segment")
+    content = bytearray(segment.read_bytes())
+    content[len(content) // 2] ^= 0xFF
+    segment.write_bytes(content)
+    (spool / "00-foreign.segment").write_bytes(b"not ours")
+    (spool / "00-empty.segment").write_bytes(b"")
+    with Collector(tmp_path / "data") as again:
+        eventually(lambda: stored(again) == 10)
+        report: Any = again.health()
+        assert report["counts"]["unreadable_segments"] == 2
+        assert report["counts"]["quarantined_bytes"] > 0
+        assert report["spans"]["loaded"] == 9
+    assert len(list((spool / "quarantine").iterdir())) == 3

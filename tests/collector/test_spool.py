@@ -1,0 +1,316 @@
+"""The spool: what it acknowledged is there after any damage to anything else."""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import os
+import stat
+import threading
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from walltime_collector.errors import DirectoryInUse, SegmentCorrupt, SpoolError, SpoolFull
+from walltime_collector.spool.group_commit import GroupCommit
+from walltime_collector.spool.segment import (
+    FRAME_BYTES,
+    HEADER_BYTES,
+    Damage,
+    Record,
+    frame,
+    read_segment,
+    segment_header,
+)
+from walltime_collector.spool.spool import Spool
+
+ID = bytes(range(16))
+MIB = 1024 * 1024
+records_of_any_kind = st.lists(
+    st.builds(Record, st.integers(0, 2**64 - 1), st.integers(0, 2**32 - 1), st.binary(max_size=300)), max_size=12
+)
+
+
+def open_spool(directory: Path, **limits: int) -> Spool:
+    made = {"max_bytes": 64 * MIB, "segment_bytes": MIB, **limits}
+    return Spool(directory, max_bytes=made["max_bytes"], segment_bytes=made["segment_bytes"], segment_age_s=1.0)
+
+
+def record(payload: bytes) -> Record:
+    return Record(1, 1, payload)
+
+
+def segment_of(records: list[Record]) -> bytes:
+    return segment_header(ID) + b"".join(frame(each, ID) + each.payload for each in records)
+
+
+def split(content: bytes) -> tuple[list[Record], list[Damage]]:
+    found = list(read_segment(content, ID))
+    return [each for each in found if isinstance(each, Record)], [each for each in found if isinstance(each, Damage)]
+
+
+def is_subsequence(some: list[Record], whole: list[Record]) -> bool:
+    rest = iter(whole)
+    return all(each in rest for each in some)
+
+
+@given(records_of_any_kind)
+def test_what_is_written_is_read(records: list[Record]) -> None:
+    assert split(segment_of(records)) == (records, [])
+
+
+@given(records_of_any_kind, st.data())
+def test_a_cut_costs_the_cut_record_and_those_behind_it(records: list[Record], data: st.DataObject) -> None:
+    content = segment_of(records)
+    cut = data.draw(st.integers(HEADER_BYTES, len(content)))
+    whole = 0
+    end = HEADER_BYTES
+    while whole < len(records) and end + FRAME_BYTES + len(records[whole].payload) <= cut:
+        end += FRAME_BYTES + len(records[whole].payload)
+        whole += 1
+    found, damage = split(content[:cut])
+    assert found == records[:whole]
+    assert sum(len(each.content) for each in damage) == cut - end
+    assert all(each.is_tail for each in damage)
+
+
+@given(records_of_any_kind.filter(bool), st.data())
+def test_a_flipped_bit_costs_one_record_at_most(records: list[Record], data: st.DataObject) -> None:
+    content = bytearray(segment_of(records))
+    at = data.draw(st.integers(HEADER_BYTES, len(content) - 1))
+    content[at] ^= 1 << data.draw(st.integers(0, 7))
+    found, damage = split(bytes(content))
+    assert is_subsequence(found, records)
+    assert len(found) == len(records) - 1
+    assert damage
+
+
+@given(records_of_any_kind, st.binary(min_size=1, max_size=200), st.data())
+def test_foreign_bytes_between_records_cost_no_record(records: list[Record], junk: bytes, data: st.DataObject) -> None:
+    at = data.draw(st.integers(0, len(records)))
+    found, damage = split(segment_of(records[:at]) + junk + segment_of(records[at:])[HEADER_BYTES:])
+    assert found == records
+    assert b"".join(each.content for each in damage) == junk
+
+
+@given(records_of_any_kind.filter(bool), st.data())
+def test_missing_bytes_cost_the_records_they_are_missing_from(records: list[Record], data: st.DataObject) -> None:
+    content = segment_of(records)
+    first = data.draw(st.integers(HEADER_BYTES, len(content) - 1))
+    last = data.draw(st.integers(first, min(first + 400, len(content))))
+    found, _ = split(content[:first] + content[last:])
+    assert is_subsequence(found, records)
+    ends = [HEADER_BYTES]
+    for each in records:
+        ends.append(ends[-1] + FRAME_BYTES + len(each.payload))
+    touched = sum(begin < last and end > first for begin, end in itertools.pairwise(ends))
+    assert len(found) >= len(records) - touched
+
+
+@given(st.binary(max_size=2000))
+def test_any_bytes_behind_a_header_are_read_without_an_error(junk: bytes) -> None:
+    found, damage = split(segment_header(ID) + junk)
+    assert found == []
+    assert b"".join(each.content for each in damage) == junk
+
+
+def test_a_payload_that_looks_like_a_record_is_never_taken_for_one() -> None:
+    inside = record(b"forged")
+    spool = b"another spool 16"
+    content = bytearray(segment_of([record(frame(inside, spool) + inside.payload), record(b"next")]))
+    content[HEADER_BYTES + 5] ^= 0xFF  # the length: now the reader has to look for the next record
+    assert split(bytes(content))[0] == [record(b"next")]
+
+
+@pytest.mark.parametrize("content", [b"", b"x", b"WTSPOOL", b"WTSPOOL\x01short", b"another file" * 9])
+def test_a_foreign_file_is_no_segment(content: bytes) -> None:
+    with pytest.raises(SegmentCorrupt, match="not a segment"):
+        list(read_segment(content, ID))
+
+
+def test_another_format_or_another_spool_is_refused_with_the_reason() -> None:
+    with pytest.raises(SegmentCorrupt, match="format 9"):
+        list(read_segment(b"WTSPOOL\x09" + ID, ID))
+    with pytest.raises(SegmentCorrupt, match="another spool"):
+        list(read_segment(segment_header(ID), bytes(16)))
+
+
+def test_what_was_appended_is_there_after_a_restart_in_order(tmp_path: Path) -> None:
+    first = open_spool(tmp_path / "spool")
+    first.append([record(b"one"), record(b"two")])
+    first.append([record(b"three")])
+    first.close()
+    second = open_spool(tmp_path / "spool")
+    second.append([record(b"four")])
+    second.seal()
+    payloads = [each.payload for segment in second.sealed() for each in second.read(segment).records]
+    assert payloads == [b"one", b"two", b"three", b"four"]
+    second.close()
+
+
+def test_a_token_is_never_given_twice_even_when_nothing_is_left_in_the_spool(tmp_path: Path) -> None:
+    tokens = []
+    for _ in range(5):
+        spool = open_spool(tmp_path / "spool")
+        for _ in range(3):
+            spool.append([record(b"same")])
+            spool.seal()
+        for segment in spool.sealed():
+            tokens.append(segment.token)
+            spool.acknowledge(segment)
+        assert spool.size_bytes == 0
+        spool.close()
+    assert len(set(tokens)) == 15
+    assert len({token.split("/")[0] for token in tokens}) == 1
+
+
+def test_a_segment_is_sealed_by_size(tmp_path: Path) -> None:
+    spool = open_spool(tmp_path / "spool", segment_bytes=10_000)
+    for _ in range(25):
+        spool.append([record(bytes(1000))])
+    assert [len(spool.read(segment).records) for segment in spool.sealed()] == [10, 10]
+    spool.close()
+
+
+def test_a_full_spool_refuses_and_takes_again_after_an_acknowledgement(tmp_path: Path) -> None:
+    spool = open_spool(tmp_path / "spool", max_bytes=5_000, segment_bytes=2_000)
+    stored = (5_000 - 3 * HEADER_BYTES) // (FRAME_BYTES + 500)
+    for _ in range(stored):
+        spool.append([record(bytes(500))])
+    with pytest.raises(SpoolFull, match="5000"):
+        spool.append([record(bytes(500))])
+    assert spool.size_bytes <= 5_000
+    spool.acknowledge(spool.sealed()[0])
+    spool.append([record(bytes(500))])
+    spool.seal()
+    left = sum(len(spool.read(segment).records) for segment in spool.sealed())
+    assert left == stored + 1 - 4
+    spool.close()
+
+
+def test_damage_goes_to_quarantine_and_a_torn_end_is_cut(tmp_path: Path) -> None:
+    spool = open_spool(tmp_path / "spool")
+    spool.append([record(b"first" * 10), record(b"second" * 10), record(b"third" * 10)])
+    spool.close()
+    path = next((tmp_path / "spool").glob("*.segment"))
+    content = bytearray(path.read_bytes())
+    content[HEADER_BYTES + FRAME_BYTES + 50 + FRAME_BYTES + 7] ^= 1
+    path.write_bytes(content + frame(record(b"x" * 99), ID)[:11])
+    again = open_spool(tmp_path / "spool")
+    found = again.read(again.sealed()[0])
+    assert [each.payload for each in found.records] == [b"first" * 10, b"third" * 10]
+    assert (found.quarantined_bytes, found.torn_bytes) == (FRAME_BYTES + 60, 11)
+    kept = list((tmp_path / "spool" / "quarantine").iterdir())
+    assert [each.stat().st_size for each in kept] == [FRAME_BYTES + 60]
+    again.close()
+
+
+def test_an_unreadable_file_is_set_aside(tmp_path: Path) -> None:
+    open_spool(tmp_path / "spool").close()
+    (tmp_path / "spool" / "0.segment").write_bytes(b"what is this")
+    spool = open_spool(tmp_path / "spool")
+    with pytest.raises(SegmentCorrupt):
+        spool.read(spool.sealed()[0])
+    spool.set_aside(spool.sealed()[0])
+    assert spool.sealed() == []
+    assert (tmp_path / "spool" / "quarantine" / "0.segment").read_bytes() == b"what is this"
+    spool.close()
+
+
+def test_a_spool_without_its_id_is_not_silently_made_new(tmp_path: Path) -> None:
+    spool = open_spool(tmp_path / "spool")
+    spool.append([record(b"one")])
+    spool.close()
+    (tmp_path / "spool" / "id").unlink()
+    with pytest.raises(SegmentCorrupt, match="missing"):
+        open_spool(tmp_path / "spool")
+
+
+def test_a_directory_has_one_owner(tmp_path: Path) -> None:
+    spool = open_spool(tmp_path / "spool")
+    with pytest.raises(DirectoryInUse, match=str(os.getpid())):
+        open_spool(tmp_path / "spool")
+    spool.close()
+    open_spool(tmp_path / "spool").close()
+
+
+def test_only_the_owner_can_read_the_files(tmp_path: Path) -> None:
+    spool = open_spool(tmp_path / "spool")
+    spool.append([record(b"secret")])
+    spool.seal()
+    spool.dead_letter(spool.sealed()[0], [record(b"secret")], 0)
+    modes = {path: stat.S_IMODE(path.stat().st_mode) for path in [tmp_path / "spool", *(tmp_path / "spool").rglob("*")]}
+    assert all(mode == (0o700 if path.is_dir() else 0o600) for path, mode in modes.items()), modes
+    spool.close()
+
+
+@pytest.mark.parametrize("failing", ["write", "fdatasync"])
+def test_after_a_failed_write_the_file_is_never_written_again_and_what_was_acknowledged_stays(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, failing: str
+) -> None:
+    spool = open_spool(tmp_path / "spool")
+    spool.append([record(b"acknowledged")])
+
+    def fail(*_: object) -> int:
+        raise OSError(5, "Input/output error")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(os, failing, fail)
+        with pytest.raises(SpoolError, match="Input/output error"):
+            spool.append([record(b"not acknowledged")])
+    spool.append([record(b"later")])
+    spool.seal()
+    assert [[each.payload for each in spool.read(segment).records] for segment in spool.sealed()] == [
+        [b"acknowledged"],
+        [b"later"],
+    ]
+    spool.close()
+
+
+def test_requests_that_arrive_during_an_fsync_share_the_next_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    spool = open_spool(tmp_path / "spool")
+    fsync, is_first, go_on = os.fdatasync, threading.Event(), threading.Event()
+    syncs: list[int] = []
+
+    def slow(handle: int) -> None:
+        syncs.append(handle)
+        if len(syncs) == 1:
+            is_first.set()
+            assert go_on.wait(10)
+        fsync(handle)
+
+    monkeypatch.setattr(os, "fdatasync", slow)
+
+    async def run() -> None:
+        commit = GroupCommit(spool)
+        first = asyncio.create_task(commit.append(record(b"first")))
+        await asyncio.to_thread(is_first.wait, 10)
+        others = [asyncio.create_task(commit.append(record(b"%d" % at))) for at in range(20)]
+        await asyncio.sleep(0)
+        assert not first.done()
+        go_on.set()
+        await asyncio.gather(first, *others)
+        commit.close()
+
+    asyncio.run(run())
+    assert len(syncs) == 2
+    spool.seal()
+    assert len(spool.read(spool.sealed()[0]).records) == 21
+    spool.close()
+
+
+def test_an_error_reaches_every_request_of_its_batch_and_none_after_it(tmp_path: Path) -> None:
+    spool = open_spool(tmp_path / "spool", max_bytes=1_000)
+
+    async def run() -> None:
+        commit = GroupCommit(spool)
+        large = [commit.append(record(bytes(700))) for _ in range(2)]
+        assert [type(each) for each in await asyncio.gather(*large, return_exceptions=True)] == [SpoolFull, SpoolFull]
+        await commit.append(record(bytes(700)))
+        commit.close()
+
+    asyncio.run(run())
+    spool.close()
