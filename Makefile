@@ -1,5 +1,5 @@
 # make demo · make test · make lint · make bench — each does all the set-up it needs.
-.PHONY: help setup demo test test-nightly lint format bench pins clean
+.PHONY: help setup demo test test-nightly lint format bench dashboards pins clean
 PYTHON ?= python3
 BIN := .venv/bin
 
@@ -25,7 +25,7 @@ test-nightly: setup
 
 ## lint          ruff and mypy --strict
 lint: setup
-	@$(BIN)/ruff check . && $(BIN)/ruff format --check . && $(BIN)/mypy
+	@$(BIN)/ruff check . && $(BIN)/ruff format --check . && $(BIN)/mypy && $(BIN)/mypy --python-version 3.11 dashboards
 
 format: setup
 	@$(BIN)/ruff check --fix . && $(BIN)/ruff format .
@@ -33,6 +33,10 @@ format: setup
 ## bench         what the SDK costs per call and per request, beside OpenTelemetry's own
 bench: setup
 	@$(BIN)/python tests/bench/overhead.py
+
+## dashboards    write dashboards/generated/*.json anew, after a change of dashboards/ or its queries
+dashboards: setup
+	@$(BIN)/python -m dashboards.build
 
 ## pins          renew requirements/dev.txt from dev.in
 pins: setup

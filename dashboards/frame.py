@@ -1,0 +1,29 @@
+"""What all dashboards share: address, time range, refresh, and the links from one to the others."""
+
+from __future__ import annotations
+
+from grafana_foundation_sdk.builders.dashboard import Dashboard, DashboardLink
+from grafana_foundation_sdk.models.dashboard import DashboardCursorSync, DashboardLinkType
+
+TAG = "walltime"
+
+
+def frame(uid: str, title: str, description: str) -> Dashboard:
+    """A dashboard without panels."""
+    others = DashboardLink("Walltime")
+    others.type(DashboardLinkType.DASHBOARDS)
+    others.tags([TAG])
+    others.keep_time(True)
+    others.include_vars(True)
+    board = Dashboard(title)
+    board.uid(uid)
+    board.description(description)
+    board.tags([TAG])
+    board.time("now-1h", "now")
+    board.refresh("30s")
+    board.timezone("browser")
+    board.tooltip(DashboardCursorSync.CROSSHAIR)
+    board.editable()
+    board.link(others)
+    board.annotations([])  # Grafana 9 fails on a dashboard without the list
+    return board

@@ -1,0 +1,176 @@
+"""The few shapes of panel our dashboards are made of, so that all of them look and behave alike."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from grafana_foundation_sdk.builders import common, dashboard, stat, table, timeseries
+from grafana_foundation_sdk.models import common as models
+from grafana_foundation_sdk.models.dashboard import DashboardFieldConfigSourceOverrides as Override
+from grafana_foundation_sdk.models.dashboard import DynamicConfigValue, FieldColorModeId, MatcherConfig
+from walltime_collector.cli.bars import COLOURS
+
+from .colours import by_component
+from .source import SOURCE, Format, Query
+
+MIN_INTERVAL = "10s"
+"""Points are not closer than this: a busier line says nothing more."""
+
+
+def lines(
+    query: str,
+    title: str,
+    description: str,
+    *,
+    width: int,
+    height: int = 8,
+    unit: str = "short",
+    series: str = "",
+    is_stacked: bool = False,
+    overrides: Sequence[Override] = (),
+    most: float | None = None,
+) -> timeseries.Panel:
+    """
+    Something over time.
+
+    Args:
+        series: The query's text column: one series per value, which is its name; without it each column is a series.
+        is_stacked: Areas upon each other instead of lines.
+        most: Where the axis ends.
+    """
+    panel = timeseries.Panel()
+    panel.title(title)
+    panel.description(description)
+    panel.datasource(SOURCE)
+    panel.with_target(Query(query, Format.TIME_SERIES))
+    panel.span(width)
+    panel.height(height)
+    panel.interval(MIN_INTERVAL)
+    panel.unit(unit)
+    panel.min(0)
+    if most is not None:
+        panel.max(most)
+    if series:
+        panel.display_name(f"${{__field.labels.{series}}}")
+    panel.color_scheme(dashboard.FieldColor().mode(FieldColorModeId.PALETTE_CLASSIC))
+    panel.line_width(1)
+    panel.fill_opacity(70 if is_stacked else 8)
+    panel.show_points(models.VisibilityMode.AUTO)
+    panel.span_nulls(True)
+    if is_stacked:
+        panel.stacking(common.StackingConfig().mode(models.StackingMode.NORMAL).group("A"))
+    panel.tooltip(common.VizTooltipOptions().mode(models.TooltipDisplayMode.MULTI).sort(models.SortOrder.DESCENDING))
+    panel.legend(
+        common.VizLegendOptions()
+        .display_mode(models.LegendDisplayMode.LIST)
+        .placement(models.LegendPlacement.BOTTOM)
+        .show_legend(True)
+        .calcs([])
+    )
+    _override(panel, overrides)
+    return panel
+
+
+def components(
+    query: str,
+    title: str,
+    description: str,
+    *,
+    width: int,
+    height: int = 8,
+    unit: str = "short",
+    is_stacked: bool = False,
+) -> timeseries.Panel:
+    """Components over time, in their colours; what the application named itself is in the colour of its family."""
+    panel = lines(
+        query,
+        title,
+        description,
+        width=width,
+        height=height,
+        unit=unit,
+        series="component",
+        is_stacked=is_stacked,
+        overrides=by_component(),
+    )
+    panel.color_scheme(dashboard.FieldColor().mode(FieldColorModeId.FIXED).fixed_color(COLOURS["custom"]))
+    return panel
+
+
+def tiles(
+    query: str,
+    title: str,
+    description: str,
+    columns: Mapping[str, Sequence[DynamicConfigValue]],
+    *,
+    text_too: bool = False,
+) -> stat.Panel:
+    """
+    The query's one row, a big number per column.
+
+    Args:
+        text_too: Show columns of text as well.
+    """
+    panel = stat.Panel()
+    panel.title(title)
+    panel.description(description)
+    panel.datasource(SOURCE)
+    panel.with_target(Query(query, Format.TABLE))
+    panel.span(24)
+    panel.height(4)
+    panel.unit("short")
+    panel.color_scheme(dashboard.FieldColor().mode(FieldColorModeId.FIXED).fixed_color("text"))
+    panel.color_mode(models.BigValueColorMode.VALUE)
+    panel.graph_mode(models.BigValueGraphMode.NONE)
+    panel.text_mode(models.BigValueTextMode.VALUE_AND_NAME)
+    panel.reduce_options(
+        common.ReduceDataOptions().calcs(["lastNotNull"]).fields("/.*/" if text_too else "").values(False)
+    )
+    _override(panel, _by_name(columns))
+    return panel
+
+
+def rows(
+    query: str,
+    title: str,
+    description: str,
+    columns: Mapping[str, Sequence[DynamicConfigValue]],
+    *,
+    width: int = 24,
+    height: int = 9,
+) -> table.Panel:
+    """A table, in the order of the query; `columns` says how some of them look."""
+    panel = table.Panel()
+    panel.title(title)
+    panel.description(description)
+    panel.datasource(SOURCE)
+    panel.with_target(Query(query, Format.TABLE))
+    panel.span(width)
+    panel.height(height)
+    panel.unit("short")
+    panel.color_scheme(dashboard.FieldColor().mode(FieldColorModeId.FIXED).fixed_color("text"))
+    _override(panel, _by_name(columns))
+    return panel
+
+
+def trace(query: str, title: str, description: str, *, height: int = 14) -> dashboard.Panel:
+    """Grafana's own picture of a trace."""
+    panel = dashboard.Panel()
+    panel.type("traces")
+    panel.title(title)
+    panel.description(description)
+    panel.datasource(SOURCE)
+    panel.with_target(Query(query, Format.TRACE))
+    panel.span(24)
+    panel.height(height)
+    return panel
+
+
+def _by_name(columns: Mapping[str, Sequence[DynamicConfigValue]]) -> list[Override]:
+    return [Override(MatcherConfig("byName", name), list(look)) for name, look in columns.items()]
+
+
+def _override(panel: stat.Panel | table.Panel | timeseries.Panel, overrides: Sequence[Override]) -> None:
+    for override in overrides:
+        assert override.matcher is not None  # noqa: S101 - all of ours have one
+        panel.with_override(override.matcher, override.properties)

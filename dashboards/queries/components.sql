@@ -1,0 +1,42 @@
+-- What does the average transaction's bill say: time and calls of each component, side by side?
+SELECT
+    part.1 AS component,
+    part.2 / transactions / 1e6 AS "per transaction",
+    part.2 / total_ns AS "share",
+    part.3 / transactions AS "calls",
+    if(part.3 > 0, part.2 / part.3 / 1e6, NULL) AS "per call",
+    if(part.3 > 0, part.4 / 1e6, NULL) AS "longest",
+    part.5 AS "errors"
+FROM
+(
+    SELECT
+        count() AS transactions,
+        sum(duration_ns) AS total_ns,
+        CAST(
+            JSONExtractKeysAndValues(
+                formatRow(
+                    'JSONEachRow',
+                    COLUMNS('_(calls|time_ns|errors)$') EXCEPT (custom_calls, custom_time_ns, custom_errors) APPLY sum,
+                    COLUMNS('_max_ns$') EXCEPT (custom_max_ns) APPLY max),
+                'UInt64'),
+            'Map(String, UInt64)') AS built_in,
+        sumMap(custom_time_ns) AS own_time_ns,
+        sumMap(custom_calls) AS own_calls,
+        maxMap(custom_max_ns) AS own_max_ns,
+        sumMap(custom_errors) AS own_errors,
+        arrayConcat(
+            arrayMap(
+                c -> (replaceOne(c, '_', '.'), built_in['sum(' || c || '_time_ns)'], built_in['sum(' || c || '_calls)'], built_in['max(' || c || '_max_ns)'], built_in['sum(' || c || '_errors)']),
+                arrayFilter(c -> c != '', arrayMap(key -> extract(key, '[(](.+)_time_ns'), mapKeys(built_in)))),
+            arrayMap(
+                c -> (toString(c), own_time_ns[c], own_calls[c], own_max_ns[c], own_errors[c]),
+                mapKeys(own_time_ns)),
+            [('other', sum(other_ns), toUInt64(0), toUInt64(0), toUInt64(0))]) AS parts
+    FROM transactions
+    WHERE $__timeFilter(started_at)
+        AND $__conditionalAll(service IN (${service:singlequote}), $service)
+        AND $__conditionalAll(name IN (${kind:singlequote}), $kind)
+)
+ARRAY JOIN parts AS part
+WHERE part.2 > 0 OR part.3 > 0
+ORDER BY part.2 DESC

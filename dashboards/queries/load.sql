@@ -1,0 +1,36 @@
+-- How many transactions are busy at once, and with what? Time spent in a component, divided by the time that passed.
+-- An interval that sticks out of the time shown counts with the part inside.
+SELECT
+    time,
+    component,
+    ns[component] / 1e9 / greatest(
+        1,
+        least(toUnixTimestamp(time) + ($__interval_s), toUnixTimestamp(($__toTime)))
+        - greatest(toUnixTimestamp(time), toUnixTimestamp(($__fromTime)))
+    ) AS busy
+FROM
+(
+    SELECT
+        time,
+        CAST(parts, 'Map(String, UInt64)') AS ns,
+        groupUniqArrayArray(arrayFilter(name -> ns[name] > 0, mapKeys(ns))) OVER () AS components
+    FROM
+    (
+        SELECT
+            $__timeInterval(started_at) AS time,
+            arrayConcat(
+                arrayMap(
+                    c -> (replaceOne(extract(c.1, '[(](.+)_time_ns'), '_', '.'), c.2),
+                    JSONExtractKeysAndValues(formatRow('JSONEachRow', COLUMNS('_time_ns$') EXCEPT (custom_time_ns) APPLY sum), 'UInt64')),
+                CAST(sumMap(custom_time_ns), 'Array(Tuple(String, UInt64))'),
+                [('other', sum(other_ns))]) AS parts
+        FROM transactions
+        WHERE $__timeFilter(started_at)
+            AND $__conditionalAll(service IN (${service:singlequote}), $service)
+            AND $__conditionalAll(name IN (${kind:singlequote}), $kind)
+        GROUP BY time
+        ORDER BY time WITH FILL STEP ($__interval_s)
+    )
+)
+ARRAY JOIN components AS component
+ORDER BY time, transform(splitByChar('.', component)[1], ['mysql', 'memcache', 'http', 'python', 'other'], [1, 2, 3, 4, 9], 5), component

@@ -1,0 +1,22 @@
+-- What does each server do for these transactions, and how well?
+SELECT
+    component,
+    address AS server,
+    sum(time_ns) / 1e6 AS "time",
+    sum(time_ns) / sum(sum(time_ns)) OVER () AS "share",
+    sum(calls) AS "calls made",
+    if(sum(calls) = 0, NULL, sum(time_ns) / sum(calls) / 1e6) AS "per call",
+    if(sum(found) + sum(missed) = 0, NULL, sum(found) / (sum(found) + sum(missed))) AS "hit ratio",
+    sum(missed) AS "misses",
+    sum(failed) AS "errors",
+    uniqExact(service, name) AS "kinds that call it"
+FROM transactions
+ARRAY JOIN
+    target.component AS component, target.address AS address, target.calls AS calls, target.time_ns AS time_ns,
+    target.errors AS failed, target.hits AS found, target.misses AS missed
+WHERE $__timeFilter(started_at)
+    AND $__conditionalAll(service IN (${service:singlequote}), $service)
+    AND $__conditionalAll(name IN (${kind:singlequote}), $kind)
+GROUP BY component, address
+ORDER BY "time" DESC
+LIMIT 200

@@ -1,0 +1,47 @@
+-- Where did the wall time of this request go? The parts of each transaction add up to what it took.
+WITH
+    unhex(extract(lower(${trace_id:singlequote}), '[0-9a-f]{32}')) AS asked,
+    (
+        SELECT argMax(trace_id, duration_ns)
+        FROM transactions
+        WHERE empty(asked)
+            AND $__timeFilter(started_at)
+            AND $__conditionalAll(service IN (${service:singlequote}), $service)
+            AND $__conditionalAll(name IN (${kind:singlequote}), $kind)
+    ) AS slowest
+SELECT
+    service,
+    name AS kind,
+    part.1 AS component,
+    part.2 / 1e6 AS "time",
+    part.2 / duration_ns AS "share",
+    part.3 AS "calls",
+    if(part.3 > 0, part.2 / part.3 / 1e6, NULL) AS "per call",
+    if(part.3 > 0, part.4 / 1e6, NULL) AS "longest",
+    part.5 AS "errors",
+    if(part.1 = 'memcache.get', memcache_get_hits, NULL) AS "hits",
+    if(part.1 = 'memcache.get', memcache_get_misses, NULL) AS "misses"
+FROM
+(
+    SELECT
+        *,
+        other_ns,
+        CAST(
+            JSONExtractKeysAndValues(formatRow('JSONEachRow', COLUMNS('_(calls|time_ns|max_ns|errors)$') EXCEPT (custom_calls, custom_time_ns, custom_max_ns, custom_errors)), 'UInt64'),
+            'Map(String, UInt64)') AS built_in,
+        arrayConcat(
+            arrayMap(
+                c -> (replaceOne(c, '_', '.'), built_in[c || '_time_ns'], built_in[c || '_calls'], built_in[c || '_max_ns'], built_in[c || '_errors']),
+                arrayFilter(c -> c != '', arrayMap(key -> extract(key, '(.+)_time_ns'), mapKeys(built_in)))),
+            arrayMap(
+                c -> (toString(c), custom_time_ns[c], custom_calls[c], custom_max_ns[c], custom_errors[c]),
+                mapKeys(custom_time_ns)),
+            [('other', other_ns, toUInt64(0), toUInt64(0), toUInt64(0))]) AS parts
+    FROM transactions
+    WHERE trace_id = if(length(asked) = 16, toFixedString(asked, 16), slowest)
+    LIMIT 1 BY span_id
+)
+ARRAY JOIN parts AS part
+WHERE part.2 > 0 OR part.3 > 0
+ORDER BY started_at, span_id, part.2 DESC
+LIMIT 2000

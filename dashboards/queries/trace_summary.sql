@@ -1,0 +1,27 @@
+-- What does the whole request amount to? Its first transaction, in a line.
+WITH
+    unhex(extract(lower(${trace_id:singlequote}), '[0-9a-f]{32}')) AS asked,
+    (
+        SELECT argMax(trace_id, duration_ns)
+        FROM transactions
+        WHERE empty(asked)
+            AND $__timeFilter(started_at)
+            AND $__conditionalAll(service IN (${service:singlequote}), $service)
+            AND $__conditionalAll(name IN (${kind:singlequote}), $kind)
+    ) AS slowest
+SELECT
+    name AS "kind",
+    duration_ns / 1e6 AS "took",
+    arraySum([COLUMNS('^mysql_.+_time_ns$')]) / 1e6 AS "mysql",
+    mysql_query_calls AS "queries",
+    arraySum([COLUMNS('^memcache_.+_time_ns$')]) / 1e6 AS "memcache",
+    memcache_get_misses AS "misses",
+    arraySum([COLUMNS('^http_.+_time_ns$')]) / 1e6 AS "http",
+    arraySum(mapValues(custom_time_ns)) / 1e6 AS "own",
+    other_ns / 1e6 AS "other",
+    (cpu_user_ns + cpu_system_ns) / 1e6 AS "cpu",
+    queue_ns / 1e6 AS "queue"
+FROM transactions
+WHERE trace_id = if(length(asked) = 16, toFixedString(asked, 16), slowest)
+ORDER BY started_at
+LIMIT 1
