@@ -207,6 +207,8 @@ def from_json(answer: type[Answer], document: Any) -> Answer:
 
 
 def _value(hint: Any, value: Any) -> Any:
+    if is_dataclass(hint):
+        return from_json(hint, value)  # type: ignore[arg-type]  # a class, not an instance
     inner = get_args(hint)[:1]
     if inner and is_dataclass(inner[0]):
         return tuple(from_json(inner[0], item) for item in value)  # type: ignore[arg-type]  # a class, not an instance

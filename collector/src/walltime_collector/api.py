@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import ipaddress
+import math
+import time
 from collections.abc import Collection, Mapping
 from dataclasses import asdict
 from typing import Any
@@ -18,10 +20,12 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from . import query
 from .answers import RANKINGS
 from .engine import Engine
-from .errors import BadParameter, EngineUnavailable, QueryFailed
+from .errors import BadParameter, EngineUnavailable, NotStored, QueryFailed
 from .health import Health
 from .people import printable, since_s
 from .trace_id import parse_trace_id
+from .why.explain import explain
+from .why.windows import comparison
 
 MAX_LIMIT = 1_000
 _HEADERS = {"Cache-Control": "no-store", "X-Content-Type-Options": "nosniff"}
@@ -75,6 +79,21 @@ def make_app(
             )
         return _json(asdict(trace))
 
+    def why(request: Request) -> JSONResponse:
+        said = _parameters(
+            request, {"kind": "", "service": "", "during": "", "against": "", "slowest": "", "since": "1h"}
+        )
+        if not said["kind"]:
+            raise BadParameter("kind", "it is missing", "say the name of a transaction, as /api/top shows it")
+        compared = comparison(
+            time.time_ns(),
+            during=said["during"],
+            against=said["against"],
+            slowest=_percent("slowest", said["slowest"]) if said["slowest"] else None,
+            since=said["since"],
+        )
+        return _json(asdict(explain(engine, said["kind"], compared, service=said["service"])))
+
     def healthz(request: Request) -> JSONResponse:
         _parameters(request, {})
         report = health.report()
@@ -84,11 +103,13 @@ def make_app(
         routes=[
             Route("/api/top", top),
             Route("/api/transactions/{trace_id}", transactions),
+            Route("/api/why", why),
             Route("/healthz", healthz),
         ],
         middleware=[Middleware(HostCheck, allowed_hosts=allowed_hosts, any_address=any_address)],
         exception_handlers={
             BadParameter: lambda _, error: _problem(400, error.where, error.what, error.what_now),
+            NotStored: lambda _, error: _problem(404, error.where, error.what, error.what_now),
             QueryFailed: lambda _, error: _problem(
                 500, "engine", str(error), "ask about less: a shorter time, a service"
             ),
@@ -162,6 +183,16 @@ def _number(name: str, written: str, most: int) -> int:
     return int(written)
 
 
+def _percent(name: str, written: str) -> float:
+    try:
+        number = float(written)
+    except ValueError:
+        number = math.nan
+    if not math.isfinite(number):
+        raise BadParameter(name, f"{_quoted(written)} is not a number of per cents", "write 5 or 0.1")
+    return number
+
+
 def _quoted(text: str) -> str:
     return repr(printable(text)[:80])
 
@@ -181,5 +212,5 @@ def _not_found(request: Request, error: Any) -> JSONResponse:
         error.status_code,
         printable(request.url.path)[:80],
         "there is no such page",
-        "there are /api/top, /api/transactions/{trace_id} and /healthz",
+        "there are /api/top, /api/transactions/{trace_id}, /api/why and /healthz",
     )

@@ -6,6 +6,7 @@ What can go wrong in the collector.
     ├── DirectoryInUse         another process owns the directory
     ├── RequestRefused         what a sender sent is not taken; it carries the HTTP status
     ├── BadParameter           a question's parameter cannot be understood; the API answers 400
+    ├── NotStored              a question is about what is not stored; the API answers 404
     ├── NotAnswered            a command asked and got no answer; it ends with status 1
     ├── SpoolError
     │   ├── SpoolFull          nothing was written; the receiver answers 503
@@ -51,6 +52,14 @@ class RequestRefused(CollectorError):
 
 class BadParameter(CollectorError):
     """A parameter of a question cannot be understood; nothing was asked. The API answers 400."""
+
+    def __init__(self, where: str, what: str, what_now: str) -> None:
+        super().__init__(f"{where}: {what}; {what_now}")
+        self.where, self.what, self.what_now = where, what, what_now
+
+
+class NotStored(CollectorError):
+    """A question was understood, and there is nothing stored that could answer it. The API answers 404."""
 
     def __init__(self, where: str, what: str, what_now: str) -> None:
         super().__init__(f"{where}: {what}; {what_now}")

@@ -27,7 +27,7 @@ def question(name: str) -> str:
     return (files(__package__) / "queries" / f"{name}.sql").read_text("utf-8")
 
 
-def run(engine: Engine, name: str, **parameters: str | int) -> Sequence[Mapping[str, Any]]:
+def run(engine: Engine, name: str, /, **parameters: str | int | float) -> Sequence[Mapping[str, Any]]:
     """
     Ask queries/<name>.sql; its placeholders are `{parameter:Type}`.
 

@@ -5,12 +5,13 @@ from __future__ import annotations
 import json
 import os
 import sys
+import time
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from ..answers import Ranking, Top, Trace, from_json
-from ..errors import CollectorError, NotAnswered
+from ..errors import BadParameter, CollectorError, NotAnswered
 from ..people import printable, since_s
 from ..trace_id import parse_span_id, parse_trace_id
 from .ask import ask
@@ -110,6 +111,53 @@ def ask_show(
         raise NotAnswered(error.args[0]) from error
     console = _console()
     return _print(console, render(answer, bill, console, calls))
+
+
+@app.command("why")
+def ask_why(
+    kind: Annotated[str, typer.Argument(help="The name of a transaction, as `walltime top` shows it.")],
+    url: Url = DEFAULT_URL,
+    as_json: Json = False,
+    during: Annotated[
+        str, typer.Option(metavar="WINDOW", help="Explain this time: 'last 90s', 5m..1m, 2026-11-21T09:30:00Z..now.")
+    ] = "",
+    against: Annotated[
+        str, typer.Option(metavar="WINDOW", help="Compare it with this time. [what is --since before --during]")
+    ] = "",
+    slowest: Annotated[
+        float | None,
+        typer.Option(metavar="PERCENT", help="Without --during: explain so many per cent of --since by the rest. [5]"),
+    ] = None,
+    since: Annotated[str, typer.Option(help="How much time to look at: 90s, 15m, 2h, 7d.")] = "1h",
+    service: Annotated[str, typer.Option(help="Whose, when several services have a kind of this name.")] = "",
+) -> None:
+    """
+    What makes the slow transactions of a kind different from the usual ones.
+
+    Compares either two windows of time (--during, --against), or the slowest of one window with all others (--slowest).
+    A transaction belongs to the time it started in, and all of them count, not only those with detail.
+
+    A WINDOW is 'last LENGTH' or START..END, where a LENGTH is 90s, 15m, 2h or 7d, and an end is a LENGTH ago, an ISO
+    time (UTC unless it says otherwise) or now, which may be left out: 'last 90s', 10m..5m, 5m.., and
+    2026-11-21T09:30..2026-11-21T09:31:30.
+    """
+    from ..why.windows import comparison
+
+    try:
+        comparison(time.time_ns(), during=during, against=against, slowest=slowest, since=since)
+    except BadParameter as error:
+        raise typer.BadParameter(f"{error.what}; {error.what_now}", param_hint=f"--{error.where}") from error
+    asked = {"kind": kind, "during": during, "against": against, "since": since, "service": service}
+    document = _ask(url, "/api/why", **asked, slowest="" if slowest is None else repr(slowest))
+    if as_json:
+        return _print_json(document)
+    from ..why.answer import Why
+
+    answer = _read(Why, document, url)
+    from .why import render
+
+    console = _console()
+    return _print(console, render(answer, console))
 
 
 def _ask(url: str, path: str, **parameters: str | int) -> Any:

@@ -1,0 +1,125 @@
+"""`walltime why`: what makes the slow transactions different, in sentences, bars and numbers."""
+
+from __future__ import annotations
+
+import re
+
+from rich.console import Console, Group, RenderableType
+from rich.padding import Padding
+from rich.table import Table
+from rich.text import Text
+
+from ..components import family
+from ..people import duration, plural, printable, share
+from ..why.answer import Example, Population, Why
+from ..why.cause import LOOKUP, SQL
+from ..why.sentences import signed
+from .bars import COLOURS, is_coloured
+from .contributions import Look, by_server, by_statement, contributions, worth_showing
+
+_COMPONENT = re.compile(r"^[\w.()]+(?=[: ])|(?<=because )[\w.]+")
+
+
+def render(why: Why, console: Console) -> RenderableType:
+    """What the terminal shows; the caller prints it."""
+    usual, slow = ("the others", "the slowest") if why.slowest_percent is not None else ("usual", "now")
+    look = Look(console.width, is_coloured(console), usual, slow)
+    shown, rest = worth_showing(why.components)
+    parts: list[RenderableType] = [
+        _headline(why),
+        Padding(_populations(why, look), (0, 0, 0, 2)),
+        *(Padding(_sentence(each), (1, 0, 0, 0)) for each in why.sentences[1:]),
+        _title("where the difference comes from"),
+        contributions(shown, rest, why, look),
+        _beside(why),
+    ]
+    names = [each.component for each in shown]
+    if LOOKUP not in names and any(each.usual.misses or each.slow.misses for each in why.targets):
+        names.append(LOOKUP)  # it may cost nothing itself and be the cause of everything
+    if targets := [each for each in why.targets if each.component in names]:
+        parts += [_title("by server"), by_server(targets, names, look)]
+    if any(name in SQL for name in names) and why.statements:
+        parts += [_title("statements"), by_statement(why.statements, look)]
+    return Group(*parts, _title("examples"), _examples(why, look))
+
+
+def _headline(why: Why) -> Text:
+    name, said = printable(why.name), printable(why.sentences[0])
+    line = Text(name, "bold", overflow="fold").append(f"  {printable(why.service)}   ", "not bold")
+    return line.append(said.removeprefix(name).removeprefix(":").strip())
+
+
+def _populations(why: Why, look: Look) -> Table:
+    table = Table.grid(padding=(0, 2, 0, 0))
+    for name, side in ((look.slow, why.slow), (look.usual, why.usual)):
+        times = f"p50 {duration(side.p50_ns)}, p95 {duration(side.p95_ns)}, p99 {duration(side.p99_ns)}"
+        failed = Text(f"{share(side.errors / side.transactions)} failed", "red" if side.errors else "dim")
+        who = Text(plural(side.transactions, "transaction"))
+        if look.is_wide:
+            table.add_row(Text(name, "dim"), Text(_span(side)), who, Text(times, "dim"), failed)
+        else:
+            table.add_row(Text(name, "dim"), Text(_span(side)))
+            table.add_row(Text(), Group(who + Text("   ") + failed, Text(times, "dim")))
+    if why.slowest_percent is not None:
+        words = f"the slowest are those of {duration(why.threshold_ns)} and more; the others are all that are faster"
+    elif why.low_ns is not None and why.high_ns is not None:
+        words = f"95 % sure: between {signed(why.low_ns)} and {signed(why.high_ns)}"
+    else:
+        return table
+    outer = Table.grid()
+    outer.add_row(table)
+    outer.add_row(Text(words, "dim"))
+    return outer
+
+
+def _span(side: Population) -> str:
+    start, end = side.since[:19].replace("T", " "), side.until[:19].replace("T", " ")
+    return f"{start} … {end[11:] if end[:10] == start[:10] else end} UTC"
+
+
+def _sentence(said: str) -> Text:
+    line = Text(printable(said), overflow="fold")
+    for found in _COMPONENT.finditer(line.plain):
+        if family(found[0]) != "custom" or found.start() == 0:
+            line.stylize(f"bold {COLOURS[family(found[0])]}", found.start(), found.end())
+    return line
+
+
+def _title(words: str) -> Text:
+    return Text(f"\n{words}", "bold")
+
+
+def _beside(why: Why) -> RenderableType:
+    """What is no part of the sum: CPU is spent inside the parts, queueing before all of them."""
+    usual, slow = why.usual, why.slow
+    table = Table.grid(padding=(0, 2, 0, 0))
+    if usual.cpu_ns is not None and slow.cpu_ns is not None:
+        table.add_row(Text("CPU", "dim"), Text(f"{duration(usual.cpu_ns)} → {duration(slow.cpu_ns)}"), _of_other(why))
+    if usual.queue_ns is not None and slow.queue_ns is not None:
+        change = f"{duration(usual.queue_ns)} → {duration(slow.queue_ns)}"
+        table.add_row(Text("queue", "dim"), Text(change), Text("before it started, not in the time", "dim"))
+    return Padding(table, (1, 0, 0, 2)) if table.row_count else Text()
+
+
+def _of_other(why: Why) -> Text:
+    sides = []
+    for side in (why.usual, why.slow):
+        least_ns, most_ns = side.other_on_cpu_least_ns, side.other_on_cpu_most_ns
+        if least_ns is None or most_ns is None:
+            return Text("inside the parts above", "dim")
+        is_bounded = least_ns >= 0.01 * most_ns
+        sides.append(f"{duration(least_ns)} to {duration(most_ns)}" if is_bounded else f"at most {duration(most_ns)}")
+    return Text(f"inside the parts above; in `other` {sides[0]} → {sides[1]}", "dim", overflow="fold")
+
+
+def _examples(why: Why, look: Look) -> RenderableType:
+    table = Table.grid(padding=(0, 2, 0, 0))
+    for name, examples in ((look.slow, why.slow_examples), (look.usual, why.usual_examples)):
+        for at, each in enumerate(examples):
+            table.add_row(Text(name if at == 0 else "", "dim"), Text(duration(each.duration_ns)), _command(each, look))
+    return Padding(table, (0, 0, 0, 2))
+
+
+def _command(each: Example, look: Look) -> Text:
+    command = Text(f"walltime show {each.trace_id}", overflow="fold")
+    return command.append("   every call kept", "dim") if each.kept and look.is_wide else command

@@ -1,0 +1,28 @@
+-- What are the two populations, and what did they spend their time on, in all?
+-- COLUMNS(…) APPLY sum takes the counters of every built-in component, as in top.sql. CPU is spent inside components and
+-- inside `other`, and nobody knows how much where: at least what the measured calls cannot have taken, at most all of it.
+WITH
+    fromUnixTimestamp64Nano({slow_start_ns:Int64}, 'UTC') AS slow_start, fromUnixTimestamp64Nano({slow_end_ns:Int64}, 'UTC') AS slow_end,
+    fromUnixTimestamp64Nano({usual_start_ns:Int64}, 'UTC') AS usual_start, fromUnixTimestamp64Nano({usual_end_ns:Int64}, 'UTC') AS usual_end,
+    started_at >= slow_start AND started_at < slow_end AND duration_ns >= {threshold_ns:UInt64} AS is_slow,
+    cpu_user_ns + cpu_system_ns AS cpu_ns
+SELECT
+    is_slow,
+    count() AS transactions,
+    countIf(is_error) AS errors,
+    sum(duration_ns) AS total_ns,
+    sum(other_ns) AS other_total_ns,
+    quantilesTDigest(0.5, 0.95, 0.99)(duration_ns) AS percentiles_ns,
+    max(duration_ns) AS max_ns,
+    avg(cpu_ns) AS cpu_mean_ns,
+    avg(least(toInt64(other_ns), greatest(0, toInt64(cpu_ns) - toInt64(covered_ns)))) AS other_on_cpu_least_ns,
+    avg(least(other_ns, cpu_ns)) AS other_on_cpu_most_ns,
+    avg(queue_ns) AS queue_mean_ns,
+    COLUMNS('_(calls|time_ns|errors|hits|misses)$') EXCEPT (custom_calls, custom_time_ns, custom_errors) APPLY sum,
+    sumMap(custom_calls) AS custom_calls,
+    sumMap(custom_time_ns) AS custom_time_ns,
+    sumMap(custom_errors) AS custom_errors
+FROM transactions
+WHERE service = {service:String} AND name = {name:String}
+    AND (started_at >= slow_start AND started_at < slow_end OR started_at >= usual_start AND started_at < usual_end)
+GROUP BY is_slow

@@ -1,0 +1,21 @@
+-- What did each component cost on each server?
+-- Both sides are in one row, those that differ most per transaction first.
+WITH
+    fromUnixTimestamp64Nano({slow_start_ns:Int64}, 'UTC') AS slow_start, fromUnixTimestamp64Nano({slow_end_ns:Int64}, 'UTC') AS slow_end,
+    fromUnixTimestamp64Nano({usual_start_ns:Int64}, 'UTC') AS usual_start, fromUnixTimestamp64Nano({usual_end_ns:Int64}, 'UTC') AS usual_end,
+    started_at >= slow_start AND started_at < slow_end AND duration_ns >= {threshold_ns:UInt64} AS is_slow
+SELECT
+    target.component AS component,
+    target.address AS address,
+    sumIf(target.calls, NOT is_slow) AS usual_calls, sumIf(target.calls, is_slow) AS slow_calls,
+    sumIf(target.time_ns, NOT is_slow) AS usual_time_ns, sumIf(target.time_ns, is_slow) AS slow_time_ns,
+    sumIf(target.errors, NOT is_slow) AS usual_errors, sumIf(target.errors, is_slow) AS slow_errors,
+    sumIf(target.hits, NOT is_slow) AS usual_hits, sumIf(target.hits, is_slow) AS slow_hits,
+    sumIf(target.misses, NOT is_slow) AS usual_misses, sumIf(target.misses, is_slow) AS slow_misses
+FROM transactions
+ARRAY JOIN target.component, target.address, target.calls, target.time_ns, target.errors, target.hits, target.misses
+WHERE service = {service:String} AND name = {name:String}
+    AND (started_at >= slow_start AND started_at < slow_end OR started_at >= usual_start AND started_at < usual_end)
+GROUP BY component, address
+ORDER BY abs(slow_time_ns / {slow_transactions:UInt64} - usual_time_ns / {usual_transactions:UInt64}) DESC, component, address
+LIMIT {limit:UInt32}

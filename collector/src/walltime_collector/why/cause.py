@@ -1,0 +1,186 @@
+"""Finds what carries a difference, and follows it: from more queries to the cache that no longer answers them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from .answer import Contribution, Cost
+
+LOOKUP = "memcache.get"
+"""The component whose misses make an application ask somewhere else."""
+SQL = ("mysql.query", "mysql.fetch")
+"""The components whose time the statements split."""
+_CARRIES = 0.8
+_WORTH_SAYING = 0.12
+_PART_WORTH_SAYING = 0.15
+_MOST_CAUSES = 3
+_MOST_STATEMENTS = 2
+_STEADY_PACE = 1.25
+_STEADY_HITS = 0.05
+
+
+@dataclass(frozen=True)
+class Lookup:
+    """How a cache answers on one server. Lost are keys that were not found, and calls that failed."""
+
+    target: Contribution
+    lost: float
+    """Per transaction, more than usual."""
+
+
+@dataclass(frozen=True)
+class Cause:
+    """One component that carries the difference, and where in it the difference is."""
+
+    part: Contribution
+    has_more_calls: bool
+    """A good part of the difference is more (or fewer) calls."""
+    has_slower_calls: bool
+    lookups: tuple[Lookup, ...]
+    """The caches whose lost lookups explain the more calls; empty when none do."""
+    steady_lookups: tuple[Lookup, ...]
+    """The caches that answer as they always did."""
+    targets: tuple[Contribution, ...]
+    """The servers that carry this cause; empty when it is every one of several."""
+    steady_targets: tuple[Contribution, ...]
+    statements: tuple[Contribution, ...]
+    """The statements that carry this cause; empty when it is many."""
+
+
+def find(
+    components: Sequence[Contribution],
+    targets: Sequence[Contribution],
+    statements: Sequence[Contribution],
+    calls_per_lost: Mapping[str, float],
+) -> tuple[Cause, ...]:
+    """
+    The components that carry the difference, the largest first: together most of what goes in its direction.
+
+    Args:
+        calls_per_lost: From arithmetic.calls_per_lost_lookup.
+    """
+    sign = _sign(sum(each.difference_ns for each in components))
+    pulling = [each for each in components if each.difference_ns * sign > 0]
+    pulling.sort(key=lambda each: -abs(each.difference_ns))
+    whole = sum(abs(each.difference_ns) for each in pulling)
+    causes: list[Cause] = []
+    explained = 0.0
+    for part in pulling[:_MOST_CAUSES]:
+        if causes and (explained >= _CARRIES * whole or abs(part.difference_ns) < _WORTH_SAYING * whole):
+            break
+        causes.append(_cause(part, targets, statements, calls_per_lost))
+        explained += abs(part.difference_ns)
+    return tuple(causes)
+
+
+def failing(targets: Sequence[Contribution]) -> tuple[Contribution, ...]:
+    """Servers on which clearly more calls fail than usual, the most failures first."""
+    worse = [each for each in targets if each.slow.errors >= 3 and fails_more(each)]
+    return tuple(sorted(worse, key=lambda each: -each.slow.errors))
+
+
+def fails_more(part: Contribution) -> bool:
+    """Of its calls clearly more fail than usual: more than twice as many, and one in a hundred."""
+    return _failed(part.slow) >= 0.01 + 2 * _failed(part.usual)
+
+
+def pace(part: Contribution) -> float | None:
+    """Time per call as a multiple of the usual one; None when there is none to compare."""
+    if not part.usual.per_call_ns or part.slow.per_call_ns is None:
+        return None
+    return part.slow.per_call_ns / part.usual.per_call_ns
+
+
+def _cause(
+    part: Contribution,
+    targets: Sequence[Contribution],
+    statements: Sequence[Contribution],
+    calls_per_lost: Mapping[str, float],
+) -> Cause:
+    sign = _sign(part.difference_ns)
+    worth_saying_ns = _PART_WORTH_SAYING * abs(part.difference_ns)
+    has_more = part.more_ns * sign >= worth_saying_ns
+    is_slower = abs(part.slower_ns) > abs(part.more_ns)
+    lookups, steady_lookups = _lost_lookups(part, targets, calls_per_lost) if has_more else ((), ())
+    mine = [each for each in targets if each.component == part.component]
+    carrying = _carriers(mine, is_slower=is_slower, sign=sign)
+    carrying_statements = _carriers(statements, is_slower=is_slower, sign=sign) if part.component in SQL else ()
+    return Cause(
+        part,
+        has_more_calls=has_more,
+        has_slower_calls=part.slower_ns * sign >= worth_saying_ns,
+        lookups=lookups,
+        steady_lookups=steady_lookups,
+        targets=() if len(carrying) == len(mine) > 1 else carrying,
+        steady_targets=tuple(each for each in mine if each not in carrying and _is_steady(each, is_slower=is_slower)),
+        statements=carrying_statements if len(carrying_statements) <= _MOST_STATEMENTS else (),
+    )
+
+
+def _lost_lookups(
+    part: Contribution, targets: Sequence[Contribution], calls_per_lost: Mapping[str, float]
+) -> tuple[tuple[Lookup, ...], tuple[Lookup, ...]]:
+    """
+    The caches whose lost lookups explain the change in calls, and those that answer as they did.
+
+    They explain it when the transactions that lose one more make so many more calls that this is half of the change.
+    """
+    more_calls = part.slow.calls_per_transaction - part.usual.calls_per_transaction
+    if part.component == LOOKUP or more_calls == 0:
+        return (), ()
+    sign = _sign(more_calls)
+    caches = [Lookup(each, _lost(each)) for each in targets if each.component == LOOKUP]
+    lost = sum(each.lost * sign for each in caches if each.lost * sign > 0)
+    # where all transactions of a side lose equally many, nothing can be seen within it: then the numbers must match
+    follow = calls_per_lost.get(part.component, 0.0) if calls_per_lost else float(lost <= 2 * abs(more_calls))
+    if follow * lost < 0.5 * abs(more_calls):
+        return (), ()
+    culprits = [each for each in caches if each.lost * sign >= 0.2 * lost]
+    culprits.sort(key=lambda each: -abs(each.lost))
+    steady = [each for each in caches if each not in culprits and _answers_as_usual(each.target)]
+    return tuple(culprits), tuple(steady)
+
+
+def _lost(target: Contribution) -> float:
+    slow, usual = target.slow, target.usual
+    if not (slow.calls and usual.calls):
+        return 0.0  # asked on one side only: what happened to its keys is seen where they went
+    now = (slow.misses + slow.errors) / slow.calls * slow.calls_per_transaction
+    return now - (usual.misses + usual.errors) / usual.calls * usual.calls_per_transaction
+
+
+def _answers_as_usual(target: Contribution) -> bool:
+    return target.slow.calls > 0 and abs(_hits(target.slow) - _hits(target.usual)) < _STEADY_HITS
+
+
+def _carriers(parts: Sequence[Contribution], *, is_slower: bool, sign: int) -> tuple[Contribution, ...]:
+    """The fewest parts that make most of the change in this direction."""
+
+    def size_ns(each: Contribution) -> float:
+        return (each.slower_ns if is_slower else each.more_ns) * sign
+
+    pulling = sorted((each for each in parts if size_ns(each) > 0), key=lambda each: -size_ns(each))
+    enough_ns = _CARRIES * sum(map(size_ns, pulling))
+    chosen: list[Contribution] = []
+    while pulling and sum(map(size_ns, chosen)) < enough_ns:
+        chosen.append(pulling.pop(0))
+    return tuple(chosen)
+
+
+def _is_steady(part: Contribution, *, is_slower: bool) -> bool:
+    before, now = part.usual.calls_per_transaction, part.slow.calls_per_transaction
+    factor = pace(part) if is_slower else now / before if before else None
+    return factor is not None and 1 / _STEADY_PACE < factor < _STEADY_PACE
+
+
+def _hits(cost: Cost) -> float:
+    return cost.hits / (cost.hits + cost.misses) if cost.hits + cost.misses else 0.0
+
+
+def _failed(cost: Cost) -> float:
+    return cost.errors / cost.calls if cost.calls else 0.0
+
+
+def _sign(number: float) -> int:
+    return 1 if number >= 0 else -1

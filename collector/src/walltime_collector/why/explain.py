@@ -1,0 +1,236 @@
+"""Answers `why`: asks queries/why_*.sql for sums, splits the difference exactly, finds what carries it, and says so."""
+
+from __future__ import annotations
+
+import difflib
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from ..components import counters_by_component
+from ..engine import Engine
+from ..errors import BadParameter, NotStored
+from ..people import printable
+from ..query import iso, run
+from . import cause, chance, sentences
+from .answer import Contribution, Example, Population, Verdict, Why
+from .arithmetic import Losers, Sums, Totals, calls_per_lost_lookup, contribution, contributions
+from .windows import Comparison, Window
+
+MOST_TARGETS = 1_000
+MOST_STATEMENTS = 100
+SMALL = 0.05
+"""A difference below this part of the usual time is called small: so much a machine drifts by itself."""
+CHANCE = 0.01
+"""A difference that chance makes more often than this is called chance."""
+
+_LONGEST_NS = 2**63 - 1
+Row = Mapping[str, Any]
+
+
+def explain(engine: Engine, name: str, compared: Comparison, *, service: str = "") -> Why:
+    """
+    Compare the two populations of the kind `name` of `service`, which may be left out when only one has such a kind.
+
+    Raises:
+        NotStored: There is no such kind, or one of the populations is empty.
+        BadParameter: Several services have a kind of this name.
+        EngineUnavailable, QueryFailed: No answer.
+    """
+    windows = _windows(compared)
+    service = _service(engine, name, service, compared, windows)
+    kind = {"service": service, "name": name}
+    threshold_ns = 0
+    if compared.slowest_percent is not None:
+        level = 1 - compared.slowest_percent / 100
+        start_ns, end_ns = compared.slow.start_ns, compared.slow.end_ns
+        (row,) = run(engine, "why_threshold", **kind, start_ns=start_ns, end_ns=end_ns, level=level)
+        threshold_ns = int(row["threshold_ns"])
+    asked: dict[str, str | int] = {**kind, **windows, "threshold_ns": threshold_ns}
+
+    sides = {bool(row["is_slow"]): row for row in run(engine, "why_populations", **asked)}
+    if len(sides) < 2:
+        raise NotStored(
+            "slowest",
+            f"all transactions {_quoted(name)} took equally long",
+            "compare two times with --during",
+        )
+    usual, slow = _population(sides[False], compared.usual), _population(sides[True], compared.slow)
+    numbers = {"usual_transactions": usual.transactions, "slow_transactions": slow.transactions}
+    components = contributions(_totals(sides[False]), _totals(sides[True]))
+    targets = _drilled(run(engine, "why_targets", **asked, **numbers, limit=MOST_TARGETS), usual, slow)
+    statements = _drilled(run(engine, "why_statements", **asked, **numbers, limit=MOST_STATEMENTS), usual, slow)
+    losers = [_losers(row) for row in run(engine, "why_lost_lookups", **asked)]
+    causes = cause.find(components, targets, statements, calls_per_lost_lookup(losers))
+
+    judged = None
+    if compared.slowest_percent is None and min(usual.transactions, slow.transactions) >= chance.FEWEST:
+        judged = _chance(engine, asked, compared, usual.transactions, slow.transactions)
+    verdict = _verdict(compared, usual, slow, judged)
+    p_value = judged.p_value if judged else None
+    said = _said(name, verdict, p_value, usual, slow, causes, targets)
+    return Why(
+        service=service,
+        name=name,
+        verdict=verdict,
+        headline=" ".join(said[:2]),
+        sentences=said,
+        slowest_percent=compared.slowest_percent,
+        threshold_ns=threshold_ns,
+        usual=usual,
+        slow=slow,
+        difference_ns=slow.mean_ns - usual.mean_ns,
+        p_value=p_value,
+        low_ns=judged.low_ns if judged else None,
+        high_ns=judged.high_ns if judged else None,
+        components=components,
+        targets=targets,
+        statements=statements,
+        usual_examples=_examples(engine, kind, compared.usual, usual, 0, (threshold_ns or _LONGEST_NS) - 1),
+        slow_examples=_examples(engine, kind, compared.slow, slow, threshold_ns, _LONGEST_NS),
+    )
+
+
+def _windows(compared: Comparison) -> dict[str, int]:
+    return {
+        "slow_start_ns": compared.slow.start_ns,
+        "slow_end_ns": compared.slow.end_ns,
+        "usual_start_ns": compared.usual.start_ns,
+        "usual_end_ns": compared.usual.end_ns,
+    }
+
+
+def _service(engine: Engine, name: str, service: str, compared: Comparison, windows: Mapping[str, int]) -> str:
+    """The one service that has this kind on both sides."""
+    rows = run(engine, "why_services", name=name, service=service, **windows)
+    if not rows:
+        names = [row["name"] for row in run(engine, "why_names", service=service)]
+        close = difflib.get_close_matches(name, names, n=3, cutoff=0.4)
+        known = f"there is {', '.join(map(_quoted, close))}" if close else "`walltime top` shows which there are"
+        of = f" of service {_quoted(service)}" if service else ""
+        raise NotStored("kind", f"no transaction {_quoted(name)}{of} is stored", known)
+    on_both = [row for row in rows if row["slow"] and row["usual"]]
+    if len(on_both) > 1:
+        services = ", ".join(printable(row["service"]) for row in on_both)
+        raise BadParameter("service", f"{_quoted(name)} is a kind of several services: {services}", "say --service")
+    if on_both:
+        return str(on_both[0]["service"])
+    if compared.slowest_percent is not None or not any(row["slow"] for row in rows):
+        window, where = compared.slow, "since" if compared.slowest_percent is not None else "during"
+    else:
+        window, where = compared.usual, "against"
+    raise NotStored(
+        where,
+        f"no transaction {_quoted(name)} started between {iso(window.start_ns)} and {iso(window.end_ns)}",
+        "choose another time: transactions count where they started",
+    )
+
+
+def _population(row: Row, window: Window) -> Population:
+    p50, p95, p99 = (round(value) for value in row["percentiles_ns"])
+    return Population(
+        since=iso(window.start_ns),
+        until=iso(window.end_ns),
+        transactions=int(row["transactions"]),
+        errors=int(row["errors"]),
+        total_ns=int(row["total_ns"]),
+        mean_ns=int(row["total_ns"]) / int(row["transactions"]),
+        p50_ns=p50,
+        p95_ns=p95,
+        p99_ns=p99,
+        max_ns=int(row["max_ns"]),
+        cpu_ns=row["cpu_mean_ns"],
+        other_on_cpu_least_ns=row["other_on_cpu_least_ns"],
+        other_on_cpu_most_ns=row["other_on_cpu_most_ns"],
+        queue_ns=row["queue_mean_ns"],
+    )
+
+
+_SUMMED = ("calls", "time_ns", "errors", "hits", "misses")
+
+
+def _totals(row: Row) -> Totals:
+    components = {
+        name: Sums(**{counter: counters.get(counter, 0) for counter in _SUMMED})
+        for name, counters in counters_by_component(row).items()
+    }
+    return Totals(int(row["transactions"]), int(row["total_ns"]), int(row["other_total_ns"]), components)
+
+
+def _drilled(rows: Sequence[Row], usual: Population, slow: Population) -> tuple[Contribution, ...]:
+    def sums(row: Row, side: str) -> Sums:
+        return Sums(**{counter: int(row.get(f"{side}_{counter}", 0)) for counter in _SUMMED})
+
+    return tuple(
+        contribution(
+            sums(row, "usual"),
+            usual.transactions,
+            sums(row, "slow"),
+            slow.transactions,
+            component=row.get("component", ""),
+            address=row.get("address", ""),
+            statement=row.get("statement", ""),
+        )
+        for row in rows
+    )
+
+
+def _chance(
+    engine: Engine, asked: Mapping[str, str | int], compared: Comparison, usual: int, slow: int
+) -> chance.Chance:
+    held = chance.transactions_per_block(usual, slow)
+    cut: dict[str, int] = {}
+    for side, window, transactions in (("usual", compared.usual, usual), ("slow", compared.slow, slow)):
+        blocks = max(transactions // held, 1)
+        cut[f"{side}_block_ns"] = max((window.end_ns - window.start_ns) // blocks, 1)
+        cut[f"{side}_every"] = math.ceil(blocks / chance.MOST_BLOCKS)
+    blocks_of: dict[bool, list[chance.Block]] = {False: [], True: []}
+    for row in run(engine, "why_blocks", **asked, **cut):
+        blocks_of[bool(row["is_slow"])].append(chance.Block(int(row["transactions"]), int(row["total_ns"])))
+    return chance.judge(blocks_of[False], blocks_of[True])
+
+
+def _verdict(compared: Comparison, usual: Population, slow: Population, judged: chance.Chance | None) -> Verdict:
+    if compared.slowest_percent is not None:
+        return "selected"
+    if judged is None:
+        return "too_few"
+    if judged.p_value >= CHANCE:
+        return "chance"
+    return "small" if abs(slow.mean_ns - usual.mean_ns) < SMALL * usual.mean_ns else "different"
+
+
+def _examples(
+    engine: Engine, kind: Mapping[str, str], window: Window, population: Population, least_ns: int, most_ns: int
+) -> tuple[Example, ...]:
+    asked = {"start_ns": window.start_ns, "end_ns": window.end_ns, "least_ns": least_ns, "most_ns": most_ns}
+    return tuple(
+        Example(row["trace"], iso(int(row["started_ns"])), int(row["duration_ns"]), row["kept"])
+        for row in run(engine, "why_examples", **kind, **asked, mean_ns=population.mean_ns)
+    )
+
+
+def _said(
+    name: str,
+    verdict: Verdict,
+    p_value: float | None,
+    usual: Population,
+    slow: Population,
+    causes: Sequence[cause.Cause],
+    targets: Sequence[Contribution],
+) -> tuple[str, ...]:
+    said = [sentences.headline(name, verdict, p_value, usual, slow)]
+    if verdict != "chance":
+        said += sentences.of_causes(causes, usual, slow)
+    carried = {each.part.component for each in causes} if verdict != "chance" else set()
+    said += [sentences.of_failing(each) for each in cause.failing(targets)[:3] if each.component not in carried]
+    return tuple(each for each in [*said, sentences.of_queue(usual, slow)] if each)
+
+
+def _losers(row: Row) -> Losers:
+    calls = {name: counters.get("calls", 0) for name, counters in counters_by_component(row).items()}
+    return Losers(bool(row["is_slow"]), int(row["lost"]), int(row["transactions"]), calls)
+
+
+def _quoted(text: str) -> str:
+    return repr(printable(text)[:120])
