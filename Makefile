@@ -30,9 +30,9 @@ lint: setup
 format: setup
 	@$(BIN)/ruff check --fix . && $(BIN)/ruff format .
 
-## bench         what the SDK costs per call and per request, beside OpenTelemetry's own
+## bench         what the SDK costs per call and per request, beside OpenTelemetry's own (QUICK=1: in half the time)
 bench: setup
-	@$(BIN)/python tests/bench/overhead.py
+	@$(BIN)/python -m tests.bench.overhead $(if $(QUICK),--quick)
 
 ## dashboards    write dashboards/generated/*.json anew, after a change of dashboards/ or its queries
 dashboards: setup

@@ -1,0 +1,52 @@
+"""
+`make bench`: what the SDK costs per call and per request, beside OpenTelemetry's own instrumentations.
+
+    python -m tests.bench.overhead [--quick] [--json FILE]
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+
+from tests.bench import report
+from tests.bench.compare import Plan, compare
+from tests.bench.machine import ForeignLoad, pin
+from tests.bench.recorded import NotRecorded
+
+NARROWEST = 110
+"""Columns of the table; a pipe has no width of its own."""
+
+
+def main(
+    quick: Annotated[bool, typer.Option(help="A rough answer in half the time.")] = False,
+    rounds: Annotated[int, typer.Option(min=1, help="Slices of each process.")] = 10,
+    json_file: Annotated[Path | None, typer.Option("--json", help="Also write every sample to this file.")] = None,
+) -> None:
+    """Measure what Walltime and OpenTelemetry's own instrumentations add to a request."""
+    plan = Plan(processes=1 if quick else 2, rounds=rounds)
+    foreign = ForeignLoad()
+    pin(0, 0)
+    columns = (TextColumn("measuring"), BarColumn(), TextColumn("{task.completed}/{task.total}"), TimeElapsedColumn())
+    with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
+        task = progress.add_task("", total=plan.processes * plan.rounds)
+        try:
+            results = compare(plan, lambda: progress.advance(task))
+        except NotRecorded as error:
+            sys.exit(str(error))
+    foreign_cores = foreign.cores()
+    console = Console()
+    console.width = max(console.width, NARROWEST)
+    console.print(report.for_people(results, plan, foreign_cores))
+    if json_file is not None:
+        json_file.write_text(json.dumps(report.for_programs(results, plan, foreign_cores), indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    typer.run(main)
