@@ -41,7 +41,7 @@ TEMPLATES = (
 def cursor() -> Cursor:
     """Puts values into a template exactly as PyMySQL does; it talks to no server."""
     connection = Connection(defer_connect=True)
-    connection.server_status = 0
+    connection.server_status = 0  # type: ignore[attr-defined]  # set by connecting
     return Cursor(connection)
 
 

@@ -18,6 +18,11 @@ class Health:
     lost            refused by the engine when dead/ was full
     refused_*       requests answered with an error, by reason
     quarantined_bytes, torn_bytes, unreadable_segments   damage found in the spool
+    slow_log_entries     entries of slow logs that are stored
+    slow_log_malformed   entries without a statement or a readable time; not stored
+    slow_log_skipped_bytes   what belongs to no entry, or is beyond the limit of one
+    slow_log_gaps        how often what followed the last entry read was gone: more may be missing
+    slow_log_refused     entries the engine refused for good
     """
 
     def __init__(self) -> None:
@@ -25,6 +30,7 @@ class Health:
         self._counts: Counter[str] = Counter()
         self._started_s = time.time()
         self._loader_error = ""
+        self._slow_logs: dict[str, str] = {}
 
     def add(self, name: str, count: int = 1) -> None:
         """Add to a counter."""
@@ -42,12 +48,18 @@ class Health:
         with self._lock:
             self._loader_error = ""
 
+    def slow_log(self, path: str, error: str = "") -> bool:
+        """A slow log is followed, or why it is not; True when that is news."""
+        with self._lock:
+            before, self._slow_logs[path] = self._slow_logs.get(path, ""), error
+        return before != error
+
     def report(self) -> dict[str, Any]:
         """
         One consistent picture for /healthz; `ok` while data moves: nothing lost, and the loader can store.
         """
         with self._lock:
-            counts, error = dict(self._counts), self._loader_error
+            counts, error, slow_logs = dict(self._counts), self._loader_error, dict(self._slow_logs)
         received, loaded, dead, lost = (counts.pop(name, 0) for name in ("received", "loaded", "dead", "lost"))
         return {
             "ok": not error and not lost,
@@ -59,6 +71,7 @@ class Health:
                 "dead": dead,
                 "lost": lost,
             },
+            "slow_logs": slow_logs,
             "counts": counts,
             "error": error,
         }

@@ -23,6 +23,7 @@ from .health import Health
 from .load import Loader
 from .receive.otlp_http import OtlpHttp
 from .settings import Settings, address
+from .slowlog.reader import SlowLogReader
 from .spool.group_commit import GroupCommit
 from .spool.spool import Spool
 
@@ -61,14 +62,17 @@ def serve(settings: Settings) -> None:
     health = Health()
     commit = GroupCommit(spool)
     loader = Loader(spool, engine, health)
+    slow_logs = SlowLogReader(settings.slow_log, settings.data / "slowlog", engine, health)
     from .api import make_app
 
     receiver = _server(OtlpHttp(commit, health, settings), limit_concurrency=settings.max_connections)
     pages = _server(make_app(engine, health, any_address=settings.insecure))
     loader.start()
+    slow_logs.start()
     try:
         uvloop.run(_run([(receiver, http), (pages, web)], f"ready http={_name(http)} web={_name(web)}"))
     finally:
+        slow_logs.stop()
         commit.close()
         loader.stop(settings.drain_s)
         spool.close()

@@ -5,9 +5,10 @@ from __future__ import annotations
 import ipaddress
 import os
 from pathlib import Path
+from typing import Annotated
 
-from pydantic import Field, SecretStr
-from pydantic_settings import BaseSettings, SettingsConfigDict
+from pydantic import Field, SecretStr, field_validator
+from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
 from .errors import SettingsRefused
 
@@ -47,6 +48,11 @@ class Settings(BaseSettings):
     clickhouse_password_file: Path | None = Field(default=None, description="or the file that holds it")
     clickhouse_timeout_s: int = Field(default=60, ge=1, description="longest wait for an answer of the server")
 
+    slow_log: Annotated[tuple[str, ...], NoDecode] = Field(
+        default=(),
+        description="slow logs of MySQL, MariaDB or Percona Server to follow, comma-separated: `PATH` or `NAME=PATH`",
+    )
+
     max_request_bytes: int = Field(default=20 * MIB, gt=0, description="largest request body, also after decompression")
     request_deadline_s: float = Field(
         default=30.0, gt=0, description="a request that has not arrived whole by then is refused"
@@ -62,6 +68,11 @@ class Settings(BaseSettings):
     drain_s: float = Field(
         default=5.0, ge=0, description="on SIGTERM: how long to load what is spooled; the rest waits on disk"
     )
+
+    @field_validator("slow_log", mode="before")
+    @classmethod
+    def _split(cls, written: object) -> object:
+        return tuple(filter(None, map(str.strip, written.split(",")))) if isinstance(written, str) else written
 
     def read_clickhouse_password(self) -> str:
         """

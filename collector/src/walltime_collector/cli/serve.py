@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import sys
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -27,6 +27,10 @@ def serve(
             " WALLTIME_CLICKHOUSE_USER and WALLTIME_CLICKHOUSE_PASSWORD or …_PASSWORD_FILE. [the embedded one]"
         ),
     ] = None,
+    slow_log: Annotated[
+        list[str] | None,
+        typer.Option(help="A slow log of MySQL, MariaDB or Percona Server to follow, PATH or NAME=PATH; repeatable."),
+    ] = None,
     insecure: Annotated[
         bool,
         typer.Option("--insecure", help="Allow addresses that other machines can reach; nothing asks for a password."),
@@ -42,9 +46,10 @@ def serve(
     from ..serve import serve as run
     from ..settings import Settings
 
-    said = {"data": data, "http": http, "web": web, "clickhouse": clickhouse, "insecure": insecure or None}
+    said: dict[str, Any] = {"data": data, "http": http, "web": web, "clickhouse": clickhouse}
+    said |= {"insecure": insecure or None, "slow_log": slow_log or None}
     try:
-        settings = Settings(**{name: value for name, value in said.items() if value is not None})  # type: ignore[arg-type]
+        settings = Settings(**{name: value for name, value in said.items() if value is not None})
     except ValidationError as error:
         first = error.errors()[0]
         name = "_".join(map(str, first["loc"]))

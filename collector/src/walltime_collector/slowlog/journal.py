@@ -1,0 +1,104 @@
+"""
+What was read of one log and not yet stored, and where to read on: one small file, replaced as a whole.
+
+    write(batch) ──fsync──► insert under the batch's token ──► stored() ──► write(next batch) …
+
+A crash between any two of them repeats the insert of the very same rows under the very same token, which is harmless,
+and never reads them again: it does not matter whether the log still has them.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import uuid
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+
+from ..directory import fsync_directory
+from ..errors import SettingsRefused
+from .header import Carried
+
+
+@dataclass(frozen=True)
+class Checkpoint:
+    """Where to read on, and how to know that the file is still the same one."""
+
+    device: int = 0
+    inode: int = 0
+    head_bytes: int = 0
+    """So many of the file's first bytes are what `head` is the SHA-256 of."""
+    head: str = ""
+    offset: int = 0
+    carried: Carried = field(default_factory=Carried)
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Rows that are stored together or not at all, and the checkpoint behind them."""
+
+    token: str
+    checkpoint: Checkpoint
+    rows: bytes
+    count: int
+
+
+class Journal:
+    """
+    The journal of one log; its file is readable by its owner alone.
+
+    Raises:
+        OSError: The file cannot be read or written.
+        SettingsRefused: The file is not a journal.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._id, self._number = uuid.uuid4().hex, 0
+        self.checkpoint: Checkpoint | None = None
+        """Behind the last batch written; None before the first."""
+        self.unstored: Batch | None = None
+        """The batch whose rows are perhaps not stored."""
+        if path.exists():
+            self._read()
+
+    def write(self, checkpoint: Checkpoint, rows: bytes, count: int) -> None:
+        """Make the next batch durable; it is `unstored` until `stored` is called. No rows: only read on from there."""
+        self._number += 1
+        self.checkpoint = checkpoint
+        self.unstored = Batch(self._token(), checkpoint, rows, count) if rows else None
+        self._replace(checkpoint, rows, count)
+
+    def stored(self) -> None:
+        """The batch's rows are in the engine."""
+        if self.unstored is not None:
+            self._replace(self.unstored.checkpoint, b"", 0)
+            self.unstored = None
+
+    def _token(self) -> str:
+        return f"slowlog-{self._id}-{self._number}"
+
+    def _read(self) -> None:
+        first, _, rows = self._path.read_bytes().partition(b"\n")
+        try:
+            said = json.loads(first)
+            self._id, self._number = said["id"], said["number"]
+            written = said["checkpoint"]
+            self.checkpoint = Checkpoint(**{**written, "carried": Carried(**written["carried"])})
+        except (ValueError, LookupError, TypeError) as error:
+            raise SettingsRefused(
+                f"{self._path}: damaged ({error}); move it away, and its log is read once more from the beginning"
+            ) from error
+        if rows:
+            self.unstored = Batch(self._token(), self.checkpoint, rows, said["count"])
+
+    def _replace(self, checkpoint: Checkpoint, rows: bytes, count: int) -> None:
+        first = {"id": self._id, "number": self._number, "count": count, "checkpoint": asdict(checkpoint)}
+        temporary = self._path.with_suffix(".new")
+        handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
+        with os.fdopen(handle, "wb") as file:
+            file.write(json.dumps(first).encode() + b"\n" + rows)
+            file.flush()
+            os.fsync(file.fileno())
+        temporary.replace(self._path)
+        fsync_directory(self._path.parent)

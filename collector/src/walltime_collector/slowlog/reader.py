@@ -1,0 +1,174 @@
+"""Follows all logs in a thread of its own: log → entries → rows → journal → engine."""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+import socket
+import threading
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+from ..crashpoint import reach
+from ..directory import make_private
+from ..engine import Engine
+from ..errors import CollectorError, InsertRefused
+from ..health import Health
+from .follow import Follower
+from .journal import Checkpoint, Journal
+from .rows import TABLE, rows
+
+log = logging.getLogger(__name__)
+
+_LOOK_EVERY_S = 0.5
+_LAST_RETRY_S = 15.0
+_JOURNAL_EVERY_BYTES = 4 * 1024 * 1024
+"""Where there are no entries to store, so much is read again after a crash at most."""
+
+
+class FollowedLog:
+    """
+    One log, and its journal in `directory`.
+
+    Args:
+        path: The log; need not exist yet.
+        server: What its entries say in `server`.
+    """
+
+    def __init__(self, path: Path, server: str, directory: Path, health: Health) -> None:
+        self.path = path.absolute()  # not resolved: a link may point elsewhere after a rotation
+        self._server, self._health = server, health
+        name = hashlib.sha256(str(self.path).encode("utf-8", "surrogateescape")).hexdigest()[:16]
+        self._journal = Journal(directory / f"{name}.journal")
+        self._follower = Follower(self.path, self._journal.checkpoint)
+
+    def step(self, engine: Engine) -> bool:
+        """
+        Store what was read, then read on; True when there may be more at once.
+
+        Raises:
+            OSError: The log or the journal cannot be read or written.
+            EngineUnavailable: What was read is in the journal, and stored by a later step.
+        """
+        self._store(engine)
+        look = self._follower.look()
+        self._count_losses()
+        if look.entries:
+            made = rows(look.entries, self._server, int(time.time()))
+            self._journal.write(look.checkpoint, made, len(look.entries))
+            reach("slow_log_journal_written")
+            self._store(engine)
+        elif _is_far(self._journal.checkpoint, look.checkpoint):
+            self._journal.write(look.checkpoint, b"", 0)
+        return look.is_progress
+
+    def close(self) -> None:
+        """Let go of the file."""
+        self._follower.close()
+
+    def _store(self, engine: Engine) -> None:
+        batch = self._journal.unstored
+        if batch is None:
+            return
+        try:
+            engine.insert_rows(TABLE, batch.rows, batch.token)
+            self._health.add("slow_log_entries", batch.count)
+        except InsertRefused as error:
+            self._health.add("slow_log_refused", batch.count)
+            log.warning("%s: %d entries are lost, the engine refuses them: %s", self.path, batch.count, error)
+        reach("slow_log_inserted")
+        self._journal.stored()
+
+    def _count_losses(self) -> None:
+        losses, gaps = self._follower.losses, self._follower.gaps
+        for name, number in (
+            ("slow_log_malformed", losses.malformed),
+            ("slow_log_skipped_bytes", losses.skipped_bytes),
+            ("slow_log_gaps", gaps),
+        ):
+            if number:
+                self._health.add(name, number)
+        losses.malformed = losses.skipped_bytes = self._follower.gaps = 0
+
+
+class SlowLogReader:
+    """
+    The thread that follows the logs; a log that cannot be read is tried again and costs the others nothing.
+
+    Args:
+        logs: As the setting says them: `PATH` or `NAME=PATH`; NAME is what entries say in `server`.
+    """
+
+    def __init__(self, logs: Sequence[str], directory: Path, engine: Engine, health: Health) -> None:
+        self._engine, self._health = engine, health
+        self._stop = threading.Event()
+        if logs:
+            make_private(directory)
+        self._logs = [FollowedLog(path, server, directory, health) for server, path in map(named, logs)]
+        for each in self._logs:
+            health.slow_log(str(each.path))
+        self._retry_at_s: dict[FollowedLog, tuple[float, float]] = {}
+        self._thread = threading.Thread(target=self._run, name="slow logs", daemon=True)
+
+    def start(self) -> None:
+        """Begin where the last run stopped."""
+        if self._logs:
+            self._thread.start()
+
+    def stop(self) -> None:
+        """Stop after the step that runs; what it leaves unread or unstored waits for the next start."""
+        self._stop.set()
+        if self._logs:
+            self._thread.join(5)
+            for each in self._logs:
+                each.close()
+
+    def _run(self) -> None:
+        while not self._stop.is_set():
+            is_more = [self._step(each) for each in self._logs if not self._stop.is_set()]
+            if not any(is_more):
+                self._stop.wait(_LOOK_EVERY_S)
+
+    def _step(self, followed: FollowedLog) -> bool:
+        at_s, retry_s = self._retry_at_s.get(followed, (0.0, _LOOK_EVERY_S))
+        if time.monotonic() < at_s:
+            return False
+        try:
+            is_more = followed.step(self._engine)
+        except Exception as error:  # whatever it is, the log is on disk and this thread must go on
+            what = _explained(error)
+            if not self._health.slow_log(str(followed.path), what):
+                pass  # said before
+            elif isinstance(error, CollectorError | OSError):
+                log.warning("%s: %s; trying again", followed.path, what)
+            else:
+                log.exception("%s: following it failed in a way nobody thought of; trying again", followed.path)
+            self._retry_at_s[followed] = (time.monotonic() + retry_s, min(retry_s * 2, _LAST_RETRY_S))
+            return False
+        self._retry_at_s.pop(followed, None)
+        if self._health.slow_log(str(followed.path)):
+            log.info("%s: can be read and stored again", followed.path)
+        return is_more
+
+
+def named(setting: str) -> tuple[str, Path]:
+    """`NAME=PATH` or `PATH`, whose name is this machine's, as (name, path)."""
+    name, equals, path = setting.partition("=")
+    if equals and "/" not in name:
+        return name, Path(path).expanduser()
+    return socket.gethostname(), Path(setting).expanduser()
+
+
+def _is_far(journaled: Checkpoint | None, read: Checkpoint) -> bool:
+    if journaled is None or (journaled.device, journaled.inode) != (read.device, read.inode):
+        return read.offset > 0
+    return not 0 <= read.offset - journaled.offset < _JOURNAL_EVERY_BYTES
+
+
+def _explained(error: Exception) -> str:
+    if isinstance(error, FileNotFoundError):
+        return "it does not exist yet"
+    if isinstance(error, PermissionError):
+        return "the collector may not read it; give its user the right to"
+    return getattr(error, "strerror", None) or str(error) or type(error).__name__
