@@ -32,6 +32,7 @@ from shop.watch import Watch
 FOLDER = Path(__file__).parents[2] / ".demo"
 SECOND = 1_000_000_000
 VISITORS, VISITS_PER_S = 4, 40.0
+FAR = {"mariadb": 0.001}  # the database is in the next building, the caches beside the shop: why one has caches
 SAMPLED = 0.05  # 1 transaction of 20 keeps its calls one by one, so that there are some of every moment of the demo
 
 console = Console(highlight=False)
@@ -130,7 +131,7 @@ def ask(asker: Asker, truth: Truth) -> None:
 
 def _stack(folder: Path, otlp: str) -> Stack:
     environment = {"OTEL_EXPORTER_OTLP_ENDPOINT": f"http://{otlp}", "OTEL_TRACES_SAMPLER_ARG": str(SAMPLED)}
-    return Stack(folder, environment, workers=3, slow_log_s=0.0)
+    return Stack(folder, environment, workers=3, slow_log_s=0.0, far=FAR)
 
 
 def _to_full_second() -> float:

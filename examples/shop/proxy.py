@@ -1,4 +1,4 @@
-"""A TCP server in front of another one, which passes everything on, answers later: a slow network, a busy server."""
+"""The way to a server that is not on this machine: passes on what it gets, answers a little later."""
 
 from __future__ import annotations
 
@@ -6,9 +6,8 @@ import contextlib
 import socket
 import threading
 import time
-from types import TracebackType
 
-from shop.process import LOOPBACK
+from shop.process import LOOPBACK, Service
 
 
 class Proxy:
@@ -16,17 +15,16 @@ class Proxy:
     Listens on a free loopback port from construction on.
 
     Args:
-        port: Where the server behind it listens.
+        delay_s: Every answer of the service is held back this long; may be changed at any time.
     """
 
-    delay_s: float = 0.0
-    """Every answer is held back this long; may be changed at any time."""
-
-    def __init__(self, port: int) -> None:
-        self._behind = port
+    def __init__(self, service: Service, delay_s: float) -> None:
+        self.delay_s = delay_s
+        self._service = service
         self._listener = socket.create_server((LOOPBACK, 0), backlog=64)
         self._open: list[socket.socket] = []
-        self.address = f"{LOOPBACK}:{self._listener.getsockname()[1]}"
+        self.port: int = self._listener.getsockname()[1]
+        self.address = f"{LOOPBACK}:{self.port}"
         threading.Thread(target=self._accept, daemon=True).start()
 
     def close(self) -> None:
@@ -41,7 +39,7 @@ class Proxy:
             while True:
                 client, _ = self._listener.accept()
                 try:
-                    server = socket.create_connection((LOOPBACK, self._behind))
+                    server = socket.create_connection((LOOPBACK, self._service.port))
                 except OSError:
                     client.close()
                     continue
@@ -59,11 +57,3 @@ class Proxy:
                 sink.sendall(data)
         with contextlib.suppress(OSError):
             sink.shutdown(socket.SHUT_WR)
-
-    def __enter__(self) -> Proxy:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, where: TracebackType | None
-    ) -> None:
-        self.close()

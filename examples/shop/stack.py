@@ -9,6 +9,7 @@ from types import TracebackType
 
 import pymysql
 
+from shop.proxy import Proxy
 from shop.seed import seed
 from shop.services import Gunicorn, MariaDB, Memcached, Service
 
@@ -26,7 +27,7 @@ class Stack:
         threads: Threads of each gunicorn worker; 0 is gunicorn's sync worker.
         general_log: See MariaDB.
         slow_log_s: See MariaDB; nothing is written before `mariadb.write_logs(on=True)`, so seeding is not in it.
-        address_of: Where the shop finds a cache, when it is not to talk to it directly.
+        far: Servers that are not beside the shop, by name: how long their answers are on the way, in seconds.
     """
 
     def __init__(
@@ -38,14 +39,18 @@ class Stack:
         threads: int = 0,
         general_log: bool = False,
         slow_log_s: float | None = None,
-        address_of: Callable[[Memcached], str] = lambda cache: cache.address,
+        far: Mapping[str, float] | None = None,
     ) -> None:
         self.environment = {"PYTHONPATH": EXAMPLES, "PYTHONUNBUFFERED": "1", **(environment or {})}
         self.mariadb = MariaDB(folder / "mariadb", general_log=general_log, slow_log_s=slow_log_s)
-        self.address_of = address_of
         self.caches = [Memcached("memcached-1", folder), Memcached("memcached-2", folder)]
         self.supplier = Gunicorn("supplier", folder, "shop.supplier:application", workers=1, threads=8)
         self.shop = Gunicorn("shop", folder, "shop.app:application", workers=workers, threads=threads)
+        self.proxies = {
+            each.name: Proxy(each, delay_s)
+            for each in self.services()
+            if (delay_s := (far or {}).get(each.name)) is not None
+        }
         self.running = ExitStack()
 
     def services(self) -> list[Service]:
@@ -63,6 +68,8 @@ class Stack:
             ServiceError: One of them did not start; those before it are stopped.
         """
         with ExitStack() as running:
+            for proxy in self.proxies.values():
+                running.callback(proxy.close)
             for service in self.services():
                 self._configure(service)
                 running.enter_context(service)
@@ -78,15 +85,19 @@ class Stack:
     def stop(self) -> None:
         self.running.close()
 
+    def seen(self, service: Service) -> Service | Proxy:
+        """What the shop takes for this server: the proxy in front of a far one."""
+        return self.proxies.get(service.name, service)
+
     def _configure(self, service: Service) -> None:
         """The shop is told where the others listen, which is known once those have started."""
         if service in (self.supplier, self.shop):
             service.environment.update(self.environment)
         if service is self.shop:
             service.environment.update(
-                SHOP_MYSQL_PORT=str(self.mariadb.port),
+                SHOP_MYSQL_PORT=str(self.seen(self.mariadb).port),
                 SHOP_MYSQL_PASSWORD=self.mariadb.password,
-                SHOP_MEMCACHED=",".join(map(self.address_of, self.caches)),
+                SHOP_MEMCACHED=",".join(self.seen(cache).address for cache in self.caches),
                 SHOP_SUPPLIER=f"http://{self.supplier.address}",
             )
 
