@@ -38,9 +38,13 @@ bench: setup
 dashboards: setup
 	@$(BIN)/python -m dashboards.build
 
-## pins          renew requirements/dev.txt from dev.in
+## pins          renew the pinned requirements: dev.txt, and of it what each image needs
+PINS := ../$(BIN)/uv pip compile --quiet --universal --python-version 3.10 --no-header --no-annotate --no-emit-index-url --no-emit-find-links
 pins: setup
-	@cd requirements && ../$(BIN)/uv pip compile --quiet --universal --python-version 3.10 --no-header --no-annotate --no-emit-index-url --no-emit-find-links ../sdk/pyproject.toml ../collector/pyproject.toml dev.in -o dev.txt
+	@cd requirements && $(PINS) ../sdk/pyproject.toml ../collector/pyproject.toml dev.in build.in -o dev.txt
+	@cd requirements && $(PINS) -c dev.txt ../collector/pyproject.toml -o collector.txt
+	@cd requirements && $(PINS) -c dev.txt ../sdk/pyproject.toml shop.in -o shop.txt
+	@cd requirements && $(PINS) -c dev.txt build.in -o build.txt
 
 clean:
 	rm -rf .venv .demo
