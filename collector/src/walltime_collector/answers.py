@@ -104,6 +104,47 @@ class Target:
 
 
 @dataclass(frozen=True)
+class ServerSide:
+    """What the database's own log says: sums over its `entries` about some of the `calls` the client made."""
+
+    server: str
+    entries: int
+    calls: int
+    """0 where the client's calls are not known one by one, as for COMMIT."""
+    statements: int
+    """More than one: they differ in nothing the log would show, and this is about all of them."""
+    query_ns: int
+    lock_ns: int
+    """Waiting for tables; with MySQL 8.0.28 and later for rows too."""
+    row_lock_ns: int
+    """Waiting for rows, as Percona Server says it."""
+    likely_row_lock_ns: int
+    """Waiting in MariaDB's storage engine that nothing it did there explains; the log does not say for what."""
+    io_wait_ns: int
+    network_ns: int | None
+    """Client's time less server's: network, driver, what the server does not count. None unless all calls are logged."""
+    rows_sent: int
+    rows_examined: int
+    rows_affected: int
+    errors: int
+    notes: tuple[str, ...]
+    """In words: full scan, sorted on disk …"""
+
+    @property
+    def locked_ns(self) -> int:
+        """Waiting for locks of any kind, as far as the log says or lets see."""
+        return max(self.lock_ns, self.row_lock_ns) + self.likely_row_lock_ns
+
+
+@dataclass(frozen=True)
+class Logged:
+    """A statement of the transaction that only the database's log knows, without its literals."""
+
+    text: str
+    server: ServerSide
+
+
+@dataclass(frozen=True)
 class Statement:
     """One statement template and what it cost this transaction."""
 
@@ -111,6 +152,7 @@ class Statement:
     calls: int
     time_ns: int
     errors: int
+    server: ServerSide | None = None
 
 
 @dataclass(frozen=True)
@@ -129,6 +171,8 @@ class Call:
     """The statement, the key, or the URL."""
     result: str
     error: str
+    server: ServerSide | None = None
+    """Where it is certain which entry of the database's log is about this call."""
 
 
 @dataclass(frozen=True)
@@ -170,6 +214,7 @@ class Bill:
     statements: tuple[Statement, ...]
     calls: tuple[Call, ...]
     attributes: Mapping[str, str]
+    logged: tuple[Logged, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -210,6 +255,8 @@ def _value(hint: Any, value: Any) -> Any:
     if is_dataclass(hint):
         return from_json(hint, value)  # type: ignore[arg-type]  # a class, not an instance
     inner = get_args(hint)[:1]
-    if inner and is_dataclass(inner[0]):
+    if inner and is_dataclass(inner[0]) and value is not None:
+        if isinstance(value, dict):
+            return from_json(inner[0], value)  # type: ignore[arg-type]  # a class, not an instance
         return tuple(from_json(inner[0], item) for item in value)  # type: ignore[arg-type]  # a class, not an instance
     return value

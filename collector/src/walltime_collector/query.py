@@ -12,6 +12,7 @@ from typing import Any
 from .answers import Bill, Call, Component, Kind, Share, Statement, Target, Top, Trace
 from .components import counters_by_component
 from .engine import Engine
+from .glue import beside_calls, beside_statements
 from .trace_tree import in_order, owners
 
 MAX_TRANSACTIONS = 500
@@ -70,6 +71,7 @@ def show(engine: Engine, trace_id: str) -> Trace | None:
     if not bills:
         return None
     spans = run(engine, "show_calls", trace_id=trace_id, limit=MAX_CALLS + 1)
+    logged = run(engine, "show_slow_queries", trace_id=trace_id, limit=MAX_CALLS)
     is_complete = len(bills) <= MAX_TRANSACTIONS and len(spans) <= MAX_CALLS
     bills, spans = bills[:MAX_TRANSACTIONS], spans[:MAX_CALLS]
     by_span = {row["span"]: row for row in bills}
@@ -78,11 +80,14 @@ def show(engine: Engine, trace_id: str) -> Trace | None:
     calls: dict[str, list[Mapping[str, Any]]] = {}
     for row in spans:
         calls.setdefault(owner[row["span"]], []).append(row)
+    entries: dict[str, list[Mapping[str, Any]]] = {}
+    for row in logged:
+        entries.setdefault(row["span"], []).append(row)
     first_ns = min(int(row["started_ns"]) for row in bills)
     return Trace(
         trace_id=trace_id,
         transactions=tuple(
-            _bill(by_span[span], depth, first_ns, calls.get(span, []))
+            _bill(by_span[span], depth, first_ns, calls.get(span, []), entries.get(span, []))
             for span, depth in in_order(list(by_span), caller)
         ),
         spans_elsewhere=len(calls.get("", [])),
@@ -135,10 +140,18 @@ def _kind(row: Mapping[str, Any], window_s: float) -> Kind:
     )
 
 
-def _bill(row: Mapping[str, Any], depth: int, first_ns: int, calls: Sequence[Mapping[str, Any]]) -> Bill:
+def _bill(
+    row: Mapping[str, Any],
+    depth: int,
+    first_ns: int,
+    calls: Sequence[Mapping[str, Any]],
+    entries: Sequence[Mapping[str, Any]],
+) -> Bill:
     components = tuple(Component(name, **counters) for name, counters in counters_by_component(row).items())
     started_ns, duration_ns = int(row["started_ns"]), int(row["duration_ns"])
     other_ns = duration_ns - min(int(row["covered_ns"]), duration_ns)
+    billed = [Statement(*values) for values in _nested(row, "statement", "text calls time_ns errors")]
+    statements, logged = beside_statements(billed, entries)
     return Bill(
         span_id=row["span"],
         parent_span_id=row["parent"].replace(_NOBODY, ""),
@@ -152,8 +165,9 @@ def _bill(row: Mapping[str, Any], depth: int, first_ns: int, calls: Sequence[Map
         targets=tuple(
             Target(*values) for values in _nested(row, "target", "component address calls time_ns errors hits misses")
         ),
-        statements=tuple(Statement(*values) for values in _nested(row, "statement", "text calls time_ns errors")),
-        calls=tuple(_call(call, started_ns) for call in calls),
+        statements=statements,
+        calls=beside_calls([_call(call, started_ns) for call in calls], entries),
+        logged=logged,
         is_error=bool(row["is_error"]),
         sample_probability=row["sample_probability"] or 0.0,  # what is not a number arrives as None
         **{column: row[column] for column in _AS_STORED},

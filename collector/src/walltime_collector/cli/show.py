@@ -13,6 +13,7 @@ from ..answers import Bill, Component, Trace
 from ..components import FAMILIES, family
 from ..people import count, duration, milliseconds, percent, plural, printable, ratio, share
 from .bars import COLOURS, LETTERS, by_family, is_coloured, legend, span, stacked
+from .statements import statements
 from .waterfall import calls, tree
 
 KEPT = {
@@ -48,8 +49,8 @@ def render(trace: Trace, bill: Bill, console: Console, most_calls: int) -> Rende
     sections: list[RenderableType] = [_header(trace, bill), Text(), _bill(bill, width, in_colour), _beside(bill)]
     if bill.targets:
         sections += [_title("by server"), Padding(_targets(bill), (0, 0, 0, 2))]
-    if bill.statements:
-        sections += [_title("statements"), Padding(_statements(bill), (0, 0, 0, 2))]
+    if bill.statements or bill.logged:
+        sections += [_title("statements"), Padding(statements(bill), (0, 0, 0, 2))]
     sections += [_title("calls in time order"), Padding(_calls(bill, width - 2, most_calls, in_colour), (0, 0, 0, 2))]
     if bill.attributes and (said := _annotations(bill)):
         sections += [_title("attributes"), Padding(said, (0, 0, 0, 2))]
@@ -226,19 +227,6 @@ def _targets(bill: Bill) -> Table:
             Text(duration(target.time_ns)),
             notes,
         )
-    return table
-
-
-def _statements(bill: Bill) -> Table:
-    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), show_header=False)
-    for _ in range(2):
-        table.add_column(justify="right", no_wrap=True)
-    table.add_column(overflow="fold")
-    for statement in sorted(bill.statements, key=lambda each: -each.time_ns):
-        words = Text(printable(statement.text))
-        if statement.errors:
-            words.append(f"   {plural(statement.errors, 'error')}", "bold red")
-        table.add_row(Text(f"×{count(statement.calls)}"), Text(duration(statement.time_ns)), words)
     return table
 
 

@@ -76,6 +76,10 @@ def _what(call: Call, kind: str) -> Text:
         words.append(f"  {printable(call.error)}", "bold red")
     if call.result and call.result != call.error:
         words.append(f"  {printable(call.result)}", "yellow" if call.result == "miss" else "")
+    if call.server:
+        words.append(f"  server {duration(call.server.query_ns)}", "dim")
+        if (locked_ns := call.server.locked_ns) >= call.duration_ns / 2:
+            words.append(f", {duration(locked_ns)} of it a lock", "bold red")
     if call.text:
         words.append(f"  {printable(call.text)}")
     if call.address:
