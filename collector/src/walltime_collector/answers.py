@@ -122,7 +122,7 @@ class ServerSide:
     """Waiting in MariaDB's storage engine that nothing it did there explains; the log does not say for what."""
     io_wait_ns: int
     network_ns: int | None
-    """Client's time less server's: network, driver, what the server does not count. None unless all calls are logged."""
+    """Client's time less server's: network, driver, what the server does not count. None unless all are logged."""
     rows_sent: int
     rows_examined: int
     rows_affected: int
