@@ -2,6 +2,8 @@
 `make bench`: what the SDK costs per call and per request, beside OpenTelemetry's own instrumentations.
 
     python -m tests.bench.overhead [--quick] [--json FILE]
+
+Where Walltime's own part of it goes: `python -m tests.bench.shares`.
 """
 
 from __future__ import annotations

@@ -93,3 +93,14 @@ def test_a_subject_that_loses_the_trace_on_the_way_is_not_measured() -> None:
 
 def test_nothing_exported_is_nothing_recorded() -> None:
     assert Recorded.of([ExportTraceServiceRequest()]) == Recorded()
+
+
+def test_the_shares_of_a_request_can_still_be_told_apart() -> None:
+    command = [sys.executable, "-m", "tests.bench.shares", "--probability", "1", "--turns", "3"]
+    ended = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False, timeout=60)
+    assert ended.returncode == 0, ended.stdout + ended.stderr
+    rows = [line.strip(" │").split("│") for line in ended.stdout.splitlines() if line.startswith("│")]
+    spent_us = {row[0].strip(): float(row[1]) for row in rows}
+    assert {f"{count} {client} calls" for client, count in CALLS.items()} < spent_us.keys()
+    assert spent_us["middleware: open"] > 0
+    assert spent_us["export thread"] > spent_us["send"] > 0
