@@ -19,6 +19,8 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from . import query
 from .answers import RANKINGS
+from .digest.answer import DIGEST_RANKINGS
+from .digest.rank import digest
 from .engine import Engine
 from .errors import BadParameter, EngineUnavailable, NotStored, QueryFailed
 from .health import Health
@@ -94,6 +96,20 @@ def make_app(
         )
         return _json(asdict(explain(engine, said["kind"], compared, service=said["service"])))
 
+    def statements(request: Request) -> JSONResponse:
+        said = _parameters(request, {"since": "15m", "service": "", "by": "total", "limit": "20"})
+        if said["by"] not in DIGEST_RANKINGS:
+            known = ", ".join(DIGEST_RANKINGS)
+            raise BadParameter("by", f"{_quoted(said['by'])} is not something to rank by", f"use {known}")
+        answer = digest(
+            engine,
+            since_s=None if said["since"] == "all" else _since_s(said["since"]),
+            service=said["service"],
+            by=said["by"],
+            limit=_number("limit", said["limit"], MAX_LIMIT),
+        )
+        return _json(asdict(answer))
+
     def healthz(request: Request) -> JSONResponse:
         _parameters(request, {})
         report = health.report()
@@ -104,6 +120,7 @@ def make_app(
             Route("/api/top", top),
             Route("/api/transactions/{trace_id}", transactions),
             Route("/api/why", why),
+            Route("/api/digest", statements),
             Route("/healthz", healthz),
         ],
         middleware=[Middleware(HostCheck, allowed_hosts=allowed_hosts, any_address=any_address)],
@@ -212,5 +229,5 @@ def _not_found(request: Request, error: Any) -> JSONResponse:
         error.status_code,
         printable(request.url.path)[:80],
         "there is no such page",
-        "there are /api/top, /api/transactions/{trace_id}, /api/why and /healthz",
+        "there are /api/top, /api/transactions/{trace_id}, /api/why, /api/digest and /healthz",
     )

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from ..answers import Ranking, Top, Trace, from_json
+from ..digest.answer import Digest, DigestRanking
 from ..errors import BadParameter, CollectorError, NotAnswered
 from ..people import printable, since_s
 from ..trace_id import parse_span_id, parse_trace_id
@@ -155,6 +156,31 @@ def ask_why(
 
     answer = _read(Why, document, url)
     from .why import render
+
+    console = _console()
+    return _print(console, render(answer, console))
+
+
+@app.command("digest")
+def ask_digest(
+    url: Url = DEFAULT_URL,
+    as_json: Json = False,
+    since: Annotated[str, typer.Option(help="How far back: 90s, 15m, 2h, 7d; all: also a log of years ago.")] = "15m",
+    service: Annotated[str, typer.Option(help="Only what this service sends.")] = "",
+    by: Annotated[DigestRanking, typer.Option(help="What to rank by, largest first.")] = "total",
+    limit: Annotated[int, typer.Option(min=1, max=1000, help="At most this many statements.")] = 20,
+) -> None:
+    """Which statements take the time, for those who send them and for the server, and who sends them."""
+    try:
+        since == "all" or since_s(since)
+    except ValueError as error:
+        raise typer.BadParameter(str(error), param_hint="--since") from error
+    document = _ask(url, "/api/digest", since=since, service=service, by=by, limit=limit)
+    if as_json:
+        return _print_json(document)
+    answer = _read(Digest, document, url)
+
+    from .digest import render
 
     console = _console()
     return _print(console, render(answer, console))

@@ -1,0 +1,93 @@
+"""`walltime digest`: which statements take the time, seen by those who send them and by the server that runs them."""
+
+from __future__ import annotations
+
+from rich.console import Console, Group, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from ..digest.answer import Digest, DigestedStatement, ServerView
+from ..people import count, duration, plural, printable, share
+from .bars import COLOURS, LETTERS, is_coloured, span
+
+_FEW_SENDERS = 3
+_BAR = 12
+
+
+def render(digest: Digest, console: Console) -> RenderableType:
+    """What the terminal shows; the caller prints it."""
+    if not digest.statements:
+        return Group(
+            _headline(digest),
+            Text(
+                "No statement is stored for this time. --since looks further back; `walltime serve --slow-log` follows"
+            ),
+            Text("the database's own log, and an instrumented application sends its statements by itself."),
+        )
+    in_colour = is_coloured(console)
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 1, 0), show_header=False)
+    table.add_column(justify="right", no_wrap=True)
+    if console.width >= 100:
+        table.add_column(width=_BAR, no_wrap=True)
+    table.add_column(overflow="fold")
+    for statement in digest.statements:
+        bar = span(COLOURS["mysql"], LETTERS["mysql"], 0, statement.share, _BAR, in_colour=in_colour)
+        table.add_row(Text(share(statement.share)), *([bar] if console.width >= 100 else []), _lines(statement))
+    left = digest.all_statements - len(digest.statements)
+    more = [Text(f"{plural(left, 'more statement')}: --limit {digest.all_statements}", "dim")] if left else []
+    return Group(_headline(digest), Text(), table, *more)
+
+
+def _headline(digest: Digest) -> Text:
+    line = Text("Statements by total time" if digest.by == "total" else f"Statements by {digest.by}", "bold")
+    if digest.service:
+        line.append(f" of {printable(digest.service)}")
+    if digest.client_ns:
+        line.append(f"   {duration(digest.client_ns)} for the applications", "not bold")
+    if digest.entries:
+        line.append(
+            f"   {duration(digest.server_ns)} in {plural(digest.entries, 'entry', 'entries')} of the slow log",
+            "not bold",
+        )
+    return line
+
+
+def _lines(statement: DigestedStatement) -> Text:
+    words = Text(printable(statement.fingerprint) or "(empty)", "bold")
+    words.append(f"  {statement.fingerprint_id}", "not bold dim")
+    if client := statement.client:
+        words.append("\nclient ", "not bold dim").append(duration(client.time_ns), "not bold")
+        words.append(f"   {plural(client.calls, 'call')}, {duration(client.mean_ns)} each", "not bold")
+        if client.errors:
+            words.append(f"   {plural(client.errors, 'error')}", "bold red")
+    if server := statement.server:
+        words.append("\nserver ", "not bold dim").append(duration(server.time_ns), "not bold")
+        words.append(f"   {count(server.calls)} logged", "not bold")
+        if server.calls != server.entries:
+            words.append(f" (in {plural(server.entries, 'entry', 'entries')})", "not bold dim")
+        words.append(f", {duration(server.mean_ns)} each, p95 {duration(server.p95_ns)}", "not bold")
+        words.append_text(_work(server))
+    if statement.senders:
+        words.append("\nsent by ", "not bold dim")
+        for at, sender in enumerate(statement.senders[:_FEW_SENDERS]):
+            name = printable(f"{sender.name} {sender.service}".strip())
+            words.append(f"{'   ' if at else ''}{name} {share(sender.share)}", "not bold")
+        if len(statement.senders) > _FEW_SENDERS:
+            words.append(f"   and {plural(len(statement.senders) - _FEW_SENDERS, 'other')}", "not bold dim")
+    return words
+
+
+def _work(server: ServerView) -> Text:
+    words = Text(style="not bold")
+    if server.lock_share >= 0.01:
+        words.append(f"   locks {share(server.lock_share)}", "bold red" if server.lock_share >= 0.2 else "dim")
+    if server.rows_examined:
+        style = "yellow" if server.examined_per_row >= 100 else "dim"
+        words.append(f"   {plural(server.examined_per_row, 'row')} examined for each sent or changed", style)
+    if server.full_scan_share:
+        words.append(
+            f"   full scan {share(server.full_scan_share)}", "yellow" if server.examined_per_row >= 100 else "dim"
+        )
+    if server.errors:
+        words.append(f"   {plural(server.errors, 'error')}", "bold red")
+    return words

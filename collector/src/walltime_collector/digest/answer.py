@@ -1,0 +1,91 @@
+"""The typed answer of `walltime digest`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal, get_args
+
+DigestRanking = Literal["total", "client", "server", "calls", "mean", "p95", "examined"]
+"""What statements can be ranked by, largest first; `total` is the larger of client and server."""
+DIGEST_RANKINGS: tuple[DigestRanking, ...] = get_args(DigestRanking)
+
+
+@dataclass(frozen=True)
+class Sender:
+    """A kind of transaction that sends a statement."""
+
+    service: str
+    name: str
+    calls: int
+    time_ns: int
+    share: float
+    """Of the statement's time."""
+
+
+@dataclass(frozen=True)
+class ClientView:
+    """What the statement took the applications, over all their transactions."""
+
+    calls: int
+    time_ns: int
+    mean_ns: int
+    errors: int
+
+
+@dataclass(frozen=True)
+class ServerView:
+    """What the slow log says; where the server logs one in so many, all but `entries` and `joined` are estimates."""
+
+    entries: int
+    joined: int
+    """Entries whose comment names the transaction they belong to."""
+    calls: int
+    time_ns: int
+    mean_ns: int
+    p95_ns: int
+    max_ns: int
+    lock_ns: int
+    row_lock_ns: int
+    io_wait_ns: int
+    lock_share: float
+    rows_sent: int
+    rows_examined: int
+    rows_affected: int
+    examined_per_row: float
+    """Rows examined for each row sent or changed."""
+    full_scan_share: float
+    errors: int
+
+
+@dataclass(frozen=True)
+class DigestedStatement:
+    """All statements of one fingerprint. At least one of the views is there."""
+
+    fingerprint_id: str
+    """16 hexadecimal digits: the end of pt-query-digest's query id, where it makes the same fingerprint."""
+    fingerprint: str
+    total_ns: int
+    """The larger of client's and server's time: the log may know a part, the applications may send a part."""
+    share: float
+    """Of the total of all statements."""
+    client: ClientView | None
+    server: ServerView | None
+    senders: tuple[Sender, ...]
+    """Most expensive first; of the applications where they are known, else as the comments say."""
+
+
+@dataclass(frozen=True)
+class Digest:
+    """Statements ranked."""
+
+    since: str
+    until: str
+    by: str
+    service: str
+    all_statements: int
+    total_ns: int
+    client_ns: int
+    server_ns: int
+    entries: int
+    """Of the slow log in this time; 0 when none is followed, or nothing was slow."""
+    statements: tuple[DigestedStatement, ...]
