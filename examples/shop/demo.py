@@ -22,7 +22,7 @@ from rich.console import Console
 from rich.live import Live
 from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeRemainingColumn
 
-from shop.ask import WALLTIME, Asker
+from shop.ask import WALLTIME, Asker, iso
 from shop.load import Load, visits
 from shop.services import Program, Service, ServiceError
 from shop.stack import Stack
@@ -32,7 +32,7 @@ from shop.watch import Watch
 FOLDER = Path(__file__).parents[2] / ".demo"
 SECOND = 1_000_000_000
 VISITORS, VISITS_PER_S = 4, 40.0
-FAR = {"mariadb": 0.001}  # the database is in the next building, the caches beside the shop: why one has caches
+AWAY_S = 0.002  # the database is in another building and the caches are beside the shop: why one has caches
 SAMPLED = 0.05  # 1 transaction of 20 keeps its calls one by one, so that there are some of every moment of the demo
 
 console = Console(highlight=False)
@@ -58,7 +58,8 @@ def main() -> None:
 def run(folder: Path, seconds: int, *, once: bool) -> None:
     """Start everything, tell the story, ask; then, without `once`, go on until interrupted. Nothing is left running."""
     with ExitStack() as running:
-        receiver = running.enter_context(collector(folder / "collector"))
+        slow_log = folder / "mariadb" / "slow.log"
+        receiver = running.enter_context(collector(folder / "collector", "--slow-log", slow_log))
         assert receiver.ready is not None
         _started(receiver, receiver.ready["web"])
         with console.status("starting the shop and its servers"):
@@ -68,6 +69,7 @@ def run(folder: Path, seconds: int, *, once: bool) -> None:
         crowd = crowd_for(seconds)
         with console.status(f"warming the caches: each of {crowd.products:,} products is looked at once"):
             warm(stack, crowd)
+        stack.proxies["mariadb"].delay_s = AWAY_S  # not before, so that filling the caches does not take a minute
         load = Load(stack.url, visits(1, crowd), threads=VISITORS, rate=VISITS_PER_S).start()
         running.callback(load.stop)
         truth = tell(stack, load, seconds)
@@ -117,13 +119,25 @@ def collector(folder: Path, *options: str | Path) -> Program:
 def ask(asker: Asker, truth: Truth) -> None:
     """Ask what is left when everything is over: which kinds, why, and two transactions."""
     assert truth.before is not None
+    assert truth.after is not None
     assert truth.lock_wait is not None
+    during, against = (
+        f"{iso(window.since_ns // SECOND * SECOND)}..{iso(window.until_ns // SECOND * SECOND)}"
+        for window in (truth.after, truth.before)
+    )
     asker.read_when(lambda trace: trace["transactions"], "show", truth.lock_wait.trace_id)
     asker.show("top", "--since", f"{(time.time_ns() - truth.before.since_ns) // SECOND}s")
-    update_ms, waited_ms = truth.lock_wait.query_s * 1000, truth.lock_wait.waited_ms
+    why = ("why", truth.kind, "--during", during, "--against", against)
+    asker.show(*why)
+    examples = asker.read(*why)["slow_examples"]
+    console.print()
+    _say("One request of that time, call by call:")
+    asker.show("show", max(examples, key=lambda each: bool(each["kept"]))["trace_id"])
+    console.print()
+    select_ms, waited_ms = truth.lock_wait.query_s * 1000, truth.lock_wait.waited_ms
     _say(
-        f"The slow log has an UPDATE of {update_ms:.0f} ms, and InnoDB counted {waited_ms} ms of waiting for row locks."
-        " The comment in it says which request that was:"
+        f"The slow log has a SELECT … FOR UPDATE of {select_ms:.0f} ms, and InnoDB counted {waited_ms} ms of waits for"
+        " row locks. The comment in the log says which request that was:"
     )
     asker.show("show", truth.lock_wait.trace_id)
     console.print()
@@ -131,7 +145,7 @@ def ask(asker: Asker, truth: Truth) -> None:
 
 def _stack(folder: Path, otlp: str) -> Stack:
     environment = {"OTEL_EXPORTER_OTLP_ENDPOINT": f"http://{otlp}", "OTEL_TRACES_SAMPLER_ARG": str(SAMPLED)}
-    return Stack(folder, environment, workers=3, slow_log_s=0.0, far=FAR)
+    return Stack(folder, environment, workers=3, slow_log_s=0.0, far={"mariadb": 0.0})
 
 
 def _to_full_second() -> float:

@@ -31,6 +31,7 @@ SEARCH = """
 CART = """
     SELECT product_id, quantity, price_cents, name FROM cart_items JOIN products ON products.id = product_id
     WHERE user_id = %s ORDER BY product_id"""
+CART_TO_BUY = f"{CART} FOR UPDATE"
 ITEMS_IN_CART = "SELECT COUNT(*) AS count FROM cart_items WHERE user_id = %s"
 TOUCH_CART = "INSERT INTO carts VALUES (%s, NOW()) ON DUPLICATE KEY UPDATE changed_at = NOW()"
 ADD_TO_CART = """
@@ -123,12 +124,12 @@ class Pages:
     def checkout(self, request: Request) -> Response:
         with self.store.transaction() as cursor:
             cursor.execute(LOCK_CART, (request.user,))  # two checkouts of one cart: the second finds it empty
-            cursor.execute(CART, (request.user,))
+            cursor.execute(CART_TO_BUY, (request.user,))  # the products' rows too, so that nobody changes the stock
             items = list(cursor.fetchall())
             walltime.current().annotate("cart.items", len(items))
             if not items:
                 return see_other("/cart")
-            for item in items:  # in the order of the ids, so that two checkouts wait for each other, never in a circle
+            for item in items:
                 cursor.execute(TAKE_FROM_STOCK, (item["quantity"], item["product_id"]))
             total_cents = sum(item["quantity"] * item["price_cents"] for item in items)
             cursor.execute(PLACE_ORDER, (request.user, total_cents))

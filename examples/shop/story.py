@@ -30,9 +30,9 @@ PRODUCTS_PER_S = 75
 BUYER, BOUGHT = 301, 21
 """Not one of the users the crowd buys as, and a product."""
 
-SLOW_ENTRY = re.compile(
-    r"^# Query_time: (?P<query_s>[\d.]+)(?:(?!^# User@Host).)*?"
-    r"^UPDATE products SET stock = stock - [^\n]*traceparent='00-(?P<trace_id>\w{32})-(?P<span_id>\w{16})-",
+CHECKOUT_ENTRY = re.compile(
+    r"^# Query_time: (?P<query_s>[\d.]+).* FOR UPDATE /\*"
+    r"[^\n]*service='shop',traceparent='00-(?P<trace_id>\w{32})-(?P<span_id>\w{16})-",
     re.MULTILINE | re.DOTALL,
 )
 
@@ -56,7 +56,7 @@ class LockWait:
     """Of the checkout, from the comment in the slow log."""
     span_id: str
     query_s: float
-    """Of its UPDATE, says the slow log."""
+    """Of its SELECT … FOR UPDATE, says the slow log."""
     waited_ms: int
     """For row locks, says InnoDB: all statements of the window, in whole milliseconds each."""
 
@@ -85,11 +85,13 @@ def restart(cache: Memcached) -> Restart:
 
 def wait_for_a_lock(stack: Stack, watch: Watch, seconds: float = 0.4) -> LockWait:
     """
-    Buy a product while the inventory job counts it: the checkout's UPDATE waits for the row until the job commits.
+    Buy a product while the inventory job counts it: the checkout waits for its row until the job commits.
 
     Raises:
         ServiceError: The job or the checkout failed, or nothing waited.
     """
+    assert stack.mariadb.slow_log is not None
+    slow_log, logged_bytes = stack.mariadb.slow_log, stack.mariadb.slow_log.stat().st_size
     _visit(stack, "/cart", f"product={BOUGHT}")
     job = Program(
         "inventory",
@@ -107,8 +109,9 @@ def wait_for_a_lock(stack: Stack, watch: Watch, seconds: float = 0.4) -> LockWai
             raise ServiceError(f"the inventory job has not ended.{job.log_tail()}") from None
         if status:
             raise ServiceError(f"the inventory job ended with status {status}.{job.log_tail()}")
-    assert stack.mariadb.slow_log is not None
-    entries = SLOW_ENTRY.finditer(stack.mariadb.slow_log.read_text(errors="replace"))
+    with slow_log.open(errors="replace") as log:
+        log.seek(logged_bytes)
+        entries = filter(None, map(CHECKOUT_ENTRY.search, log.read().split("# User@Host")))
     waited_ms = window.mariadb["Innodb_row_lock_time"]
     longest = max(entries, key=lambda entry: float(entry["query_s"]), default=None)
     if longest is None or not waited_ms:
