@@ -19,12 +19,22 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from . import query
 from .answers import RANKINGS
+from .api_sql import sql_route
 from .digest.answer import DIGEST_RANKINGS
 from .digest.rank import digest
 from .engine import Engine
-from .errors import BadParameter, EngineUnavailable, NotStored, QueryFailed
+from .errors import (
+    BadParameter,
+    EngineUnavailable,
+    NotStored,
+    QueryFailed,
+    RequestRefused,
+    StatementRefused,
+    TooManyQuestions,
+)
 from .health import Health
 from .people import printable, since_s
+from .reading import Reading
 from .trace_id import parse_trace_id
 from .why.explain import explain
 from .why.windows import comparison
@@ -36,6 +46,7 @@ _HEADERS = {"Cache-Control": "no-store", "X-Content-Type-Options": "nosniff"}
 def make_app(
     engine: Engine,
     health: Health,
+    reading: Reading,
     *,
     allowed_hosts: Collection[str] = (),
     any_address: bool = False,
@@ -47,6 +58,7 @@ def make_app(
 
     Args:
         health: What /healthz reports: 200 when its `ok` is true, else 503.
+        reading: Answers /api/sql.
         allowed_hosts: Names a browser may use in Host besides the loopback ones.
         any_address: Let Host be any IP address, for a collector that listens for other machines.
     """
@@ -121,6 +133,7 @@ def make_app(
             Route("/api/transactions/{trace_id}", transactions),
             Route("/api/why", why),
             Route("/api/digest", statements),
+            sql_route(reading, _json),
             Route("/healthz", healthz),
         ],
         middleware=[Middleware(HostCheck, allowed_hosts=allowed_hosts, any_address=any_address)],
@@ -130,6 +143,9 @@ def make_app(
             QueryFailed: lambda _, error: _problem(
                 500, "engine", str(error), "ask about less: a shorter time, a service"
             ),
+            StatementRefused: lambda _, error: _problem(403, "sql", error.what, error.what_now),
+            TooManyQuestions: lambda _, error: _problem(429, "sql", *str(error).split("; ", 1)),
+            RequestRefused: lambda _, error: _problem(error.status, "body", str(error), "send a shorter statement"),
             EngineUnavailable: lambda _, error: _problem(503, "engine", str(error), "try again; see /healthz"),
             HTTPException: _not_found,
             Exception: lambda _, error: _problem(
@@ -224,10 +240,11 @@ def _problem(status: int, where: str, what: str, what_now: str) -> JSONResponse:
 
 def _not_found(request: Request, error: Any) -> JSONResponse:
     if error.status_code == 405:
-        return _problem(405, request.method, "only questions are answered here", "use GET")
+        use = "POST" if request.url.path == "/api/sql" else "GET"
+        return _problem(405, request.method, "only questions are answered here", f"use {use}")
     return _problem(
         error.status_code,
         printable(request.url.path)[:80],
         "there is no such page",
-        "there are /api/top, /api/transactions/{trace_id}, /api/why, /api/digest and /healthz",
+        "there are /api/top, /api/transactions/{trace_id}, /api/why, /api/digest, /api/sql and /healthz",
     )

@@ -6,6 +6,8 @@ What can go wrong in the collector.
     ├── DirectoryInUse         another process owns the directory
     ├── RequestRefused         what a sender sent is not taken; it carries the HTTP status
     ├── BadParameter           a question's parameter cannot be understood; the API answers 400
+    ├── StatementRefused       SQL that the guard does not let through to the engine
+    ├── TooManyQuestions       as much SQL runs and waits as may; ask again later
     ├── NotStored              a question is about what is not stored; the API answers 404
     ├── NotAnswered            a command asked and got no answer; it ends with status 1
     ├── SpoolError
@@ -64,6 +66,18 @@ class NotStored(CollectorError):
     def __init__(self, where: str, what: str, what_now: str) -> None:
         super().__init__(f"{where}: {what}; {what_now}")
         self.where, self.what, self.what_now = where, what, what_now
+
+
+class StatementRefused(CollectorError):
+    """SQL from outside that the guard does not let through; nothing of it was run."""
+
+    def __init__(self, what: str, what_now: str) -> None:
+        super().__init__(f"{what}; {what_now}")
+        self.what, self.what_now = what, what_now
+
+
+class TooManyQuestions(CollectorError):
+    """As many statements run and wait as may; nothing was run, and the same may be answered a little later."""
 
 
 class NotAnswered(CollectorError):

@@ -16,11 +16,13 @@ import uvicorn
 import uvloop
 
 from . import crashpoint
+from .clickhouse_http import ClickHouseHttp
 from .directory import make_private
 from .engine import open_engine
 from .errors import EngineUnavailable, SettingsRefused
 from .health import Health
 from .load import Loader
+from .reading import Reading
 from .receive.otlp_http import OtlpHttp
 from .settings import Settings, address
 from .slowlog.reader import SlowLogReader
@@ -38,7 +40,8 @@ def serve(settings: Settings) -> None:
     Run until SIGTERM or Ctrl-C; then stop listening, answer what runs, load what is spooled (for `drain_s`), return.
 
     A second signal ends the process at once, with status 1; nothing acknowledged is lost by it.
-    One line on stdout says that it takes requests, and where: `ready http=127.0.0.1:4318 web=127.0.0.1:8464`.
+    One line on stdout says that it takes requests, and where: `ready http=127.0.0.1:4318 web=127.0.0.1:8464`, and
+    `clickhouse=…` when that port is on.
 
     Raises:
         CollectorError: It cannot start: SettingsRefused, DirectoryInUse, EngineUnavailable, MigrationFailed.
@@ -47,6 +50,7 @@ def serve(settings: Settings) -> None:
     os.umask(0o077)
     http = _listen(settings.http, "http", settings)
     web = _listen(settings.web, "web", settings)
+    clickhouse = _listen_clickhouse(settings) if settings.clickhouse_http else None
     make_private(settings.data)
     spool = Spool(
         settings.data / "spool",
@@ -63,15 +67,21 @@ def serve(settings: Settings) -> None:
     commit = GroupCommit(spool)
     loader = Loader(spool, engine, health)
     slow_logs = SlowLogReader(settings.slow_log, settings.data / "slowlog", engine, health)
+    reading = Reading(engine, settings.database)
     from .api import make_app
 
     receiver = _server(OtlpHttp(commit, health, settings), limit_concurrency=settings.max_connections)
-    pages = _server(make_app(engine, health, any_address=settings.insecure))
+    pages = _server(make_app(engine, health, reading, any_address=settings.insecure))
+    servers, ready = [(receiver, http), (pages, web)], f"ready http={_name(http)} web={_name(web)}"
+    if clickhouse is not None:
+        servers.append((_server(_clickhouse_http(reading, settings)), clickhouse))
+        ready += f" clickhouse={_name(clickhouse)}"
     loader.start()
     slow_logs.start()
     try:
-        uvloop.run(_run([(receiver, http), (pages, web)], f"ready http={_name(http)} web={_name(web)}"))
+        uvloop.run(_run(servers, ready))
     finally:
+        reading.close()
         slow_logs.stop()
         commit.close()
         loader.stop(settings.drain_s)
@@ -96,6 +106,20 @@ async def _run(servers: list[tuple[uvicorn.Server, socket.socket]], ready: str) 
     sys.stdout.write(ready + "\n")
     sys.stdout.flush()
     await asyncio.gather(*tasks)
+
+
+def _clickhouse_http(reading: Reading, settings: Settings) -> Any:
+    token = settings.clickhouse_http_token.get_secret_value()
+    endpoint = ClickHouseHttp(reading, token=token, database=settings.database, deadline_s=settings.request_deadline_s)
+    from .api import HostCheck
+
+    # who knows the token is no page that pointed its own name at this machine
+    return endpoint if token else HostCheck(endpoint, (), settings.insecure)
+
+
+def _listen_clickhouse(settings: Settings) -> socket.socket:
+    is_guarded = bool(settings.clickhouse_http_token.get_secret_value())
+    return _listen(settings.clickhouse_http, "clickhouse-http", settings, is_guarded=is_guarded)
 
 
 class _Server(uvicorn.Server):
@@ -125,8 +149,8 @@ def _server(app: Any, **limits: Any) -> uvicorn.Server:
     )
 
 
-def _listen(setting: str, name: str, settings: Settings) -> socket.socket:
-    host, port = address(setting, name, insecure=settings.insecure)
+def _listen(setting: str, name: str, settings: Settings, *, is_guarded: bool = False) -> socket.socket:
+    host, port = address(setting, name, insecure=settings.insecure or is_guarded)
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     try:
         return socket.create_server((host, port), family=family, backlog=512)

@@ -46,6 +46,13 @@ class Settings(BaseSettings):
     clickhouse_user: str = Field(default="default", description="its user")
     clickhouse_password: SecretStr = Field(default=SecretStr(""), description="the user's password")
     clickhouse_password_file: Path | None = Field(default=None, description="or the file that holds it")
+    clickhouse_http: str = Field(
+        default="",
+        description="address of a read-only ClickHouse HTTP interface, for Grafana and ClickHouse clients; empty: off",
+    )
+    clickhouse_http_token: SecretStr = Field(
+        default=SecretStr(""), description="the password it asks for; with one, other machines may reach it"
+    )
     clickhouse_timeout_s: int = Field(default=60, ge=1, description="longest wait for an answer of the server")
 
     slow_log: Annotated[tuple[str, ...], NoDecode] = Field(

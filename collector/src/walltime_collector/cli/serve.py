@@ -27,6 +27,13 @@ def serve(
             " WALLTIME_CLICKHOUSE_USER and WALLTIME_CLICKHOUSE_PASSWORD or …_PASSWORD_FILE. [the embedded one]"
         ),
     ] = None,
+    clickhouse_http: Annotated[
+        str | None,
+        typer.Option(
+            help="Address of a read-only ClickHouse HTTP interface for Grafana, as in 127.0.0.1:8123; its password is"
+            " WALLTIME_CLICKHOUSE_HTTP_TOKEN. [off]"
+        ),
+    ] = None,
     slow_log: Annotated[
         list[str] | None,
         typer.Option(help="A slow log of MySQL, MariaDB or Percona Server to follow, PATH or NAME=PATH; repeatable."),
@@ -47,6 +54,7 @@ def serve(
     from ..settings import Settings
 
     said: dict[str, Any] = {"data": data, "http": http, "web": web, "clickhouse": clickhouse}
+    said |= {"clickhouse_http": clickhouse_http}
     said |= {"insecure": insecure or None, "slow_log": slow_log or None}
     try:
         settings = Settings(**{name: value for name, value in said.items() if value is not None})

@@ -1,0 +1,203 @@
+"""
+Other people's SQL on its way to the engine: let through by what is allowed, on the engine's own parse, or refused.
+
+    text ─parseQueryToJSON─► tree ─rewrite─► tree ─formatQueryFromJSON─► text ─parseQueryToJSON─► tree ─check
+                                                                          └────────── what is run ──────────┘
+
+What is run is therefore never the text that came in but one that ClickHouse printed, and what is checked is how
+ClickHouse reads exactly that one. A second statement after a semicolon, comments and quotes end at the first arrow.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from importlib.resources import files
+from typing import Any
+
+from ..engine import Engine
+from ..engine.dialect import error_code
+from ..errors import QueryFailed, StatementRefused
+from .allowed import FORMATS
+from .check import Node, check
+from .rewrite import put_parameters, put_views, take_ending
+
+MAX_STATEMENT_BYTES = 256 * 1024
+
+_PARSE = "SELECT parseQueryToJSON({sql:String}) AS answer"
+_PRINT = "SELECT formatQueryFromJSON({tree:String}) AS answer"
+_NORMALISE = "SELECT formatQuerySingleLine({sql:String}) AS answer"
+_NOT_IN_JSON = "does not support JSON serialization"
+_DESCRIBE = re.compile(r"DESCRIBE TABLE (?:(\w+)\.)?(\w+)(?: FORMAT (\w+))?")
+_NO_SUCH_FUNCTION = 46
+
+
+@dataclass(frozen=True)
+class Admitted:
+    """
+    A statement that may be run, with `readonly` = 1.
+
+    Args:
+        format_name: What its FORMAT clause said; empty without one.
+        settings: ClickHouse settings it may have; `max_execution_time` is a wish to be shortened, never a right.
+    """
+
+    sql: str
+    format_name: str
+    settings: Mapping[str, str]
+
+
+class Guard:
+    """
+    Lets statements through; safe to use from several threads.
+
+    Args:
+        database: Whose tables may be read.
+    """
+
+    def __init__(self, engine: Engine, database: str) -> None:
+        self._engine, self._database = engine, database
+        self._views: dict[str, Any] = {}
+
+    def admit(self, sql: str, parameters: Mapping[str, str]) -> Admitted:
+        """
+        Check one statement and make it ready to run.
+
+        Args:
+            parameters: Values of `{name:Type}`, as texts that are escaped like a field of TSV.
+
+        Raises:
+            StatementRefused: Something in it is not allowed; it says what.
+            QueryFailed: ClickHouse does not understand it.
+            EngineUnavailable: Nobody can say now.
+        """
+        if len(sql.encode("utf-8", "replace")) > MAX_STATEMENT_BYTES:
+            raise StatementRefused(f"the statement is longer than {MAX_STATEMENT_BYTES} bytes", "ask about less")
+        if "\0" in sql:
+            raise StatementRefused("a zero byte in a statement is not allowed", "leave it out")
+        try:
+            return self._admit(sql, parameters)
+        except RecursionError as error:
+            raise StatementRefused("the statement is nested too deeply", "make it flatter") from error
+
+    def calls(self, sql: str) -> list[str]:
+        """The functions of a SELECT that only calls functions without arguments; of any other statement, nothing."""
+        try:
+            tree = self._parse(sql)
+        except (QueryFailed, StatementRefused):
+            return []
+        take_ending(tree)
+        selects = tree.get("list_of_selects", {}).get("children", [])
+        if len(selects) != 1 or set(selects[0]) != {"type", "select"}:
+            return []
+        selected = selects[0]["select"]["children"]
+        is_bare = all(each["type"] == "Function" and not each["arguments"].get("children") for each in selected)
+        return [each["name"] for each in selected] if is_bare else []
+
+    def _admit(self, sql: str, parameters: Mapping[str, str]) -> Admitted:
+        try:
+            tree = self._parse(sql)
+        except QueryFailed as error:
+            if _NOT_IN_JSON not in str(error):
+                raise
+            return self._describe(sql)
+        if tree.get("type") == "ShowTablesQuery":
+            tree, parameters = self._show(tree)
+        ending = take_ending(tree)
+        put_parameters(tree, parameters)
+        views = self._our_views()
+        put_views(tree, views)
+        run = self._print(tree)
+        check(self._parse(run), database=self._database, views=views.values())
+        if ending.format_name not in {"", *FORMATS}:
+            raise StatementRefused(f"the format {ending.format_name[:40]} is not allowed", "use JSON, CSV or TSV")
+        return Admitted(run, ending.format_name, self._settings(ending.settings))
+
+    def _describe(self, sql: str) -> Admitted:
+        """DESCRIBE of a table of ours; the one statement allowed that has no tree as JSON."""
+        found = _DESCRIBE.fullmatch(self._ask(_NORMALISE, sql=sql))
+        if found is None or found[1] not in (None, self._database) or found[3] not in {None, *FORMATS}:
+            raise StatementRefused(
+                "this statement is not allowed",
+                "what can be asked is SELECT, EXPLAIN of one, SHOW TABLES, SHOW DATABASES, DESCRIBE of a table",
+            )
+        return Admitted(f"DESCRIBE TABLE {self._database}.{found[2]}", found[3] or "", {})
+
+    def _show(self, tree: Node) -> tuple[Node, dict[str, str]]:
+        """SHOW TABLES and SHOW DATABASES as a SELECT from the view of ours that has their names."""
+        said = {part: value for part, value in tree.items() if value is not False}
+        unknown = set(said) - {"type", "databases", "from", "like", "not_like", "case_insensitive_like", "format_ast"}
+        asked_of = said.get("from", {"name": self._database}).get("name")
+        if unknown or asked_of != self._database:
+            raise StatementRefused("this SHOW is not allowed", f"use SHOW TABLES FROM {self._database}")
+        question = "show_databases" if "databases" in said else "show_tables"
+        like = "not_like" if "not_like" in said else "like"
+        answer = self._parse((files(__package__) / "visible" / f"{question}.sql").read_text("utf-8"))
+        if "format_ast" in said:
+            answer["format_ast"] = said["format_ast"]
+        return answer, {"like": said.get("like", "%").replace("\\", "\\\\"), "is_like": str(like == "like").lower()}
+
+    def _settings(self, said: Mapping[str, Any]) -> dict[str, str]:
+        admitted: dict[str, str] = {}
+        for name, value in said.items():
+            if name == "max_execution_time":
+                admitted[name] = str(value["value"])
+            elif name == "additional_table_filters" and value["field_type"] == "Map":
+                filters = [(each["value"][0]["value"], each["value"][1]["value"]) for each in value["value"]]
+                checked = ((_literal(table), _literal(self._condition(text))) for table, text in filters)
+                admitted[name] = "{" + ", ".join(f"{table}: {text}" for table, text in checked) + "}"
+            else:
+                raise StatementRefused(
+                    f"the setting {name[:80]} is not allowed", "leave it out; max_execution_time can be set"
+                )
+        return admitted
+
+    def _condition(self, text: str) -> str:
+        """A filter of additional_table_filters: one expression, checked like a statement."""
+        tree = self._parse(f"SELECT {text}")
+        selects = tree.get("list_of_selects", {}).get("children", [])
+        is_expression = len(selects) == 1 and set(selects[0]) == {"type", "select"}
+        if not is_expression or len(selects[0]["select"]["children"]) != 1:
+            raise StatementRefused("a filter of additional_table_filters must be one condition", "as in a WHERE")
+        run = self._print(tree)
+        check(self._parse(run), database=self._database, views=())
+        return run.removeprefix("SELECT ")
+
+    def _our_views(self) -> dict[str, Any]:
+        if not self._views:
+            database = {"database": self._database}
+            views = {}
+            for name in ("tables", "columns", "databases", "functions", "settings"):
+                tree = self._parse((files(__package__) / "visible" / f"{name}.sql").read_text("utf-8"))
+                put_parameters(tree, database)
+                views[name] = [self._parse(self._print(tree))]  # printed and parsed: as it will come back
+            self._views = views
+        return self._views
+
+    def _parse(self, sql: str) -> Node:
+        answer = self._ask(_PARSE, sql=sql)
+        tree = json.loads(answer)
+        if "\ufffd" in answer and "\ufffd" not in sql:
+            raise StatementRefused("bytes that are not UTF-8 are not allowed", "write them with unhex('…')")
+        if not isinstance(tree, dict):
+            raise StatementRefused("this statement is not allowed", "ask with a SELECT")
+        return tree
+
+    def _print(self, tree: Node) -> str:
+        return self._ask(_PRINT, tree=json.dumps(tree))
+
+    def _ask(self, question: str, **parameters: str) -> str:
+        try:
+            return str(self._engine.query(question, parameters)[0]["answer"])
+        except QueryFailed as error:
+            if error_code(error) == _NO_SUCH_FUNCTION:
+                raise StatementRefused(
+                    "this ClickHouse cannot say how it reads a statement", "it takes ClickHouse 26.8 or newer"
+                ) from error
+            raise QueryFailed(str(error).partition(": In scope SELECT ")[0]) from error
+
+
+def _literal(text: str) -> str:
+    return "'" + text.replace("\\", "\\\\").replace("'", "\\'") + "'"

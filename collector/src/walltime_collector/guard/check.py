@@ -1,0 +1,144 @@
+"""Refuses a syntax tree that has anything in it that is not allowed; the tree is ClickHouse's own, as JSON."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from typing import Any
+
+from ..errors import StatementRefused
+from ..people import printable
+from .allowed import EXPLAINS, IN_FUNCTIONS, LAMBDA_FUNCTIONS, NODES, TABLE_FUNCTIONS, is_function
+
+Node = dict[str, Any]
+
+_IN_WORDS = {
+    "out_file": "INTO OUTFILE",
+    "SetQuery": "SETTINGS inside of a statement",
+    "settings": "SETTINGS inside of a statement",
+    "QueryParameter": "a parameter where no value can stand",
+    "StreamSettings": "STREAM",
+}
+
+
+def check(tree: Any, *, database: str, views: Collection[Any]) -> None:
+    """
+    Return if everything in the tree is allowed.
+
+    Args:
+        tree: What parseQueryToJSON says of exactly the text that is going to be run.
+        database: Whose tables may be read; a name without a database is one of them, or of WITH.
+        views: Subqueries of our own, as trees, that need no check.
+
+    Raises:
+        StatementRefused: It says what is not allowed.
+    """
+    root = _object(tree)
+    if root.get("type") == "ExplainQuery":
+        _check_explain(root)
+        root = root["query"]
+    if root.get("type") != "SelectWithUnionQuery":
+        raise _refused(_IN_WORDS.get(str(root.get("type")), str(root.get("type"))))
+    todo = [root]
+    while todo:
+        node = todo.pop()
+        kind = str(node.get("type"))
+        if kind == "Subquery" and node.get("children") in views:
+            continue
+        _check_parts(kind, node)
+        if kind == "Function":
+            _check_function(node, database)
+        elif kind == "TableIdentifier":
+            _check_table(node, database)
+        elif kind == "ColumnsApplyTransformer" and "func_name" in node and not is_function(node["func_name"]):
+            raise _refused_function(node["func_name"])
+        todo += _children(kind, node)
+
+
+def _check_parts(kind: str, node: Node) -> None:
+    if kind not in NODES or kind in ("ExplainQuery", "SetQuery"):
+        raise _refused(_IN_WORDS.get(kind, kind))
+    for part, value in node.items():
+        if part not in NODES[kind] and part != "type" and value is not False:
+            raise _refused(_IN_WORDS.get(part, f"{part} in {kind}"))
+
+
+def _children(kind: str, node: Node) -> list[Node]:
+    """The nodes below; of a table function its arguments, for its name is not one of a function."""
+    found: list[Node] = []
+    for part, value in node.items():
+        if kind == "Literal" and part == "value":
+            continue  # a value, however it is nested
+        if kind == "TableExpression" and part == "table_function":
+            _check_table_function(_object(value))
+            found += [_object(below) for name, below in value.items() if name == "arguments"]
+        elif isinstance(value, dict):
+            found.append(value)
+        elif isinstance(value, list) and part not in ("name_parts", "list_of_modes"):
+            found += [_object(each) for each in value]
+    return found
+
+
+def _check_function(node: Node, database: str) -> None:
+    name = node["name"]
+    if not is_function(name):
+        raise _refused_function(name)
+    arguments = node.get("arguments", {}).get("children", [])
+    if name in IN_FUNCTIONS and len(arguments) > 1 and arguments[1].get("type") == "Identifier":
+        _check_table(arguments[1], database)
+    if LAMBDA_FUNCTIONS.fullmatch(name) and len(arguments) > 1 and arguments[0].get("type") == "Identifier":
+        function = arguments[0]["name"]
+        if not is_function(function):
+            raise StatementRefused(
+                f"{_quoted(function)} as the function of {name} is not allowed", "write it as a lambda: x -> …"
+            )
+
+
+def _check_table_function(node: Node) -> None:
+    _check_parts("Function", node)
+    if node.get("type") != "Function" or node["name"] not in TABLE_FUNCTIONS or "parameters" in node:
+        raise StatementRefused(
+            f"the table function {_quoted(str(node.get('name')))} is not allowed",
+            "read Walltime's own tables; SHOW TABLES lists them",
+        )
+
+
+def _check_table(node: Node, database: str) -> None:
+    parts = node.get("name_parts", [node["name"]])
+    if len(parts) > 1 and (len(parts) > 2 or parts[0] != database):
+        raise StatementRefused(
+            f"the table {_quoted('.'.join(map(str, parts)))} is not one of Walltime's",
+            f"read those of {database}; SHOW TABLES lists them",
+        )
+
+
+def _check_explain(node: Node) -> None:
+    parts = {part for part, value in node.items() if value is not False}
+    if parts - NODES["ExplainQuery"] - {"type"} or node.get("kind") not in EXPLAINS or "query" not in parts:
+        raise _refused(str(node.get("kind")))
+    settings = node.get("settings", {"type": "SetQuery", "changes": []})
+    for change in settings.get("changes", []):
+        if set(settings) != {"type", "changes"} or not isinstance(change.get("value", {}).get("value"), int):
+            raise _refused("such a setting of EXPLAIN")
+
+
+def _object(value: Any) -> Node:
+    if not isinstance(value, dict):
+        raise _refused("something of ClickHouse's that Walltime does not know")
+    return value
+
+
+def _refused(what: str) -> StatementRefused:
+    return StatementRefused(
+        f"{_quoted(what, '')} is not allowed",
+        "what can be asked is SELECT over Walltime's own tables, EXPLAIN of one, SHOW TABLES, SHOW DATABASES, DESCRIBE",
+    )
+
+
+def _refused_function(name: str) -> StatementRefused:
+    return StatementRefused(
+        f"the function {_quoted(name)} is not allowed", "use one that only computes on what the tables hold"
+    )
+
+
+def _quoted(text: str, quote: str = "`") -> str:
+    return f"{quote}{printable(text)[:80]}{quote}"

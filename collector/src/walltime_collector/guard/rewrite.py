@@ -1,0 +1,103 @@
+"""Changes a statement's tree into what is run: values for parameters, our view of system tables, no end clauses."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from ..errors import StatementRefused
+from .check import Node
+
+
+@dataclass
+class Ending:
+    """What the clauses at the end of a statement said: FORMAT and SETTINGS."""
+
+    format_name: str = ""
+    settings: dict[str, Any] = field(default_factory=dict)
+
+
+def take_ending(tree: Node) -> Ending:
+    """
+    Take FORMAT and SETTINGS off the statement; those of a subquery stay, and are refused later.
+
+    Raises:
+        StatementRefused: SETTINGS … = DEFAULT.
+    """
+    ending = Ending(format_name=tree.pop("format_ast", {}).get("name", ""))
+    statement = tree.get("query", tree) if tree.get("type") == "ExplainQuery" else tree
+    selects = statement.get("list_of_selects", {}).get("children", [])
+    for owner, part in [(tree, "settings_ast"), (statement, "settings_ast"), *((each, "settings") for each in selects)]:
+        said = owner.pop(part, {})
+        if said.get("default_settings"):
+            raise StatementRefused("a setting to DEFAULT is not allowed", "leave it out")
+        ending.settings.update({change["name"]: change["value"] for change in said.get("changes", [])})
+    return ending
+
+
+def put_parameters(tree: Node, parameters: Mapping[str, str]) -> None:
+    """
+    Put values where `{name:Type}` stands, as ClickHouse itself does: a value of that type, never text.
+
+    Raises:
+        StatementRefused: A parameter has no value.
+    """
+    for node in nodes(tree):
+        if node.get("type") != "QueryParameter":
+            continue
+        name, type_name = node["name"], node["param_type"]
+        if name not in parameters:
+            raise StatementRefused(f"the parameter {name} has no value", f"send param_{name}")
+        alias = {"alias": node["alias"]} if "alias" in node else {}
+        node.clear()
+        node.update(_value(parameters[name], type_name) | alias)
+
+
+def put_views(tree: Node, views: Mapping[str, Any]) -> None:
+    """Put a subquery of ours where `system.<name>` is read: its harmless columns, the rows about our own tables."""
+    for node in list(nodes(tree)):  # all of them first: what is put in reads system tables itself
+        table = node.get("database_and_table_name")
+        if node.get("type") != "TableExpression" or not isinstance(table, dict):
+            continue
+        database, name = [*table.get("name_parts", []), "", ""][:2]
+        if database == "system" and name in views and len(table["name_parts"]) == 2:
+            del node["database_and_table_name"]
+            node["subquery"] = {"type": "Subquery", "alias": table.get("alias", name), "children": views[name]}
+
+
+def nodes(tree: Any) -> Iterator[Node]:
+    """Every object in the tree, each before what is in it."""
+    todo = [tree]
+    while todo:
+        each = todo.pop()
+        if isinstance(each, dict):
+            yield each
+            todo += each.values()
+        elif isinstance(each, list):
+            todo += each
+
+
+_ESCAPED = re.compile(r"\\(.)", re.DOTALL)
+_ESCAPES = {"t": "\t", "n": "\n", "r": "\r", "0": "\0", "b": "\b", "f": "\f"}
+_COMPOSITE = re.compile(r"\s*(Array|Map|Tuple|Nested|JSON|Variant|Dynamic)\b")
+
+
+def _value(text: str, type_name: str) -> Node:
+    """A parameter's text is escaped like a field of TSV, but that of an array, map or tuple is a literal."""
+    if type_name.startswith("Nullable(") and text == r"\N":
+        value: Node = {"type": "Literal", "value": {"field_type": "Null", "value": None}}
+    else:
+        plain = (
+            text if _COMPOSITE.match(type_name) else _ESCAPED.sub(lambda found: _ESCAPES.get(found[1], found[1]), text)
+        )
+        value = {"type": "Literal", "value": {"field_type": "String", "value": plain}}
+    if type_name == "String":
+        return value
+    to = {"type": "Literal", "value": {"field_type": "String", "value": type_name}}
+    return {
+        "type": "Function",
+        "name": "_CAST",
+        "arguments": {"type": "ExpressionList", "children": [value, to]},
+    }

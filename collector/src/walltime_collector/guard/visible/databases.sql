@@ -1,0 +1,1 @@
+SELECT name, engine, comment FROM system.databases WHERE name = {database:String}

@@ -1,0 +1,138 @@
+"""Answers other people's SQL: through the guard, within limits, and through one gate for all who ask at once."""
+
+from __future__ import annotations
+
+import json
+import os
+import threading
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+
+from .engine import Engine
+from .errors import EngineError, TooManyQuestions
+from .guard import Guard
+from .native import header
+
+RUN_AT_ONCE = 4
+WAIT_AT_MOST = 32
+WAIT_S = 15.0
+MAX_EXECUTION_S = 30.0
+
+LIMITS = {
+    "max_execution_time": str(MAX_EXECUTION_S),
+    "timeout_overflow_mode": "throw",
+    "max_memory_usage": str(512 * 1024 * 1024),
+    "max_temporary_data_on_disk_size_for_query": str(1024 * 1024 * 1024),
+    "max_rows_to_read": "1000000000",
+    "read_overflow_mode": "throw",
+    "max_result_rows": "1000000",
+    "max_result_bytes": str(64 * 1024 * 1024),
+    "result_overflow_mode": "throw",
+    # the loader and the questions of the pages want the rest
+    "max_threads": str(max(1, (os.cpu_count() or 1) // 2)),
+    "max_ast_elements": "20000",
+    "max_expanded_ast_elements": "100000",
+    "allow_introspection_functions": "0",
+}
+
+
+@dataclass(frozen=True)
+class Answer:
+    """A whole answer, in ClickHouse's output format of that name."""
+
+    content: bytes
+    format_name: str
+
+
+class Reading:
+    """The way to the engine for statements from outside; safe to use from several threads."""
+
+    def __init__(self, engine: Engine, database: str) -> None:
+        self._engine = engine
+        self._guard = Guard(engine, database)
+        self._running: set[str] = set()
+        self._waiting = 0
+        self._changed = threading.Condition()
+
+    def answer(
+        self,
+        sql: str,
+        *,
+        name: str,
+        parameters: Mapping[str, str],
+        format_name: str = "TabSeparated",
+        seconds: float = 0,
+        settings: Mapping[str, str] | None = None,
+    ) -> Answer:
+        """
+        Check one statement and run it, when its turn comes.
+
+        Args:
+            name: For `stop`; unique.
+            parameters: Values of `{name:Type}`, as texts that are escaped like a field of TSV.
+            format_name: Used when the statement names none.
+            seconds: Longest time to run, when that is less than the limit; 0 is no wish.
+            settings: More ClickHouse settings, ours, never from outside.
+
+        Raises:
+            StatementRefused: The guard does not let it through.
+            TooManyQuestions: Too many run and wait, or it waited too long.
+            QueryFailed: ClickHouse does not understand it, it is over a limit, or it was stopped.
+            EngineUnavailable: No answer now.
+        """
+        with self._turn(name):
+            admitted = self._guard.admit(sql, parameters)
+            wishes = [seconds, float(admitted.settings.get("max_execution_time", 0))]
+            limit = min([MAX_EXECUTION_S, *(each for each in wishes if each > 0)])
+            within = {**LIMITS, **(settings or {}), **admitted.settings, "max_execution_time": str(limit)}
+            chosen = admitted.format_name or format_name
+            content = self._engine.read(admitted.sql, chosen, name=name, settings=within)
+            if not content and chosen == "Native" and not admitted.sql.startswith(("EXPLAIN", "DESCRIBE")):
+                content = self._columns(admitted.sql, name, within)
+            return Answer(content, chosen)
+
+    def calls(self, sql: str) -> list[str]:
+        """The functions of a SELECT that only calls functions without arguments; of any other statement, nothing."""
+        return self._guard.calls(sql)
+
+    def stop(self, name: str) -> None:
+        """End that statement if it still runs; its `answer` raises QueryFailed."""
+        with self._changed:
+            is_running = name in self._running
+        if is_running:
+            with suppress(EngineError):  # then its time limit ends it
+                self._engine.stop(name)
+
+    def close(self) -> None:
+        """End what still runs, so that the process can end."""
+        for name in list(self._running):
+            self.stop(name)
+
+    def _columns(self, sql: str, name: str, settings: Mapping[str, str]) -> bytes:
+        """A block without rows: ClickHouse writes none, and Grafana would show a table without headings."""
+        said = json.loads(
+            self._engine.read(f"DESCRIBE TABLE ({sql})", "JSONCompact", name=f"{name} columns", settings=settings)
+        )
+        return header([(row[0], row[1]) for row in said["data"]])
+
+    @contextmanager
+    def _turn(self, name: str) -> Iterator[None]:
+        with self._changed:
+            if len(self._running) >= RUN_AT_ONCE:
+                if self._waiting >= WAIT_AT_MOST:
+                    raise TooManyQuestions(f"{RUN_AT_ONCE} statements run and {WAIT_AT_MOST} wait; ask again later")
+                self._waiting += 1
+                try:
+                    is_free = self._changed.wait_for(lambda: len(self._running) < RUN_AT_ONCE, WAIT_S)
+                finally:
+                    self._waiting -= 1
+                if not is_free:
+                    raise TooManyQuestions(f"{RUN_AT_ONCE} statements ran for {WAIT_S:.0f} s; ask again later")
+            self._running.add(name)
+        try:
+            yield
+        finally:
+            with self._changed:
+                self._running.discard(name)
+                self._changed.notify()
