@@ -11,6 +11,7 @@ from typing import Any
 
 import httpx
 from shop.process import Service, free_port
+from walltime_collector.engine.server import ServerEngine
 
 from tests.clickhouse_on_chdb import Fault
 
@@ -39,6 +40,11 @@ class ClickHouseServer(Service):
     @property
     def url(self) -> str:
         return f"http://{self.address}"
+
+    def engine(self, database: str = "walltime", **other: Any) -> ServerEngine:
+        """The collector's engine on this server; the caller's to close."""
+        said = {"user": self.user, "password": self.password, "database": database, "timeout_s": 30, **other}
+        return ServerEngine(self.url, **said)
 
     def goes_wrong(self, *faults: Fault) -> None:
         """What happens to the next statements that match; replaces what was asked before."""

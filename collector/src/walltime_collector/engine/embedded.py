@@ -54,10 +54,7 @@ class EmbeddedEngine:
             self._writer.query("CREATE DATABASE IF NOT EXISTS {name:Identifier}", params={"name": database})
             self._use(self._writer, database)
             for _ in range(QUERY_CONNECTIONS):
-                reader = self._connect()
-                self._use(reader, database)
-                _set(reader, QUERY_LIMITS)
-                self._idle.put(reader)
+                self._idle.put(self._open_reader())
         except RuntimeError as error:
             self.close()
             raise EngineUnavailable(f"{directory}: the embedded database does not open: {first_line(error)}") from error
@@ -83,11 +80,11 @@ class EmbeddedEngine:
 
     def query(self, sql: str, parameters: Mapping[str, Parameter] | None = None) -> Rows:
         """See Engine."""
-        with self._reader() as reader:
-            try:
+        try:
+            with self._reader() as reader:
                 return read_rows(bytes(reader.query(sql, QUERY_FORMAT, params=_as_texts(parameters or {})).bytes()))
-            except RuntimeError as error:
-                raise QueryFailed(first_line(error)) from error
+        except RuntimeError as error:
+            raise QueryFailed(first_line(error)) from error
 
     def read(self, sql: str, format_name: str, *, name: str, settings: Mapping[str, str]) -> bytes:
         """See Engine."""
@@ -125,6 +122,12 @@ class EmbeddedEngine:
         self._connections.append(connection)
         return connection
 
+    def _open_reader(self) -> Any:
+        reader = self._connect()
+        self._use(reader, self._database)
+        _set(reader, QUERY_LIMITS)
+        return reader
+
     @staticmethod
     def _use(connection: Any, database: str) -> None:
         connection.query("USE {name:Identifier}", params={"name": database})
@@ -149,6 +152,12 @@ class EmbeddedEngine:
         reader = self._idle.get()
         try:
             yield reader
+        except RuntimeError:
+            # rows that a query wrote before it failed would come out in front of this connection's next answer
+            spoiled, reader = reader, self._open_reader()
+            self._connections.remove(spoiled)
+            spoiled.close()
+            raise
         finally:
             self._idle.put(reader)
 
