@@ -1,6 +1,12 @@
 -- What does the average transaction spend its time on, over time? The parts add up to the mean response time; where
--- calls overlap (threads, asyncio) they add up to more. formatRow gives the columns of all built-in components with
--- their names, so a new component needs no change here; a component that is absent for a while is 0, not a gap.
+-- calls overlap (threads, asyncio) they add up to more. The built-in components are read off the table's columns, so a
+-- new one needs no change here; a component that is absent for a while is 0, not a gap.
+WITH
+    (
+        SELECT arraySort(groupArray((position, replaceOne(replaceOne(name, '_time_ns', ''), '_', '.')))).2
+        FROM system.columns
+        WHERE database = currentDatabase() AND table = 'transactions' AND endsWith(name, '_time_ns') AND name != 'custom_time_ns'
+    ) AS built_in
 SELECT
     time,
     component,
@@ -18,9 +24,7 @@ FROM
             $__timeInterval(started_at) AS time,
             count() AS transactions,
             arrayConcat(
-                arrayMap(
-                    c -> (replaceOne(extract(c.1, '[(](.+)_time_ns'), '_', '.'), c.2),
-                    JSONExtractKeysAndValues(formatRow('JSONEachRow', COLUMNS('_time_ns$') EXCEPT (custom_time_ns) APPLY sum), 'UInt64')),
+                arrayZip(built_in, [COLUMNS('_time_ns$') EXCEPT (custom_time_ns) APPLY sum]),
                 CAST(sumMap(custom_time_ns), 'Array(Tuple(String, UInt64))'),
                 [('other', sum(other_ns))]) AS parts
         FROM transactions

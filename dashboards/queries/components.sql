@@ -1,4 +1,10 @@
 -- What does the average transaction's bill say: time and calls of each component, side by side?
+WITH
+    (
+        SELECT arraySort(groupArray((position, replaceOne(replaceOne(name, '_time_ns', ''), '_', '.')))).2
+        FROM system.columns
+        WHERE database = currentDatabase() AND table = 'transactions' AND endsWith(name, '_time_ns') AND name != 'custom_time_ns'
+    ) AS built_in
 SELECT
     part.1 AS component,
     part.2 / transactions / 1e6 AS "per transaction",
@@ -12,22 +18,17 @@ FROM
     SELECT
         count() AS transactions,
         sum(duration_ns) AS total_ns,
-        CAST(
-            JSONExtractKeysAndValues(
-                formatRow(
-                    'JSONEachRow',
-                    COLUMNS('_(calls|time_ns|errors)$') EXCEPT (custom_calls, custom_time_ns, custom_errors) APPLY sum,
-                    COLUMNS('_max_ns$') EXCEPT (custom_max_ns) APPLY max),
-                'UInt64'),
-            'Map(String, UInt64)') AS built_in,
         sumMap(custom_time_ns) AS own_time_ns,
         sumMap(custom_calls) AS own_calls,
         maxMap(custom_max_ns) AS own_max_ns,
         sumMap(custom_errors) AS own_errors,
         arrayConcat(
-            arrayMap(
-                c -> (replaceOne(c, '_', '.'), built_in['sum(' || c || '_time_ns)'], built_in['sum(' || c || '_calls)'], built_in['max(' || c || '_max_ns)'], built_in['sum(' || c || '_errors)']),
-                arrayFilter(c -> c != '', arrayMap(key -> extract(key, '[(](.+)_time_ns'), mapKeys(built_in)))),
+            arrayZip(
+                built_in,
+                [COLUMNS('_time_ns$') EXCEPT (custom_time_ns) APPLY sum],
+                [COLUMNS('_calls$') EXCEPT (custom_calls) APPLY sum],
+                [COLUMNS('_max_ns$') EXCEPT (custom_max_ns) APPLY max],
+                [COLUMNS('_errors$') EXCEPT (custom_errors) APPLY sum]),
             arrayMap(
                 c -> (toString(c), own_time_ns[c], own_calls[c], own_max_ns[c], own_errors[c]),
                 mapKeys(own_time_ns)),

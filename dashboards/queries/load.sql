@@ -1,5 +1,11 @@
 -- How many transactions are busy at once, and with what? Time spent in a component, divided by the time that passed.
 -- An interval that sticks out of the time shown counts with the part inside.
+WITH
+    (
+        SELECT arraySort(groupArray((position, replaceOne(replaceOne(name, '_time_ns', ''), '_', '.')))).2
+        FROM system.columns
+        WHERE database = currentDatabase() AND table = 'transactions' AND endsWith(name, '_time_ns') AND name != 'custom_time_ns'
+    ) AS built_in
 SELECT
     time,
     component,
@@ -19,9 +25,7 @@ FROM
         SELECT
             $__timeInterval(started_at) AS time,
             arrayConcat(
-                arrayMap(
-                    c -> (replaceOne(extract(c.1, '[(](.+)_time_ns'), '_', '.'), c.2),
-                    JSONExtractKeysAndValues(formatRow('JSONEachRow', COLUMNS('_time_ns$') EXCEPT (custom_time_ns) APPLY sum), 'UInt64')),
+                arrayZip(built_in, [COLUMNS('_time_ns$') EXCEPT (custom_time_ns) APPLY sum]),
                 CAST(sumMap(custom_time_ns), 'Array(Tuple(String, UInt64))'),
                 [('other', sum(other_ns))]) AS parts
         FROM transactions

@@ -1,5 +1,10 @@
 -- Where did the wall time of this request go? The parts of each transaction add up to what it took.
 WITH
+    (
+        SELECT arraySort(groupArray((position, replaceOne(replaceOne(name, '_time_ns', ''), '_', '.')))).2
+        FROM system.columns
+        WHERE database = currentDatabase() AND table = 'transactions' AND endsWith(name, '_time_ns') AND name != 'custom_time_ns'
+    ) AS built_in,
     unhex(extract(lower(${trace_id:singlequote}), '[0-9a-f]{32}')) AS asked,
     (
         SELECT argMax(trace_id, duration_ns)
@@ -26,13 +31,13 @@ FROM
     SELECT
         *,
         other_ns,
-        CAST(
-            JSONExtractKeysAndValues(formatRow('JSONEachRow', COLUMNS('_(calls|time_ns|max_ns|errors)$') EXCEPT (custom_calls, custom_time_ns, custom_max_ns, custom_errors)), 'UInt64'),
-            'Map(String, UInt64)') AS built_in,
         arrayConcat(
-            arrayMap(
-                c -> (replaceOne(c, '_', '.'), built_in[c || '_time_ns'], built_in[c || '_calls'], built_in[c || '_max_ns'], built_in[c || '_errors']),
-                arrayFilter(c -> c != '', arrayMap(key -> extract(key, '(.+)_time_ns'), mapKeys(built_in)))),
+            arrayZip(
+                built_in,
+                [COLUMNS('_time_ns$') EXCEPT (custom_time_ns)],
+                [COLUMNS('_calls$') EXCEPT (custom_calls)],
+                [COLUMNS('_max_ns$') EXCEPT (custom_max_ns)],
+                [COLUMNS('_errors$') EXCEPT (custom_errors)]),
             arrayMap(
                 c -> (toString(c), custom_time_ns[c], custom_calls[c], custom_max_ns[c], custom_errors[c]),
                 mapKeys(custom_time_ns)),

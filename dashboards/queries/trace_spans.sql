@@ -1,5 +1,10 @@
 -- The request as Grafana draws a trace: its transactions, and their calls where those were kept. Times in milliseconds.
 WITH
+    (
+        SELECT arraySort(groupArray((position, replaceOne(replaceOne(name, '_time_ns', ''), '_', '.')))).2
+        FROM system.columns
+        WHERE database = currentDatabase() AND table = 'transactions' AND endsWith(name, '_time_ns') AND name != 'custom_time_ns'
+    ) AS built_in,
     unhex(extract(lower(${trace_id:singlequote}), '[0-9a-f]{32}')) AS asked,
     (
         SELECT argMax(trace_id, duration_ns)
@@ -30,11 +35,10 @@ FROM
             trace_id, span_id, parent_span_id, service, toString(name) AS operation, started_at, duration_ns, toString(kind) AS kind, is_error AS has_failed,
             arrayConcat(
                 arrayMap(
-                    c -> (replaceOne(c, '_', '.'), toString(round(built_in[c || '_time_ns'] / 1e6, 3)) || ' ms in ' || toString(built_in[c || '_calls']) || if(built_in[c || '_calls'] = 1, ' call', ' calls')),
-                    arrayFilter(c -> c != '' AND built_in[c || '_calls'] > 0, arrayMap(key -> extract(key, '(.+)_time_ns'), mapKeys(built_in)))),
-                arrayMap(
-                    c -> (toString(c), toString(round(custom_time_ns[c] / 1e6, 3)) || ' ms in ' || toString(custom_calls[c]) || if(custom_calls[c] = 1, ' call', ' calls')),
-                    mapKeys(custom_time_ns)),
+                    c -> (c.1, toString(round(c.2 / 1e6, 3)) || ' ms in ' || toString(c.3) || if(c.3 = 1, ' call', ' calls')),
+                    arrayFilter(c -> c.3 > 0, arrayConcat(
+                        arrayZip(built_in, [COLUMNS('_time_ns$') EXCEPT (custom_time_ns)], [COLUMNS('_calls$') EXCEPT (custom_calls)]),
+                        arrayMap(c -> (toString(c), custom_time_ns[c], custom_calls[c]), mapKeys(custom_time_ns))))),
                 [('other', toString(round(other_ns / 1e6, 3)) || ' ms')],
                 arrayFilter(tag -> tag.2 != '', [
                     ('http.response.status_code', if(http_status = 0, '', toString(http_status))), ('error.type', toString(error_type)),
@@ -44,10 +48,7 @@ FROM
                 arrayFilter(tag -> tag.2 != '', [
                     ('host.name', toString(host)), ('service.instance.id', toString(instance)), ('service.version', toString(version)),
                     ('deployment.environment.name', toString(environment))]),
-                CAST(resource, 'Array(Tuple(String, String))')) AS about,
-            CAST(
-                JSONExtractKeysAndValues(formatRow('JSONEachRow', COLUMNS('_(calls|time_ns)$') EXCEPT (custom_calls, custom_time_ns)), 'UInt64'),
-                'Map(String, UInt64)') AS built_in
+                CAST(resource, 'Array(Tuple(String, String))')) AS about
         FROM transactions
         WHERE trace_id = if(length(asked) = 16, toFixedString(asked, 16), slowest)
     )
