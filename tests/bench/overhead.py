@@ -28,7 +28,7 @@ NARROWEST = 110
 
 def main(
     quick: Annotated[bool, typer.Option(help="A rough answer in half the time.")] = False,
-    rounds: Annotated[int, typer.Option(min=1, help="Slices of each process.")] = 10,
+    rounds: Annotated[int, typer.Option(min=1, help="Slices of each process.")] = 8,
     json_file: Annotated[Path | None, typer.Option("--json", help="Also write every sample to this file.")] = None,
 ) -> None:
     """Measure what Walltime and OpenTelemetry's own instrumentations add to a request."""
