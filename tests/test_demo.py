@@ -11,6 +11,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -64,16 +65,45 @@ def read_until(process: subprocess.Popen[str], text: str) -> str:
     return "".join(lines)
 
 
-def test_once_shows_top_and_one_bill_and_leaves_nothing_running(tmp_path: Path) -> None:
-    with demo(tmp_path / "demo", "--once") as process:
+@pytest.fixture(scope="module")
+def told(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, dict[str, Any], dict[str, Any]]:
+    """The output of one demo that ended by itself, its truth, and the answer of its `why`."""
+    folder = tmp_path_factory.mktemp("told") / "demo"
+    with demo(folder, "--once", "--seconds", "6") as process:
         output, _ = process.communicate(timeout=150)
     assert process.returncode == 0, output
-    truth = json.loads((tmp_path / "demo" / "truth.json").read_text())
-    top, lock_wait = output.split("walltime top", 1)[1].split(f"walltime show {truth['lock_wait']['trace_id']}", 1)
-    assert "GET /product/{id}" in top
-    assert "POST /checkout" in lock_wait
-    assert "FOR UPDATE" in lock_wait
     assert session(process.pid) == []
+    truth, why = (json.loads((folder / f"{name}.json").read_text()) for name in ("truth", "why"))
+    return output, truth, why
+
+
+def test_once_tells_the_story_and_leaves_nothing_running(told: tuple[str, dict[str, Any], dict[str, Any]]) -> None:
+    output, truth, _ = told
+    top, why = output.split("walltime top", 1)[1].split("walltime why", 1)
+    why, shown = why.split("walltime show", 1)
+    _, lock_wait = shown.split(f"walltime show {truth['lock_wait']['trace_id']}", 1)
+    assert "GET /product/{id}" in top
+    assert "mysql.query" in why
+    assert truth["restart"]["address"] in why
+    assert "mysql.query" in shown
+    assert "POST /checkout" in lock_wait
+    assert "row lock" in lock_wait
+
+
+def test_why_says_what_the_demo_knows(told: tuple[str, dict[str, Any], dict[str, Any]]) -> None:
+    """Of a demo too short for chance to be ruled out, only what can be counted; test_story has the whole of it."""
+    _, truth, why = told
+    (queries,) = (each for each in why["components"] if each["component"] == "mysql.query")
+    assert queries["more_ns"] > 0
+    assert queries["slow"]["calls_per_transaction"] > 1.5 * queries["usual"]["calls_per_transaction"]
+    for side, window in (("usual", "before"), ("slow", "after")):
+        # the rest are those of other kinds, and of the moments that round times leave out
+        assert 0.6 * truth[window]["mariadb"]["Com_select"] < queries[side]["calls"]
+        assert queries[side]["calls"] <= truth[window]["mariadb"]["Com_select"] * 1.05
+    misses = {each["address"]: each["slow"]["misses"] for each in why["targets"] if each["component"] == "memcache.get"}
+    emptied, kept = truth["restart"]["address"], truth["caches"]["memcached-2"]
+    assert misses[emptied] > 0.6 * truth["after"]["memcached"][emptied]["get_misses"]
+    assert misses[emptied] > 10 * misses[kept]
 
 
 def test_ctrl_c_stops_everything_and_is_no_failure(tmp_path: Path) -> None:

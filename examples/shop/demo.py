@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import fcntl
+import json
 import shutil
 import signal
 import sys
@@ -16,7 +17,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from types import FrameType
-from typing import NoReturn
+from typing import Any, NoReturn
 
 from rich.console import Console
 from rich.live import Live
@@ -76,7 +77,8 @@ def run(folder: Path, seconds: int, *, once: bool) -> None:
         truth.write(folder / "truth.json")
         if once:
             load.stop()
-        ask(Asker(f"http://{receiver.ready['web']}", console), truth)
+        why = ask(Asker(f"http://{receiver.ready['web']}", console), truth)
+        (folder / "why.json").write_text(json.dumps(why, indent=2) + "\n")
         if not once:
             _until_interrupted(load)
 
@@ -116,8 +118,8 @@ def collector(folder: Path, *options: str | Path) -> Program:
     )
 
 
-def ask(asker: Asker, truth: Truth) -> None:
-    """Ask what is left when everything is over: which kinds, why, and two transactions."""
+def ask(asker: Asker, truth: Truth) -> Any:
+    """Ask what is left to ask when all is over: which kinds, why, and two transactions; returns why's answer."""
     assert truth.before is not None
     assert truth.after is not None
     assert truth.lock_wait is not None
@@ -129,10 +131,10 @@ def ask(asker: Asker, truth: Truth) -> None:
     asker.show("top", "--since", f"{(time.time_ns() - truth.before.since_ns) // SECOND}s")
     why = ("why", truth.kind, "--during", during, "--against", against)
     asker.show(*why)
-    examples = asker.read(*why)["slow_examples"]
+    said = asker.read(*why)
     console.print()
     _say("One request of that time, call by call:")
-    asker.show("show", max(examples, key=lambda each: bool(each["kept"]))["trace_id"])
+    asker.show("show", max(said["slow_examples"], key=lambda each: bool(each["kept"]))["trace_id"])
     console.print()
     select_ms, waited_ms = truth.lock_wait.query_s * 1000, truth.lock_wait.waited_ms
     _say(
@@ -141,6 +143,7 @@ def ask(asker: Asker, truth: Truth) -> None:
     )
     asker.show("show", truth.lock_wait.trace_id)
     console.print()
+    return said
 
 
 def _stack(folder: Path, otlp: str) -> Stack:
