@@ -229,6 +229,22 @@ class Trace:
     """False when the trace is too large to be read whole."""
 
 
+@dataclass(frozen=True)
+class Column:
+    """A column of an answer to SQL; `type` is ClickHouse's."""
+
+    name: str
+    type: str
+
+
+@dataclass(frozen=True)
+class Selected:
+    """The answer to a statement of SQL: every row has a value for each column."""
+
+    columns: tuple[Column, ...]
+    rows: list[list[Any]]
+
+
 def from_json(answer: type[Answer], document: Any) -> Answer:
     """
     Read an answer back from its JSON. Fields this version does not know are ignored.

@@ -6,16 +6,17 @@ import json
 import os
 import sys
 import time
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ..answers import Ranking, Top, Trace, from_json
+from ..answers import Ranking, Selected, Top, Trace, from_json
 from ..digest.answer import Digest, DigestRanking
 from ..errors import BadParameter, CollectorError, NotAnswered
 from ..people import printable, since_s
 from ..trace_id import parse_span_id, parse_trace_id
-from .ask import ask
+from .ask import ask, post
 from .serve import serve
 
 if TYPE_CHECKING:
@@ -186,9 +187,37 @@ def ask_digest(
     return _print(console, render(answer, console))
 
 
+@app.command("sql")
+def ask_sql(
+    statement: Annotated[str, typer.Argument(help="A SELECT over Walltime's tables, or - to read it from stdin.")],
+    url: Url = DEFAULT_URL,
+    as_json: Json = False,
+    as_csv: Annotated[bool, typer.Option("--csv", help="CSV on stdout, nothing else.")] = False,
+) -> None:
+    """ClickHouse SQL, read-only; SHOW TABLES says what there is."""
+    if as_json and as_csv:
+        raise typer.BadParameter("choose one", param_hint="--json, --csv")
+    sql = sys.stdin.read() if statement == "-" else statement
+    document = _exchange(lambda: post(url, "/api/sql", {"sql": sql}))
+    if as_json:
+        return _print_json(document)
+    answer = _read(Selected, document, url)
+
+    from .sql import csv_text, render
+
+    if as_csv:
+        return _write(csv_text(answer))
+    console = _console()
+    return _print(console, render(answer, console))
+
+
 def _ask(url: str, path: str, **parameters: str | int) -> Any:
+    return _exchange(lambda: ask(url, path, **parameters))
+
+
+def _exchange(exchange: Callable[[], Any]) -> Any:
     try:
-        return ask(url, path, **parameters)
+        return exchange()
     except ValueError as error:
         raise typer.BadParameter(str(error), param_hint="--url") from error
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import http.client
 import json
+from collections.abc import Mapping
 from typing import Any
 from urllib.parse import urlencode, urlsplit
 
@@ -22,12 +23,22 @@ def ask(url: str, path: str, **parameters: str | int) -> Any:
         ValueError: `url` is not an http(s) address.
         NotAnswered: Nobody listens there, it is not a collector, or it says why it cannot answer.
     """
+    said = urlencode({key: value for key, value in parameters.items() if value != ""})
+    return _exchange(url, "GET", f"{path}?{said}", None)
+
+
+def post(url: str, path: str, document: Mapping[str, str]) -> Any:
+    """POST a JSON document to `path`; otherwise like `ask`."""
+    return _exchange(url, "POST", path, json.dumps(document).encode())
+
+
+def _exchange(url: str, method: str, path: str, document: bytes | None) -> Any:
     scheme, host, port, base = _address(url)
     open_connection = http.client.HTTPSConnection if scheme == "https" else http.client.HTTPConnection
     connection = open_connection(host, port, timeout=TIMEOUT_S)
-    question = f"{base}{path}?{urlencode({key: value for key, value in parameters.items() if value != ''})}"
     try:
-        connection.request("GET", question, headers={"Accept": "application/json"})
+        content_type = {} if document is None else {"Content-Type": "application/json"}
+        connection.request(method, f"{base}{path}", document, {"Accept": "application/json", **content_type})
         response = connection.getresponse()
         body = response.read(LONGEST_ANSWER_BYTES)
     except TimeoutError as error:
@@ -40,14 +51,14 @@ def ask(url: str, path: str, **parameters: str | int) -> Any:
     finally:
         connection.close()
     try:
-        document = json.loads(body)
+        answer = json.loads(body)
     except ValueError as error:
         raise NotAnswered(
             f"what answers at {url} is not a Walltime collector (HTTP {response.status}); give --url its web address"
         ) from error
     if response.status != http.client.OK:
-        raise NotAnswered(_explained(document, url, response.status))
-    return document
+        raise NotAnswered(_explained(answer, url, response.status))
+    return answer
 
 
 def _address(url: str) -> tuple[str, str, int | None, str]:

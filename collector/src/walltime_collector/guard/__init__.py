@@ -31,6 +31,7 @@ _PRINT = "SELECT formatQueryFromJSON({tree:String}) AS answer"
 _NORMALISE = "SELECT formatQuerySingleLine({sql:String}) AS answer"
 _NOT_IN_JSON = "does not support JSON serialization"
 _DESCRIBE = re.compile(r"DESCRIBE TABLE (?:(\w+)\.)?(\w+)(?: FORMAT (\w+))?")
+_NOT_TEXT = re.compile("[\0\ud800-\udfff]")
 _NO_SUCH_FUNCTION = 46
 
 
@@ -73,10 +74,11 @@ class Guard:
             QueryFailed: ClickHouse does not understand it.
             EngineUnavailable: Nobody can say now.
         """
-        if len(sql.encode("utf-8", "replace")) > MAX_STATEMENT_BYTES:
-            raise StatementRefused(f"the statement is longer than {MAX_STATEMENT_BYTES} bytes", "ask about less")
-        if "\0" in sql:
-            raise StatementRefused("a zero byte in a statement is not allowed", "leave it out")
+        for text in (sql, *parameters.values()):
+            if _NOT_TEXT.search(text):
+                raise StatementRefused("a zero byte or half a character is not allowed", "leave it out")
+            if len(text.encode()) > MAX_STATEMENT_BYTES:
+                raise StatementRefused(f"it is longer than {MAX_STATEMENT_BYTES} bytes", "ask with a shorter statement")
         try:
             return self._admit(sql, parameters)
         except RecursionError as error:
