@@ -253,6 +253,8 @@ def test_grafanas_user_may_read_walltimes_database_and_no_more() -> None:
     profile = users.find(f"profiles/{user.findtext('profile')}")
     assert profile is not None
     assert profile.findtext("readonly") == "2"
+    # the plugin asks for its own timeout, a minute, and five seconds; more than the maximum is refused, not cut
+    assert int(profile.findtext("constraints/max_execution_time/max") or 0) >= 65
     password = user.find("password")
     assert password is not None
     server = SERVICES["clickhouse"]["environment"]

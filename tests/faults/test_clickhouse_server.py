@@ -17,7 +17,7 @@ from walltime_collector.engine.server import ServerEngine
 
 from tests.clickhouse_server import ClickHouseServer, Fault
 from tests.collector.traffic import Sent, Shop, export_request
-from tests.servers import Collector, eventually
+from tests.servers import Collector, CollectorDied, eventually
 
 MINUTE_NS = 60_000_000_000
 INSERT = "INSERT INTO otlp_traces"
@@ -163,6 +163,16 @@ def test_a_request_the_server_refuses_is_put_aside_alone(
     assert health["spans"]["dead"] >= 1
     dead = list((storing.collector.directory / "spool" / "dead").iterdir())
     assert any(b"no such span of any request" in letter.read_bytes() for letter in dead)
+
+
+@pytest.mark.parametrize("url", ["clickhouse:8123", "http://walltime:s3cret@127.0.0.1:8123"])
+def test_an_address_that_cannot_work_is_one_sentence_and_no_start(tmp_path: Path, url: str) -> None:
+    with pytest.raises(CollectorDied) as died:
+        Collector(tmp_path, clickhouse=url)
+    assert died.value.status == 1
+    assert died.value.log.startswith("walltime: --clickhouse ")
+    assert len(died.value.log.splitlines()) == 1
+    assert "s3cret" not in died.value.log
 
 
 def test_top_answers_from_the_server_what_was_sent(storing: Storing) -> None:
