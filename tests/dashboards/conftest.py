@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 import httpx
@@ -14,19 +16,20 @@ from shop.load import Load
 from shop.services import ProgramMissingError, fast_folder
 from shop.stack import Stack
 
-from tests.clickhouse_server import ClickHouseServer
 from tests.dashboards.grafana import ALL, Plugin, Range, expand
 from tests.servers import Collector, eventually
 
 QUIET_S = 3
+TOKEN = "a token & ü/%"
 BUYER_TRACE_ID = "c" * 32
 
-SLOW_LOG = """
-INSERT INTO slow_queries (started_at, read_at, query_ns, rows_examined, server, fingerprint, fingerprint_id, sample,
-    trace_id, span_id, service, route, weight, is_full_scan)
-SELECT started_at, now(), time_ns / 2, 10, 'mariadb', text, cityHash64(text), text,
-    trace_id, span_id, service, replaceRegexpOne(name, '^[A-Z]+ ', ''), 1, true
-FROM transactions ARRAY JOIN statement.text AS text, statement.time_ns AS time_ns
+STATEMENTS_NOT_IN_THE_LOG = """
+SELECT (SELECT sum(mysql_query_calls) FROM transactions)
+    - (
+        SELECT count()
+        FROM slow_queries
+        WHERE service = 'shop' AND lower(sample) NOT IN ('commit', 'rollback', 'set names utf8mb4')
+    )
 """
 
 
@@ -82,29 +85,29 @@ class Grafana:
 @pytest.fixture(scope="session")
 def grafana() -> Iterator[Grafana]:
     folder = fast_folder()
+    settings = {
+        "clickhouse_http": "127.0.0.1:0",
+        "clickhouse_http_token": TOKEN,
+        "slow_log": f"mariadb={folder / 'mariadb' / 'slow.log'}",
+    }
     try:
-        with ClickHouseServer(folder) as clickhouse:
-            user = (clickhouse.user, clickhouse.password)
-            store = {"clickhouse": clickhouse.url, "clickhouse_user": user[0], "clickhouse_password": user[1]}
-            with Collector(folder / "collector", **store) as collector:
-                from_s = int(time.time()) - 1
-                transactions = shop(folder, collector)
-                eventually(lambda: loaded(collector) >= transactions, 30)
-            grafana = Grafana(clickhouse.url, user, Range(from_s, int(time.time()) + 1, interval_s=1))
-            httpx.post(
-                clickhouse.url, params={"database": "walltime"}, content=SLOW_LOG, auth=user, timeout=60
-            ).raise_for_status()
-            yield grafana
+        with Collector(folder / "collector", **settings) as collector:
+            from_s = int(time.time()) - 1
+            url = "http://" + re.findall(r"clickhouse=(\S+)", collector.ready)[0]
+            transactions = shop(folder, collector)
+            now = Grafana(url, ("grafana", TOKEN), Range(from_s, from_s, interval_s=1))
+            eventually(lambda: now.ask_raw("SELECT count() FROM transactions").rows == [[transactions]], 30)
+            eventually(lambda: now.ask_raw(STATEMENTS_NOT_IN_THE_LOG).rows == [[0]], 30)
+            yield replace(now, shown=Range(from_s, int(time.time()) + 1, interval_s=1))
     except ProgramMissingError as missing:
         pytest.skip(str(missing))
     finally:
         shutil.rmtree(folder)
 
 
-def shop(folder: Any, collector: Collector) -> int:
-    """Let visitors come; how many transactions that makes."""
-    endpoint = collector.otlp_url.removesuffix("/v1/traces")
-    settings = {"OTEL_EXPORTER_OTLP_ENDPOINT": endpoint}
+def shop(folder: Path, collector: Collector) -> int:
+    """Let visitors come, twice, with a pause between; how many transactions that makes."""
+    settings = {"OTEL_EXPORTER_OTLP_ENDPOINT": collector.otlp_url.removesuffix("/v1/traces")}
     with Stack(folder, settings, workers=2, slow_log_s=0.0) as stack:
         stack.mariadb.write_logs(on=True)
         transactions = 0
@@ -117,8 +120,3 @@ def shop(folder: Any, collector: Collector) -> int:
         answer = httpx.get(f"{stack.url}/recommendations", headers={"traceparent": traceparent, "Cookie": "user=7"})
         assert answer.status_code == 200
     return transactions + 2
-
-
-def loaded(collector: Collector) -> int:
-    answer = httpx.get(f"{collector.web_url}/api/top", timeout=30)
-    return int(answer.json()["transactions"])
