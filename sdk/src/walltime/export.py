@@ -61,7 +61,8 @@ class Exporter:
         self._queue: deque[Transaction] = deque()
         self._queued_calls = 0
         self._wake = threading.Event()
-        self._idle = threading.Event()
+        self._flushes = threading.Condition()
+        self._asked = self._answered = 0
         self._thread: threading.Thread | None = None
         self._starting = threading.Lock()
         self._closing = False
@@ -103,15 +104,15 @@ class Exporter:
 
     def flush(self, timeout_s: float | None = None) -> bool:
         """Send what waits; True when all of it is sent or lost, False when the time was up first."""
-        deadline_s = time.monotonic() + (self._settings.timeout_s if timeout_s is None else timeout_s)
         if self._thread is None or self._pid != os.getpid():
             return True
-        while time.monotonic() < deadline_s:
-            self._idle.clear()
+        with self._flushes:
+            self._asked += 1
+            mine = self._asked
             self._wake.set()
-            if self._idle.wait(max(0.0, min(0.5, deadline_s - time.monotonic()))) and not self._queue:
-                return True
-        return False
+            return self._flushes.wait_for(
+                lambda: self._answered >= mine, self._settings.timeout_s if timeout_s is None else timeout_s
+            )
 
     def shutdown(self, timeout_s: float | None = None) -> None:
         """Send what waits and stop; takes at most `exit_timeout_s`, whatever state the collector is in."""
@@ -136,7 +137,7 @@ class Exporter:
         sender = Sender(self._settings, self.counts)
         encoder = otlp.Encoder(_resource(self._settings), self._version, self._settings.sample_probability, self._salt)
         while True:
-            closing = self._closing
+            closing, asked = self._closing, self._asked
             while self._queue:
                 self._export_batch(encoder, sender)
             sender.send_pending(closing)
@@ -144,7 +145,9 @@ class Exporter:
                 sender.close()
                 return
             if not sender.pending:
-                self._idle.set()
+                with self._flushes:  # all that was finished before they asked is sent, or lost and counted
+                    self._answered = asked
+                    self._flushes.notify_all()
             self._wake.wait(self._settings.export_delay_s)
             self._wake.clear()
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 import random
+from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
 from opentelemetry import context as otel_context
@@ -47,6 +48,7 @@ class _EnvironGetter(Getter["Mapping[str, Any]"]):
         return [key[5:].replace("_", "-").lower() for key in carrier if key.startswith("HTTP_")]
 
 
+@lru_cache(maxsize=256)
 def _environ_key(header: str) -> str:
     return "HTTP_" + header.upper().replace("-", "_")
 

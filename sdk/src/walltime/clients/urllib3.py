@@ -126,20 +126,22 @@ def _stream(original: Callable[..., Any]) -> Callable[..., Any]:
         blocks = original(self, *args, **kwargs)
         strand = current()
         target = getattr(self, _OURS, None)
-        return blocks if strand is None or target is None else _timed(blocks, strand, target)
+        return blocks if strand is None or target is None else _timed(self, blocks, strand, target)
 
     return stream
 
 
-def _timed(blocks: Iterator[bytes], strand: Strand, target: Target) -> Iterator[bytes]:
+def _timed(response: HTTPResponse, blocks: Iterator[bytes], strand: Strand, target: Target) -> Iterator[bytes]:
     while True:
         outer_ns, strand.nested_ns = strand.nested_ns, 0
+        setattr(response, _OURS, None)  # its `read` is inside this and need not be timed again
         started_ns = clock()
         try:
             block = next(blocks)
         except StopIteration:
             return
         finally:
+            setattr(response, _OURS, target)
             _continue(strand, target, started_ns, outer_ns)
         yield block
 
