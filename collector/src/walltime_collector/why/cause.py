@@ -74,6 +74,24 @@ def find(
     return tuple(causes)
 
 
+def everything_is_slower(components: Sequence[Contribution]) -> float | None:
+    """How many times as long everything takes, when that is it: nearly all time, in three parts at least, alike."""
+    parts = [each for each in components if each.usual.mean_ns > 0 and each.slow.mean_ns > 0]
+    whole_ns = sum(each.usual.mean_ns for each in parts)
+    paces = {each: pace(each) or each.slow.mean_ns / each.usual.mean_ns for each in parts}
+    large = sorted(pace for each, pace in paces.items() if each.usual.mean_ns >= 0.05 * whole_ns)
+    if len(large) < 3:
+        return None
+    middle = large[len(large) // 2]
+    alike = [each for each in parts if abs(paces[each] - middle) < 0.5 * abs(middle - 1) and not _makes_more(each)]
+    alike_ns = sum(each.usual.mean_ns for each in alike)
+    return middle if alike_ns >= 0.9 * whole_ns and not 1 / _STEADY_PACE < middle < _STEADY_PACE else None
+
+
+def _makes_more(part: Contribution) -> bool:
+    return part.usual.calls > 0 and not _is_steady(part, is_slower=False)
+
+
 def failing(targets: Sequence[Contribution]) -> tuple[Contribution, ...]:
     """Servers on which clearly more calls fail than usual, the most failures first."""
     worse = [each for each in targets if each.slow.errors >= 3 and fails_more(each)]
@@ -106,6 +124,10 @@ def _cause(
     mine = [each for each in targets if each.component == part.component]
     carrying = _carriers(mine, is_slower=is_slower, sign=sign)
     carrying_statements = _carriers(statements, is_slower=is_slower, sign=sign) if part.component in SQL else ()
+    if len(carrying_statements) > _MOST_STATEMENTS or _is_everywhere(
+        statements, carrying_statements, is_slower=is_slower
+    ):
+        carrying_statements = ()
     return Cause(
         part,
         has_more_calls=has_more,
@@ -114,7 +136,7 @@ def _cause(
         steady_lookups=steady_lookups,
         targets=() if len(carrying) == len(mine) > 1 else carrying,
         steady_targets=tuple(each for each in mine if each not in carrying and _is_steady(each, is_slower=is_slower)),
-        statements=carrying_statements if len(carrying_statements) <= _MOST_STATEMENTS else (),
+        statements=carrying_statements,
     )
 
 
@@ -172,6 +194,15 @@ def _is_steady(part: Contribution, *, is_slower: bool) -> bool:
     before, now = part.usual.calls_per_transaction, part.slow.calls_per_transaction
     factor = pace(part) if is_slower else now / before if before else None
     return factor is not None and 1 / _STEADY_PACE < factor < _STEADY_PACE
+
+
+def _is_everywhere(parts: Sequence[Contribution], carrying: Sequence[Contribution], *, is_slower: bool) -> bool:
+    """Whether those that carry most only weigh most: the others have changed by about as much."""
+    if not is_slower:
+        return False
+    rest = [pace(each) or 1.0 for each in parts if each not in carrying and each.usual.calls]
+    mine = [pace(each) or 1.0 for each in carrying]
+    return bool(rest and mine) and 1 / _STEADY_PACE < (sum(rest) / len(rest)) / (sum(mine) / len(mine)) < _STEADY_PACE
 
 
 def _hits(cost: Cost) -> float:

@@ -6,6 +6,7 @@ import random
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
+from statistics import median
 
 FEWEST = 10
 """Transactions a population must have: with fewer, chance looks like anything."""
@@ -13,9 +14,14 @@ FINEST_BLOCKS = 64
 """The smaller population is cut into so many stretches, or into its transactions."""
 MOST_BLOCKS = 4096
 """Of the larger population so many stretches are looked at, spread over its whole time."""
+CHANCE = 0.01
+"""What chance alone makes more often than this is called chance."""
+_DRIFTS = 4
+"""So many times the usual drift is more than drift: about what one stretch in a hundred and fifty does."""
+_FEWEST_STRETCHES = 4
 _FEWEST_BLOCKS = 8
-_SHUFFLES = 2_000
-_RESAMPLES = 1_000
+_SHUFFLES = 1_000
+_RESAMPLES = 400
 _RESAMPLED_BLOCKS = 128
 _SEED = 20100531
 
@@ -35,9 +41,22 @@ class Block:
 class Chance:
     """What chance alone could do: `p_value` as a test, `low_ns` to `high_ns` as an interval of 95 %."""
 
+    difference_ns: float
     p_value: float
+    drift_ns: float
+    """How far a stretch of the usual time with as many transactions as the slow one lies from the usual, typically."""
     low_ns: float
     high_ns: float
+
+    @property
+    def is_drift(self) -> bool:
+        """The usual time goes up and down as much by itself."""
+        return abs(self.difference_ns) < _DRIFTS * self.drift_ns
+
+    @property
+    def explains_it(self) -> bool:
+        """Chance, or drift, is enough to explain the difference."""
+        return self.p_value >= CHANCE or self.is_drift
 
 
 def transactions_per_block(usual: int, slow: int) -> int:
@@ -51,9 +70,23 @@ def judge(usual: Sequence[Block], slow: Sequence[Block]) -> Chance:
 
     The same blocks always get the same answer.
     """
+    drift_ns = _drift_ns(usual, max(len(usual) // len(slow), _FEWEST_STRETCHES))
     usual, slow = _without_memory(list(usual), list(slow))
     chosen = random.Random(_SEED)
-    return Chance(_p_value(usual, slow, chosen), *_interval(usual, slow, chosen))
+    p_value = _p_value(usual, slow, chosen)
+    return Chance(_mean(slow) - _mean(usual), p_value, drift_ns, *_interval(usual, slow, chosen))
+
+
+def _drift_ns(usual: Sequence[Block], stretches: int) -> float:
+    """The middle distance of stretches from the middle one: one bad stretch among the usual ones changes nothing."""
+    length = max(len(usual) // stretches, 1)
+    means = [_mean(usual[at : at + length]) for at in range(0, len(usual) - length + 1, length)]
+    middle = median(means)
+    return median(abs(mean - middle) for mean in means)
+
+
+def _mean(blocks: Sequence[Block]) -> float:
+    return sum(block.total_ns for block in blocks) / sum(block.transactions for block in blocks)
 
 
 def _without_memory(usual: list[Block], slow: list[Block]) -> tuple[list[Block], list[Block]]:
@@ -75,7 +108,7 @@ def _pairs(blocks: list[Block]) -> list[Block]:
 
 def _memory(blocks: list[Block]) -> float:
     """How alike neighbours are: correlation of the ranks of their means, so that no single outlier decides."""
-    means = [block.total_ns / block.transactions for block in blocks]
+    means = [_mean([block]) for block in blocks]
     order = sorted(range(len(means)), key=means.__getitem__)
     middle = (len(order) - 1) / 2
     ranks = [0.0] * len(order)
@@ -120,5 +153,5 @@ def _resampled(blocks: list[Block], chosen: random.Random) -> list[float]:
     means = []
     for _ in range(_RESAMPLES):
         drawn = chosen.choices(blocks, k=len(blocks))
-        means.append(sum(block.total_ns for block in drawn) / sum(block.transactions for block in drawn))
+        means.append(_mean(drawn))
     return means

@@ -21,8 +21,6 @@ MOST_TARGETS = 1_000
 MOST_STATEMENTS = 100
 SMALL = 0.05
 """A difference below this part of the usual time is called small: so much a machine drifts by itself."""
-CHANCE = 0.01
-"""A difference that chance makes more often than this is called chance."""
 
 _LONGEST_NS = 2**63 - 1
 Row = Mapping[str, Any]
@@ -67,8 +65,7 @@ def explain(engine: Engine, name: str, compared: Comparison, *, service: str = "
     if compared.slowest_percent is None and min(usual.transactions, slow.transactions) >= chance.FEWEST:
         judged = _chance(engine, asked, compared, usual.transactions, slow.transactions)
     verdict = _verdict(compared, usual, slow, judged)
-    p_value = judged.p_value if judged else None
-    said = _said(name, verdict, p_value, usual, slow, causes, targets)
+    said = _said(name, verdict, judged, usual, slow, components, causes, targets)
     return Why(
         service=service,
         name=name,
@@ -80,7 +77,8 @@ def explain(engine: Engine, name: str, compared: Comparison, *, service: str = "
         usual=usual,
         slow=slow,
         difference_ns=slow.mean_ns - usual.mean_ns,
-        p_value=p_value,
+        p_value=judged.p_value if judged else None,
+        drift_ns=judged.drift_ns if judged else None,
         low_ns=judged.low_ns if judged else None,
         high_ns=judged.high_ns if judged else None,
         components=components,
@@ -184,10 +182,17 @@ def _chance(
         blocks = max(transactions // held, 1)
         cut[f"{side}_block_ns"] = max((window.end_ns - window.start_ns) // blocks, 1)
         cut[f"{side}_every"] = math.ceil(blocks / chance.MOST_BLOCKS)
-    blocks_of: dict[bool, list[chance.Block]] = {False: [], True: []}
-    for row in run(engine, "why_blocks", **asked, **cut):
-        blocks_of[bool(row["is_slow"])].append(chance.Block(int(row["transactions"]), int(row["total_ns"])))
-    return chance.judge(blocks_of[False], blocks_of[True])
+    usual_blocks, slow_blocks = _blocks(engine, {**asked, **cut})
+    if not (usual_blocks and slow_blocks):  # all of a burst fell between the stretches that were looked at
+        usual_blocks, slow_blocks = _blocks(engine, {**asked, **cut, "usual_every": 1, "slow_every": 1})
+    return chance.judge(usual_blocks, slow_blocks)
+
+
+def _blocks(engine: Engine, asked: Mapping[str, str | int]) -> tuple[list[chance.Block], list[chance.Block]]:
+    sides: tuple[list[chance.Block], list[chance.Block]] = ([], [])
+    for row in run(engine, "why_blocks", **asked):
+        sides[bool(row["is_slow"])].append(chance.Block(int(row["transactions"]), int(row["total_ns"])))
+    return sides
 
 
 def _verdict(compared: Comparison, usual: Population, slow: Population, judged: chance.Chance | None) -> Verdict:
@@ -195,7 +200,7 @@ def _verdict(compared: Comparison, usual: Population, slow: Population, judged: 
         return "selected"
     if judged is None:
         return "too_few"
-    if judged.p_value >= CHANCE:
+    if judged.explains_it:
         return "chance"
     return "small" if abs(slow.mean_ns - usual.mean_ns) < SMALL * usual.mean_ns else "different"
 
@@ -213,14 +218,17 @@ def _examples(
 def _said(
     name: str,
     verdict: Verdict,
-    p_value: float | None,
+    judged: chance.Chance | None,
     usual: Population,
     slow: Population,
+    components: Sequence[Contribution],
     causes: Sequence[cause.Cause],
     targets: Sequence[Contribution],
 ) -> tuple[str, ...]:
-    said = [sentences.headline(name, verdict, p_value, usual, slow)]
+    said = [sentences.headline(name, verdict, judged, usual, slow)]
     if verdict != "chance":
+        if factor := cause.everything_is_slower(components):
+            said.append(sentences.of_everything(factor))
         said += sentences.of_causes(causes, usual, slow)
     carried = {each.part.component for each in causes} if verdict != "chance" else set()
     said += [sentences.of_failing(each) for each in cause.failing(targets)[:3] if each.component not in carried]

@@ -8,13 +8,14 @@ from collections.abc import Iterable, Iterator, Sequence
 from ..people import count, duration, percent, plural, ratio
 from .answer import Contribution, Cost, Population, Verdict
 from .cause import LOOKUP, Cause, Lookup, fails_more, pace
+from .chance import CHANCE, Chance
 
 _SELECT_LIST = re.compile(r"^(\s*SELECT\s).*?(\sFROM\s)", re.IGNORECASE | re.DOTALL)
 _LONGEST_STATEMENT = 90
 _SHORT_QUEUE_NS = 1_000_000
 
 
-def headline(name: str, verdict: Verdict, p_value: float | None, usual: Population, slow: Population) -> str:
+def headline(name: str, verdict: Verdict, judged: Chance | None, usual: Population, slow: Population) -> str:
     """From what to what, and whether that is more than chance."""
     now, before = duration(slow.mean_ns), duration(usual.mean_ns)
     difference = signed(slow.mean_ns - usual.mean_ns)
@@ -22,13 +23,14 @@ def headline(name: str, verdict: Verdict, p_value: float | None, usual: Populati
         share = percent(slow.transactions / (slow.transactions + usual.transactions))
         return f"{name}: the slowest {share} take {now}, the others {before} ({difference})."
     change = f"{name}: {before} → {now} ({difference})"
-    if verdict == "chance":
-        return f"{change}: no difference beyond chance ({_p(p_value)})."
+    if verdict == "chance" and judged:
+        why = _p(judged) if judged.p_value >= CHANCE else "the usual time goes up and down as much by itself"
+        return f"{change}: no difference beyond chance ({why})."
     if verdict == "too_few":
         few = f"{plural(slow.transactions, 'transaction')} against {count(usual.transactions)}"
         return f"{change}; but with {few}, nobody can tell that from chance."
-    if verdict == "small":
-        return f"{change}: more than chance ({_p(p_value)}), but little."
+    if verdict == "small" and judged:
+        return f"{change}: more than chance ({_p(judged)}), but little."
     return f"{change}."
 
 
@@ -43,6 +45,12 @@ def of_causes(causes: Sequence[Cause], usual: Population, slow: Population) -> I
         else:
             yield _of_component(cause, "for the same reason" if is_said else "")
             is_said = is_said or bool(cause.lookups)
+
+
+def of_everything(factor: float) -> str:
+    """All parts changed alike."""
+    how = f"{_times(factor)} as long" if factor > 1 else f"{percent(round(factor, 2))} of the time"
+    return f"Everything alike takes {how}: rather the machine, or what else runs on it, than one server or statement."
 
 
 def of_failing(target: Contribution) -> str:
@@ -74,11 +82,8 @@ def short(statement: str) -> str:
 def _of_component(cause: Cause, reason: str) -> str:
     part = cause.part
     words = f"{part.component}: {_what(cause)}, {signed(part.difference_ns)}"
-    if failures := _failures(part):
-        words += f"; {failures}"
-    if cause.lookups:
-        return f"{words}, {reason or f'because {_lookups(cause)}'}."
-    return f"{words}{_where(cause)}."
+    words += f", {reason or f'because {_lookups(cause)}'}" if cause.lookups else _where(cause)
+    return f"{words}; {failures}." if (failures := _failures(part)) else f"{words}."
 
 
 def _of_other(part: Contribution, usual: Population, slow: Population) -> str:
@@ -115,7 +120,7 @@ def _calls(part: Contribution) -> str:
         return f"no calls any more ({_number(before)} before)"
     factor, change = now / before, f"({_number(before)} → {_number(now)})"
     if factor < 1:
-        return f"{percent(factor)} of the calls {change}"
+        return f"{percent(round(factor, 2))} of the calls {change}"
     return f"{_times(factor)} the calls {change}" if factor >= 1.1 else f"more calls {change}"
 
 
@@ -137,7 +142,7 @@ def _speed(part: Contribution) -> str:
         return f"{duration(part.usual.mean_ns)} → {duration(part.slow.mean_ns)}"
     if speed >= 1.1:
         return f"each call takes {_times(speed)} as long ({_each(part)})"
-    return f"each call takes {'longer' if speed >= 1 else f'{percent(speed)} of the time'} ({_each(part)})"
+    return f"each call takes {'longer' if speed >= 1 else f'{percent(round(speed, 2))} of the time'} ({_each(part)})"
 
 
 def _lookups(cause: Cause) -> str:
@@ -205,8 +210,8 @@ def _number(number: float) -> str:
     return count(round(number, 1) if number >= 0.1 else number)
 
 
-def _p(p_value: float | None) -> str:
-    return "p < 0.001" if p_value is None or p_value < 0.001 else f"p = {p_value:.2g}"
+def _p(judged: Chance) -> str:
+    return "p < 0.001" if judged.p_value < 0.001 else f"p = {judged.p_value:.2g}"
 
 
 def _and(parts: Iterable[str]) -> str:

@@ -1,0 +1,66 @@
+"""A product page whose cost is known, straight into the table as rows: simulated_shop.sql says how it is made."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+
+from walltime_collector.engine.embedded import EmbeddedEngine
+from walltime_collector.engine.parameters import as_text
+
+SQL = Path(__file__).with_suffix(".sql")
+CACHE_1, CACHE_2 = "127.0.0.1:11211", "127.0.0.1:11212"
+SECOND_NS = 1_000_000_000
+MINUTE_NS = 60 * SECOND_NS
+
+
+@dataclass(frozen=True)
+class Page:
+    """What differs from a usual day; the defaults are one. Means, in the units their names say."""
+
+    slowness: float = 1.0
+    hits_1: float = 0.96
+    hits_2: float = 0.96
+    cache_2_slowness: float = 1.0
+    statement_slowness: float = 1.0
+    """Of `SELECT … FROM reviews`, which every page makes once."""
+    http_calls: int = 1
+    http_slowness: float = 1.0
+    http_failures: float = 0.0
+    more_cpu_ns: float = 0.0
+    more_waiting_ns: float = 0.0
+    caches: list[str] = field(default_factory=lambda: [CACHE_1, CACHE_2])
+
+
+USUAL = Page()
+
+
+def simulate(
+    engine: EmbeddedEngine,
+    page: Page,
+    *,
+    seed: int,
+    transactions: int,
+    from_ns: int,
+    length_ns: int,
+    name: str = "GET /product/{id}",
+    service: str = "shop",
+    kinds: int = 1,
+) -> None:
+    """
+    Store so many transactions of this page, spread by chance; the same arguments make the same rows.
+
+    Of several `kinds` they are in equal parts, named like the first with /0, /1, … behind it.
+    """
+    said = {
+        "seed": seed,
+        "transactions": transactions,
+        "from_ns": from_ns,
+        "length_ns": length_ns,
+        "name": name,
+        "service": service,
+        "kinds": kinds,
+        **asdict(page),
+    }
+    with engine._session({}) as session:  # the Engine stores what arrives as OTLP only
+        session.query(SQL.read_text("utf-8"), params={name: as_text(value) for name, value in said.items()})
