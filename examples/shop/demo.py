@@ -127,7 +127,7 @@ def ask(asker: Asker, truth: Truth) -> Any:
         f"{iso(window.since_ns // SECOND * SECOND)}..{iso(window.until_ns // SECOND * SECOND)}"
         for window in (truth.after, truth.before)
     )
-    asker.read_when(lambda trace: trace["transactions"], "show", truth.lock_wait.trace_id)
+    asker.read_when(_is_glued, "show", truth.lock_wait.trace_id)
     asker.show("top", "--since", f"{(time.time_ns() - truth.before.since_ns) // SECOND}s")
     why = ("why", truth.kind, "--during", during, "--against", against)
     asker.show(*why)
@@ -144,6 +144,10 @@ def ask(asker: Asker, truth: Truth) -> Any:
     asker.show("show", truth.lock_wait.trace_id)
     console.print()
     return said
+
+
+def _is_glued(trace: Any) -> bool:
+    return any(statement["server"] for bill in trace["transactions"] for statement in bill["statements"])
 
 
 def _stack(folder: Path, otlp: str) -> Stack:
