@@ -29,6 +29,7 @@ def lines(
     is_stacked: bool = False,
     overrides: Sequence[Override] = (),
     most: float | None = None,
+    is_log: bool = False,
 ) -> timeseries.Panel:
     """
     Something over time.
@@ -37,6 +38,7 @@ def lines(
         series: The query's text column: one series per value, which is its name; without it each column is a series.
         is_stacked: Areas upon each other instead of lines.
         most: Where the axis ends.
+        is_log: Ten times more is one step up, so that a cache and a database are seen side by side.
     """
     panel = timeseries.Panel()
     panel.title(title)
@@ -47,7 +49,10 @@ def lines(
     panel.height(height)
     panel.interval(MIN_INTERVAL)
     panel.unit(unit)
-    panel.min(0)
+    if is_log:
+        panel.scale_distribution(common.ScaleDistributionConfig().type(models.ScaleDistribution.LOG).log(10))
+    else:
+        panel.min(0)
     if most is not None:
         panel.max(most)
     if series:
@@ -80,6 +85,7 @@ def components(
     height: int = 8,
     unit: str = "short",
     is_stacked: bool = False,
+    is_log: bool = False,
 ) -> timeseries.Panel:
     """Components over time, in their colours; what the application named itself is in the colour of its family."""
     panel = lines(
@@ -91,6 +97,7 @@ def components(
         unit=unit,
         series="component",
         is_stacked=is_stacked,
+        is_log=is_log,
         overrides=by_component(),
     )
     panel.color_scheme(dashboard.FieldColor().mode(FieldColorModeId.FIXED).fixed_color(COLOURS["custom"]))

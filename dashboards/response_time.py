@@ -97,9 +97,10 @@ def build() -> Dashboard:
         panels.components(
             "time_per_call",
             "Time per call",
-            "Slower calls than usual: look at the server that answers them.",
+            "Slower calls than usual: look at the server that answers them. One step up is ten times as long.",
             width=8,
             unit="ms",
+            is_log=True,
         )
     )
     board.with_panel(

@@ -93,7 +93,7 @@ def draws_over_time(panel: dict[str, Any], columns: dict[str, str], rows: list[l
     (time, kind), *others = columns.items()
     assert time == "time"
     assert TIME.match(kind)
-    series = [name for name, kind in others if TEXT.match(kind)]
+    series = [name for name, kind in others if kind == "String"]  # what both plugins make labels of
     assert len(series) <= 1
     assert [name for name, kind in others if NUMBER.match(kind)] == [name for name, _ in others if name not in series]
     named = panel["fieldConfig"]["defaults"].get("displayName")
