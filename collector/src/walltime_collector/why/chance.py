@@ -1,4 +1,4 @@
-"""Tells a difference of two means from chance, from sums over stretches of time: docs/decisions/004 says why so."""
+"""Tells a difference of two means from chance, from sums over stretches of time: docs/decisions/007 says why so."""
 
 from __future__ import annotations
 
