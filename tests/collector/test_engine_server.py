@@ -140,7 +140,7 @@ def test_every_question_has_the_embedded_engines_answer(both: Both, name: str) -
 
 
 @given(text=st.text(st.characters(exclude_categories=["Cs"])), numbers=st.lists(st.integers(-(2**63), 2**63 - 1)))
-@settings(max_examples=100)
+@settings(max_examples=50)
 def test_a_parameter_is_a_value_whatever_is_in_it(both: Both, text: str, numbers: list[int]) -> None:
     parameters: dict[str, Parameter] = {
         "text": text,

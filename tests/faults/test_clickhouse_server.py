@@ -42,7 +42,7 @@ class Storing:
             self.sent += some
 
     def wait_until_loaded(self) -> None:
-        eventually(lambda: self.collector.health()["spans"]["spooled"] == 0, 30)
+        eventually(lambda: self.collector.health()["spans"]["spooled"] == 0, 60)
 
     def assert_all_is_stored_once(self) -> None:
         stored = {row["id"]: row["n"] for row in self.engine.query(STORED)}
@@ -102,8 +102,8 @@ def test_what_came_before_the_server_did_is_stored_when_it_does(storing: Storing
 @pytest.mark.parametrize(
     "fault",
     [
-        Fault(INSERT, run=True, then="reset", times=3),
-        Fault(INSERT, run=False, then="reset", times=3),
+        Fault(INSERT, run=True, then="reset", times=2),
+        Fault(INSERT, run=False, then="reset", times=2),
         Fault(INSERT, run=True, then="error", times=2),
         Fault(INSERT, run=False, then="error", code=242, times=2),
         Fault(INSERT, run=True, then="error", code=999, times=2),
@@ -129,7 +129,7 @@ def test_what_came_before_the_server_did_is_stored_when_it_does(storing: Storing
 def test_the_loader_goes_on_and_all_is_stored_once(storing: Storing, fault: Fault) -> None:
     storing.clickhouse.goes_wrong(fault)
     storing.send()
-    eventually(lambda: storing.clickhouse.seen()["faults_left"] == 0, 30)
+    eventually(lambda: storing.clickhouse.seen()["faults_left"] == 0, 60)
     storing.wait_until_loaded()
     storing.assert_all_is_stored_once()
 
