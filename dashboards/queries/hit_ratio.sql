@@ -1,7 +1,7 @@
 -- Which share of the keys asked for did each memcache server have, over time?
 SELECT
     $__timeInterval(started_at) AS time,
-    toString(address) AS server,
+    CAST(address, 'String') AS server,
     sum(hits) / (sum(hits) + sum(misses)) AS ratio
 FROM transactions
 ARRAY JOIN target.component AS component, target.address AS address, target.hits AS hits, target.misses AS misses

@@ -17,7 +17,7 @@ FROM
     (
         SELECT
             $__timeInterval(started_at) AS time,
-            sumMap(map(toString(address), toUInt64(missed))) AS misses
+            sumMap(map(CAST(address, 'String'), toUInt64(missed))) AS misses
         FROM transactions
         ARRAY JOIN target.component AS component, target.address AS address, target.misses AS missed
         WHERE $__timeFilter(started_at)
