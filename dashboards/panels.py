@@ -168,6 +168,7 @@ def trace(query: str, title: str, description: str, *, height: int = 14) -> dash
     panel.description(description)
     panel.datasource(SOURCE)
     panel.with_target(Query(query, Format.TRACE))
+    panel.options({})
     panel.span(24)
     panel.height(height)
     return panel
