@@ -50,7 +50,8 @@ def worth_showing(components: Sequence[Contribution]) -> tuple[list[Contribution
     """Those that deserve a line of their own, and the rest."""
     largest = max((abs(each.difference_ns) for each in components), default=0.0)
     shown = [each for each in components if abs(each.difference_ns) >= SMALLEST_SHOWN * largest]
-    return shown, [each for each in components if each not in shown]
+    rest = [each for each in components if each not in shown]
+    return shown, rest if abs(sum(each.difference_ns for each in rest)) >= 1 else []
 
 
 def contributions(shown: list[Contribution], rest: list[Contribution], why: Why, look: Look) -> RenderableType:
@@ -107,7 +108,7 @@ def _blocks(shown: list[Contribution], rest: list[Contribution], why: Why, look:
         head = _name(each.component).append(f"  {signed(each.difference_ns)}", "bold")
         numbers = [f"{_per_transaction(each)} per transaction"]
         if each.usual.calls or each.slow.calls:
-            numbers += [f"{_calls(each)} calls", f"{_per_call(each)} each"]
+            numbers += [_counted(each), f"{_per_call(each)} each"]
         said = Text("   ".join(numbers), "dim", overflow="fold")
         lines += [head, Padding(Group(_bar(each, scale, width, look), said), (0, 0, 0, 2))]
     if rest:
@@ -166,7 +167,7 @@ def by_server(targets: Sequence[Contribution], names: Sequence[str], look: Look)
         table.add_column(justify=justify, overflow="fold")
     for each in sorted(targets, key=lambda each: (names.index(each.component), -abs(each.difference_ns))):
         where = (_name(each.component), Text(printable(each.address)))
-        numbers = (Text(signed(each.difference_ns)), Text(f"{_calls(each)} calls"), Text(f"{_per_call(each)} each"))
+        numbers = (Text(signed(each.difference_ns)), Text(_counted(each)), Text(f"{_per_call(each)} each"))
         _row(table, where, (*numbers, _notes(each)), look)
     return Padding(table, (0, 0, 0, 2))
 
@@ -196,7 +197,7 @@ def by_statement(statements: Sequence[Contribution], look: Look) -> RenderableTy
         table.add_column(justify=justify, overflow="fold")
     for each in statements[:_MOST_STATEMENTS]:
         text = Text(printable(short(each.statement)), overflow="fold")
-        numbers = [Text(signed(each.difference_ns)), Text(f"{_calls(each)} calls"), Text(f"{_per_call(each)} each")]
+        numbers = [Text(signed(each.difference_ns)), Text(_counted(each)), Text(f"{_per_call(each)} each")]
         if look.is_wide:
             table.add_row(*numbers, text)
         else:
@@ -218,6 +219,11 @@ def _calls(each: Contribution) -> str:
     if not (each.usual.calls or each.slow.calls):
         return ""
     return _arrow(*(_number(side.calls_per_transaction) for side in (each.usual, each.slow)))
+
+
+def _counted(each: Contribution) -> str:
+    calls = _calls(each)
+    return f"{calls} {'call' if calls == '1' else 'calls'}"
 
 
 def _per_call(each: Contribution) -> str:

@@ -17,12 +17,12 @@ from ..why.sentences import signed
 from .bars import COLOURS, is_coloured
 from .contributions import Look, by_server, by_statement, contributions, worth_showing
 
-_COMPONENT = re.compile(r"^[\w.()]+(?=[: ])|(?<=because )[\w.]+")
+_COMPONENT = re.compile(r"^[\w.()]+(?=: )|(?<=because )[\w.]+")
 
 
 def render(why: Why, console: Console) -> RenderableType:
     """What the terminal shows; the caller prints it."""
-    usual, slow = ("the others", "the slowest") if why.slowest_percent is not None else ("usual", "now")
+    usual, slow = ("the others", "the slowest") if why.slowest_percent is not None else ("against", "during")
     look = Look(console.width, is_coloured(console), usual, slow)
     shown, rest = worth_showing(why.components)
     parts: list[RenderableType] = [

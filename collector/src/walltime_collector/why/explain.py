@@ -229,7 +229,8 @@ def _said(
     if verdict != "chance":
         if factor := cause.everything_is_slower(components):
             said.append(sentences.of_everything(factor))
-        said += sentences.of_causes(causes, usual, slow)
+        else:
+            said += sentences.of_causes(causes, usual, slow)
     carried = {each.part.component for each in causes} if verdict != "chance" else set()
     said += [sentences.of_failing(each) for each in cause.failing(targets)[:3] if each.component not in carried]
     return tuple(each for each in [*said, sentences.of_queue(usual, slow)] if each)
