@@ -30,6 +30,18 @@ class Lookup:
 
 
 @dataclass(frozen=True)
+class Lookups:
+    """The caches that explain more calls elsewhere; nothing when they do not."""
+
+    losing: tuple[Lookup, ...] = ()
+    """Those that lose more lookups than usual, the most first."""
+    steady: tuple[Lookup, ...] = ()
+    """Those that answer as they always did."""
+    abandoned: tuple[Lookup, ...] = ()
+    """Those that are hardly asked any more: their keys are looked for on the others."""
+
+
+@dataclass(frozen=True)
 class Cause:
     """One component that carries the difference, and where in it the difference is."""
 
@@ -37,10 +49,7 @@ class Cause:
     has_more_calls: bool
     """A good part of the difference is more (or fewer) calls."""
     has_slower_calls: bool
-    lookups: tuple[Lookup, ...]
-    """The caches whose lost lookups explain the more calls; empty when none do."""
-    steady_lookups: tuple[Lookup, ...]
-    """The caches that answer as they always did."""
+    lookups: Lookups
     targets: tuple[Contribution, ...]
     """The servers that carry this cause; empty when it is every one of several."""
     steady_targets: tuple[Contribution, ...]
@@ -120,7 +129,7 @@ def _cause(
     worth_saying_ns = _PART_WORTH_SAYING * abs(part.difference_ns)
     has_more = part.more_ns * sign >= worth_saying_ns
     is_slower = abs(part.slower_ns) > abs(part.more_ns)
-    lookups, steady_lookups = _lost_lookups(part, targets, calls_per_lost) if has_more else ((), ())
+    lookups = _lost_lookups(part, targets, calls_per_lost) if has_more else Lookups()
     mine = [each for each in targets if each.component == part.component]
     carrying = _carriers(mine, is_slower=is_slower, sign=sign)
     carrying_statements = _carriers(statements, is_slower=is_slower, sign=sign) if part.component in SQL else ()
@@ -133,16 +142,13 @@ def _cause(
         has_more_calls=has_more,
         has_slower_calls=part.slower_ns * sign >= worth_saying_ns,
         lookups=lookups,
-        steady_lookups=steady_lookups,
         targets=() if len(carrying) == len(mine) > 1 else carrying,
         steady_targets=tuple(each for each in mine if each not in carrying and _is_steady(each, is_slower=is_slower)),
         statements=carrying_statements,
     )
 
 
-def _lost_lookups(
-    part: Contribution, targets: Sequence[Contribution], calls_per_lost: Mapping[str, float]
-) -> tuple[tuple[Lookup, ...], tuple[Lookup, ...]]:
+def _lost_lookups(part: Contribution, targets: Sequence[Contribution], calls_per_lost: Mapping[str, float]) -> Lookups:
     """
     The caches whose lost lookups explain the change in calls, and those that answer as they did.
 
@@ -150,18 +156,22 @@ def _lost_lookups(
     """
     more_calls = part.slow.calls_per_transaction - part.usual.calls_per_transaction
     if part.component == LOOKUP or more_calls == 0:
-        return (), ()
+        return Lookups()
     sign = _sign(more_calls)
     caches = [Lookup(each, _lost(each)) for each in targets if each.component == LOOKUP]
     lost = sum(each.lost * sign for each in caches if each.lost * sign > 0)
     # where all transactions of a side lose equally many, nothing can be seen within it: then the numbers must match
     follow = calls_per_lost.get(part.component, 0.0) if calls_per_lost else float(lost <= 2 * abs(more_calls))
     if follow * lost < 0.5 * abs(more_calls):
-        return (), ()
+        return Lookups()
     culprits = [each for each in caches if each.lost * sign >= 0.2 * lost]
     culprits.sort(key=lambda each: -abs(each.lost))
-    steady = [each for each in caches if each not in culprits and _answers_as_usual(each.target)]
-    return tuple(culprits), tuple(steady)
+    others = [each for each in caches if each not in culprits]
+    return Lookups(
+        tuple(culprits),
+        steady=tuple(each for each in others if _answers_as_usual(each.target)),
+        abandoned=tuple(each for each in others if _is_abandoned(each.target)),
+    )
 
 
 def _lost(target: Contribution) -> float:
@@ -172,8 +182,16 @@ def _lost(target: Contribution) -> float:
     return now - (usual.misses + usual.errors) / usual.calls * usual.calls_per_transaction
 
 
+def _is_abandoned(target: Contribution) -> bool:
+    return target.slow.calls_per_transaction < 0.2 * target.usual.calls_per_transaction
+
+
 def _answers_as_usual(target: Contribution) -> bool:
-    return target.slow.calls > 0 and abs(_hits(target.slow) - _hits(target.usual)) < _STEADY_HITS
+    return (
+        target.slow.calls > 0
+        and not _is_abandoned(target)
+        and abs(_hits(target.slow) - _hits(target.usual)) < _STEADY_HITS
+    )
 
 
 def _carriers(parts: Sequence[Contribution], *, is_slower: bool, sign: int) -> tuple[Contribution, ...]:

@@ -44,7 +44,7 @@ def of_causes(causes: Sequence[Cause], usual: Population, slow: Population) -> I
             yield _of_overlap(cause.part)
         else:
             yield _of_component(cause, "for the same reason" if is_said else "")
-            is_said = is_said or bool(cause.lookups)
+            is_said = is_said or bool(cause.lookups.losing)
 
 
 def of_everything(factor: float) -> str:
@@ -82,7 +82,7 @@ def short(statement: str) -> str:
 def _of_component(cause: Cause, reason: str) -> str:
     part = cause.part
     words = f"{part.component}: {_what(cause)}, {signed(part.difference_ns)}"
-    words += f", {reason or f'because {_lookups(cause)}'}" if cause.lookups else _where(cause)
+    words += f", {reason or f'because {_lookups(cause)}'}" if cause.lookups.losing else _where(cause)
     return f"{words}; {failures}." if (failures := _failures(part)) else f"{words}."
 
 
@@ -146,11 +146,13 @@ def _speed(part: Contribution) -> str:
 
 
 def _lookups(cause: Cause) -> str:
-    words = _and(map(_lookup, cause.lookups))
-    if not cause.steady_lookups:
-        return words
-    words += f"; {_unchanged([each.target.address for each in cause.steady_lookups])}"
-    return f"{words} ({_and(_hit_ratio(each.target.slow) for each in cause.steady_lookups)})"
+    words = _and(map(_lookup, cause.lookups.losing))
+    if steady := cause.lookups.steady:
+        words += f"; {_unchanged([each.target.address for each in steady])}"
+        words += f" ({_and(_hit_ratio(each.target.slow) for each in steady)})"
+    if abandoned := cause.lookups.abandoned:
+        words += f"; {_and(each.target.address for each in abandoned)} {_is(abandoned)} hardly asked any more"
+    return words
 
 
 def _lookup(lookup: Lookup) -> str:
@@ -199,7 +201,11 @@ def _hit_ratio(cost: Cost) -> str:
 
 
 def _unchanged(addresses: Sequence[str]) -> str:
-    return f"{_and(addresses)} {'is' if len(addresses) == 1 else 'are'} unchanged"
+    return f"{_and(addresses)} {_is(addresses)} unchanged"
+
+
+def _is(subjects: Sequence[object]) -> str:
+    return "is" if len(subjects) == 1 else "are"
 
 
 def _times(factor: float) -> str:
