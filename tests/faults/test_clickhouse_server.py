@@ -93,6 +93,11 @@ def storing(
         clickhouse.start()
         storing.wait_until_loaded()
         yield storing
+        assert collector.stop() == 0
+    said = collector.log()
+    assert "cannot load now, will try again: " in said
+    for nothing_of in (clickhouse.password, "format_schema", "urllib3", "Traceback"):
+        assert nothing_of not in said
 
 
 def test_what_came_before_the_server_did_is_stored_when_it_does(storing: Storing) -> None:
