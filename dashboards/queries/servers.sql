@@ -9,7 +9,7 @@ SELECT
     if(sum(found) + sum(missed) = 0, NULL, sum(found) / (sum(found) + sum(missed))) AS "hit ratio",
     sum(missed) AS "misses",
     sum(failed) AS "errors",
-    uniq(service, name) AS "kinds that call it"
+    length(groupUniqArray((service, name))) AS "kinds that call it"
 FROM transactions
 ARRAY JOIN
     target.component AS component, target.address AS address, target.calls AS calls, target.time_ns AS time_ns,
