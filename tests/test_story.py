@@ -26,8 +26,7 @@ from shop.stack import Stack
 from shop.story import KIND, restart, warm
 from shop.watch import Watch, Window
 
-VISITS, VISITS_PER_S = 240, 80.0
-CROWD = Crowd(mix={KIND: 1}, products=300, skew=0.5)  # product pages only: each of MariaDB's SELECTs is one of theirs
+VISITS, VISITS_BY_NIGHT, VISITS_PER_S = 240, 400, 80.0
 AWAY_S = 0.002
 REPETITIONS = 20
 
@@ -70,19 +69,21 @@ class Lab:
         self._asker, self._web = Asker(f"http://{web}"), web
         self._watch = Watch(stack)
         self._seeds = itertools.count(1)
+        self.visits = VISITS
         self._sent = 0
 
     def compare(self, change: Callable[[], object], plan: Callable[[], Iterable[Visit]] | None = None) -> Answer:
         """Visits, the change, as many visits again; then why the second ones differ."""
+        crowd = self._crowd()
         database = self.stack.proxies["mariadb"]
         database.delay_s = 0.0  # filling the caches need not take long
-        self._sent += warm(self.stack, CROWD)
+        self._sent += warm(self.stack, crowd)
         database.delay_s = AWAY_S
         windows = []
         for what in (lambda: None, change):
-            visited = plan() if plan else visits(next(self._seeds), CROWD)
+            visited = plan() if plan else visits(next(self._seeds), crowd)
             what()
-            load = Load(self.stack.url, visited, threads=2, rate=VISITS_PER_S, limit=VISITS)
+            load = Load(self.stack.url, visited, threads=2, rate=VISITS_PER_S, limit=self.visits)
             with self._watch.window(load) as window:
                 sent = load.start().wait()
             assert sent.errors == 0
@@ -111,10 +112,10 @@ class Lab:
 
         def each_product_without_what_goes_with_it() -> Iterator[Visit]:
             caches = HashClient([self.emptied, self.kept])
-            for product in range(1, CROWD.products + 1):
+            for product in range(1, self.visits + 1):
                 caches.delete(f"together:{product}")
             caches.close()
-            return each_product(CROWD)
+            return each_product(self._crowd())
 
         def change() -> None:
             self._alter("DROP FOREIGN KEY order_items_ibfk_2, DROP INDEX of_product")
@@ -129,6 +130,10 @@ class Lab:
 
     def do_nothing(self) -> Answer:
         return self.compare(lambda: None)
+
+    def _crowd(self) -> Crowd:
+        """Looks at product pages only, so that each of MariaDB's SELECTs is one of theirs, and at most of them once."""
+        return Crowd(mix={KIND: 1}, products=self.visits, skew=0.5)
 
     def _alter(self, how: str) -> None:
         with self.stack.mariadb.admin() as connection, connection.cursor() as cursor:
@@ -237,6 +242,7 @@ def test_where_nothing_changed_there_is_no_difference(lab: Lab) -> None:
 @pytest.mark.nightly
 @pytest.mark.timeout(900)
 def test_twenty_restarts_are_understood_twenty_times(lab: Lab) -> None:
+    lab.visits = VISITS_BY_NIGHT
     answers = [lab.restart_a_cache() for _ in range(REPETITIONS)]
     assert [each.why["sentences"] for each in answers if not names_the_restarted_cache(lab, each)] == []
 
@@ -244,6 +250,7 @@ def test_twenty_restarts_are_understood_twenty_times(lab: Lab) -> None:
 @pytest.mark.nightly
 @pytest.mark.timeout(900)
 def test_where_nothing_changes_twenty_times_there_is_at_most_one_false_alarm(lab: Lab) -> None:
+    lab.visits = VISITS_BY_NIGHT
     answers = [lab.do_nothing() for _ in range(REPETITIONS)]
     alarms = [each.why["sentences"] for each in answers if not each.is_no_difference]
     assert len(alarms) <= 1, alarms
