@@ -46,7 +46,7 @@ def serve(
     """Run the collector until Ctrl-C or SIGTERM. What is not said here comes from WALLTIME_… variables."""
     logging.basicConfig(format="%(asctime)s %(levelname)s %(name)s: %(message)s", level=logging.INFO, stream=sys.stderr)
     logging.getLogger("uvicorn").setLevel(logging.WARNING)  # it says "started" and "finished", once per port
-    # they warn of each attempt, with all its parameters; the loader says it once. The level of urllib3 itself is not kept
+    # they warn of each attempt, with all its parameters, where the loader warns once; urllib3's own level is not kept
     for name in ("clickhouse_connect", "urllib3.connectionpool"):
         logging.getLogger(name).setLevel(logging.ERROR)
     from pydantic import ValidationError
