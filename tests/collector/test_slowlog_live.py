@@ -42,6 +42,16 @@ def mariadb() -> Iterator[MariaDB]:
     shutil.rmtree(folder, ignore_errors=True)
 
 
+@pytest.fixture(autouse=True)
+def empty_log(mariadb: MariaDB) -> None:
+    """Each test begins with a log of its own, begun by the server."""
+    log = mariadb.slow_log
+    assert log is not None
+    log.unlink(missing_ok=True)
+    with mariadb.admin() as admin, admin.cursor() as cursor:
+        cursor.execute("FLUSH SLOW LOGS")
+
+
 @pytest.fixture
 def collector(mariadb: MariaDB, tmp_path: Path) -> Iterator[Collector]:
     with Collector(tmp_path / "data", slow_log=f"db={mariadb.slow_log}") as running:
@@ -213,7 +223,7 @@ class Load:
     def _run(self, number: int) -> None:
         with self._mariadb.admin() as connection, connection.cursor() as cursor:
             at = 0
-            while not self._stop.wait(0.003):
+            while not self._stop.wait(0.004):
                 at += 1
                 cursor.execute("SELECT name FROM stock WHERE id = %s /* %s */", (at, f"load {number}"))
 
@@ -259,7 +269,7 @@ def test_a_collector_killed_while_following_neither_loses_nor_doubles(
     log = mariadb.slow_log
     assert log is not None
     with Load(mariadb):
-        for turn in range(4):
+        for turn in range(3):
             collector = Collector(tmp_path / "data", slow_log=str(log), crashpoint=crashpoint)
             if crashpoint:
                 eventually(lambda: collector.process.poll() is not None, timeout_s=20)  # noqa: B023 in the same turn

@@ -22,7 +22,7 @@ from .rows import TABLE, rows
 log = logging.getLogger(__name__)
 
 _LOOK_EVERY_S = 0.5
-_LAST_RETRY_S = 15.0
+_LAST_RETRY_S = 5.0
 _JOURNAL_EVERY_BYTES = 4 * 1024 * 1024
 """Where there are no entries to store, so much is read again after a crash at most."""
 
