@@ -29,6 +29,8 @@ class Page:
     http_failures: float = 0.0
     more_cpu_ns: float = 0.0
     more_waiting_ns: float = 0.0
+    noise: float = 0.0
+    """How wildly a transaction is slower or faster as a whole: the standard deviation of the logarithm."""
     caches: list[str] = field(default_factory=lambda: [CACHE_1, CACHE_2])
 
 

@@ -2,7 +2,7 @@
 -- Every random number is a hash of (seed, transaction, what for): the same parameters make the same rows.
 -- A page looks up 8 keys, 4 on each cache; a miss costs a query and a set; two queries are always made, 30 % of the pages
 -- call the supplier. Times are log-normal around their means, one transaction in 200 has a Pareto tail, and the whole
--- machine is up to 10 % faster or slower from second to second.
+-- machine is up to 10 % faster or slower from second to second; with `noise` each transaction by chance, for itself.
 INSERT INTO transactions
 (
     trace_id, span_id, started_at, duration_ns, service, name, kind, host, is_error, kept, sample_probability,
@@ -49,6 +49,7 @@ FROM
         number,
         {from_ns:Int64} + toInt64(uniform('at', 0) * {length_ns:Int64}) AS at_ns,
         {slowness:Float64} * (1 + 0.1 * (2 * (cityHash64({seed:UInt64}, intDiv(at_ns, 1000000000), 'weather') % 1000) / 1000 - 1))
+            * exp({noise:Float64} * normal('noise', 0))
             * if(uniform('tail', 0) < 0.005, least(pow(uniform('tail', 1), -0.7), 200), 1) AS weather,
         arrayFilter(k -> uniform('hit', k) >= if(k < 4, {hits_1:Float64}, {hits_2:Float64}), range(8)) AS missed,
         length(arrayFilter(k -> k < 4, missed)) AS missed_1,

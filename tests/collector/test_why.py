@@ -6,7 +6,7 @@ import io
 import re
 import time
 from collections.abc import Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 
 import pytest
 from rich.console import Console
@@ -167,6 +167,26 @@ def test_an_emptied_cache_is_seen_in_calls_hits_and_statements(days: Days) -> No
     assert emptied.slow.hits / (emptied.slow.hits + emptied.slow.misses) == pytest.approx(0.12, abs=0.04)
     assert other.slow.hits / (other.slow.hits + other.slow.misses) == pytest.approx(0.96, abs=0.02)
     assert sum(each.more_ns for each in answer.statements[:4]) == pytest.approx(queries.more_ns, rel=0.1)
+
+
+def test_where_the_times_are_too_noisy_the_calls_can_still_be_certain(days: Days) -> None:
+    at = {"name": "noisy", "transactions": 120, "length_ns": MINUTE_NS}
+    for seed, (page, window) in enumerate(
+        [(USUAL, days.usual), (Page(hits_1=0.4), days.minute("cache 1 emptied")), (USUAL, days.minute("nothing"))]
+    ):
+        simulate(days.engine, replace(page, noise=1.6), seed=seed, from_ns=window.start_ns, **at)  # type: ignore[arg-type]
+    emptied, nothing = (
+        explain(days.engine, "noisy", Comparison(days.minute(cause), days.usual))
+        for cause in ("cache 1 emptied", "nothing")
+    )
+
+    assert emptied.p_value is not None
+    assert emptied.p_value > 0.01
+    assert emptied.calls_p_value == pytest.approx(0.001, abs=1e-4)
+    assert emptied.verdict == "different"
+    assert f"because memcache.get on {CACHE_1} hits" in emptied.headline
+    assert "The times alone could be chance" in emptied.sentences[-1]
+    assert nothing.verdict == "chance"
 
 
 def test_the_other_way_round_it_got_faster_because_the_cache_answers(days: Days) -> None:

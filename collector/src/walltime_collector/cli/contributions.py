@@ -183,10 +183,10 @@ def _row(table: Table, first: Sequence[Text], then: Sequence[Text], look: Look) 
 def _notes(each: Contribution) -> Text:
     notes = Text()
     before, now = each.usual, each.slow
-    if now.errors or before.errors:
-        notes.append(f"{_ratio(before.errors, before.calls)} → {_ratio(now.errors, now.calls)} failed   ", "red")
     if any((before.hits, before.misses, now.hits, now.misses)):
-        notes.append(f"{_hits(before)} → {_hits(now)} hit")
+        notes.append(f"{_hits(before)} → {_hits(now)} hit   ")
+    if max(before.errors, now.errors) >= 3:
+        notes.append(f"{_ratio(before.errors, before.calls)} → {_ratio(now.errors, now.calls)} failed", "red")
     return notes
 
 

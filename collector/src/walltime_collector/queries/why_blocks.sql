@@ -1,4 +1,4 @@
--- How did the time go up and down? Each population in stretches of time that hold about equally many transactions;
+-- How did the time, and the number of calls, go up and down? Each population in stretches of time that hold about equally many transactions;
 -- of very many stretches every so-manieth, so that the answer stays short.
 WITH
     fromUnixTimestamp64Nano({slow_start_ns:Int64}, 'UTC') AS slow_start, fromUnixTimestamp64Nano({slow_end_ns:Int64}, 'UTC') AS slow_end,
@@ -10,7 +10,9 @@ SELECT
     is_slow,
     block,
     count() AS transactions,
-    sum(duration_ns) AS total_ns
+    sum(duration_ns) AS total_ns,
+    COLUMNS('_calls$') EXCEPT (custom_calls) APPLY sum,
+    sumMap(custom_calls) AS custom_calls
 FROM transactions
 WHERE service = {service:String} AND name = {name:String}
     AND (started_at >= slow_start AND started_at < slow_end OR started_at >= usual_start AND started_at < usual_end)

@@ -104,6 +104,8 @@ class Why:
     difference_ns: float
     p_value: float | None
     """How often chance alone makes a difference like this, or larger; None when that is not the question."""
+    calls_p_value: float | None
+    """The same of the calls alone, each at its usual time: where times are noisy, their number may still be certain."""
     drift_ns: float | None
     """How far stretches of the usual time lie from each other by themselves: four times that is still called chance."""
     low_ns: float | None

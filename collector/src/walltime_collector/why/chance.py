@@ -14,8 +14,8 @@ FINEST_BLOCKS = 64
 """The smaller population is cut into so many stretches, or into its transactions."""
 MOST_BLOCKS = 4096
 """Of the larger population so many stretches are looked at, spread over its whole time."""
-CHANCE = 0.01
-"""What chance alone makes more often than this is called chance."""
+CHANCE = 0.005
+"""What chance alone makes more often than this is called chance; two things are looked at, times and calls."""
 _DRIFTS = 4
 """So many times the usual drift is more than drift: about what one stretch in a hundred and fifty does."""
 _FEWEST_STRETCHES = 4
@@ -57,6 +57,19 @@ class Chance:
     def explains_it(self) -> bool:
         """Chance, or drift, is enough to explain the difference."""
         return self.p_value >= CHANCE or self.is_drift
+
+
+@dataclass(frozen=True)
+class Judged:
+    """The difference of the times, and the one that the calls alone would make if each took its usual time."""
+
+    times: Chance
+    calls: Chance
+
+    def calls_differ(self, small_ns: float) -> bool:
+        """The calls differ beyond chance, by more than `small_ns`, and in the direction of the times."""
+        is_same_way = self.calls.difference_ns * self.times.difference_ns > 0
+        return is_same_way and abs(self.calls.difference_ns) >= small_ns and not self.calls.explains_it
 
 
 def transactions_per_block(usual: int, slow: int) -> int:

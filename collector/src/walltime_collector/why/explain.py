@@ -15,6 +15,7 @@ from ..query import iso, run
 from . import cause, chance, sentences
 from .answer import Contribution, Example, Population, Verdict, Why
 from .arithmetic import Losers, Sums, Totals, calls_per_lost_lookup, contribution, contributions
+from .chance import Block, Judged
 from .windows import Comparison, Window
 
 MOST_TARGETS = 1_000
@@ -61,9 +62,7 @@ def explain(engine: Engine, name: str, compared: Comparison, *, service: str = "
     losers = [_losers(row) for row in run(engine, "why_lost_lookups", **asked)]
     causes = cause.find(components, targets, statements, calls_per_lost_lookup(losers))
 
-    judged = None
-    if compared.slowest_percent is None and min(usual.transactions, slow.transactions) >= chance.FEWEST:
-        judged = _chance(engine, asked, compared, usual.transactions, slow.transactions)
+    judged = _judged(engine, asked, compared, usual, slow, components)
     verdict = _verdict(compared, usual, slow, judged)
     said = _said(name, verdict, judged, usual, slow, components, causes, targets)
     return Why(
@@ -77,10 +76,11 @@ def explain(engine: Engine, name: str, compared: Comparison, *, service: str = "
         usual=usual,
         slow=slow,
         difference_ns=slow.mean_ns - usual.mean_ns,
-        p_value=judged.p_value if judged else None,
-        drift_ns=judged.drift_ns if judged else None,
-        low_ns=judged.low_ns if judged else None,
-        high_ns=judged.high_ns if judged else None,
+        p_value=judged.times.p_value if judged else None,
+        calls_p_value=judged.calls.p_value if judged else None,
+        drift_ns=judged.times.drift_ns if judged else None,
+        low_ns=judged.times.low_ns if judged else None,
+        high_ns=judged.times.high_ns if judged else None,
         components=components,
         targets=targets,
         statements=statements,
@@ -173,36 +173,46 @@ def _drilled(rows: Sequence[Row], usual: Population, slow: Population) -> tuple[
     )
 
 
-def _chance(
-    engine: Engine, asked: Mapping[str, str | int], compared: Comparison, usual: int, slow: int
-) -> chance.Chance:
-    held = chance.transactions_per_block(usual, slow)
+def _judged(
+    engine: Engine,
+    asked: Mapping[str, str | int],
+    compared: Comparison,
+    usual: Population,
+    slow: Population,
+    components: Sequence[Contribution],
+) -> Judged | None:
+    """What chance says of the times, and of the calls alone: what they would have taken at their usual speed."""
+    if compared.slowest_percent is not None or min(usual.transactions, slow.transactions) < chance.FEWEST:
+        return None
+    held = chance.transactions_per_block(usual.transactions, slow.transactions)
     cut: dict[str, int] = {}
-    for side, window, transactions in (("usual", compared.usual, usual), ("slow", compared.slow, slow)):
-        blocks = max(transactions // held, 1)
+    for side, window, population in (("usual", compared.usual, usual), ("slow", compared.slow, slow)):
+        blocks = max(population.transactions // held, 1)
         cut[f"{side}_block_ns"] = max((window.end_ns - window.start_ns) // blocks, 1)
         cut[f"{side}_every"] = math.ceil(blocks / chance.MOST_BLOCKS)
-    usual_blocks, slow_blocks = _blocks(engine, {**asked, **cut})
-    if not (usual_blocks and slow_blocks):  # all of a burst fell between the stretches that were looked at
-        usual_blocks, slow_blocks = _blocks(engine, {**asked, **cut, "usual_every": 1, "slow_every": 1})
-    return chance.judge(usual_blocks, slow_blocks)
+    rows = run(engine, "why_blocks", **asked, **cut)
+    if len({row["is_slow"] for row in rows}) < 2:  # all of a burst fell between the stretches that were looked at
+        rows = run(engine, "why_blocks", **asked, **{**cut, "usual_every": 1, "slow_every": 1})
+    per_call_ns = {each.component: each.usual.per_call_ns or each.slow.per_call_ns or 0.0 for each in components}
+    times: tuple[list[Block], list[Block]] = ([], [])
+    calls: tuple[list[Block], list[Block]] = ([], [])
+    for row in rows:
+        counted = counters_by_component(row)
+        expected_ns = sum(each.get("calls", 0) * per_call_ns.get(name, 0.0) for name, each in counted.items())
+        times[bool(row["is_slow"])].append(Block(int(row["transactions"]), int(row["total_ns"])))
+        calls[bool(row["is_slow"])].append(Block(int(row["transactions"]), round(expected_ns)))
+    return Judged(chance.judge(*times), chance.judge(*calls))
 
 
-def _blocks(engine: Engine, asked: Mapping[str, str | int]) -> tuple[list[chance.Block], list[chance.Block]]:
-    sides: tuple[list[chance.Block], list[chance.Block]] = ([], [])
-    for row in run(engine, "why_blocks", **asked):
-        sides[bool(row["is_slow"])].append(chance.Block(int(row["transactions"]), int(row["total_ns"])))
-    return sides
-
-
-def _verdict(compared: Comparison, usual: Population, slow: Population, judged: chance.Chance | None) -> Verdict:
+def _verdict(compared: Comparison, usual: Population, slow: Population, judged: Judged | None) -> Verdict:
     if compared.slowest_percent is not None:
         return "selected"
     if judged is None:
         return "too_few"
-    if judged.explains_it:
+    small_ns = SMALL * usual.mean_ns
+    if judged.times.explains_it and not judged.calls_differ(small_ns):
         return "chance"
-    return "small" if abs(slow.mean_ns - usual.mean_ns) < SMALL * usual.mean_ns else "different"
+    return "small" if abs(slow.mean_ns - usual.mean_ns) < small_ns else "different"
 
 
 def _examples(
@@ -218,14 +228,14 @@ def _examples(
 def _said(
     name: str,
     verdict: Verdict,
-    judged: chance.Chance | None,
+    judged: Judged | None,
     usual: Population,
     slow: Population,
     components: Sequence[Contribution],
     causes: Sequence[cause.Cause],
     targets: Sequence[Contribution],
 ) -> tuple[str, ...]:
-    said = [sentences.headline(name, verdict, judged, usual, slow)]
+    said = [sentences.headline(name, verdict, judged.times if judged else None, usual, slow)]
     if verdict != "chance":
         if factor := cause.everything_is_slower(components):
             said.append(sentences.of_everything(factor))
@@ -233,6 +243,8 @@ def _said(
             said += sentences.of_causes(causes, usual, slow)
     carried = {each.part.component for each in causes} if verdict != "chance" else set()
     said += [sentences.of_failing(each) for each in cause.failing(targets)[:3] if each.component not in carried]
+    if judged and verdict == "different" and judged.times.explains_it:
+        said.append(sentences.of_calls_alone(judged.times, judged.calls))
     return tuple(each for each in [*said, sentences.of_queue(usual, slow)] if each)
 
 

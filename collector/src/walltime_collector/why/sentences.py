@@ -29,8 +29,8 @@ def headline(name: str, verdict: Verdict, judged: Chance | None, usual: Populati
     if verdict == "too_few":
         few = f"{plural(slow.transactions, 'transaction')} against {count(usual.transactions)}"
         return f"{change}; but with {few}, nobody can tell that from chance."
-    if verdict == "small" and judged:
-        return f"{change}: more than chance ({_p(judged)}), but little."
+    if verdict == "small":
+        return f"{change}: more than chance, but little."
     return f"{change}."
 
 
@@ -56,6 +56,12 @@ def of_everything(factor: float) -> str:
 def of_failing(target: Contribution) -> str:
     """A server on which more calls fail than usual."""
     return f"{target.component} on {target.address}: {_failures(target)}."
+
+
+def of_calls_alone(times: Chance, calls: Chance) -> str:
+    """Why a difference is one though the times by themselves would not prove it."""
+    why = _p(times) if times.p_value >= CHANCE else "they go up and down as much by themselves"
+    return f"The times alone could be chance ({why}), the number of calls could not ({_p(calls)})."
 
 
 def of_queue(usual: Population, slow: Population) -> str:
