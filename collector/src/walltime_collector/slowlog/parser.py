@@ -10,7 +10,7 @@ in the middle of a statement that looks like a header is one only if what follow
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from enum import Enum
 
 from .header import Carried, Entry, is_whole, read_header
@@ -23,6 +23,8 @@ TAIL_BYTES = 8 * 1024
 _MAX_DOUBTFUL_LINES = 40
 
 _STARTS = re.compile(rb"#\s+(?:Time|User@Host|User|Thread_id|Schema|Query_time): ?")
+_FACTS = frozenset({b"# R", b"# B", b"# P", b"# F", b"# L", b"# I", b"#  ", b"# e", b"#"})
+"""How lines of a header begin that say no more than what is in them."""
 _SERVER_STARTS = re.compile(
     rb"[^'\"]{0,512}(?:mysqld|mariadbd)[^\s,]{0,32}, Version: .+(?:started with:|embedded library)"
 )
@@ -98,7 +100,11 @@ class Parser:
         lines = (self._rest + piece).split(b"\n")
         self._rest = lines.pop()
         for line in lines:
-            self._line(line, len(line) + 1, ended=True)
+            if self._state is _State.HEADER and line[:3] in _FACTS and not self._is_continued:
+                self._at += len(line) + 1  # most lines of a log
+                self._add_header(line)
+            else:
+                self._line(line, len(line) + 1, ended=True)
         if len(self._rest) > MAX_LINE_BYTES:
             part, self._rest = self._rest, b""
             self._line(part, len(part), ended=False)
@@ -262,14 +268,10 @@ class Parser:
             self.losses.malformed += 1
             return
         self._skip(max(entry.statement_bytes - MAX_STATEMENT_BYTES - len(entry.tail), 0))
-        self._done.append(
-            replace(
-                read,
-                position=entry.starts,
-                statement=_text(b"".join(entry.statement), is_last=not entry.tail),
-                tail=_text(entry.tail, is_last=True),
-            )
-        )
+        read.position = entry.starts
+        read.statement = _text(b"".join(entry.statement), is_last=not entry.tail)
+        read.tail = _text(entry.tail, is_last=True)
+        self._done.append(read)
 
     def _skip(self, size: int) -> None:
         self.losses.skipped_bytes += size
