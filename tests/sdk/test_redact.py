@@ -39,6 +39,8 @@ def test_no_literal_is_left_and_the_structure_is(literals: list[str]) -> None:
         ("SELECT /* user=alice */ 1 -- alice\n FROM t # alice", "SELECT ? FROM t"),
         ("SELECT /*+ MAX_EXECUTION_TIME(1000) */ x", "SELECT /*+ MAX_EXECUTION_TIME(?) */ x"),
         ("SELECT 'never ends", "SELECT ?"),
+        ("SELECT 'cut within an escape\\", "SELECT ?"),
+        ('SELECT "cut within an escape\\', "SELECT ?"),
         ("SELECT x /* never ends", "SELECT x"),
         ("SELECT 5--1", "SELECT ?--?"),
         ("SELECT'a'FROM t", "SELECT?FROM t"),
