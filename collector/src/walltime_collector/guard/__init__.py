@@ -29,10 +29,9 @@ MAX_STATEMENT_BYTES = 256 * 1024
 _PARSE = "SELECT parseQueryToJSON({sql:String}) AS answer"
 _PRINT = "SELECT formatQueryFromJSON({tree:String}) AS answer"
 _NORMALISE = "SELECT formatQuerySingleLine({sql:String}) AS answer"
-_NOT_IN_JSON = "does not support JSON serialization"
 _DESCRIBE = re.compile(r"DESCRIBE TABLE (?:(\w+)\.)?(\w+)(?: FORMAT (\w+))?")
 _NOT_TEXT = re.compile("[\0\ud800-\udfff]")
-_NO_SUCH_FUNCTION = 46
+_NO_TREE, _NO_SUCH_FUNCTION = 36, 46
 
 
 @dataclass(frozen=True)
@@ -102,7 +101,7 @@ class Guard:
         try:
             tree = self._parse(sql)
         except QueryFailed as error:
-            if _NOT_IN_JSON not in str(error):
+            if error_code(error) != _NO_TREE:
                 raise
             return self._describe(sql)
         if tree.get("type") == "ShowTablesQuery":

@@ -48,6 +48,8 @@ def put_parameters(tree: Node, parameters: Mapping[str, str]) -> None:
         if node.get("type") != "QueryParameter":
             continue
         name, type_name = node["name"], node["param_type"]
+        if type_name == "Identifier":
+            raise StatementRefused(f"the parameter {name} is a name, and only values are allowed", "write the name")
         if name not in parameters:
             raise StatementRefused(f"the parameter {name} has no value", f"send param_{name}")
         alias = {"alias": node["alias"]} if "alias" in node else {}
