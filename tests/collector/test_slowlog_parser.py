@@ -291,3 +291,23 @@ def test_the_last_entry_is_complete_when_nothing_follows_it_for_a_while() -> Non
     assert parser.position == len(HEADER) + 10
     assert parser.quiet() == []
     assert [entry.statement for entry in parser.feed(HEADER + b"select 2;\n") + parser.quiet()] == ["select 2"]
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        b";\n# Time: 261121  9:39:29\n",
+        b";\n# User@Host: a[a] @ h []\n# Query_time: 1\n",
+        b";\n# Query_time: 0.1  Lock_time: 0.0  Rows_sent: 0  Rows_examined: 0\n",
+        b"# User@Host: " + b"[" * 500 + b"\n",
+        b"'';\n# Time: \n",
+        b"\\",
+        b"/*",
+    ],
+)
+def test_what_someone_may_write_into_a_string_costs_no_more_than_its_length(line: bytes) -> None:
+    text = (line * (MAX_STATEMENT_BYTES // len(line) + 1))[: MAX_STATEMENT_BYTES - 100]  # a quadratic one takes hours
+    entries, _ = parsed(HEADER + b"insert into t values ('" + text + b"');\n" + HEADER + b"select 1;\n")
+    assert entries[-1].statement == "select 1"
+    forged = HEADER.replace(b"Schema: s", b"Schema: s" + b" " * 60_000 + b"x" * 60_000)
+    assert parsed(HEADER + b"select '" + (b";\n" + forged) * 5 + HEADER + b"select 1;\n")[0][-1].statement == "select 1"

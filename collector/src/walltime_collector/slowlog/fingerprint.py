@@ -34,7 +34,7 @@ _TOKEN: Final = re.compile(
 _SPACE: Final = re.compile(r"\s+")
 
 # a placeholder may stand for NULL as well as for a number; PyMySQL writes %% where the server sees %
-_VALUE: Final = re.compile(r"(`(?:[^`]|``)*(?:`|\Z))|%\(\w+\)s|%s\b|%(%)|\b(?:null|true|false)\b")
+_VALUE: Final = re.compile(r"(`(?:[^`]|``)*(?:`|\Z))|%\(\w+\)s|%s\b|(%)%+|\b(?:null|true|false)\b")
 _SIGN: Final = re.compile(
     r"((?:^|[(,=<>!+\-*/%|&^~]|\b(?:select|distinct|when|then|else|case|and|or|not|xor|between|in|like|is|where|having"
     r"|on|set|by|limit|offset|values|interval|return|div|mod|as))\s*)(?:[-+]\s?)+(?=\?)"
@@ -91,7 +91,7 @@ def _equal_rows(text: str) -> str:
     found = _ROWS.search(text)
     if not found:
         return text
-    kept: list[str] = []
+    kept: dict[str, None] = {}
     at = end = found.end()
     depth = 0
     for position in range(at, len(text)):
@@ -103,9 +103,7 @@ def _equal_rows(text: str) -> str:
         elif letter == ")":
             depth -= 1
             if depth == 0:
-                row = text[at : position + 1]
-                if row not in kept:
-                    kept.append(row)
+                kept[text[at : position + 1]] = None
                 end = position + 1
             elif depth < 0:
                 break

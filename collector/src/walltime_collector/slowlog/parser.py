@@ -14,9 +14,11 @@ from dataclasses import dataclass, field
 from enum import Enum
 
 from .header import Carried, Entry, is_whole, read_header
+from .quotes import Quotes
 
 MAX_LINE_BYTES = 1024 * 1024
-MAX_HEADER_BYTES = 64 * 1024
+MAX_HEADER_BYTES = 32 * 1024
+MAX_HEADER_LINE_BYTES = 2 * 1024
 MAX_STATEMENT_BYTES = 1024 * 1024
 TAIL_BYTES = 8 * 1024
 """Of a statement that is over the limit the end is kept beside its beginning: the comment is there."""
@@ -32,13 +34,6 @@ _SERVER_SAYS = re.compile(rb"(?:[tT][cC][pP] [pP]ort: |Time\s+Id\s+Command)")
 _ADMINISTRATOR = b"# administrator command: "
 _USE = re.compile(rb"use [^;]+;\s*")
 _SET = re.compile(rb"SET (?:last_insert_id|insert_id|timestamp)=[^;]*;\s*")
-# a statement's literals and comments, to know whether its end is inside one
-_QUOTED = re.compile(
-    rb"""/\*.*?(?:\*/|(?P<in_comment>\Z)) | \#[^\n]* | --[ \t][^\n]*
-       | '(?:[^'\\]|\\.)*(?:'|(?P<in_single>\\?\Z)) | "(?:[^"\\]|\\.)*(?:"|(?P<in_double>\\?\Z))
-       | `[^`]*(?:`|(?P<in_name>\Z))""",
-    re.VERBOSE | re.DOTALL,
-)
 
 
 class _State(Enum):
@@ -72,6 +67,9 @@ class _Open:
     tail: bytes = b""
     last_line: bytes = b""
     doubtful: list[tuple[bytes, int]] = field(default_factory=list)
+    quotes: Quotes = field(default_factory=Quotes)
+    quotes_read: int = 0
+    """So many pieces of the statement are in `quotes`."""
 
 
 class Parser:
@@ -116,7 +114,7 @@ class Parser:
             return []
         if self._open.doubtful:
             self._are_text()
-        if self._open.last_line.endswith(b";") and not self._is_inside_quotes():
+        if self._open.last_line.endswith(b";") and (self._open.tail or not self._is_inside_quotes()):
             self._end_entry(self._at)
         return self._taken()
 
@@ -218,13 +216,12 @@ class Parser:
             self._add_statement(line)
 
     def _is_inside_quotes(self) -> bool:
+        """Whether the statement, as far as it was read, ends inside a literal; of one over the limit nobody knows."""
         entry = self._open
-        if entry.statement_bytes > MAX_STATEMENT_BYTES:
-            return False
-        text = b"".join(entry.statement)
-        if not any(text.count(quote) % 2 for quote in (b"'", b'"', b"`")) and b"\\" not in text and b"/*" not in text:
-            return False
-        return any(found.lastgroup for found in _QUOTED.finditer(text))
+        for piece in entry.statement[entry.quotes_read :]:
+            entry.quotes.read(piece)
+        entry.quotes_read = len(entry.statement)
+        return entry.quotes.is_open or bool(entry.tail)
 
     def _begin(self, line: bytes, starts: int) -> None:
         self._state = _State.HEADER
@@ -237,7 +234,7 @@ class Parser:
         if entry.header_bytes > MAX_HEADER_BYTES:
             self._skip(len(line))
             return
-        entry.header.append(line)
+        entry.header.append(line[:MAX_HEADER_LINE_BYTES])
         entry.has_query_time = entry.has_query_time or b"Query_time: " in line
 
     def _begin_statement(self, line: bytes) -> None:
