@@ -9,6 +9,7 @@ from urllib.parse import quote
 import pytest
 from shop.process import free_port
 from walltime_collector.answers import from_json
+from walltime_collector.query import iso
 from walltime_collector.why.answer import Why
 
 from tests.collector.conftest import Collector
@@ -45,12 +46,14 @@ def test_json_is_one_document_with_every_number(collector: Collector) -> None:
 
 
 def test_two_windows_of_time_are_compared_and_the_times_shown(collector: Collector) -> None:
-    done = run("why", KIND, "--during", "3m..", "--against", "1h..3m", "--json", "--url", collector.url)
+    sent = [each for each in collector.sent if each.name == KIND]
+    middle = iso(sent[len(sent) // 2].started_ns)
+    done = run("why", KIND, "--during", f"{middle}..", "--against", f"1h..{middle}", "--json", "--url", collector.url)
     why = from_json(Why, json.loads(done.stdout))
 
     assert done.returncode == 0
-    assert why.slow.since == why.usual.until
-    assert why.usual.transactions + why.slow.transactions == len([each for each in collector.sent if each.name == KIND])
+    assert why.slow.since == why.usual.until == middle
+    assert (why.usual.transactions, why.slow.transactions) == (len(sent) // 2, len(sent) - len(sent) // 2)
     assert why.slowest_percent is None
 
 
