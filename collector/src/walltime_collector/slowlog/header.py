@@ -81,6 +81,13 @@ FLAGS = {
     "Filesort": "is_filesort",
     "Filesort_on_disk": "is_filesort_on_disk",
 }
+_COUNTERS = {
+    "Created_tmp_tables": "is_tmp_table",
+    "Created_tmp_disk_tables": "is_tmp_table_on_disk",
+    "Sort_rows": "is_filesort",
+    "Sort_merge_passes": "is_filesort_on_disk",
+}
+"""MySQL's log_slow_extra counts what others say Yes or No to; a full scan it does not say."""
 
 
 def is_whole(lines: Sequence[bytes]) -> bool:
@@ -121,6 +128,8 @@ def read_header(
     user = _USER.search(text)
     is_mariadb = "QC_hit" in said
     flags = frozenset(column for name, column in FLAGS.items() if said.pop(name, "") == "Yes")
+    if "Created_tmp_tables" in said:
+        flags |= {column for name, column in _COUNTERS.items() if said.get(name, "0") != "0"}
     started_us = _started_us(said.pop("Start", ""), carried.time, settings, query_ns, is_mariadb=is_mariadb)
     end = said.pop("End", "")
     for name in ("Time", "User", "Host", "User@Host", *(("Id",) if "Thread_id" in said else ())):
