@@ -133,8 +133,9 @@ def ask(asker: Asker, truth: Truth) -> Any:
     asker.show(*why)
     said = asker.read(*why)
     console.print()
-    _say("One request of that time, call by call:")
-    asker.show("show", max(said["slow_examples"], key=lambda each: bool(each["kept"]))["trace_id"])
+    _say("One of those requests, the one with the most calls:")
+    examples = [each["trace_id"] for each in said["slow_examples"]]
+    asker.show("show", max(examples, key=lambda trace_id: _calls(asker.read("show", trace_id))))
     console.print()
     select_ms, waited_ms = truth.lock_wait.query_s * 1000, truth.lock_wait.waited_ms
     _say(
@@ -144,6 +145,11 @@ def ask(asker: Asker, truth: Truth) -> Any:
     asker.show("show", truth.lock_wait.trace_id)
     console.print()
     return said
+
+
+def _calls(trace: Any) -> int:
+    """That were kept one by one."""
+    return sum(len(bill["calls"]) for bill in trace["transactions"])
 
 
 def _is_glued(trace: Any) -> bool:
