@@ -26,3 +26,4 @@ FROM transactions
 WHERE service = {service:String} AND name = {name:String}
     AND (started_at >= slow_start AND started_at < slow_end OR started_at >= usual_start AND started_at < usual_end)
 GROUP BY is_slow
+ORDER BY is_slow
