@@ -91,7 +91,8 @@ SELECT 1;
 # Time: 2026-11-21T07:38:05.000001+02:00
 # User@Host: root[root] @ localhost [127.0.0.1]  Id:    12
 # Query_time: 0.000001  Lock_time: 0.000000 Rows_sent: 1  Rows_examined: 1 Thread_id: 12 Errno: 1205 Killed: 0 \
-Bytes_received: 30 Bytes_sent: 64 Read_first: 1 Sort_rows: 9 Created_tmp_disk_tables: 0 Created_tmp_tables: 2 Start: 2026-11-21T07:38:04.999999+02:00 \
+Bytes_received: 30 Bytes_sent: 64 Read_first: 1 Sort_rows: 9 Created_tmp_disk_tables: 0 Created_tmp_tables: 2 \
+Start: 2026-11-21T07:38:04.999999+02:00 \
 End: 2026-11-21T07:38:05.000000+02:00
 SET timestamp=1795239484;
 SELECT 2;
