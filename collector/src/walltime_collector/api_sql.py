@@ -15,7 +15,7 @@ from starlette.routing import Route
 from .attended import attended
 from .errors import BadParameter, QueryFailed, StatementRefused
 from .guard import MAX_STATEMENT_BYTES
-from .reading import RUN_AT_ONCE, WAIT_AT_MOST, Reading
+from .reading import THREADS, Reading
 from .receive.arrival import Arrivals
 
 _DEADLINE_S = 30.0
@@ -32,7 +32,7 @@ def sql_route(reading: Reading, as_json: Callable[[Mapping[str, Any]], Response]
 
     Only JSON is taken: a page of another site cannot send that without asking first, and is never told it may.
     """
-    threads = ThreadPoolExecutor(RUN_AT_ONCE + WAIT_AT_MOST, thread_name_prefix="sql")
+    threads = ThreadPoolExecutor(THREADS, thread_name_prefix="sql")
     arrivals = Arrivals(
         max_request_bytes=8 * MAX_STATEMENT_BYTES, max_in_flight_bytes=32 * 1024 * 1024, deadline_s=_DEADLINE_S
     )

@@ -27,7 +27,7 @@ from .errors import (
 from .guard import MAX_STATEMENT_BYTES
 from .native import greeting
 from .people import printable
-from .reading import RUN_AT_ONCE, WAIT_AT_MOST, Answer, Reading
+from .reading import THREADS, Answer, Reading
 from .receive.arrival import Arrivals, Disconnected, Message, Receive
 
 log = logging.getLogger(__name__)
@@ -77,7 +77,7 @@ class ClickHouseHttp:
         self._arrivals = Arrivals(
             max_request_bytes=2 * MAX_STATEMENT_BYTES, max_in_flight_bytes=32 * 1024 * 1024, deadline_s=deadline_s
         )
-        self._threads = ThreadPoolExecutor(RUN_AT_ONCE + WAIT_AT_MOST, thread_name_prefix="reading")
+        self._threads = ThreadPoolExecutor(THREADS, thread_name_prefix="reading")
 
     async def __call__(self, scope: Message, receive: Receive, send: Send) -> None:
         """Handle one request."""
