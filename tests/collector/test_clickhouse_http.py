@@ -238,6 +238,8 @@ def test_gzip_when_asked_for_and_allowed(port: Port) -> None:
         (f"{ENDLESS} SETTINGS max_execution_time = 1", "max_execution_time=900", 408, 159, "TIMEOUT_EXCEEDED"),
         ("SELECT groupArray(repeat('x', 1000)) FROM numbers(10000000)", "", 500, 241, "MEMORY_LIMIT_EXCEEDED"),
         ("SELECT number FROM numbers(2000000)", "", 500, 396, "rows"),
+        ("SELECT repeat('x', 1000) FROM numbers(100000)", "", 500, 396, "bytes"),
+        ("SELECT repeat('x', 1000) FROM numbers(100000)", "default_format=Native", 500, 396, "bytes"),
         ("SELECT number FROM numbers(2000000000)", "", 500, 158, "TOO_MANY_ROWS"),
     ],
 )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import queue
+import sys
 import threading
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -29,6 +30,7 @@ from .dialect import QUERY_FORMAT, QUERY_LIMITS, REFUSED_DATA, apply_schema, err
 from .parameters import as_text
 
 QUERY_CONNECTIONS = 3
+_STREAMED = "Streaming query failed: "
 
 
 class EmbeddedEngine:
@@ -88,7 +90,14 @@ class EmbeddedEngine:
 
     def read(self, sql: str, format_name: str, *, name: str, settings: Mapping[str, str]) -> bytes:
         """See Engine."""
+        limit = int(settings.get("max_result_bytes", 0)) or sys.maxsize
         with self._session({**settings, "log_comment": name, "readonly": "1"}) as session:
+            if sql.startswith(("SELECT", "WITH", "(")):  # the others cannot be streamed, and are short
+                # ClickHouse's own limit counts a constant column as one value, however many rows it is written in.
+                # Only blocks of Native can be put together again; what they say is small enough is asked once more.
+                content = _bounded(session, sql, limit, is_kept=format_name == "Native")
+                if format_name == "Native":
+                    return content
             return bytes(session.query(sql, format_name).bytes())
 
     def stop(self, name: str) -> None:
@@ -144,7 +153,7 @@ class EmbeddedEngine:
             finally:
                 session.close()
         except RuntimeError as error:
-            raise QueryFailed(first_line(error).replace(self._path, "data")) from error
+            raise QueryFailed(first_line(error).replace(self._path, "data").removeprefix(_STREAMED)) from error
 
     @contextmanager
     def _reader(self) -> Iterator[Any]:
@@ -160,6 +169,23 @@ class EmbeddedEngine:
             raise
         finally:
             self._idle.put(reader)
+
+
+def _bounded(session: Any, sql: str, limit_bytes: int, *, is_kept: bool = True) -> bytes:
+    """The answer in blocks of Native; ended as soon as it is larger than the limit."""
+    blocks, size = [], 0
+    stream = session.send_query(sql, "Native")
+    for chunk in stream:
+        block = bytes(chunk.bytes())
+        size += len(block)
+        if size > limit_bytes:
+            stream.cancel()
+            raise QueryFailed(
+                f"Code: 396. DB::Exception: the answer is larger than {limit_bytes} bytes. (TOO_MANY_ROWS_OR_BYTES)"
+            )
+        if is_kept:
+            blocks.append(block)
+    return b"".join(blocks)
 
 
 def _set(connection: Any, settings: Mapping[str, str]) -> None:
