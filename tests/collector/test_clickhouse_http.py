@@ -19,7 +19,7 @@ from clickhouse_connect.driver.exceptions import DatabaseError
 from tests.collector.traffic import Shop, export_request
 from tests.servers import Collector, CollectorDied
 
-TOKEN = "correct horse"
+TOKEN = "correct hörse"
 ENDLESS = "SELECT count() FROM numbers(100000) AS a, numbers(100000) AS b WHERE sipHash64(a.number, b.number) = 1"
 PLUGIN_3 = {"User-Agent": "Grafana/9.4.7 grafana-clickhouse-datasource/3.3.0 clickhouse-go/2.13.3 (lv:go/1.20)"}
 PLUGIN_4 = {"User-Agent": "Grafana/11.1.0 grafana-clickhouse-datasource/4.14.1 clickhouse-go/2.43.0 (lv:go/1.25)"}
@@ -259,14 +259,21 @@ def test_errors_are_clickhouses_text_and_code(
     [
         ({"Authorization": "Basic " + base64.b64encode(f"grafana:{TOKEN}".encode()).decode()}, 200),
         ({"Authorization": "Basic " + base64.b64encode(f":{TOKEN}".encode()).decode()}, 200),
-        ({"X-ClickHouse-User": "grafana", "X-ClickHouse-Key": TOKEN, "X-ClickHouse-SSL-Certificate-Auth": "off"}, 200),
-        ({"Authorization": f"Bearer {TOKEN}"}, 200),
+        (
+            {
+                "X-ClickHouse-User": "grafana",
+                "X-ClickHouse-Key": TOKEN.encode().decode("latin-1"),
+                "X-ClickHouse-SSL-Certificate-Auth": "off",
+            },
+            200,
+        ),
+        ({"Authorization": f"Bearer {TOKEN}".encode().decode("latin-1")}, 200),
         ({"Authorization": "Basic " + base64.b64encode(b"grafana:").decode()}, 401),
         ({"Authorization": "Basic " + base64.b64encode(f"{TOKEN}:".encode()).decode()}, 401),
         ({"Authorization": "Basic !!!"}, 401),
         ({"Authorization": "Basic /w=="}, 401),
-        ({"Authorization": f"Bearer {TOKEN}x"}, 401),
-        ({"Authorization": TOKEN}, 401),
+        ({"Authorization": "Bearer correct"}, 401),
+        ({"Authorization": "correct"}, 401),
         ({"X-ClickHouse-Key": "\xff"}, 401),
         ({}, 401),
     ],
