@@ -25,6 +25,7 @@ from .errors import (
     TooManyQuestions,
 )
 from .guard import MAX_STATEMENT_BYTES
+from .guard.allowed import FORMATS
 from .native import greeting
 from .people import printable
 from .reading import THREADS, Answer, Reading
@@ -176,8 +177,6 @@ def _parameters(query_string: bytes) -> dict[str, str]:
 
 
 def _format(parameters: Mapping[str, str]) -> str:
-    from .guard.allowed import FORMATS
-
     name = parameters.get("default_format") or "TabSeparated"
     if name not in FORMATS:
         raise StatementRefused(f"the format {printable(name)[:40]} is not allowed", "use Native, JSON, CSV or TSV")
