@@ -7,10 +7,12 @@ apart: a default, a falsy value and an error that `ignore_exc` hides look the sa
 
 from __future__ import annotations
 
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Final
 
 from pymemcache.client.base import Client
 
+from walltime.clients.timed import timed
 from walltime.hotpath import clock, current
 from walltime.patching import Patch
 
@@ -34,30 +36,11 @@ _NO_REPLY: Final = -1
 
 def patches() -> list[Patch]:
     return [
-        Patch(Client, "_connect", _connect),
+        Patch(Client, "_connect", timed("memcache.connect", attrgetter("server"))),
         Patch(Client, "_fetch_cmd", _fetch),
         Patch(Client, "_store_cmd", _store),
         Patch(Client, "_misc_cmd", _misc),
     ]
-
-
-def _connect(original: Callable[..., Any]) -> Callable[..., Any]:
-    def _connect(self: Client) -> Any:
-        strand = current()
-        if strand is None:
-            return original(self)
-        outer_ns, strand.nested_ns = strand.nested_ns, 0
-        failure = None
-        started_ns = clock()
-        try:
-            return original(self)
-        except BaseException as error:
-            failure = type(error).__name__
-            raise
-        finally:
-            strand.record("memcache.connect", self.server, None, started_ns, clock(), outer_ns, failure)
-
-    return _connect
 
 
 def _fetch(original: Callable[..., Any]) -> Callable[..., Any]:

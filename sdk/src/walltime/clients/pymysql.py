@@ -15,6 +15,7 @@ from pymysql.cursors import Cursor
 
 from walltime import hotpath
 from walltime.call import CONTINUED
+from walltime.clients.timed import timed
 from walltime.hotpath import Inside, clock, current
 from walltime.patching import Patch
 from walltime.tagging import tag
@@ -35,15 +36,20 @@ def patches() -> list[Patch]:
         Patch(Connection, "connect", _connect),
         Patch(Connection, "query", _query),
         Patch(Connection, "_execute_command", _execute_command),
-        Patch(Connection, "begin", _statement("mysql.query", "BEGIN")),
-        Patch(Connection, "_send_autocommit_mode", _statement("mysql.query", "SET AUTOCOMMIT = ?")),
-        Patch(Connection, "set_character_set", _statement("mysql.query", "SET NAMES ?")),
-        Patch(Connection, "show_warnings", _statement("mysql.query", "SHOW WARNINGS")),
-        Patch(Connection, "commit", _statement("mysql.commit", None)),
-        Patch(Connection, "rollback", _statement("mysql.commit", None)),
+        Patch(Connection, "begin", _own_statement("BEGIN")),
+        Patch(Connection, "_send_autocommit_mode", _own_statement("SET AUTOCOMMIT = ?")),
+        Patch(Connection, "set_character_set", _own_statement("SET NAMES ?")),
+        Patch(Connection, "show_warnings", _own_statement("SHOW WARNINGS")),
+        Patch(Connection, "commit", timed("mysql.commit", _server, None, _failure)),
+        Patch(Connection, "rollback", timed("mysql.commit", _server, None, _failure)),
         Patch(Cursor, "execute", _execute),
         Patch(Cursor, "executemany", _executemany),
     ]
+
+
+def _own_statement(text: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """A method that sends one statement of its own, past `query`."""
+    return timed("mysql.query", _server, text, _failure)
 
 
 def _init(original: Callable[..., Any]) -> Callable[..., Any]:
@@ -122,30 +128,6 @@ def _execute_command(original: Callable[..., Any]) -> Callable[..., Any]:
         return original(self, command, tag(strand, sql))
 
     return _execute_command
-
-
-def _statement(component: str, text: str | None) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """A method that sends one statement of its own, past `query`."""
-
-    def wrap(original: Callable[..., Any]) -> Callable[..., Any]:
-        def statement(self: Connection[Any], *args: Any, **kwargs: Any) -> Any:
-            strand = current()
-            if strand is None:
-                return original(self, *args, **kwargs)
-            outer_ns, strand.nested_ns = strand.nested_ns, 0
-            failure = None
-            started_ns = clock()
-            try:
-                return original(self, *args, **kwargs)
-            except BaseException as error:
-                failure = _failure(error)
-                raise
-            finally:
-                strand.record(component, _server(self), text, started_ns, clock(), outer_ns, failure)
-
-        return statement
-
-    return wrap
 
 
 def _execute(original: Callable[..., Any]) -> Callable[..., Any]:

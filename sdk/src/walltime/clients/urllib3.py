@@ -5,6 +5,7 @@ where it is in the trace.
 
 from __future__ import annotations
 
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Final
 
 from urllib3.connection import HTTPConnection, HTTPSConnection
@@ -12,6 +13,7 @@ from urllib3.connectionpool import HTTPConnectionPool
 from urllib3.response import HTTPResponse
 
 from walltime.call import CONTINUED
+from walltime.clients.timed import timed
 from walltime.hotpath import clock, current
 from walltime.patching import Patch
 from walltime.propagation import outgoing_headers
@@ -31,8 +33,8 @@ _OURS: Final = "_walltime_target"
 def patches() -> list[Patch]:
     return [
         Patch(HTTPConnectionPool, "urlopen", _urlopen),
-        Patch(HTTPConnection, "connect", _connect),
-        Patch(HTTPSConnection, "connect", _connect),
+        Patch(HTTPConnection, "connect", timed("http.connect", attrgetter("host", "port"))),
+        Patch(HTTPSConnection, "connect", timed("http.connect", attrgetter("host", "port"))),
         Patch(HTTPConnection, "request", _request),
         Patch(HTTPResponse, "read", _read),
         Patch(HTTPResponse, "stream", _stream),
@@ -62,25 +64,6 @@ def _urlopen(original: Callable[..., Any]) -> Callable[..., Any]:
         return response
 
     return urlopen
-
-
-def _connect(original: Callable[..., Any]) -> Callable[..., Any]:
-    def connect(self: HTTPConnection) -> Any:
-        strand = current()
-        if strand is None:
-            return original(self)
-        outer_ns, strand.nested_ns = strand.nested_ns, 0
-        failure = None
-        started_ns = clock()
-        try:
-            return original(self)
-        except BaseException as error:
-            failure = type(error).__name__
-            raise
-        finally:
-            strand.record("http.connect", (self.host, self.port), None, started_ns, clock(), outer_ns, failure)
-
-    return connect
 
 
 def _request(original: Callable[..., Any]) -> Callable[..., Any]:
