@@ -11,20 +11,23 @@ setup: .venv/ready
 .venv/ready: requirements/dev.txt sdk/pyproject.toml collector/pyproject.toml .ci/setup.sh
 	@PYTHON=$(PYTHON) sh .ci/setup.sh
 
+.venv/integrations: .venv/ready requirements/integrations.txt
+	@PYTHON=$(PYTHON) sh .ci/setup.sh integrations
+
 ## demo          the shop, its servers, the collector and a load, until Ctrl-C (ONCE=1: ends by itself)
 demo: setup
 	@PYTHONPATH=examples $(BIN)/python -m shop.demo $(if $(ONCE),--once)
 
 ## test          everything that proves the promises, against real servers, in under 10 minutes
-test: setup
+test: .venv/integrations
 	@$(BIN)/pytest
 
 ## test-nightly  the slow ones: long fault runs
-test-nightly: setup
+test-nightly: .venv/integrations
 	@$(BIN)/pytest -m nightly
 
 ## lint          ruff and mypy --strict
-lint: setup
+lint: .venv/integrations
 	@$(BIN)/ruff check . && $(BIN)/ruff format --check . && $(BIN)/mypy && $(BIN)/mypy --python-version 3.11 dashboards
 
 format: setup
@@ -42,6 +45,7 @@ dashboards: setup
 PINS := ../$(BIN)/uv pip compile --quiet --universal --python-version 3.10 --no-header --no-annotate --no-emit-index-url --no-emit-find-links
 pins: setup
 	@cd requirements && $(PINS) ../sdk/pyproject.toml ../collector/pyproject.toml dev.in build.in -o dev.txt
+	@cd requirements && $(PINS) -c dev.txt integrations.in -o integrations.txt
 	@cd requirements && $(PINS) -c dev.txt ../collector/pyproject.toml -o collector.txt
 	@cd requirements && $(PINS) -c dev.txt ../sdk/pyproject.toml shop.in -o shop.txt
 	@cd requirements && $(PINS) -c dev.txt build.in -o build.txt

@@ -1,5 +1,6 @@
 #!/bin/sh
 # Set-up for development and the demo; run by the Makefile, harmless to run again.
+# With `integrations` also every library the SDK wraps, and Redis: what the tests and the type checker need.
 set -eu
 cd "$(dirname "$0")/.."
 PYTHON=${PYTHON:-python3}
@@ -7,6 +8,15 @@ PYTHON=${PYTHON:-python3}
 missing=""
 command -v mariadbd >/dev/null 2>&1 || [ -x /usr/sbin/mariadbd ] || missing="$missing mariadb-server"
 command -v memcached >/dev/null 2>&1 || missing="$missing memcached"
+if [ "${1:-}" = integrations ]; then
+    command -v redis-server >/dev/null 2>&1 || missing="$missing redis-server"
+    # mysqlclient is compiled here
+    command -v mariadb_config >/dev/null 2>&1 || missing="$missing libmariadb-dev"
+    command -v pkg-config >/dev/null 2>&1 || missing="$missing pkg-config"
+    command -v gcc >/dev/null 2>&1 || missing="$missing gcc libc6-dev"
+    "$PYTHON" -c 'import os, sysconfig; assert os.path.exists(sysconfig.get_path("include") + "/Python.h")' 2>/dev/null ||
+        missing="$missing python3-dev"
+fi
 command -v "$PYTHON" >/dev/null 2>&1 || missing="$missing python3"
 "$PYTHON" -c 'import ensurepip' >/dev/null 2>&1 || missing="$missing python3-venv"
 if [ -n "$missing" ]; then
@@ -28,3 +38,8 @@ fi
 echo "setup: installing pinned packages into .venv"
 .venv/bin/uv pip install --quiet --python .venv/bin/python -r requirements/dev.txt --no-deps -e sdk -e collector
 touch .venv/ready
+if [ "${1:-}" = integrations ]; then
+    echo "setup: installing the libraries the SDK wraps"
+    .venv/bin/uv pip install --quiet --python .venv/bin/python -r requirements/integrations.txt
+    touch .venv/integrations
+fi
