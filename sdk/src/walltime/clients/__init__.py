@@ -52,7 +52,7 @@ def instrument(*libraries: str) -> list[str]:
                     error,
                     wrapped.REQUIRES,
                 )
-            except Exception as error:  # noqa: BLE001  # a library we cannot wrap is no reason for the host to stop
+            except Exception as error:  # a library we cannot wrap is no reason for the host to stop
                 contain(f"instrument {name}", error)
         return sorted(_applied)
 

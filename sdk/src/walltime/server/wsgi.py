@@ -39,7 +39,7 @@ class WSGIMiddleware:
             return self.app(environ, start_response)
         try:
             opened = _open(environ, started_ns)
-        except Exception as error:  # noqa: BLE001  # our failure is not the request's
+        except Exception as error:  # our failure is not the request's
             contain("wsgi", error)
             return self.app(environ, start_response)
         transaction = opened.transaction
