@@ -5,6 +5,7 @@ from __future__ import annotations
 import fnmatch
 import re
 from collections.abc import Iterator, Mapping
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
@@ -13,7 +14,7 @@ import pytest
 import yaml
 from compose_spec import PyCompose
 from shop.settings import Settings as ShopSettings
-from walltime.settings import _VARIABLES
+from walltime.settings import Settings as SdkSettings
 from walltime_collector.settings import Settings
 
 from tests import compose
@@ -219,8 +220,8 @@ def test_every_variable_given_to_our_own_is_one_they_read() -> None:
     read = {
         "walltime-collector": {f"WALLTIME_{name.upper()}" for name in Settings.model_fields},
         "walltime-shop": asked.names
-        | {variable for variable, _ in _VARIABLES.values()}
-        | {"OTEL_EXPORTER_OTLP_ENDPOINT", "OTEL_RESOURCE_ATTRIBUTES"},
+        | {variable for each in fields(SdkSettings) for variable in each.metadata["variables"]}
+        | {"OTEL_RESOURCE_ATTRIBUTES"},
     }
     for name in OUR_OWN:
         ours = {each for each in compose.environment(SERVICES[name]) if not each.startswith(("PYTHON", "PATH"))}

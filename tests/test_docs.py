@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
+from dataclasses import Field, fields
 from pathlib import Path
 
 import pytest
 import walltime
-from walltime.settings import _VARIABLES, Settings
+from walltime.settings import Settings
 from walltime_collector.settings import Settings as CollectorSettings
 
 ROOT = Path(__file__).parents[1]
@@ -21,12 +22,24 @@ def row(setting: str) -> str:
     return found[0]
 
 
-@pytest.mark.parametrize("setting", list(Settings.__dataclass_fields__))
-def test_every_setting_of_the_sdk_is_documented(setting: str) -> None:
-    assert f"`{_VARIABLES[setting][0]}`" in row(setting)
-    default = getattr(Settings(), setting)
-    if isinstance(default, (int, float)):
-        assert row(setting).split("|")[3].strip() in {str(default), f"{default:g}"}
+def shown(default: object) -> str:
+    if isinstance(default, tuple):
+        return ", ".join(f"`{each}`" for each in default) or "none"
+    if isinstance(default, float):
+        return f"{default:g}"
+    return str(default) if isinstance(default, (bool, int)) else f"`{default}`" if default else "none"
+
+
+@pytest.mark.parametrize("setting", fields(Settings), ids=lambda each: str(each.name))
+def test_every_setting_of_the_sdk_is_documented_as_it_is_declared(setting: Field[object]) -> None:
+    variables = ", ".join(f"`{variable}`" for variable in setting.metadata["variables"])
+    default = shown(getattr(Settings(), setting.name))
+    assert row(setting.name) == f"| `{setting.name}` | {variables} | {default} | {setting.metadata['doc']} |"
+
+
+def test_what_is_documented_of_the_sdk_is_there() -> None:
+    documented = re.findall(r"^\| `(\w+)` \|", DOCUMENTED.partition("## Collector")[0], re.MULTILINE)
+    assert documented == [each.name for each in fields(Settings)]
 
 
 @pytest.mark.parametrize("setting", [name for name in CollectorSettings.model_fields if name != "crashpoint"])

@@ -3,57 +3,92 @@
 from __future__ import annotations
 
 import logging
+from dataclasses import fields
 
 import pytest
 import walltime
-from walltime.settings import _VARIABLES, Settings
+from walltime.settings import Settings
+
+SET_BY = [
+    ("OTEL_SDK_DISABLED", "true", "enabled", False),
+    ("OTEL_SERVICE_NAME", "shop", "service_name", "shop"),
+    ("OTEL_TRACES_EXPORTER", "otlp,console", "exporters", ("otlp", "console")),
+    ("OTEL_TRACES_EXPORTER", "none", "exporters", ()),
+    ("OTEL_EXPORTER_OTLP_ENDPOINT", "http://c:4318/", "endpoint", "http://c:4318/v1/traces"),
+    ("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "https://c/own", "endpoint", "https://c/own"),
+    ("OTEL_EXPORTER_OTLP_PROTOCOL", "http/protobuf", "protocol", "http/protobuf"),
+    ("OTEL_EXPORTER_OTLP_TRACES_PROTOCOL", "HTTP/protobuf", "protocol", "http/protobuf"),
+    ("OTEL_EXPORTER_OTLP_HEADERS", "a=1,b=x%20y", "headers", {"a": "1", "b": "x y"}),
+    ("OTEL_EXPORTER_OTLP_TRACES_HEADERS", "a=2", "headers", {"a": "2"}),
+    ("OTEL_EXPORTER_OTLP_COMPRESSION", "gzip", "gzip", True),
+    ("OTEL_EXPORTER_OTLP_TRACES_COMPRESSION", "gzip", "gzip", True),
+    ("OTEL_EXPORTER_OTLP_TIMEOUT", "3", "timeout_s", 3.0),
+    ("OTEL_EXPORTER_OTLP_TRACES_TIMEOUT", "2.5", "timeout_s", 2.5),
+    ("OTEL_EXPORTER_OTLP_CERTIFICATE", "/ca.pem", "certificate", "/ca.pem"),
+    ("OTEL_EXPORTER_OTLP_TRACES_CERTIFICATE", "/ca.pem", "certificate", "/ca.pem"),
+    ("OTEL_EXPORTER_OTLP_CLIENT_CERTIFICATE", "/c.pem", "client_certificate", "/c.pem"),
+    ("OTEL_EXPORTER_OTLP_TRACES_CLIENT_CERTIFICATE", "/c.pem", "client_certificate", "/c.pem"),
+    ("OTEL_EXPORTER_OTLP_CLIENT_KEY", "/k.pem", "client_key", "/k.pem"),
+    ("OTEL_EXPORTER_OTLP_TRACES_CLIENT_KEY", "/k.pem", "client_key", "/k.pem"),
+    ("OTEL_BSP_SCHEDULE_DELAY", "250", "export_delay_s", 0.25),
+    ("OTEL_BSP_MAX_QUEUE_SIZE", "100", "max_queue", 100),
+    ("OTEL_TRACES_SAMPLER", "always_on", "sample_probability", 1.0),
+    ("OTEL_TRACES_SAMPLER", "parentbased_always_off", "sample_probability", 0.0),
+    ("OTEL_TRACES_SAMPLER_ARG", "0.5", "sample_probability", 0.5),
+    ("WALLTIME_MAX_PENDING_BYTES", "1000", "max_pending_bytes", 1000),
+    ("WALLTIME_EXIT_TIMEOUT", "0.5", "exit_timeout_s", 0.5),
+    ("WALLTIME_ERRORS_PER_MINUTE", "5", "errors_per_minute", 5),
+    ("WALLTIME_SQL_COMMENT", "off", "sql_comment", False),
+    ("WALLTIME_RAW_MEMCACHE_KEYS", "1", "raw_memcache_keys", True),
+    ("WALLTIME_KEY_SALT", "salt", "key_salt", "salt"),
+]
 
 
-@pytest.mark.parametrize(
-    ("variable", "text", "name", "value"),
-    [
-        ("OTEL_SDK_DISABLED", "true", "enabled", False),
-        ("OTEL_SERVICE_NAME", "shop", "service_name", "shop"),
-        ("OTEL_EXPORTER_OTLP_ENDPOINT", "http://c:4318/", "endpoint", "http://c:4318/v1/traces"),
-        ("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "https://c/own", "endpoint", "https://c/own"),
-        ("OTEL_EXPORTER_OTLP_HEADERS", "a=1,b=x%20y", "headers", {"a": "1", "b": "x y"}),
-        ("OTEL_EXPORTER_OTLP_COMPRESSION", "gzip", "gzip", True),
-        ("OTEL_EXPORTER_OTLP_TIMEOUT", "3", "timeout_s", 3.0),
-        ("OTEL_BSP_SCHEDULE_DELAY", "250", "export_delay_s", 0.25),
-        ("OTEL_BSP_MAX_QUEUE_SIZE", "100", "max_queue", 100),
-        ("OTEL_TRACES_SAMPLER_ARG", "0.5", "sample_probability", 0.5),
-        ("WALLTIME_MAX_PENDING_BYTES", "1000", "max_pending_bytes", 1000),
-        ("WALLTIME_EXIT_TIMEOUT", "0.5", "exit_timeout_s", 0.5),
-        ("WALLTIME_ERRORS_PER_MINUTE", "5", "errors_per_minute", 5),
-        ("WALLTIME_SQL_COMMENT", "off", "sql_comment", False),
-        ("WALLTIME_RAW_MEMCACHE_KEYS", "1", "raw_memcache_keys", True),
-        ("WALLTIME_KEY_SALT", "salt", "key_salt", "salt"),
-    ],
-)
+@pytest.mark.parametrize(("variable", "text", "name", "value"), SET_BY)
 def test_each_variable_sets_its_setting(variable: str, text: str, name: str, value: object) -> None:
-    assert getattr(Settings.from_env({variable: text}), name) == value
+    assert getattr(Settings.from_env({variable: f" {text} "}), name) == value
     assert getattr(Settings.from_env({variable: ""}), name) == getattr(Settings(), name)
 
 
-def test_every_setting_has_a_variable() -> None:
-    assert set(_VARIABLES) == set(Settings.__dataclass_fields__)
+def test_each_variable_is_in_this_list() -> None:
+    assert {variable for variable, *_ in SET_BY} == {
+        variable for each in fields(Settings) for variable in each.metadata["variables"]
+    }
+
+
+def test_what_is_for_traces_alone_goes_before_what_is_for_all_signals() -> None:
+    both = {"OTEL_EXPORTER_OTLP_HEADERS": "a=all", "OTEL_EXPORTER_OTLP_TRACES_HEADERS": "a=traces"}
+    assert Settings.from_env(both).headers == {"a": "traces"}
+    both = {"OTEL_EXPORTER_OTLP_ENDPOINT": "http://all", "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT": "http://traces/x"}
+    assert Settings.from_env(both).endpoint == "http://traces/x"
 
 
 def test_what_code_says_goes_before_the_environment() -> None:
     assert Settings.from_env({"OTEL_SERVICE_NAME": "env"}, service_name="code").service_name == "code"
 
 
+def test_a_samplers_argument_is_its_share() -> None:
+    environ = {"OTEL_TRACES_SAMPLER": "parentbased_traceidratio", "OTEL_TRACES_SAMPLER_ARG": "0.25"}
+    assert Settings.from_env(environ).sample_probability == 0.25
+    assert Settings.from_env({**environ, "OTEL_TRACES_SAMPLER": "always_on"}).sample_probability == 1.0
+
+
 @pytest.mark.parametrize(
     ("environ", "given", "says"),
     [
-        ({"OTEL_TRACES_SAMPLER_ARG": "lots"}, {}, "OTEL_TRACES_SAMPLER_ARG='lots'"),
+        ({"OTEL_TRACES_SAMPLER_ARG": "lots"}, {}, "OTEL_TRACES_SAMPLER_ARG='lots': say a number"),
+        ({"WALLTIME_ERRORS_PER_MINUTE": "1.5"}, {}, "say a whole number"),
         ({"WALLTIME_SQL_COMMENT": "maybe"}, {}, "say true or false"),
         ({"OTEL_EXPORTER_OTLP_HEADERS": "nonsense"}, {}, "name=value"),
         ({"OTEL_EXPORTER_OTLP_COMPRESSION": "brotli"}, {}, "gzip or none"),
         ({}, {"endpoint": "collector:4318"}, "http://host:4318"),
         ({}, {"endpoint": "http://c:99999"}, "http://host:4318"),
         ({}, {"sample_probability": 2}, "between 0 and 1"),
+        ({}, {"sample_probability": "0.5"}, "is not a number"),
         ({}, {"max_queue": -1}, "negative"),
+        ({}, {"max_queue": True}, "whole number"),
+        ({}, {"timeout_s": float("nan")}, "no number at all"),
+        ({}, {"enabled": "no"}, "is not a bool"),
         ({}, {"sample_rate": 0.1}, "unknown setting 'sample_rate'"),
     ],
 )
@@ -62,6 +97,32 @@ def test_a_value_that_cannot_be_used_is_a_clear_sentence(
 ) -> None:
     with pytest.raises(walltime.SettingsError, match=says):
         Settings.from_env(environ, **given)
+
+
+@pytest.mark.parametrize(
+    ("variable", "text"),
+    [
+        ("OTEL_TRACES_EXPORTER", "zipkin"),
+        ("OTEL_EXPORTER_OTLP_PROTOCOL", "grpc"),
+        ("OTEL_EXPORTER_OTLP_TRACES_PROTOCOL", "http/json"),
+        ("OTEL_TRACES_SAMPLER", "jaeger_remote"),
+    ],
+)
+def test_what_opentelemetry_has_and_we_have_not_is_a_warning(
+    variable: str, text: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    assert Settings.from_env({variable: text}) == Settings()
+    assert f"{variable}={text} is not supported" in caplog.text
+
+
+def test_what_is_secret_is_in_no_message_and_no_repr() -> None:
+    with pytest.raises(walltime.SettingsError) as raised:
+        Settings.from_env({"OTEL_EXPORTER_OTLP_HEADERS": "s3cret"})
+    assert "s3cret" not in str(raised.value)
+    with pytest.raises(walltime.SettingsError) as raised:
+        Settings(headers="s3cret")  # type: ignore[arg-type]  # what a mistake would be
+    assert "s3cret" not in str(raised.value)
+    assert "s3cret" not in repr(Settings(headers={"authorization": "s3cret"}, key_salt="s3cret"))
 
 
 def test_a_broken_environment_does_not_stop_an_application_that_configures_nothing(

@@ -1,63 +1,180 @@
-"""The SDK's settings: the only place that reads OTEL_* and WALLTIME_* variables."""
+"""
+The SDK's settings: the only place that reads OTEL_* and WALLTIME_* variables.
+
+One declaration is one setting: its name, its default, what it means (word for word its row in docs/settings.md), and
+the variables that set it, each with the parser of its text. To add one, declare it, add the row that
+tests/test_docs.py then asks for, and a test of what it does, marked `@pytest.mark.setting("<name>")`.
+"""
 
 from __future__ import annotations
 
+import math
 import os
-from dataclasses import dataclass, field, fields
-from typing import TYPE_CHECKING, Any
-from urllib.parse import unquote, urlsplit
+from collections.abc import Mapping
+from dataclasses import MISSING, dataclass, field, fields
+from typing import TYPE_CHECKING, Any, TypeVar
+from urllib.parse import urlsplit
 
-from walltime.errors import SettingsError
+from walltime import parsing
+from walltime.errors import SettingsError, warn
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable
+
+T = TypeVar("T")
+
+
+def setting(default: T, doc: str, /, *, is_secret: bool = False, **variables: Callable[[str], T | None]) -> T:
+    """
+    Declare a setting.
+
+    Args:
+        doc: its meaning, as the documentation says it.
+        is_secret: its value is never in a message or a repr.
+        variables: variable → parser, the first that is set (and whose parser does not return None) decides. A parser
+            raises ValueError with what to say instead, or `Unsupported` for a warning.
+    """
+    metadata = {"doc": doc, "variables": variables, "is_secret": is_secret}
+    if isinstance(default, dict):
+        return field(default_factory=default.copy, repr=not is_secret, metadata=metadata)  # type: ignore[return-value]
+    return field(default=default, repr=not is_secret, metadata=metadata)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Settings:
     """What `walltime.configure` takes. All have a default; the environment goes before it, arguments before both."""
 
-    enabled: bool = True
-    """False leaves the application as it is (OTEL_SDK_DISABLED=true)."""
-    service_name: str = ""
-    """OTEL_SERVICE_NAME; empty leaves it to OTEL_RESOURCE_ATTRIBUTES, else `unknown_service`."""
-    endpoint: str = "http://localhost:4318/v1/traces"
-    """OTEL_EXPORTER_OTLP_TRACES_ENDPOINT, or OTEL_EXPORTER_OTLP_ENDPOINT with /v1/traces behind it."""
-    headers: Mapping[str, str] = field(default_factory=dict)
-    """Sent with every export, `name=value,…` (OTEL_EXPORTER_OTLP_HEADERS)."""
-    gzip: bool = False
-    """OTEL_EXPORTER_OTLP_COMPRESSION=gzip."""
-    timeout_s: float = 10.0
-    """For one export (OTEL_EXPORTER_OTLP_TIMEOUT, in seconds as OpenTelemetry for Python reads it)."""
-    export_delay_s: float = 1.0
-    """Longest wait of a finished transaction for its export (OTEL_BSP_SCHEDULE_DELAY, in ms)."""
-    max_queue: int = 2048
-    """Finished transactions that may wait; what comes then is lost and counted (OTEL_BSP_MAX_QUEUE_SIZE)."""
-    max_pending_bytes: int = 8 * 1024 * 1024
-    """Encoded transactions kept while the collector cannot be reached; the oldest go first."""
-    exit_timeout_s: float = 1.5
-    """Longest delay of the process's exit for the last export (WALLTIME_EXIT_TIMEOUT)."""
-    sample_probability: float = 0.01
-    """Share of transactions whose calls are kept, by trace id (OTEL_TRACES_SAMPLER_ARG)."""
-    errors_per_minute: int = 60
-    """Failed transactions whose calls are kept (WALLTIME_ERRORS_PER_MINUTE)."""
-    sql_comment: bool = True
-    """Tag every SQL statement with the request id (WALLTIME_SQL_COMMENT)."""
-    raw_memcache_keys: bool = False
-    """Send memcache keys as they are (WALLTIME_RAW_MEMCACHE_KEYS); otherwise prefix and keyed hash."""
-    key_salt: str = ""
-    """Key of that hash (WALLTIME_KEY_SALT); by default one of the process, so hashes do not compare across restarts."""
+    enabled: bool = setting(
+        True,
+        "False leaves the application as it is; the variable says the opposite, true switches off",
+        OTEL_SDK_DISABLED=parsing.negated,
+    )
+    service_name: str = setting(
+        "",
+        "name of the service; without it what `OTEL_RESOURCE_ATTRIBUTES` says, else `unknown_service`",
+        OTEL_SERVICE_NAME=parsing.text,
+    )
+
+    # ---- export ----
+    exporters: tuple[str, ...] = setting(
+        ("otlp",),
+        "where transactions go: `otlp`, `console` (lines of JSON, see `json_lines`), both with a comma, or `none`",
+        OTEL_TRACES_EXPORTER=parsing.exporters,
+    )
+    endpoint: str = setting(
+        "http://localhost:4318/v1/traces",
+        "the collector; the second variable is the address that `/v1/traces` is put behind",
+        OTEL_EXPORTER_OTLP_TRACES_ENDPOINT=parsing.text,
+        OTEL_EXPORTER_OTLP_ENDPOINT=parsing.base_endpoint,
+    )
+    protocol: str = setting(
+        "http/protobuf",
+        "the only one there is; for another one a warning is logged",
+        OTEL_EXPORTER_OTLP_TRACES_PROTOCOL=parsing.protocol,
+        OTEL_EXPORTER_OTLP_PROTOCOL=parsing.protocol,
+    )
+    headers: Mapping[str, str] = setting(
+        {},
+        "sent with every export, `name=value,…`",
+        is_secret=True,
+        OTEL_EXPORTER_OTLP_TRACES_HEADERS=parsing.pairs,
+        OTEL_EXPORTER_OTLP_HEADERS=parsing.pairs,
+    )
+    gzip: bool = setting(
+        False,
+        "compress exports; the variables say `gzip` or `none`",
+        OTEL_EXPORTER_OTLP_TRACES_COMPRESSION=parsing.compression,
+        OTEL_EXPORTER_OTLP_COMPRESSION=parsing.compression,
+    )
+    timeout_s: float = setting(
+        10.0,
+        "longest wait for the answer to one export; in seconds, as OpenTelemetry for Python reads it",
+        OTEL_EXPORTER_OTLP_TRACES_TIMEOUT=parsing.number,
+        OTEL_EXPORTER_OTLP_TIMEOUT=parsing.number,
+    )
+    certificate: str = setting(
+        "",
+        "file of the authorities (PEM) that a collector at https:// is trusted by; without it those of the system",
+        OTEL_EXPORTER_OTLP_TRACES_CERTIFICATE=parsing.text,
+        OTEL_EXPORTER_OTLP_CERTIFICATE=parsing.text,
+    )
+    client_certificate: str = setting(
+        "",
+        "file of our own certificate (PEM), for a collector that asks for one",
+        OTEL_EXPORTER_OTLP_TRACES_CLIENT_CERTIFICATE=parsing.text,
+        OTEL_EXPORTER_OTLP_CLIENT_CERTIFICATE=parsing.text,
+    )
+    client_key: str = setting(
+        "",
+        "file of its key (PEM), where it is not in the same file",
+        OTEL_EXPORTER_OTLP_TRACES_CLIENT_KEY=parsing.text,
+        OTEL_EXPORTER_OTLP_CLIENT_KEY=parsing.text,
+    )
+    export_delay_s: float = setting(
+        1.0,
+        "longest wait of a finished transaction for its export; the variable is in milliseconds",
+        OTEL_BSP_SCHEDULE_DELAY=parsing.milliseconds,
+    )
+    max_queue: int = setting(
+        2048,
+        "finished transactions that may wait; beyond, they are lost and counted",
+        OTEL_BSP_MAX_QUEUE_SIZE=parsing.count,
+    )
+    max_pending_bytes: int = setting(
+        8 * 1024 * 1024,
+        "encoded transactions kept while the collector cannot be reached; the oldest go first",
+        WALLTIME_MAX_PENDING_BYTES=parsing.count,
+    )
+    exit_timeout_s: float = setting(
+        1.5,
+        "longest delay of the process's exit for the last export, in seconds",
+        WALLTIME_EXIT_TIMEOUT=parsing.number,
+    )
+
+    # ---- detail ----
+    sample_probability: float = setting(
+        0.01,
+        "share of transactions whose calls are kept, by trace id; `OTEL_TRACES_SAMPLER` says `always_on`, `always_off` "
+        "or `traceidratio` (with or without `parentbased_`), whose argument is 0.01 unless it is said",
+        OTEL_TRACES_SAMPLER=parsing.sampler,
+        OTEL_TRACES_SAMPLER_ARG=parsing.number,
+    )
+    errors_per_minute: int = setting(
+        60,
+        "failed transactions whose calls are kept",
+        WALLTIME_ERRORS_PER_MINUTE=parsing.count,
+    )
+
+    # ---- SQL comments ----
+    sql_comment: bool = setting(
+        True,
+        "tag every SQL statement with the request id",
+        WALLTIME_SQL_COMMENT=parsing.flag,
+    )
+
+    # ---- redaction ----
+    raw_memcache_keys: bool = setting(
+        False,
+        "send memcache keys as they are, not as prefix and keyed hash",
+        WALLTIME_RAW_MEMCACHE_KEYS=parsing.flag,
+    )
+    key_salt: str = setting(
+        "",
+        "key of the hashes that stand for keys; without it one of the process, so hashes of two do not compare",
+        is_secret=True,
+        WALLTIME_KEY_SALT=parsing.text,
+    )
 
     def __post_init__(self) -> None:
+        for each in fields(self):
+            default = {} if each.default is MISSING else each.default
+            _check(each.name, getattr(self, each.name), default, each.metadata["is_secret"])
         if not _is_http_address(self.endpoint):
             raise SettingsError(
                 f"endpoint {self.endpoint!r} is not an http(s) address; give http://host:4318/v1/traces"
             )
-        if not 0.0 <= self.sample_probability <= 1.0:
+        if self.sample_probability > 1.0:
             raise SettingsError(f"sample_probability {self.sample_probability} is not between 0 and 1")
-        for name in ("timeout_s", "export_delay_s", "max_queue", "max_pending_bytes", "exit_timeout_s"):
-            if getattr(self, name) < 0:
-                raise SettingsError(f"{name} {getattr(self, name)} is negative")
 
     @classmethod
     def from_env(cls, environ: Mapping[str, str] | None = None, **given: Any) -> Settings:
@@ -68,21 +185,37 @@ class Settings:
             SettingsError: a value cannot be used, or `given` has an unknown name.
         """
         environ = os.environ if environ is None else environ
-        known = {f.name for f in fields(cls)}
-        if unknown := sorted(set(given) - known):
-            raise SettingsError(f"unknown setting {unknown[0]!r}; there are {', '.join(sorted(known))}")
-        values: dict[str, Any] = {}
-        for name, (variable, parse) in _VARIABLES.items():
-            text = environ.get(variable, "").strip()
-            if text and name not in given:
-                try:
-                    values[name] = parse(text)
-                except ValueError as error:
-                    raise SettingsError(f"{variable}={text!r}: {error}") from None
-        base = environ.get("OTEL_EXPORTER_OTLP_ENDPOINT", "").strip()
-        if base and "endpoint" not in values:
-            values["endpoint"] = base.rstrip("/") + "/v1/traces"
-        return cls(**{**values, **given})
+        declared = {each.name: each.metadata for each in fields(cls)}
+        if unknown := sorted(set(given) - set(declared)):
+            raise SettingsError(f"unknown setting {unknown[0]!r}; there are {', '.join(sorted(declared))}")
+        values = dict(given)
+        for name, metadata in declared.items():
+            for variable, parse in metadata["variables"].items():
+                if name not in values and (text := environ.get(variable, "").strip()):
+                    shown = "a value that is not shown here" if metadata["is_secret"] else repr(text)
+                    try:
+                        value = parse(text)
+                    except parsing.Unsupported as error:
+                        warn(variable, "walltime: %s=%s is not supported: %s", variable, text, error)
+                    except ValueError as error:
+                        raise SettingsError(f"{variable}={shown}: {error}") from None
+                    else:
+                        if value is not None:
+                            values[name] = value
+        return cls(**values)
+
+
+def _check(name: str, value: object, default: object, is_secret: bool) -> None:
+    """A number is finite and not negative, everything else of the same type as its default."""
+    if isinstance(default, (int, float)) and not isinstance(default, bool):
+        kinds: tuple[type, ...] = (int,) if isinstance(default, int) else (int, float)
+        if not isinstance(value, kinds) or isinstance(value, bool):
+            raise SettingsError(f"{name} {value!r} is not a {'whole number' if kinds == (int,) else 'number'}")
+        if not 0 <= value < math.inf:  # type: ignore[operator]  # it is one of `kinds`
+            raise SettingsError(f"{name} {value} is negative, or no number at all")
+    elif not isinstance(value, Mapping if isinstance(default, dict) else type(default)):
+        shown = "what was given" if is_secret else repr(value)
+        raise SettingsError(f"{name}: {shown} is not a {type(default).__name__}")
 
 
 def _is_http_address(url: str) -> bool:
@@ -91,54 +224,3 @@ def _is_http_address(url: str) -> bool:
         return parts.scheme in {"http", "https"} and bool(parts.hostname) and parts.port != 0
     except ValueError:  # a port beyond 65535, half an IPv6 address
         return False
-
-
-def _flag(text: str) -> bool:
-    if text.lower() in {"true", "1", "yes", "on"}:
-        return True
-    if text.lower() in {"false", "0", "no", "off"}:
-        return False
-    raise ValueError("say true or false")
-
-
-def _not(text: str) -> bool:
-    return not _flag(text)
-
-
-def _compression(text: str) -> bool:
-    if text.lower() in {"gzip", "none"}:
-        return text.lower() == "gzip"
-    raise ValueError("say gzip or none")
-
-
-def _pairs(text: str) -> dict[str, str]:
-    pairs = {}
-    for item in filter(None, text.split(",")):
-        name, equals, value = item.partition("=")
-        if not equals:
-            raise ValueError("say name=value,name=value")
-        pairs[unquote(name.strip())] = unquote(value.strip())
-    return pairs
-
-
-def _seconds_of_ms(text: str) -> float:
-    return float(text) / 1000
-
-
-_VARIABLES: dict[str, tuple[str, Callable[[str], Any]]] = {
-    "enabled": ("OTEL_SDK_DISABLED", _not),
-    "service_name": ("OTEL_SERVICE_NAME", str),
-    "endpoint": ("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", str),
-    "headers": ("OTEL_EXPORTER_OTLP_HEADERS", _pairs),
-    "gzip": ("OTEL_EXPORTER_OTLP_COMPRESSION", _compression),
-    "timeout_s": ("OTEL_EXPORTER_OTLP_TIMEOUT", float),
-    "export_delay_s": ("OTEL_BSP_SCHEDULE_DELAY", _seconds_of_ms),
-    "max_queue": ("OTEL_BSP_MAX_QUEUE_SIZE", int),
-    "max_pending_bytes": ("WALLTIME_MAX_PENDING_BYTES", int),
-    "exit_timeout_s": ("WALLTIME_EXIT_TIMEOUT", float),
-    "sample_probability": ("OTEL_TRACES_SAMPLER_ARG", float),
-    "errors_per_minute": ("WALLTIME_ERRORS_PER_MINUTE", int),
-    "sql_comment": ("WALLTIME_SQL_COMMENT", _flag),
-    "raw_memcache_keys": ("WALLTIME_RAW_MEMCACHE_KEYS", _flag),
-    "key_salt": ("WALLTIME_KEY_SALT", str),
-}

@@ -1,0 +1,94 @@
+"""What the text of a variable means: a parser each, which says what it takes. Used by settings.py alone."""
+
+from __future__ import annotations
+
+from urllib.parse import unquote
+
+
+class Unsupported(ValueError):
+    """OpenTelemetry knows this value and we do not: a warning, and the setting stays as it is."""
+
+
+def text(value: str) -> str:
+    return value
+
+
+def flag(value: str) -> bool:
+    if value.lower() in {"true", "1", "yes", "on"}:
+        return True
+    if value.lower() in {"false", "0", "no", "off"}:
+        return False
+    raise ValueError("say true or false")
+
+
+def negated(value: str) -> bool:
+    return not flag(value)
+
+
+def count(value: str) -> int:
+    try:
+        return int(value)
+    except ValueError:
+        raise ValueError("say a whole number") from None
+
+
+def number(value: str) -> float:
+    try:
+        return float(value)
+    except ValueError:
+        raise ValueError("say a number") from None
+
+
+def milliseconds(value: str) -> float:
+    return number(value) / 1000
+
+
+def words(value: str) -> tuple[str, ...]:
+    """`a,b,c`, without the empty ones."""
+    return tuple(word.strip() for word in value.split(",") if word.strip())
+
+
+def pairs(value: str) -> dict[str, str]:
+    """`name=value,…`, percent-encoded as OpenTelemetry says."""
+    found = {}
+    for item in words(value):
+        name, equals, content = item.partition("=")
+        if not equals:
+            raise ValueError("say name=value,name=value")
+        found[unquote(name.strip())] = unquote(content.strip())
+    return found
+
+
+def base_endpoint(value: str) -> str:
+    """OTEL_EXPORTER_OTLP_ENDPOINT is the address below which each signal has its path."""
+    return value.rstrip("/") + "/v1/traces"
+
+
+def compression(value: str) -> bool:
+    if value.lower() in {"gzip", "none"}:
+        return value.lower() == "gzip"
+    raise ValueError("say gzip or none")
+
+
+def protocol(value: str) -> str:
+    if value.lower() != "http/protobuf":
+        raise Unsupported("only http/protobuf is spoken, so that no gRPC is loaded into the application")
+    return "http/protobuf"
+
+
+def exporters(value: str) -> tuple[str, ...]:
+    named = tuple(word.lower() for word in words(value))
+    if unknown := [name for name in named if name not in {"otlp", "console", "none"}]:
+        raise Unsupported(f"there is no exporter {unknown[0]!r}; there are otlp, console and none")
+    return tuple(name for name in named if name != "none")
+
+
+_SAMPLERS = {"always_on": 1.0, "always_off": 0.0, "traceidratio": None}
+
+
+def sampler(value: str) -> float | None:
+    """The share that a sampler keeps; None where its argument says it."""
+    name = value.lower().removeprefix("parentbased_")
+    if name not in _SAMPLERS:
+        raise Unsupported("there are always_on, always_off and traceidratio, with or without parentbased_")
+    return _SAMPLERS[name]
