@@ -131,7 +131,7 @@ def _export(ours: Application, probability: float, turns: int) -> dict[str, floa
         for _ in range(FLUSH_EVERY):
             serve(ours, "/request")
         started_ns = time.thread_time_ns()
-        bills = [export._add_up(one, detail=True) for one in taken]
+        bills = [one.add_up(detail=True) for one in taken]
         added_ns = time.thread_time_ns()
         spans = bytearray()
         for one, bill in zip(taken, bills, strict=True):

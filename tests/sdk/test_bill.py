@@ -7,8 +7,8 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 from opentelemetry.trace import SpanContext
-from walltime.bill import MAX_COMPONENTS, MAX_STATEMENTS, MAX_TARGETS, OTHER, Bill, address
-from walltime.call import CONTINUED, Call
+from walltime.bill import MAX_COMPONENTS, MAX_STATEMENTS, MAX_TARGETS, Bill, address
+from walltime.call import CONTINUED, LINES, OTHER, Call, Target, line, lines
 from walltime.hotpath import MAX_CALLS, Transaction
 
 COMPONENTS = ("mysql.query", "mysql.connect", "memcache.get", "memcache.set", "http.request", "render")
@@ -18,9 +18,9 @@ COMPONENTS = ("mysql.query", "mysql.connect", "memcache.get", "memcache.set", "h
 def calls(draw: st.DrawFn, component: str | None = None) -> Call:
     own_ns = draw(st.integers(0, 10**9))
     asked = draw(st.integers(0, 5))
+    target: Target | None = draw(st.sampled_from([None, ("10.0.0.7", 11211), ("::1", 3306), "/run/mysqld.sock"]))
     return (
-        component or draw(st.sampled_from(COMPONENTS)),
-        draw(st.sampled_from([None, ("10.0.0.7", 11211), ("::1", 3306), "/run/mysqld.sock"])),
+        lines(component or draw(st.sampled_from(COMPONENTS)))[target],
         draw(st.sampled_from([None, "SELECT 1", b"SELECT 2", bytearray(b"SELECT 3"), ["unhashable"], CONTINUED])),
         0,
         own_ns,
@@ -35,18 +35,19 @@ def calls(draw: st.DrawFn, component: str | None = None) -> Call:
 def test_every_call_is_counted_once_and_every_nanosecond_is_billed_once(made: list[Call]) -> None:
     bill = Bill()
     bill.add(made)
-    counted = [call for call in made if call[2] is not CONTINUED]
-    assert bill.covered_ns == sum(call[5] for call in made) == sum(c.time_ns for c in bill.components.values())
+    bill.cover(made, has_branches=False)
+    counted = [call for call in made if call[1] is not CONTINUED]
+    assert bill.covered_ns == sum(call[4] for call in made) == sum(c.time_ns for c in bill.components.values())
     assert sum(cell.calls for cell in bill.components.values()) == len(counted)
     for component, cell in bill.components.items():
-        mine = [call for call in made if call[0] == component]
-        assert cell.calls == sum(call[2] is not CONTINUED for call in mine)
-        assert cell.time_ns == sum(call[5] for call in mine)
-        assert cell.max_ns == max(call[5] for call in mine)
-        assert cell.errors == sum(call[6] is not None for call in mine)
+        mine = [call for call in made if LINES[call[0]].component == component]
+        assert cell.calls == sum(call[1] is not CONTINUED for call in mine)
+        assert cell.time_ns == sum(call[4] for call in mine)
+        assert cell.max_ns == max(call[4] for call in mine)
+        assert cell.errors == sum(call[5] is not None for call in mine)
         on_targets = [target for (name, _), target in bill.targets.items() if name == component]
-        with_target = [call for call in mine if call[1] is not None]
-        assert sum(target.time_ns for target in on_targets) == sum(call[5] for call in with_target)
+        with_target = [call for call in mine if LINES[call[0]].target is not None]
+        assert sum(target.time_ns for target in on_targets) == sum(call[4] for call in with_target)
 
 
 @given(st.lists(calls(), max_size=40), st.integers(0, 40))
@@ -69,19 +70,19 @@ def as_values(bill: Bill) -> dict[str, Any]:
 def test_a_failed_get_has_neither_hits_nor_misses(made: list[Call]) -> None:
     bill = Bill()
     bill.add(made)
-    answered = [call for call in made if call[6] is None and call[8] >= 0]
+    answered = [call for call in made if call[5] is None and call[7] >= 0]
     for cell in bill.components.values():
-        assert cell.keys == sum(call[7] for call in made)
-        assert cell.hits == sum(call[8] for call in answered)
-        assert cell.misses == sum(call[7] - call[8] for call in answered)
+        assert cell.keys == sum(call[6] for call in made)
+        assert cell.hits == sum(call[7] for call in answered)
+        assert cell.misses == sum(call[6] - call[7] for call in answered)
 
 
 def test_what_does_not_fit_shares_a_line_and_is_counted() -> None:
     bill = Bill()
-    bill.add([("mysql.query", ("db", port), f"SELECT {name}", 0, 1, 1, None, 0, 0)
+    bill.add([(lines("mysql.query")["db", port], f"SELECT {name}", 0, 1, 1, None, 0, 0)
               for port in range(100) for name in ("a", "b")])  # fmt: skip
-    bill.add([(f"own {n}", None, None, 0, 1, 1, None, 0, 0) for n in range(100)])
-    bill.add([("mysql.query", ("db", 1), f"SELECT x{n} FROM t", 0, 1, 1, None, 0, 0) for n in range(100)])
+    bill.add([(line(f"own {n}"), None, 0, 1, 1, None, 0, 0) for n in range(100)])
+    bill.add([(lines("mysql.query")["db", 1], f"SELECT x{n} FROM t", 0, 1, 1, None, 0, 0) for n in range(100)])
     assert (len(bill.components), len(bill.targets), len(bill.statements)) == (
         MAX_COMPONENTS, MAX_TARGETS, MAX_STATEMENTS,
     )  # fmt: skip
@@ -93,7 +94,7 @@ def test_what_does_not_fit_shares_a_line_and_is_counted() -> None:
 def test_a_job_with_a_million_calls_keeps_the_first_thousand_and_the_exact_totals() -> None:
     transaction = Transaction("job", "internal", SpanContext(1, 2, False), 0, 0)
     for n in range(100_000):
-        transaction.record("memcache.get", ("cache", 11211), "k", n, n + 3, 0, None, 1, n % 2)
+        transaction.record(lines("memcache.get")["cache", 11211], "k", n, n + 3, 0, None, 1, n % 2)
         transaction.nested_ns = 0
     assert len(transaction.calls) < 2 * MAX_CALLS
     bill = transaction.bill

@@ -13,6 +13,7 @@ from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTrace
 from opentelemetry.trace import SpanContext, TraceFlags
 from walltime import otlp
 from walltime.bill import Bill
+from walltime.call import lines
 from walltime.hotpath import Transaction
 
 from tests.sdk.sink import attributes_of
@@ -78,7 +79,7 @@ def test_hostile_values_are_sent_as_something_harmless(value: Any, expected: Any
 def test_kept_calls_have_ids_of_their_own_and_the_transaction_as_parent() -> None:
     transaction = Transaction("job", "internal", SpanContext(1, (1 << 64) - 1, False), 0, 0)
     for n in range(1000):
-        transaction.record("memcache.get", ("cache", 11211), f"k{n}", n, n + 1, 0, None, 1, 1)
+        transaction.record(lines("memcache.get")["cache", 11211], f"k{n}", n, n + 1, 0, None, 1, 1)
     transaction.duration_ns = 2000
     bill = Bill()
     bill.add(transaction.calls)

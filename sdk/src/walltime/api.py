@@ -6,6 +6,7 @@ from contextlib import ContextDecorator
 from typing import TYPE_CHECKING
 
 from walltime import hotpath, runtime
+from walltime.call import line
 from walltime.errors import contain
 from walltime.hotpath import clock
 
@@ -81,7 +82,10 @@ class component(ContextDecorator):  # noqa: N801  # used as a context manager an
         return component(self.name)
 
     def __enter__(self) -> component:
-        self._strand = strand = hotpath.current()
+        strand = hotpath.current()
+        if strand is not None and strand.owner:  # within asyncio: of this task
+            strand = hotpath.task_strand()
+        self._strand = strand
         if strand is not None:
             self._outer_ns, strand.nested_ns = strand.nested_ns, 0
             self._started_ns = clock()
@@ -93,7 +97,7 @@ class component(ContextDecorator):  # noqa: N801  # used as a context manager an
         strand = self._strand
         if strand is not None:
             failure = None if kind is None else kind.__name__
-            strand.record(self.name, None, None, self._started_ns, clock(), self._outer_ns, failure)
+            strand.record(line(self.name), None, self._started_ns, clock(), self._outer_ns, failure)
 
 
 class Nothing:

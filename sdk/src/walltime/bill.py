@@ -3,24 +3,23 @@
 from __future__ import annotations
 
 from functools import lru_cache
+from operator import itemgetter
 from typing import TYPE_CHECKING, Final
 
-from walltime.call import CONTINUED
+from walltime.call import CONTINUED, LINES, OTHER, SKIPPED
 from walltime.redact import redact_sql
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable, Iterable
+    from collections.abc import Hashable, Sequence
     from typing import TypeVar
 
-    from walltime.call import Call, Target
+    from walltime.call import Call, Line, Target
 
     K = TypeVar("K", bound=Hashable)
 
 MAX_COMPONENTS: Final = 32
 MAX_TARGETS: Final = 64
 MAX_STATEMENTS: Final = 64
-OTHER: Final = "(other)"
-"""Where the calls go whose component, target or statement no longer fits on the bill."""
 
 STATEMENTS: Final = frozenset({"mysql.query", "mysql.fetch"})
 """Components whose subject is SQL."""
@@ -46,12 +45,12 @@ class Cell:
 
     __slots__ = (
         "calls", "deadlocks", "errors", "hits", "keys", "lock_timeouts", "max_ns", "misses", "not_stored", "rows",
-        "time_ns",
+        "skipped", "time_ns",
     )  # fmt: skip
 
     def __init__(self) -> None:
         self.calls = self.time_ns = self.max_ns = self.errors = 0
-        self.keys = self.hits = self.misses = self.not_stored = 0
+        self.keys = self.hits = self.misses = self.not_stored = self.skipped = 0
         self.rows = self.deadlocks = self.lock_timeouts = 0
 
     def add(self, other: Cell) -> None:
@@ -69,6 +68,7 @@ class Cell:
             self.hits += other.hits
             self.misses += other.misses
         self.not_stored += other.not_stored
+        self.skipped += other.skipped
         self.rows += other.rows
 
 
@@ -76,36 +76,39 @@ class Bill:
     """
     The itemized bill of one transaction.
 
-    Every nanosecond of a measured call is in exactly one component (`Σ time_ns = covered_ns`); targets and statements
-    are two further ways to split the same calls. The first 32, 64 and 64 of them have a line, the rest share `OTHER`.
+    Every nanosecond of a measured call is in exactly one component; targets and statements are two further ways to
+    split the same calls. The first 32, 64 and 64 of them have a line, the rest share `OTHER`.
     """
 
-    __slots__ = ("components", "covered_ns", "statements", "targets", "undetailed")
+    __slots__ = ("_covered_until_ns", "components", "covered_ns", "statements", "targets", "undetailed")
 
     def __init__(self) -> None:
         self.components: dict[str, Cell] = {}
         self.targets: dict[tuple[str, str], Cell] = {}
         self.statements: dict[str, Cell] = {}
         self.covered_ns = 0
+        """Wall time inside measured calls, each nanosecond once, also when calls overlapped."""
         self.undetailed = 0
         """Calls that were added without being kept one by one."""
+        self._covered_until_ns = 0
 
-    def add(self, calls: Iterable[Call], *, detail: bool = True) -> None:
+    def add(self, calls: Sequence[Call], *, detail: bool = True) -> None:
         """Add finished calls; `detail` False when they will not be kept beside the bill. About 0.3 µs a call."""
-        lines: dict[tuple[str, Target | None, object], Cell] = {}
-        for component, target, subject, _, _, own_ns, failure, asked, found in calls:
-            key = (component, target, subject if component in STATEMENTS else None)
+        cells: dict[tuple[Line, object], Cell] = {}
+        for line, subject, _, _, own_ns, failure, asked, found in calls:
+            component, target = LINES[line]
+            key = (line, subject if component in STATEMENTS else None)
             try:
-                cell = lines[key]
+                cell = cells[key]
             except KeyError:
-                cell = lines[key] = Cell()
+                cell = cells[key] = Cell()
             except TypeError:  # a subject that cannot be hashed, such as a bytearray of SQL
-                key = (
-                    component,
-                    target,
-                    bytes(subject) if isinstance(subject, bytearray) else repr(type(subject)),
-                )
-                cell = lines.setdefault(key, Cell())
+                key = (line, bytes(subject) if isinstance(subject, bytearray) else repr(type(subject)))
+                cell = cells.setdefault(key, Cell())
+            if failure is SKIPPED:
+                cell.skipped += 1  # no call, but the time it took to find that out is somebody's
+                cell.time_ns += own_ns
+                continue
             if subject is not CONTINUED:
                 cell.calls += 1
             cell.time_ns += own_ns
@@ -129,8 +132,8 @@ class Bill:
                     cell.not_stored += asked - found
             elif component in STATEMENTS:
                 cell.rows += found
-        for (component, target, subject), cell in lines.items():
-            self.covered_ns += cell.time_ns
+        for (line, subject), cell in cells.items():
+            component, target = LINES[line]
             if not detail:
                 self.undetailed += cell.calls
             _line(self.components, component, MAX_COMPONENTS, OTHER).add(cell)
@@ -138,6 +141,26 @@ class Bill:
                 _line(self.targets, (component, address(target)), MAX_TARGETS, (component, OTHER)).add(cell)
             if subject is not None:
                 _line(self.statements, redact_sql(subject), MAX_STATEMENTS, OTHER).add(cell)
+
+    def cover(self, calls: Sequence[Call], has_branches: bool) -> None:
+        """
+        Add the wall time the calls took, which come in the order they ended.
+
+        On one strand that is the sum of their exclusive times; with branches it is the union of their spans. Beyond
+        `hotpath.MAX_CALLS` the union is taken in portions: what reaches back into an earlier portion is left out.
+        """
+        if not has_branches:
+            for call in calls:
+                self.covered_ns += call[4]
+            if calls:
+                self._covered_until_ns = calls[-1][3]
+            return
+        until_ns = self._covered_until_ns
+        for _, _, started_ns, ended_ns, *_ in sorted(calls, key=itemgetter(2)):
+            if ended_ns > until_ns:
+                self.covered_ns += ended_ns - max(started_ns, until_ns)
+                until_ns = ended_ns
+        self._covered_until_ns = until_ns
 
 
 def _line(cells: dict[K, Cell], key: K, limit: int, other: K) -> Cell:

@@ -25,7 +25,6 @@ from opentelemetry.sdk import version as otel_version
 from opentelemetry.sdk.resources import OTELResourceDetector
 
 from walltime import otlp
-from walltime.bill import Bill
 from walltime.detail import Detail
 from walltime.errors import contain, warn
 
@@ -84,7 +83,7 @@ class Exporter:
         self._queued_calls += len(transaction.calls)
         if self._queued_calls > MAX_QUEUED_CALLS:
             self._queued_calls -= len(transaction.calls)
-            _add_up(transaction, detail=False)
+            transaction.add_up(detail=False)
             transaction.calls.clear()
         self._queue.append(transaction)
         if self._thread is None:
@@ -158,7 +157,7 @@ class Exporter:
             transaction = self._queue.popleft()
             self._queued_calls = max(0, self._queued_calls - len(transaction.calls))
             try:
-                bill = _add_up(transaction, detail=True)
+                bill = transaction.add_up(detail=True)
                 spans += encoder.transaction(transaction, bill, self._detail.why_kept(transaction))
                 count += 1
             except Exception as error:  # noqa: BLE001  # one transaction that cannot be encoded costs no other
@@ -167,14 +166,6 @@ class Exporter:
         if count:
             sender.add(encoder.request(bytes(spans)), count)
             sender.send_pending(self._closing)
-
-
-def _add_up(transaction: Transaction, *, detail: bool) -> Bill:
-    bill = transaction.bill
-    if bill is None:
-        bill = transaction.bill = Bill()
-    bill.add(transaction.calls, detail=detail)
-    return bill
 
 
 def _resource(settings: Settings) -> bytes:

@@ -4,8 +4,11 @@ Everything that runs inside a request: the clock, the context, the transaction a
 A wrapped client looks up `current()`, reads the clock twice and leaves one tuple (`Call`) with `record`. Adding up,
 naming, redacting and encoding happen later, in the export thread.
 
-    client call ─► current() ─► None: straight through
-                              └► transaction: clock, call, clock, record ─► transaction.calls
+    client call ─► current() ─► None: straight through, counted by `outside`
+                              └► strand: clock, call, clock, record ─► transaction.calls
+
+A strand is one line of execution of a transaction. The transaction is its own first strand; another thread or task
+that works for it has a `Branch`, so that what is nested in what is never confused by what runs at the same time.
 """
 
 from __future__ import annotations
@@ -17,9 +20,13 @@ from typing import TYPE_CHECKING, Final, Protocol
 from walltime.bill import Bill
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+    from contextvars import Token
+    from typing import Any
+
     from opentelemetry.trace import SpanContext
 
-    from walltime.call import Call, Target
+    from walltime.call import Call, Line
 
 clock = time.perf_counter_ns
 """Monotonic nanoseconds; the only clock durations come from."""
@@ -35,14 +42,15 @@ class Strand(Protocol):
     """Time of the measured calls that ended inside the call in progress; each call saves, zeroes and restores it."""
     statement: str | bytes | None
     """SQL as the application wrote it, while its cursor executes it; below the cursor the values are in the text."""
+    owner: int
+    """Which asyncio task the strand belongs to (its `id`); 0 outside of asyncio."""
 
     @property
     def transaction(self) -> Transaction: ...
 
     def record(
         self,
-        component: str,
-        target: Target | None,
+        line: Line,
         subject: object,
         started_ns: int,
         ended_ns: int,
@@ -57,37 +65,15 @@ class Transaction:
     """
     One request handled by the service, from the call into our middleware until the response body is closed.
 
-    Not for two threads at once: work handed to another thread is recorded there only when the context went along.
+    As a strand it belongs to one thread or task; work handed to another is recorded through a `Branch`.
     """
 
     __slots__ = (
-        "annotations",
-        "bill",
-        "calls",
-        "cpu_system_ns",
-        "cpu_user_ns",
-        "duration_ns",
-        "error_type",
-        "http_status",
-        "is_error",
-        "kind",
-        "method",
-        "name",
-        "nested_ns",
-        "outgoing",
-        "outgoing_context",
-        "parent_span_id",
-        "path",
-        "peak_rss_growth_bytes",
-        "queue_ns",
-        "scheme",
-        "span_context",
-        "sql_comment",
-        "started_at_ns",
-        "started_ns",
-        "statement",
-        "user",
-    )
+        "annotations", "bill", "calls", "cpu_system_ns", "cpu_user_ns", "duration_ns", "error_type", "has_branches",
+        "http_status", "is_error", "is_forced", "kind", "method", "name", "nested_ns", "outgoing", "outgoing_context",
+        "owner", "parent_span_id", "path", "peak_rss_growth_bytes", "queue_ns", "scheme", "span_context", "sql_comment",
+        "started_at_ns", "started_ns", "statement", "user",
+    )  # fmt: skip
 
     def __init__(self, name: str, kind: str, span_context: SpanContext, parent_span_id: int, started_ns: int) -> None:
         self.name = name
@@ -99,7 +85,9 @@ class Transaction:
         self.duration_ns = 0
         self.nested_ns = 0
         self.statement: str | bytes | None = None
+        self.owner = 0
         self.calls: list[Call] = []
+        self.has_branches = False
         self.bill: Bill | None = None
         self.annotations: dict[str, str | int | float | bool] | None = None
         self.user = ""
@@ -108,6 +96,7 @@ class Transaction:
         self.scheme = ""
         self.http_status = 0
         self.is_error = False
+        self.is_forced = False
         self.error_type = ""
         self.queue_ns: int | None = None
         self.cpu_user_ns: int | None = None
@@ -123,8 +112,7 @@ class Transaction:
 
     def record(
         self,
-        component: str,
-        target: Target | None,
+        line: Line,
         subject: object,
         started_ns: int,
         ended_ns: int,
@@ -140,31 +128,37 @@ class Transaction:
             outer_ns: `nested_ns` as it was when the call began (the caller set it to 0 then).
         """
         if self.duration_ns:  # it ended while this call ran: what is handed over no longer changes
+            outside("late")
             return
         elapsed_ns = ended_ns - started_ns
-        self.calls.append(
-            (
-                component,
-                target,
-                subject,
-                started_ns,
-                ended_ns,
-                elapsed_ns - self.nested_ns,
-                failure,
-                asked,
-                found,
-            )
-        )
+        self.calls.append((line, subject, started_ns, ended_ns, elapsed_ns - self.nested_ns, failure, asked, found))
         self.nested_ns = outer_ns + elapsed_ns
         if len(self.calls) >= 2 * MAX_CALLS:
             self._add_up_early()
 
     def _add_up_early(self) -> None:
-        # The first MAX_CALLS stay for the detail; what came after is only in the totals from here on.
+        # The first MAX_CALLS stay for the detail; what came after is only in the totals from here on. Branches of other
+        # threads may append meanwhile, and come here too.
         if self.bill is None:
             self.bill = Bill()
-        self.bill.add(self.calls[MAX_CALLS:], detail=False)
-        del self.calls[MAX_CALLS:]
+            self.bill.cover(self.calls[:MAX_CALLS], self.has_branches)
+        end = len(self.calls)
+        early = self.calls[MAX_CALLS:end]
+        del self.calls[MAX_CALLS:end]
+        self.bill.add(early, detail=False)
+        self.bill.cover(early, self.has_branches)
+
+    def add_up(self, *, detail: bool) -> Bill:
+        """Return the bill of all calls, after the end; `detail` False when they are not kept beside it."""
+        bill = self.bill
+        calls = self.calls
+        if bill is None:
+            bill = self.bill = Bill()
+            bill.cover(calls, self.has_branches)
+        else:
+            bill.cover(calls[MAX_CALLS:], self.has_branches)
+        bill.add(calls, detail=detail)
+        return bill
 
     def set_name(self, name: str) -> None:
         """Name the transaction by its route, `GET /product/{id}`: few distinct names, no ids or user input in them."""
@@ -187,10 +181,50 @@ class Transaction:
         self.is_error = True
         self.error_type = error_type
 
+    def keep(self) -> None:
+        """Have its calls kept one by one, whatever the sample says; so many a minute, as `forced`."""
+        self.is_forced = True
+
     @property
     def request_id(self) -> str:
         """The trace id, 32 hexadecimal digits: what the SQL comments carry and `walltime show` takes."""
         return format(self.span_context.trace_id, "032x")
+
+
+class Branch:
+    """The strand of another thread or task that works for the transaction."""
+
+    __slots__ = ("nested_ns", "owner", "statement", "transaction")
+
+    def __init__(self, transaction: Transaction, owner: int = 0) -> None:
+        self.nested_ns = 0
+        self.statement: str | bytes | None = None
+        self.owner = owner
+        self.transaction = transaction
+        transaction.has_branches = True
+
+    def record(
+        self,
+        line: Line,
+        subject: object,
+        started_ns: int,
+        ended_ns: int,
+        outer_ns: int,
+        failure: str | None = None,
+        asked: int = 0,
+        found: int = 0,
+    ) -> None:
+        """`Transaction.record` with what is nested on this strand."""
+        transaction = self.transaction
+        if transaction.duration_ns:
+            outside("late")
+            return
+        elapsed_ns = ended_ns - started_ns
+        calls = transaction.calls
+        calls.append((line, subject, started_ns, ended_ns, elapsed_ns - self.nested_ns, failure, asked, found))
+        self.nested_ns = outer_ns + elapsed_ns
+        if len(calls) >= 2 * MAX_CALLS:
+            transaction._add_up_early()
 
 
 class Inside:
@@ -200,12 +234,13 @@ class Inside:
     Calls made here are part of that call: they record nothing, and their SQL still carries the transaction's comment.
     """
 
-    __slots__ = ("nested_ns", "statement", "transaction")
+    __slots__ = ("nested_ns", "owner", "statement", "transaction")
 
-    def __init__(self, transaction: Transaction) -> None:
+    def __init__(self, of: Strand) -> None:
         self.nested_ns = 0
         self.statement: str | bytes | None = None
-        self.transaction = transaction
+        self.owner = of.owner
+        self.transaction = of.transaction
 
     def record(self, *_call: object, **_more: object) -> None:
         """Forget it: the call around it is the one that is billed."""
@@ -214,3 +249,64 @@ class Inside:
 strand: ContextVar[Strand | None] = ContextVar("walltime_strand", default=None)
 current = strand.get
 """The strand of the running transaction, or None; 10 ns."""
+
+
+class inside:  # noqa: N801  # used as a context manager
+    """What is measured within belongs wholly to the call around it: `with inside(strand): …`."""
+
+    __slots__ = ("_of", "_token")
+
+    def __init__(self, of: Strand) -> None:
+        self._of = of
+
+    def __enter__(self) -> None:
+        self._token: Token[Strand | None] = strand.set(Inside(self._of))
+
+    def __exit__(self, *_error: object) -> None:
+        strand.reset(self._token)
+
+
+def branch(of: Strand) -> Branch:
+    """Return a strand for another thread or greenlet that is to work for the same transaction."""
+    return Branch(of.transaction)
+
+
+_current_task: Callable[[], Any] | None = None
+
+
+def task_strand() -> Strand | None:
+    """
+    Return the strand of the running asyncio task: what a coroutine uses in place of `current()`.
+
+    A task inherits the context, and so the strand, of whoever made it; here it gets one of its own.
+    """
+    global _current_task  # noqa: PLW0603  # asyncio takes 30 ms to import; who is here has it already
+    inherited = current()
+    if inherited is None:
+        return None
+    if _current_task is None:
+        import asyncio
+
+        _current_task = asyncio.current_task
+    try:
+        owner = id(_current_task())
+    except RuntimeError:  # no event loop of asyncio's, such as under Trio
+        return inherited
+    if inherited.owner == owner:
+        return inherited
+    if not inherited.owner:
+        inherited.owner = owner
+        return inherited
+    own = Inside(inherited) if type(inherited) is Inside else Branch(inherited.transaction)
+    own.owner = owner
+    strand.set(own)
+    return own
+
+
+outside_calls: dict[str, int] = {}
+"""Calls that no transaction was there for, by library; `late` are those of one that had already ended."""
+
+
+def outside(library: str) -> None:
+    """Count a call outside of any transaction. Without a lock: in a race of threads one may be missing."""
+    outside_calls[library] = outside_calls.get(library, 0) + 1

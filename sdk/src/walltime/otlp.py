@@ -14,12 +14,12 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 from walltime.bill import STORES, address
-from walltime.call import CONTINUED
+from walltime.call import CONTINUED, LINES, SKIPPED
 from walltime.redact import redact_key, redact_sql, redact_url
 
 if TYPE_CHECKING:
     from walltime.bill import Bill
-    from walltime.call import Call, Target
+    from walltime.call import Call, Line
     from walltime.hotpath import Transaction
 
 Value: TypeAlias = "str | bool | int | float | Sequence[str] | Sequence[int]"
@@ -177,15 +177,16 @@ class Encoder:
             flags = context.trace_flags | _IS_REMOTE_KNOWN
             number = context.span_id
             for call in transaction.calls:
-                if call[2] is not CONTINUED:
+                if call[1] is not CONTINUED:
                     # Ids of calls only have to differ within the trace; an odd step visits all 2^64 of them.
                     number = (number + 0x9E3779B97F4A7C15) & 0xFFFFFFFFFFFFFFFF or 1
                     spans += self._call(call, trace_id, number.to_bytes(8, "big"), span_id, offset_ns, flags)
         return spans
 
     def _call(self, call: Call, trace_id: bytes, span_id: bytes, parent: bytes, offset_ns: int, flags: int) -> bytes:
-        component, target, subject, started_ns, ended_ns, own_ns, failure, asked, found = call
-        attributes = _about_calls(component, target) + _count("walltime.own_ns", own_ns)
+        line, subject, started_ns, ended_ns, own_ns, failure, asked, found = call
+        component, target = LINES[line]
+        attributes = _about_calls(line) + _count("walltime.own_ns", max(0, own_ns))
         name, kind = component, _INTERNAL if target is None else _CLIENT
         if component.startswith("mysql."):
             if subject is not None:
@@ -207,11 +208,12 @@ class Encoder:
             attributes += _few("http.request.method", name) + _attribute("url.full", redact_url(full))
             if found:
                 attributes += _few("http.response.status_code", found)
-        if failure is not None:
+        is_error = failure is not None and failure is not SKIPPED
+        if is_error:
             attributes += _few("error.type", failure)
         return _span(
             trace_id, span_id, parent, name, kind, started_ns + offset_ns, ended_ns + offset_ns,
-            attributes, failure is not None, flags,
+            attributes, is_error, flags,
         )  # fmt: skip
 
     def _memcache_key(self, key: object, asked: int) -> str:
@@ -261,10 +263,10 @@ def _bill(bill: Bill) -> bytes:
     for component, cell in bill.components.items():
         keys = _component_keys(component)
         parts += [_count(keys[0], cell.calls), _count(keys[1], cell.time_ns), _count(keys[2], cell.max_ns)]
-        if cell.errors or cell.keys or cell.rows or cell.not_stored:
+        if cell.errors or cell.keys or cell.rows or cell.not_stored or cell.skipped:
             rest = (
                 cell.errors, cell.keys, cell.hits, cell.misses, cell.not_stored, cell.rows, cell.deadlocks,
-                cell.lock_timeouts,
+                cell.lock_timeouts, cell.skipped,
             )  # fmt: skip
             parts += [_count(key, count) for key, count in zip(keys[3:], rest, strict=True) if count]
     if bill.targets:
@@ -294,7 +296,7 @@ def _bill(bill: Bill) -> bytes:
 
 _COUNTS: Final = (
     "calls", "time_ns", "max_ns", "errors", "keys", "hits", "misses", "not_stored", "rows", "deadlocks",
-    "lock_timeouts",
+    "lock_timeouts", "skipped",
 )  # fmt: skip
 
 
@@ -304,8 +306,9 @@ def _component_keys(component: str) -> tuple[str, ...]:
 
 
 @lru_cache(maxsize=1024)
-def _about_calls(component: str, target: Target | None) -> bytes:
-    """The attributes that all calls of a component to one server share."""
+def _about_calls(line: Line) -> bytes:
+    """The attributes that all calls of a line share."""
+    component, target = LINES[line]
     attributes = _attribute("walltime.component", component)
     system, _, operation = component.partition(".")
     if system == "mysql":
@@ -326,7 +329,7 @@ def _verb(sql: str) -> str:
 
 def _memcache_result(component: str, failure: str | None, asked: int, found: int) -> str:
     if failure is not None:
-        return "error"
+        return SKIPPED if failure is SKIPPED else "error"
     if found < 0:
         return "sent"
     if asked > 1:

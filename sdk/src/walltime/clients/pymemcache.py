@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 from pymemcache.client.base import Client
 
+from walltime.call import lines
 from walltime.clients.timed import timed
-from walltime.hotpath import clock, current
+from walltime.hotpath import clock, current, outside
 from walltime.patching import Patch
 
 if TYPE_CHECKING:
@@ -21,13 +22,13 @@ if TYPE_CHECKING:
 
 REQUIRES: Final = "pymemcache >= 4.0, < 5"
 
-_COMPONENTS: Final[dict[bytes, str]] = {
-    b"get": "memcache.get", b"gets": "memcache.get", b"gat": "memcache.get", b"gats": "memcache.get",
-    b"set": "memcache.set", b"add": "memcache.add", b"replace": "memcache.replace", b"append": "memcache.append",
-    b"prepend": "memcache.prepend", b"cas": "memcache.cas", b"delete": "memcache.delete", b"incr": "memcache.incr",
-    b"decr": "memcache.decr", b"touch": "memcache.touch",
-}  # fmt: skip
-_ADMIN: Final = "memcache.admin"
+_LINES: Final = {
+    command.encode(): lines(f"memcache.{command}")
+    for command in (
+        "get", "set", "add", "replace", "append", "prepend", "cas", "delete", "incr", "decr", "touch",
+    )
+} | dict.fromkeys((b"gets", b"gat", b"gats"), lines("memcache.get"))  # fmt: skip
+_ADMIN: Final = lines("memcache.admin")
 """stats, version, flush_all, quit: no keys."""
 _SWALLOWED: Final = "swallowed"
 """The failure of a call whose exception `ignore_exc` kept from us."""
@@ -36,7 +37,7 @@ _NO_REPLY: Final = -1
 
 def patches() -> list[Patch]:
     return [
-        Patch(Client, "_connect", timed("memcache.connect", attrgetter("server"))),
+        Patch(Client, "_connect", timed("pymemcache", "memcache.connect", attrgetter("server"))),
         Patch(Client, "_fetch_cmd", _fetch),
         Patch(Client, "_store_cmd", _store),
         Patch(Client, "_misc_cmd", _misc),
@@ -47,6 +48,7 @@ def _fetch(original: Callable[..., Any]) -> Callable[..., Any]:
     def _fetch_cmd(self: Client, name: bytes, keys: Any, expect_cas: bool, key_prefix: bytes = b"") -> Any:
         strand = current()
         if strand is None:
+            outside("pymemcache")
             return original(self, name, keys, expect_cas, key_prefix)
         outer_ns, strand.nested_ns = strand.nested_ns, 0
         started_ns = clock()
@@ -55,25 +57,23 @@ def _fetch(original: Callable[..., Any]) -> Callable[..., Any]:
         except BaseException as error:
             ended_ns = clock()
             subject, asked = _first(keys)
-            strand.record(
-                _COMPONENTS.get(name, _ADMIN), self.server, subject, started_ns, ended_ns, outer_ns,
-                type(error).__name__, asked,
-            )  # fmt: skip
+            line = _LINES.get(name, _ADMIN)[self.server]
+            strand.record(line, subject, started_ns, ended_ns, outer_ns, type(error).__name__, asked)
             raise
         ended_ns = clock()
-        component = _COMPONENTS.get(name)
-        if component is None:
-            strand.record(_ADMIN, self.server, None, started_ns, ended_ns, outer_ns)
+        at = _LINES.get(name)
+        if at is None:
+            strand.record(_ADMIN[self.server], None, started_ns, ended_ns, outer_ns)
             return found
         # After an error the client is closed; after an answer, also one without any key, it is open.
         failure = _SWALLOWED if not found and self.sock is None else None
         if type(keys) is list and len(keys) == 1:
-            strand.record(component, self.server, keys[0], started_ns, ended_ns, outer_ns, failure, 1, len(found))
+            strand.record(at[self.server], keys[0], started_ns, ended_ns, outer_ns, failure, 1, len(found))
         else:
             subject, asked = _first(keys)
             # A key asked for twice is found twice, says the server, and is once in the answer.
             hits = asked if len(found) == asked else sum(key in found for key in keys)
-            strand.record(component, self.server, subject, started_ns, ended_ns, outer_ns, failure, asked, hits)
+            strand.record(at[self.server], subject, started_ns, ended_ns, outer_ns, failure, asked, hits)
         return found
 
     return _fetch_cmd
@@ -85,20 +85,21 @@ def _store(original: Callable[..., Any]) -> Callable[..., Any]:
     ) -> Any:
         strand = current()
         if strand is None:
+            outside("pymemcache")
             return original(self, name, values, expire, noreply, flags, cas)
-        component = _COMPONENTS.get(name, _ADMIN)
+        at = _LINES.get(name, _ADMIN)
         outer_ns, strand.nested_ns = strand.nested_ns, 0
         started_ns = clock()
         try:
             stored = original(self, name, values, expire, noreply, flags, cas)
         except BaseException as error:
             subject, asked = _first(values)
-            strand.record(component, self.server, subject, started_ns, clock(), outer_ns, type(error).__name__, asked)
+            strand.record(at[self.server], subject, started_ns, clock(), outer_ns, type(error).__name__, asked)
             raise
         ended_ns = clock()
         subject, asked = _first(values)
         count = _NO_REPLY if noreply else sum(map(bool, stored.values()))
-        strand.record(component, self.server, subject, started_ns, ended_ns, outer_ns, None, asked, count)
+        strand.record(at[self.server], subject, started_ns, ended_ns, outer_ns, None, asked, count)
         return stored
 
     return _store_cmd
@@ -111,29 +112,21 @@ def _misc(original: Callable[..., Any]) -> Callable[..., Any]:
     def _misc_cmd(self: Client, cmds: Any, cmd_name: bytes, noreply: Any, end_tokens: Any = None) -> Any:
         strand = current()
         if strand is None:
+            outside("pymemcache")
             return original(self, cmds, cmd_name, noreply, end_tokens)
-        component = _COMPONENTS.get(cmd_name)
+        at = _LINES.get(cmd_name, _ADMIN)
         # The key of delete, incr, decr and touch stands second in the command.
-        subject, asked = (None, 0) if component is None else (cmds[0].split(None, 2)[1], len(cmds))
+        subject, asked = (None, 0) if at is _ADMIN else (cmds[0].split(None, 2)[1], len(cmds))
         outer_ns, strand.nested_ns = strand.nested_ns, 0
         started_ns = clock()
         try:
             lines = original(self, cmds, cmd_name, noreply, end_tokens)
         except BaseException as error:
-            strand.record(
-                component or _ADMIN,
-                self.server,
-                subject,
-                started_ns,
-                clock(),
-                outer_ns,
-                type(error).__name__,
-                asked,
-            )
+            strand.record(at[self.server], subject, started_ns, clock(), outer_ns, type(error).__name__, asked)
             raise
         ended_ns = clock()
         found = _NO_REPLY if noreply else sum(not line.startswith(_REFUSALS) for line in lines)
-        strand.record(component or _ADMIN, self.server, subject, started_ns, ended_ns, outer_ns, None, asked, found)
+        strand.record(at[self.server], subject, started_ns, ended_ns, outer_ns, None, asked, found)
         return lines
 
     return _misc_cmd

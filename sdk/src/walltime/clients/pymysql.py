@@ -13,10 +13,9 @@ from pymysql.connections import Connection
 from pymysql.constants import COMMAND
 from pymysql.cursors import Cursor
 
-from walltime import hotpath
-from walltime.call import CONTINUED
+from walltime.call import CONTINUED, lines
 from walltime.clients.timed import timed
-from walltime.hotpath import Inside, clock, current
+from walltime.hotpath import clock, current, inside, outside
 from walltime.patching import Patch
 from walltime.tagging import tag
 
@@ -27,6 +26,8 @@ if TYPE_CHECKING:
 
 REQUIRES: Final = "PyMySQL >= 1.1, < 2"
 
+_CONNECT: Final = lines("mysql.connect")
+_QUERY: Final = lines("mysql.query")
 _NO_ROW_COUNT: Final = 1 << 63  # an unbuffered result reports 2^64 − 1 rows
 
 
@@ -40,8 +41,8 @@ def patches() -> list[Patch]:
         Patch(Connection, "_send_autocommit_mode", _own_statement("SET AUTOCOMMIT = ?")),
         Patch(Connection, "set_character_set", _own_statement("SET NAMES ?")),
         Patch(Connection, "show_warnings", _own_statement("SHOW WARNINGS")),
-        Patch(Connection, "commit", timed("mysql.commit", _server, None, _failure)),
-        Patch(Connection, "rollback", timed("mysql.commit", _server, None, _failure)),
+        Patch(Connection, "commit", timed("pymysql", "mysql.commit", _server, None, _failure)),
+        Patch(Connection, "rollback", timed("pymysql", "mysql.commit", _server, None, _failure)),
         Patch(Cursor, "execute", _execute),
         Patch(Cursor, "executemany", _executemany),
     ]
@@ -49,7 +50,7 @@ def patches() -> list[Patch]:
 
 def _own_statement(text: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """A method that sends one statement of its own, past `query`."""
-    return timed("mysql.query", _server, text, _failure)
+    return timed("pymysql", "mysql.query", _server, text, _failure)
 
 
 def _init(original: Callable[..., Any]) -> Callable[..., Any]:
@@ -64,7 +65,7 @@ def _init(original: Callable[..., Any]) -> Callable[..., Any]:
         finally:
             # What happens here around `connect` prepares it: above all 30 ms for a TLS context with its certificates.
             server = _server(self) if hasattr(self, "host") else None
-            strand.record("mysql.connect", server, CONTINUED, started_ns, clock(), outer_ns)
+            strand.record(_CONNECT[server], CONTINUED, started_ns, clock(), outer_ns)
 
     return __init__
 
@@ -73,20 +74,19 @@ def _connect(original: Callable[..., Any]) -> Callable[..., Any]:
     def connect(self: Connection[Any], sock: Any = None) -> Any:
         strand = current()
         if strand is None:
+            outside("pymysql")
             return original(self, sock)
         outer_ns, strand.nested_ns = strand.nested_ns, 0
         failure = None
-        token = hotpath.strand.set(Inside(strand.transaction))  # its SET statements are part of the connect
         started_ns = clock()
         try:
-            return original(self, sock)
+            with inside(strand):  # its SET statements are part of the connect
+                return original(self, sock)
         except BaseException as error:
             failure = _failure(error)
             raise
         finally:
-            ended_ns = clock()
-            hotpath.strand.reset(token)
-            strand.record("mysql.connect", _server(self), None, started_ns, ended_ns, outer_ns, failure)
+            strand.record(_CONNECT[_server(self)], None, started_ns, clock(), outer_ns, failure)
 
     return connect
 
@@ -95,6 +95,7 @@ def _query(original: Callable[..., Any]) -> Callable[..., Any]:
     def query(self: Connection[Any], sql: Any, unbuffered: bool = False) -> Any:
         strand = current()
         if strand is None:
+            outside("pymysql")
             return original(self, sql, unbuffered)
         outer_ns, strand.nested_ns = strand.nested_ns, 0
         started_ns = clock()
@@ -102,17 +103,11 @@ def _query(original: Callable[..., Any]) -> Callable[..., Any]:
             rows = original(self, sql, unbuffered)
         except BaseException as error:
             strand.record(
-                "mysql.query",
-                _server(self),
-                strand.statement or sql,
-                started_ns,
-                clock(),
-                outer_ns,
-                _failure(error),
+                _QUERY[_server(self)], strand.statement or sql, started_ns, clock(), outer_ns, _failure(error)
             )
             raise
         strand.record(
-            "mysql.query", _server(self), strand.statement or sql, started_ns, clock(), outer_ns, None, 0,
+            _QUERY[_server(self)], strand.statement or sql, started_ns, clock(), outer_ns, None, 0,
             rows if rows < _NO_ROW_COUNT else 0,
         )  # fmt: skip
         return rows

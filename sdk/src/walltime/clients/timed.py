@@ -1,13 +1,14 @@
-"""The plainest wrapper: a method of which each call is one call of a component, whatever it takes and returns."""
+"""The plainest wrappers: a method of which each call is one call of a component, whatever it takes and returns."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from walltime.hotpath import clock, current
+from walltime.call import lines
+from walltime.hotpath import clock, current, outside, task_strand
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Awaitable, Callable
 
     from walltime.call import Target
 
@@ -17,8 +18,9 @@ def class_name(error: BaseException) -> str:
 
 
 def timed(
+    library: str,
     component: str,
-    server: Callable[[Any], Target],
+    server: Callable[[Any], Target | None],
     subject: object = None,
     failure: Callable[[BaseException], str] = class_name,
 ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
@@ -26,15 +28,19 @@ def timed(
     Return what wraps such a method.
 
     Args:
+        library: what calls outside of any transaction are counted under.
         server: says which server the object of the method talks to.
         subject: what every call asks for, such as the one statement the method sends.
         failure: says in a word what went wrong.
     """
 
+    at = lines(component)
+
     def wrap(original: Callable[..., Any]) -> Callable[..., Any]:
         def call(self: Any, *args: Any, **kwargs: Any) -> Any:
             strand = current()
             if strand is None:
+                outside(library)
                 return original(self, *args, **kwargs)
             outer_ns, strand.nested_ns = strand.nested_ns, 0
             failed = None
@@ -45,7 +51,39 @@ def timed(
                 failed = failure(error)
                 raise
             finally:
-                strand.record(component, server(self), subject, started_ns, clock(), outer_ns, failed)
+                strand.record(at[server(self)], subject, started_ns, clock(), outer_ns, failed)
+
+        return call
+
+    return wrap
+
+
+def timed_async(
+    library: str,
+    component: str,
+    server: Callable[[Any], Target | None],
+    subject: object = None,
+    failure: Callable[[BaseException], str] = class_name,
+) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Return what wraps a coroutine method as `timed` wraps a plain one."""
+    at = lines(component)
+
+    def wrap(original: Callable[..., Awaitable[Any]]) -> Callable[..., Awaitable[Any]]:
+        async def call(self: Any, *args: Any, **kwargs: Any) -> Any:
+            strand = task_strand()
+            if strand is None:
+                outside(library)
+                return await original(self, *args, **kwargs)
+            outer_ns, strand.nested_ns = strand.nested_ns, 0
+            failed = None
+            started_ns = clock()
+            try:
+                return await original(self, *args, **kwargs)
+            except BaseException as error:
+                failed = failure(error)
+                raise
+            finally:
+                strand.record(at[server(self)], subject, started_ns, clock(), outer_ns, failed)
 
         return call
 

@@ -12,9 +12,9 @@ from urllib3.connection import HTTPConnection, HTTPSConnection
 from urllib3.connectionpool import HTTPConnectionPool
 from urllib3.response import HTTPResponse
 
-from walltime.call import CONTINUED
+from walltime.call import CONTINUED, lines
 from walltime.clients.timed import timed
-from walltime.hotpath import clock, current
+from walltime.hotpath import clock, current, outside
 from walltime.patching import Patch
 from walltime.propagation import outgoing_headers
 
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
 REQUIRES: Final = "urllib3 >= 2.0, < 3"
 
+_REQUEST: Final = lines("http.request")
 _DEFAULT_PORTS: Final = {"http": 80, "https": 443}
 _OURS: Final = "_walltime_target"
 
@@ -33,8 +34,8 @@ _OURS: Final = "_walltime_target"
 def patches() -> list[Patch]:
     return [
         Patch(HTTPConnectionPool, "urlopen", _urlopen),
-        Patch(HTTPConnection, "connect", timed("http.connect", attrgetter("host", "port"))),
-        Patch(HTTPSConnection, "connect", timed("http.connect", attrgetter("host", "port"))),
+        Patch(HTTPConnection, "connect", timed("urllib3", "http.connect", attrgetter("host", "port"))),
+        Patch(HTTPSConnection, "connect", timed("urllib3", "http.connect", attrgetter("host", "port"))),
         Patch(HTTPConnection, "request", _request),
         Patch(HTTPResponse, "read", _read),
         Patch(HTTPResponse, "stream", _stream),
@@ -45,6 +46,7 @@ def _urlopen(original: Callable[..., Any]) -> Callable[..., Any]:
     def urlopen(self: HTTPConnectionPool, method: str, url: str, *args: Any, **kwargs: Any) -> Any:
         strand = current()
         if strand is None:
+            outside("urllib3")
             return original(self, method, url, *args, **kwargs)
         target = (self.host, self.port or _DEFAULT_PORTS.get(self.scheme or "", 0))
         subject = (method, self.scheme, url)
@@ -53,12 +55,12 @@ def _urlopen(original: Callable[..., Any]) -> Callable[..., Any]:
         try:
             response = original(self, method, url, *args, **kwargs)
         except BaseException as error:
-            strand.record("http.request", target, subject, started_ns, clock(), outer_ns, type(error).__name__)
+            strand.record(_REQUEST[target], subject, started_ns, clock(), outer_ns, type(error).__name__)
             raise
         ended_ns = clock()
         status = response.status
         failure = str(status) if status >= 400 else None
-        strand.record("http.request", target, subject, started_ns, ended_ns, outer_ns, failure, 0, status)
+        strand.record(_REQUEST[target], subject, started_ns, ended_ns, outer_ns, failure, 0, status)
         if not response.isclosed():
             setattr(response, _OURS, target)  # its body is read later, on the same line of the bill
         return response
@@ -130,4 +132,4 @@ def _timed(response: HTTPResponse, blocks: Iterator[bytes], strand: Strand, targ
 
 
 def _continue(strand: Strand, target: Target, started_ns: int, outer_ns: int) -> None:
-    strand.record("http.request", target, CONTINUED, started_ns, clock(), outer_ns)
+    strand.record(_REQUEST[target], CONTINUED, started_ns, clock(), outer_ns)
