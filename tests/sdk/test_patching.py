@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
+import importlib
+import importlib.util
 import inspect
+import subprocess
+import sys
+import threading
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -26,7 +32,7 @@ def methods() -> dict[str, Any]:
 
 def test_instrumenting_twice_is_instrumenting_once_and_is_undone_without_a_trace() -> None:
     before = methods()
-    assert walltime.instrument() == ["pymemcache", "pymysql", "urllib3"]
+    assert {"pymemcache", "pymysql", "urllib3"} <= set(walltime.instrument())
     wrapped = methods()
     assert wrapped != before
     walltime.instrument()
@@ -87,3 +93,108 @@ def test_a_wrapper_somebody_else_put_on_top_stays() -> None:
     applied = patching.apply([Patch(Inherits, "call", lambda f: lambda self: ["ours"])])
     patching.undo(applied)
     assert "call" not in vars(Inherits)
+
+
+# ---- when a library is imported ----
+
+
+@pytest.fixture
+def library(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    """A package nobody has imported yet."""
+    (tmp_path / "lately").mkdir()
+    (tmp_path / "lately" / "__init__.py").write_text("loader = __loader__, __spec__.loader\nclass Client: ...\n")
+    (tmp_path / "lately" / "broken.py").write_text("raise LookupError('theirs')\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    for name in ("lately", "lately.broken"):
+        monkeypatch.delitem(sys.modules, name, raising=False)
+    return "lately"
+
+
+def test_who_waits_for_a_module_is_called_once_and_at_once_when_it_is_there(library: str) -> None:
+    finders = list(sys.meta_path)
+    called: list[str] = []
+    patching.when_imported(library, "a", lambda: called.append("a"))
+    patching.when_imported(library, "b", lambda: called.append("b"))
+    assert called == []
+    module = __import__(library)
+    assert called == ["a", "b"]
+    assert sys.meta_path == finders, "nobody waits: nothing is left behind"
+    patching.when_imported(library, "c", lambda: called.append("c"))
+    __import__(library)
+    assert called == ["a", "b", "c"]
+    assert sys.meta_path == finders
+    assert module.__spec__ is not None
+    loader = module.__spec__.loader
+    assert module.loader == (loader, loader), "while it ran and afterwards it had the loader it has without us"
+    assert type(loader).__module__ != "walltime.patching"
+
+
+def test_looking_for_a_module_is_no_import_and_who_no_longer_waits_is_not_called(library: str) -> None:
+    finders = list(sys.meta_path)
+    called: list[str] = []
+    patching.when_imported(library, "a", lambda: called.append("a"))
+    spec = importlib.util.find_spec(library)
+    assert spec is not None
+    assert spec.loader is not None
+    assert spec.loader.get_source(library).startswith("loader")  # type: ignore[attr-defined]  # what runpy and pkgutil do
+    patching.forget(library, "a")
+    __import__(library)
+    assert called == []
+    assert sys.meta_path == finders
+
+
+def test_an_import_that_fails_fails_as_without_us_and_may_succeed_later(library: str, tmp_path: Path) -> None:
+    called: list[str] = []
+    patching.when_imported("lately.broken", "a", lambda: called.append("a"))
+    patching.when_imported("lately.gone", "a", lambda: called.append("gone"))
+    with pytest.raises(LookupError, match="theirs"):
+        importlib.import_module("lately.broken")
+    with pytest.raises(ModuleNotFoundError, match=r"lately\.gone"):
+        importlib.import_module("lately.gone")
+    assert called == []
+    (tmp_path / "lately" / "gone.py").write_text("")
+    importlib.invalidate_caches()
+    importlib.import_module("lately.gone")
+    assert called == ["gone"]
+    patching.forget("lately.broken", "a")
+
+
+def test_what_we_do_after_an_import_cannot_break_it(library: str) -> None:
+    def broken() -> None:
+        raise RuntimeError("ours")
+
+    called: list[str] = []
+    patching.when_imported(library, "a", broken)
+    patching.when_imported(library, "b", lambda: called.append("b"))
+    assert __import__(library).Client
+    assert called == ["b"]
+    assert walltime.counters() == {"failed_after the import of lately": 1}
+
+
+def test_many_threads_importing_wrap_once(library: str) -> None:
+    called: list[int] = []
+    patching.when_imported(library, "a", lambda: called.append(1))
+    threads = [threading.Thread(target=__import__, args=(library,)) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert called == [1]
+
+
+def test_a_library_is_wrapped_when_the_application_imports_it_and_not_imported_for_it() -> None:
+    program = """
+import sys, walltime
+chosen = walltime.instrument()
+assert {"pymysql", "pymemcache"} <= set(chosen), chosen
+assert not {"pymysql", "pymemcache", "urllib3", "django", "celery", "aiohttp", "sqlalchemy"} & set(sys.modules)
+from pymemcache.client.base import Client
+import pymysql.cursors as cursors
+assert Client._fetch_cmd.__wrapped__ and cursors.Cursor.execute.__wrapped__
+walltime.uninstrument()
+assert not hasattr(Client._fetch_cmd, "__wrapped__")
+import urllib3
+assert not hasattr(urllib3.HTTPConnectionPool.urlopen, "__wrapped__")
+"""
+    ran = subprocess.run([sys.executable, "-W", "error", "-c", program], capture_output=True, text=True, check=False)
+    assert (ran.returncode, ran.stderr) == (0, "")

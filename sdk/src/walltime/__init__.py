@@ -12,9 +12,9 @@ The data flow: server → hotpath ← clients, and at the end bill → detail �
 """
 
 from walltime.api import component, current, transaction
-from walltime.clients import instrument, uninstrument
 from walltime.errors import PatchError, SettingsError, WalltimeError
 from walltime.hotpath import Transaction
+from walltime.libraries import instrument, uninstrument
 from walltime.runtime import VERSION, configure, counters, flush, shutdown
 from walltime.server.wsgi import WSGIMiddleware
 from walltime.settings import Settings

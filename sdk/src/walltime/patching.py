@@ -1,15 +1,24 @@
-"""Replacing methods of other people's classes, and putting them back."""
+"""
+Replacing methods of other people's classes, and putting them back; and waiting until those classes exist.
+
+A library is patched when the application has imported it: importing Django or Celery for the application would cost it
+0.1 to 0.5 s, and some libraries look at their settings when they are imported.
+"""
 
 from __future__ import annotations
 
 import functools
+import sys
 from dataclasses import dataclass
+from importlib.abc import Loader, MetaPathFinder
 from typing import TYPE_CHECKING, Any
 
-from walltime.errors import PatchError
+from walltime.errors import PatchError, contain
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable, Iterable, Sequence
+    from importlib.machinery import ModuleSpec
+    from types import ModuleType
 
 _MISSING = object()
 
@@ -22,7 +31,7 @@ class Patch:
     Plain functions in place of methods: no proxies, so types, identities and isinstance stay as the host knows them.
     """
 
-    owner: type
+    owner: type | ModuleType
     name: str
     wrap: Callable[[Any], Callable[..., Any]]
     """Takes the original function, returns ours, with the host's signature."""
@@ -32,7 +41,7 @@ class Patch:
 class Applied:
     """A patch in place, and what it replaced."""
 
-    owner: type
+    owner: type | ModuleType
     name: str
     ours: Any
     own_original: Any
@@ -51,7 +60,11 @@ def apply(patches: Iterable[Patch]) -> list[Applied]:
         original = getattr(patch.owner, patch.name, None)
         if not callable(original):
             undo(applied)
-            owner = f"{patch.owner.__module__}.{patch.owner.__qualname__}"
+            owner = (
+                f"{patch.owner.__module__}.{patch.owner.__qualname__}"
+                if isinstance(patch.owner, type)
+                else (patch.owner.__name__)
+            )
             raise PatchError(f"{owner} has no method {patch.name}; this version is not supported and stays as it is")
         ours = functools.wraps(original)(patch.wrap(original))
         applied.append(Applied(patch.owner, patch.name, ours, vars(patch.owner).get(patch.name, _MISSING)))
@@ -72,3 +85,89 @@ def undo(applied: list[Applied]) -> None:
             else:
                 setattr(patch.owner, patch.name, patch.own_original)
     applied.clear()
+
+
+# ---- when a module is imported ----
+
+_waiting: dict[str, dict[str, Callable[[], None]]] = {}
+"""Module → who waits for it → what is to be done then."""
+
+
+def when_imported(module: str, who: str, act: Callable[[], None]) -> None:
+    """
+    Call `act` once, now when the module is imported already, else right after its import, before its importer goes on.
+
+    Nothing that `act` raises reaches the importer.
+    """
+    _waiting.setdefault(module, {})[who] = act
+    if _finder not in sys.meta_path:
+        sys.meta_path.insert(0, _finder)
+    if module in sys.modules:
+        _imported(module)
+
+
+def forget(module: str, who: str) -> None:
+    """Wait no longer."""
+    _waiting.get(module, {}).pop(who, None)
+    _tidy_up(module)
+
+
+def _imported(module: str) -> None:
+    for who, act in list(_waiting.get(module, {}).items()):
+        if _waiting.get(module, {}).pop(who, None) is None:  # another thread was faster
+            continue
+        try:
+            act()
+        except Exception as error:  # noqa: BLE001  # our failure is not the import's
+            contain(f"after the import of {module}", error)
+    _tidy_up(module)
+
+
+def _tidy_up(module: str) -> None:
+    if not _waiting.get(module):
+        _waiting.pop(module, None)
+    if not _waiting and _finder in sys.meta_path:
+        sys.meta_path.remove(_finder)
+
+
+class _Finder(MetaPathFinder):
+    """Stands first on `sys.meta_path` while somebody waits; the finders behind it find, as ever."""
+
+    def find_spec(
+        self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
+    ) -> ModuleSpec | None:
+        if fullname not in _waiting:
+            return None
+        for finder in sys.meta_path:
+            find_spec = getattr(finder, "find_spec", None)
+            if finder is self or find_spec is None:
+                continue
+            spec: ModuleSpec | None = find_spec(fullname, path, target)
+            if spec is not None:
+                if spec.loader is not None and hasattr(spec.loader, "exec_module"):
+                    spec.loader = _Loader(spec.loader)
+                return spec
+        return None
+
+
+class _Loader(Loader):
+    """The module's own loader, which it gets back before its code runs; and then those who wait."""
+
+    def __init__(self, loader: Loader) -> None:
+        self._loader = loader
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._loader, name)
+
+    def create_module(self, spec: ModuleSpec) -> ModuleType | None:
+        return self._loader.create_module(spec)
+
+    def exec_module(self, module: ModuleType) -> None:
+        if module.__spec__ is not None:
+            module.__spec__.loader = self._loader
+        module.__loader__ = self._loader
+        self._loader.exec_module(module)
+        _imported(module.__name__)
+
+
+_finder = _Finder()

@@ -1,0 +1,76 @@
+"""The libraries that are instrumented, clients and servers alike: each when the application imports it, once."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import sys
+from functools import partial
+from typing import TYPE_CHECKING, Final
+
+from walltime import patching
+from walltime.clients import CLIENTS
+from walltime.errors import PatchError, SettingsError, contain, warn
+from walltime.server import SERVERS
+
+if TYPE_CHECKING:
+    from walltime.patching import Applied
+
+LIBRARIES: Final = {
+    **{name: (f"walltime.clients.{name}", module) for name, module in CLIENTS.items()},
+    **{name: (f"walltime.server.{name}", module) for name, module in SERVERS.items()},
+}
+"""Library → (our module that wraps it, the module after whose import that is done)."""
+
+_chosen: dict[str, list[Applied]] = {}
+"""Library that is instrumented → its patches; none while the application has not imported it."""
+
+
+def instrument(*libraries: str) -> list[str]:
+    """
+    Instrument the given libraries, or all that are known: those the application has imported now, the others when it
+    imports them. Return those that are installed.
+
+    Calling it again changes nothing. A library that does not look as we know it stays as it is, with a warning.
+
+    Raises:
+        SettingsError: a name that is not in `LIBRARIES`.
+    """
+    if unknown := [name for name in libraries if name not in LIBRARIES]:
+        raise SettingsError(f"cannot instrument {unknown[0]!r}; there are {', '.join(sorted(LIBRARIES))}")
+    for name in libraries or LIBRARIES:
+        mine: list[Applied] = []
+        if _chosen.setdefault(name, mine) is mine:  # no lock: an import that ends meanwhile has locks of its own
+            patching.when_imported(LIBRARIES[name][1], name, partial(_wrap, name))
+    return sorted(name for name in _chosen if _is_installed(LIBRARIES[name][1]))
+
+
+def uninstrument(*libraries: str) -> None:
+    """Put the original methods of the given libraries back, or of all."""
+    for name in libraries or tuple(_chosen):
+        if name in _chosen:
+            patching.forget(LIBRARIES[name][1], name)
+            patching.undo(_chosen.pop(name))
+
+
+def _wrap(name: str) -> None:
+    requires = ""
+    try:
+        wrapper = importlib.import_module(LIBRARIES[name][0])
+        requires = wrapper.REQUIRES
+        applied = patching.apply(wrapper.patches())
+    except (PatchError, ImportError) as error:
+        warn(name, "walltime: %s is not instrumented: %s (tested with %s)", name, error, requires or "other versions")
+    except Exception as error:  # noqa: BLE001  # a library we cannot wrap is no reason for the host to stop
+        contain(f"instrument {name}", error)
+    else:
+        _chosen[name].extend(applied)
+
+
+def _is_installed(module: str) -> bool:
+    if module in sys.modules:
+        return True
+    try:
+        return importlib.util.find_spec(module.partition(".")[0]) is not None
+    except (ImportError, ValueError):  # a module that says it has no spec
+        return False
