@@ -97,7 +97,7 @@ class Bill:
         cells: dict[tuple[Line, object], Cell] = {}
         for line, subject, _, _, own_ns, failure, asked, found in calls:
             component, target = LINES[line]
-            key = (line, subject if component in STATEMENTS else None)
+            key = (line, subject if component in STATEMENTS and subject is not CONTINUED else None)
             try:
                 cell = cells[key]
             except KeyError:

@@ -197,6 +197,8 @@ class Encoder:
                     attributes += _count("db.response.returned_rows", found)
             if failure is not None and failure.isdigit():
                 attributes += _few("db.response.status_code", failure)
+            if asked:
+                attributes += _count("walltime.mysql.connection_id", asked)
         elif component.startswith("memcache."):
             if asked:
                 result = _memcache_result(component, failure, asked, found)
