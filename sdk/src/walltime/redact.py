@@ -1,5 +1,6 @@
 """
-What is taken out before anything leaves the process: literals in SQL, memcache keys, the secret parts of URLs.
+What is taken out before anything leaves the process: literals in SQL, the secret part of cache keys, of URLs, of what
+the application attaches.
 
 Runs in the export thread (and never on the request's), cached per text.
 """
@@ -9,48 +10,55 @@ from __future__ import annotations
 import hashlib
 import re
 from functools import lru_cache
+from itertools import pairwise
 from typing import TYPE_CHECKING, Final
 from urllib.parse import urlsplit
 
+from walltime.literals import spans
+
 if TYPE_CHECKING:
-    from collections.abc import Hashable
+    from collections.abc import Hashable, Iterable
+
+    from walltime.literals import Span
 
 MAX_SQL_CHARS: Final = 16_384
+REDACTED: Final = "(redacted)"
 
-# One token a match, so the scan is linear; an unterminated literal or comment runs to the end of the text.
-_SQL_TOKEN: Final = re.compile(
-    r"""
-      (?P<comment> /\* (?!\+) .*? (?:\*/|\Z) | \#[^\n]* | --(?=[\s]|\Z)[^\n]* )
-    | (?P<literal>
-          (?:[xXbBnN]|_[a-zA-Z0-9]+[ ]?)? '(?:[^'\\]|\\.|'')*(?:'|\\?\Z)
-        | "(?:[^"\\]|\\.|"")*(?:"|\\?\Z)
-        | 0[xX][0-9a-fA-F]+ | 0[bB][01]+
-        | (?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?
-      )
-    | (?P<name> `(?:[^`]|``)*(?:`|\Z) | %\(\w+\)s | %s | [^\W\d][\w$]* )
-    """,
-    re.VERBOSE | re.DOTALL,
-)
 _SPACE: Final = re.compile(r"\s+")
-_KEY_PREFIX: Final = re.compile(r"[^\d:]*(?::|(?=\d))")
+_DJANGO: Final = r"(?:[A-Za-z_.-]{0,32}:\d{1,3}:)?"  # its KEY_PREFIX and VERSION stand before the key
+_KEY_PREFIX: Final = re.compile(_DJANGO + r"(?:[A-Za-z_./|-]{0,32}(?::|(?=\d)))?")
+_READABLE_SEGMENT: Final = re.compile(r"v\d{1,2}|[A-Za-z_.~-]{0,32}")
+
+
+# ---- SQL ----
 
 
 @lru_cache(maxsize=2048)
 def _redact_text(sql: str) -> str:
-    return _SPACE.sub(" ", _SQL_TOKEN.sub(_replace, sql[:MAX_SQL_CHARS])).strip()
+    is_cut = len(sql) > MAX_SQL_CHARS
+    text, is_settled = sql[:MAX_SQL_CHARS], False
+    while not is_settled:
+        found, reads_differently = spans(text, is_cut=is_cut)
+        before, text = text, _SPACE.sub(" ", _without(text, found)).strip()
+        # What is left may read in one more way; each round takes something out.
+        is_settled = not reads_differently or text == before
+    return text
 
 
-def _replace(token: re.Match[str]) -> str:
-    if token.lastgroup == "literal":
-        return "?"
-    return token.group() if token.lastgroup == "name" else " "
+def _without(sql: str, found: Iterable[Span]) -> str:
+    parts, at = [], 0
+    for start, end, is_literal in found:
+        parts += [sql[at:start], "?" if is_literal else " "]
+        at = end
+    return "".join([*parts, sql[at:]])
 
 
 def redact_sql(sql: object) -> str:
     """
     Return the statement without its literals: each becomes `?`, comments go, white space folds, placeholders stay.
 
-    Double-quoted text counts as a string, as MySQL reads it by default. At most 16,384 characters are looked at.
+    Double-quoted text counts as a string, as MySQL reads it by default. Where MySQL and others read quotes, backslashes
+    or comments differently, what is a literal to any of them goes. At most 16,384 characters are looked at.
     """
     if isinstance(sql, (bytes, bytearray)):
         sql = sql.decode("utf-8", "replace")
@@ -59,26 +67,99 @@ def redact_sql(sql: object) -> str:
     return _redact_text(sql)
 
 
+# ---- keys, users ----
+
+
 @lru_cache(maxsize=4096)
 def redact_key(key: Hashable, salt: bytes) -> str:
     """
-    Return a memcache key as its prefix and a keyed hash: `product:42` → `product:#5f1c09be6a0d2b17`.
+    Return a cache key as its prefix and a keyed hash: `product:42` → `product:#5f1c09be6a0d2b17`.
 
-    The prefix ends after the first colon or before the first digit; a key with neither is hashed whole. The same salt
-    gives the same hash.
+    The prefix is a word of at most 32 letters, `_`, `.`, `-`, `/` or `|`, up to the first colon or before the first
+    digit; a key that does not begin like that is hashed whole. The same salt gives the same hash.
     """
     text = key.decode("utf-8", "replace") if isinstance(key, bytes) else str(key)
-    match = _KEY_PREFIX.match(text)
-    prefix = match.group() if match else ""
-    mac = hashlib.blake2b(text.encode("utf-8", "surrogatepass"), key=salt[:64], digest_size=8)  # a keyed hash, RFC 7693
-    return f"{prefix[:100]}#{mac.hexdigest()}"
+    prefix = _KEY_PREFIX.match(text)
+    return f"{prefix.group() if prefix else ''}#{keyed_hash(text, salt)}"
+
+
+def keyed_hash(text: str, salt: bytes) -> str:
+    """16 hexadecimal digits that stand for the text, and cannot be tried out without the salt (BLAKE2b, RFC 7693)."""
+    return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), key=salt[:64], digest_size=8).hexdigest()
+
+
+# ---- URLs ----
 
 
 def redact_url(url: str) -> str:
-    """Return the URL without user, password, query and fragment; a relative one keeps its path."""
+    """
+    Return the URL without user, password, query and fragment, and with `?` for what is a value in its path.
+
+    A part of the path is a value when it has a digit, is longer than 32 characters, or has other letters than ASCII's;
+    a version such as `v2` is none.
+    """
     try:
         parts = urlsplit(url)
     except ValueError:
         return "(unparsable)"
     host = parts.netloc.rpartition("@")[2]
-    return f"{parts.scheme}://{host}{parts.path}" if host else parts.path
+    path = "/".join([each if _READABLE_SEGMENT.fullmatch(each) else "?" for each in parts.path.split("/")])
+    return f"{parts.scheme}://{host}{path}" if host else path
+
+
+# ---- what the application attaches ----
+
+_WORD: Final = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")
+_DENIED_WORDS: Final = frozenset({
+    "password", "passwd", "passphrase", "passcode", "pwd", "pw", "secret", "secrets", "token", "jwt", "bearer",
+    "credential", "credentials", "auth", "authorization", "authentication", "cookie", "cookies", "csrf",
+    "csrftoken", "xsrf", "xcsrftoken", "apikey", "privatekey", "signature", "otp", "pin", "cvv", "cvc", "ssn",
+    "iban", "sessionid", "phpsessid", "jsessionid", "symfony", "dsn",
+})  # fmt: skip
+_DENIED_PAIRS: Final = frozenset({
+    "api_key", "private_key", "access_key", "secret_key", "encryption_key", "signing_key", "mysql_pwd",
+    "user_session", "aiohttp_session", "connect_sid", "forwarded_for", "real_ip", "ip_address", "remote_addr",
+    "client_ip", "card_number",
+})  # fmt: skip
+_MEASURES: Final = frozenset({
+    "count", "length", "size", "bytes", "chars", "ms", "ns", "seconds", "age", "ttl", "total",
+})  # fmt: skip
+_CREDENTIALS: Final = re.compile(r"(?<=://)[^/\s@]*@")
+
+
+@lru_cache(maxsize=4096)
+def is_denied(key: str) -> bool:
+    """
+    Say whether a name promises a secret: one of the words of Sentry's deny list and more, in any spelling.
+
+    `userPassword`, `X-API-Key` and `csrf_token` do; `token_count` is a number about some, and does not.
+    """
+    words = [word.lower() for word in _WORD.findall(key)]
+    if words and words[-1] in _MEASURES:
+        return False
+    if not _DENIED_WORDS.isdisjoint(words):
+        return True
+    return any(f"{one}_{other}" in _DENIED_PAIRS for one, other in pairwise(words))
+
+
+@lru_cache(maxsize=4096)
+def _is_session(key: str) -> bool:
+    return "session" in [word.lower() for word in _WORD.findall(key)]
+
+
+def redact_annotation(key: str, value: str | int | float | bool, salt: bytes) -> str | int | float | bool:
+    """
+    Return what may leave of a fact that the application attached.
+
+    Nothing where the name promises a secret; of a session its keyed hash, by which its requests are found together;
+    and an address without the credentials in it.
+    """
+    if isinstance(value, bool):
+        return value
+    if is_denied(key):
+        return REDACTED
+    if not isinstance(value, str):
+        return value
+    if _is_session(key):
+        return f"#{keyed_hash(value, salt)}"
+    return _CREDENTIALS.sub("", value) if "://" in value else value
