@@ -45,21 +45,24 @@ class transaction(ContextDecorator):  # noqa: N801  # used as a context manager 
             elif runtime.settings().enabled:
                 opened = runtime.Open(self.name, "internal", None, clock())
                 opened.enter()
-        except Exception as error:  # noqa: BLE001  # our failure is not the application's
-            contain("transaction", error)
+        except Exception as ours:  # noqa: BLE001  # our failure is not the application's
+            contain("transaction", ours)
         self._opened.append(opened)
         return current()
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        opened = self._opened.pop()
-        if isinstance(opened, component):
-            opened.__exit__(kind, error, traceback)
-        elif opened is not None:
-            if kind is not None:
-                opened.transaction.fail(kind.__name__)
-            opened.finish()
+        try:
+            opened = self._opened.pop()
+            if isinstance(opened, component):
+                opened.__exit__(kind, error, traceback)
+            elif opened is not None:
+                if kind is not None:
+                    opened.transaction.fail(kind.__name__)
+                opened.finish()
+        except Exception as ours:  # noqa: BLE001
+            contain("transaction", ours)
 
 
 class component(ContextDecorator):  # noqa: N801  # used as a context manager and as a decorator
@@ -82,13 +85,16 @@ class component(ContextDecorator):  # noqa: N801  # used as a context manager an
         return component(self.name)
 
     def __enter__(self) -> component:
-        strand = hotpath.current()
-        if strand is not None and strand.owner:  # within asyncio: of this task
-            strand = hotpath.task_strand()
-        self._strand = strand
-        if strand is not None:
-            self._outer_ns, strand.nested_ns = strand.nested_ns, 0
-            self._started_ns = clock()
+        try:
+            strand = hotpath.current()
+            if strand is not None and strand.owner:  # within asyncio: of this task
+                strand = hotpath.task_strand()
+            self._strand = strand
+            if strand is not None:
+                self._outer_ns, strand.nested_ns = strand.nested_ns, 0
+                self._started_ns = clock()
+        except Exception as ours:  # noqa: BLE001
+            contain("component", ours)
         return self
 
     def __exit__(
@@ -96,8 +102,11 @@ class component(ContextDecorator):  # noqa: N801  # used as a context manager an
     ) -> None:
         strand = self._strand
         if strand is not None:
-            failure = None if kind is None else kind.__name__
-            strand.record(line(self.name), None, self._started_ns, clock(), self._outer_ns, failure)
+            try:
+                failure = None if kind is None else kind.__name__
+                strand.record(line(self.name), None, self._started_ns, clock(), self._outer_ns, failure)
+            except Exception as ours:  # noqa: BLE001
+                contain("component", ours)
 
 
 class Nothing:

@@ -8,10 +8,18 @@ WalltimeError
 
 from __future__ import annotations
 
+import functools
 import logging
 import os
 import time
-from typing import Final
+from typing import TYPE_CHECKING, Final, ParamSpec, TypeVar
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import Any
+
+P = ParamSpec("P")
+T = TypeVar("T")
 
 logger = logging.getLogger("walltime")
 
@@ -37,20 +45,52 @@ _logged_at_s: dict[str, float] = {}
 
 def contain(where: str, error: BaseException) -> None:
     """
-    Count one of our own failures and log it, at most once a minute for each place.
+    Count one of our own failures and log it, at most once a minute for each place. Never raises.
 
     With WALLTIME_TESTING_RAISE=1 it is raised again, so that our tests see it.
     """
     contained[where] = contained.get(where, 0) + 1
     if os.environ.get("WALLTIME_TESTING_RAISE") == "1":
         raise error
-    warn(
-        where,
-        "walltime: %s failed (%s: %s); the application was not touched",
-        where,
-        type(error).__name__,
-        error,
-    )
+    try:
+        message = "walltime: %s failed (%s); the application was not touched"
+        warn(where, message, where, _described(error))
+    except Exception:  # noqa: BLE001, S110  # the application's logging fails: it is counted, more cannot be said
+        pass
+
+
+def guarded(where: str, otherwise: Callable[[], Any]) -> Callable[[Callable[P, T]], Callable[P, T]]:
+    """
+    Contain the failures of a function that the application calls; what is its mistake, it is told (`WalltimeError`).
+
+    Args:
+        otherwise: makes what the function returns when it failed.
+    """
+
+    def decorate(function: Callable[P, T]) -> Callable[P, T]:
+        @functools.wraps(function)
+        def call(*args: P.args, **kwargs: P.kwargs) -> T:
+            try:
+                return function(*args, **kwargs)
+            except WalltimeError:
+                raise
+            except Exception as ours:  # noqa: BLE001  # docs/decisions/011
+                contain(where, ours)
+                return otherwise()  # type: ignore[no-any-return]  # of the function's own type
+
+        return call
+
+    return decorate
+
+
+def _described(error: BaseException) -> str:
+    """Class, message and place; no `__str__` of anything, which may be the application's and fail again."""
+    words = [type(error).__name__, *[word[:200] for word in error.args if type(word) is str]]
+    frame = error.__traceback__
+    while frame is not None and frame.tb_next is not None:
+        frame = frame.tb_next
+    place = "" if frame is None else f" at {frame.tb_frame.f_code.co_filename}:{frame.tb_lineno}"
+    return ": ".join(words) + place
 
 
 def warn(key: str, message: str, *arguments: object) -> None:

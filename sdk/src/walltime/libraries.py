@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 
 from walltime import patching
 from walltime.clients import CLIENTS
-from walltime.errors import PatchError, SettingsError, contain, warn
+from walltime.errors import PatchError, SettingsError, contain, guarded, warn
 from walltime.server import SERVERS
 
 if TYPE_CHECKING:
@@ -26,6 +26,7 @@ _chosen: dict[str, list[Applied]] = {}
 """Library that is instrumented → its patches; none while the application has not imported it."""
 
 
+@guarded("instrument", list)
 def instrument(*libraries: str) -> list[str]:
     """
     Instrument the given libraries, or all that are known: those the application has imported now, the others when it
@@ -45,6 +46,7 @@ def instrument(*libraries: str) -> list[str]:
     return sorted(name for name in _chosen if _is_installed(LIBRARIES[name][1]))
 
 
+@guarded("uninstrument", lambda: None)
 def uninstrument(*libraries: str) -> None:
     """Put the original methods of the given libraries back, or of all."""
     for name in libraries or tuple(_chosen):

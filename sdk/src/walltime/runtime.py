@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 from opentelemetry import trace
 
 from walltime import hotpath, propagation, tagging
-from walltime.errors import SettingsError, contain
+from walltime.errors import SettingsError, contain, contained, guarded
 from walltime.export import Exporter
 from walltime.hotpath import Transaction, clock
 from walltime.settings import Settings
@@ -34,20 +34,32 @@ _KILOBYTE: Final = 1024  # the unit of ru_maxrss on Linux
 _lock = threading.Lock()
 _settings: Settings | None = None
 _exporter: Exporter | None = None
+_OFF: Final = Settings(enabled=False)
 
 
 def _after_fork() -> None:
     """Only allocates: logging, joining or waiting here can hang the child."""
     global _lock  # noqa: PLW0603  # the one of this process
-    _lock = threading.Lock()
-    if _exporter is not None:
-        _exporter.begin()
+    try:
+        _lock = threading.Lock()
+        if _exporter is not None:
+            _exporter.begin()
+    except Exception:  # noqa: BLE001  # counted only: see above
+        contained["fork"] = contained.get("fork", 0) + 1
 
 
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_after_fork)
 
 
+def _off() -> Settings:
+    """What was in force stays; with nothing, nothing is measured."""
+    global _settings  # noqa: PLW0603
+    _settings = _settings or _OFF
+    return _settings
+
+
+@guarded("configure", _off)
 def configure(**given: Any) -> Settings:
     """
     Set Walltime up with the environment and the given settings, which go before it; return what is in force.
@@ -85,69 +97,101 @@ def exporter() -> Exporter:
     return _exporter
 
 
+@guarded("settings", lambda: _OFF)
 def settings() -> Settings:
     """Return the settings in force."""
-    exporter()
+    if _settings is None:
+        exporter()
     assert _settings is not None  # noqa: S101
     return _settings
 
 
+@guarded("flush", lambda: False)
 def flush(timeout_s: float = 5.0) -> bool:
     """Send what waits now, for processes that end by `os._exit`; False when the time was up first."""
     return True if _exporter is None else _exporter.flush(timeout_s)
 
 
+@guarded("shutdown", lambda: None)
 def shutdown() -> None:
     """Send what waits and stop; takes at most `exit_timeout_s`. Happens by itself when the interpreter exits."""
     if _exporter is not None:
         _exporter.shutdown()
 
 
+@guarded("counters", dict)
 def counters() -> dict[str, int]:
     """Return how many transactions of this process were sent and lost, by reason, and our own failures."""
-    from walltime.errors import contained
-
     sent = {} if _exporter is None else dict(_exporter.counts)
     return {**sent, **{f"failed_{where}": count for where, count in contained.items()}}
 
 
 class Open:
-    """A transaction in progress: what `finish` needs to put everything back."""
+    """A transaction in progress: what is needed to close it and to put everything back."""
 
-    __slots__ = ("_otel_token", "_parent", "_strand_token", "_usage", "transaction")
+    __slots__ = ("_otel_token", "_parent", "_strand_token", "_usage", "shows_bill", "transaction")
 
     def __init__(self, name: str, kind: str, parent: Context | None, started_ns: int) -> None:
         """Make the transaction; nobody sees it before `enter`."""
         caller = trace.get_current_span(parent).get_span_context()
         context = propagation.own_span_context(caller, settings().sample_probability)
         self.transaction = Transaction(name, kind, context, caller.span_id if caller.is_valid else 0, started_ns)
+        self.shows_bill = False
+        """Whether the answer carries the bill so far (server/server_timing.py)."""
         self._parent = parent
 
-    def enter(self) -> None:
-        """Make the transaction the current one, for us and for OpenTelemetry."""
-        self._usage = None if _THREAD is None else resource.getrusage(_THREAD)
+    def enter(self, task: int = 0) -> None:
+        """
+        Make the transaction the current one, for us and for OpenTelemetry.
+
+        Args:
+            task: the asyncio task that serves it (its `id`). Tasks take turns on a thread, so the CPU time of one is
+                not known and stays absent.
+        """
+        self.transaction.owner = task
+        self._usage = None if task or _THREAD is None else resource.getrusage(_THREAD)
         self._otel_token = propagation.enter(self.transaction.span_context, self._parent)
         self._strand_token: Token[hotpath.Strand | None] = hotpath.strand.set(self.transaction)
 
     def finish(self) -> None:
-        """Close the transaction and hand it to the exporter. Never raises; a second call does nothing."""
+        """Close the transaction and leave it. Never raises; a second call does nothing."""
+        self.end()
+        self.leave()
+
+    def end(self) -> None:
+        """
+        Close the transaction and hand it to the exporter. Never raises; a second call does nothing.
+
+        It stays the current one until `leave`: calls made in between are counted as late, and know their trace.
+        """
         transaction = self.transaction
         if transaction.duration_ns:
             return
         try:
             transaction.duration_ns = max(1, clock() - transaction.started_ns)
-            if hotpath.current() is transaction:  # else it ends in another context, whose state is not ours to change
-                self._leave(transaction)
+            before = self._usage
+            if before is not None and _THREAD is not None and hotpath.current() is transaction:
+                after = resource.getrusage(_THREAD)
+                transaction.cpu_user_ns = max(0, round((after.ru_utime - before.ru_utime) * 1e9))
+                transaction.cpu_system_ns = max(0, round((after.ru_stime - before.ru_stime) * 1e9))
+                transaction.peak_rss_growth_bytes = (after.ru_maxrss - before.ru_maxrss) * _KILOBYTE
+        except Exception as ours:  # noqa: BLE001  # our failure is not the request's
+            contain("finish", ours)
+        try:
             exporter().submit(transaction)
-        except Exception as error:  # noqa: BLE001  # our failure is not the request's
-            contain("finish", error)
+        except Exception as ours:  # noqa: BLE001
+            contain("finish", ours)
 
-    def _leave(self, transaction: Transaction) -> None:
-        hotpath.strand.reset(self._strand_token)
-        propagation.leave(self._otel_token)
-        before = self._usage
-        if before is not None and _THREAD is not None:
-            after = resource.getrusage(_THREAD)
-            transaction.cpu_user_ns = max(0, round((after.ru_utime - before.ru_utime) * 1e9))
-            transaction.cpu_system_ns = max(0, round((after.ru_stime - before.ru_stime) * 1e9))
-            transaction.peak_rss_growth_bytes = (after.ru_maxrss - before.ru_maxrss) * _KILOBYTE
+    def leave(self) -> None:
+        """Put back what was current before. Never raises; in a context that is not its own it does nothing."""
+        try:
+            if hotpath.current() is not self.transaction:
+                return
+            try:
+                hotpath.strand.reset(self._strand_token)
+            except ValueError:  # in a copy of the context it began in, so OpenTelemetry's token is not of here either
+                hotpath.strand.set(None)
+            else:
+                propagation.leave(self._otel_token)
+        except Exception as ours:  # noqa: BLE001
+            contain("finish", ours)

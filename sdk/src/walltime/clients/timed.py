@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from walltime.call import lines
+from walltime.errors import contain
 from walltime.hotpath import clock, current, outside, task_strand
 
 if TYPE_CHECKING:
@@ -43,15 +44,20 @@ def timed(
                 outside(library)
                 return original(self, *args, **kwargs)
             outer_ns, strand.nested_ns = strand.nested_ns, 0
-            failed = None
             started_ns = clock()
             try:
-                return original(self, *args, **kwargs)
+                value = original(self, *args, **kwargs)
             except BaseException as error:
-                failed = failure(error)
+                try:
+                    strand.record(at[server(self)], subject, started_ns, clock(), outer_ns, failure(error))
+                except Exception as ours:
+                    contain(library, ours)
                 raise
-            finally:
-                strand.record(at[server(self)], subject, started_ns, clock(), outer_ns, failed)
+            try:
+                strand.record(at[server(self)], subject, started_ns, clock(), outer_ns)
+            except Exception as ours:
+                contain(library, ours)
+            return value
 
         return call
 
@@ -75,15 +81,20 @@ def timed_async(
                 outside(library)
                 return await original(self, *args, **kwargs)
             outer_ns, strand.nested_ns = strand.nested_ns, 0
-            failed = None
             started_ns = clock()
             try:
-                return await original(self, *args, **kwargs)
+                value = await original(self, *args, **kwargs)
             except BaseException as error:
-                failed = failure(error)
+                try:
+                    strand.record(at[server(self)], subject, started_ns, clock(), outer_ns, failure(error))
+                except Exception as ours:
+                    contain(library, ours)
                 raise
-            finally:
-                strand.record(at[server(self)], subject, started_ns, clock(), outer_ns, failed)
+            try:
+                strand.record(at[server(self)], subject, started_ns, clock(), outer_ns)
+            except Exception as ours:
+                contain(library, ours)
+            return value
 
         return call
 
