@@ -1,5 +1,5 @@
 """
-PyMySQL: connect, every statement, commit and rollback.
+PyMySQL: connect, every statement, the rows of unbuffered cursors, commit and rollback, ping.
 
 Timed on the connection, where a statement is sent and its result is read, and tagged below the cursor: a comment added
 to what `executemany` is given would break its joining of rows (one statement would become three).
@@ -9,48 +9,76 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from pymysql.connections import Connection
+from pymysql.connections import Connection, MySQLResult
 from pymysql.constants import COMMAND
 from pymysql.cursors import Cursor
 
-from walltime.call import CONTINUED, lines
-from walltime.clients.timed import timed
-from walltime.hotpath import clock, current, inside, outside
+from walltime.call import CONTINUED
+from walltime.clients.mysql import CONNECT, NO_ROW_COUNT, QUERY, Fetch, number, sent, whole
+from walltime.errors import contain
+from walltime.hotpath import clock, current, outside
 from walltime.patching import Patch
 from walltime.tagging import tag
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from walltime.call import Target
+    from walltime.call import Line, Target
 
 REQUIRES: Final = "PyMySQL >= 1.1, < 2"
 
-_CONNECT: Final = lines("mysql.connect")
-_QUERY: Final = lines("mysql.query")
-_NO_ROW_COUNT: Final = 1 << 63  # an unbuffered result reports 2^64 − 1 rows
+_COM_QUERY: Final = COMMAND.COM_QUERY
 
 
 def patches() -> list[Patch]:
     return [
         Patch(Connection, "__init__", _init),
-        Patch(Connection, "connect", _connect),
+        Patch(Connection, "connect", lambda original: _connect(whole(original))),
         Patch(Connection, "query", _query),
+        Patch(Connection, "next_result", _next_result),
         Patch(Connection, "_execute_command", _execute_command),
-        Patch(Connection, "begin", _own_statement("BEGIN")),
-        Patch(Connection, "_send_autocommit_mode", _own_statement("SET AUTOCOMMIT = ?")),
-        Patch(Connection, "set_character_set", _own_statement("SET NAMES ?")),
-        Patch(Connection, "show_warnings", _own_statement("SHOW WARNINGS")),
-        Patch(Connection, "commit", timed("pymysql", "mysql.commit", _server, None, _failure)),
-        Patch(Connection, "rollback", timed("pymysql", "mysql.commit", _server, None, _failure)),
+        Patch(Connection, "begin", _sends("BEGIN")),
+        Patch(Connection, "_send_autocommit_mode", _sends("SET AUTOCOMMIT = ?")),
+        Patch(Connection, "set_character_set", _sends("SET NAMES ?")),
+        Patch(Connection, "show_warnings", _sends("SHOW WARNINGS")),
+        Patch(Connection, "select_db", _sends("USE")),
+        Patch(Connection, "commit", sent("pymysql", "mysql.commit", _about)),
+        Patch(Connection, "rollback", sent("pymysql", "mysql.commit", _about)),
+        Patch(Connection, "ping", sent("pymysql", "mysql.ping", _about)),
+        Patch(MySQLResult, "_read_rowdata_packet_unbuffered", _read_row),
+        Patch(MySQLResult, "_finish_unbuffered_query", _read_row),
         Patch(Cursor, "execute", _execute),
-        Patch(Cursor, "executemany", _executemany),
+        Patch(Cursor, "executemany", _execute),
     ]
 
 
-def _own_statement(text: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+def _sends(text: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """A method that sends one statement of its own, past `query`."""
-    return timed("pymysql", "mysql.query", _server, text, _failure)
+    return sent("pymysql", "mysql.query", _about, text)
+
+
+# ---- which server, which connection ----
+
+
+def _about(connection: Any) -> tuple[Target | None, int]:
+    number_there = getattr(connection, "server_thread_id", None)
+    return _server(connection), number_there[0] if number_there else 0
+
+
+def _server(connection: Any) -> Target | None:
+    if getattr(connection, "unix_socket", None):
+        return str(connection.unix_socket)
+    return (connection.host, connection.port) if hasattr(connection, "host") else None
+
+
+def _known(connection: Any) -> tuple[Line, int]:
+    """Find out once for a connection what each of its queries is recorded with; `connect` forgets it."""
+    target, connection_id = _about(connection)
+    connection._walltime = known = QUERY[target], connection_id
+    return known
+
+
+# ---- connecting ----
 
 
 def _init(original: Callable[..., Any]) -> Callable[..., Any]:
@@ -61,38 +89,36 @@ def _init(original: Callable[..., Any]) -> Callable[..., Any]:
         outer_ns, strand.nested_ns = strand.nested_ns, 0
         started_ns = clock()
         try:
-            original(self, *args, **kwargs)
+            return original(self, *args, **kwargs)  # type: ignore[no-any-return]
         finally:
-            # What happens here around `connect` prepares it: above all 30 ms for a TLS context with its certificates.
-            server = _server(self) if hasattr(self, "host") else None
-            strand.record(_CONNECT[server], CONTINUED, started_ns, clock(), outer_ns)
+            ended_ns = clock()
+            try:
+                # What happens here around `connect` prepares it: above all 30 ms for a TLS context.
+                strand.record(CONNECT[_server(self)], CONTINUED, started_ns, ended_ns, outer_ns)
+            except Exception as ours:
+                contain("pymysql", ours)
 
     return __init__
 
 
 def _connect(original: Callable[..., Any]) -> Callable[..., Any]:
-    def connect(self: Connection[Any], sock: Any = None) -> Any:
-        strand = current()
-        if strand is None:
-            outside("pymysql")
-            return original(self, sock)
-        outer_ns, strand.nested_ns = strand.nested_ns, 0
-        failure = None
-        started_ns = clock()
+    timed = sent("pymysql", "mysql.connect", _about)(original)
+
+    def connect(self: Any, sock: Any = None) -> Any:
         try:
-            with inside(strand):  # its SET statements are part of the connect
-                return original(self, sock)
-        except BaseException as error:
-            failure = _failure(error)
-            raise
-        finally:
-            strand.record(_CONNECT[_server(self)], None, started_ns, clock(), outer_ns, failure)
+            self.__dict__.pop("_walltime", None)
+        except Exception as ours:
+            contain("pymysql", ours)
+        return timed(self, sock)
 
     return connect
 
 
+# ---- statements ----
+
+
 def _query(original: Callable[..., Any]) -> Callable[..., Any]:
-    def query(self: Connection[Any], sql: Any, unbuffered: bool = False) -> Any:
+    def query(self: Any, sql: Any, unbuffered: bool = False) -> Any:
         strand = current()
         if strand is None:
             outside("pymysql")
@@ -102,23 +128,37 @@ def _query(original: Callable[..., Any]) -> Callable[..., Any]:
         try:
             rows = original(self, sql, unbuffered)
         except BaseException as error:
-            strand.record(
-                _QUERY[_server(self)], strand.statement or sql, started_ns, clock(), outer_ns, _failure(error)
-            )
+            ended_ns = clock()
+            try:
+                line, connection_id = _known(self)
+                failure = number(error)
+                strand.record(line, strand.statement or sql, started_ns, ended_ns, outer_ns, failure, connection_id)
+            except Exception as ours:
+                contain("pymysql", ours)
             raise
-        strand.record(
-            _QUERY[_server(self)], strand.statement or sql, started_ns, clock(), outer_ns, None, 0,
-            rows if rows < _NO_ROW_COUNT else 0,
-        )  # fmt: skip
+        ended_ns = clock()
+        try:
+            try:
+                line, connection_id = self._walltime
+            except AttributeError:
+                line, connection_id = _known(self)
+            if rows >= NO_ROW_COUNT:
+                self._result._walltime = Fetch(_server(self), connection_id, strand.statement or sql)
+                found = 0
+            else:
+                found = rows
+            strand.record(line, strand.statement or sql, started_ns, ended_ns, outer_ns, None, connection_id, found)
+        except Exception as ours:
+            contain("pymysql", ours)
         return rows
 
     return query
 
 
 def _execute_command(original: Callable[..., Any]) -> Callable[..., Any]:
-    def _execute_command(self: Connection[Any], command: int, sql: Any) -> Any:
+    def _execute_command(self: Any, command: int, sql: Any) -> Any:
         strand = current()
-        if strand is None or command != COMMAND.COM_QUERY:
+        if strand is None or command != _COM_QUERY:
             return original(self, command, sql)
         return original(self, command, tag(strand, sql))
 
@@ -126,7 +166,9 @@ def _execute_command(original: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _execute(original: Callable[..., Any]) -> Callable[..., Any]:
-    def execute(self: Cursor, query: Any, args: Any = None) -> Any:
+    """`template`, with PyMySQL's signature: it is on the path of every statement."""
+
+    def execute(self: Any, query: Any, args: Any = None) -> Any:
         strand = current()
         if strand is None or strand.statement is not None:  # within executemany, which has the template
             return original(self, query, args)
@@ -139,27 +181,62 @@ def _execute(original: Callable[..., Any]) -> Callable[..., Any]:
     return execute
 
 
-def _executemany(original: Callable[..., Any]) -> Callable[..., Any]:
-    def executemany(self: Cursor, query: Any, args: Any) -> Any:
+# ---- what is read later ----
+
+
+def _next_result(original: Callable[..., Any]) -> Callable[..., Any]:
+    def next_result(self: Any, unbuffered: bool = False) -> Any:
         strand = current()
         if strand is None:
-            return original(self, query, args)
-        strand.statement = query
+            return original(self, unbuffered)
+        outer_ns, strand.nested_ns = strand.nested_ns, 0
+        started_ns = clock()
         try:
-            return original(self, query, args)
-        finally:
-            strand.statement = None
+            rows = original(self, unbuffered)
+        except BaseException as error:
+            ended_ns = clock()
+            try:
+                fetch = Fetch(*_about(self))
+                fetch.read(strand, started_ns, ended_ns, outer_ns, 0, number(error))
+            except Exception as ours:
+                contain("pymysql", ours)
+            raise
+        ended_ns = clock()
+        try:
+            fetch = Fetch(*_about(self))
+            if rows >= NO_ROW_COUNT:  # they come one by one, and are counted then
+                self._result._walltime = fetch
+            fetch.read(strand, started_ns, ended_ns, outer_ns, rows if rows < NO_ROW_COUNT else 0)
+        except Exception as ours:
+            contain("pymysql", ours)
+        return rows
 
-    return executemany
+    return next_result
 
 
-def _server(connection: Connection[Any]) -> Target:
-    if getattr(connection, "unix_socket", None):
-        return str(connection.unix_socket)
-    return (connection.host, connection.port)
+def _read_row(original: Callable[..., Any]) -> Callable[..., Any]:
+    def read(self: Any) -> Any:
+        strand = current()
+        if strand is None or not self.unbuffered_active:
+            return original(self)
+        outer_ns, strand.nested_ns = strand.nested_ns, 0
+        started_ns = clock()
+        try:
+            row = original(self)
+        except BaseException as error:
+            ended_ns = clock()
+            try:
+                fetch = getattr(self, "_walltime", None) or Fetch(None, 0)
+                fetch.read(strand, started_ns, ended_ns, outer_ns, 0, number(error))
+            except Exception as ours:
+                contain("pymysql", ours)
+            raise
+        ended_ns = clock()
+        try:
+            fetch = getattr(self, "_walltime", None) or Fetch(None, 0)
+            fetch.read(strand, started_ns, ended_ns, outer_ns, 0 if row is None else 1)
+        except Exception as ours:
+            contain("pymysql", ours)
+        return row
 
-
-def _failure(error: BaseException) -> str:
-    """The server's or the client's error number when there is one, else the exception's class."""
-    code = error.args[0] if error.args else None
-    return str(code) if type(code) is int else type(error).__name__
+    return read

@@ -1,0 +1,218 @@
+"""What the wrappers of the MySQL drivers share: lines, error numbers, wrapping with a connection's id, fetching."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
+
+from walltime.call import CONTINUED, lines
+from walltime.errors import contain
+from walltime.hotpath import Inside, clock, current, inside, outside, task_strand
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable
+
+    from walltime.call import Call, Target
+    from walltime.hotpath import Strand
+
+About: TypeAlias = "Callable[[Any], tuple[Target | None, int]]"
+"""Says of a driver's connection which server it talks to and its number there; 0 while it has none."""
+
+CONNECT: Final = lines("mysql.connect")
+QUERY: Final = lines("mysql.query")
+FETCH: Final = lines("mysql.fetch")
+
+NO_ROW_COUNT: Final = 1 << 63
+"""From here on a row count says that there is none: an unbuffered result reports 2^64 − 1."""
+
+
+def number(error: BaseException) -> str:
+    """The server's or the client library's error number when there is one, else the exception's class."""
+    code = error.args[0] if error.args else None
+    return str(code) if type(code) is int else type(error).__name__
+
+
+def sent(
+    library: str, component: str, about: About, subject: object = None
+) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """
+    Return what wraps a method of a connection of which each call is one call of the component.
+
+    Args:
+        library: what calls outside of any transaction are counted under.
+        subject: the statement that every call sends.
+    """
+    at = lines(component)
+
+    def wrap(original: Callable[..., Any]) -> Callable[..., Any]:
+        def call(self: Any, *args: Any, **kwargs: Any) -> Any:
+            strand = current()
+            if strand is None:
+                outside(library)
+                return original(self, *args, **kwargs)
+            outer_ns, strand.nested_ns = strand.nested_ns, 0
+            started_ns = clock()
+            try:
+                result = original(self, *args, **kwargs)
+            except BaseException as error:
+                ended_ns = clock()
+                try:
+                    target, connection_id = about(self)
+                    failure = number(error)
+                    strand.record(at[target], subject, started_ns, ended_ns, outer_ns, failure, connection_id)
+                except Exception as ours:
+                    contain(library, ours)
+                raise
+            ended_ns = clock()
+            try:
+                target, connection_id = about(self)
+                strand.record(at[target], subject, started_ns, ended_ns, outer_ns, None, connection_id)
+            except Exception as ours:
+                contain(library, ours)
+            return result
+
+        return call
+
+    return wrap
+
+
+def sent_async(
+    library: str, component: str, about: About, subject: object = None
+) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Return what wraps a coroutine method as `sent` wraps a plain one."""
+    at = lines(component)
+
+    def wrap(original: Callable[..., Awaitable[Any]]) -> Callable[..., Awaitable[Any]]:
+        async def call(self: Any, *args: Any, **kwargs: Any) -> Any:
+            strand = task_strand()
+            if strand is None:
+                outside(library)
+                return await original(self, *args, **kwargs)
+            outer_ns, strand.nested_ns = strand.nested_ns, 0
+            started_ns = clock()
+            try:
+                result = await original(self, *args, **kwargs)
+            except BaseException as error:
+                ended_ns = clock()
+                try:
+                    target, connection_id = about(self)
+                    failure = number(error)
+                    strand.record(at[target], subject, started_ns, ended_ns, outer_ns, failure, connection_id)
+                except Exception as ours:
+                    contain(library, ours)
+                raise
+            ended_ns = clock()
+            try:
+                target, connection_id = about(self)
+                strand.record(at[target], subject, started_ns, ended_ns, outer_ns, None, connection_id)
+            except Exception as ours:
+                contain(library, ours)
+            return result
+
+        return call
+
+    return wrap
+
+
+def whole(original: Callable[..., Any]) -> Callable[..., Any]:
+    """Return the method as one call: the statements it sends by the way are part of it."""
+
+    def call(*args: Any, **kwargs: Any) -> Any:
+        strand = current()
+        if strand is None:
+            return original(*args, **kwargs)
+        with inside(strand):
+            return original(*args, **kwargs)
+
+    return call
+
+
+def whole_async(original: Callable[..., Awaitable[Any]]) -> Callable[..., Awaitable[Any]]:
+    """Return the coroutine method as one call."""
+
+    async def call(*args: Any, **kwargs: Any) -> Any:
+        strand = task_strand()
+        if strand is None:
+            return await original(*args, **kwargs)
+        with inside(strand):
+            return await original(*args, **kwargs)
+
+    return call
+
+
+def template(original: Callable[..., Any]) -> Callable[..., Any]:
+    """Wrap a cursor's execute or executemany: below it the statement has its values in it."""
+
+    def execute(self: Any, *args: Any, **kwargs: Any) -> Any:
+        strand = current()
+        if strand is None or strand.statement is not None:  # within executemany, which has the template
+            return original(self, *args, **kwargs)
+        strand.statement = args[0] if args else None
+        try:
+            return original(self, *args, **kwargs)
+        finally:
+            strand.statement = None
+
+    return execute
+
+
+def template_async(original: Callable[..., Awaitable[Any]]) -> Callable[..., Awaitable[Any]]:
+    """Wrap a coroutine method as `template` does a plain one."""
+
+    async def execute(self: Any, *args: Any, **kwargs: Any) -> Any:
+        strand = task_strand()
+        if strand is None or strand.statement is not None:
+            return await original(self, *args, **kwargs)
+        strand.statement = args[0] if args else None
+        try:
+            return await original(self, *args, **kwargs)
+        finally:
+            strand.statement = None
+
+    return execute
+
+
+class Fetch:
+    """
+    What is read of a statement's result after its query: one call of `mysql.fetch`, however many reads it takes.
+
+    A loop over a million rows is one line of the detail, and its time is still what was spent reading.
+    """
+
+    __slots__ = ("_call", "_connection_id", "_counted_by", "_place", "_subject", "_target")
+
+    def __init__(self, target: Target | None, connection_id: int, subject: object = None) -> None:
+        self._target = target
+        self._connection_id = connection_id
+        self._subject = subject
+        self._counted_by = 0  # the transaction, by its span id: a result may live longer than it
+        self._call: Call | None = None
+        self._place = 0
+
+    def read(
+        self, strand: Strand, started_ns: int, ended_ns: int, outer_ns: int, rows: int, failure: str | None = None
+    ) -> None:
+        """Add one read; `outer_ns` as in `Transaction.record`."""
+        if type(strand) is Inside:
+            return
+        transaction = strand.transaction
+        calls, own_ns = transaction.calls, ended_ns - started_ns - strand.nested_ns
+        # What is in the bill already no longer changes, and what branches do is measured by its ends.
+        can_grow = failure is None and not (
+            transaction.duration_ns or transaction.has_branches or transaction.bill is not None
+        )
+        call, place = self._call, self._place
+        if can_grow and call is not None and place < len(calls) and calls[place] is call:
+            line, subject, first_ns, _, before_ns, _, connection_id, found = call
+            self._call = calls[place] = (
+                line, subject, first_ns, ended_ns, before_ns + own_ns, None, connection_id, found + rows
+            )  # fmt: skip
+            strand.nested_ns = outer_ns + ended_ns - started_ns
+            return
+        span_id = transaction.span_context.span_id
+        subject = CONTINUED if self._counted_by == span_id else self._subject
+        self._counted_by = span_id
+        strand.record(
+            FETCH[self._target], subject, started_ns, ended_ns, outer_ns, failure, self._connection_id, rows
+        )  # fmt: skip
+        self._call, self._place = (calls[-1], len(calls) - 1) if can_grow and calls else (None, 0)
