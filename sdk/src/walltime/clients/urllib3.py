@@ -1,6 +1,9 @@
 """
-urllib3 (and so requests and botocore): each attempt of a request, connecting, reading the body; tells the next service
-where it is in the trace.
+urllib3 (and so requests and botocore): each attempt of a request, connecting, reading the body, waiting before the next
+attempt; tells the next service where it is in the trace.
+
+Timed where one attempt is made: around `urlopen` the first attempt would contain those after it and end with their
+status. A redirect is a further call. Not seen: waiting for a connection of a pool that blocks (`block=True`).
 """
 
 from __future__ import annotations
@@ -11,125 +14,155 @@ from typing import TYPE_CHECKING, Any, Final
 from urllib3.connection import HTTPConnection, HTTPSConnection
 from urllib3.connectionpool import HTTPConnectionPool
 from urllib3.response import HTTPResponse
+from urllib3.util.retry import Retry
 
-from walltime.call import CONTINUED, lines
+from walltime.clients.http import DEFAULT_PORTS, REQUEST, add_headers, failed, proxied, read_on
 from walltime.clients.timed import timed
+from walltime.errors import contain
 from walltime.hotpath import clock, current, outside
 from walltime.patching import Patch
-from walltime.propagation import outgoing_headers
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from walltime.call import Target
-    from walltime.hotpath import Strand
+    from walltime.call import Line, Target
 
 REQUIRES: Final = "urllib3 >= 2.0, < 3"
-
-_REQUEST: Final = lines("http.request")
-_DEFAULT_PORTS: Final = {"http": 80, "https": 443}
-_OURS: Final = "_walltime_target"
 
 
 def patches() -> list[Patch]:
     return [
-        Patch(HTTPConnectionPool, "urlopen", _urlopen),
+        Patch(HTTPConnectionPool, "_make_request", _make_request),
         Patch(HTTPConnection, "connect", timed("urllib3", "http.connect", attrgetter("host", "port"))),
         Patch(HTTPSConnection, "connect", timed("urllib3", "http.connect", attrgetter("host", "port"))),
-        Patch(HTTPConnection, "request", _request),
-        Patch(HTTPResponse, "read", _read),
-        Patch(HTTPResponse, "stream", _stream),
+        Patch(HTTPConnection, "endheaders", _endheaders),
+        Patch(HTTPResponse, "_raw_read", _raw_read),
+        Patch(HTTPResponse, "read_chunked", _read_chunked),
+        Patch(Retry, "sleep", timed("urllib3", "http.retry", _nowhere)),
     ]
 
 
-def _urlopen(original: Callable[..., Any]) -> Callable[..., Any]:
-    def urlopen(self: HTTPConnectionPool, method: str, url: str, *args: Any, **kwargs: Any) -> Any:
+def _nowhere(_retry: Retry) -> None:
+    """It waits by itself."""
+
+
+def _make_request(original: Callable[..., Any]) -> Callable[..., Any]:
+    def _make_request(self: HTTPConnectionPool, conn: Any, method: str, url: str, *args: Any, **kwargs: Any) -> Any:
         strand = current()
         if strand is None:
             outside("urllib3")
-            return original(self, method, url, *args, **kwargs)
-        target = (self.host, self.port or _DEFAULT_PORTS.get(self.scheme or "", 0))
-        subject = (method, self.scheme, url)
+            return original(self, conn, method, url, *args, **kwargs)
         outer_ns, strand.nested_ns = strand.nested_ns, 0
         started_ns = clock()
         try:
-            response = original(self, method, url, *args, **kwargs)
+            response = original(self, conn, method, url, *args, **kwargs)
         except BaseException as error:
-            strand.record(_REQUEST[target], subject, started_ns, clock(), outer_ns, type(error).__name__)
+            ended_ns = clock()
+            try:
+                line, subject = REQUEST[_target(self, url)], (method, self.scheme, url)
+                failure, resends = type(error).__name__, _resends(kwargs)
+                strand.record(line, subject, started_ns, ended_ns, outer_ns, failure, resends)
+            except Exception as ours:
+                contain("urllib3", ours)
             raise
         ended_ns = clock()
-        status = response.status
-        failure = str(status) if status >= 400 else None
-        strand.record(_REQUEST[target], subject, started_ns, ended_ns, outer_ns, failure, 0, status)
-        if not response.isclosed():
-            setattr(response, _OURS, target)  # its body is read later, on the same line of the bill
+        try:
+            line, subject, status = REQUEST[_target(self, url)], (method, self.scheme, url), response.status
+            strand.record(
+                line, subject, started_ns, ended_ns, outer_ns, failed(status), _resends(kwargs), status
+            )  # fmt: skip
+            response._walltime = (line, subject)  # its body is read later
+        except Exception as ours:
+            contain("urllib3", ours)
         return response
 
-    return urlopen
+    return _make_request
 
 
-def _request(original: Callable[..., Any]) -> Callable[..., Any]:
-    def request(
-        self: HTTPConnection, method: str, url: str, body: Any = None, headers: Any = None, **kwargs: Any
-    ) -> Any:
+def _target(pool: HTTPConnectionPool, url: str) -> Target:
+    if pool.proxy is not None and not url.startswith("/"):
+        return proxied(url)
+    return (pool.host, pool.port or DEFAULT_PORTS.get(pool.scheme or "", 0))
+
+
+def _resends(kwargs: dict[str, Any]) -> int:
+    """How often the request has been sent before."""
+    retries = kwargs.get("retries")
+    if not retries or not retries.history:
+        return 0
+    return sum(not attempt.redirect_location for attempt in retries.history)
+
+
+def _endheaders(original: Callable[..., Any]) -> Callable[..., Any]:
+    def endheaders(self: HTTPConnection, message_body: Any = None, *, encode_chunked: bool = False) -> Any:
         strand = current()
         if strand is not None:
-            headers = _with_ours(headers, outgoing_headers(strand.transaction))
-        return original(self, method, url, body, headers, **kwargs)
+            add_headers(self, strand)
+        return original(self, message_body, encode_chunked=encode_chunked)
 
-    return request
-
-
-def _with_ours(headers: Any, ours: list[tuple[str, str]]) -> Any:
-    """A copy with our headers; what the application set itself stays as it is."""
-    copy = {} if headers is None else dict(headers.items())
-    names = {name.lower() for name in copy if isinstance(name, str)}
-    for name, value in ours:
-        if name not in names:
-            copy[name] = value
-    return copy
+    return endheaders
 
 
-def _read(original: Callable[..., Any]) -> Callable[..., Any]:
-    def read(self: HTTPResponse, *args: Any, **kwargs: Any) -> Any:
+# ---- the body ----
+
+
+def _raw_read(original: Callable[..., Any]) -> Callable[..., Any]:
+    def _raw_read(self: Any, amt: int | None = None, **kwargs: Any) -> Any:
         strand = current()
-        target = getattr(self, _OURS, None)
-        if strand is None or target is None:
-            return original(self, *args, **kwargs)
+        of = None if strand is None else getattr(self, "_walltime", None)
+        if strand is None or of is None:
+            return original(self, amt, **kwargs)
         outer_ns, strand.nested_ns = strand.nested_ns, 0
         started_ns = clock()
         try:
-            return original(self, *args, **kwargs)
-        finally:
-            _continue(strand, target, started_ns, outer_ns)
+            data = original(self, amt, **kwargs)
+        except BaseException as error:
+            ended_ns = clock()
+            try:
+                line, subject = of
+                read_on(strand, line, subject, started_ns, ended_ns, outer_ns, type(error).__name__)
+            except Exception as ours:
+                contain("urllib3", ours)
+            raise
+        ended_ns = clock()
+        try:
+            line, subject = of
+            read_on(strand, line, subject, started_ns, ended_ns, outer_ns)
+        except Exception as ours:
+            contain("urllib3", ours)
+        return data
 
-    return read
+    return _raw_read
 
 
-def _stream(original: Callable[..., Any]) -> Callable[..., Any]:
-    def stream(self: HTTPResponse, *args: Any, **kwargs: Any) -> Iterator[bytes]:
+def _read_chunked(original: Callable[..., Iterator[bytes]]) -> Callable[..., Iterator[bytes]]:
+    def read_chunked(self: Any, *args: Any, **kwargs: Any) -> Iterator[bytes]:
         blocks = original(self, *args, **kwargs)
-        strand = current()
-        target = getattr(self, _OURS, None)
-        return blocks if strand is None or target is None else _timed(self, blocks, strand, target)
+        of = None if current() is None else getattr(self, "_walltime", None)
+        return blocks if of is None else _timed(blocks, *of)
 
-    return stream
+    return read_chunked
 
 
-def _timed(response: HTTPResponse, blocks: Iterator[bytes], strand: Strand, target: Target) -> Iterator[bytes]:
+def _timed(blocks: Iterator[bytes], line: Line, subject: object) -> Iterator[bytes]:
     while True:
-        outer_ns, strand.nested_ns = strand.nested_ns, 0
-        setattr(response, _OURS, None)  # its `read` is inside this and need not be timed again
-        started_ns = clock()
-        try:
-            block = next(blocks)
-        except StopIteration:
+        strand = current()
+        if strand is None:  # it outlived its transaction
+            yield from blocks
             return
+        outer_ns, strand.nested_ns = strand.nested_ns, 0
+        started_ns, failure, block = clock(), None, None
+        try:
+            block = next(blocks, None)
+        except BaseException as error:
+            failure = type(error).__name__
+            raise
         finally:
-            setattr(response, _OURS, target)
-            _continue(strand, target, started_ns, outer_ns)
+            ended_ns = clock()
+            try:
+                read_on(strand, line, subject, started_ns, ended_ns, outer_ns, failure)
+            except Exception as ours:
+                contain("urllib3", ours)
+        if block is None:
+            return
         yield block
-
-
-def _continue(strand: Strand, target: Target, started_ns: int, outer_ns: int) -> None:
-    strand.record(_REQUEST[target], CONTINUED, started_ns, clock(), outer_ns)
