@@ -83,6 +83,21 @@ def exporters(value: str) -> tuple[str, ...]:
     return tuple(name for name in named if name != "none")
 
 
+def sql_comment(value: str) -> str:
+    if value.lower() in {"full", "static"}:
+        return value.lower()
+    try:
+        return "full" if flag(value) else "off"
+    except ValueError:
+        raise ValueError("say full, static or off") from None
+
+
+def position(value: str) -> str:
+    if value.lower() in {"append", "prepend"}:
+        return value.lower()
+    raise ValueError("say append or prepend")
+
+
 _SAMPLERS = {"always_on": 1.0, "always_off": 0.0, "traceidratio": None}
 
 

@@ -12,7 +12,7 @@ import math
 import os
 from collections.abc import Mapping
 from dataclasses import MISSING, dataclass, field, fields
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 from urllib.parse import urlsplit
 
 from walltime import parsing
@@ -131,6 +131,19 @@ class Settings:
         WALLTIME_EXIT_TIMEOUT=parsing.number,
     )
 
+    # ---- beside the collector ----
+    json_lines: str = setting(
+        "",
+        "file that every transaction is appended to as a line of JSON (docs/logs.md), `-` for stderr; `console` among "
+        "the `exporters` writes to stderr without it",
+        WALLTIME_JSON_LINES=parsing.text,
+    )
+    summary: bool = setting(
+        False,
+        "log the bill of each transaction in one line, to the logger `walltime.summary` at INFO",
+        WALLTIME_SUMMARY=parsing.flag,
+    )
+
     # ---- detail ----
     sample_probability: float = setting(
         0.01,
@@ -139,17 +152,82 @@ class Settings:
         OTEL_TRACES_SAMPLER=parsing.sampler,
         OTEL_TRACES_SAMPLER_ARG=parsing.number,
     )
+    random_per_minute: int = setting(
+        60_000,
+        "transactions of the fair sample whose calls are kept; a process that reaches this has an unfair sample, so "
+        "lower the probability before it does",
+        WALLTIME_RANDOM_PER_MINUTE=parsing.count,
+    )
+    upstream_per_minute: int = setting(
+        6_000,
+        "transactions whose calls are kept because the caller's `traceparent` says sampled",
+        WALLTIME_UPSTREAM_PER_MINUTE=parsing.count,
+    )
+    forced_per_minute: int = setting(
+        600,
+        "transactions whose calls are kept because a header with the secret or `walltime.current().keep()` asked for "
+        "it",
+        WALLTIME_FORCED_PER_MINUTE=parsing.count,
+    )
     errors_per_minute: int = setting(
         60,
         "failed transactions whose calls are kept",
         WALLTIME_ERRORS_PER_MINUTE=parsing.count,
     )
+    slow_per_minute: int = setting(
+        60,
+        "transactions slower than 99 % of the recent ones of their name whose calls are kept",
+        WALLTIME_SLOW_PER_MINUTE=parsing.count,
+    )
 
     # ---- SQL comments ----
-    sql_comment: bool = setting(
+    sql_comment: str = setting(
+        "full",
+        "what every SQL statement is tagged with: `full` the request id too, `static` only what is the same in every "
+        "request (for a query cache), `off` nothing; True and False are full and off",
+        WALLTIME_SQL_COMMENT=parsing.sql_comment,
+    )
+    sql_comment_keys: tuple[str, ...] = setting(
+        ("traceparent", "route", "service"),
+        "what the comment says, the important first: `traceparent`, `route`, `service` (or `application`), `user`, the "
+        "caller's `file`, `line`, `function`, and any other name is that of an annotation",
+        WALLTIME_SQL_COMMENT_KEYS=parsing.words,
+    )
+    sql_comment_position: str = setting(
+        "append",
+        "where the comment goes: `append` (before a final semicolon) or `prepend`",
+        WALLTIME_SQL_COMMENT_POSITION=parsing.position,
+    )
+    sql_text_bytes: int = setting(
+        1024,
+        "the server's `performance_schema_max_sql_text_length`: where the comment would be cut off, it goes in front",
+        WALLTIME_SQL_TEXT_BYTES=parsing.count,
+    )
+
+    # ---- servers ----
+    force_secret: str = setting(
+        "",
+        "a request whose header `X-Walltime-Force` has this text, of 16 characters or more, has its calls kept "
+        "(`forced`) and its bill in the answer's `Server-Timing`",
+        is_secret=True,
+        WALLTIME_FORCE_SECRET=parsing.text,
+    )
+    server_timing: bool = setting(
+        False,
+        "every answer has its bill in the header `Server-Timing`, for everybody to see",
+        WALLTIME_SERVER_TIMING=parsing.flag,
+    )
+
+    # ---- threads and the interpreter ----
+    context_threads: bool = setting(
         True,
-        "tag every SQL statement with the request id",
-        WALLTIME_SQL_COMMENT=parsing.flag,
+        "work that a transaction hands to threads, thread pools and greenlets is billed to it",
+        WALLTIME_CONTEXT_THREADS=parsing.flag,
+    )
+    python_gc: bool = setting(
+        True,
+        "pauses of the garbage collector have a line of their own, `python.gc`",
+        WALLTIME_PYTHON_GC=parsing.flag,
     )
 
     # ---- redaction ----
@@ -157,6 +235,21 @@ class Settings:
         False,
         "send memcache keys as they are, not as prefix and keyed hash",
         WALLTIME_RAW_MEMCACHE_KEYS=parsing.flag,
+    )
+    raw_session_ids: bool = setting(
+        False,
+        "send what `set_session` was given as it is, not as a keyed hash",
+        WALLTIME_RAW_SESSION_IDS=parsing.flag,
+    )
+    hash_user_ids: bool = setting(
+        False,
+        "send what `set_user` was given as a keyed hash",
+        WALLTIME_HASH_USER_IDS=parsing.flag,
+    )
+    denied_annotations: tuple[str, ...] = setting(
+        (),
+        "words whose annotations are sent as `(redacted)`, beside ours: password, secret, token, api_key, cookie, …",
+        WALLTIME_DENIED_ANNOTATIONS=parsing.words,
     )
     key_salt: str = setting(
         "",
@@ -166,6 +259,8 @@ class Settings:
     )
 
     def __post_init__(self) -> None:
+        if isinstance(self.sql_comment, bool):
+            object.__setattr__(self, "sql_comment", "full" if self.sql_comment else "off")
         for each in fields(self):
             default = {} if each.default is MISSING else each.default
             _check(each.name, getattr(self, each.name), default, each.metadata["is_secret"])
@@ -173,6 +268,11 @@ class Settings:
             raise SettingsError(
                 f"endpoint {self.endpoint!r} is not an http(s) address; give http://host:4318/v1/traces"
             )
+        for name, choices in _CHOICES.items():
+            if getattr(self, name) not in choices:
+                raise SettingsError(f"{name} {getattr(self, name)!r} is not one of {', '.join(choices)}")
+        if 0 < len(self.force_secret) < 16:
+            raise SettingsError("force_secret is shorter than 16 characters; others would guess it")
         if self.sample_probability > 1.0:
             raise SettingsError(f"sample_probability {self.sample_probability} is not between 0 and 1")
 
@@ -203,6 +303,9 @@ class Settings:
                         if value is not None:
                             values[name] = value
         return cls(**values)
+
+
+_CHOICES: Final = {"sql_comment": ("full", "static", "off"), "sql_comment_position": ("append", "prepend")}
 
 
 def _check(name: str, value: object, default: object, is_secret: bool) -> None:
