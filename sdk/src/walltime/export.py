@@ -25,6 +25,7 @@ from opentelemetry.sdk import version as otel_version
 from opentelemetry.sdk.resources import OTELResourceDetector
 
 from walltime import otlp
+from walltime.deadline import answer_until
 from walltime.detail import Detail
 from walltime.errors import contain, warn
 
@@ -273,6 +274,10 @@ class Sender:
         if self._connection is None:
             kind = HTTPSConnection if self._is_https else HTTPConnection
             self._connection = kind(self._host, self._port, timeout=self._settings.timeout_s)
+        if self._connection.sock is not None:
+            self._connection.sock.settimeout(self._settings.timeout_s)
+        deadline_s = time.monotonic() + self._settings.timeout_s
+        self._connection.response_class = answer_until(deadline_s)  # type: ignore[assignment]  # it only calls it
         self._connection.request("POST", self._path, request, self._headers)
         answer = self._connection.getresponse()
         answer.read(MAX_ANSWER_BYTES)

@@ -1,0 +1,60 @@
+"""
+One deadline for the whole answer of the collector; used by the export thread.
+
+`http.client`'s timeout is for each piece: an answer of one byte a second would hold the thread for hours.
+"""
+
+from __future__ import annotations
+
+import io
+import time
+from http.client import HTTPResponse
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import socket
+    from collections.abc import Callable
+    from typing import Any
+
+
+def answer_until(deadline_s: float) -> Callable[..., HTTPResponse]:
+    """Return a `response_class` whose reading raises TimeoutError after that moment of `time.monotonic`."""
+
+    def answer(sock: socket.socket, *args: Any, **kwargs: Any) -> HTTPResponse:
+        return HTTPResponse(_Source(sock, deadline_s), *args, **kwargs)  # type: ignore[arg-type]  # it asks for a file
+
+    return answer
+
+
+class _Source:
+    """What `HTTPResponse` takes for a socket, to read from."""
+
+    def __init__(self, sock: socket.socket, deadline_s: float) -> None:
+        self._sock = sock
+        self._deadline_s = deadline_s
+
+    def makefile(self, _mode: str) -> io.BufferedReader:
+        return io.BufferedReader(_Reading(self._sock, self._deadline_s))
+
+
+class _Reading(io.RawIOBase):
+    def __init__(self, sock: socket.socket, deadline_s: float) -> None:
+        super().__init__()
+        self._sock = sock
+        self._deadline_s = deadline_s
+        self._file = sock.makefile("rb", buffering=0)  # keeps the socket open until the answer is closed
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int | None:
+        left_s = self._deadline_s - time.monotonic()
+        if left_s <= 0:
+            raise TimeoutError("the answer takes too long")
+        self._sock.settimeout(left_s)
+        return self._file.readinto(buffer)
+
+    def close(self) -> None:
+        if not self.closed:
+            self._file.close()
+        super().close()
