@@ -207,7 +207,7 @@ def test_our_own_failure_is_not_the_requests(sink: Sink, monkeypatch: pytest.Mon
     def broken(*_: Any) -> None:
         raise RuntimeError("ours")
 
-    for place in ("walltime.propagation.extract", "walltime.propagation.enter", "walltime.server.wsgi.queue_ns"):
+    for place in ("walltime.server.request.caller", "walltime.propagation.enter", "walltime.server.request.queue_ns"):
         with monkeypatch.context() as patched:
             patched.setattr(place, broken)
             assert serve(app)[2] == b"hello"

@@ -16,12 +16,14 @@ from walltime.errors import PatchError, SettingsError, WalltimeError
 from walltime.hotpath import Transaction
 from walltime.libraries import instrument, uninstrument
 from walltime.runtime import VERSION, configure, counters, flush, shutdown
+from walltime.server.asgi import ASGIMiddleware
 from walltime.server.wsgi import WSGIMiddleware
 from walltime.settings import Settings
 
 __version__ = VERSION
 
 __all__ = [
+    "ASGIMiddleware",
     "PatchError",
     "Settings",
     "SettingsError",

@@ -1,12 +1,22 @@
 """
 Where transactions come from: each server opens one, names it by its route, and closes it.
 
-The modules of the table have the shape of the clients': `REQUIRES`, the versions they are tested with, and `patches()`.
+`WSGIMiddleware` and `ASGIMiddleware` serve any application. For the frameworks of the table neither is needed: their
+modules here have the shape of the clients', `REQUIRES`, the versions they are tested with, and `patches()`. A request
+that meets several of them has one transaction, opened by the outermost, named by the innermost.
 """
 
 from __future__ import annotations
 
 from typing import Final
 
-SERVERS: Final[dict[str, str]] = {}
-"""Server or framework, by the name of our module → the module after whose import it can be wrapped."""
+SERVERS: Final[dict[str, str]] = {
+    "aiohttp_web": "aiohttp.web",
+    "celery": "celery.app.trace",
+    "django": "django.core.handlers.base",
+    "fastapi": "fastapi",
+    "flask": "flask",
+    "rq": "rq",
+    "starlette": "starlette.applications",
+}
+"""Framework, by the name of our module → the module after whose import it can be wrapped."""

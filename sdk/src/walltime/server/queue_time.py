@@ -9,12 +9,13 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Any
 
-_HEADERS: Final = (
+STAMPS: Final = (
     "HTTP_X_REQUEST_START",
     "HTTP_X_QUEUE_START",
     "mod_wsgi.request_start",
     "mod_wsgi.queue_start",
 )
+"""Where a front end says when it got the request, the first that can be read counts."""
 _NUMBER: Final = re.compile(r"\d{9,20}(?:\.\d{1,9})?", re.ASCII)
 _LONGEST_NS: Final = 3600 * 10**9
 
@@ -26,10 +27,11 @@ def queue_ns(environ: Mapping[str, Any], now_ns: int) -> int | None:
     Stamps are Unix times, with or without `t=`, in seconds, ms, µs or ns; the unit is told by the size. A stamp in the
     future counts as 0 within a second (clocks differ); anything else in the future, or older than an hour, is no stamp.
     """
-    for header in _HEADERS:
+    for header in STAMPS:
         stamp = environ.get(header)
         if stamp:
-            match = _NUMBER.fullmatch(str(stamp)[:64].strip().removeprefix("t="))
+            first, _, _ = str(stamp)[:64].partition(",")  # of several front ends
+            match = _NUMBER.fullmatch(first.strip().removeprefix("t="))
             if match is None:
                 continue
             value = float(match.group())

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from walltime import propagation, runtime
+from walltime import hotpath, runtime
 from walltime.errors import contain
 from walltime.hotpath import clock
-from walltime.server.queue_time import queue_ns
+from walltime.server.request import MARK, answered, failed, incomplete, open_request
+from walltime.server.server_timing import server_timing
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
@@ -16,9 +17,6 @@ if TYPE_CHECKING:
     StartResponse = Callable[..., Any]
     Application = Callable[[Environ, StartResponse], Iterable[bytes]]
 
-_METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "DELETE", "CONNECT", "OPTIONS", "TRACE", "PATCH", "QUERY"})
-_OURS = "walltime.transaction"
-
 
 class WSGIMiddleware:
     """
@@ -26,58 +24,75 @@ class WSGIMiddleware:
 
         app = walltime.WSGIMiddleware(app)
 
-    The transaction is named by its method until `walltime.current().set_name("GET /product/{id}")` says the route.
+    The transaction is named by its method until a framework that is instrumented finds the route, or
+    `walltime.current().set_name("GET /product/{id}")` says it.
     """
 
     def __init__(self, app: Application) -> None:
         self.app = app
-        self._is_enabled = runtime.settings().enabled
 
     def __call__(self, environ: Environ, start_response: StartResponse) -> Iterable[bytes]:
-        started_ns = clock()
-        if not self._is_enabled or _OURS in environ:  # the second of two middlewares around one application
-            return self.app(environ, start_response)
-        try:
-            opened = _open(environ, started_ns)
-        except Exception as error:  # our failure is not the request's
-            contain("wsgi", error)
-            return self.app(environ, start_response)
-        transaction = opened.transaction
+        return serve(self.app, environ, start_response)
 
-        def started(status: str, headers: list[tuple[str, str]], exc_info: Any = None) -> Any:
-            code = status[:3]
-            if code.isdigit():
-                transaction.http_status = int(code)
-                if code[0] == "5":
-                    transaction.is_error = True
-                    transaction.error_type = transaction.error_type or code
-            if exc_info is not None:
-                return start_response(status, headers, exc_info)
-            return start_response(status, headers)
 
+def serve(app: Application, environ: Environ, start_response: StartResponse) -> Iterable[bytes]:
+    """Call the application in a transaction of its own, unless the request has one already."""
+    started_ns = clock()
+    try:
+        opened = _open(environ, started_ns)
+    except Exception as ours:
+        contain("wsgi", ours)
+        opened = None
+    if opened is None:
+        return app(environ, start_response)
+    transaction = opened.transaction
+
+    def started(status: str, headers: list[tuple[str, str]], exc_info: Any = None) -> Any:
         try:
-            body = self.app(environ, started)
-        except BaseException as error:
-            transaction.fail(type(error).__name__)
-            opened.finish()
-            raise
+            answered(transaction, int(status[:3]))
+            if opened.shows_bill:
+                headers = [*headers, ("Server-Timing", server_timing(transaction))]
+        except Exception as ours:  # also a status that is none, of which the server says what is wrong
+            if not isinstance(ours, ValueError):
+                contain("wsgi", ours)
+        if exc_info is not None:
+            return start_response(status, headers, exc_info)
+        return start_response(status, headers)
+
+    try:
+        body = app(environ, started)
+    except BaseException as error:
+        try:
+            failed(transaction, error)
+        except Exception as ours:
+            contain("wsgi", ours)
+        opened.finish()
+        raise
+    try:
         file_wrapper = environ.get("wsgi.file_wrapper")
         if isinstance(file_wrapper, type) and isinstance(body, file_wrapper):
             return _closing(body, opened)
         return _SizedBody(body, opened) if hasattr(body, "__len__") else _Body(body, opened)
+    except Exception as ours:
+        contain("wsgi", ours)
+        opened.finish()
+        return body
 
 
-def _open(environ: Environ, started_ns: int) -> runtime.Open:
-    method = str(environ.get("REQUEST_METHOD", ""))
-    method = method if method in _METHODS else "_OTHER"
-    opened = runtime.Open(method, "server", propagation.extract(environ), started_ns)
-    transaction = opened.transaction
-    transaction.method = method
-    transaction.scheme = str(environ.get("wsgi.url_scheme", ""))
-    transaction.path = str(environ.get("PATH_INFO", ""))
-    transaction.queue_ns = queue_ns(environ, transaction.started_at_ns)
-    opened.enter()
-    environ[_OURS] = transaction
+def _open(environ: Environ, started_ns: int) -> runtime.Open | None:
+    if MARK in environ or not runtime.settings().enabled:
+        return None
+    around = hotpath.current()
+    if around is not None and around.owner and not around.transaction.duration_ns:
+        return None  # mounted in an ASGI application that is instrumented: asyncio's owner is never a WSGI server's
+    opened = open_request(
+        str(environ.get("REQUEST_METHOD", "")),
+        str(environ.get("wsgi.url_scheme", "")),
+        str(environ.get("PATH_INFO", "")),
+        environ,
+        started_ns,
+    )
+    environ[MARK] = opened.transaction
     return opened
 
 
@@ -100,22 +115,25 @@ def _closing(body: Any, opened: runtime.Open) -> Iterable[bytes]:
 
 
 class _Body:
-    """The application's response body; the transaction ends when the server closes it."""
+    """The application's response body; the transaction ends when the server closes it, or forgets to and drops it."""
 
-    __slots__ = ("_body", "_opened")
+    __slots__ = ("_body", "_is_begun", "_opened")
 
     def __init__(self, body: Iterable[bytes], opened: runtime.Open) -> None:
         self._body = body
         self._opened = opened
+        self._is_begun = False
 
     def __iter__(self) -> Iterator[bytes]:
+        self._is_begun = True
         try:
             yield from self._body
         except GeneratorExit:
             raise
         except BaseException as error:
-            self._opened.transaction.fail(type(error).__name__)
+            self._failed(error)
             raise
+        self._is_begun = False
 
     def close(self) -> None:
         try:
@@ -123,10 +141,30 @@ class _Body:
             if close is not None:
                 close()
         except BaseException as error:
-            self._opened.transaction.fail(type(error).__name__)
+            self._failed(error)
             raise
         finally:
-            self._opened.finish()
+            self._finish()
+
+    def __del__(self) -> None:
+        self._finish()
+
+    def _failed(self, error: BaseException) -> None:
+        try:
+            failed(self._opened.transaction, error)
+        except Exception as ours:
+            contain("wsgi", ours)
+
+    def _finish(self) -> None:
+        opened = self._opened
+        if opened.transaction.duration_ns:
+            return
+        try:
+            if self._is_begun and not opened.transaction.is_error:
+                incomplete(opened.transaction)
+        except Exception as ours:
+            contain("wsgi", ours)
+        opened.finish()
 
 
 class _SizedBody(_Body):

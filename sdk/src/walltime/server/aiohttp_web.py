@@ -1,0 +1,117 @@
+"""
+aiohttp's server: every request without a change of the application, from its arrival until the response is written;
+named by the resource, `GET /product/{id}`.
+
+Not a middleware of aiohttp: those return before the body is written, and do not see what the router refuses.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from aiohttp.web_protocol import RequestHandler
+from aiohttp.web_request import Request
+from aiohttp.web_urldispatcher import UrlDispatcher
+
+from walltime import runtime
+from walltime.errors import contain
+from walltime.hotpath import clock
+from walltime.patching import Patch
+from walltime.server.asgi import task_id
+from walltime.server.headers import from_mapping
+from walltime.server.request import MARK, answered, failed, failed_now, incomplete, name_by_route, open_request
+from walltime.server.server_timing import server_timing
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+REQUIRES: Final = "aiohttp >= 3.9, < 4"
+
+
+def patches() -> list[Patch]:
+    return [
+        Patch(RequestHandler, "_handle_request", _served),
+        Patch(RequestHandler, "handle_error", _failed),
+        Patch(UrlDispatcher, "resolve", _named),
+        Patch(Request, "_prepare_hook", _shown),
+    ]
+
+
+def _served(original: Callable[..., Any]) -> Callable[..., Any]:
+    async def _handle_request(self: RequestHandler, request: Request, *more: Any) -> Any:
+        started_ns = clock()
+        try:
+            opened = _open(request, started_ns)
+        except Exception as ours:
+            contain("aiohttp_web", ours)
+            opened = None
+        if opened is None:
+            return await original(self, request, *more)
+        try:
+            answer = await original(self, request, *more)
+        except BaseException as error:
+            try:
+                failed(opened.transaction, error)
+            except Exception as ours:
+                contain("aiohttp_web", ours)
+            opened.finish()
+            raise
+        try:
+            response, has_left = answer
+            answered(opened.transaction, response.status)
+            if has_left:
+                incomplete(opened.transaction)
+        except Exception as ours:
+            contain("aiohttp_web", ours)
+        opened.finish()
+        return answer
+
+    return _handle_request
+
+
+def _open(request: Request, started_ns: int) -> runtime.Open | None:
+    if not runtime.settings().enabled:
+        return None
+    opened = open_request(
+        request.method, request.scheme, request.path, from_mapping(request.headers), started_ns, task_id()
+    )
+    if opened.shows_bill:
+        request[MARK] = opened.transaction
+    return opened
+
+
+def _named(original: Callable[..., Any]) -> Callable[..., Any]:
+    async def resolve(self: UrlDispatcher, request: Request) -> Any:
+        match = await original(self, request)
+        try:
+            resource = match.route.resource
+            if resource is not None:
+                name_by_route(resource.canonical)
+        except Exception as ours:
+            contain("aiohttp_web", ours)
+        return match
+
+    return resolve
+
+
+def _failed(original: Callable[..., Any]) -> Callable[..., Any]:
+    def handle_error(
+        self: RequestHandler, request: Any, status: int = 500, exc: Any = None, message: Any = None
+    ) -> Any:
+        if exc is not None and status >= 500:
+            failed_now(exc)
+        return original(self, request, status, exc, message)
+
+    return handle_error
+
+
+def _shown(original: Callable[..., Any]) -> Callable[..., Any]:
+    async def _prepare_hook(self: Request, response: Any) -> None:
+        await original(self, response)
+        try:
+            if MARK in self:
+                response.headers["Server-Timing"] = server_timing(self[MARK])
+        except Exception as ours:
+            contain("aiohttp_web", ours)
+
+    return _prepare_hook

@@ -1,0 +1,160 @@
+"""
+ASGI: a transaction from the call of the application until the response body was sent, or the websocket is over.
+
+| scope | its transaction |
+|---|---|
+| `http` | ends when the last part of the body has been sent; what the application does after that in the same call (Starlette's background tasks) is no longer part of the request |
+| `websocket` | the whole connection, `WEBSOCKET /route`; waiting for the client's messages is its component `websocket.receive` |
+| `lifespan`, any other | none, passed through |
+
+Tasks take turns on asyncio's thread, so CPU time is absent here, not zero.
+"""  # noqa: E501
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from walltime import runtime
+from walltime.call import lines
+from walltime.errors import contain
+from walltime.hotpath import clock, task_strand
+from walltime.server.headers import from_asgi
+from walltime.server.request import MARK, WEBSOCKET, answered, failed, incomplete, open_request
+from walltime.server.server_timing import server_timing
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, MutableMapping
+
+    Scope = MutableMapping[str, Any]
+    Message = MutableMapping[str, Any]
+    Receive = Callable[[], Awaitable[Message]]
+    Send = Callable[[Message], Awaitable[None]]
+    Application = Callable[[Scope, Receive, Send], Awaitable[None]]
+
+_RECEIVE = lines("websocket.receive")
+_NOT_ASYNCIO = 1
+_current_task: Callable[[], object] | None = None
+
+
+class ASGIMiddleware:
+    """
+    Wraps an ASGI application so that every request and every websocket leaves its bill.
+
+        app = walltime.ASGIMiddleware(app)
+
+    The transaction is named by its method until a framework that is instrumented finds the route, or
+    `walltime.current().set_name("GET /product/{id}")` says it.
+    """
+
+    def __init__(self, app: Application) -> None:
+        self.app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        await serve(self.app, scope, receive, send)
+
+
+async def serve(app: Application, scope: Scope, receive: Receive, send: Send) -> None:
+    """Call the application in a transaction of its own, unless the request has one already."""
+    started_ns = clock()
+    try:
+        opened = _open(scope, started_ns)
+    except Exception as ours:
+        contain("asgi", ours)
+        opened = None
+    if opened is None:
+        await app(scope, receive, send)
+        return
+    is_http = scope["type"] == "http"
+    sending = _sending(opened, send) if is_http else send
+    receiving = receive if is_http else _receiving(receive)
+    try:
+        await app(scope, receiving, sending)
+    except BaseException as error:
+        try:
+            failed(opened.transaction, error)
+        except Exception as ours:
+            contain("asgi", ours)
+        opened.finish()
+        raise
+    if is_http and not opened.transaction.duration_ns:  # the application came back before its response was complete
+        _stopped(opened)
+    opened.finish()
+
+
+def _open(scope: Scope, started_ns: int) -> runtime.Open | None:
+    kind = scope["type"]
+    if (kind != "http" and kind != "websocket") or MARK in scope or not runtime.settings().enabled:  # noqa: PLR1714  # faster
+        return None
+    opened = open_request(
+        scope.get("method", ""), scope.get("scheme", ""), scope.get("path", ""), from_asgi(scope["headers"]),
+        started_ns, task_id(),
+    )  # fmt: skip
+    transaction = opened.transaction
+    if kind == "websocket":
+        transaction.method = ""
+        transaction.name = WEBSOCKET
+    scope[MARK] = transaction
+    return opened
+
+
+def task_id() -> int:
+    """Return what `Open.enter` calls the task: the id of the one that runs."""
+    global _current_task  # noqa: PLW0603  # asyncio takes 30 ms to import; who is here has it already
+    if _current_task is None:
+        import asyncio
+
+        _current_task = asyncio.current_task
+    try:
+        return id(_current_task())
+    except RuntimeError:  # no event loop of asyncio's: Trio
+        return _NOT_ASYNCIO
+
+
+def _sending(opened: runtime.Open, send: Send) -> Send:
+    transaction = opened.transaction
+
+    async def sending(message: Message) -> None:
+        is_last = False
+        try:
+            kind = message["type"]
+            if kind == "http.response.body":
+                is_last = not message.get("more_body", False)
+            elif kind == "http.response.start":
+                answered(transaction, message["status"])
+                if opened.shows_bill:
+                    value = server_timing(transaction).encode()
+                    message = {**message, "headers": [*message.get("headers", ()), (b"server-timing", value)]}
+            elif kind == "http.response.pathsend":  # the whole body, by the server
+                is_last = True
+        except Exception as ours:
+            contain("asgi", ours)
+        await send(message)
+        if is_last:
+            opened.end()
+
+    return sending
+
+
+def _receiving(receive: Receive) -> Receive:
+    async def receiving() -> Message:
+        strand = task_strand()
+        if strand is None:
+            return await receive()
+        outer_ns, strand.nested_ns = strand.nested_ns, 0
+        started_ns = clock()
+        try:
+            return await receive()
+        finally:
+            try:
+                strand.record(_RECEIVE[None], None, started_ns, clock(), outer_ns)
+            except Exception as ours:
+                contain("asgi", ours)
+
+    return receiving
+
+
+def _stopped(opened: runtime.Open) -> None:
+    try:
+        incomplete(opened.transaction)
+    except Exception as ours:
+        contain("asgi", ours)

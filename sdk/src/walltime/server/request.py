@@ -1,0 +1,103 @@
+"""A web request as every server sees it: opening its transaction, naming it by its route, how it was answered."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from walltime import hotpath, runtime
+from walltime.errors import contain
+from walltime.server import forced, server_timing
+from walltime.server.headers import caller
+from walltime.server.queue_time import queue_ns
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import Any
+
+    from walltime.hotpath import Transaction
+
+METHODS: Final = frozenset({"GET", "HEAD", "POST", "PUT", "DELETE", "CONNECT", "OPTIONS", "TRACE", "PATCH", "QUERY"})
+MARK: Final = "walltime.transaction"
+"""Key of the WSGI environ and the ASGI scope: the request has its transaction, what is further in opens none."""
+WEBSOCKET: Final = "WEBSOCKET"
+_LEAVING: Final = frozenset({"CancelledError", "GeneratorExit", "GreenletExit"})
+
+
+def open_request(
+    method: str, scheme: str, path: str, headers: Mapping[str, Any], started_ns: int, task: int = 0
+) -> runtime.Open:
+    """
+    Open and enter the transaction of a request, named by its method until the route is known.
+
+    Args:
+        headers: as WSGI names them, `HTTP_TRACEPARENT`.
+        task: the asyncio task that serves it, see `Open.enter`.
+    """
+    if method not in METHODS:
+        method = "_OTHER"
+    opened = runtime.Open(method, "server", caller(headers), started_ns)
+    transaction = opened.transaction
+    transaction.method = method
+    transaction.scheme = scheme
+    transaction.path = path
+    transaction.queue_ns = queue_ns(headers, transaction.started_at_ns)
+    if forced.secret and forced.is_forced(headers):
+        transaction.keep()
+        opened.shows_bill = True
+    elif server_timing.enabled:
+        opened.shows_bill = True
+    opened.enter(task)
+    return opened
+
+
+def name_by_route(route: str) -> None:
+    """Name the running request by the route's template, as the application wrote it. Never raises."""
+    try:
+        strand = hotpath.current()
+        if strand is not None:
+            transaction = strand.transaction
+            if transaction.method:
+                transaction.set_name(f"{transaction.method} {route}")
+            elif transaction.name.startswith(WEBSOCKET):
+                transaction.set_name(f"{WEBSOCKET} {route}")
+    except Exception as ours:
+        contain("route", ours)
+
+
+def answered(transaction: Transaction, status: int) -> None:
+    """Note the response's status; 5xx is the application's failure, 4xx the client's."""
+    transaction.http_status = status
+    if status >= 500:
+        transaction.is_error = True
+        transaction.error_type = transaction.error_type or str(status)
+
+
+def failed(transaction: Transaction, error: BaseException) -> None:
+    """
+    Note an exception of the application.
+
+    One that ends a task or a generator from outside (a client that left, a server that stops) is no failure of it:
+    the response is `incomplete` then. After the end nothing is noted.
+    """
+    if transaction.duration_ns:
+        return
+    name = type(error).__name__
+    if name in _LEAVING and not isinstance(error, Exception):
+        incomplete(transaction)
+    else:
+        transaction.fail(name)
+
+
+def failed_now(error: BaseException) -> None:
+    """`failed` for the running transaction, if there is one. Never raises."""
+    try:
+        strand = hotpath.current()
+        if strand is not None:
+            failed(strand.transaction, error)
+    except Exception as ours:
+        contain("failed", ours)
+
+
+def incomplete(transaction: Transaction) -> None:
+    """Note that the response was not sent to its end: the client left, or the application stopped."""
+    transaction.annotate("walltime.incomplete", True)
