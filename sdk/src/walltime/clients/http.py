@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlsplit
 
@@ -77,18 +76,24 @@ def add_headers(connection: Any, strand: Strand) -> None:
         connection: an `http.client.HTTPConnection` before its `endheaders`. The lines go where its own go: `putheader`
             would check and join what is made of our own digits, for half the price of the whole wrapper.
     """
+    global _lines  # noqa: PLW0603  # one tuple, replaced whole: threads may lose each other's, and make it again
     try:
-        sent = None
-        for name, value in outgoing_headers(strand.transaction):
-            if sent is None:
-                sent = b"\r\n".join(connection._buffer).lower()
-            begins, is_ours = _begins(name), value.isascii() and value.isprintable()
-            if is_ours and begins not in sent:  # the application's own is what goes
-                connection._output(begins[2:] + b" " + value.encode())
+        headers = outgoing_headers(strand.transaction)
+        of, lines = _lines
+        if of is not headers:
+            lines = [
+                (f"\r\n{name}:".lower().encode(), f"{name}: {value}".encode())
+                for name, value in headers
+                if value.isascii() and value.isprintable()  # nothing below here looks for line breaks
+            ]
+            _lines = (headers, lines)
+        sent = b"\r\n".join(connection._buffer).lower()
+        for begins, line in lines:
+            if begins not in sent:  # the application's own is what goes
+                connection._output(line)
     except Exception as ours:
         contain("http headers", ours)
 
 
-@lru_cache(maxsize=64)
-def _begins(name: str) -> bytes:
-    return f"\r\n{name}:".lower().encode("ascii")
+_lines: tuple[list[tuple[str, str]] | None, list[tuple[bytes, bytes]]] = (None, [])
+"""The headers of the transaction that asked last, and their lines: most make several requests in a row."""

@@ -16,7 +16,7 @@ from urllib3.connectionpool import HTTPConnectionPool
 from urllib3.response import HTTPResponse
 from urllib3.util.retry import Retry
 
-from walltime.clients.http import DEFAULT_PORTS, REQUEST, add_headers, failed, proxied, read_on
+from walltime.clients.http import DEFAULT_PORTS, REQUEST, add_headers, proxied, read_on
 from walltime.clients.timed import timed
 from walltime.errors import contain
 from walltime.hotpath import clock, current, outside
@@ -25,7 +25,7 @@ from walltime.patching import Patch
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from walltime.call import Line, Target
+    from walltime.call import Line
 
 REQUIRES: Final = "urllib3 >= 2.0, < 3"
 
@@ -59,17 +59,21 @@ def _make_request(original: Callable[..., Any]) -> Callable[..., Any]:
         except BaseException as error:
             ended_ns = clock()
             try:
-                line, subject = REQUEST[_target(self, url)], (method, self.scheme, url)
-                failure, resends = type(error).__name__, _resends(kwargs)
-                strand.record(line, subject, started_ns, ended_ns, outer_ns, failure, resends)
+                line, subject, failure = _line(self, url), (method, self.scheme, url), type(error).__name__
+                strand.record(line, subject, started_ns, ended_ns, outer_ns, failure, _resends(kwargs))
             except Exception as ours:
                 contain("urllib3", ours)
             raise
         ended_ns = clock()
         try:
-            line, subject, status = REQUEST[_target(self, url)], (method, self.scheme, url), response.status
+            try:
+                line = self._walltime_line  # type: ignore[attr-defined]  # ours
+            except AttributeError:
+                line = _line(self, url)
+            subject, status = (method, self.scheme, url), response.status
             strand.record(
-                line, subject, started_ns, ended_ns, outer_ns, failed(status), _resends(kwargs), status
+                line, subject, started_ns, ended_ns, outer_ns, None if status < 400 else str(status), _resends(kwargs),
+                status,
             )  # fmt: skip
             response._walltime = (line, subject)  # its body is read later
         except Exception as ours:
@@ -79,10 +83,13 @@ def _make_request(original: Callable[..., Any]) -> Callable[..., Any]:
     return _make_request
 
 
-def _target(pool: HTTPConnectionPool, url: str) -> Target:
+def _line(pool: HTTPConnectionPool, url: str) -> Line:
     if pool.proxy is not None and not url.startswith("/"):
-        return proxied(url)
-    return (pool.host, pool.port or DEFAULT_PORTS.get(pool.scheme or "", 0))
+        return REQUEST[proxied(url)]
+    line = REQUEST[pool.host, pool.port or DEFAULT_PORTS.get(pool.scheme or "", 0)]
+    if pool.proxy is None:
+        pool._walltime_line = line  # type: ignore[attr-defined]  # ours: a pool is for one server
+    return line
 
 
 def _resends(kwargs: dict[str, Any]) -> int:
