@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import functools
+import sys
 from contextlib import ContextDecorator
-from typing import TYPE_CHECKING
+from inspect import iscoroutinefunction
+from typing import TYPE_CHECKING, Any, Literal, TypeVar, cast
 
 from walltime import hotpath, runtime
 from walltime.call import line
@@ -11,40 +14,61 @@ from walltime.errors import contain
 from walltime.hotpath import clock
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
     from types import TracebackType
 
     from walltime.hotpath import Transaction
 
+F = TypeVar("F", bound="Callable[..., Any]")
 
-class transaction(ContextDecorator):  # noqa: N801  # used as a context manager and as a decorator
+
+class _Decorator(ContextDecorator):
+    """A context manager that decorates functions; of a coroutine function it measures the run, not the making."""
+
+    def __call__(self, func: F) -> F:
+        if not iscoroutinefunction(func):
+            return super().__call__(func)
+
+        @functools.wraps(func)
+        async def call(*args: Any, **kwargs: Any) -> Any:
+            with self._recreate_cm():  # type: ignore[attr-defined]  # typeshed leaves it out; contextlib calls it too
+                return await func(*args, **kwargs)
+
+        return cast("F", call)
+
+
+class transaction(_Decorator):  # noqa: N801  # used as a context manager and as a decorator
     """
     A job, a script, anything that is not a web request, as a transaction of its own.
 
         with walltime.transaction("nightly import"):
             ...
 
-        @walltime.transaction("send newsletter")
+        @walltime.transaction("send newsletter", kind="consumer")
         def send(): ...
 
+    A job that a queue hands to a worker is of kind `consumer`; `internal` is everything that nobody asked for.
     Inside another transaction it is a component of that one, under the same name: one piece of work, one bill.
     """
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, name: str, *, kind: Literal["internal", "consumer", "server"] = "internal") -> None:
         self.name = name
+        self.kind = kind
         self._opened: list[runtime.Open | component | None] = []
 
     def _recreate_cm(self) -> transaction:
-        return transaction(self.name)  # each call of a decorated function has its own
+        return transaction(self.name, kind=self.kind)  # each call of a decorated function has its own
 
     def __enter__(self) -> Transaction | Nothing:
         opened: runtime.Open | component | None = None
         try:
-            if hotpath.current() is not None:
+            running = hotpath.current()
+            if running is not None and not running.transaction.duration_ns:  # else it is left over, as in a thread
                 opened = component(self.name)
                 opened.__enter__()
             elif runtime.settings().enabled:
-                opened = runtime.Open(self.name, "internal", None, clock())
-                opened.enter()
+                opened = runtime.Open(self.name, self.kind, None, clock())
+                opened.enter(runtime.running_task())
         except Exception as ours:  # noqa: BLE001  # our failure is not the application's
             contain("transaction", ours)
         self._opened.append(opened)
@@ -65,7 +89,13 @@ class transaction(ContextDecorator):  # noqa: N801  # used as a context manager 
             contain("transaction", ours)
 
 
-class component(ContextDecorator):  # noqa: N801  # used as a context manager and as a decorator
+def _in_a_loop() -> bool:
+    """Say whether asyncio runs in this thread, without importing it."""
+    events = sys.modules.get("asyncio.events")
+    return events is not None and events._get_running_loop() is not None
+
+
+class component(_Decorator):  # noqa: N801  # used as a context manager and as a decorator
     """
     A part of the application with a line of its own on the bill.
 
@@ -87,7 +117,7 @@ class component(ContextDecorator):  # noqa: N801  # used as a context manager an
     def __enter__(self) -> component:
         try:
             strand = hotpath.current()
-            if strand is not None and strand.owner:  # within asyncio: of this task
+            if strand is not None and (strand.owner or _in_a_loop()):
                 strand = hotpath.task_strand()
             self._strand = strand
             if strand is not None:
@@ -119,6 +149,7 @@ class Nothing:
     def set_user(self, user: str) -> None: ...
     def annotate(self, key: str, value: str | int | float | bool) -> None: ...
     def fail(self, error_type: str) -> None: ...
+    def keep(self) -> None: ...
 
 
 _NOTHING = Nothing()

@@ -17,7 +17,7 @@ from walltime import runtime
 from walltime.errors import contain
 from walltime.hotpath import clock
 from walltime.patching import Patch
-from walltime.server.asgi import task_id
+from walltime.runtime import running_task
 from walltime.server.headers import from_mapping
 from walltime.server.request import MARK, answered, failed, failed_now, incomplete, name_by_route, open_request
 from walltime.server.server_timing import server_timing
@@ -73,7 +73,7 @@ def _open(request: Request, started_ns: int) -> runtime.Open | None:
     if not runtime.settings().enabled:
         return None
     opened = open_request(
-        request.method, request.scheme, request.path, from_mapping(request.headers), started_ns, task_id()
+        request.method, request.scheme, request.path, from_mapping(request.headers), started_ns, running_task()
     )
     if opened.shows_bill:
         request[MARK] = opened.transaction

@@ -18,6 +18,7 @@ from walltime import runtime
 from walltime.call import lines
 from walltime.errors import contain
 from walltime.hotpath import clock, task_strand
+from walltime.runtime import running_task
 from walltime.server.headers import from_asgi
 from walltime.server.request import MARK, WEBSOCKET, answered, failed, incomplete, open_request
 from walltime.server.server_timing import server_timing
@@ -33,7 +34,7 @@ if TYPE_CHECKING:
 
 _RECEIVE = lines("websocket.receive")
 _NOT_ASYNCIO = 1
-_current_task: Callable[[], object] | None = None
+"""Stands for the task under another event loop, such as Trio's, which are not asked."""
 
 
 class ASGIMiddleware:
@@ -87,7 +88,7 @@ def _open(scope: Scope, started_ns: int) -> runtime.Open | None:
         return None
     opened = open_request(
         scope.get("method", ""), scope.get("scheme", ""), scope.get("path", ""), from_asgi(scope["headers"]),
-        started_ns, task_id(),
+        started_ns, running_task() or _NOT_ASYNCIO,
     )  # fmt: skip
     transaction = opened.transaction
     if kind == "websocket":
@@ -95,19 +96,6 @@ def _open(scope: Scope, started_ns: int) -> runtime.Open | None:
         transaction.name = WEBSOCKET
     scope[MARK] = transaction
     return opened
-
-
-def task_id() -> int:
-    """Return what `Open.enter` calls the task: the id of the one that runs."""
-    global _current_task  # noqa: PLW0603  # asyncio takes 30 ms to import; who is here has it already
-    if _current_task is None:
-        import asyncio
-
-        _current_task = asyncio.current_task
-    try:
-        return id(_current_task())
-    except RuntimeError:  # no event loop of asyncio's: Trio
-        return _NOT_ASYNCIO
 
 
 def _sending(opened: runtime.Open, send: Send) -> Send:

@@ -39,15 +39,16 @@ class Job:
         try:
             if not runtime.settings().enabled:
                 return
-            self._strand = strand = hotpath.current()
+            strand = hotpath.current()
             self._started_ns = clock()
-            if strand is not None:
+            if strand is not None and not strand.transaction.duration_ns:  # else it is left over, as in a thread
+                self._strand = strand
                 self._outer_ns, strand.nested_ns = strand.nested_ns, 0
                 return
             opened = runtime.Open(self.name, "consumer", caller(_as_headers(sent)), self._started_ns)
             if queued_ns is not None:
                 opened.transaction.queue_ns = max(0, opened.transaction.started_at_ns - queued_ns)
-            opened.enter()
+            opened.enter(runtime.running_task())
             self._opened = opened
         except Exception as ours:
             contain("job", ours)

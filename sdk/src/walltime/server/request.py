@@ -56,6 +56,8 @@ def name_by_route(route: str) -> None:
         strand = hotpath.current()
         if strand is not None:
             transaction = strand.transaction
+            if transaction.duration_ns:
+                return
             if transaction.method:
                 transaction.set_name(f"{transaction.method} {route}")
             elif transaction.name.startswith(WEBSOCKET):

@@ -20,7 +20,8 @@ from walltime import hotpath, runtime
 from walltime.errors import contain
 from walltime.hotpath import clock
 from walltime.patching import Patch
-from walltime.server.asgi import serve, task_id
+from walltime.runtime import running_task
+from walltime.server.asgi import serve
 from walltime.server.request import MARK, failed, name_by_route
 
 if TYPE_CHECKING:
@@ -109,5 +110,5 @@ def _open_background(task: BackgroundTask) -> runtime.Open | None:
     name = getattr(task.func, "__qualname__", None) or type(task.func).__name__
     parent = set_span_in_context(NonRecordingSpan(request.span_context))
     opened = runtime.Open(f"background {name}", "internal", parent, clock())
-    opened.enter(task_id())
+    opened.enter(running_task())
     return opened
