@@ -14,9 +14,11 @@ import os
 import random
 import secrets
 import socket
+import sys
 import threading
 import time
 from collections import deque
+from contextvars import Context
 from http.client import HTTPConnection, HTTPException, HTTPSConnection
 from typing import TYPE_CHECKING, Final
 from urllib.parse import urlsplit
@@ -30,6 +32,8 @@ from walltime.detail import Detail
 from walltime.errors import contain, warn
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from walltime.hotpath import Transaction
     from walltime.settings import Settings
 
@@ -60,8 +64,6 @@ class Exporter:
         self._pid = os.getpid()
         self._queue: deque[Transaction] = deque()
         self._queued_calls = 0
-        self._wake = threading.Event()
-        self._flushes = threading.Condition()
         self._asked = self._answered = 0
         self._thread: threading.Thread | None = None
         self._starting = threading.Lock()
@@ -93,14 +95,23 @@ class Exporter:
             self._wake.set()
 
     def _start(self) -> None:
-        with self._starting:
+        # Nobody waits here: under gevent the lock may be a native one, which would stop the hub.
+        if not self._starting.acquire(blocking=False):
+            return
+        try:
             if self._thread is None:
+                # Made now and not in `begin`, so that they are gevent's when it has patched them in the meantime.
+                self._wake = threading.Event()
+                self._flushes = threading.Condition()
                 self._thread = threading.Thread(target=self._run, name="walltime-export", daemon=True)
-                try:
-                    self._thread.start()
-                except RuntimeError:  # the interpreter is shutting down and starts no more threads
-                    self.counts["lost_queue_full"] += len(self._queue)
-                    self._queue.clear()
+                Context().run(self._thread.start)  # it works for no transaction that happens to run here
+                _at_child_exit(self.shutdown)
+        except RuntimeError:  # the interpreter is shutting down and starts no more threads
+            self._thread = None
+            self.counts["lost_queue_full"] += len(self._queue)
+            self._queue.clear()
+        finally:
+            self._starting.release()
 
     def flush(self, timeout_s: float | None = None) -> bool:
         """Send what waits; True when all of it is sent or lost, False when the time was up first."""
@@ -161,12 +172,22 @@ class Exporter:
                 bill = transaction.add_up(detail=True)
                 spans += encoder.transaction(transaction, bill, self._detail.why_kept(transaction))
                 count += 1
+                transaction.calls.clear()  # a thread or task that outlives it may hold it for long
             except Exception as error:  # noqa: BLE001  # one transaction that cannot be encoded costs no other
                 self.counts["lost_internal"] += 1
                 contain("export", error)
         if count:
             sender.add(encoder.request(bytes(spans)), count)
             sender.send_pending(self._closing)
+
+
+def _at_child_exit(act: Callable[[], None]) -> None:
+    """Have it called at the end of a child of multiprocessing, which runs no exit handlers of its parent's."""
+    process = sys.modules.get("multiprocessing.process")
+    if process is not None and process.parent_process() is not None:
+        from multiprocessing.util import Finalize
+
+        Finalize(None, act, exitpriority=-1000)  # after those of the application, which may still make transactions
 
 
 def _resource(settings: Settings) -> bytes:

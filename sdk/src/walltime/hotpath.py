@@ -266,9 +266,9 @@ class inside:  # noqa: N801  # used as a context manager
         strand.reset(self._token)
 
 
-def branch(of: Strand) -> Branch:
+def branch(of: Strand) -> Branch | Inside:
     """Return a strand for another thread or greenlet that is to work for the same transaction."""
-    return Branch(of.transaction)
+    return Inside(of) if type(of) is Inside else Branch(of.transaction)
 
 
 _current_task: Callable[[], Any] | None = None

@@ -1,4 +1,4 @@
-"""The libraries that are instrumented, clients and servers alike: each when the application imports it, once."""
+"""The libraries that are instrumented, clients, servers and what hands work over: each when it is imported, once."""
 
 from __future__ import annotations
 
@@ -10,19 +10,21 @@ from typing import TYPE_CHECKING, Final
 
 from walltime import patching
 from walltime.clients import CLIENTS
+from walltime.context import CONTEXT
 from walltime.errors import PatchError, SettingsError, contain, guarded, warn
 from walltime.server import SERVERS
 
 if TYPE_CHECKING:
-    from walltime.patching import Applied
+    from walltime.patching import Applied, Hook
 
 LIBRARIES: Final = {
     **{name: (f"walltime.clients.{name}", module) for name, module in CLIENTS.items()},
     **{name: (f"walltime.server.{name}", module) for name, module in SERVERS.items()},
+    **{name: (f"walltime.context.{name}", module) for name, module in CONTEXT.items()},
 }
 """Library → (our module that wraps it, the module after whose import that is done)."""
 
-_chosen: dict[str, list[Applied]] = {}
+_chosen: dict[str, list[Applied | Hook]] = {}
 """Library that is instrumented → its patches; none while the application has not imported it."""
 
 
@@ -40,7 +42,7 @@ def instrument(*libraries: str) -> list[str]:
     if unknown := [name for name in libraries if name not in LIBRARIES]:
         raise SettingsError(f"cannot instrument {unknown[0]!r}; there are {', '.join(sorted(LIBRARIES))}")
     for name in libraries or LIBRARIES:
-        mine: list[Applied] = []
+        mine: list[Applied | Hook] = []
         if _chosen.setdefault(name, mine) is mine:  # no lock: an import that ends meanwhile has locks of its own
             patching.when_imported(LIBRARIES[name][1], name, partial(_wrap, name))
     return sorted(name for name in _chosen if _is_installed(LIBRARIES[name][1]))

@@ -38,6 +38,14 @@ class Patch:
 
 
 @dataclass(frozen=True)
+class Hook:
+    """What a library calls when it is asked to, such as one of `gc.callbacks`: for what it does not let be replaced."""
+
+    add: Callable[[], object]
+    remove: Callable[[], object]
+
+
+@dataclass(frozen=True)
 class Applied:
     """A patch in place, and what it replaced."""
 
@@ -48,15 +56,19 @@ class Applied:
     """What the class itself had; `_MISSING` when the method was inherited."""
 
 
-def apply(patches: Iterable[Patch]) -> list[Applied]:
+def apply(patches: Iterable[Patch | Hook]) -> list[Applied | Hook]:
     """
     Replace every method, or none.
 
     Raises:
         PatchError: the class has no such method; this version of the library is not one we know.
     """
-    applied: list[Applied] = []
+    applied: list[Applied | Hook] = []
     for patch in patches:
+        if isinstance(patch, Hook):
+            patch.add()
+            applied.append(patch)
+            continue
         original = getattr(patch.owner, patch.name, None)
         if not callable(original):
             undo(applied)
@@ -72,14 +84,16 @@ def apply(patches: Iterable[Patch]) -> list[Applied]:
     return applied
 
 
-def undo(applied: list[Applied]) -> None:
+def undo(applied: list[Applied | Hook]) -> None:
     """
     Put the originals back, last first.
 
     A method that somebody else has wrapped since stays: taking it away would take theirs with it.
     """
     for patch in reversed(applied):
-        if vars(patch.owner).get(patch.name) is patch.ours:
+        if isinstance(patch, Hook):
+            patch.remove()
+        elif vars(patch.owner).get(patch.name) is patch.ours:
             if patch.own_original is _MISSING:
                 delattr(patch.owner, patch.name)
             else:
@@ -163,11 +177,12 @@ class _Loader(Loader):
         return self._loader.create_module(spec)
 
     def exec_module(self, module: ModuleType) -> None:
+        name = module.__name__  # gevent's modules give themselves another one
         if module.__spec__ is not None:
             module.__spec__.loader = self._loader
         module.__loader__ = self._loader
         self._loader.exec_module(module)
-        _imported(module.__name__)
+        _imported(name)
 
 
 _finder = _Finder()

@@ -7,7 +7,6 @@ instrumentations see the transaction as the current span.
 
 from __future__ import annotations
 
-import os
 import random
 from functools import lru_cache
 from typing import TYPE_CHECKING, Final
@@ -28,8 +27,8 @@ if TYPE_CHECKING:
 
 # Our own generator: an application that seeds `random` must not make its request ids repeat.
 _ids = random.Random()
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_ids.seed)
+reseed = _ids.seed
+"""What a forked child does, so that its ids are not its parent's."""
 
 _LOW_64_BITS: Final = (1 << 64) - 1
 _RANDOM: Final = 0x02

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import logging
 import os
+import sys
 import threading
 from typing import TYPE_CHECKING, Final
 
 from opentelemetry import trace
 
-from walltime import hotpath, propagation, tagging
+from walltime import context, hotpath, propagation, tagging
 from walltime.errors import SettingsError, contain, contained, guarded
 from walltime.export import Exporter
 from walltime.hotpath import Transaction, clock
@@ -32,6 +33,7 @@ except ImportError:  # Windows
 _KILOBYTE: Final = 1024  # the unit of ru_maxrss on Linux
 
 _lock = threading.Lock()
+_pid = os.getpid()
 _settings: Settings | None = None
 _exporter: Exporter | None = None
 _OFF: Final = Settings(enabled=False)
@@ -39,9 +41,13 @@ _OFF: Final = Settings(enabled=False)
 
 def _after_fork() -> None:
     """Only allocates: logging, joining or waiting here can hang the child."""
-    global _lock  # noqa: PLW0603  # the one of this process
+    global _lock, _pid  # those of this process
     try:
-        _lock = threading.Lock()
+        _lock, _pid = threading.Lock(), os.getpid()
+        propagation.reseed()
+        strand = hotpath.current()
+        if strand is not None:
+            strand.transaction.duration_ns = 1  # its parent bills it and sends it
         if _exporter is not None:
             _exporter.begin()
     except Exception:  # noqa: BLE001  # counted only: see above
@@ -77,6 +83,7 @@ def configure(**given: Any) -> Settings:
     with _lock:
         previous = _exporter
         _settings, _exporter = settings, Exporter(settings, VERSION)
+        context.configure(settings)
         tagging.enabled = settings.sql_comment
         tagging.service = settings.service_name
     if previous is not None:
@@ -126,13 +133,21 @@ def counters() -> dict[str, int]:
     return {**sent, **{f"failed_{where}": count for where, count in contained.items()}}
 
 
+def _is_a_greenlet() -> bool:
+    greenlet = sys.modules.get("greenlet")
+    return greenlet is not None and greenlet.getcurrent().parent is not None
+
+
 class Open:
     """A transaction in progress: what is needed to close it and to put everything back."""
 
-    __slots__ = ("_otel_token", "_parent", "_strand_token", "_usage", "shows_bill", "transaction")
+    __slots__ = ("_otel_token", "_parent", "_pid", "_strand_token", "_usage", "shows_bill", "transaction")
 
     def __init__(self, name: str, kind: str, parent: Context | None, started_ns: int) -> None:
         """Make the transaction; nobody sees it before `enter`."""
+        self._pid = os.getpid()
+        if self._pid != _pid:  # a fork that Python was not told of, as uWSGI's
+            _after_fork()
         caller = trace.get_current_span(parent).get_span_context()
         context = propagation.own_span_context(caller, settings().sample_probability)
         self.transaction = Transaction(name, kind, context, caller.span_id if caller.is_valid else 0, started_ns)
@@ -145,11 +160,11 @@ class Open:
         Make the transaction the current one, for us and for OpenTelemetry.
 
         Args:
-            task: the asyncio task that serves it (its `id`). Tasks take turns on a thread, so the CPU time of one is
-                not known and stays absent.
+            task: the asyncio task that serves it (its `id`). Tasks and greenlets take turns on a thread, so the CPU
+                time of one is not known and stays absent.
         """
         self.transaction.owner = task
-        self._usage = None if task or _THREAD is None else resource.getrusage(_THREAD)
+        self._usage = None if task or _THREAD is None or _is_a_greenlet() else resource.getrusage(_THREAD)
         self._otel_token = propagation.enter(self.transaction.span_context, self._parent)
         self._strand_token: Token[hotpath.Strand | None] = hotpath.strand.set(self.transaction)
 
@@ -177,6 +192,8 @@ class Open:
                 transaction.peak_rss_growth_bytes = (after.ru_maxrss - before.ru_maxrss) * _KILOBYTE
         except Exception as ours:  # noqa: BLE001  # our failure is not the request's
             contain("finish", ours)
+        if self._pid != _pid:  # begun before a fork, and its parent sends it
+            return
         try:
             exporter().submit(transaction)
         except Exception as ours:  # noqa: BLE001
