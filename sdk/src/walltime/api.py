@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import sys
 from contextlib import ContextDecorator
 from inspect import iscoroutinefunction
 from typing import TYPE_CHECKING, Any, Literal, TypeVar, cast
@@ -89,12 +88,6 @@ class transaction(_Decorator):  # noqa: N801  # used as a context manager and as
             contain("transaction", ours)
 
 
-def _in_a_loop() -> bool:
-    """Say whether asyncio runs in this thread, without importing it."""
-    events = sys.modules.get("asyncio.events")
-    return events is not None and events._get_running_loop() is not None
-
-
 class component(_Decorator):  # noqa: N801  # used as a context manager and as a decorator
     """
     A part of the application with a line of its own on the bill.
@@ -117,7 +110,7 @@ class component(_Decorator):  # noqa: N801  # used as a context manager and as a
     def __enter__(self) -> component:
         try:
             strand = hotpath.current()
-            if strand is not None and (strand.owner or _in_a_loop()):
+            if strand is not None and (strand.owner or runtime.running_task()):
                 strand = hotpath.task_strand()
             self._strand = strand
             if strand is not None:

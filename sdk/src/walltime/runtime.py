@@ -14,6 +14,7 @@ from walltime import context, hotpath, propagation, tagging
 from walltime.errors import SettingsError, contain, contained, guarded
 from walltime.export import Exporter
 from walltime.hotpath import Transaction, clock
+from walltime.server import forced, server_timing
 from walltime.settings import Settings
 
 if TYPE_CHECKING:
@@ -86,6 +87,8 @@ def configure(**given: Any) -> Settings:
         context.configure(settings)
         tagging.enabled = settings.sql_comment
         tagging.service = settings.service_name
+        forced.secret = settings.force_secret.encode()
+        server_timing.enabled = settings.server_timing
     if previous is not None:
         previous.shutdown()
     return settings
@@ -131,6 +134,15 @@ def counters() -> dict[str, int]:
     """Return how many transactions of this process were sent and lost, by reason, and our own failures."""
     sent = {} if _exporter is None else dict(_exporter.counts)
     return {**sent, **{f"failed_{where}": count for where, count in contained.items()}}
+
+
+def running_task() -> int:
+    """Return the id of the asyncio task that runs here, 0 outside of asyncio; 60 ns."""
+    asyncio = sys.modules.get("asyncio")
+    if asyncio is None:
+        return 0
+    loop = asyncio._get_running_loop()
+    return 0 if loop is None else id(asyncio.current_task(loop))
 
 
 def _is_a_greenlet() -> bool:
