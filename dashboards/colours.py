@@ -50,6 +50,7 @@ def by_component() -> list[Override]:
         "mysql": r"mysql\.",
         "other": "other$",
         "python": r"python\.",
+        "redis": r"redis\.",
     }
     rules = [_colour(rf"/(^|\s){prefix}/", COLOURS[name]) for name, prefix in families.items()]
     return rules + [_colour(rf"/(^|\s){re.escape(name)}$/", colour) for name, colour in shades().items()]

@@ -52,7 +52,7 @@ class Sent:
             own_ns = call.duration_ns if call.own_ns is None else call.own_ns
             covered_ns += own_ns
             said, prefix = call.attributes, f"walltime.{call.component}"
-            result = said.get("walltime.memcache.result")
+            result = said.get(f"walltime.{call.component.partition('.')[0]}.result")
             counted = {
                 "calls": 1,
                 "time_ns": own_ns,

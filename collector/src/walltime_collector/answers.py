@@ -27,6 +27,8 @@ class Share:
     mean_ns: int
     share: float
     """Of the kind's total time; the shares of the components and `other`, less the overlap, are 1."""
+    skipped: int = 0
+    """Calls that were not made, because their server was known to be dead."""
 
 
 @dataclass(frozen=True)
@@ -85,6 +87,9 @@ class Component:
     keys: int = 0
     hits: int = 0
     misses: int = 0
+    not_stored: int = 0
+    skipped: int = 0
+    """Calls that were not made, because their server was known to be dead; they are not among `calls`."""
     rows: int = 0
     deadlocks: int = 0
     lock_timeouts: int = 0
@@ -171,6 +176,10 @@ class Call:
     """The statement, the key, or the URL."""
     result: str
     error: str
+    source: str = ""
+    """Where in the application it was made: `shop/views.py:42 product`."""
+    connection_id: int = 0
+    """MySQL's number of the connection; 0 when unknown."""
     server: ServerSide | None = None
     """Where it is certain which entry of the database's log is about this call."""
 

@@ -19,6 +19,8 @@ _FLAGS = {
 }
 _CLOCKS_DIFFER_NS = 1_000_000
 """A server's time may be this much longer than the client's for the same statement; more, and they are not the same."""
+_LOGGED_IN_SECONDS_NS = 1_500_000_000
+"""Some servers say when a statement began in whole seconds; and the two clocks may differ a little."""
 _SHORTEST_LOCK_WAIT_NS = 5_000_000
 _LONGEST_PAGE_ACCESS_NS = 200_000
 
@@ -66,13 +68,51 @@ def beside_calls(calls: Sequence[Call], entries: Sequence[Entry]) -> tuple[Call,
     beside: dict[int, ServerSide] = {}
     for fingerprint, places in same.items():
         found = logged.get(fingerprint, [])
-        pairs = list(zip(sorted(places, key=lambda at: calls[at].offset_ns), found, strict=False))
-        if len(found) == len(places) and all(
-            int(entry["query_ns"]) <= calls[at].duration_ns + _CLOCKS_DIFFER_NS for at, entry in pairs
-        ):
-            for at, entry in pairs:
+        places.sort(key=lambda at: calls[at].offset_ns)
+        if _fit(found, [calls[at] for at in places]):
+            for at, entry in zip(places, found, strict=True):
                 beside[at] = _server_side([entry], calls=1, client_ns=calls[at].duration_ns)
     return tuple(replace(call, server=beside.get(at)) for at, call in enumerate(calls))
+
+
+def of_connections(calls: Sequence[Call], entries: Sequence[Entry], started_ns: int) -> tuple[Call, ...]:
+    """
+    Give each kept call that has no entry yet the one that was logged without its comment, where that is certain.
+
+    A connection runs one statement after another. So when its log has as many entries of a fingerprint, at about the
+    time of the calls, as calls were kept, and none took longer there than here, they belong together one by one.
+
+    Args:
+        entries: those of these connections that name no transaction, with `started_ns` and `connection_id`.
+        started_ns: of the transaction; the calls say when they were made from there.
+    """
+    same: dict[tuple[int, str], list[int]] = {}
+    for at, call in enumerate(calls):
+        if call.connection_id and call.server is None and call.component == "mysql.query" and call.text:
+            same.setdefault((call.connection_id, of_template(call.text)), []).append(at)
+    beside: dict[int, ServerSide] = {}
+    for (connection_id, fingerprint), places in same.items():
+        places.sort(key=lambda at: calls[at].offset_ns)
+        first_ns = started_ns + calls[places[0]].offset_ns - _LOGGED_IN_SECONDS_NS
+        last_ns = started_ns + calls[places[-1]].offset_ns + calls[places[-1]].duration_ns + _LOGGED_IN_SECONDS_NS
+        found = [
+            entry
+            for entry in entries
+            if entry["fingerprint"] == fingerprint
+            and int(entry["connection_id"]) == connection_id
+            and first_ns <= int(entry["started_ns"]) <= last_ns
+        ]
+        if len({entry["server"] for entry in found}) == 1 and _fit(found, [calls[at] for at in places]):
+            for at, entry in zip(places, found, strict=True):
+                beside[at] = _server_side([entry], calls=1, client_ns=calls[at].duration_ns)
+    return tuple(replace(call, server=beside.get(at, call.server)) for at, call in enumerate(calls))
+
+
+def _fit(entries: Sequence[Entry], calls: Sequence[Call]) -> bool:
+    return len(entries) == len(calls) and all(
+        int(entry["query_ns"]) <= call.duration_ns + _CLOCKS_DIFFER_NS
+        for entry, call in zip(entries, calls, strict=True)
+    )
 
 
 def _by_fingerprint(entries: Sequence[Entry]) -> dict[str, list[Entry]]:

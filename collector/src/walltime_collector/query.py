@@ -10,14 +10,17 @@ from importlib.resources import files
 from typing import Any
 
 from .answers import Bill, Call, Component, Kind, Share, Statement, Target, Top, Trace
-from .components import counters_by_component
-from .engine import Engine
-from .glue import beside_calls, beside_statements
+from .components import counters_by_component, number
+from .engine import Engine, Parameter
+from .glue import beside_calls, beside_statements, of_connections
 from .trace_tree import in_order, owners
 
 MAX_TRANSACTIONS = 500
 MAX_CALLS = 10_000
 """A trace with more than this is shown in part, and says so."""
+
+CLOCKS_NS = 2_000_000_000
+"""Of this much the database's clock and the application's may differ, seconds that are cut off included."""
 
 _NOBODY = "0" * 16
 
@@ -28,7 +31,7 @@ def question(name: str) -> str:
     return (files(__package__) / "queries" / f"{name}.sql").read_text("utf-8")
 
 
-def run(engine: Engine, name: str, /, **parameters: str | int | float) -> Sequence[Mapping[str, Any]]:
+def run(engine: Engine, name: str, /, **parameters: Parameter) -> Sequence[Mapping[str, Any]]:
     """
     Ask queries/<name>.sql; its placeholders are `{parameter:Type}`.
 
@@ -84,14 +87,34 @@ def show(engine: Engine, trace_id: str) -> Trace | None:
     for row in logged:
         entries.setdefault(row["span"], []).append(row)
     first_ns = min(int(row["started_ns"]) for row in bills)
+    untagged = _untagged(engine, spans)
     return Trace(
         trace_id=trace_id,
         transactions=tuple(
-            _bill(by_span[span], depth, first_ns, calls.get(span, []), entries.get(span, []))
+            _bill(by_span[span], depth, first_ns, calls.get(span, []), entries.get(span, []), untagged)
             for span, depth in in_order(list(by_span), caller)
         ),
         spans_elsewhere=len(calls.get("", [])),
         is_complete=is_complete,
+    )
+
+
+def _untagged(engine: Engine, spans: Sequence[Mapping[str, Any]]) -> Sequence[Mapping[str, Any]]:
+    """The entries of the database's log on the connections of these calls, at their time, that name no transaction."""
+    made = [
+        (connection_id, int(row["started_ns"]), int(row["duration_ns"]))
+        for row in spans
+        if (connection_id := number(row["attributes"].get("walltime.mysql.connection_id", "")))
+    ]
+    if not made:
+        return ()
+    return run(
+        engine,
+        "show_untagged_slow_queries",
+        connections=sorted({connection_id for connection_id, _, _ in made}),
+        since_ns=min(started_ns for _, started_ns, _ in made) - CLOCKS_NS,
+        until_ns=max(started_ns + duration_ns for _, started_ns, duration_ns in made) + CLOCKS_NS,
+        limit=MAX_CALLS,
     )
 
 
@@ -114,6 +137,7 @@ def _kind(row: Mapping[str, Any], window_s: float) -> Kind:
             calls_per_transaction=counters.get("calls", 0) / transactions,
             mean_ns=round(counters.get("time_ns", 0) / transactions),
             share=counters.get("time_ns", 0) / max(total_ns, 1),
+            skipped=counters.get("skipped", 0),
         )
         for name, counters in counters_by_component(row).items()
     )
@@ -146,6 +170,7 @@ def _bill(
     first_ns: int,
     calls: Sequence[Mapping[str, Any]],
     entries: Sequence[Mapping[str, Any]],
+    untagged: Sequence[Mapping[str, Any]],
 ) -> Bill:
     components = tuple(Component(name, **counters) for name, counters in counters_by_component(row).items())
     started_ns, duration_ns = int(row["started_ns"]), int(row["duration_ns"])
@@ -166,7 +191,7 @@ def _bill(
             Target(*values) for values in _nested(row, "target", "component address calls time_ns errors hits misses")
         ),
         statements=statements,
-        calls=beside_calls([_call(call, started_ns) for call in calls], entries),
+        calls=of_connections(beside_calls([_call(call, started_ns) for call in calls], entries), untagged, started_ns),
         logged=logged,
         is_error=bool(row["is_error"]),
         sample_probability=row["sample_probability"] or 0.0,  # what is not a number arrives as None
@@ -174,7 +199,6 @@ def _bill(
     )
 
 
-_RESULTS = ("walltime.memcache.result", "http.response.status_code")
 _AS_STORED = (
     "service",
     "name",
@@ -199,7 +223,7 @@ _AS_STORED = (
 def _call(row: Mapping[str, Any], transaction_started_ns: int) -> Call:
     said: Mapping[str, str] = row["attributes"]
     host, port = said.get("server.address", ""), said.get("server.port", "")
-    rows = said.get("db.response.returned_rows", "")
+    system = row["component"].partition(".")[0]
     failed = row["status"].upper().endswith("ERROR")
     return Call(
         component=row["component"],
@@ -208,11 +232,29 @@ def _call(row: Mapping[str, Any], transaction_started_ns: int) -> Call:
         duration_ns=int(row["duration_ns"]),
         own_ns=int(row["own_ns"]),
         address=f"{host}:{port}" if host and port else host,
-        text=_first(said, "db.query.text", "walltime.memcache.key", "url.full", "db.statement", "http.url"),
-        result=f"{rows} row{'' if rows == '1' else 's'}" if rows else _first(said, *_RESULTS),
+        text=_first(said, "db.query.text", f"walltime.{system}.key", "url.full", "db.statement", "http.url"),
+        result=_result(said, system),
         error=_first(said, "error.type", "db.response.status_code")
         or (row["status_message"] or "failed" if failed else ""),
+        source=_source(said),
+        connection_id=number(said.get("walltime.mysql.connection_id", "")),
     )
+
+
+def _result(said: Mapping[str, str], system: str) -> str:
+    rows = said.get("db.response.returned_rows", "")
+    result = f"{rows} row{'' if rows == '1' else 's'}" if rows else ""
+    result = result or _first(said, f"walltime.{system}.result", "http.response.status_code")
+    again = said.get("http.request.resend_count", "")
+    return f"{result}, attempt {number(again) + 1}".removeprefix(", ") if again else result
+
+
+def _source(said: Mapping[str, str]) -> str:
+    """By the semantic conventions' names since 1.30, and by those before."""
+    path = _first(said, "code.file.path", "code.filepath")
+    line = _first(said, "code.line.number", "code.lineno")
+    place = f"{path}:{line}" if path and line else path
+    return f"{place} {_first(said, 'code.function.name', 'code.function')}".strip()
 
 
 def _nested(row: Mapping[str, Any], name: str, columns: str) -> list[tuple[Any, ...]]:

@@ -14,13 +14,22 @@ from ..components import FAMILIES, family
 COLOURS: Mapping[str, str] = {
     "mysql": "#e8863a",
     "memcache": "#3fae4a",
+    "redis": "#d6c22e",
     "http": "#4a90e2",
     "python": "#b066d9",
     "custom": "#2bb3c0",
     "other": "#6e7681",
 }
 """One colour per family, everywhere; told apart on dark and light terminals, also where there are only 16 colours."""
-LETTERS: Mapping[str, str] = {"mysql": "m", "memcache": "c", "http": "h", "python": "p", "custom": "a", "other": "."}
+LETTERS: Mapping[str, str] = {
+    "mysql": "m",
+    "memcache": "c",
+    "redis": "r",
+    "http": "h",
+    "python": "p",
+    "custom": "a",
+    "other": ".",
+}
 MEANINGS: Mapping[str, str] = {"custom": "the application's own", "other": "other: in no measured call"}
 _EIGHTHS = " ▏▎▍▌▋▊▉█"
 

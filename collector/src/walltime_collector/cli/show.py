@@ -187,6 +187,10 @@ def _notes(component: Component) -> Text:
         note(plural(component.lock_timeouts, "lock timeout"), "bold red")
     if looked_up := component.hits + component.misses:
         note(f"{component.hits} of {plural(looked_up, 'key')} hit ({ratio(component.hits, looked_up)})")
+    if component.not_stored:
+        note(f"{plural(component.not_stored, 'value')} not stored")
+    if component.skipped:
+        note(f"{count(component.skipped)} skipped: the server was known to be dead", "yellow")
     if component.rows:
         note(plural(component.rows, "row"))
     return notes

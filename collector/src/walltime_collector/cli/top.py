@@ -141,6 +141,8 @@ def _mainly(kind: Kind, width: int) -> Text:
         said = f" {duration(component.mean_ns)} ×{count(component.calls_per_transaction)}"
         if looked_up := component.hits + component.misses:
             said += f", {ratio(component.hits, looked_up)} hit"
+        if component.skipped:
+            said += f", {count(component.skipped)} skipped"
         costs.append((component.mean_ns, component.name, said))
     costs = sorted((cost for cost in costs if cost[0] > 0), reverse=True)
     line = Text()

@@ -84,4 +84,8 @@ def _what(call: Call, kind: str) -> Text:
         words.append(f"  {printable(call.text)}")
     if call.address:
         words.append(f"  {printable(call.address)}", "dim")
+    if call.source:
+        words.append(f"  {printable(call.source)}", "dim")
+    if call.connection_id:
+        words.append(f"  connection {call.connection_id}", "dim")
     return words

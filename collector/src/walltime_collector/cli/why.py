@@ -12,7 +12,7 @@ from rich.text import Text
 from ..components import family
 from ..people import duration, plural, printable, share
 from ..why.answer import Example, Population, Why
-from ..why.cause import LOOKUP, SQL
+from ..why.cause import LOOKUPS, SQL
 from ..why.sentences import signed
 from .bars import COLOURS, is_coloured
 from .contributions import Look, by_server, by_statement, contributions, worth_showing
@@ -34,8 +34,9 @@ def render(why: Why, console: Console) -> RenderableType:
         _beside(why),
     ]
     names = [each.component for each in shown]
-    if LOOKUP not in names and any(each.usual.misses or each.slow.misses for each in why.targets):
-        names.append(LOOKUP)  # it may cost nothing itself and be the cause of everything
+    # A lookup may cost nothing itself and be the cause of everything.
+    missing = {each.component for each in why.targets if each.usual.misses or each.slow.misses}
+    names += [lookup for lookup in LOOKUPS if lookup in missing and lookup not in names]
     if targets := [each for each in why.targets if each.component in names]:
         parts += [_title("by server"), by_server(targets, names, look)]
     if any(name in SQL for name in names) and why.statements:

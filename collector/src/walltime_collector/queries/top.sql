@@ -1,6 +1,7 @@
 -- Which kinds of transaction take the time, and on what?
 -- COLUMNS(…) APPLY sum takes the counters of every built-in component, so a new component needs no change here;
--- components the application named itself come from the maps. Window functions see all kinds, also those below LIMIT.
+-- components without columns, such as those the application named itself, come from the maps, their other counters from
+-- the attributes. Window functions see all kinds, also those below LIMIT.
 SELECT
     service,
     name,
@@ -16,6 +17,7 @@ SELECT
     sumMap(custom_calls) AS custom_calls,
     sumMap(custom_time_ns) AS custom_time_ns,
     sumMap(custom_errors) AS custom_errors,
+    sumMap(mapApply((key, value) -> (key, toUInt64OrZero(value)), mapFilter((key, value) -> match(key, '^walltime\\..+\\.(hits|misses|skipped)$'), attributes))) AS more_counters,
     count() OVER () AS all_kinds,
     sum(transactions) OVER () AS all_transactions,
     sum(errors) OVER () AS all_errors,

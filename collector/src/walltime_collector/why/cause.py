@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 from .answer import Contribution, Cost
 
-LOOKUP = "memcache.get"
-"""The component whose misses make an application ask somewhere else."""
+LOOKUPS = ("memcache.get", "redis.get", "redis.mget", "redis.hget", "redis.hmget", "redis.hgetall")
+"""The components whose misses make an application ask somewhere else; as in queries/why_lost_lookups.sql."""
 SQL = ("mysql.query", "mysql.fetch")
 """The components whose time the statements split."""
 _CARRIES = 0.8
@@ -155,10 +155,10 @@ def _lost_lookups(part: Contribution, targets: Sequence[Contribution], calls_per
     They explain it when the transactions that lose one more make so many more calls that this is half of the change.
     """
     more_calls = part.slow.calls_per_transaction - part.usual.calls_per_transaction
-    if part.component == LOOKUP or more_calls == 0:
+    if part.component in LOOKUPS or more_calls == 0:
         return Lookups()
     sign = _sign(more_calls)
-    caches = [Lookup(each, _lost(each)) for each in targets if each.component == LOOKUP]
+    caches = [Lookup(each, _lost(each)) for each in targets if each.component in LOOKUPS]
     lost = sum(each.lost * sign for each in caches if each.lost * sign > 0)
     # where all transactions of a side lose equally many, nothing can be seen within it: then the numbers must match
     follow = calls_per_lost.get(part.component, 0.0) if calls_per_lost else float(lost <= 2 * abs(more_calls))

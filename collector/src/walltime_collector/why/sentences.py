@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from ..people import count, duration, percent, plural, ratio
 from .answer import Contribution, Cost, Population, Verdict
-from .cause import LOOKUP, Cause, Lookup, fails_more, pace
+from .cause import Cause, Lookup, fails_more, pace
 from .chance import CHANCE, Chance
 
 _SELECT_LIST = re.compile(r"^(\s*SELECT\s).*?(\sFROM\s)", re.IGNORECASE | re.DOTALL)
@@ -162,7 +162,7 @@ def _lookups(cause: Cause) -> str:
 
 
 def _lookup(lookup: Lookup) -> str:
-    said, now, before = f"{LOOKUP} on {lookup.target.address}", lookup.target.slow, lookup.target.usual
+    said, now, before = f"{lookup.target.component} on {lookup.target.address}", lookup.target.slow, lookup.target.usual
     if now.errors > now.misses:
         return f"{said} fails in {ratio(now.errors, now.calls)} of its calls"
     more = now.calls_per_transaction / before.calls_per_transaction
