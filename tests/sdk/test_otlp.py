@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 from opentelemetry.trace import SpanContext, TraceFlags
-from walltime import otlp
+from walltime import otlp, protobuf
 from walltime.bill import Bill
 from walltime.call import lines
 from walltime.hotpath import Transaction
@@ -23,7 +23,7 @@ VALUES = st.one_of(TEXTS, st.booleans(), st.integers(-(1 << 63), (1 << 63) - 1),
 
 
 def read(transaction: Transaction, bill: Bill, kept: str = "") -> Any:
-    encoder = otlp.Encoder(otlp.resource_attribute("service.name", "shop"), "1.2", 0.01, b"salt")
+    encoder = otlp.Encoder(protobuf.resource_attribute("service.name", "shop"), "1.2", 0.01, b"salt")
     request = ExportTraceServiceRequest.FromString(encoder.request(encoder.transaction(transaction, bill, kept)))
     (resource_spans,) = request.resource_spans
     assert attributes_of(resource_spans.resource.attributes) == {"service.name": "shop"}
@@ -34,7 +34,7 @@ def read(transaction: Transaction, bill: Bill, kept: str = "") -> Any:
 
 @given(st.integers(0, (1 << 64) - 1))
 def test_varints_are_protobufs(n: int) -> None:
-    assert otlp.varint(n) == _VarintBytes(n)
+    assert protobuf.varint(n) == _VarintBytes(n)
 
 
 @given(

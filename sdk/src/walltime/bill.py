@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from functools import lru_cache
 from operator import itemgetter
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from walltime.call import CONTINUED, LINES, OTHER, SKIPPED
 from walltime.call import lines as component_lines
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from walltime.call import Call, Line, Target
 
     K = TypeVar("K", bound=Hashable)
+    V = TypeVar("V", "Cell", "tuple[int, ...]")
 
 MAX_COMPONENTS: Final = 32
 MAX_TARGETS: Final = 64
@@ -24,18 +25,20 @@ MAX_STATEMENTS: Final = 64
 
 STATEMENTS: Final = frozenset({"mysql.query", "mysql.fetch"})
 """Components whose subject is SQL."""
-LOOKUPS: Final = frozenset({"memcache.get", "memcache.delete", "memcache.incr", "memcache.decr", "memcache.touch"})
+LOOKUPS: Final = frozenset(
+    {
+        "memcache.get", "memcache.delete", "memcache.incr", "memcache.decr", "memcache.touch",
+        "redis.get", "redis.getex", "redis.getdel", "redis.mget", "redis.hget", "redis.hmget", "redis.hgetall",
+        "redis.hexists", "redis.exists", "redis.touch", "redis.del", "redis.unlink",
+    }
+)  # fmt: skip
 """Components whose calls hit or miss."""
 STORES: Final = frozenset(
     {
-        "memcache.set",
-        "memcache.add",
-        "memcache.replace",
-        "memcache.append",
-        "memcache.prepend",
-        "memcache.cas",
+        "memcache.set", "memcache.add", "memcache.replace", "memcache.append", "memcache.prepend", "memcache.cas",
+        "redis.set", "redis.setnx", "redis.hsetnx", "redis.msetnx",
     }
-)
+)  # fmt: skip
 """Components whose calls store a value or are told that it was not stored."""
 DEADLOCK: Final = "1213"
 LOCK_TIMEOUT: Final = "1205"
@@ -163,20 +166,14 @@ class Bill:
     @property
     def components(self) -> dict[str, Cell]:
         """The lines by component; cells to be read, not to be added to."""
-        components: dict[str, Cell] = {}
-        for line, cell in self.lines.items():
-            _put(components, LINES[line].component, cell, MAX_COMPONENTS, OTHER)
-        return components
+        cells = list(self.lines.values())
+        return {component: total(cells, places) for component, places in shape(tuple(self.lines)).components.items()}
 
     @property
     def targets(self) -> dict[tuple[str, str], Cell]:
         """The lines that have a server, by component and address; cells to be read, not to be added to."""
-        targets: dict[tuple[str, str], Cell] = {}
-        for line, cell in self.lines.items():
-            component, target = LINES[line]
-            if target is not None:
-                _put(targets, (component, address(target)), cell, MAX_TARGETS, (component, OTHER))
-        return targets
+        cells = list(self.lines.values())
+        return {target: total(cells, places) for target, places in shape(tuple(self.lines)).targets.items()}
 
     def cover(self, calls: Sequence[Call], has_branches: bool) -> None:
         """
@@ -216,13 +213,39 @@ def _fail(cell: Cell, failure: str, asked: int) -> None:
         cell.keys += asked
 
 
-def _put(cells: dict[K, Cell], key: K, cell: Cell, limit: int, other: K) -> None:
-    """Give the cell its place, or add it to the one that is there; when all are taken, to the one the rest shares."""
-    there = cells.get(key)
-    if there is None and len(cells) >= limit - 1:
+class Shape(NamedTuple):
+    """How the lines of a bill fall into components and into servers: for each, the places of its lines."""
+
+    components: dict[str, tuple[int, ...]]
+    targets: dict[tuple[str, str], tuple[int, ...]]
+
+
+@lru_cache(maxsize=1024)
+def shape(lines: tuple[Line, ...]) -> Shape:
+    """Return the shape of a bill with these lines; the transactions of a route have few of them."""
+    components: dict[str, tuple[int, ...]] = {}
+    targets: dict[tuple[str, str], tuple[int, ...]] = {}
+    for place, line in enumerate(lines):
+        component, target = LINES[line]
+        _put(components, component, (place,), MAX_COMPONENTS, OTHER)
+        if target is not None:
+            _put(targets, (component, address(target)), (place,), MAX_TARGETS, (component, OTHER))
+    return Shape(components, targets)
+
+
+def total(cells: Sequence[Cell], places: tuple[int, ...]) -> Cell:
+    """Return the cell at the one place, or the sum of those at several."""
+    cell = cells[places[0]]
+    for place in places[1:]:
+        cell = cell + cells[place]
+    return cell
+
+
+def _put(there: dict[K, V], key: K, more: V, limit: int, other: K) -> None:
+    """Give it its place, or add it to what is there; when all are taken, to what the rest shares."""
+    if key not in there and len(there) >= limit - 1:
         key = other
-        there = cells.get(other)
-    cells[key] = cell if there is None else there + cell
+    there[key] = there[key] + more if key in there else more
 
 
 @lru_cache(maxsize=1024)

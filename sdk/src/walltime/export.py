@@ -30,6 +30,7 @@ from walltime import otlp
 from walltime.deadline import answer_until
 from walltime.detail import Detail
 from walltime.errors import contain, warn
+from walltime.protobuf import resource_attribute
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -115,7 +116,8 @@ class Exporter:
 
     def flush(self, timeout_s: float | None = None) -> bool:
         """Send what waits; True when all of it is sent or lost, False when the time was up first."""
-        if self._thread is None or self._pid != os.getpid():
+        thread = self._thread
+        if thread is None or not thread.is_alive() or self._pid != os.getpid():
             return True
         with self._flushes:
             self._asked += 1
@@ -152,13 +154,13 @@ class Exporter:
             while self._queue:
                 self._export_batch(encoder, sender)
             sender.send_pending(closing)
-            if closing:
-                sender.close()
-                return
             if not sender.pending:
                 with self._flushes:  # all that was finished before they asked is sent, or lost and counted
                     self._answered = asked
                     self._flushes.notify_all()
+            if closing:
+                sender.close()
+                return
             self._wake.wait(self._settings.export_delay_s)
             self._wake.clear()
 
@@ -206,7 +208,7 @@ def _resource(settings: Settings) -> bytes:
     }
     if settings.service_name:
         attributes["service.name"] = settings.service_name
-    return b"".join([otlp.resource_attribute(key, value) for key, value in attributes.items()])
+    return b"".join([resource_attribute(key, value) for key, value in attributes.items()])
 
 
 class Sender:

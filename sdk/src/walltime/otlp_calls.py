@@ -1,0 +1,117 @@
+"""The calls of a kept transaction as OTLP spans, children of its own. docs/wire.md says what the attributes mean."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+from walltime.bill import STORES, address
+from walltime.call import CONTINUED, LINES, SKIPPED
+from walltime.otlp_span import CLIENT, INTERNAL, IS_REMOTE_KNOWN, span
+from walltime.protobuf import attribute, count, few
+from walltime.redact import redact_key, redact_sql, redact_url
+
+if TYPE_CHECKING:
+    from walltime.call import Call, Line
+    from walltime.hotpath import Transaction
+
+
+class CallEncoder:
+    """Encodes the calls of one process's transactions."""
+
+    def __init__(self, key_salt: bytes | None) -> None:
+        """`key_salt`: for hashing cache keys; None sends them as they are."""
+        self._key_salt = key_salt
+
+    def spans(self, transaction: Transaction) -> bytes:
+        """Return the transaction's calls, in the order they ended."""
+        context = transaction.span_context
+        trace_id, parent = context.trace_id.to_bytes(16, "big"), context.span_id.to_bytes(8, "big")
+        offset_ns = transaction.started_at_ns - transaction.started_ns
+        flags = context.trace_flags | IS_REMOTE_KNOWN
+        number = context.span_id
+        spans = []
+        for call in transaction.calls:
+            if call[1] is not CONTINUED:
+                # Ids of calls only have to differ within the trace; an odd step visits all 2^64 of them.
+                number = (number + 0x9E3779B97F4A7C15) & 0xFFFFFFFFFFFFFFFF or 1
+                spans.append(self._encode(call, trace_id, number.to_bytes(8, "big"), parent, offset_ns, flags))
+        return b"".join(spans)
+
+    def _encode(self, call: Call, trace_id: bytes, span_id: bytes, parent: bytes, offset_ns: int, flags: int) -> bytes:
+        line, subject, started_ns, ended_ns, own_ns, failure, asked, found = call
+        component, target = LINES[line]
+        attributes = _about_calls(line) + count("walltime.own_ns", max(0, own_ns))
+        name, kind = component, INTERNAL if target is None else CLIENT
+        if component.startswith("mysql."):
+            if subject is not None:
+                text = redact_sql(subject)
+                name = _verb(text) or component
+                attributes += few("db.query.text", text)
+                if failure is None:
+                    attributes += count("db.response.returned_rows", found)
+            if failure is not None and failure.isdigit():
+                attributes += few("db.response.status_code", failure)
+            if asked:
+                attributes += count("walltime.mysql.connection_id", asked)
+        elif component.startswith("memcache."):
+            if asked:
+                result = _memcache_result(component, failure, asked, found)
+                attributes += attribute("walltime.memcache.key", self._memcache_key(subject, asked))
+                attributes += few("walltime.memcache.result", result)
+        elif component == "http.request" and isinstance(subject, tuple):
+            name, scheme, url = map(str, subject)
+            full = f"{scheme}://{address(target)}{url}" if target is not None and url.startswith("/") else url
+            attributes += few("http.request.method", name) + attribute("url.full", redact_url(full))
+            if found:
+                attributes += few("http.response.status_code", found)
+        is_error = failure is not None and failure is not SKIPPED
+        if is_error:
+            attributes += few("error.type", failure)
+        return span(
+            trace_id, span_id, parent, name, kind, started_ns + offset_ns, ended_ns + offset_ns,
+            attributes, is_error, flags,
+        )  # fmt: skip
+
+    def _memcache_key(self, key: object, asked: int) -> str:
+        if not isinstance(key, (str, bytes)):
+            text = f"({type(key).__name__})"
+        elif self._key_salt is not None:
+            text = redact_key(key, self._key_salt)
+        else:
+            text = key.decode("utf-8", "replace") if isinstance(key, bytes) else key
+        return text if asked == 1 else f"{text} and {asked - 1} more"
+
+
+@lru_cache(maxsize=1024)
+def _about_calls(line: Line) -> bytes:
+    """The attributes that all calls of a line share."""
+    component, target = LINES[line]
+    attributes = attribute("walltime.component", component)
+    system, _, operation = component.partition(".")
+    if system == "mysql":
+        attributes += attribute("db.system.name", "mysql")
+    elif system == "memcache":
+        attributes += attribute("db.system.name", "memcached") + attribute("db.operation.name", operation)
+    if isinstance(target, str):
+        attributes += attribute("server.address", target)
+    elif target is not None:
+        attributes += attribute("server.address", str(target[0])) + attribute("server.port", target[1])
+    return attributes
+
+
+@lru_cache(maxsize=2048)
+def _verb(sql: str) -> str:
+    return sql.partition(" ")[0].upper()[:40]
+
+
+def _memcache_result(component: str, failure: str | None, asked: int, found: int) -> str:
+    if failure is not None:
+        return SKIPPED if failure is SKIPPED else "error"
+    if found < 0:
+        return "sent"
+    if asked > 1:
+        return f"{found}/{asked}"
+    if component in STORES:
+        return "stored" if found else "not_stored"
+    return "hit" if found else "miss"
