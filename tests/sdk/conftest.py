@@ -12,6 +12,7 @@ import walltime
 from shop.services import MariaDB, Memcached, ProgramMissingError, fast_folder
 from walltime import errors, hotpath, runtime
 
+from tests.redis_server import RedisServer
 from tests.sdk.sink import Sink
 
 
@@ -43,6 +44,20 @@ def memcached() -> Iterator[tuple[Memcached, Memcached]]:
     yield servers
     for server in servers:
         server.stop()
+    shutil.rmtree(folder, ignore_errors=True)
+
+
+@pytest.fixture(scope="session")
+def redis_server() -> Iterator[RedisServer]:
+    folder = fast_folder("walltime-sdk-")
+    server = RedisServer(folder)
+    try:
+        server.start()
+    except ProgramMissingError as error:
+        shutil.rmtree(folder, ignore_errors=True)
+        pytest.skip(str(error))
+    yield server
+    server.stop()
     shutil.rmtree(folder, ignore_errors=True)
 
 

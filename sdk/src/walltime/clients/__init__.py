@@ -13,6 +13,7 @@ from typing import Final
 CLIENTS: Final = {
     "pymemcache": "pymemcache",
     "pymysql": "pymysql",
+    "redis": "redis",
     "urllib3": "urllib3",
 }
 """Client, by the name of our module → the module after whose import it can be wrapped. requests and botocore are seen
