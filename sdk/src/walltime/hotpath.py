@@ -27,12 +27,16 @@ if TYPE_CHECKING:
     from opentelemetry.trace import SpanContext
 
     from walltime.call import Call, Line
+    from walltime.tagging import Comment
 
 clock = time.perf_counter_ns
 """Monotonic nanoseconds; the only clock durations come from."""
 
 MAX_CALLS: Final = 1000
 """Calls a transaction keeps one by one; beyond, they are added up early and only the totals remain."""
+
+commented: frozenset[str] = frozenset()
+"""Annotations that are in the SQL comments; `tagging` says so."""
 
 
 class Strand(Protocol):
@@ -47,6 +51,10 @@ class Strand(Protocol):
 
     @property
     def transaction(self) -> Transaction: ...
+
+    @property
+    def sql_comment(self) -> Comment | None:
+        """The transaction's, for `tag`; None until its first statement."""
 
     def record(
         self,
@@ -102,7 +110,7 @@ class Transaction:
         self.cpu_user_ns: int | None = None
         self.cpu_system_ns: int | None = None
         self.peak_rss_growth_bytes = 0
-        self.sql_comment: bytes | None = None
+        self.sql_comment: Comment | None = None
         self.outgoing: list[tuple[str, str]] | None = None
         self.outgoing_context: object = None
 
@@ -168,6 +176,7 @@ class Transaction:
     def set_user(self, user: str) -> None:
         """Say who it was for. Goes out as it is, as `user.id`: give an id or a hash, not a person's name."""
         self.user = user
+        self.sql_comment = None  # it may say so too
 
     def annotate(self, key: str, value: str | int | float | bool) -> None:
         """Attach a fact of the application, such as ("cart.items", 3): its last value, of at most 64 keys."""
@@ -175,6 +184,8 @@ class Transaction:
             self.annotations = {}
         if len(self.annotations) < 64 or key in self.annotations:
             self.annotations[key] = value
+            if key in commented:
+                self.sql_comment = None
 
     def fail(self, error_type: str) -> None:
         """Mark the transaction as failed; `error_type` is a word such as an exception's class."""
@@ -202,6 +213,10 @@ class Branch:
         self.owner = owner
         self.transaction = transaction
         transaction.has_branches = True
+
+    @property
+    def sql_comment(self) -> Comment | None:
+        return self.transaction.sql_comment
 
     def record(
         self,
@@ -241,6 +256,10 @@ class Inside:
         self.statement: str | bytes | None = None
         self.owner = of.owner
         self.transaction = of.transaction
+
+    @property
+    def sql_comment(self) -> Comment | None:
+        return self.transaction.sql_comment
 
     def record(self, *_call: object, **_more: object) -> None:
         """Forget it: the call around it is the one that is billed."""

@@ -85,8 +85,7 @@ def configure(**given: Any) -> Settings:
         previous = _exporter
         _settings, _exporter = settings, Exporter(settings, VERSION)
         context.configure(settings)
-        tagging.enabled = settings.sql_comment
-        tagging.service = settings.service_name
+        tagging.configure(settings)
         forced.secret = settings.force_secret.encode()
         server_timing.enabled = settings.server_timing
     if previous is not None:
@@ -136,6 +135,11 @@ def counters() -> dict[str, int]:
     return {**sent, **{f"failed_{where}": count for where, count in contained.items()}}
 
 
+def _is_a_greenlet() -> bool:
+    greenlet = sys.modules.get("greenlet")
+    return greenlet is not None and greenlet.getcurrent().parent is not None
+
+
 def running_task() -> int:
     """Return the id of the asyncio task that runs here, 0 outside of asyncio; 60 ns."""
     asyncio = sys.modules.get("asyncio")
@@ -143,11 +147,6 @@ def running_task() -> int:
         return 0
     loop = asyncio._get_running_loop()
     return 0 if loop is None else id(asyncio.current_task(loop))
-
-
-def _is_a_greenlet() -> bool:
-    greenlet = sys.modules.get("greenlet")
-    return greenlet is not None and greenlet.getcurrent().parent is not None
 
 
 class Open:
