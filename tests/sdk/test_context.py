@@ -319,7 +319,8 @@ def pools() -> Iterator[dict[str, Callable[[Job], object]]]:
         return asyncio.run_coroutine_threadsafe(in_task(job), loop).result(5)
 
     def thread(job: Job) -> object:
-        return threading.Thread(target=lambda: (job(), over.wait(10))).start()
+        threading.Thread(target=lambda: (job(), over.wait(10))).start()
+        return None
 
     def greenlet(job: Job) -> object:
         greenlets.append(gevent.spawn(lambda: (job(), gevent.sleep(10))))

@@ -16,7 +16,11 @@ SERVERS: Final[dict[str, str]] = {
     "django": "django.core.handlers.base",
     "fastapi": "fastapi",
     "flask": "flask",
+    "gevent_pywsgi": "gevent.pywsgi",
+    "gunicorn": "gunicorn.app.base",
     "rq": "rq",
     "starlette": "starlette.applications",
+    "uvicorn": "uvicorn.config",
+    "wsgiref": "wsgiref.simple_server",
 }
-"""Framework, by the name of our module → the module after whose import it can be wrapped."""
+"""Framework or server, by the name of our module → the module after whose import it can be wrapped."""

@@ -1,0 +1,95 @@
+"""
+`walltime-run gunicorn shop:app`: a program with its clients and servers instrumented, without a change of its code.
+
+The program replaces this one, with `bootstrap/` first on PYTHONPATH: every Python it starts imports the
+`sitecustomize` there before anything else. Settings come from the environment.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from walltime.errors import SettingsError, contain
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import NoReturn
+
+BOOTSTRAP: Final = str(Path(__file__).with_name("bootstrap"))
+NOT_FOUND, NOT_EXECUTABLE = 127, 126
+"""What a shell exits with in these cases."""
+
+USAGE: Final = """\
+usage: walltime-run PROGRAM [ARGUMENT …]      (or: python -m walltime PROGRAM [ARGUMENT …])
+
+Runs the program with every library instrumented that Walltime knows, as `walltime.instrument()` does.
+
+  walltime-run gunicorn shop:app
+  walltime-run python -m shop
+  walltime-run manage.py runserver
+
+PROGRAM is looked for beside this Python and then on PATH. A .py file, -m MODULE and -c CODE run in this Python.
+Settings come from the environment, such as OTEL_SERVICE_NAME and OTEL_EXPORTER_OTLP_ENDPOINT: docs/settings.md.
+"""
+
+
+def main(arguments: Sequence[str] | None = None) -> NoReturn:
+    """Become the given program; exits with 126 or 127 when it cannot be run, as a shell does."""
+    command = list(sys.argv[1:] if arguments is None else arguments)
+    if not command or command[0] in {"-h", "--help"}:
+        sys.stdout.write(USAGE)
+        sys.exit(0 if command else 2)
+    if command[0] == "--":
+        del command[0]
+    if command[0] == "--version":
+        from walltime.runtime import VERSION
+
+        sys.stdout.write(f"walltime {VERSION}\n")
+        sys.exit(0)
+    if command[0] in {"-m", "-c"} or (command[0].endswith(".py") and Path(command[0]).is_file()):
+        command.insert(0, sys.executable)
+    program = find(command[0])
+    if program is None:
+        sys.stderr.write(f"walltime-run: no program {command[0]!r} beside {sys.executable} or on PATH\n")
+        sys.exit(NOT_FOUND)
+    os.environ["PYTHONPATH"] = with_bootstrap(os.environ.get("PYTHONPATH", ""))
+    if os.name == "nt":  # exec leaves the caller's console there
+        sys.exit(subprocess.call([program, *command[1:]]))
+    try:
+        os.execv(program, [program, *command[1:]])  # noqa: S606  # that is what we are asked to do
+    except OSError as error:
+        sys.stderr.write(f"walltime-run: {program} cannot be run: {error.strerror}\n")
+        sys.exit(NOT_EXECUTABLE)
+
+
+def find(program: str) -> str | None:
+    """Return the program's path: of this Python's own programs, for which Walltime is installed, else on PATH."""
+    beside = str(Path(sys.executable).parent)
+    return shutil.which(program, path=beside) or shutil.which(program)
+
+
+def with_bootstrap(python_path: str) -> str:
+    """Return the value of PYTHONPATH with our folder in front, once."""
+    others = [path for path in python_path.split(os.pathsep) if path != BOOTSTRAP] if python_path else []
+    return os.pathsep.join([BOOTSTRAP, *others])
+
+
+def instrument() -> None:
+    """Do what the program would do itself, as far as the environment allows. Never raises."""
+    try:
+        from walltime.libraries import instrument
+        from walltime.settings import Settings
+
+        try:
+            is_enabled = Settings.from_env().enabled
+        except SettingsError:
+            is_enabled = True  # the first transaction says what is wrong with the others
+        if is_enabled:
+            instrument()
+    except Exception as ours:  # noqa: BLE001
+        contain("walltime-run", ours)
