@@ -20,7 +20,7 @@ SERVERS: Final[dict[str, str]] = {
     "gunicorn": "gunicorn.app.base",
     "rq": "rq",
     "starlette": "starlette.applications",
-    "uvicorn": "uvicorn.config",
+    "uvicorn": "uvicorn.server",
     "wsgiref": "wsgiref.simple_server",
 }
 """Framework or server, by the name of our module → the module after whose import it can be wrapped."""
