@@ -43,7 +43,8 @@ class Received:
 
     def targets(self) -> dict[tuple[str, str], dict[str, int]]:
         names = ("calls", "errors", "hits", "misses")
-        columns = [self.attributes.get(f"walltime.target.{name}", []) for name in ("component", "address", *names)]
+        asked = [self.attributes.get(f"walltime.target.{name}", []) for name in ("component", "address", *names)]
+        columns = [column or [0] * len(asked[0]) for column in asked]  # what is zero in all of them is absent
         return {(row[0], row[1]): dict(zip(names, row[2:], strict=True)) for row in zip(*columns, strict=True)}
 
     def statements(self) -> dict[str, int]:

@@ -11,8 +11,10 @@ import pymysql.cursors
 import pytest
 import walltime
 from pymysql.connections import Connection
+from pymysql.constants import CLIENT
 from shop.services import MariaDB
 
+from tests.sdk.mysql_matrix import Matrix
 from tests.sdk.sink import Sink
 
 Connect = Callable[..., Any]
@@ -207,3 +209,14 @@ def test_tagging_can_be_switched_off(sink: Sink, connect: Connect, mariadb: Mari
         cursor.execute("SELECT 'no comment please'")
     assert [line for line in logged(mariadb, "no comment please") if "traceparent" in line] == []
     assert sink.transaction().cell("mysql.query")["calls"] == 1
+
+
+class TestPyMySQL(Matrix):
+    library = "pymysql"
+    errors = pymysql.err.Error
+
+    def open(self, **account: Any) -> Any:
+        return pymysql.connect(client_flag=CLIENT.MULTI_STATEMENTS, **account)
+
+    def unbuffered(self, connection: Any) -> Any:
+        return connection.cursor(pymysql.cursors.SSCursor)

@@ -11,7 +11,12 @@ from __future__ import annotations
 from typing import Final
 
 CLIENTS: Final = {
+    "aiohttp": "aiohttp.client",
+    "http_client": "http.client",
+    "httpcore": "httpcore",
+    "httpx": "httpx",
     "pymemcache": "pymemcache",
+    "mysqlclient": "MySQLdb",
     "pymysql": "pymysql",
     "redis": "redis",
     "urllib3": "urllib3",

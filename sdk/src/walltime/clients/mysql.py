@@ -25,6 +25,9 @@ FETCH: Final = lines("mysql.fetch")
 NO_ROW_COUNT: Final = 1 << 63
 """From here on a row count says that there is none: an unbuffered result reports 2^64 − 1."""
 
+FURTHER: Final = "(further result)"
+"""Stands for the statement where one text has several, or a procedure several results, and the next one is read."""
+
 
 def number(error: BaseException) -> str:
     """The server's or the client library's error number when there is one, else the exception's class."""
@@ -181,7 +184,7 @@ class Fetch:
 
     __slots__ = ("_call", "_connection_id", "_counted_by", "_place", "_subject", "_target")
 
-    def __init__(self, target: Target | None, connection_id: int, subject: object = None) -> None:
+    def __init__(self, target: Target | None, connection_id: int, subject: object = FURTHER) -> None:
         self._target = target
         self._connection_id = connection_id
         self._subject = subject
