@@ -56,8 +56,8 @@ def _can_be_told(strand: Strand) -> bool:
     """
     if strand.transaction.duration_ns:
         return False
-    interrupted = sys._getframe(2)
-    return not str(interrupted.f_globals.get("__name__", "")).startswith("walltime.")
+    interrupted = sys._getframe(1).f_back  # none where a greenlet begins
+    return interrupted is None or not str(interrupted.f_globals.get("__name__", "")).startswith("walltime.")
 
 
 def patches() -> list[Hook]:
