@@ -5,12 +5,13 @@ from __future__ import annotations
 import functools
 from contextlib import ContextDecorator
 from inspect import iscoroutinefunction
-from typing import TYPE_CHECKING, Any, Literal, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeVar, cast
 
 from walltime import hotpath, runtime
 from walltime.call import line
 from walltime.errors import contain
 from walltime.hotpath import clock
+from walltime.plain import text
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -19,6 +20,9 @@ if TYPE_CHECKING:
     from walltime.hotpath import Transaction
 
 F = TypeVar("F", bound="Callable[..., Any]")
+
+MAX_NAME_CHARS: Final = 200
+"""Of a component's name, which is a part of attribute names."""
 
 
 class _Decorator(ContextDecorator):
@@ -51,7 +55,7 @@ class transaction(_Decorator):  # noqa: N801  # used as a context manager and as
     """
 
     def __init__(self, name: str, *, kind: Literal["internal", "consumer", "server"] = "internal") -> None:
-        self.name = name
+        self.name = text(name)
         self.kind = kind
         self._opened: list[runtime.Open | component | None] = []
 
@@ -101,7 +105,7 @@ class component(_Decorator):  # noqa: N801  # used as a context manager and as a
     __slots__ = ("_outer_ns", "_started_ns", "_strand", "name")
 
     def __init__(self, name: str) -> None:
-        self.name = name
+        self.name = text(name)[:MAX_NAME_CHARS]
         self._strand: hotpath.Strand | None = None
 
     def _recreate_cm(self) -> component:

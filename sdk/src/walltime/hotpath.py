@@ -18,6 +18,7 @@ from contextvars import ContextVar
 from typing import TYPE_CHECKING, Final, Protocol
 
 from walltime.bill import Bill
+from walltime.plain import plain, text
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -34,6 +35,8 @@ clock = time.perf_counter_ns
 
 MAX_CALLS: Final = 1000
 """Calls a transaction keeps one by one; beyond, they are added up early and only the totals remain."""
+
+MAX_ANNOTATIONS: Final = 64
 
 commented: frozenset[str] = frozenset()
 """Annotations that are in the SQL comments; `tagging` says so."""
@@ -84,7 +87,7 @@ class Transaction:
     )  # fmt: skip
 
     def __init__(self, name: str, kind: str, span_context: SpanContext, parent_span_id: int, started_ns: int) -> None:
-        self.name = name
+        self.name = text(name)
         self.kind = kind
         self.span_context = span_context
         self.parent_span_id = parent_span_id
@@ -170,27 +173,28 @@ class Transaction:
 
     def set_name(self, name: str) -> None:
         """Name the transaction by its route, `GET /product/{id}`: few distinct names, no ids or user input in them."""
-        self.name = name
+        self.name = text(name)
         self.sql_comment = None  # it says the route
 
     def set_user(self, user: str) -> None:
         """Say who it was for. Goes out as it is, as `user.id`: give an id or a hash, not a person's name."""
-        self.user = user
+        self.user = text(user)
         self.sql_comment = None  # it may say so too
 
     def annotate(self, key: str, value: str | int | float | bool) -> None:
         """Attach a fact of the application, such as ("cart.items", 3): its last value, of at most 64 keys."""
+        key = text(key)
         if self.annotations is None:
             self.annotations = {}
-        if len(self.annotations) < 64 or key in self.annotations:
-            self.annotations[key] = value
+        if len(self.annotations) < MAX_ANNOTATIONS or key in self.annotations:
+            self.annotations[key] = plain(value)
             if key in commented:
                 self.sql_comment = None
 
     def fail(self, error_type: str) -> None:
         """Mark the transaction as failed; `error_type` is a word such as an exception's class."""
         self.is_error = True
-        self.error_type = error_type
+        self.error_type = text(error_type)
 
     def keep(self) -> None:
         """Have its calls kept one by one, whatever the sample says; so many a minute, as `forced`."""
