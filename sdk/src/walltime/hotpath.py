@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import time
 from contextvars import ContextVar
+from threading import Lock
 from typing import TYPE_CHECKING, Final, Protocol
 
 from walltime.bill import Bill
@@ -40,6 +41,10 @@ MAX_ANNOTATIONS: Final = 64
 
 commented: frozenset[str] = frozenset()
 """Annotations that are in the SQL comments; `tagging` says so."""
+
+
+adding = Lock()
+"""Held by the thread that adds calls up early; nobody waits for it. A forked child makes its own."""
 
 
 class Strand(Protocol):
@@ -149,15 +154,20 @@ class Transaction:
 
     def _add_up_early(self) -> None:
         # The first MAX_CALLS stay for the detail; what came after is only in the totals from here on. Branches of other
-        # threads may append meanwhile, and come here too.
-        if self.bill is None:
-            self.bill = Bill()
-            self.bill.cover(self.calls[:MAX_CALLS], self.has_branches)
-        end = len(self.calls)
-        early = self.calls[MAX_CALLS:end]
-        del self.calls[MAX_CALLS:end]
-        self.bill.add(early, detail=False)
-        self.bill.cover(early, self.has_branches)
+        # threads may append meanwhile, and come here too: one adds up, the others go on.
+        if not adding.acquire(blocking=False):
+            return
+        try:
+            if self.bill is None:
+                self.bill = Bill()
+                self.bill.cover(self.calls[:MAX_CALLS], self.has_branches)
+            end = len(self.calls)
+            early = self.calls[MAX_CALLS:end]
+            del self.calls[MAX_CALLS:end]
+            self.bill.add(early, detail=False)
+            self.bill.cover(early, self.has_branches)
+        finally:
+            adding.release()
 
     def add_up(self, *, detail: bool) -> Bill:
         """Return the bill of all calls, after the end; `detail` False when they are not kept beside it."""

@@ -45,6 +45,7 @@ def _after_fork() -> None:
     global _lock, _pid  # those of this process
     try:
         _lock, _pid = threading.Lock(), os.getpid()
+        hotpath.adding = threading.Lock()
         propagation.reseed()
         strand = hotpath.current()
         if strand is not None:
