@@ -39,9 +39,15 @@ def waited(
             try:
                 taken = original(self, *args, **kwargs)
             except BaseException as error:
-                _leave(strand, at, server, self, error, started_ns, clock(), outer_ns)
+                try:
+                    _leave(strand, at, server, self, error, started_ns, clock(), outer_ns)
+                except Exception as ours:
+                    contain("pool", ours)
                 raise
-            _leave(strand, at, server, self, None, started_ns, clock(), outer_ns)
+            try:
+                _leave(strand, at, server, self, None, started_ns, clock(), outer_ns)
+            except Exception as ours:
+                contain("pool", ours)
             return taken
 
         return take
@@ -65,9 +71,15 @@ def waited_async(
             try:
                 taken = await original(self, *args, **kwargs)
             except BaseException as error:
-                _leave(strand, at, server, self, error, started_ns, clock(), outer_ns)
+                try:
+                    _leave(strand, at, server, self, error, started_ns, clock(), outer_ns)
+                except Exception as ours:
+                    contain("pool", ours)
                 raise
-            _leave(strand, at, server, self, None, started_ns, clock(), outer_ns)
+            try:
+                _leave(strand, at, server, self, None, started_ns, clock(), outer_ns)
+            except Exception as ours:
+                contain("pool", ours)
             return taken
 
         return take
@@ -85,11 +97,8 @@ def _leave(
     ended_ns: int,
     outer_ns: int,
 ) -> None:
-    try:
-        failure = class_name(error) if error is not None and not strand.nested_ns else None
-        if failure or ended_ns - started_ns - strand.nested_ns >= WAIT_NS:
-            strand.record(at[server(pool)], None, started_ns, ended_ns, outer_ns, failure)
-        else:
-            strand.nested_ns += outer_ns
-    except Exception as ours:
-        contain("pool", ours)
+    failure = class_name(error) if error is not None and not strand.nested_ns else None
+    if failure or ended_ns - started_ns - strand.nested_ns >= WAIT_NS:
+        strand.record(at[server(pool)], None, started_ns, ended_ns, outer_ns, failure)
+    else:
+        strand.nested_ns += outer_ns

@@ -2,23 +2,33 @@
 pymemcache: every operation of `Client`, which `PooledClient`, `HashClient` and `RetryingClient` use underneath.
 
 Timed on the three methods that do the round trips, because only there hits, misses and swallowed errors can be told
-apart: a default, a falsy value and an error that `ignore_exc` hides look the same from outside.
+apart: a default, a falsy value and an error that `ignore_exc` hides look the same from outside. Calls that are never
+made, because a `HashClient` knows the server to be dead, are in pymemcache_hash.py.
 """
 
 from __future__ import annotations
 
+import sys
+from inspect import signature
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Final
 
 from pymemcache.client.base import Client
+from pymemcache.pool import ObjectPool
 
 from walltime.call import lines
-from walltime.clients.timed import timed
+from walltime.clients import pymemcache_hash
+from walltime.clients.pooled import waited
+from walltime.clients.pymemcache_hash import first_of
+from walltime.clients.timed import class_name, timed
+from walltime.errors import PatchError, contain
 from walltime.hotpath import clock, current, outside
 from walltime.patching import Patch
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+    from walltime.call import Target
 
 REQUIRES: Final = "pymemcache >= 4.0, < 5"
 
@@ -29,54 +39,91 @@ _LINES: Final = {
     )
 } | dict.fromkeys((b"gets", b"gat", b"gats"), lines("memcache.get"))  # fmt: skip
 _ADMIN: Final = lines("memcache.admin")
-"""stats, version, flush_all, quit: no keys."""
-_SWALLOWED: Final = "swallowed"
-"""The failure of a call whose exception `ignore_exc` kept from us."""
+"""stats, version, flush_all, quit, raw commands: no keys."""
 _NO_REPLY: Final = -1
+_SWALLOWED: Final = "_walltime_swallowed"
 
 
 def patches() -> list[Patch]:
+    _takes_no_more(Client._fetch_cmd, "self", "name", "keys", "expect_cas", "key_prefix", "expire")
+    _takes_no_more(Client._store_cmd, "self", "name", "values", "expire", "noreply", "flags", "cas")
+    _takes_no_more(Client._misc_cmd, "self", "cmds", "cmd_name", "noreply", "end_tokens")
     return [
         Patch(Client, "_connect", timed("pymemcache", "memcache.connect", attrgetter("server"))),
         Patch(Client, "_fetch_cmd", _fetch),
         Patch(Client, "_store_cmd", _store),
         Patch(Client, "_misc_cmd", _misc),
+        Patch(Client, "close", _close),
+        Patch(ObjectPool, "get", waited("memcache.pool", _server_of_pool)),
+        *pymemcache_hash.patches(),
     ]
 
 
+def _takes_no_more(method: Callable[..., Any], *parameters: str) -> None:
+    if more := set(signature(method).parameters).difference(parameters):
+        raise PatchError(f"pymemcache's {method.__name__} takes {', '.join(sorted(more))}, which is not known here")
+
+
+def _server_of_pool(pool: Any) -> Target | None:
+    # The pool makes its clients by a method of the PooledClient.
+    target: Target | None = getattr(getattr(pool._obj_creator, "__self__", None), "server", None)
+    return target
+
+
 def _fetch(original: Callable[..., Any]) -> Callable[..., Any]:
-    def _fetch_cmd(self: Client, name: bytes, keys: Any, expect_cas: bool, key_prefix: bytes = b"") -> Any:
+    def _fetch_cmd(
+        self: Client, name: bytes, keys: Any, expect_cas: bool, key_prefix: bytes = b"", expire: Any = None
+    ) -> Any:
+        more = () if expire is None else (expire,)  # get-and-touch, newer than pymemcache 4.0.0
         strand = current()
         if strand is None:
             outside("pymemcache")
-            return original(self, name, keys, expect_cas, key_prefix)
+            return original(self, name, keys, expect_cas, key_prefix, *more)
         outer_ns, strand.nested_ns = strand.nested_ns, 0
         started_ns = clock()
         try:
-            found = original(self, name, keys, expect_cas, key_prefix)
+            found = original(self, name, keys, expect_cas, key_prefix, *more)
         except BaseException as error:
             ended_ns = clock()
-            subject, asked = _first(keys)
-            line = _LINES.get(name, _ADMIN)[self.server]
-            strand.record(line, subject, started_ns, ended_ns, outer_ns, type(error).__name__, asked)
+            try:
+                subject, asked = first_of(keys)
+                line = _LINES.get(name, _ADMIN)[self.server]
+                strand.record(line, subject, started_ns, ended_ns, outer_ns, class_name(error), asked)
+            except Exception as ours:
+                contain("pymemcache", ours)
             raise
         ended_ns = clock()
-        at = _LINES.get(name)
-        if at is None:
-            strand.record(_ADMIN[self.server], None, started_ns, ended_ns, outer_ns)
-            return found
-        # After an error the client is closed; after an answer, also one without any key, it is open.
-        failure = _SWALLOWED if not found and self.sock is None else None
-        if type(keys) is list and len(keys) == 1:
-            strand.record(at[self.server], keys[0], started_ns, ended_ns, outer_ns, failure, 1, len(found))
-        else:
-            subject, asked = _first(keys)
-            # A key asked for twice is found twice, says the server, and is once in the answer.
-            hits = asked if len(found) == asked else sum(key in found for key in keys)
-            strand.record(at[self.server], subject, started_ns, ended_ns, outer_ns, failure, asked, hits)
+        try:
+            # After an error the client is closed; after an answer, also one without any key, it is open.
+            failure = None if found or self.sock is not None else vars(self).get(_SWALLOWED, "Exception")
+            line = _LINES.get(name, _ADMIN)[self.server]
+            if type(keys) is list and len(keys) == 1:
+                strand.record(line, keys[0], started_ns, ended_ns, outer_ns, failure, 1, len(found))
+            else:
+                subject, asked = first_of(keys)
+                # A key asked for twice is found twice, says the server, and is once in the answer.
+                hits = asked if len(found) == asked else sum(key in found for key in keys) if asked else 0
+                strand.record(line, subject, started_ns, ended_ns, outer_ns, failure, asked, hits)
+        except Exception as ours:
+            contain("pymemcache", ours)
         return found
 
     return _fetch_cmd
+
+
+def _close(original: Callable[..., Any]) -> Callable[..., Any]:
+    """An error that `ignore_exc` will swallow closes the connection first: its name is kept for `_fetch_cmd`."""
+
+    def close(self: Client) -> None:
+        try:
+            error = sys.exc_info()[1]
+            if error is not None:
+                vars(self)[_SWALLOWED] = class_name(error)
+        except Exception as ours:
+            contain("pymemcache", ours)
+        original(self)
+
+    return close
 
 
 def _store(original: Callable[..., Any]) -> Callable[..., Any]:
@@ -87,19 +134,27 @@ def _store(original: Callable[..., Any]) -> Callable[..., Any]:
         if strand is None:
             outside("pymemcache")
             return original(self, name, values, expire, noreply, flags, cas)
-        at = _LINES.get(name, _ADMIN)
         outer_ns, strand.nested_ns = strand.nested_ns, 0
         started_ns = clock()
         try:
             stored = original(self, name, values, expire, noreply, flags, cas)
         except BaseException as error:
-            subject, asked = _first(values)
-            strand.record(at[self.server], subject, started_ns, clock(), outer_ns, type(error).__name__, asked)
+            ended_ns = clock()
+            try:
+                subject, asked = first_of(values)
+                line = _LINES.get(name, _ADMIN)[self.server]
+                strand.record(line, subject, started_ns, ended_ns, outer_ns, class_name(error), asked)
+            except Exception as ours:
+                contain("pymemcache", ours)
             raise
         ended_ns = clock()
-        subject, asked = _first(values)
-        count = _NO_REPLY if noreply else sum(map(bool, stored.values()))
-        strand.record(at[self.server], subject, started_ns, ended_ns, outer_ns, None, asked, count)
+        try:
+            subject, asked = first_of(values)
+            count = _NO_REPLY if noreply else sum(map(bool, stored.values()))
+            line = _LINES.get(name, _ADMIN)[self.server]
+            strand.record(line, subject, started_ns, ended_ns, outer_ns, None, asked, count)
+        except Exception as ours:
+            contain("pymemcache", ours)
         return stored
 
     return _store_cmd
@@ -114,24 +169,36 @@ def _misc(original: Callable[..., Any]) -> Callable[..., Any]:
         if strand is None:
             outside("pymemcache")
             return original(self, cmds, cmd_name, noreply, end_tokens)
-        at = _LINES.get(cmd_name, _ADMIN)
-        # The key of delete, incr, decr and touch stands second in the command.
-        subject, asked = (None, 0) if at is _ADMIN else (cmds[0].split(None, 2)[1], len(cmds))
         outer_ns, strand.nested_ns = strand.nested_ns, 0
         started_ns = clock()
         try:
             lines = original(self, cmds, cmd_name, noreply, end_tokens)
         except BaseException as error:
-            strand.record(at[self.server], subject, started_ns, clock(), outer_ns, type(error).__name__, asked)
+            ended_ns = clock()
+            try:
+                subject, asked = _key_in(self, cmds, cmd_name)
+                line = _LINES.get(cmd_name, _ADMIN)[self.server]
+                strand.record(line, subject, started_ns, ended_ns, outer_ns, class_name(error), asked)
+            except Exception as ours:
+                contain("pymemcache", ours)
             raise
         ended_ns = clock()
-        found = _NO_REPLY if noreply else sum(not line.startswith(_REFUSALS) for line in lines)
-        strand.record(at[self.server], subject, started_ns, ended_ns, outer_ns, None, asked, found)
+        try:
+            subject, asked = _key_in(self, cmds, cmd_name)
+            found = _NO_REPLY if noreply else sum(not line.startswith(_REFUSALS) for line in lines)
+            strand.record(
+                _LINES.get(cmd_name, _ADMIN)[self.server], subject, started_ns, ended_ns, outer_ns, None, asked, found
+            )
+        except Exception as ours:
+            contain("pymemcache", ours)
         return lines
 
     return _misc_cmd
 
 
-def _first(keys: Any) -> tuple[object, int]:
-    """The first key, and how many there are."""
-    return next(iter(keys), None), len(keys)
+def _key_in(client: Client, commands: Any, name: bytes) -> tuple[object, int]:
+    """The first key in written commands, as the application gave it, and how many there are."""
+    if name not in _LINES or not commands:
+        return None, 0
+    words = commands[0].split(None, 2)
+    return (words[1].removeprefix(client.key_prefix), len(commands)) if len(words) > 1 else (None, 0)

@@ -108,8 +108,10 @@ def _raise_first_error(original: Callable[..., Any]) -> Callable[..., Any]:
         try:
             return original(self, commands, response)
         except BaseException:
-            if current() is not None:
+            try:
                 vars(self)[_ANSWERS] = response
+            except Exception as ours:
+                contain("redis", ours)
             raise
 
     return raise_first_error
@@ -128,9 +130,15 @@ def _connect(original: Callable[..., Any]) -> Callable[..., Any]:
         try:
             nothing = original(self, *args, **options)
         except BaseException as error:
-            _connected(strand, self, error, started_ns, clock(), outer_ns)
+            try:
+                _connected(strand, self, error, started_ns, clock(), outer_ns)
+            except Exception as ours:
+                contain("redis", ours)
             raise
-        _connected(strand, self, None, started_ns, clock(), outer_ns)
+        try:
+            _connected(strand, self, None, started_ns, clock(), outer_ns)
+        except Exception as ours:
+            contain("redis", ours)
         return nothing
 
     return connect
@@ -146,9 +154,15 @@ def _connect_async(original: Callable[..., Awaitable[Any]]) -> Callable[..., Awa
         try:
             nothing = await original(self, *args, **options)
         except BaseException as error:
-            _connected(strand, self, error, started_ns, clock(), outer_ns)
+            try:
+                _connected(strand, self, error, started_ns, clock(), outer_ns)
+            except Exception as ours:
+                contain("redis", ours)
             raise
-        _connected(strand, self, None, started_ns, clock(), outer_ns)
+        try:
+            _connected(strand, self, None, started_ns, clock(), outer_ns)
+        except Exception as ours:
+            contain("redis", ours)
         return nothing
 
     return connect
@@ -157,8 +171,5 @@ def _connect_async(original: Callable[..., Awaitable[Any]]) -> Callable[..., Awa
 def _connected(
     strand: Strand, to: Any, error: BaseException | None, started_ns: int, ended_ns: int, outer_ns: int
 ) -> None:
-    try:
-        failure = None if error is None else class_name(error)
-        strand.record(_CONNECT[peer(to)], None, started_ns, ended_ns, outer_ns, failure)
-    except Exception as ours:
-        contain("redis", ours)
+    failure = None if error is None else class_name(error)
+    strand.record(_CONNECT[peer(to)], None, started_ns, ended_ns, outer_ns, failure)

@@ -45,9 +45,15 @@ def timed_command(where: Where) -> Wrap:
             try:
                 answer = original(self, *args, **options)
             except BaseException as error:
-                _bill(strand, where, self, args, None, error, started_ns, clock(), outer_ns)
+                try:
+                    _bill(strand, where, self, args, None, error, started_ns, clock(), outer_ns)
+                except Exception as ours:
+                    contain("redis", ours)
                 raise
-            _bill(strand, where, self, args, answer, None, started_ns, clock(), outer_ns)
+            try:
+                _bill(strand, where, self, args, answer, None, started_ns, clock(), outer_ns)
+            except Exception as ours:
+                contain("redis", ours)
             return answer
 
         return execute
@@ -69,9 +75,15 @@ def timed_command_async(where: Where) -> Wrap:
             try:
                 answer = await original(self, *args, **options)
             except BaseException as error:
-                _bill(strand, where, self, args, None, error, started_ns, clock(), outer_ns)
+                try:
+                    _bill(strand, where, self, args, None, error, started_ns, clock(), outer_ns)
+                except Exception as ours:
+                    contain("redis", ours)
                 raise
-            _bill(strand, where, self, args, answer, None, started_ns, clock(), outer_ns)
+            try:
+                _bill(strand, where, self, args, answer, None, started_ns, clock(), outer_ns)
+            except Exception as ours:
+                contain("redis", ours)
             return answer
 
         return execute
@@ -83,14 +95,11 @@ def _bill(
     strand: Strand, where: Where, of: Any, arguments: Arguments, answer: Any, error: BaseException | None,
     started_ns: int, ended_ns: int, outer_ns: int,
 ) -> None:  # fmt: skip
-    try:
-        target, arguments = where(of, arguments)
-        command = command_of(arguments)
-        failure, found = (None, command.found(arguments, answer)) if error is None else (class_name(error), 0)
-        line, asked = command.at[target], command.asked(arguments)
-        strand.record(line, key_of(command, arguments), started_ns, ended_ns, outer_ns, failure, asked, found)
-    except Exception as ours:
-        contain("redis", ours)
+    target, arguments = where(of, arguments)
+    command = command_of(arguments)
+    failure, found = (None, command.found(arguments, answer)) if error is None else (class_name(error), 0)
+    line, asked = command.at[target], command.asked(arguments)
+    strand.record(line, key_of(command, arguments), started_ns, ended_ns, outer_ns, failure, asked, found)
 
 
 # ---- several in one go ----
@@ -135,9 +144,15 @@ def timed_pipeline(queued: Queued, settled: Settled) -> Wrap:
             try:
                 result = original(self, *args, **options)
             except BaseException as error:
-                _bill_batch(strand, batch, settled, self, args, None, error, started_ns, clock(), outer_ns)
+                try:
+                    _bill_batch(strand, batch, settled, self, args, None, error, started_ns, clock(), outer_ns)
+                except Exception as ours:
+                    contain("redis", ours)
                 raise
-            _bill_batch(strand, batch, settled, self, args, result, None, started_ns, clock(), outer_ns)
+            try:
+                _bill_batch(strand, batch, settled, self, args, result, None, started_ns, clock(), outer_ns)
+            except Exception as ours:
+                contain("redis", ours)
             return result
 
         return execute
@@ -162,9 +177,15 @@ def timed_pipeline_async(queued: Queued, settled: Settled) -> Wrap:
             try:
                 result = await original(self, *args, **options)
             except BaseException as error:
-                _bill_batch(strand, batch, settled, self, args, None, error, started_ns, clock(), outer_ns)
+                try:
+                    _bill_batch(strand, batch, settled, self, args, None, error, started_ns, clock(), outer_ns)
+                except Exception as ours:
+                    contain("redis", ours)
                 raise
-            _bill_batch(strand, batch, settled, self, args, result, None, started_ns, clock(), outer_ns)
+            try:
+                _bill_batch(strand, batch, settled, self, args, result, None, started_ns, clock(), outer_ns)
+            except Exception as ours:
+                contain("redis", ours)
             return result
 
         return execute
@@ -178,21 +199,19 @@ def _look(queued: Queued, of: Any, arguments: tuple[Any, ...]) -> Batch | None:
     except Exception as ours:
         contain("redis", ours)
         return None
+        return None
 
 
 def _bill_batch(
     strand: Strand, batch: Batch, settled: Settled, of: Any, arguments: tuple[Any, ...], result: Any,
     error: BaseException | None, started_ns: int, ended_ns: int, outer_ns: int,
 ) -> None:  # fmt: skip
-    try:
-        target, answers = settled(of, arguments, result, error)
-        failure = None if error is None else class_name(error)
-        size = len(batch.commands)
-        strand.record(batch.at[target], None, started_ns, ended_ns, outer_ns, failure, size)
-        if answers is not None:
-            _bill_commands(strand, target, zip(batch.commands, answers, strict=False), ended_ns)
-    except Exception as ours:
-        contain("redis", ours)
+    target, answers = settled(of, arguments, result, error)
+    failure = None if error is None else class_name(error)
+    size = len(batch.commands)
+    strand.record(batch.at[target], None, started_ns, ended_ns, outer_ns, failure, size)
+    if answers is not None:
+        _bill_commands(strand, target, zip(batch.commands, answers, strict=False), ended_ns)
 
 
 def _bill_commands(

@@ -42,9 +42,15 @@ def remembered(original: Callable[..., Any]) -> Callable[..., Any]:
     """What wraps `get_connection` of a pool that asks a sentinel."""
 
     def get_connection(self: Any, *args: Any, **options: Any) -> Any:
-        _by_sentinel.set(None)
+        try:
+            _by_sentinel.set(None)
+        except Exception as ours:
+            contain("redis", ours)
         connection = original(self, *args, **options)
-        _remember(connection)
+        try:
+            _by_sentinel.set(peer(connection))
+        except Exception as ours:
+            contain("redis", ours)
         return connection
 
     return get_connection
@@ -54,16 +60,15 @@ def remembered_async(original: Callable[..., Awaitable[Any]]) -> Callable[..., A
     """What wraps a coroutine `get_connection` as `remembered` wraps a plain one."""
 
     async def get_connection(self: Any, *args: Any, **options: Any) -> Any:
-        _by_sentinel.set(None)
+        try:
+            _by_sentinel.set(None)
+        except Exception as ours:
+            contain("redis", ours)
         connection = await original(self, *args, **options)
-        _remember(connection)
+        try:
+            _by_sentinel.set(peer(connection))
+        except Exception as ours:
+            contain("redis", ours)
         return connection
 
     return get_connection
-
-
-def _remember(connection: Any) -> None:
-    try:
-        _by_sentinel.set(peer(connection))
-    except Exception as ours:
-        contain("redis", ours)
