@@ -23,6 +23,7 @@ from rich.table import Table
 from walltime import export, otlp, propagation, runtime
 from walltime.export import Sender
 from walltime.hotpath import Transaction, clock
+from walltime.redact import Redaction
 from walltime.server import wsgi
 
 from tests.bench import machine
@@ -121,7 +122,7 @@ def _headers_us(turns: int) -> float:
 def _export(ours: Application, probability: float, turns: int) -> dict[str, float]:
     """What the thread does with a transaction, by the functions it calls."""
     exporter = runtime.exporter()
-    encoder = otlp.Encoder(export._resource(runtime.settings()), walltime.__version__, probability, b"salt")
+    encoder = otlp.Encoder(export._resource(runtime.settings()), walltime.__version__, probability, Redaction(b"salt"))
     sender = Sender(runtime.settings(), dict(exporter.counts))
     taken: list[Transaction] = []
     spent_ns: dict[str, list[float]] = {"add up": [], "decide and encode": [], "send": []}

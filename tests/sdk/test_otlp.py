@@ -15,6 +15,7 @@ from walltime import otlp, protobuf
 from walltime.bill import Bill
 from walltime.call import lines
 from walltime.hotpath import Transaction
+from walltime.redact import Redaction
 
 from tests.sdk.sink import attributes_of
 
@@ -23,7 +24,7 @@ VALUES = st.one_of(TEXTS, st.booleans(), st.integers(-(1 << 63), (1 << 63) - 1),
 
 
 def read(transaction: Transaction, bill: Bill, kept: str = "") -> Any:
-    encoder = otlp.Encoder(protobuf.resource_attribute("service.name", "shop"), "1.2", 0.01, b"salt")
+    encoder = otlp.Encoder(protobuf.resource_attribute("service.name", "shop"), "1.2", 0.01, Redaction(b"salt"))
     request = ExportTraceServiceRequest.FromString(encoder.request(encoder.transaction(transaction, bill, kept)))
     (resource_spans,) = request.resource_spans
     assert attributes_of(resource_spans.resource.attributes) == {"service.name": "shop"}

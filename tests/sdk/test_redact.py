@@ -7,7 +7,7 @@ import time
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from walltime.redact import is_denied, redact_annotation, redact_key, redact_sql, redact_url
+from walltime.redact import Redaction, is_denied, redact_key, redact_sql, redact_url
 
 from tests.sdk.sql_grammar import DIALECTS, MARK, Grammar
 
@@ -149,8 +149,8 @@ def test_urls_lose_user_query_fragment_and_the_values_in_their_path(url: str, re
 )  # fmt: skip
 def test_a_name_that_promises_a_secret_is_denied_in_any_spelling(key: str) -> None:
     assert is_denied(key)
-    assert redact_annotation(key, "s3cr3t", b"salt") == "(redacted)"
-    assert redact_annotation(key, 4711, b"salt") == "(redacted)"
+    assert Redaction(b"salt").annotation(key, "s3cr3t") == "(redacted)"
+    assert Redaction(b"salt").annotation(key, 4711) == "(redacted)"
 
 
 @pytest.mark.parametrize(
@@ -158,17 +158,16 @@ def test_a_name_that_promises_a_secret_is_denied_in_any_spelling(key: str) -> No
 )
 def test_a_name_that_only_looks_like_one_is_not(key: str) -> None:
     assert not is_denied(key)
-    assert redact_annotation(key, 3, b"salt") == 3
-    assert redact_annotation(key, "three", b"salt") == "three"
+    assert Redaction(b"salt").annotation(key, 3) == 3
+    assert Redaction(b"salt").annotation(key, "three") == "three"
 
 
 def test_a_session_is_known_again_and_not_told() -> None:
-    told = redact_annotation("session.id", "s3cr3t", b"salt")
-    assert (
-        told == redact_annotation("session.id", "s3cr3t", b"salt") != redact_annotation("session.id", "other", b"salt")
-    )
+    redaction = Redaction(b"salt")
+    told = redaction.annotation("session.id", "s3cr3t")
+    assert told == redaction.annotation("session.id", "s3cr3t") != redaction.annotation("session.id", "other")
     assert "s3cr3t" not in str(told)
 
 
 def test_an_address_among_the_annotations_loses_its_credentials() -> None:
-    assert redact_annotation("broker", "amqp://me:s3cr3t@mq/shop", b"") == "amqp://mq/shop"
+    assert Redaction(b"").annotation("broker", "amqp://me:s3cr3t@mq/shop") == "amqp://mq/shop"

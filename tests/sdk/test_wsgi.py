@@ -65,7 +65,7 @@ def test_without_a_route_the_name_is_the_method_alone(recorded: Sink) -> None:
     serve(walltime.WSGIMiddleware(app), {"PATH_INFO": "/any/1", "REQUEST_METHOD": "MADEUP"})
     found = recorded.transaction()
     assert found.span.name == "_OTHER"
-    assert found.attributes["url.path"] == "/any/1"
+    assert found.attributes["url.path"] == "/any/?", "it may hold ids"
     assert found.span.status.code == 0, "a client's mistake is not the server's error"
 
 

@@ -11,10 +11,12 @@ Every transaction leaves an itemized bill: time and call count for MySQL, memcac
 The data flow: server → hotpath ← clients, and at the end bill → detail → redact → otlp → export.
 """
 
+from walltime import logs
 from walltime.api import component, current, transaction
 from walltime.errors import PatchError, SettingsError, WalltimeError
 from walltime.hotpath import Transaction
 from walltime.libraries import instrument, uninstrument
+from walltime.one_line import summary
 from walltime.runtime import VERSION, configure, counters, flush, shutdown
 from walltime.server.asgi import ASGIMiddleware
 from walltime.server.wsgi import WSGIMiddleware
@@ -37,7 +39,9 @@ __all__ = [
     "current",
     "flush",
     "instrument",
+    "logs",
     "shutdown",
+    "summary",
     "transaction",
     "uninstrument",
 ]

@@ -17,24 +17,29 @@ import socket
 import sys
 import threading
 import time
+from base64 import b64encode
 from collections import deque
 from contextvars import Context
 from http.client import HTTPConnection, HTTPException, HTTPSConnection
 from typing import TYPE_CHECKING, Final
-from urllib.parse import urlsplit
+from urllib.parse import unquote, urlsplit
 
 from opentelemetry.sdk import version as otel_version
 from opentelemetry.sdk.resources import OTELResourceDetector
 
-from walltime import otlp
+from walltime import one_line, otlp, tls
 from walltime.deadline import answer_until
 from walltime.detail import Detail
 from walltime.errors import contain, warn
+from walltime.json_lines import JsonLines
 from walltime.protobuf import resource_attribute
+from walltime.redact import Redaction, redact_url
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from ssl import SSLContext
 
+    from walltime.bill import Bill
     from walltime.hotpath import Transaction
     from walltime.settings import Settings
 
@@ -55,7 +60,13 @@ class Exporter:
     def __init__(self, settings: Settings, version: str) -> None:
         self._settings = settings
         self._version = version
-        self._salt = None if settings.raw_memcache_keys else (settings.key_salt.encode() or secrets.token_bytes(16))
+        self._tls = tls.context(settings)
+        self._redaction = Redaction(
+            settings.key_salt.encode() or secrets.token_bytes(16),
+            raw_keys=settings.raw_memcache_keys,
+            hash_users=settings.hash_user_ids,
+            denied=settings.denied_annotations,
+        )
         self._detail = Detail(settings.sample_probability, settings.errors_per_minute)
         self.begin()
         atexit.register(self.shutdown)
@@ -147,12 +158,15 @@ class Exporter:
             self._thread = None
 
     def _work(self) -> None:
-        sender = Sender(self._settings, self.counts)
-        encoder = otlp.Encoder(_resource(self._settings), self._version, self._settings.sample_probability, self._salt)
+        settings = self._settings
+        sender = Sender(settings, self.counts, self._tls)
+        resource = _resource(settings)
+        encoder = otlp.Encoder(resource, self._version, settings.sample_probability, self._redaction)
+        file = JsonLines(settings.json_lines_path, resource, self.counts) if settings.json_lines_path else None
         while True:
             closing, asked = self._closing, self._asked
             while self._queue:
-                self._export_batch(encoder, sender)
+                self._export_batch(encoder, sender, file)
             sender.send_pending(closing)
             if not sender.pending:
                 with self._flushes:  # all that was finished before they asked is sent, or lost and counted
@@ -160,11 +174,13 @@ class Exporter:
                     self._flushes.notify_all()
             if closing:
                 sender.close()
+                if file is not None:
+                    file.close()
                 return
             self._wake.wait(self._settings.export_delay_s)
             self._wake.clear()
 
-    def _export_batch(self, encoder: otlp.Encoder, sender: Sender) -> None:
+    def _export_batch(self, encoder: otlp.Encoder, sender: Sender, file: JsonLines | None) -> None:
         spans = bytearray()
         count = 0
         while self._queue and count < BATCH:
@@ -172,15 +188,28 @@ class Exporter:
             self._queued_calls = max(0, self._queued_calls - len(transaction.calls))
             try:
                 bill = transaction.add_up(detail=True)
-                spans += encoder.transaction(transaction, bill, self._detail.why_kept(transaction))
+                encoded = encoder.transaction(transaction, bill, self._detail.why_kept(transaction))
+                spans += encoded
                 count += 1
                 transaction.calls.clear()  # a thread or task that outlives it may hold it for long
             except Exception as error:  # noqa: BLE001  # one transaction that cannot be encoded costs no other
                 self.counts["lost_internal"] += 1
                 contain("export", error)
-        if count:
+            else:
+                self._tell(transaction, bill, encoded, file)
+        if count and "otlp" in self._settings.exporters:
             sender.add(encoder.request(bytes(spans)), count)
             sender.send_pending(self._closing)
+
+    def _tell(self, transaction: Transaction, bill: Bill, encoded: bytes, file: JsonLines | None) -> None:
+        """Write it where people look, when the settings say so."""
+        try:
+            if file is not None:
+                file.write(encoded)
+            if self._settings.summary:
+                one_line.log(transaction, bill)
+        except Exception as error:  # noqa: BLE001  # also one of the application's log handlers
+            contain("summary", error)
 
 
 def _at_child_exit(act: Callable[[], None]) -> None:
@@ -211,10 +240,17 @@ def _resource(settings: Settings) -> bytes:
     return b"".join([resource_attribute(key, value) for key, value in attributes.items()])
 
 
+class _Own(HTTPConnection):
+    """Our exports are no calls of the application: clients/http_client.py knows these two by where they are."""
+
+
+class _OwnTLS(HTTPSConnection): ...
+
+
 class Sender:
     """Posts encoded requests in order, keeps what the collector cannot take now, and counts what is lost."""
 
-    def __init__(self, settings: Settings, counts: dict[str, int]) -> None:
+    def __init__(self, settings: Settings, counts: dict[str, int], tls: SSLContext | None = None) -> None:
         self.pending: deque[tuple[bytes, int]] = deque()
         self._pending_bytes = 0
         self._settings = settings
@@ -224,6 +260,8 @@ class Sender:
         self._not_before_s = 0.0
         parts = urlsplit(settings.endpoint)
         self._is_https = parts.scheme == "https"
+        self._tls = tls
+        self._shown = redact_url(settings.endpoint)
         self._host, self._port = str(parts.hostname), parts.port
         self._path = parts.path or "/"
         self._headers = {
@@ -231,6 +269,9 @@ class Sender:
             "User-Agent": "walltime",
             **settings.headers,
         }
+        if parts.username is not None:
+            login = f"{unquote(parts.username)}:{unquote(parts.password or '')}"
+            self._headers.setdefault("Authorization", f"Basic {b64encode(login.encode()).decode()}")
         if settings.gzip:
             self._headers["Content-Encoding"] = "gzip"
 
@@ -260,7 +301,7 @@ class Sender:
                     continue
                 if status not in RETRYABLE:
                     message = "walltime: the collector at %s refused %d transactions with status %d; they are lost"
-                    warn("refused", message, self._settings.endpoint, count, status)
+                    warn("refused", message, self._shown, count, status)
                     self._drop("lost_refused")
                     continue
                 self._back_off(retry_after_s, f"status {status}")
@@ -280,7 +321,7 @@ class Sender:
         message = (
             "walltime: no collector at %s (%s); start one with `walltime serve`. At most %d bytes of bills wait here"
         )
-        warn("unreachable", message, self._settings.endpoint, reason, self._settings.max_pending_bytes)
+        warn("unreachable", message, self._shown, reason, self._settings.max_pending_bytes)
 
     def _post(self, request: bytes) -> tuple[int, float | None]:
         kept_open = self._connection is not None
@@ -295,8 +336,11 @@ class Sender:
 
     def _exchange(self, request: bytes) -> tuple[int, float | None]:
         if self._connection is None:
-            kind = HTTPSConnection if self._is_https else HTTPConnection
-            self._connection = kind(self._host, self._port, timeout=self._settings.timeout_s)
+            timeout_s = self._settings.timeout_s
+            if self._is_https:
+                self._connection = _OwnTLS(self._host, self._port, timeout=timeout_s, context=self._tls)
+            else:
+                self._connection = _Own(self._host, self._port, timeout=timeout_s)
         if self._connection.sock is not None:
             self._connection.sock.settimeout(self._settings.timeout_s)
         deadline_s = time.monotonic() + self._settings.timeout_s

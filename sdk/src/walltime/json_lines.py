@@ -106,7 +106,8 @@ def as_line(spans: bytes, resource: dict[str, Any]) -> bytes:
     started_ns = root.pop("started_ns")
     for call in calls:
         call["offset_ns"] = call.pop("started_ns") - started_ns
-        del call["trace_id"], call["kind"], call["parent_span_id"]
+        for known in ("trace_id", "kind", "parent_span_id"):
+            call.pop(known, None)
     document = {"started_at": _iso(started_ns), **root, "resource": resource}
     if calls:
         document["calls"] = calls

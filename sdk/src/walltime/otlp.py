@@ -14,12 +14,14 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from walltime.bill import shape, total
 from walltime.otlp_calls import CallEncoder
 from walltime.otlp_span import CONSUMER, INTERNAL, IS_REMOTE, IS_REMOTE_KNOWN, SERVER, span
-from walltime.protobuf import attribute, block, count, counts, few, heads, plain, varint
+from walltime.protobuf import attribute, block, count, counts, few, heads, varint
+from walltime.redact import redact_path
 
 if TYPE_CHECKING:
     from walltime.bill import Bill, Cell
     from walltime.call import Line
     from walltime.hotpath import Transaction
+    from walltime.redact import Redaction
 
 _SPAN_KINDS: Final = {"internal": INTERNAL, "server": SERVER, "consumer": CONSUMER}
 
@@ -27,17 +29,14 @@ _SPAN_KINDS: Final = {"internal": INTERNAL, "server": SERVER, "consumer": CONSUM
 class Encoder:
     """Encodes the transactions of one process, whose resource is the same for all."""
 
-    def __init__(self, resource: bytes, version: str, probability: float, key_salt: bytes | None) -> None:
-        """
-        Args:
-            resource: an encoded opentelemetry.proto.resource.v1.Resource.
-            key_salt: for hashing memcache keys; None sends them as they are.
-        """
+    def __init__(self, resource: bytes, version: str, probability: float, redaction: Redaction) -> None:
+        """`resource`: an encoded opentelemetry.proto.resource.v1.Resource."""
         scope = block(b"\x0a", b"walltime") + block(b"\x12", version.encode())
         self._resource = block(b"\x0a", resource)
         self._scope = block(b"\x0a", scope)
         self._constant = attribute("walltime.schema", 1) + attribute("walltime.sample_probability", float(probability))
-        self._calls = CallEncoder(key_salt)
+        self._calls = CallEncoder(redaction)
+        self._redaction = redaction
 
     def request(self, spans: bytes) -> bytes:
         """Return a whole request around encoded spans (ResourceSpans.scope_spans = 2)."""
@@ -51,22 +50,23 @@ class Encoder:
             context.trace_id.to_bytes(16, "big"), context.span_id.to_bytes(8, "big"), parent, transaction.name,
             _SPAN_KINDS[transaction.kind],
             transaction.started_at_ns, transaction.started_at_ns + transaction.duration_ns,
-            self._constant + _about(transaction) + _bill(bill) + (few("walltime.kept", kept) if kept else b""),
+            self._constant + _about(transaction, self._redaction) + _bill(bill)
+            + (few("walltime.kept", kept) if kept else b""),
             transaction.is_error, context.trace_flags | IS_REMOTE_KNOWN | (IS_REMOTE if parent else 0),
             context.trace_state.to_header() if context.trace_state else "",
         )  # fmt: skip
         return root + self._calls.spans(transaction) if kept else root
 
 
-def _about(transaction: Transaction) -> bytes:
+def _about(transaction: Transaction, redaction: Redaction) -> bytes:
     """What is known of the request itself."""
     about = b""
     if transaction.method:
         about = _request(transaction.name, transaction.method, transaction.scheme, transaction.http_status)
         if transaction.name == transaction.method:  # no route is known
-            about += attribute("url.path", transaction.path)
+            about += attribute("url.path", redact_path(transaction.path))
     if transaction.user:
-        about += attribute("user.id", transaction.user)
+        about += attribute("user.id", redaction.user(transaction.user))
     if transaction.error_type:
         about += few("error.type", transaction.error_type)
     if transaction.queue_ns is not None:
@@ -77,7 +77,8 @@ def _about(transaction: Transaction) -> bytes:
     if transaction.peak_rss_growth_bytes > 0:
         about += count("walltime.peak_rss_growth_bytes", transaction.peak_rss_growth_bytes)
     if transaction.annotations:
-        about += b"".join([attribute(key, plain(value)) for key, value in transaction.annotations.items()])
+        facts = transaction.annotations.items()
+        about += b"".join([attribute(key, redaction.annotation(key, value)) for key, value in facts])
     return about
 
 

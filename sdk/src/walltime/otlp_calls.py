@@ -8,20 +8,21 @@ from typing import TYPE_CHECKING
 from walltime.bill import STORES, address
 from walltime.call import CONTINUED, LINES, SKIPPED
 from walltime.otlp_span import CLIENT, INTERNAL, IS_REMOTE_KNOWN, span
+from walltime.plain import decoded
 from walltime.protobuf import attribute, count, few
-from walltime.redact import redact_key, redact_sql, redact_url
+from walltime.redact import redact_sql, redact_url
 
 if TYPE_CHECKING:
     from walltime.call import Call, Line
     from walltime.hotpath import Transaction
+    from walltime.redact import Redaction
 
 
 class CallEncoder:
     """Encodes the calls of one process's transactions."""
 
-    def __init__(self, key_salt: bytes | None) -> None:
-        """`key_salt`: for hashing cache keys; None sends them as they are."""
-        self._key_salt = key_salt
+    def __init__(self, redaction: Redaction) -> None:
+        self._redaction = redaction
 
     def spans(self, transaction: Transaction) -> bytes:
         """Return the transaction's calls, in the order they ended."""
@@ -60,11 +61,13 @@ class CallEncoder:
                 attributes += attribute("walltime.memcache.key", self._memcache_key(subject, asked))
                 attributes += few("walltime.memcache.result", result)
         elif component == "http.request" and isinstance(subject, tuple):
-            name, scheme, url = map(str, subject)
+            name, scheme, url = map(decoded, subject)
             full = f"{scheme}://{address(target)}{url}" if target is not None and url.startswith("/") else url
             attributes += few("http.request.method", name) + attribute("url.full", redact_url(full))
             if found:
                 attributes += few("http.response.status_code", found)
+            if asked:
+                attributes += few("http.request.resend_count", asked)
         is_error = failure is not None and failure is not SKIPPED
         if is_error:
             attributes += few("error.type", failure)
@@ -74,12 +77,7 @@ class CallEncoder:
         )  # fmt: skip
 
     def _memcache_key(self, key: object, asked: int) -> str:
-        if not isinstance(key, (str, bytes)):
-            text = f"({type(key).__name__})"
-        elif self._key_salt is not None:
-            text = redact_key(key, self._key_salt)
-        else:
-            text = key.decode("utf-8", "replace") if isinstance(key, bytes) else key
+        text = self._redaction.key(key)
         return text if asked == 1 else f"{text} and {asked - 1} more"
 
 

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Final
 from urllib.parse import urlsplit
 
 from walltime.literals import spans
+from walltime.plain import decoded
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterable
@@ -60,11 +61,11 @@ def redact_sql(sql: object) -> str:
     Double-quoted text counts as a string, as MySQL reads it by default. Where MySQL and others read quotes, backslashes
     or comments differently, what is a literal to any of them goes. At most 16,384 characters are looked at.
     """
-    if isinstance(sql, (bytes, bytearray)):
-        sql = sql.decode("utf-8", "replace")
-    elif not isinstance(sql, str):
+    if type(sql) is str:
+        return _redact_text(sql)
+    if not issubclass(type(sql), (str, bytes, bytearray)):
         return f"({type(sql).__name__})"
-    return _redact_text(sql)
+    return _redact_text(decoded(sql))
 
 
 # ---- keys, users ----
@@ -92,19 +93,24 @@ def keyed_hash(text: str, salt: bytes) -> str:
 
 
 def redact_url(url: str) -> str:
-    """
-    Return the URL without user, password, query and fragment, and with `?` for what is a value in its path.
-
-    A part of the path is a value when it has a digit, is longer than 32 characters, or has other letters than ASCII's;
-    a version such as `v2` is none.
-    """
+    """Return the URL without user, password, query and fragment, and with `?` for what is a value in its path."""
     try:
         parts = urlsplit(url)
     except ValueError:
         return "(unparsable)"
     host = parts.netloc.rpartition("@")[2]
-    path = "/".join([each if _READABLE_SEGMENT.fullmatch(each) else "?" for each in parts.path.split("/")])
+    path = redact_path(parts.path)
     return f"{parts.scheme}://{host}{path}" if host else path
+
+
+def redact_path(path: str) -> str:
+    """
+    Return the path with `?` for what is a value in it.
+
+    A part is a value when it has a digit, is longer than 32 characters, or has other letters than ASCII's; a version
+    such as `v2` is none.
+    """
+    return "/".join([each if _READABLE_SEGMENT.fullmatch(each) else "?" for each in path.split("/")])
 
 
 # ---- what the application attaches ----
@@ -128,13 +134,18 @@ _CREDENTIALS: Final = re.compile(r"(?<=://)[^/\s@]*@")
 
 
 @lru_cache(maxsize=4096)
+def _words(key: str) -> tuple[str, ...]:
+    return tuple(word.lower() for word in _WORD.findall(key[:255]))
+
+
+@lru_cache(maxsize=4096)
 def is_denied(key: str) -> bool:
     """
     Say whether a name promises a secret: one of the words of Sentry's deny list and more, in any spelling.
 
     `userPassword`, `X-API-Key` and `csrf_token` do; `token_count` is a number about some, and does not.
     """
-    words = [word.lower() for word in _WORD.findall(key)]
+    words = _words(key)
     if words and words[-1] in _MEASURES:
         return False
     if not _DENIED_WORDS.isdisjoint(words):
@@ -142,24 +153,46 @@ def is_denied(key: str) -> bool:
     return any(f"{one}_{other}" in _DENIED_PAIRS for one, other in pairwise(words))
 
 
-@lru_cache(maxsize=4096)
-def _is_session(key: str) -> bool:
-    return "session" in [word.lower() for word in _WORD.findall(key)]
+class Redaction:
+    """What may leave of keys, users and annotations, as the settings say."""
 
+    def __init__(
+        self, salt: bytes, *, raw_keys: bool = False, hash_users: bool = False, denied: Iterable[str] = ()
+    ) -> None:
+        """
+        Args:
+            salt: key of the hashes, at least 16 bytes that nobody can guess.
+            denied: words of annotations' names that promise a secret, beside ours.
+        """
+        self.salt = salt
+        self._raw_keys = raw_keys
+        self._hash_users = hash_users
+        self._denied = frozenset(word.lower() for word in denied)
 
-def redact_annotation(key: str, value: str | int | float | bool, salt: bytes) -> str | int | float | bool:
-    """
-    Return what may leave of a fact that the application attached.
+    def key(self, key: object) -> str:
+        """A cache key: `redact_key`, or as it is when the settings say so."""
+        if not issubclass(type(key), (str, bytes)):
+            return f"({type(key).__name__})"
+        text = decoded(key)
+        return text if self._raw_keys else redact_key(text, self.salt)
 
-    Nothing where the name promises a secret; of a session its keyed hash, by which its requests are found together;
-    and an address without the credentials in it.
-    """
-    if isinstance(value, bool):
-        return value
-    if is_denied(key):
-        return REDACTED
-    if not isinstance(value, str):
-        return value
-    if _is_session(key):
-        return f"#{keyed_hash(value, salt)}"
-    return _CREDENTIALS.sub("", value) if "://" in value else value
+    def user(self, user: str) -> str:
+        """What `set_user` was given: as it is, or its keyed hash."""
+        return f"#{keyed_hash(user, self.salt)}" if self._hash_users else user
+
+    def annotation(self, key: str, value: object) -> str | int | float | bool:
+        """
+        A fact that the application attached.
+
+        Nothing where the name promises a secret; of a session its keyed hash, by which its requests are found
+        together; an address without the credentials in it; of what is no text, number or boolean its class.
+        """
+        if isinstance(value, bool):
+            return value
+        if is_denied(key) or (self._denied and not self._denied.isdisjoint(_words(key))):
+            return REDACTED
+        if not isinstance(value, str):
+            return value if isinstance(value, (int, float)) else f"({type(value).__name__})"
+        if "session" in _words(key):
+            return f"#{keyed_hash(value, self.salt)}"
+        return _CREDENTIALS.sub("", value) if "://" in value else value

@@ -266,7 +266,8 @@ class Settings:
             _check(each.name, getattr(self, each.name), default, each.metadata["is_secret"])
         if not _is_http_address(self.endpoint):
             raise SettingsError(
-                f"endpoint {self.endpoint!r} is not an http(s) address; give http://host:4318/v1/traces"
+                "endpoint is not an http(s) address; give http://host:4318/v1/traces, not "
+                f"{self.endpoint.rpartition('@')[2]!r}"
             )
         for name, choices in _CHOICES.items():
             if getattr(self, name) not in choices:
@@ -275,6 +276,11 @@ class Settings:
             raise SettingsError("force_secret is shorter than 16 characters; others would guess it")
         if self.sample_probability > 1.0:
             raise SettingsError(f"sample_probability {self.sample_probability} is not between 0 and 1")
+
+    @property
+    def json_lines_path(self) -> str:
+        """Where lines of JSON go; '' for nowhere."""
+        return self.json_lines or ("-" if "console" in self.exporters else "")
 
     @classmethod
     def from_env(cls, environ: Mapping[str, str] | None = None, **given: Any) -> Settings:
