@@ -11,8 +11,9 @@ import random
 from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
+from opentelemetry import baggage, propagate, trace
 from opentelemetry import context as otel_context
-from opentelemetry import propagate, trace
+from opentelemetry.propagators.composite import CompositePropagator
 from opentelemetry.propagators.textmap import Getter
 from opentelemetry.trace import NonRecordingSpan, SpanContext, TraceFlags
 from opentelemetry.trace.span import TraceState
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from opentelemetry.context import Context
+    from opentelemetry.propagators.textmap import TextMapPropagator
 
     from walltime.hotpath import Transaction
 
@@ -33,6 +35,7 @@ reseed = _ids.seed
 _LOW_64_BITS: Final = (1 << 64) - 1
 _RANDOM: Final = 0x02
 _SAMPLED: Final = 0x01
+_FLAGS: Final = tuple(TraceFlags(flags) for flags in range(4))
 _NO_STATE: Final = TraceState()
 
 
@@ -70,7 +73,12 @@ def is_sampled(trace_id: int, probability: float) -> bool:
 
     The rule is OpenTelemetry's TraceIdRatioBased: the low 64 bits below probability × 2^64.
     """
-    return (trace_id & _LOW_64_BITS) < round(probability * (_LOW_64_BITS + 1))
+    return (trace_id & _LOW_64_BITS) < _bound(probability)
+
+
+@lru_cache(maxsize=8)
+def _bound(probability: float) -> int:
+    return round(probability * (_LOW_64_BITS + 1))
 
 
 def new_span_id() -> int:
@@ -88,10 +96,10 @@ def own_span_context(parent: SpanContext | None, probability: float) -> SpanCont
         flags = parent.trace_flags & (_RANDOM | _SAMPLED)
         if not flags & _SAMPLED and is_sampled(parent.trace_id, probability):
             flags |= _SAMPLED
-        return SpanContext(parent.trace_id, new_span_id(), False, TraceFlags(flags), parent.trace_state)
+        return SpanContext(parent.trace_id, new_span_id(), False, _FLAGS[flags], parent.trace_state)
     trace_id = _ids.getrandbits(128) or 1
-    flags = _RANDOM | (_SAMPLED if is_sampled(trace_id, probability) else 0)
-    return SpanContext(trace_id, new_span_id(), False, TraceFlags(flags), _NO_STATE)
+    flags = _RANDOM | _SAMPLED if is_sampled(trace_id, probability) else _RANDOM
+    return SpanContext(trace_id, new_span_id(), False, _FLAGS[flags], _NO_STATE)
 
 
 def enter(span_context: SpanContext, base: Context | None) -> object:
@@ -113,9 +121,22 @@ def outgoing_headers(transaction: Transaction) -> list[tuple[str, str]]:
     """
     context = otel_context.get_current()
     if transaction.outgoing is None or transaction.outgoing_context is not context:
-        carrier: dict[str, str] = {}
-        span = NonRecordingSpan(transaction.span_context)
-        propagate.inject(carrier, trace.set_span_in_context(span, context))
-        transaction.outgoing = list(carrier.items())
+        transaction.outgoing = _headers(transaction.span_context, context)
         transaction.outgoing_context = context
     return transaction.outgoing
+
+
+def _headers(ours: SpanContext, context: Context) -> list[tuple[str, str]]:
+    propagator = propagate.get_global_textmap()
+    if _is_w3c(propagator) and not ours.trace_state and not baggage.get_all(context):
+        # What OpenTelemetry's own would write, for a tenth of its 5 µs.
+        return [("traceparent", f"00-{ours.trace_id:032x}-{ours.span_id:016x}-{ours.trace_flags:02x}")]
+    carrier: dict[str, str] = {}
+    propagator.inject(carrier, trace.set_span_in_context(NonRecordingSpan(ours), context))
+    return list(carrier.items())
+
+
+@lru_cache(maxsize=2)
+def _is_w3c(propagator: TextMapPropagator) -> bool:
+    """Whether this is what OTEL_PROPAGATORS says by default, `tracecontext,baggage`."""
+    return type(propagator) is CompositePropagator and propagator.fields == {"traceparent", "tracestate", "baggage"}

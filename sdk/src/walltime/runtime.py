@@ -161,7 +161,7 @@ class Open:
         if self._pid != _pid:  # a fork that Python was not told of, as uWSGI's
             _after_fork()
         caller = trace.get_current_span(parent).get_span_context()
-        context = propagation.own_span_context(caller, settings().sample_probability)
+        context = propagation.own_span_context(caller, (_settings or settings()).sample_probability)
         self.transaction = Transaction(name, kind, context, caller.span_id if caller.is_valid else 0, started_ns)
         self.shows_bill = False
         """Whether the answer carries the bill so far (server/server_timing.py)."""
