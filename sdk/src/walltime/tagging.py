@@ -149,8 +149,11 @@ def _placed(sql: Any, comment: Comment) -> Any:
     """
     text, encoded, room = comment
     letters, ours = (_STR, text) if isinstance(sql, str) else (_BYTES, encoded)
+    body = sql.rstrip(letters.ends)
+    if not body:  # the server says that it is empty, and with a comment it would not
+        return sql
     size = len(sql)
-    if (size + _PACKET_BYTES) % _MEGABYTE > _MEGABYTE - len(ours) - _PACKET_BYTES:
+    if size % _MEGABYTE + len(ours) + _PACKET_BYTES > _MEGABYTE:
         # max_allowed_packet is nearly always whole megabytes: what fits without the comment must not fail with it.
         return sql
     is_open = False
@@ -161,10 +164,8 @@ def _placed(sql: Any, comment: Comment) -> Any:
             if _mark(text, ours) in looked_at:
                 return sql
             is_open = looked_at.rfind(letters.closes) < opens + 2
-    if size < room and not is_open:
-        body = sql.rstrip(letters.ends)
-        if body and body[-1] in letters.plain:
-            return body + ours + sql[len(body) :]
+    if size < room and not is_open and body[-1] in letters.plain:
+        return body + ours + sql[len(body) :]
     return ours[1:] + letters.space + sql
 
 

@@ -1,0 +1,159 @@
+"""
+The server reads a statement with our comment as it reads it without: fuzzed statements and values on a real MariaDB.
+
+The outcome of both is compared: the names and values of all results, or the number of the error.
+"""
+
+from __future__ import annotations
+
+import random
+import shutil
+from collections.abc import Iterator
+from typing import Any, Final
+
+import pymysql
+import pytest
+from opentelemetry.trace import SpanContext, TraceFlags
+from pymysql.constants import CLIENT
+from shop.services import MariaDB, ProgramMissingError, fast_folder
+from walltime import tagging
+from walltime.hotpath import Transaction
+from walltime.settings import Settings
+from walltime.tagging import tag
+
+FEW, MANY = 3_000, 100_000
+HOSTILE: Final = (
+    "*/", "/*", "/*!", "/*!50000 ", "/*M! ", "/*+ x */", "--", "-- ", "#", "'", '"', "`", "\\", "\\'", "''", "%",
+    "%s", "%%", "?", ":name", ";", "; ", "\0", "\n", "\r", "\t", "\v", "\f", " ", "\xa0", "\x85", "é", "日本", "😀",
+    "\x7f", "@", "$$", "x'", "0x", "/", "*", "-", "traceparent='00-", "\\N", ".", ",", "(", ")", "=",
+)  # fmt: skip
+PIECES: Final = (
+    "SELECT 1", "SELECT 'a' AS b", "SELECT 1 AS `c`", "SELECT id FROM words WHERE word = 'x'",
+    "SELECT COUNT(*) FROM words",
+    "SELECT 2 * 3 / 4", "SELECT /* why */ 5", "SELECT 1 /*! + 1 */", "SELECT 1 /*!99999 + 1 */", "SELECT 1 -- end",
+    "SELECT 1 # end", "SELECT 1 --", 'SELECT "double"', "SELECT _utf8mb4'x'", "SELECT N'x'", "SELECT x'41'",
+    "SELECT 0b11", "SELECT 1e3", "SELECT .5", "SELECT @a", "SELECT @@version_comment", "SELECT NULL", "SELECT \\N",
+    "SELECT 1 UNION SELECT 2", "(SELECT 1)", "SHOW VARIABLES LIKE 'port'", "SET @a = 1", "DO 1", "VALUES (1, 2)",
+    "BEGIN", "COMMIT", "ROLLBACK", "", "SELECT 1 LIMIT 1", "SELECT DATE '2020-01-01'", "SELECT CURRENT_USER() IS NULL",
+    "WITH a AS (SELECT 1) SELECT * FROM a", "SELECT 'it''s'", "SELECT 'back\\'slash'", "EXPLAIN SELECT 1",
+)  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[MariaDB]:
+    folder = fast_folder("walltime-tags-")
+    server = MariaDB(folder)
+    try:
+        server.start()
+    except ProgramMissingError as error:
+        shutil.rmtree(folder, ignore_errors=True)
+        pytest.skip(str(error))
+    connection = pymysql.connect(**server.account())
+    with connection.cursor() as cursor:
+        cursor.execute("CREATE TABLE words (id INT PRIMARY KEY AUTO_INCREMENT, word VARCHAR(200)) CHARSET utf8mb4")
+    connection.close()
+    yield server
+    server.stop()
+    shutil.rmtree(folder, ignore_errors=True)
+
+
+@pytest.fixture(params=["append", "prepend"])
+def position(request: pytest.FixtureRequest) -> Iterator[str]:
+    tagging.configure(Settings(sql_comment_position=request.param, sql_comment_keys=KEYS))
+    yield request.param
+    tagging.configure(Settings())
+
+
+KEYS: Final = ("traceparent", "route", "service", "user", "a'*/", "file", "line")
+
+
+UNPARSED: Final = frozenset({1064, 1525})
+"""A quote that is never closed: no syntax, or no date where it takes our first quote for its end."""
+
+
+def hostile_text(source: random.Random, most: int = 6) -> str:
+    return "".join(
+        source.choice(HOSTILE) if source.random() < 0.6 else source.choice("abc 123_")
+        for _ in range(source.randint(0, most))
+    )
+
+
+def transaction(source: random.Random) -> Transaction:
+    """A transaction whose every text that goes into the comment is hostile."""
+    made = Transaction(
+        hostile_text(source), "server", SpanContext(source.getrandbits(128) or 1, 11, False, TraceFlags(1)), 0, 0
+    )
+    made.set_user(hostile_text(source))
+    made.annotate("a'*/", hostile_text(source, 300))
+    return made
+
+
+def statement(source: random.Random) -> str:
+    """A statement, whole or with a hostile text somewhere in it or around it."""
+    sql = source.choice(PIECES)
+    for _ in range(source.choice((0, 1, 1, 2, 3))):
+        at = source.choice((0, len(sql), len(sql), source.randint(0, len(sql))))
+        sql = sql[:at] + source.choice(HOSTILE) + sql[at:]
+    return sql
+
+
+def outcome(connection: Any, sql: bytes) -> list[object]:
+    """What the server makes of it: all its results, or the number of its error."""
+    results: list[object] = []
+    try:
+        connection.query(sql)
+        while True:
+            result = connection._result
+            columns = [] if result.description is None else [column[0] for column in result.description]
+            # rows the statement itself is visible in, or the time is, say nothing about how it was read
+            results.append((columns, result.rows, result.affected_rows))
+            if not result.has_next:
+                return results
+            connection.next_result()
+    except pymysql.err.MySQLError as error:
+        connection._result = None  # else it waits for the rest of the results, which do not come after an error
+        return [*results, UNPARSED if error.args[0] in UNPARSED else error.args[0]]
+
+
+def same_outcomes(server: MariaDB, seed: int, count: int) -> None:
+    source = random.Random(seed)
+    connections = {
+        (charset, flag): pymysql.connect(
+            **{**server.account(), "charset": charset, "client_flag": flag, "autocommit": True, "read_timeout": 10}
+        )
+        for charset in ("utf8mb4", "latin1")
+        for flag in (0, CLIENT.MULTI_STATEMENTS)
+    }
+    succeeded = 0
+    for _ in range(count):
+        charset, flag = key = source.choice(list(connections))
+        connection = connections[key]
+        if source.random() < 0.4:
+            value = (
+                hostile_text(source, 12).encode("latin-1", "ignore").decode("latin-1")
+                if charset == "latin1"
+                else hostile_text(source, 12)
+            )
+            sql = f"SELECT {connection.escape(value)} AS v, {source.randint(0, 9)}"
+        else:
+            sql = statement(source)
+        plain = sql.encode(connection.encoding, "replace")
+        tagged = tag(transaction(source), plain)
+        expected = outcome(connection, plain)
+        assert outcome(connection, tagged) == expected, (charset, flag, plain, tagged)
+        succeeded += isinstance(expected[-1], tuple)
+    for connection in connections.values():
+        connection.close()
+    assert count * 0.3 < succeeded < count, "most fuzz must not be nonsense, and some of it should"
+
+
+def test_a_tagged_statement_has_the_outcome_of_the_plain_one(server: MariaDB, position: str) -> None:
+    same_outcomes(server, 1, FEW // 2)
+
+
+@pytest.mark.nightly
+@pytest.mark.timeout(1800)
+def test_a_hundred_thousand_tagged_statements_have_the_outcome_of_the_plain_ones(
+    server: MariaDB, position: str
+) -> None:
+    same_outcomes(server, 2, MANY // 2)
