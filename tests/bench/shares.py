@@ -138,7 +138,7 @@ def _export(ours: Application, probability: float, turns: int) -> dict[str, floa
         for one, bill in zip(taken, bills, strict=True):
             spans += encoder.transaction(one, bill, exporter._detail.why_kept(one))
         encoded_ns = time.thread_time_ns()
-        sender.add(encoder.request(bytes(spans)), len(taken))
+        sender.add(encoder.request(bytes(spans), {}), len(taken))
         sender.send_pending()
         spent_ns["send"].append(time.thread_time_ns() - encoded_ns)
         spent_ns["decide and encode"].append(encoded_ns - added_ns)

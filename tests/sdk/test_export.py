@@ -10,9 +10,11 @@ from collections.abc import Iterator
 
 import pytest
 import walltime
-from walltime import export, runtime
+from pymemcache.client.base import Client
+from shop.services import Memcached
+from walltime import export, hotpath, runtime
 
-from tests.sdk.sink import Sink
+from tests.sdk.sink import Sink, attributes_of
 
 
 def work(n: int = 1, name: str = "job") -> None:
@@ -47,6 +49,7 @@ def test_compressed_when_asked(sink: Sink) -> None:
     assert len(sink.transactions()) == 3
 
 
+@pytest.mark.setting("max_queue")
 def test_a_full_queue_loses_the_newest_and_counts_them(silent_port: int) -> None:
     walltime.configure(endpoint=f"http://127.0.0.1:{silent_port}/v1/traces", max_queue=10, timeout_s=30)
     work(1)
@@ -85,6 +88,7 @@ def test_what_the_collector_could_not_take_is_sent_when_it_can(sink: Sink, monke
     assert len(sink.wait_for(5)) == 5
 
 
+@pytest.mark.setting("max_pending_bytes")
 def test_while_it_is_away_the_oldest_go_first_and_are_counted(refusing_port: int) -> None:
     walltime.configure(endpoint=f"http://127.0.0.1:{refusing_port}/v1/traces", max_pending_bytes=3000)
     for _ in range(10):
@@ -193,3 +197,22 @@ def test_there_is_no_thread_before_the_first_transaction_and_none_after_shutdown
     assert thread is not None
     walltime.shutdown()
     assert not thread.is_alive()
+
+
+def test_what_is_on_no_bill_is_said_with_the_next_export(
+    recorded: Sink, memcached: tuple[Memcached, Memcached]
+) -> None:
+    """Calls outside of any transaction and lost transactions travel as counters of the process."""
+    client = Client(("127.0.0.1", memcached[0].port))
+    before = walltime.counters().get("outside_pymemcache", 0)
+    client.get("nobody is served")
+    runtime.exporter().counts["lost_queue_full"] += 3
+    with walltime.transaction("job"):
+        client.get("k")
+    recorded.spans()
+    (scope,) = [scope_spans.scope for request in recorded.requests[-1:] for resource in request.resource_spans
+                for scope_spans in resource.scope_spans]  # fmt: skip
+    said = attributes_of(scope.attributes)
+    assert said["walltime.lost.queue_full"] == 3
+    assert walltime.counters()["outside_pymemcache"] > before
+    assert said["walltime.outside.calls"] == sum(hotpath.outside_calls.values())

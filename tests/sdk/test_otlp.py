@@ -25,7 +25,7 @@ VALUES = st.one_of(TEXTS, st.booleans(), st.integers(-(1 << 63), (1 << 63) - 1),
 
 def read(transaction: Transaction, bill: Bill, kept: str = "") -> Any:
     encoder = otlp.Encoder(protobuf.resource_attribute("service.name", "shop"), "1.2", 0.01, Redaction(b"salt"))
-    request = ExportTraceServiceRequest.FromString(encoder.request(encoder.transaction(transaction, bill, kept)))
+    request = ExportTraceServiceRequest.FromString(encoder.request(encoder.transaction(transaction, bill, kept), {}))
     (resource_spans,) = request.resource_spans
     assert attributes_of(resource_spans.resource.attributes) == {"service.name": "shop"}
     (scope_spans,) = resource_spans.scope_spans

@@ -22,7 +22,7 @@ One finished call: (line, subject, started_ns, ended_ns, own_ns, failure, asked,
 subject   what was asked for, still raw: SQL text, a cache key, (method, scheme, URL), or `CONTINUED`
 own_ns    exclusive time: ended − started less the time of the measured calls inside it
 failure   None, or what went wrong in a word: an error number, an exception's class, an HTTP status; or `SKIPPED`
-asked     cache: keys asked for; MySQL: the connection's id
+asked     cache: keys asked for; MySQL: the connection's id; HTTP: how often the request was sent before
 found     cache: keys found or stored, −1 without a reply; MySQL: rows; HTTP: status code
 """
 

@@ -31,6 +31,7 @@ from walltime import one_line, otlp, tls
 from walltime.deadline import answer_until
 from walltime.detail import Detail
 from walltime.errors import contain, warn
+from walltime.hotpath import outside_calls
 from walltime.json_lines import JsonLines
 from walltime.protobuf import resource_attribute
 from walltime.redact import Redaction, redact_url
@@ -198,8 +199,14 @@ class Exporter:
             else:
                 self._tell(transaction, bill, encoded, file)
         if count and "otlp" in self._settings.exporters:
-            sender.add(encoder.request(bytes(spans)), count)
+            sender.add(encoder.request(bytes(spans), self._missing()), count)
             sender.send_pending(self._closing)
+
+    def _missing(self) -> dict[str, int]:
+        """What of this process is on no bill so far: docs/wire.md, attributes of the scope."""
+        missing = {f"walltime.lost.{why[5:]}": n for why, n in self.counts.items() if why.startswith("lost_")}
+        missing["walltime.outside.calls"] = sum(outside_calls.copy().values())
+        return missing
 
     def _tell(self, transaction: Transaction, bill: Bill, encoded: bytes, file: JsonLines | None) -> None:
         """Write it where people look, when the settings say so."""

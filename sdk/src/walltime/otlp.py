@@ -14,10 +14,12 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from walltime.bill import shape, total
 from walltime.otlp_calls import CallEncoder
 from walltime.otlp_span import CONSUMER, INTERNAL, IS_REMOTE, IS_REMOTE_KNOWN, SERVER, span
-from walltime.protobuf import attribute, block, count, counts, few, heads, varint
+from walltime.protobuf import attribute, block, count, counts, few, heads, scope_attribute, varint
 from walltime.redact import redact_path
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from walltime.bill import Bill, Cell
     from walltime.call import Line
     from walltime.hotpath import Transaction
@@ -31,16 +33,21 @@ class Encoder:
 
     def __init__(self, resource: bytes, version: str, probability: float, redaction: Redaction) -> None:
         """`resource`: an encoded opentelemetry.proto.resource.v1.Resource."""
-        scope = block(b"\x0a", b"walltime") + block(b"\x12", version.encode())
         self._resource = block(b"\x0a", resource)
-        self._scope = block(b"\x0a", scope)
+        self._scope = block(b"\x0a", b"walltime") + block(b"\x12", version.encode())
         self._constant = attribute("walltime.schema", 1) + attribute("walltime.sample_probability", float(probability))
         self._calls = CallEncoder(redaction)
         self._redaction = redaction
 
-    def request(self, spans: bytes) -> bytes:
-        """Return a whole request around encoded spans (ResourceSpans.scope_spans = 2)."""
-        return block(b"\x0a", self._resource + block(b"\x12", self._scope + spans))
+    def request(self, spans: bytes, missing: Mapping[str, int]) -> bytes:
+        """
+        Return a whole request around encoded spans (ResourceSpans.scope_spans = 2).
+
+        Args:
+            missing: what is on no bill, as attributes of the scope; what is zero is left out.
+        """
+        scope = self._scope + b"".join([scope_attribute(name, count) for name, count in missing.items() if count])
+        return block(b"\x0a", self._resource + block(b"\x12", block(b"\x0a", scope) + spans))
 
     def transaction(self, transaction: Transaction, bill: Bill, kept: str) -> bytes:
         """Return the root span with its bill, and the calls behind it when they are kept; about 10 µs without them."""

@@ -118,3 +118,8 @@ def plain(value: object) -> Value:
 def resource_attribute(key: str, value: object) -> bytes:
     """Resource.attributes = 1"""
     return block(b"\x0a", _key(key) + block(b"\x12", _any(plain(value))))
+
+
+def scope_attribute(key: str, value: int) -> bytes:
+    """InstrumentationScope.attributes = 3"""
+    return block(b"\x1a", _key(key) + block(b"\x12", _any(value)))

@@ -131,9 +131,10 @@ def shutdown() -> None:
 
 @guarded("counters", dict)
 def counters() -> dict[str, int]:
-    """Return how many transactions of this process were sent and lost, by reason, and our own failures."""
+    """Return what of this process was sent and lost, the calls outside of any transaction, and our own failures."""
     sent = {} if _exporter is None else dict(_exporter.counts)
-    return {**sent, **{f"failed_{where}": count for where, count in contained.items()}}
+    outside = {f"outside_{library}": count for library, count in hotpath.outside_calls.copy().items()}
+    return {**sent, **outside, **{f"failed_{where}": count for where, count in contained.items()}}
 
 
 def _is_a_greenlet() -> bool:
