@@ -205,7 +205,7 @@ def test_what_is_on_no_bill_is_said_with_the_next_export(
     """Calls outside of any transaction and lost transactions travel as counters of the process."""
     client = Client(("127.0.0.1", memcached[0].port))
     before = walltime.counters().get("outside_pymemcache", 0)
-    client.get("nobody is served")
+    client.get("nobody-is-served")
     runtime.exporter().counts["lost_queue_full"] += 3
     with walltime.transaction("job"):
         client.get("k")
