@@ -23,8 +23,6 @@ MAX_COMPONENTS: Final = 32
 MAX_TARGETS: Final = 64
 MAX_STATEMENTS: Final = 64
 
-STATEMENTS: Final = frozenset({"mysql.query", "mysql.fetch"})
-"""Components whose subject is SQL."""
 LOOKUPS: Final = frozenset(
     {
         "memcache.get", "memcache.delete", "memcache.incr", "memcache.decr", "memcache.touch",
@@ -45,7 +43,9 @@ LOCK_TIMEOUT: Final = "1205"
 
 
 _TELLS: Final = (
-    dict.fromkeys(STATEMENTS, _SQL := 1) | dict.fromkeys(LOOKUPS, _LOOKUP := 2) | dict.fromkeys(STORES, _STORE := 3)
+    {"mysql.query": (_SQL := 1), "mysql.fetch": (_ROWS := 4)}
+    | dict.fromkeys(LOOKUPS, _LOOKUP := 2)
+    | dict.fromkeys(STORES, _STORE := 3)
 )
 """What `found` means for the calls of a component."""
 
@@ -124,18 +124,21 @@ class Bill:
                     cell.misses += asked - found
             elif tells == _SQL:
                 cell.rows += found
+            elif tells == _ROWS:
+                cell.rows += found
             elif tells == _STORE and found >= 0:
                 cell.not_stored += asked - found
             if subject is CONTINUED:
                 continue
             cell.calls += 1
-            if tells == _SQL:
+            if tells == _SQL or (tells == _ROWS and subject is not None):
                 text = subject if type(subject) is str else _as_text(subject)
                 try:
                     statement = said[text]
                 except KeyError:
                     statement = said[text] = Cell()
-                statement.calls += 1
+                if tells == _SQL:
+                    statement.calls += 1  # reading its rows later is time of the statement, but not sending it again
                 statement.time_ns += own_ns
                 if failure is not None:
                     statement.errors += 1

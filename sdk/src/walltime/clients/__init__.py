@@ -16,6 +16,7 @@ CLIENTS: Final = {
     "httpcore": "httpcore",
     "httpx": "httpx",
     "pymemcache": "pymemcache",
+    "mysql_connector": "mysql.connector",
     "mysqlclient": "MySQLdb",
     "pymysql": "pymysql",
     "redis": "redis",

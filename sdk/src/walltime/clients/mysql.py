@@ -25,9 +25,6 @@ FETCH: Final = lines("mysql.fetch")
 NO_ROW_COUNT: Final = 1 << 63
 """From here on a row count says that there is none: an unbuffered result reports 2^64 − 1."""
 
-FURTHER: Final = "(further result)"
-"""Stands for the statement where one text has several, or a procedure several results, and the next one is read."""
-
 
 def number(error: BaseException) -> str:
     """The server's or the client library's error number when there is one, else the exception's class."""
@@ -179,12 +176,13 @@ class Fetch:
     """
     What is read of a statement's result after its query: one call of `mysql.fetch`, however many reads it takes.
 
-    A loop over a million rows is one line of the detail, and its time is still what was spent reading.
+    A loop over a million rows is one line of the detail, and its time is still what was spent reading. The subject is
+    the statement; None where one text has several, or a procedure several results, and this is not the first.
     """
 
     __slots__ = ("_call", "_connection_id", "_counted_by", "_place", "_subject", "_target")
 
-    def __init__(self, target: Target | None, connection_id: int, subject: object = FURTHER) -> None:
+    def __init__(self, target: Target | None, connection_id: int, subject: object = None) -> None:
         self._target = target
         self._connection_id = connection_id
         self._subject = subject
