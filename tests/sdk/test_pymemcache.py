@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import socket
+import threading
 from collections.abc import Callable
 from typing import Any
 
@@ -12,6 +15,8 @@ from pymemcache.client.hash import HashClient
 from pymemcache.client.retrying import RetryingClient
 from pymemcache.exceptions import MemcacheServerError
 from shop.services import LOOPBACK, Memcached, free_port
+from walltime.clients.pymemcache import patches
+from walltime.errors import PatchError
 
 from tests.sdk.sink import Sink
 
@@ -115,14 +120,225 @@ def test_every_operation_has_its_line(recorded: Sink, server: tuple[str, int]) -
     assert results == ["stored", "sent", "2/2"]
 
 
-def test_an_error_that_ignore_exc_swallows_is_an_error_and_not_a_miss(recorded: Sink) -> None:
-    client = Client((LOOPBACK, free_port()), connect_timeout=0.5, ignore_exc=True)
+@pytest.mark.parametrize("make", [Client, PooledClient])
+def test_an_error_that_ignore_exc_swallows_is_an_error_and_not_a_miss(recorded: Sink, make: Any) -> None:
+    client = make((LOOPBACK, free_port()), connect_timeout=0.5, ignore_exc=True)
     with walltime.transaction("job"):
         assert client.get("anything", "fallback") == "fallback"
+        assert client.gets("anything") == (None, None)
+        assert client.get_many(["a", "b"]) == {}
     bill = recorded.transaction()
-    assert bill.cell("memcache.get") == {"calls": 1, "keys": 1, "errors": 1}
-    assert bill.cell("memcache.connect") == {"calls": 1, "errors": 1}
-    assert recorded.calls("memcache.get")[0].attributes["walltime.memcache.result"] == "error"
+    assert bill.cell("memcache.get") == {"calls": 3, "keys": 4, "errors": 3}
+    assert bill.cell("memcache.connect") == {"calls": 3, "errors": 3}
+    for call in recorded.calls("memcache.get"):
+        assert call.attributes["walltime.memcache.result"] == "error"
+        assert call.attributes["error.type"] == "ConnectionRefusedError"
+
+
+def test_a_server_that_answers_too_late_is_an_error_by_its_name(recorded: Sink) -> None:
+    with socket.create_server((LOOPBACK, 0)) as silent:
+        client = Client(silent.getsockname(), timeout=0.02, ignore_exc=True)
+        with walltime.transaction("job"):
+            try:
+                os.environ["AN_ERROR_WHILE_IT_ASKS_THE_CACHE"]
+            except KeyError:
+                assert client.get("k") is None
+        client.close()
+    assert recorded.transaction().cell("memcache.get") == {"calls": 1, "keys": 1, "errors": 1}
+    assert recorded.calls("memcache.get")[0].attributes["error.type"] == "TimeoutError"
+
+
+def test_a_hit_while_the_application_handles_an_error_is_a_hit(recorded: Sink, server: tuple[str, int]) -> None:
+    client = Client(server, ignore_exc=True)
+    client.set("k", 1, noreply=False)
+    client.close()
+    with walltime.transaction("job"):
+        try:
+            os.environ["AN_ERROR_WHILE_IT_ASKS_THE_CACHE"]
+        except KeyError:
+            assert client.get("k") == b"1"
+            assert client.get("absent") is None
+    client.close()
+    assert recorded.transaction().cell("memcache.get") == {"calls": 2, "keys": 2, "hits": 1, "misses": 1}
+
+
+COUNTERS = {
+    "cmd_get": "memcache.get keys", "get_hits": "memcache.get hits", "get_misses": "memcache.get misses",
+    "delete_hits": "memcache.delete hits", "delete_misses": "memcache.delete misses",
+    "incr_hits": "memcache.incr hits", "incr_misses": "memcache.incr misses",
+    "decr_hits": "memcache.decr hits", "decr_misses": "memcache.decr misses",
+    "touch_hits": "memcache.touch hits", "touch_misses": "memcache.touch misses",
+}  # fmt: skip
+"""The server's counters and what they are on the bill."""
+
+
+def test_the_bill_counts_what_the_server_counts(recorded: Sink, server: tuple[str, int], memcached: Servers) -> None:
+    client = PooledClient(server, default_noreply=False, allow_unicode_keys=True)
+    before = memcached[0].stats()
+    with walltime.transaction("job"):
+        for number in range(50):
+            key = f"schlüssel:{number % 7}"
+            client.get(key)
+            client.gets(key)
+            client.get_many([key, f"absent:{number}", key])
+            client.incr(key, 1)
+            client.set(key, number) if number % 3 else client.delete(key)
+            client.decr(key, 2)
+            client.touch(key)
+            client.delete_many([key, f"absent:{number}"]) if number % 5 == 0 else client.prepend(key, 1)
+    after = memcached[0].stats()
+    client.close()
+    bill = recorded.transaction()
+    for counter, ours in COUNTERS.items():
+        component, count = ours.split()
+        assert int(after[counter]) - int(before[counter]) == bill.cell(component).get(count, 0), counter
+    stores = sum(bill.cell(f"memcache.{name}").get("calls", 0) for name in ("set", "prepend"))
+    assert int(after["cmd_set"]) - int(before["cmd_set"]) == stores
+
+
+class Fussy:
+    """A serde that cannot take everything."""
+
+    def serialize(self, key: Any, value: Any) -> tuple[bytes, int]:
+        if value is None:
+            raise ValueError("nothing to serialize")
+        return str(value).encode(), 1
+
+    def deserialize(self, key: Any, value: bytes, flags: int) -> Any:
+        if flags != 1:
+            raise TypeError("not ours")
+        return None if value == b"null" else int(value)
+
+
+@pytest.mark.parametrize("make", [Client, PooledClient, lambda server, **more: HashClient([server], **more)])
+@pytest.mark.parametrize("ignore_exc", [False, True])
+def test_a_serde_is_part_of_the_call(recorded: Sink, server: tuple[str, int], make: Any, ignore_exc: bool) -> None:
+    client = make(server, serde=Fussy(), default_noreply=False, ignore_exc=ignore_exc)
+    plain = Client(server)
+    plain.set("foreign", b"x", noreply=False)
+    with walltime.transaction("job"):
+        assert client.set("zero", 0) is True
+        assert client.set("nothing", "null") is True
+        assert client.get("zero", "a default") == 0
+        assert client.get("nothing", "a default") is None
+        if isinstance(client, HashClient) and ignore_exc:
+            assert client.set("k", None) is False
+        else:
+            with pytest.raises(ValueError, match="nothing to serialize"):
+                client.set("k", None)
+        if ignore_exc:
+            assert client.get("foreign", "a default") == "a default"
+        else:
+            with pytest.raises(TypeError, match="not ours"):
+                client.get("foreign", "a default")
+    client.close()
+    plain.close()
+    bill = recorded.transaction()
+    assert bill.cell("memcache.get") == {"calls": 3, "keys": 3, "hits": 2, "errors": 1}
+    assert bill.cell("memcache.set") == {"calls": 3, "errors": 1}
+    assert [call.attributes["error.type"] for call in recorded.calls() if "error.type" in call.attributes] == [
+        "ValueError", "TypeError",
+    ]  # fmt: skip
+
+
+def test_a_key_is_the_same_key_in_every_operation(sink: Sink, server: tuple[str, int]) -> None:
+    walltime.configure(endpoint=sink.endpoint, sample_probability=1.0, raw_memcache_keys=True)
+    walltime.instrument("pymemcache")
+    client = Client(server, key_prefix="shop/", default_noreply=False, allow_unicode_keys=True)
+    with walltime.transaction("job"):
+        client.set("größe:1", 1)
+        client.get("größe:1")
+        client.incr("größe:1", 1)
+        client.touch("größe:1")
+        client.delete_many(["größe:1", "größe:2"])
+        client.get_many(("größe:1", "größe:2"))
+        client.set_many({"größe:1": 1, "größe:2": 2})
+    client.close()
+    keys = [call.attributes["walltime.memcache.key"] for call in sink.calls() if "connect" not in call.span.name]
+    assert keys == ["größe:1"] * 4 + ["größe:1 and 1 more"] * 3
+
+
+def test_what_has_no_key_has_none_on_the_bill(recorded: Sink, server: tuple[str, int]) -> None:
+    client = Client(server)
+    with walltime.transaction("job"):
+        assert b"pid" in client.stats()
+        assert client.stats("settings")
+        assert client.cache_memlimit(64) is True
+        assert client.version().count(b".") == 2
+        assert client.raw_command(b"get secret:1", b"END\r\n") == b""
+        assert client.raw_command("verbosity 1") == b"OK"
+        client.flush_all(noreply=False)
+        client.quit()
+        assert client.get_many([]) == {}
+        assert client.delete_many([]) is True
+        client.delete_many(iter(()))
+    client.close()
+    bill = recorded.transaction()
+    assert bill.cell("memcache.admin") == {"calls": 8}
+    assert "memcache.get" not in bill.times_ns()
+    assert not [call for call in recorded.calls("memcache.admin") if "walltime.memcache.key" in call.attributes]
+
+
+def test_without_a_reply_nothing_is_known_of_hits(recorded: Sink, server: tuple[str, int]) -> None:
+    client = Client(server, default_noreply=True)
+    with walltime.transaction("job"):
+        client.set("a", 1)
+        client.add("a", 1)
+        client.set_many({"a": 1, "b": 2})
+        client.delete("absent")
+        client.delete_many(["a", "absent"])
+        client.touch("a")
+        client.incr("a", 1, noreply=True)
+    client.get("a-last-answer")
+    client.close()
+    bill = recorded.transaction()
+    assert bill.cell("memcache.set") == {"calls": 2}
+    assert bill.cell("memcache.add") == {"calls": 1}
+    assert bill.cell("memcache.delete") == {"calls": 2, "keys": 3}
+    assert bill.cell("memcache.touch") == bill.cell("memcache.incr") == {"calls": 1, "keys": 1}
+    results = {call.attributes.get("walltime.memcache.result") for call in recorded.calls()}
+    assert results == {None, "sent"}  # None: connecting
+
+
+def test_each_attempt_of_a_retrying_client_is_a_call(recorded: Sink) -> None:
+    client = RetryingClient(Client((LOOPBACK, free_port()), connect_timeout=0.5), attempts=3)
+    with walltime.transaction("job"), pytest.raises(ConnectionRefusedError):
+        client.get("k")
+    assert recorded.transaction().cell("memcache.get") == {"calls": 3, "keys": 3, "errors": 3}
+
+
+def test_waiting_for_a_client_of_a_pool_has_its_line(recorded: Sink, server: tuple[str, int]) -> None:
+    lock = threading.Lock()
+    client = PooledClient(server, lock_generator=lambda: lock)
+    client.get("connect")
+    timer = threading.Timer(0.05, lock.release)
+    with walltime.transaction("job"):
+        lock.acquire()
+        timer.start()
+        client.get("k")
+    timer.join()
+    client.close()
+    bill = recorded.transaction()
+    assert bill.cell("memcache.pool") == {"calls": 1}
+    assert bill.times_ns()["memcache.pool"] >= 20_000_000
+    assert ("memcache.pool", f"{server[0]}:{server[1]}") in bill.targets()
+
+
+def test_a_pool_without_a_free_client_is_an_error_of_the_pool(recorded: Sink, server: tuple[str, int]) -> None:
+    client = PooledClient(server, max_pool_size=1)
+    taken = client.client_pool.get_and_release()
+    with walltime.transaction("job"), taken, pytest.raises(RuntimeError, match="Too many objects"):
+        client.get("k")
+    client.close()
+    assert recorded.transaction().cell("memcache.pool") == {"calls": 1, "errors": 1}
+
+
+def test_a_library_that_takes_more_than_we_know_stays_as_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    def later(self: Any, name: bytes, keys: Any, expect_cas: bool, compress: bool = False) -> None: ...
+
+    monkeypatch.setattr(Client, "_fetch_cmd", later)
+    with pytest.raises(PatchError, match="_fetch_cmd takes compress"):
+        patches()
 
 
 def test_a_dead_server_reaches_the_caller_unchanged(recorded: Sink) -> None:

@@ -44,8 +44,12 @@ def waited(
                 except Exception as ours:
                     contain("pool", ours)
                 raise
+            ended_ns = clock()
+            if ended_ns - started_ns < WAIT_NS:
+                strand.nested_ns += outer_ns
+                return taken
             try:
-                _leave(strand, at, server, self, None, started_ns, clock(), outer_ns)
+                _leave(strand, at, server, self, None, started_ns, ended_ns, outer_ns)
             except Exception as ours:
                 contain("pool", ours)
             return taken
@@ -76,8 +80,12 @@ def waited_async(
                 except Exception as ours:
                     contain("pool", ours)
                 raise
+            ended_ns = clock()
+            if ended_ns - started_ns < WAIT_NS:
+                strand.nested_ns += outer_ns
+                return taken
             try:
-                _leave(strand, at, server, self, None, started_ns, clock(), outer_ns)
+                _leave(strand, at, server, self, None, started_ns, ended_ns, outer_ns)
             except Exception as ours:
                 contain("pool", ours)
             return taken

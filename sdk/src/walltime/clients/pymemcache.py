@@ -45,9 +45,9 @@ _SWALLOWED: Final = "_walltime_swallowed"
 
 
 def patches() -> list[Patch]:
-    _takes_no_more(Client._fetch_cmd, "self", "name", "keys", "expect_cas", "key_prefix", "expire")
-    _takes_no_more(Client._store_cmd, "self", "name", "values", "expire", "noreply", "flags", "cas")
-    _takes_no_more(Client._misc_cmd, "self", "cmds", "cmd_name", "noreply", "end_tokens")
+    _takes_no_more("_fetch_cmd", "self", "name", "keys", "expect_cas", "key_prefix", "expire")
+    _takes_no_more("_store_cmd", "self", "name", "values", "expire", "noreply", "flags", "cas")
+    _takes_no_more("_misc_cmd", "self", "cmds", "cmd_name", "noreply", "end_tokens")
     return [
         Patch(Client, "_connect", timed("pymemcache", "memcache.connect", attrgetter("server"))),
         Patch(Client, "_fetch_cmd", _fetch),
@@ -59,9 +59,9 @@ def patches() -> list[Patch]:
     ]
 
 
-def _takes_no_more(method: Callable[..., Any], *parameters: str) -> None:
-    if more := set(signature(method).parameters).difference(parameters):
-        raise PatchError(f"pymemcache's {method.__name__} takes {', '.join(sorted(more))}, which is not known here")
+def _takes_no_more(method: str, *parameters: str) -> None:
+    if more := set(signature(getattr(Client, method)).parameters).difference(parameters):
+        raise PatchError(f"pymemcache's {method} takes {', '.join(sorted(more))}, which is not known here")
 
 
 def _server_of_pool(pool: Any) -> Target | None:
@@ -74,19 +74,23 @@ def _fetch(original: Callable[..., Any]) -> Callable[..., Any]:
     def _fetch_cmd(
         self: Client, name: bytes, keys: Any, expect_cas: bool, key_prefix: bytes = b"", expire: Any = None
     ) -> Any:
-        more = () if expire is None else (expire,)  # get-and-touch, newer than pymemcache 4.0.0
         strand = current()
         if strand is None:
             outside("pymemcache")
-            return original(self, name, keys, expect_cas, key_prefix, *more)
+            if expire is None:
+                return original(self, name, keys, expect_cas, key_prefix)
+            return original(self, name, keys, expect_cas, key_prefix, expire)  # get-and-touch, newer than 4.0.0
         outer_ns, strand.nested_ns = strand.nested_ns, 0
         started_ns = clock()
         try:
-            found = original(self, name, keys, expect_cas, key_prefix, *more)
+            if expire is None:
+                found = original(self, name, keys, expect_cas, key_prefix)
+            else:
+                found = original(self, name, keys, expect_cas, key_prefix, expire)
         except BaseException as error:
             ended_ns = clock()
             try:
-                subject, asked = first_of(keys)
+                subject, asked = first_of(keys if name in _LINES else ())
                 line = _LINES.get(name, _ADMIN)[self.server]
                 strand.record(line, subject, started_ns, ended_ns, outer_ns, class_name(error), asked)
             except Exception as ours:
@@ -96,14 +100,16 @@ def _fetch(original: Callable[..., Any]) -> Callable[..., Any]:
         try:
             # After an error the client is closed; after an answer, also one without any key, it is open.
             failure = None if found or self.sock is not None else vars(self).get(_SWALLOWED, "Exception")
-            line = _LINES.get(name, _ADMIN)[self.server]
-            if type(keys) is list and len(keys) == 1:
-                strand.record(line, keys[0], started_ns, ended_ns, outer_ns, failure, 1, len(found))
+            at = _LINES.get(name)
+            if at is None:
+                strand.record(_ADMIN[self.server], None, started_ns, ended_ns, outer_ns, failure)
+            elif type(keys) is list and len(keys) == 1:
+                strand.record(at[self.server], keys[0], started_ns, ended_ns, outer_ns, failure, 1, len(found))
             else:
                 subject, asked = first_of(keys)
                 # A key asked for twice is found twice, says the server, and is once in the answer.
                 hits = asked if len(found) == asked else sum(key in found for key in keys) if asked else 0
-                strand.record(line, subject, started_ns, ended_ns, outer_ns, failure, asked, hits)
+                strand.record(at[self.server], subject, started_ns, ended_ns, outer_ns, failure, asked, hits)
         except Exception as ours:
             contain("pymemcache", ours)
         return found
