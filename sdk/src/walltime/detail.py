@@ -6,32 +6,51 @@ import time
 from typing import TYPE_CHECKING
 
 from walltime.propagation import is_sampled
+from walltime.quantile import KindsP99
 
 if TYPE_CHECKING:
     from walltime.hotpath import Transaction
+    from walltime.settings import Settings
 
 
 class Detail:
     """
-    Says for each finished transaction why its calls are kept: `random`, `upstream`, `error`, or '' when they are not.
+    Says for each finished transaction why its calls are kept, or '' when they are not. In this order:
 
-    `random` is decided by the trace id alone, so it is a fair sample, the same in every service; analysis that needs a
-    fair population uses it by itself. The other reasons have a limit per minute.
+    random     the trace id says so: a fair sample, the same in every service
+    forced     a header with the secret or `walltime.current().keep()` asked for it
+    upstream   the caller's traceparent says sampled
+    error      it failed
+    slow       it took longer than 99 % of the recent transactions of its name
+
+    Analysis that needs a fair population takes `random` alone: whether a transaction is in it depends on nothing but
+    its trace id, so what else would be kept makes no difference to it. Each reason has a limit of its own per minute.
     """
 
-    def __init__(self, probability: float, errors_per_minute: int) -> None:
-        self.probability = probability
-        self._errors = Allowance(errors_per_minute)
+    def __init__(self, settings: Settings) -> None:
+        self._probability = settings.sample_probability
+        self._random = Allowance(settings.random_per_minute)
+        self._forced = Allowance(settings.forced_per_minute)
+        self._upstream = Allowance(settings.upstream_per_minute)
+        self._errors = Allowance(settings.errors_per_minute)
+        self._slow = Allowance(settings.slow_per_minute)
+        self._p99 = KindsP99()
 
     def why_kept(self, transaction: Transaction) -> str:
+        """Decide once for each transaction, in the order they ended; about 1 µs."""
         context = transaction.span_context
-        if is_sampled(context.trace_id, self.probability):
+        is_slow = self._p99.is_slow(transaction.name, transaction.duration_ns)  # first: it remembers all of them
+        is_random = is_sampled(context.trace_id, self._probability)
+        if is_random and self._random.take():
             return "random"
-        if context.trace_flags.sampled:
+        if transaction.is_forced:
+            if self._forced.take():
+                return "forced"
+        elif context.trace_flags.sampled and not is_random and self._upstream.take():
             return "upstream"
         if transaction.is_error and self._errors.take():
             return "error"
-        return ""
+        return "slow" if is_slow and self._slow.take() else ""
 
 
 class Allowance:

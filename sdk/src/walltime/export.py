@@ -68,7 +68,7 @@ class Exporter:
             hash_users=settings.hash_user_ids,
             denied=settings.denied_annotations,
         )
-        self._detail = Detail(settings.sample_probability, settings.errors_per_minute)
+        self._detail = Detail(settings)
         self.begin()
         atexit.register(self.shutdown)
 

@@ -19,6 +19,7 @@ from threading import Lock
 from typing import TYPE_CHECKING, Final, Protocol
 
 from walltime.bill import Bill
+from walltime.errors import contain
 from walltime.plain import plain, text
 
 if TYPE_CHECKING:
@@ -207,8 +208,18 @@ class Transaction:
         self.error_type = text(error_type)
 
     def keep(self) -> None:
-        """Have its calls kept one by one, whatever the sample says; so many a minute, as `forced`."""
+        """
+        Have its calls kept one by one, whatever the sample says; so many a minute, as `forced`.
+
+        What it calls from here on is told that it is sampled.
+        """
         self.is_forced = True
+        try:
+            from walltime import propagation  # OpenTelemetry's API, which this module does without
+
+            propagation.mark_sampled(self)
+        except Exception as ours:  # noqa: BLE001  # the calls are kept all the same
+            contain("keep", ours)
 
     @property
     def request_id(self) -> str:

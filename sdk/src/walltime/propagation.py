@@ -102,6 +102,16 @@ def own_span_context(parent: SpanContext | None, probability: float) -> SpanCont
     return SpanContext(trace_id, new_span_id(), False, _FLAGS[flags], _NO_STATE)
 
 
+def mark_sampled(transaction: Transaction) -> None:
+    """Say to whom it calls from here on that the trace is sampled: its own detail was asked for."""
+    known = transaction.span_context
+    if not known.trace_flags & _SAMPLED:
+        flags = _FLAGS[known.trace_flags & _RANDOM | _SAMPLED]
+        transaction.span_context = SpanContext(known.trace_id, known.span_id, False, flags, known.trace_state)
+        transaction.sql_comment = None
+        transaction.outgoing = None
+
+
 def enter(span_context: SpanContext, base: Context | None) -> object:
     """Make the transaction OpenTelemetry's current span; return what `leave` takes."""
     span = NonRecordingSpan(span_context)
