@@ -209,6 +209,7 @@ def test_what_is_on_no_bill_is_said_with_the_next_export(
     runtime.exporter().counts["lost_queue_full"] += 3
     with walltime.transaction("job"):
         client.get("k")
+    client.close()
     recorded.spans()
     (scope,) = [scope_spans.scope for request in recorded.requests[-1:] for resource in request.resource_spans
                 for scope_spans in resource.scope_spans]  # fmt: skip
