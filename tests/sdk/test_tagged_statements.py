@@ -33,7 +33,7 @@ PIECES: Final = (
     "SELECT 2 * 3 / 4", "SELECT /* why */ 5", "SELECT 1 /*! + 1 */", "SELECT 1 /*!99999 + 1 */", "SELECT 1 -- end",
     "SELECT 1 # end", "SELECT 1 --", 'SELECT "double"', "SELECT _utf8mb4'x'", "SELECT N'x'", "SELECT x'41'",
     "SELECT 0b11", "SELECT 1e3", "SELECT .5", "SELECT @a", "SELECT @@version_comment", "SELECT NULL", "SELECT \\N",
-    "SELECT 1 UNION SELECT 2", "(SELECT 1)", "SHOW VARIABLES LIKE 'port'", "SET @a = 1", "DO 1", "VALUES (1, 2)",
+    "SELECT 1 UNION SELECT 2", "(SELECT 1)", "SHOW TABLES LIKE 'words'", "SET @a = 1", "DO 1", "VALUES (1, 2)",
     "BEGIN", "COMMIT", "ROLLBACK", "", "SELECT 1 LIMIT 1", "SELECT DATE '2020-01-01'", "SELECT CURRENT_USER() IS NULL",
     "WITH a AS (SELECT 1) SELECT * FROM a", "SELECT 'it''s'", "SELECT 'back\\'slash'", "EXPLAIN SELECT 1",
 )  # fmt: skip

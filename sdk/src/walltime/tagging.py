@@ -124,6 +124,7 @@ class _Letters(NamedTuple):
     opens: Any
     closes: Any
     ends: Any
+    blank: Any
     space: Any
     plain: Any
 
@@ -132,8 +133,8 @@ _PLAIN_BYTES: Final = frozenset(range(0x21, 0x7F)) - {0x3B}
 """What a statement may end in for the comment to follow: printable ASCII, but no semicolon."""
 _IS_PLAIN: Final = tuple([number in _PLAIN_BYTES for number in range(256)])
 _PLAIN_LETTERS: Final = frozenset(map(chr, _PLAIN_BYTES))
-_STR: Final = _Letters("/", "/*", "*/", "; \t\n\v\f\r", " ", _PLAIN_LETTERS)
-_BYTES: Final = _Letters(0x2F, b"/*", b"*/", b"; \t\n\v\f\r", b" ", _PLAIN_BYTES)
+_STR: Final = _Letters("/", "/*", "*/", "; \t\n\v\f\r", "; \t\n\v\f\r\xa0", " ", _PLAIN_LETTERS)
+_BYTES: Final = _Letters(0x2F, b"/*", b"*/", b"; \t\n\v\f\r", b"; \t\n\v\f\r\xa0", b" ", _PLAIN_BYTES)
 _MEGABYTE: Final = 1 << 20
 _PACKET_BYTES: Final = 8
 """What the protocol adds to a statement, generously."""
@@ -150,7 +151,7 @@ def _placed(sql: Any, comment: Comment) -> Any:
     text, encoded, room = comment
     letters, ours = (_STR, text) if isinstance(sql, str) else (_BYTES, encoded)
     body = sql.rstrip(letters.ends)
-    if not body:  # the server says that it is empty, and with a comment it would not
+    if not body.strip(letters.blank):  # the server says that it is empty, and with a comment it would not
         return sql
     size = len(sql)
     if size % _MEGABYTE + len(ours) + _PACKET_BYTES > _MEGABYTE:
