@@ -1,6 +1,6 @@
 """`python -m walltime gunicorn shop:app`: what walltime-run does, with this Python."""
 
-from walltime.run import main
+from walltime_run import main
 
 if __name__ == "__main__":
     main()

@@ -1,14 +1,31 @@
-"""What `opentelemetry-instrument` finds: Walltime among the other instrumentors, by its entry point `walltime`."""
+"""
+Instrumenting a program from outside: by `walltime-run`, whose `sitecustomize` calls `instrument`, and by
+`opentelemetry-instrument`, which finds the class here by its entry point `walltime`.
+"""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from walltime.libraries import uninstrument
-from walltime.run import instrument
+from walltime import libraries
+from walltime.errors import SettingsError, contain
+from walltime.settings import Settings
 
 if TYPE_CHECKING:
     from collections.abc import Collection
+
+
+def instrument() -> None:
+    """Do what the program would do itself, unless the environment switches us off. Never raises."""
+    try:
+        try:
+            is_enabled = Settings.from_env().enabled
+        except SettingsError:
+            is_enabled = True  # the first transaction says what is wrong with the others
+        if is_enabled:
+            libraries.instrument()
+    except Exception as ours:  # noqa: BLE001
+        contain("walltime-run", ours)
 
 
 class WalltimeInstrumentor:
@@ -29,5 +46,5 @@ class WalltimeInstrumentor:
         WalltimeInstrumentor.is_instrumented_by_opentelemetry = True
 
     def uninstrument(self, **_: Any) -> None:
-        uninstrument()
+        libraries.uninstrument()
         WalltimeInstrumentor.is_instrumented_by_opentelemetry = False

@@ -26,9 +26,9 @@ def chain() -> None:
 
 def instrument() -> None:
     try:
-        from walltime import run
+        from walltime import instrumentor
 
-        run.instrument()
+        instrumentor.instrument()
     except ImportError as error:
         if getattr(error, "name", None) != "walltime":  # else it is not installed in this Python
             say(error)

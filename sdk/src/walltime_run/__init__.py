@@ -2,29 +2,26 @@
 `walltime-run gunicorn shop:app`: a program with its clients and servers instrumented, without a change of its code.
 
 The program replaces this one, with `bootstrap/` first on PYTHONPATH: every Python it starts imports the
-`sitecustomize` there before anything else. Settings come from the environment.
+`sitecustomize` there before anything else. This is a package of its own, which needs nothing: whatever is wrong with
+Walltime or what it depends on, the program starts.
 """
 
 from __future__ import annotations
 
 import os
 import shutil
-import subprocess
 import sys
-from pathlib import Path
-from typing import TYPE_CHECKING, Final
-
-from walltime.errors import SettingsError, contain
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from typing import NoReturn
 
-BOOTSTRAP: Final = str(Path(__file__).with_name("bootstrap"))
+BOOTSTRAP = os.path.join(os.path.dirname(os.path.abspath(__file__)), "bootstrap")  # noqa: PTH100, PTH118, PTH120
 NOT_FOUND, NOT_EXECUTABLE = 127, 126
 """What a shell exits with in these cases."""
 
-USAGE: Final = """\
+USAGE = """\
 usage: walltime-run PROGRAM [ARGUMENT …]      (or: python -m walltime PROGRAM [ARGUMENT …])
 
 Runs the program with every library instrumented that Walltime knows, as `walltime.instrument()` does.
@@ -44,14 +41,14 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
     if not command or command[0] in {"-h", "--help"}:
         sys.stdout.write(USAGE)
         sys.exit(0 if command else 2)
+    if command[0] == "--version":
+        from walltime import __version__
+
+        sys.stdout.write(f"walltime {__version__}\n")
+        sys.exit(0)
     if command[0] == "--":
         del command[0]
-    if command[0] == "--version":
-        from walltime.runtime import VERSION
-
-        sys.stdout.write(f"walltime {VERSION}\n")
-        sys.exit(0)
-    if command[0] in {"-m", "-c"} or (command[0].endswith(".py") and Path(command[0]).is_file()):
+    if command[0] in {"-m", "-c"} or (command[0].endswith(".py") and os.path.isfile(command[0])):  # noqa: PTH113
         command.insert(0, sys.executable)
     program = find(command[0])
     if program is None:
@@ -59,6 +56,8 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
         sys.exit(NOT_FOUND)
     os.environ["PYTHONPATH"] = with_bootstrap(os.environ.get("PYTHONPATH", ""))
     if os.name == "nt":  # exec leaves the caller's console there
+        import subprocess
+
         sys.exit(subprocess.call([program, *command[1:]]))
     try:
         os.execv(program, [program, *command[1:]])  # noqa: S606  # that is what we are asked to do
@@ -69,7 +68,7 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
 
 def find(program: str) -> str | None:
     """Return the program's path: of this Python's own programs, for which Walltime is installed, else on PATH."""
-    beside = str(Path(sys.executable).parent)
+    beside = os.path.dirname(sys.executable)  # noqa: PTH120
     return shutil.which(program, path=beside) or shutil.which(program)
 
 
@@ -77,19 +76,3 @@ def with_bootstrap(python_path: str) -> str:
     """Return the value of PYTHONPATH with our folder in front, once."""
     others = [path for path in python_path.split(os.pathsep) if path != BOOTSTRAP] if python_path else []
     return os.pathsep.join([BOOTSTRAP, *others])
-
-
-def instrument() -> None:
-    """Do what the program would do itself, as far as the environment allows. Never raises."""
-    try:
-        from walltime.libraries import instrument
-        from walltime.settings import Settings
-
-        try:
-            is_enabled = Settings.from_env().enabled
-        except SettingsError:
-            is_enabled = True  # the first transaction says what is wrong with the others
-        if is_enabled:
-            instrument()
-    except Exception as ours:  # noqa: BLE001
-        contain("walltime-run", ours)
