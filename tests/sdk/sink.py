@@ -58,6 +58,8 @@ class Sink:
 
     status: int = 200
     requests: list[ExportTraceServiceRequest] = field(default_factory=list)
+    bodies: list[bytes] = field(default_factory=list)
+    """The same as they came, byte for byte."""
 
     def __enter__(self) -> Sink:
         sink = self
@@ -69,6 +71,7 @@ class Sink:
                 body = self.rfile.read(int(self.headers["Content-Length"]))
                 if self.headers.get("Content-Encoding") == "gzip":
                     body = gzip.decompress(body)
+                sink.bodies.append(body)
                 if sink.status == 200:
                     sink.requests.append(ExportTraceServiceRequest.FromString(body))
                 self.send_response(sink.status)

@@ -1,0 +1,200 @@
+"""Hundreds of secrets through every integration: none on the wire, in lines of JSON, in our log, in SQL comments."""
+
+from __future__ import annotations
+
+import base64
+import io
+import logging
+import re
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+from wsgiref.util import setup_testing_defaults
+
+import mysql.connector
+import MySQLdb
+import pymysql
+import pytest
+import redis
+import walltime
+from pymemcache.client.base import Client
+from shop.services import MariaDB, Memcached
+from walltime import errors
+
+from tests.redis_server import RedisServer
+from tests.sdk import canaries
+from tests.sdk.canaries import Canaries
+from tests.sdk.sink import Received, Sink
+from tests.sdk.upstream import Upstream
+
+
+@dataclass
+class Told:
+    """All that left the process while the application ran."""
+
+    secrets: Canaries
+    wire: bytes
+    lines: bytes
+    log: bytes
+    spans: list[Received]
+    failures: dict[str, int]
+    """Our own, by place."""
+
+
+MYSQL = {"PyMySQL": pymysql.connect, "mysqlclient": MySQLdb.connect, "mysql-connector": mysql.connector.connect}
+
+
+def in_mysql(driver: str, account: dict[str, Any], secret: Canaries) -> None:
+    with suppress(Exception):
+        MYSQL[driver](**{**account, "password": secret(f"{driver}: wrong password")})
+    connection = MYSQL[driver](**account)
+    canaries.sql(connection.cursor(), secret, driver)
+    with suppress(Exception):
+        connection.rollback()
+    connection.close()
+
+
+@pytest.fixture(scope="module")
+def told(
+    mariadb: MariaDB,
+    memcached: tuple[Memcached, Memcached],
+    redis_server: RedisServer,
+    tmp_path_factory: pytest.TempPathFactory,
+) -> Told:
+    secret = Canaries()
+    path = tmp_path_factory.mktemp("canaries") / "bills.jsonl"
+    ours = io.StringIO()
+    handler = logging.StreamHandler(ours)
+    logger = logging.getLogger("walltime")
+    logger.addHandler(handler)
+    logger.setLevel(logging.DEBUG)
+    with Sink() as sink, Upstream() as upstream:
+        walltime.configure(
+            service_name="shop",
+            endpoint=sink.endpoint,
+            sample_probability=1.0,
+            json_lines=str(path),
+            summary=True,
+            hash_user_ids=True,
+            force_secret="c" * 16,
+            headers={"Authorization": f"Bearer {secret('header of the export')}"},
+        )
+        walltime.instrument()
+        jobs: dict[str, Callable[[], None]] = {
+            **{driver: partial(in_mysql, driver, mariadb.account(), secret) for driver in MYSQL},
+            "pymemcache": partial(in_memcache, memcached[0], secret),
+            "redis": partial(in_redis, redis_server, secret),
+            "application": partial(canaries.application, secret),
+            **{name: partial(canaries.web, secret, upstream.url, name, ask) for name, ask in canaries.ASK.items()},
+        }
+        for name, job in jobs.items():
+            serve(name, job, secret)
+            with walltime.transaction(f"task {name}"):
+                job()
+        for name in ("fails", "fails late"):
+            with suppress(RuntimeError):
+                serve(name, partial(fail, secret, name), secret)
+        assert walltime.flush(30)
+        spans = sink.spans()
+        wire = b"".join(sink.bodies)
+    logger.removeHandler(handler)
+    logger.setLevel(logging.NOTSET)
+    failures = dict(errors.contained)
+    walltime.uninstrument()
+    walltime.shutdown()
+    return Told(secret, wire, path.read_bytes(), ours.getvalue().encode(), spans, failures)
+
+
+def serve(name: str, job: Callable[[], None], secret: Canaries) -> None:
+    """One request to a WSGI application that does the job."""
+
+    def app(environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterator[bytes]:
+        start_response("200 OK", [("Set-Cookie", f"sid={secret(f'{name}: cookie that is set')}")])
+        job()
+        yield secret(f"{name}: body of the answer").encode()
+
+    environ = canaries.request(secret, name.replace(" ", "-"))
+    setup_testing_defaults(environ)
+    body = walltime.WSGIMiddleware(app)(environ, lambda *_: None)
+    try:
+        for _ in body:
+            pass
+    finally:
+        body.close()  # type: ignore[attr-defined]  # ours has it
+
+
+def fail(secret: Canaries, name: str) -> None:
+    raise RuntimeError(secret(f"{name}: exception")) from ValueError(secret(f"{name}: cause of an exception"))
+
+
+def in_memcache(server: Memcached, secret: Canaries) -> None:
+    for ignore_exc in (False, True):
+        client = Client(("127.0.0.1", server.port), ignore_exc=ignore_exc)
+        canaries.memcache(client, secret)
+        client.close()
+
+
+def in_redis(server: RedisServer, secret: Canaries) -> None:
+    client = redis.Redis.from_url(f"redis://127.0.0.1:{server.port}/0", client_name=secret("redis: client name"))
+    canaries.redis(client, secret)
+    client.close()
+    with suppress(Exception):
+        redis.Redis.from_url(f"redis://shop:{secret('redis: password in the URL')}@127.0.0.1:{server.port}/0").get("x")
+
+
+def test_all_that_was_to_be_seen_was_seen(told: Told) -> None:
+    """So that nothing found means nothing there."""
+    assert len(told.secrets.planted) >= 200, len(told.secrets.planted)
+    assert told.failures == {}
+    components = {
+        span.attributes["walltime.component"] for span in told.spans if "walltime.component" in span.attributes
+    }
+    expected = {
+        "mysql.connect",
+        "mysql.query",
+        "memcache.get",
+        "memcache.set",
+        "memcache.cas",
+        "redis.get",
+        "redis.set",
+    }
+    expected |= {"redis.transaction", "redis.eval", "http.connect", "http.request", "pay"}
+    assert expected <= components
+    transactions = [span for span in told.spans if "walltime.schema" in span.attributes]
+    assert len(transactions) == len(told.lines.splitlines()) == len(re.findall(rb"\[[0-9a-f]{32}\]", told.log))
+    for name in MYSQL:
+        (task,) = [each for each in transactions if each.span.name == f"task {name}"]
+        assert task.attributes["walltime.mysql.query.calls"] >= 20
+        assert task.attributes["walltime.mysql.query.errors"] >= 5
+        assert task.attributes["walltime.mysql.connect.errors"] == 1
+
+
+def test_a_secret_that_left_would_be_found() -> None:
+    secret = Canaries()
+    planted = secret("here"), str(secret.number("number"))
+    for data in (planted[0], planted[0].upper(), planted[0].encode().hex(), f"x{planted[0][-10:]}y", planted[1]):
+        assert secret.found_in(data.encode()), data
+    assert secret.found_in(base64.b64encode(b"me:" + planted[0].encode()))
+    assert not secret.found_in(b"nothing of it")
+
+
+def test_no_secret_is_on_the_wire(told: Told) -> None:
+    assert told.secrets.found_in(told.wire) == []
+
+
+def test_no_secret_is_in_the_lines_of_json(told: Told) -> None:
+    assert told.secrets.found_in(told.lines) == []
+
+
+def test_no_secret_is_in_our_own_log(told: Told) -> None:
+    assert told.secrets.found_in(told.log) == []
+
+
+def test_no_secret_is_in_the_comments_of_the_statements(told: Told, mariadb: MariaDB) -> None:
+    assert mariadb.general_log is not None
+    logged = mariadb.general_log.read_bytes()
+    comments = re.findall(rb"/\*[^*]*traceparent='[^*]*\*/", logged)
+    assert len(comments) > 100
+    assert told.secrets.found_in(b"".join(comments)) == []
