@@ -449,3 +449,89 @@ def test_waiting_for_news_has_its_line(recorded: Sink, client: Connect) -> None:
     assert bill.cell("redis.subscribe") == {"calls": 1}
     assert bill.cell("redis.listen") == {"calls": 3}
     assert bill.times_ns()["redis.listen"] >= 10_000_000
+
+
+# ---- what is kept of a call ----
+
+
+def test_a_kept_call_says_what_the_conventions_ask_for(
+    recorded: Sink, redis_server: RedisServer, client: Connect
+) -> None:
+    r = client()
+    with walltime.transaction("job"):
+        r.set("user:1", "v", nx=True)
+        r.get("user:1")
+        r.mget("user:1", "user:2")
+        r.hmget("fields:1", ["a", "b"])
+        r.incr("counter:1")
+        r.pipeline(transaction=False).get("user:1").get("user:2").execute()
+        with pytest.raises(redis.ResponseError):
+            r.execute_command("GET", "fields:1", "one too many")
+    said = [
+        (
+            call.span.name.removeprefix("redis."),
+            call.attributes.get("walltime.redis.key", "").partition("#")[0],
+            call.attributes.get("walltime.redis.result"),
+            call.attributes.get("db.operation.batch.size"),
+        )
+        for call in recorded.calls()
+    ]
+    assert said == [
+        ("connect", "", None, None),
+        ("set", "user:", "stored", None),
+        ("get", "user:", "hit", None),
+        ("mget", "user:", "1/2", None),
+        ("hmget", "fields:", "0/2", None),
+        ("incrby", "counter:", None, None),
+        ("pipeline", "", None, 2),
+        ("get", "user:", "hit", None),
+        ("get", "user:", "miss", None),
+        ("get", "fields:", "error", None),
+    ]
+    for call in recorded.calls():
+        assert call.attributes["db.system.name"] == "redis"
+        assert call.attributes["db.operation.name"] == call.span.name.removeprefix("redis.")
+        assert call.attributes["server.address"] == LOOPBACK
+        assert call.attributes["server.port"] == redis_server.port
+    assert recorded.calls("redis.mget")[0].attributes["walltime.redis.key"].endswith(" and 1 more")
+    assert "more" not in recorded.calls("redis.hmget")[0].attributes["walltime.redis.key"]
+
+
+def test_nothing_secret_leaves_with_a_command(sink: Sink, client: Connect) -> None:
+    walltime.configure(endpoint=sink.endpoint, sample_probability=1.0, key_salt="a deployment's own")
+    walltime.instrument("redis")
+    r = client(retry=Retry(NoBackoff(), 0))  # a refused password is worth a pause to redis-py
+    with walltime.transaction("job"):
+        for arguments in (
+            ("SET", "user:sesame@example.com", "sesame"),
+            ("GET", "user:sesame@example.com"),
+            ("GET user:sesame",),
+            ("EVAL", "return 'sesame'", 1, "sesame", "sesame"),
+            ("AUTH", "sesame"),
+            ("CONFIG SET", "sesame", "sesame"),
+            ("NO-SUCH-COMMAND", "sesame"),
+            ("sesame", "sesame"),
+            ("PUBLISH", "sesame", "sesame"),
+            ("XREAD", "STREAMS", "sesame", "0"),
+            ("HSET", "cart:sesame", "sesame", "sesame"),
+            ("MGET", "sesame", "sesame"),
+            ("JSON.SET", "sesame", "$", "sesame"),
+        ):
+            for where in (r, r.pipeline(), r.pipeline(transaction=False)):
+                try:
+                    where.execute_command(*arguments)
+                    if where is not r:
+                        where.execute()
+                except redis.RedisError:
+                    pass
+    assert sink.transaction().cell("redis.get")["calls"] >= 3
+    assert b"sesame" not in b"".join(request.SerializeToString() for request in sink.requests)
+
+
+def test_raw_keys_are_a_setting(sink: Sink, client: Connect) -> None:
+    walltime.configure(endpoint=sink.endpoint, sample_probability=1.0, raw_memcache_keys=True)
+    walltime.instrument("redis")
+    r = client()
+    with walltime.transaction("job"):
+        r.get("user:alice")
+    assert sink.calls("redis.get")[0].attributes["walltime.redis.key"] == "user:alice"

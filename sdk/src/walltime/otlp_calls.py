@@ -57,9 +57,10 @@ class CallEncoder:
                 attributes += count("walltime.mysql.connection_id", asked)
         elif component.startswith("memcache."):
             if asked:
-                result = _memcache_result(component, failure, asked, found)
-                attributes += attribute("walltime.memcache.key", self._memcache_key(subject, asked))
-                attributes += few("walltime.memcache.result", result)
+                attributes += attribute("walltime.memcache.key", self._key(subject, asked))
+                attributes += few("walltime.memcache.result", _cache_result(component, failure, asked, found))
+        elif component.startswith("redis."):
+            attributes += self._redis(component, subject, failure, asked, found)
         elif component == "http.request" and isinstance(subject, tuple):
             name, scheme, url = map(decoded, subject)
             full = f"{scheme}://{address(target)}{url}" if target is not None and url.startswith("/") else url
@@ -76,9 +77,21 @@ class CallEncoder:
             attributes, is_error, flags,
         )  # fmt: skip
 
-    def _memcache_key(self, key: object, asked: int) -> str:
+    def _redis(self, component: str, subject: object, failure: str | None, asked: int, found: int) -> bytes:
+        attributes = b""
+        if subject is not None:
+            several_keys = asked if component != "redis.hmget" else 1  # its fields are of one
+            attributes += attribute("walltime.redis.key", self._key(subject, several_keys))
+        if component in {"redis.pipeline", "redis.transaction"}:
+            if asked > 1:
+                attributes += few("db.operation.batch.size", asked)
+        elif asked and (failure is not None or found >= 0):
+            attributes += few("walltime.redis.result", _cache_result(component, failure, asked, found))
+        return attributes
+
+    def _key(self, key: object, asked: int) -> str:
         text = self._redaction.key(key)
-        return text if asked == 1 else f"{text} and {asked - 1} more"
+        return text if asked <= 1 else f"{text} and {asked - 1} more"
 
 
 @lru_cache(maxsize=1024)
@@ -89,8 +102,9 @@ def _about_calls(line: Line) -> bytes:
     system, _, operation = component.partition(".")
     if system == "mysql":
         attributes += attribute("db.system.name", "mysql")
-    elif system == "memcache":
-        attributes += attribute("db.system.name", "memcached") + attribute("db.operation.name", operation)
+    elif system in {"memcache", "redis"}:
+        name = "memcached" if system == "memcache" else system
+        attributes += attribute("db.system.name", name) + attribute("db.operation.name", operation)
     if isinstance(target, str):
         attributes += attribute("server.address", target)
     elif target is not None:
@@ -103,7 +117,7 @@ def _verb(sql: str) -> str:
     return sql.partition(" ")[0].upper()[:40]
 
 
-def _memcache_result(component: str, failure: str | None, asked: int, found: int) -> str:
+def _cache_result(component: str, failure: str | None, asked: int, found: int) -> str:
     if failure is not None:
         return SKIPPED if failure is SKIPPED else "error"
     if found < 0:
