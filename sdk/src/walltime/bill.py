@@ -48,6 +48,7 @@ _TELLS: Final = (
     | dict.fromkeys(STORES, _STORE := 3)
 )
 """What `found` means for the calls of a component."""
+_READS: Final = (_SQL, _ROWS)
 
 
 class Cell:
@@ -122,9 +123,7 @@ class Bill:
                 if found >= 0:
                     cell.hits += found
                     cell.misses += asked - found
-            elif tells == _SQL:
-                cell.rows += found
-            elif tells == _ROWS:
+            elif tells in _READS:
                 cell.rows += found
             elif tells == _STORE and found >= 0:
                 cell.not_stored += asked - found

@@ -16,6 +16,8 @@ CLIENTS: Final = {
     "httpcore": "httpcore",
     "httpx": "httpx",
     "pymemcache": "pymemcache",
+    "aiomysql": "aiomysql",
+    "asyncmy": "asyncmy",
     "mysql_connector": "mysql.connector",
     "mysqlclient": "MySQLdb",
     "pymysql": "pymysql",

@@ -2,8 +2,8 @@
 mysql-connector-python, both its pure and its C connection: connect, statements, rows, prepared statements, ping.
 
 An ordinary cursor of it reads its rows after the query, so they are on `mysql.fetch`. A statement that the server is to
-prepare is never tagged: each comment would make another one of it. What the C library sends by itself (COMMIT, ROLLBACK,
-SET autocommit) stays untagged, and the last of them is seen only within a connect: it is set through a property.
+prepare is never tagged: each comment would make another one of it. What the C library sends by itself stays untagged:
+COMMIT, ROLLBACK and SET autocommit, which is a property's and seen within a connect only.
 """
 
 from __future__ import annotations
