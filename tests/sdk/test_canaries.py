@@ -198,3 +198,17 @@ def test_no_secret_is_in_the_comments_of_the_statements(told: Told, mariadb: Mar
     comments = re.findall(rb"/\*[^*]*traceparent='[^*]*\*/", logged)
     assert len(comments) > 100
     assert told.secrets.found_in(b"".join(comments)) == []
+
+
+def test_a_failure_of_our_own_tells_where_it_was_and_not_what_it_was_about(
+    caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("WALLTIME_TESTING_RAISE", raising=False)
+    secret = Canaries()
+    try:
+        raise KeyError(secret("key that was looked for"))
+    except KeyError as ours:
+        errors.contain("redis", ours)
+    assert "redis failed (KeyError at " in caplog.text
+    assert f"{__file__}:" in caplog.text
+    assert secret.found_in(caplog.text.encode()) == []

@@ -84,13 +84,12 @@ def guarded(where: str, otherwise: Callable[[], Any]) -> Callable[[Callable[P, T
 
 
 def _described(error: BaseException) -> str:
-    """Class, message and place; no `__str__` of anything, which may be the application's and fail again."""
-    words = [type(error).__name__, *[word[:200] for word in error.args if type(word) is str]]
+    """Class and place; not its message, which may hold the key or the value that the application was working on."""
     frame = error.__traceback__
     while frame is not None and frame.tb_next is not None:
         frame = frame.tb_next
     place = "" if frame is None else f" at {frame.tb_frame.f_code.co_filename}:{frame.tb_lineno}"
-    return ": ".join(words) + place
+    return type(error).__name__ + place
 
 
 def warn(key: str, message: str, *arguments: object) -> None:
