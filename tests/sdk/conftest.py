@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import pymysql
@@ -14,6 +15,7 @@ from walltime import errors, hotpath, runtime
 
 from tests.redis_server import RedisServer
 from tests.sdk.sink import Sink
+from tests.sdk.upstream import Upstream, certificate_in
 
 
 @pytest.fixture(scope="session")
@@ -59,6 +61,24 @@ def redis_server() -> Iterator[RedisServer]:
     yield server
     server.stop()
     shutil.rmtree(folder, ignore_errors=True)
+
+
+@pytest.fixture
+def upstream() -> Iterator[Upstream]:
+    with Upstream() as running:
+        yield running
+
+
+@pytest.fixture(scope="session")
+def certificate(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
+    """A certificate for 127.0.0.1 and its key."""
+    return certificate_in(tmp_path_factory.mktemp("certificate"))
+
+
+@pytest.fixture
+def secure_upstream(certificate: tuple[Path, Path]) -> Iterator[Upstream]:
+    with Upstream(certificate) as running:
+        yield running
 
 
 @pytest.fixture

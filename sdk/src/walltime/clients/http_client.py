@@ -1,0 +1,189 @@
+"""
+http.client, where it is used by itself: urllib.request, xmlrpc.client, boto 2, httplib2 and what else knows no urllib3.
+
+A request and its answer are two calls here: sending is time of the call that waiting for the answer is. What is sent by
+`send` after the headers, chunk by chunk, is not seen; a redirect that urllib.request follows is a further call.
+"""
+
+from __future__ import annotations
+
+from http.client import HTTPConnection, HTTPResponse, HTTPSConnection
+from operator import attrgetter
+from typing import TYPE_CHECKING, Any, Final
+
+from walltime.call import CONTINUED
+from walltime.clients.http import REQUEST, add_headers, proxied, read_on
+from walltime.clients.timed import timed
+from walltime.errors import contain
+from walltime.hotpath import clock, current, inside, outside
+from walltime.patching import Patch
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from walltime.call import Line
+
+REQUIRES: Final = "Python 3.10–3.14"
+
+_ELSEWHERE: Final = frozenset({"urllib3.connection", "walltime.export"})
+"""Modules with subclasses of HTTPConnection that are measured where they are used, and our own, which is not."""
+
+
+def patches() -> list[Patch]:
+    return [
+        Patch(HTTPConnection, "connect", _connect),
+        Patch(HTTPSConnection, "connect", _connect_tls),
+        Patch(HTTPConnection, "endheaders", _endheaders),
+        Patch(HTTPConnection, "getresponse", _getresponse),
+        *[Patch(HTTPResponse, name, _read) for name in ("read", "read1", "readinto", "readline")],
+    ]
+
+
+class _Direct(dict[type, bool]):
+    """Class of a connection → whether it is measured here."""
+
+    def __missing__(self, kind: type) -> bool:
+        is_direct = not any(parent.__module__ in _ELSEWHERE for parent in kind.__mro__)
+        if len(self) < 1000:  # classes made for one connection each are not kept
+            self[kind] = is_direct
+        return is_direct
+
+
+_is_direct: Final = _Direct()
+
+
+def _connect(original: Callable[..., Any]) -> Callable[..., Any]:
+    connected = timed("http_client", "http.connect", attrgetter("host", "port"))(original)
+
+    def connect(self: Any) -> Any:
+        return connected(self) if _is_direct[type(self)] else original(self)
+
+    return connect
+
+
+def _connect_tls(original: Callable[..., Any]) -> Callable[..., Any]:
+    """Its TCP connection is made by HTTPConnection's `connect`, and is part of it."""
+
+    def whole(self: Any) -> Any:
+        strand = current()
+        if strand is None:
+            return original(self)
+        with inside(strand):
+            return original(self)
+
+    return _connect(whole)
+
+
+def _asked(connection: HTTPConnection) -> tuple[Line, tuple[str, str, str]]:
+    """The line and the subject of the request that is about to be sent."""
+    host, port = connection.host, connection.port
+    tunnel: str | None = getattr(connection, "_tunnel_host", None)
+    if tunnel:
+        host, port = tunnel, getattr(connection, "_tunnel_port", None) or port
+    method, _, rest = connection._buffer[0].decode("latin-1").partition(" ")  # type: ignore[attr-defined]
+    url = rest.rpartition(" ")[0]
+    scheme = "https" if isinstance(connection, HTTPSConnection) else "http"
+    target = proxied(url) if "://" in url and not url.startswith("/") else (host, port)
+    return REQUEST[target], (method, scheme, url)
+
+
+def _endheaders(original: Callable[..., Any]) -> Callable[..., Any]:
+    def endheaders(self: Any, message_body: Any = None, *, encode_chunked: bool = False) -> Any:
+        asked = None
+        strand = current()
+        try:
+            if not _is_direct[type(self)]:
+                strand = None
+            elif strand is None:
+                outside("http_client")
+                self.__dict__.pop("_walltime", None)  # of a request whose answer nobody read
+            else:
+                add_headers(self, strand)
+                asked = _asked(self)
+        except Exception as ours:
+            contain("http_client", ours)
+        if strand is None or asked is None:
+            return original(self, message_body, encode_chunked=encode_chunked)
+        outer_ns, strand.nested_ns = strand.nested_ns, 0
+        started_ns = clock()
+        try:
+            sent = original(self, message_body, encode_chunked=encode_chunked)
+        except BaseException as error:
+            ended_ns = clock()
+            try:
+                line, subject = asked
+                strand.record(line, subject, started_ns, ended_ns, outer_ns, type(error).__name__)
+            except Exception as ours:
+                contain("http_client", ours)
+            raise
+        ended_ns = clock()
+        try:
+            strand.record(asked[0], CONTINUED, started_ns, ended_ns, outer_ns)
+            self._walltime = asked
+        except Exception as ours:
+            contain("http_client", ours)
+        return sent
+
+    return endheaders
+
+
+def _getresponse(original: Callable[..., Any]) -> Callable[..., Any]:
+    def getresponse(self: Any) -> Any:
+        strand = current()
+        asked = None if strand is None else getattr(self, "_walltime", None)
+        if strand is None or asked is None:
+            return original(self)
+        outer_ns, strand.nested_ns = strand.nested_ns, 0
+        started_ns = clock()
+        try:
+            response = original(self)
+        except BaseException as error:
+            ended_ns = clock()
+            try:
+                line, subject = asked
+                strand.record(line, subject, started_ns, ended_ns, outer_ns, type(error).__name__)
+                self._walltime = None
+            except Exception as ours:
+                contain("http_client", ours)
+            raise
+        ended_ns = clock()
+        try:
+            (line, subject), status = asked, response.status
+            failure = None if status < 400 else str(status)
+            strand.record(line, subject, started_ns, ended_ns, outer_ns, failure, 0, status)
+            response._walltime = asked  # its body is read later
+            self._walltime = None
+        except Exception as ours:
+            contain("http_client", ours)
+        return response
+
+    return getresponse
+
+
+def _read(original: Callable[..., Any]) -> Callable[..., Any]:
+    def read(self: Any, *args: Any, **kwargs: Any) -> Any:
+        strand = current()
+        asked = None if strand is None else getattr(self, "_walltime", None)
+        if strand is None or asked is None:
+            return original(self, *args, **kwargs)
+        outer_ns, strand.nested_ns = strand.nested_ns, 0
+        started_ns = clock()
+        try:
+            data = original(self, *args, **kwargs)
+        except BaseException as error:
+            ended_ns = clock()
+            try:
+                line, subject = asked
+                read_on(strand, line, subject, started_ns, ended_ns, outer_ns, type(error).__name__)
+            except Exception as ours:
+                contain("http_client", ours)
+            raise
+        ended_ns = clock()
+        try:
+            line, subject = asked
+            read_on(strand, line, subject, started_ns, ended_ns, outer_ns)
+        except Exception as ours:
+            contain("http_client", ours)
+        return data
+
+    return read
