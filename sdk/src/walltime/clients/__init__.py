@@ -22,6 +22,7 @@ CLIENTS: Final = {
     "mysqlclient": "MySQLdb",
     "pymysql": "pymysql",
     "redis": "redis",
+    "sqlalchemy": "sqlalchemy",
     "urllib3": "urllib3",
 }
 """Client, by the name of our module → the module after whose import it can be wrapped. requests and botocore are seen
