@@ -19,6 +19,7 @@ from threading import Lock
 from typing import TYPE_CHECKING, Final, Protocol
 
 from walltime.bill import Bill
+from walltime.caller import LONG_NS, note
 from walltime.errors import contain
 from walltime.plain import plain, text
 
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     from opentelemetry.trace import SpanContext
 
     from walltime.call import Call, Line
+    from walltime.caller import Place
     from walltime.tagging import Comment
 
 clock = time.perf_counter_ns
@@ -87,9 +89,9 @@ class Transaction:
 
     __slots__ = (
         "annotations", "bill", "calls", "cpu_system_ns", "cpu_user_ns", "duration_ns", "error_type", "has_branches",
-        "http_status", "is_error", "is_forced", "kind", "method", "name", "nested_ns", "outgoing", "outgoing_context",
-        "owner", "parent_span_id", "path", "peak_rss_growth_bytes", "queue_ns", "scheme", "span_context", "sql_comment",
-        "started_at_ns", "started_ns", "statement", "user",
+        "http_status", "is_error", "is_forced", "kind", "locate_ns", "method", "name", "nested_ns", "outgoing",
+        "outgoing_context", "owner", "parent_span_id", "path", "peak_rss_growth_bytes", "places", "queue_ns", "scheme",
+        "span_context", "sql_comment", "started_at_ns", "started_ns", "statement", "user",
     )  # fmt: skip
 
     def __init__(self, name: str, kind: str, span_context: SpanContext, parent_span_id: int, started_ns: int) -> None:
@@ -104,6 +106,10 @@ class Transaction:
         self.statement: str | bytes | None = None
         self.owner = 0
         self.calls: list[Call] = []
+        self.places: dict[tuple[int, int], Place] | None = None
+        """Where calls were made, by their start and end, as far as it was looked for."""
+        self.locate_ns = 0 if span_context.trace_flags & 1 else LONG_NS
+        """Calls that took this long are looked for; 0 when all of them will be kept."""
         self.has_branches = False
         self.bill: Bill | None = None
         self.annotations: dict[str, str | int | float | bool] | None = None
@@ -150,6 +156,8 @@ class Transaction:
         elapsed_ns = ended_ns - started_ns
         self.calls.append((line, subject, started_ns, ended_ns, elapsed_ns - self.nested_ns, failure, asked, found))
         self.nested_ns = outer_ns + elapsed_ns
+        if failure is not None or elapsed_ns >= self.locate_ns:
+            note(self, line, started_ns, ended_ns)
         if len(self.calls) >= 2 * MAX_CALLS:
             self._add_up_early()
 
@@ -214,6 +222,7 @@ class Transaction:
         What it calls from here on is told that it is sampled.
         """
         self.is_forced = True
+        self.locate_ns = 0
         try:
             from walltime import propagation  # OpenTelemetry's API, which this module does without
 
@@ -263,6 +272,8 @@ class Branch:
         calls = transaction.calls
         calls.append((line, subject, started_ns, ended_ns, elapsed_ns - self.nested_ns, failure, asked, found))
         self.nested_ns = outer_ns + elapsed_ns
+        if failure is not None or elapsed_ns >= transaction.locate_ns:
+            note(transaction, line, started_ns, ended_ns)
         if len(calls) >= 2 * MAX_CALLS:
             transaction._add_up_early()
 

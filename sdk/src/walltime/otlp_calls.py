@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from walltime.bill import STORES, address
 from walltime.call import CONTINUED, LINES, SKIPPED
@@ -14,8 +14,13 @@ from walltime.redact import redact_sql, redact_url
 
 if TYPE_CHECKING:
     from walltime.call import Call, Line
+    from walltime.caller import Place
     from walltime.hotpath import Transaction
     from walltime.redact import Redaction
+
+
+MAX_STATEMENTS: Final = 2048
+"""Whose last place is remembered."""
 
 
 class CallEncoder:
@@ -23,6 +28,8 @@ class CallEncoder:
 
     def __init__(self, redaction: Redaction) -> None:
         self._redaction = redaction
+        self._last_places: dict[str, Place] = {}
+        """Statement → where it was last seen to come from."""
 
     def spans(self, transaction: Transaction) -> bytes:
         """Return the transaction's calls, in the order they ended."""
@@ -32,14 +39,25 @@ class CallEncoder:
         flags = context.trace_flags | IS_REMOTE_KNOWN
         number = context.span_id
         spans = []
+        places = transaction.places or {}
         for call in transaction.calls:
             if call[1] is not CONTINUED:
                 # Ids of calls only have to differ within the trace; an odd step visits all 2^64 of them.
                 number = (number + 0x9E3779B97F4A7C15) & 0xFFFFFFFFFFFFFFFF or 1
-                spans.append(self._encode(call, trace_id, number.to_bytes(8, "big"), parent, offset_ns, flags))
+                place = places.get((call[2], call[3]))
+                spans.append(self._encode(call, trace_id, number.to_bytes(8, "big"), parent, offset_ns, flags, place))
         return b"".join(spans)
 
-    def _encode(self, call: Call, trace_id: bytes, span_id: bytes, parent: bytes, offset_ns: int, flags: int) -> bytes:
+    def _encode(
+        self,
+        call: Call,
+        trace_id: bytes,
+        span_id: bytes,
+        parent: bytes,
+        offset_ns: int,
+        flags: int,
+        place: Place | None,
+    ) -> bytes:
         line, subject, started_ns, ended_ns, own_ns, failure, asked, found = call
         component, target = LINES[line]
         attributes = _about_calls(line) + count("walltime.own_ns", max(0, own_ns))
@@ -48,7 +66,7 @@ class CallEncoder:
             if subject is not None:
                 text = redact_sql(subject)
                 name = _verb(text) or component
-                attributes += few("db.query.text", text)
+                attributes += few("db.query.text", text) + self._code(text, place)
                 if failure is None:
                     attributes += count("db.response.returned_rows", found)
             if failure is not None and failure.isdigit():
@@ -77,6 +95,17 @@ class CallEncoder:
             attributes, is_error, flags,
         )  # fmt: skip
 
+    def _code(self, statement: str, place: Place | None) -> bytes:
+        """Where the application made the call, or else where it made the same statement before."""
+        known = self._last_places
+        if place is None:
+            last = known.get(statement)
+            return b"" if last is None else _about_place(last) + few("walltime.code.guessed", True)
+        if statement not in known and len(known) >= MAX_STATEMENTS:
+            del known[next(iter(known))]
+        known[statement] = place
+        return _about_place(place)
+
     def _redis(self, component: str, subject: object, failure: str | None, asked: int, found: int) -> bytes:
         attributes = b""
         if subject is not None:
@@ -92,6 +121,15 @@ class CallEncoder:
     def _key(self, key: object, asked: int) -> str:
         text = self._redaction.key(key)
         return text if asked <= 1 else f"{text} and {asked - 1} more"
+
+
+@lru_cache(maxsize=1024)
+def _about_place(place: Place) -> bytes:
+    return (
+        attribute("code.file.path", place.path)
+        + attribute("code.line.number", place.line)
+        + attribute("code.function.name", place.function)
+    )
 
 
 @lru_cache(maxsize=1024)

@@ -133,8 +133,8 @@ _PLAIN_BYTES: Final = frozenset(range(0x21, 0x7F)) - {0x3B}
 """What a statement may end in for the comment to follow: printable ASCII, but no semicolon."""
 _IS_PLAIN: Final = tuple([number in _PLAIN_BYTES for number in range(256)])
 _PLAIN_LETTERS: Final = frozenset(map(chr, _PLAIN_BYTES))
-_STR: Final = _Letters("/", "/*", "*/", "; \t\n\v\f\r", "; \t\n\v\f\r\xa0", " ", _PLAIN_LETTERS)
-_BYTES: Final = _Letters(0x2F, b"/*", b"*/", b"; \t\n\v\f\r", b"; \t\n\v\f\r\xa0", b" ", _PLAIN_BYTES)
+_STR: Final = _Letters("/", "/*", "*/", "; \t\n\v\f\r", "; \t\n\v\f\r\xa0\0", " ", _PLAIN_LETTERS)
+_BYTES: Final = _Letters(0x2F, b"/*", b"*/", b"; \t\n\v\f\r", b"; \t\n\v\f\r\xa0\0", b" ", _PLAIN_BYTES)
 _MEGABYTE: Final = 1 << 20
 _PACKET_BYTES: Final = 8
 """What the protocol adds to a statement, generously."""
