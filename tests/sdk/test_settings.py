@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from dataclasses import fields
+from pathlib import Path
 
 import pytest
 import walltime
@@ -73,6 +74,16 @@ def test_each_variable_is_in_this_list() -> None:
     assert {variable for variable, *_ in SET_BY} == {
         variable for each in fields(Settings) for variable in each.metadata["variables"]
     }
+
+
+def test_each_setting_has_a_test_of_what_it_does(request: pytest.FixtureRequest) -> None:
+    """In this folder, marked `@pytest.mark.setting("<name>")`; what sets it is tested above."""
+    items, here = request.session.items, Path(__file__).parent
+    run = {item.path for item in items if item.path.parent == here}
+    if len(run) < len(list(here.glob("test_*.py"))) / 2:
+        pytest.skip("only a part of this folder is run: pytest tests/sdk")
+    marked = {mark.args[0] for item in items for mark in item.iter_markers("setting")}
+    assert marked == {each.name for each in fields(Settings)}
 
 
 def test_what_is_for_traces_alone_goes_before_what_is_for_all_signals() -> None:
