@@ -124,4 +124,5 @@ def as_before() -> Iterator[None]:
     walltime.shutdown()
     runtime._exporter = runtime._settings = None
     errors.contained.clear()
+    hotpath.outside_calls.clear()
     errors._logged_at_s.clear()

@@ -188,7 +188,7 @@ def test_waiting_for_a_connection_of_the_pool_is_part_of_the_request(recorded: S
                 async with session.get(f"{upstream.url}/slow") as response:
                     return await response.read()
 
-            assert await asyncio.gather(read(), read(), read()) == [b"ok"] * 3
+            assert list(await asyncio.gather(read(), read(), read())) == [b"ok"] * 3
 
     with walltime.transaction("job"):
         asyncio.run(job())

@@ -39,9 +39,8 @@ def patches() -> list[Patch]:
     ]
 
 
-def _asked(method: str, url: Any) -> tuple[Line, tuple[str, str, Any]]:
-    """The line and the subject of a request; a yarl.URL never changes, so its text can wait for the export."""
-    return REQUEST[url.host or "", url.port or DEFAULT_PORTS.get(url.scheme, 0)], (method, "", url)
+def _line(url: Any) -> Line:
+    return REQUEST[url.host or "", url.port or DEFAULT_PORTS.get(url.scheme, 0)]
 
 
 # ---- before there is a connection ----
@@ -62,14 +61,14 @@ def _connect(original: Callable[..., Awaitable[Any]]) -> Callable[..., Awaitable
         except BaseException as error:
             ended_ns = clock()
             try:
-                line, subject = _asked(req.method, req.url)
+                line, subject = _line(req.url), (req.method, "", str(req.url))
                 strand.record(line, subject, started_ns, ended_ns, outer_ns, type(error).__name__)
             except Exception as ours:
                 contain("aiohttp", ours)
             raise
         ended_ns = clock()
         try:
-            strand.record(_asked(req.method, req.url)[0], CONTINUED, started_ns, ended_ns, outer_ns)
+            strand.record(_line(req.url), CONTINUED, started_ns, ended_ns, outer_ns)
         except Exception as ours:
             contain("aiohttp", ours)
         return connection
@@ -134,14 +133,14 @@ def _send(original: Callable[..., Awaitable[Any]]) -> Callable[..., Awaitable[An
         except BaseException as error:
             ended_ns = clock()
             try:
-                line, subject = _asked(self.method, self.url)
+                line, subject = _line(self.url), (self.method, "", str(self.url))
                 strand.record(line, subject, started_ns, ended_ns, outer_ns, type(error).__name__)
             except Exception as ours:
                 contain("aiohttp", ours)
             raise
         ended_ns = clock()
         try:
-            strand.record(_asked(self.method, self.url)[0], CONTINUED, started_ns, ended_ns, outer_ns)
+            strand.record(_line(self.url), CONTINUED, started_ns, ended_ns, outer_ns)
         except Exception as ours:
             contain("aiohttp", ours)
         return response
@@ -161,14 +160,14 @@ def _start(original: Callable[..., Awaitable[Any]]) -> Callable[..., Awaitable[A
         except BaseException as error:
             ended_ns = clock()
             try:
-                line, subject = _asked(self.method, self.url)
+                line, subject = _line(self.url), (self.method, "", str(self.url))
                 strand.record(line, subject, started_ns, ended_ns, outer_ns, type(error).__name__)
             except Exception as ours:
                 contain("aiohttp", ours)
             raise
         ended_ns = clock()
         try:
-            (line, subject), status = _asked(self.method, self.url), self.status
+            line, subject, status = _line(self.url), (self.method, "", str(self.url)), self.status
             failure = None if status < 400 else str(status)
             strand.record(line, subject, started_ns, ended_ns, outer_ns, failure, 0, status)
             if connection.protocol is not None:  # what the connection brings now is the body; without, it is here

@@ -94,7 +94,7 @@ def _record(
     try:
         url = request.url
         line = REQUEST[url.host, url.port or DEFAULT_PORTS.get(url.scheme, 0)]
-        subject, status = (request.method, "", url), 0  # an httpx.URL never changes: its text can wait for the export
+        subject, status = (request.method, "", str(url)), 0
         if response is not None:
             status = response.status_code
             failure = None if status < 400 else str(status)
