@@ -242,7 +242,7 @@ def test_a_serde_is_part_of_the_call(recorded: Sink, server: tuple[str, int], ma
 
 
 def test_a_key_is_the_same_key_in_every_operation(sink: Sink, server: tuple[str, int]) -> None:
-    walltime.configure(endpoint=sink.endpoint, sample_probability=1.0, raw_memcache_keys=True)
+    walltime.configure(endpoint=sink.endpoint, sample_probability=1.0, raw_keys=True)
     walltime.instrument("pymemcache")
     client = Client(server, key_prefix="shop/", default_noreply=False, allow_unicode_keys=True)
     with walltime.transaction("job"):
@@ -417,7 +417,7 @@ def test_keys_leave_the_process_as_prefix_and_keyed_hash(sink: Sink, server: tup
 
 
 def test_raw_keys_are_a_setting(sink: Sink, server: tuple[str, int]) -> None:
-    walltime.configure(endpoint=sink.endpoint, sample_probability=1.0, raw_memcache_keys=True)
+    walltime.configure(endpoint=sink.endpoint, sample_probability=1.0, raw_keys=True)
     walltime.instrument("pymemcache")
     client = Client(server)
     with walltime.transaction("job"):

@@ -529,7 +529,7 @@ def test_nothing_secret_leaves_with_a_command(sink: Sink, client: Connect) -> No
 
 
 def test_raw_keys_are_a_setting(sink: Sink, client: Connect) -> None:
-    walltime.configure(endpoint=sink.endpoint, sample_probability=1.0, raw_memcache_keys=True)
+    walltime.configure(endpoint=sink.endpoint, sample_probability=1.0, raw_keys=True)
     walltime.instrument("redis")
     r = client()
     with walltime.transaction("job"):

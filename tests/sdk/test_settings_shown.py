@@ -295,7 +295,7 @@ def test_so_large_a_share_has_its_calls_kept(sink: Sink) -> None:
     assert 50 < kept["0.5"] < 150  # 10 standard deviations
 
 
-@pytest.mark.setting("raw_memcache_keys")
+@pytest.mark.setting("raw_keys")
 @pytest.mark.setting("key_salt")
 def test_keys_are_hashed_with_the_salt_unless_they_may_be_raw(
     sink: Sink, memcached: tuple[Memcached, Memcached]
@@ -311,7 +311,7 @@ def test_keys_are_hashed_with_the_salt_unless_they_may_be_raw(
         (call,) = [each for each in sink.calls("memcache.get") if each.span.trace_id == trace]
         return str(call.attributes["walltime.memcache.key"])
 
-    assert key(raw_memcache_keys=True) == "product:42"
+    assert key(raw_keys=True) == "product:42"
     one, same, other = key(key_salt="a"), key(key_salt="a"), key(key_salt="b")
     assert one == same != other
     assert {each[:9] for each in (one, other, key())} == {"product:#"}

@@ -254,7 +254,8 @@ def _source(said: Mapping[str, str]) -> str:
     path = _first(said, "code.file.path", "code.filepath")
     line = _first(said, "code.line.number", "code.lineno")
     place = f"{path}:{line}" if path and line else path
-    return f"{place} {_first(said, 'code.function.name', 'code.function')}".strip()
+    found = f"{place} {_first(said, 'code.function.name', 'code.function')}".strip()
+    return f"most likely {found}" if found and said.get("walltime.code.guessed") == "true" else found
 
 
 def _nested(row: Mapping[str, Any], name: str, columns: str) -> list[tuple[Any, ...]]:

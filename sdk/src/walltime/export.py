@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import atexit
 import contextlib
+import encodings.idna  # noqa: F401  # else the thread imports it to connect, and a child forked meanwhile never can
 import gzip
 import os
 import random
@@ -64,7 +65,7 @@ class Exporter:
         self._tls = tls.context(settings)
         self._redaction = Redaction(
             settings.key_salt.encode() or secrets.token_bytes(16),
-            raw_keys=settings.raw_memcache_keys,
+            raw_keys=settings.raw_keys,
             hash_users=settings.hash_user_ids,
             denied=settings.denied_annotations,
         )

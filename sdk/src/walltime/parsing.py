@@ -98,6 +98,11 @@ def position(value: str) -> str:
     raise ValueError("say append or prepend")
 
 
+def sampled_upstream(value: str) -> int | None:
+    """A sampler that does not look at the caller's decision keeps nothing for it."""
+    return 0 if value.lower() in _SAMPLERS else None
+
+
 _SAMPLERS = {"always_on": 1.0, "always_off": 0.0, "traceidratio": None}
 
 

@@ -160,8 +160,10 @@ class Settings:
     )
     upstream_per_minute: int = setting(
         6_000,
-        "transactions whose calls are kept because the caller's `traceparent` says sampled",
+        "transactions whose calls are kept because the caller's `traceparent` says sampled; none when the sampler is "
+        "one without `parentbased_`",
         WALLTIME_UPSTREAM_PER_MINUTE=parsing.count,
+        OTEL_TRACES_SAMPLER=parsing.sampled_upstream,
     )
     forced_per_minute: int = setting(
         600,
@@ -231,10 +233,10 @@ class Settings:
     )
 
     # ---- redaction ----
-    raw_memcache_keys: bool = setting(
+    raw_keys: bool = setting(
         False,
-        "send memcache keys as they are, not as prefix and keyed hash",
-        WALLTIME_RAW_MEMCACHE_KEYS=parsing.flag,
+        "send the keys of memcache and redis as they are, not as prefix and keyed hash",
+        WALLTIME_RAW_KEYS=parsing.flag,
     )
     raw_session_ids: bool = setting(
         False,
