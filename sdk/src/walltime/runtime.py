@@ -50,6 +50,8 @@ def _after_fork() -> None:
         strand = hotpath.current()
         if strand is not None:
             strand.transaction.duration_ns = 1  # its parent bills it and sends it
+            hotpath.strand.set(None)  # and the child may go on to work for others, as in a pool of processes
+            propagation.enter(trace.INVALID_SPAN_CONTEXT, None)
         if _exporter is not None:
             _exporter.begin()
     except Exception:  # noqa: BLE001  # counted only: see above
