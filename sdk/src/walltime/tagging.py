@@ -228,7 +228,7 @@ def _plain(value: object) -> str:
 
 
 def _of_the_caller(style: _Style) -> Extras:
-    place = caller.find()
+    place = caller.find(4)
     if place is None:
         return ()
     said = {"file": place.short_path[-MAX_VALUE_CHARS:], "line": str(place.line), "function": place.function}
