@@ -15,6 +15,7 @@ from typing import Any
 import aiohttp
 import httpx
 import requests
+import sqlalchemy
 import urllib3
 import walltime
 
@@ -58,14 +59,17 @@ def _forms(secret: str) -> Iterable[bytes]:
 # ---- what an application does with them ----
 
 
-def sql(cursor: Any, secret: Canaries, driver: str) -> None:
+CREATE = "CREATE TEMPORARY TABLE canary (id INT PRIMARY KEY, secret VARCHAR(100))"
+
+
+def statements(secret: Canaries, driver: str) -> list[str]:
     """Every way of writing a literal, also in statements that fail."""
 
     def put(kind: str) -> str:
         return secret(f"{driver}: {kind}")
 
     hexadecimal = [put(f"hexadecimal {n}").encode().hex() for n in range(2)]
-    texts = [
+    return [
         f"SELECT '{put('quoted')}', \"{put('double-quoted')}\"",
         f'SELECT \'it\'\'s {put("doubled quote")}\', "say ""{put("doubled double quote")}"""',
         f"SELECT 'it\\'s {put('escaped quote')}', '\\\\', '{put('after an escaped backslash')}'",
@@ -87,24 +91,40 @@ def sql(cursor: Any, secret: Canaries, driver: str) -> None:
         f"CALL no_such_procedure('{put('argument of a procedure')}')",
         f"SELECT 'never ends {put('unterminated')}",
     ]
-    with suppress(Exception):
-        cursor.execute("CREATE TEMPORARY TABLE canary (id INT PRIMARY KEY, secret VARCHAR(100))")
-    for text in texts:
+
+
+def with_parameters(secret: Canaries, driver: str) -> list[tuple[str, tuple[Any, ...]]]:
+    return [
+        ("SELECT %s, %s", (secret(f"{driver}: parameter"), secret.number(f"{driver}: number as a parameter"))),
+        ("SELECT * FROM no_such_table WHERE a = %s", (secret(f"{driver}: parameter of a statement that fails"),)),
+    ]
+
+
+def sql(cursor: Any, secret: Canaries, driver: str) -> None:
+    for text, *parameters in [(CREATE,), *zip(statements(secret, driver)), *with_parameters(secret, driver)]:
         with suppress(Exception):
-            cursor.execute(text)
+            cursor.execute(text, *parameters)
             cursor.fetchall()
-    for text, arguments in (
-        ("SELECT %s, %s", (put("parameter"), secret.number(f"{driver}: number as a parameter"))),
-        ("SELECT * FROM no_such_table WHERE a = %s", (put("parameter of a statement that fails"),)),
-    ):
+    rows = [(n, secret(f"{driver}: row {n}")) for n in range(2, 4)]
+    for _ in range(2):  # the second time a duplicate key, whose message says it
         with suppress(Exception):
-            cursor.execute(text, arguments)
-            cursor.fetchall()
-    rows = [(n, put(f"row {n}")) for n in range(2, 4)]
-    with suppress(Exception):
-        cursor.executemany("INSERT INTO canary VALUES (%s, %s)", rows)
-    with suppress(Exception):
-        cursor.executemany("INSERT INTO canary VALUES (%s, %s)", rows)  # a duplicate key, whose message says it
+            cursor.executemany("INSERT INTO canary VALUES (%s, %s)", rows)
+
+
+async def sql_async(cursor: Any, secret: Canaries, driver: str) -> None:
+    for text, *parameters in [(CREATE,), *zip(statements(secret, driver)), *with_parameters(secret, driver)]:
+        with suppress(Exception):
+            await cursor.execute(text, *parameters)
+            await cursor.fetchall()
+
+
+def sql_alchemy(connection: Any, secret: Canaries) -> None:
+    for text in statements(secret, "SQLAlchemy"):
+        with suppress(Exception):
+            connection.exec_driver_sql(text)
+    for text, given in (("SELECT :a", "bound"), ("SELECT * FROM no_such_table WHERE a = :a", "bound where it fails")):
+        with suppress(Exception):
+            connection.execute(sqlalchemy.text(text), {"a": secret(f"SQLAlchemy: {given}")})
 
 
 def memcache(client: Any, secret: Canaries) -> None:
@@ -253,29 +273,3 @@ def application(secret: Canaries) -> None:
         os.environ[secret("exception that is logged")]
     except KeyError:
         log.exception("failed with %s", secret("log line of an exception"))
-
-
-def request(secret: Canaries, name: str) -> dict[str, Any]:
-    """A WSGI request with a secret wherever it has room for one."""
-
-    def put(kind: str) -> str:
-        return secret(f"request {name}: {kind}")
-
-    return {
-        "REQUEST_METHOD": "POST",
-        "PATH_INFO": f"/{name}/{put('path')}",
-        "QUERY_STRING": f"token={put('query')}",
-        "HTTP_COOKIE": f"sid={put('cookie')}",
-        "HTTP_AUTHORIZATION": f"Basic {base64.b64encode(put('authorization').encode()).decode()}",
-        "HTTP_USER_AGENT": put("user agent"),
-        "HTTP_REFERER": f"https://shop.test/?q={put('referer')}",
-        "HTTP_X_FORWARDED_FOR": put("forwarded for"),
-        "HTTP_X_REQUEST_ID": put("request id"),
-        "HTTP_X_REQUEST_START": put("queue stamp"),
-        "HTTP_X_WALLTIME_FORCE": put("force"),
-        "HTTP_BAGGAGE": f"user={put('baggage')}",
-        "HTTP_TRACEPARENT": f"00-{put('traceparent')}-01",
-        "HTTP_HOST": f"{put('host')}.test",
-        "REMOTE_USER": put("remote user"),
-        "REMOTE_ADDR": put("remote address"),
-    }

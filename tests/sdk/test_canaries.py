@@ -2,29 +2,32 @@
 
 from __future__ import annotations
 
+import asyncio
 import base64
 import io
 import logging
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
-from wsgiref.util import setup_testing_defaults
 
+import aiomysql
+import asyncmy
 import mysql.connector
 import MySQLdb
 import pymysql
 import pytest
 import redis
+import sqlalchemy
 import walltime
 from pymemcache.client.base import Client
 from shop.services import MariaDB, Memcached
 from walltime import errors
 
 from tests.redis_server import RedisServer
-from tests.sdk import canaries
+from tests.sdk import canaries, canary_servers
 from tests.sdk.canaries import Canaries
 from tests.sdk.sink import Received, Sink
 from tests.sdk.upstream import Upstream
@@ -86,16 +89,23 @@ def told(
             **{driver: partial(in_mysql, driver, mariadb.account(), secret) for driver in MYSQL},
             "pymemcache": partial(in_memcache, memcached[0], secret),
             "redis": partial(in_redis, redis_server, secret),
+            "aiomysql": partial(in_mysql_async, aiomysql.connect, "aiomysql", mariadb.account(), secret),
+            "asyncmy": partial(in_mysql_async, asyncmy.connect, "asyncmy", mariadb.account(), secret),
+            "SQLAlchemy": partial(in_sqlalchemy, mariadb.account(), secret),
             "application": partial(canaries.application, secret),
             **{name: partial(canaries.web, secret, upstream.url, name, ask) for name, ask in canaries.ASK.items()},
         }
         for name, job in jobs.items():
-            serve(name, job, secret)
+            canary_servers.wsgi(name, job, secret)
             with walltime.transaction(f"task {name}"):
                 job()
-        for name in ("fails", "fails late"):
+        with suppress(RuntimeError):
+            canary_servers.wsgi("fails", partial(fail, secret), secret)
+        for serve in (canary_servers.in_asgi, canary_servers.in_fastapi, canary_servers.in_flask):
+            serve(partial(canaries.application, secret), secret)
             with suppress(RuntimeError):
-                serve(name, partial(fail, secret, name), secret)
+                serve(partial(fail, secret), secret)
+        canary_servers.in_django(secret)
         assert walltime.flush(30)
         spans = sink.spans()
         wire = b"".join(sink.bodies)
@@ -107,26 +117,35 @@ def told(
     return Told(secret, wire, path.read_bytes(), ours.getvalue().encode(), spans, failures)
 
 
-def serve(name: str, job: Callable[[], None], secret: Canaries) -> None:
-    """One request to a WSGI application that does the job."""
-
-    def app(environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterator[bytes]:
-        start_response("200 OK", [("Set-Cookie", f"sid={secret(f'{name}: cookie that is set')}")])
-        job()
-        yield secret(f"{name}: body of the answer").encode()
-
-    environ = canaries.request(secret, name.replace(" ", "-"))
-    setup_testing_defaults(environ)
-    body = walltime.WSGIMiddleware(app)(environ, lambda *_: None)
-    try:
-        for _ in body:
-            pass
-    finally:
-        body.close()  # type: ignore[attr-defined]  # ours has it
+def fail(secret: Canaries) -> None:
+    raise RuntimeError(secret("exception")) from ValueError(secret("cause of an exception"))
 
 
-def fail(secret: Canaries, name: str) -> None:
-    raise RuntimeError(secret(f"{name}: exception")) from ValueError(secret(f"{name}: cause of an exception"))
+def in_mysql_async(connect: Any, driver: str, account: dict[str, Any], secret: Canaries) -> None:
+    account = {**account, "db": account["database"]}
+    del account["database"]
+
+    async def run() -> None:
+        with suppress(Exception):
+            await connect(**{**account, "password": secret(f"{driver}: wrong password")})
+        connection = await connect(**account)
+        async with connection.cursor() as cursor:
+            await canaries.sql_async(cursor, secret, driver)
+        connection.close()
+
+    asyncio.run(run())
+
+
+def in_sqlalchemy(account: dict[str, Any], secret: Canaries) -> None:
+    url = sqlalchemy.URL.create(
+        "mysql+pymysql", account["user"], account["password"], account["host"], account["port"], account["database"]
+    )
+    with suppress(Exception), sqlalchemy.create_engine(url.set(password=secret("SQLAlchemy: password"))).connect():
+        pass
+    engine = sqlalchemy.create_engine(url)
+    with engine.connect() as connection:
+        canaries.sql_alchemy(connection, secret)
+    engine.dispose()
 
 
 def in_memcache(server: Memcached, secret: Canaries) -> None:
@@ -160,11 +179,14 @@ def test_all_that_was_to_be_seen_was_seen(told: Told) -> None:
         "redis.get",
         "redis.set",
     }
-    expected |= {"redis.transaction", "redis.eval", "http.connect", "http.request", "pay"}
+    expected |= {"redis.transaction", "redis.eval", "http.connect", "http.request", "pay", "mysql.pool"}
     assert expected <= components
     transactions = [span for span in told.spans if "walltime.schema" in span.attributes]
     assert len(transactions) == len(told.lines.splitlines()) == len(re.findall(rb"\[[0-9a-f]{32}\]", told.log))
-    for name in MYSQL:
+    names = {each.span.name for each in transactions}
+    assert {"POST /<name>/<path>", "POST /FastAPI/{path}", "POST"} <= names
+    assert [each.span.name for each in transactions if each.attributes.get("error.type") == "RuntimeError"]
+    for name in (*MYSQL, "aiomysql", "asyncmy", "SQLAlchemy"):
         (task,) = [each for each in transactions if each.span.name == f"task {name}"]
         assert task.attributes["walltime.mysql.query.calls"] >= 20
         assert task.attributes["walltime.mysql.query.errors"] >= 5
