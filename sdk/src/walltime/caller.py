@@ -1,9 +1,9 @@
 """
 Which line of the application made a call: for the kept calls of SQL, and for the comments that ask for it.
 
-Looked up on the request's thread (`find`), because only there the frames are; 1 µs, under an ORM 3, so not for every call but
-(`note`) for those of a transaction that is certain to be kept, for those that fail, and for those that took so long
-that looking is less than a five hundredth of it. Of what is left, `otlp_calls` knows where the statement was last seen.
+Looked up on the request's thread (`find`), because only there the frames are; 1 µs, under an ORM 3, so not for every
+call but (`note`) for those of a transaction that is certain to be kept, for those that fail, and for those that took so
+long that looking is next to nothing. Of what is left, `otlp_calls` knows where the statement was last seen.
 """
 
 from __future__ import annotations

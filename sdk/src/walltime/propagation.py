@@ -18,6 +18,8 @@ from opentelemetry.propagators.textmap import Getter
 from opentelemetry.trace import NonRecordingSpan, SpanContext, TraceFlags
 from opentelemetry.trace.span import TraceState
 
+from walltime import w3c
+
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Any
@@ -61,6 +63,8 @@ _getter = _EnvironGetter()
 def extract(environ: Mapping[str, Any]) -> Context | None:
     """Return OpenTelemetry's context as the caller's headers say it, or None when they say nothing."""
     propagator = propagate.get_global_textmap()
+    if _is_w3c(propagator):
+        return w3c.extract(environ)
     for header in propagator.fields:
         if _environ_key(header) in environ:
             return propagator.extract(environ, getter=_getter)
