@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any, ClassVar
 
 import pytest
@@ -106,6 +106,28 @@ class Matrix:
         assert bill.statements() == {"INSERT INTO fruit (id, name) VALUES (%s, %s)": 1}
         sent = [sql for sql in server.logged(self.connection_id(connection)) if sql.startswith("INSERT")]
         assert len(sent) == 1
+
+    def test_a_statement_whose_arguments_ask_the_server_keeps_its_own_template(
+        self, recorded: Sink, server: Server
+    ) -> None:
+        connection, other = self.connect(server), self.connect(server)
+
+        def names() -> Iterator[tuple[str, int]]:
+            for n in (1, 2):
+                cursor = other.cursor()
+                cursor.execute("SELECT UPPER(name) FROM fruit WHERE id = %s", (n,))
+                yield (cursor.fetchall()[0][0], n)
+
+        with walltime.transaction("job"):
+            connection.cursor().executemany("UPDATE fruit SET name = %s WHERE id = %s", self.lazily(names))
+        assert recorded.transaction().statements() == {
+            "SELECT UPPER(name) FROM fruit WHERE id = %s": 2,
+            "UPDATE fruit SET name = %s WHERE id = %s": 2,
+        }
+
+    def lazily(self, arguments: Callable[[], Iterator[Any]]) -> Any:
+        """As lazily as the driver's executemany takes them."""
+        return arguments()
 
     def test_every_statement_carries_the_request_id(self, recorded: Sink, server: Server) -> None:
         with walltime.transaction("job") as transaction:

@@ -141,17 +141,25 @@ def whole_async(original: Callable[..., Awaitable[Any]]) -> Callable[..., Awaita
 
 
 def template(original: Callable[..., Any]) -> Callable[..., Any]:
-    """Wrap a cursor's execute or executemany: below it the statement has its values in it."""
+    """
+    Wrap a cursor's execute or executemany: below it the statement has its values in it.
+
+    An execute within has the same statement, or what executemany made of it, in bytes. Any other is a statement of its
+    own: the arguments may come from a generator that asks the server, the driver may ask for the SQL mode.
+    """
 
     def execute(self: Any, *args: Any, **kwargs: Any) -> Any:
         strand = current()
-        if strand is None or strand.statement is not None:  # within executemany, which has the template
+        if strand is None or not args:
             return original(self, *args, **kwargs)
-        strand.statement = args[0] if args else None
+        query, outer = args[0], strand.statement
+        if outer is not None and (query is outer or type(query) is not str):
+            return original(self, *args, **kwargs)
+        strand.statement = query
         try:
             return original(self, *args, **kwargs)
         finally:
-            strand.statement = None
+            strand.statement = outer
 
     return execute
 
@@ -161,13 +169,16 @@ def template_async(original: Callable[..., Awaitable[Any]]) -> Callable[..., Awa
 
     async def execute(self: Any, *args: Any, **kwargs: Any) -> Any:
         strand = task_strand()
-        if strand is None or strand.statement is not None:
+        if strand is None or not args:
             return await original(self, *args, **kwargs)
-        strand.statement = args[0] if args else None
+        query, outer = args[0], strand.statement
+        if outer is not None and (query is outer or type(query) is not str):
+            return await original(self, *args, **kwargs)
+        strand.statement = query
         try:
             return await original(self, *args, **kwargs)
         finally:
-            strand.statement = None
+            strand.statement = outer
 
     return execute
 

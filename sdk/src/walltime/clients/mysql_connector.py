@@ -14,7 +14,7 @@ from mysql.connector.connection import MySQLConnection
 from mysql.connector.cursor import MySQLCursor, MySQLCursorPrepared
 
 from walltime.call import CONTINUED, lines
-from walltime.clients.mysql import NO_ROW_COUNT, QUERY, Fetch, number, sent, whole
+from walltime.clients.mysql import NO_ROW_COUNT, QUERY, Fetch, number, sent, template, whole
 from walltime.errors import contain
 from walltime.hotpath import clock, current, outside
 from walltime.patching import Patch
@@ -38,10 +38,10 @@ def patches() -> list[Patch]:
         *_of(MySQLConnection),
         Patch(MySQLConnection, "cmd_query_iter", _query_iter),
         Patch(MySQLConnection, "cmd_ping", sent("mysql_connector", "mysql.ping", _about)),
-        Patch(MySQLCursor, "execute", _execute),
-        Patch(MySQLCursor, "executemany", _executemany),
+        Patch(MySQLCursor, "execute", template),
+        Patch(MySQLCursor, "executemany", template),
         Patch(MySQLCursor, "nextset", _next),
-        Patch(MySQLCursorPrepared, "execute", _execute),
+        Patch(MySQLCursorPrepared, "execute", template),
     ]
     try:
         from mysql.connector.connection_cext import CMySQLConnection
@@ -56,9 +56,9 @@ def patches() -> list[Patch]:
         Patch(CMySQLConnection, "is_connected", sent("mysql_connector", "mysql.ping", _about)),
         Patch(CMySQLConnection, "ping", sent("mysql_connector", "mysql.ping", _about)),
         Patch(CMySQLConnection, "next_result", _next),
-        Patch(CMySQLCursor, "execute", _execute),
-        Patch(CMySQLCursor, "executemany", _executemany),
-        Patch(CMySQLCursorPrepared, "execute", _execute),
+        Patch(CMySQLCursor, "execute", template),
+        Patch(CMySQLCursor, "executemany", template),
+        Patch(CMySQLCursorPrepared, "execute", template),
     ]
 
 
@@ -111,38 +111,6 @@ def _query(original: Callable[..., Any]) -> Callable[..., Any]:
         return result
 
     return query
-
-
-def _execute(original: Callable[..., Any]) -> Callable[..., Any]:
-    """Keep the statement as the application wrote it; while it makes the text, the driver may ask for the SQL mode."""
-
-    def execute(self: Any, *args: Any, **kwargs: Any) -> Any:
-        strand = current()
-        if strand is None or "_walltime_many" in self.__dict__:  # executemany, which has the template
-            return original(self, *args, **kwargs)
-        outer, strand.statement = strand.statement, args[0] if args else None
-        try:
-            return original(self, *args, **kwargs)
-        finally:
-            strand.statement = outer
-
-    return execute
-
-
-def _executemany(original: Callable[..., Any]) -> Callable[..., Any]:
-    def executemany(self: Any, *args: Any, **kwargs: Any) -> Any:
-        strand = current()
-        if strand is None:
-            return original(self, *args, **kwargs)
-        outer, strand.statement = strand.statement, args[0] if args else None
-        self.__dict__["_walltime_many"] = True
-        try:
-            return original(self, *args, **kwargs)
-        finally:
-            strand.statement = outer
-            self.__dict__.pop("_walltime_many", None)
-
-    return executemany
 
 
 def _query_iter(original: Callable[..., Any]) -> Callable[..., Any]:

@@ -170,13 +170,16 @@ def _execute(original: Callable[..., Any]) -> Callable[..., Any]:
 
     def execute(self: Any, query: Any, args: Any = None) -> Any:
         strand = current()
-        if strand is None or strand.statement is not None:  # within executemany, which has the template
+        if strand is None:
+            return original(self, query, args)
+        outer = strand.statement
+        if outer is not None and (query is outer or type(query) is not str):
             return original(self, query, args)
         strand.statement = query
         try:
             return original(self, query, args)
         finally:
-            strand.statement = None
+            strand.statement = outer
 
     return execute
 
