@@ -97,6 +97,7 @@ def test_what_is_for_traces_alone_goes_before_what_is_for_all_signals() -> None:
 
 def test_what_code_says_goes_before_the_environment() -> None:
     assert Settings.from_env({"OTEL_SERVICE_NAME": "env"}, service_name="code").service_name == "code"
+    assert Settings.from_env({"OTEL_TRACES_SAMPLER_ARG": "lots"}, sample_probability=0.5).sample_probability == 0.5
 
 
 def test_a_samplers_argument_is_its_share() -> None:

@@ -8,36 +8,17 @@ tests/test_docs.py then asks for, and a test of what it does, marked `@pytest.ma
 
 from __future__ import annotations
 
-import math
 import os
-from collections.abc import Mapping
-from dataclasses import MISSING, dataclass, field, fields
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from dataclasses import dataclass, fields
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from walltime import parsing
-from walltime.errors import SettingsError, warn
+from walltime.declaring import check, read, setting
+from walltime.errors import SettingsError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
-T = TypeVar("T")
-
-
-def setting(default: T, doc: str, /, *, is_secret: bool = False, **variables: Callable[[str], T | None]) -> T:
-    """
-    Declare a setting.
-
-    Args:
-        doc: its meaning, as the documentation says it.
-        is_secret: its value is never in a message or a repr.
-        variables: variable → parser, the first that is set (and whose parser does not return None) decides. A parser
-            raises ValueError with what to say instead, or `Unsupported` for a warning.
-    """
-    metadata = {"doc": doc, "variables": variables, "is_secret": is_secret}
-    if isinstance(default, dict):
-        return field(default_factory=default.copy, repr=not is_secret, metadata=metadata)  # type: ignore[return-value]
-    return field(default=default, repr=not is_secret, metadata=metadata)
+    from collections.abc import Mapping
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -187,6 +168,7 @@ class Settings:
         "full",
         "what every SQL statement is tagged with: `full` the request id too, `static` only what is the same in every "
         "request (for a query cache), `off` nothing; True and False are full and off",
+        choices=("full", "static", "off"),
         WALLTIME_SQL_COMMENT=parsing.sql_comment,
     )
     sql_comment_keys: tuple[str, ...] = setting(
@@ -198,6 +180,7 @@ class Settings:
     sql_comment_position: str = setting(
         "append",
         "where the comment goes: `append` (before a final semicolon) or `prepend`",
+        choices=("append", "prepend"),
         WALLTIME_SQL_COMMENT_POSITION=parsing.position,
     )
     sql_text_bytes: int = setting(
@@ -264,16 +247,12 @@ class Settings:
         if isinstance(self.sql_comment, bool):
             object.__setattr__(self, "sql_comment", "full" if self.sql_comment else "off")
         for each in fields(self):
-            default = {} if each.default is MISSING else each.default
-            _check(each.name, getattr(self, each.name), default, each.metadata["is_secret"])
+            check(each, getattr(self, each.name))
         if not _is_http_address(self.endpoint):
             raise SettingsError(
                 "endpoint is not an http(s) address; give http://host:4318/v1/traces, not "
                 f"{self.endpoint.rpartition('@')[2]!r}"
             )
-        for name, choices in _CHOICES.items():
-            if getattr(self, name) not in choices:
-                raise SettingsError(f"{name} {getattr(self, name)!r} is not one of {', '.join(choices)}")
         if 0 < len(self.force_secret) < 16:
             raise SettingsError("force_secret is shorter than 16 characters; others would guess it")
         if self.sample_probability > 1.0:
@@ -292,41 +271,11 @@ class Settings:
         Raises:
             SettingsError: a value cannot be used, or `given` has an unknown name.
         """
-        environ = os.environ if environ is None else environ
-        declared = {each.name: each.metadata for each in fields(cls)}
-        if unknown := sorted(set(given) - set(declared)):
-            raise SettingsError(f"unknown setting {unknown[0]!r}; there are {', '.join(sorted(declared))}")
-        values = dict(given)
-        for name, metadata in declared.items():
-            for variable, parse in metadata["variables"].items():
-                if name not in values and (text := environ.get(variable, "").strip()):
-                    shown = "a value that is not shown here" if metadata["is_secret"] else repr(text)
-                    try:
-                        value = parse(text)
-                    except parsing.Unsupported as error:
-                        warn(variable, "walltime: %s=%s is not supported: %s", variable, text, error)
-                    except ValueError as error:
-                        raise SettingsError(f"{variable}={shown}: {error}") from None
-                    else:
-                        if value is not None:
-                            values[name] = value
-        return cls(**values)
-
-
-_CHOICES: Final = {"sql_comment": ("full", "static", "off"), "sql_comment_position": ("append", "prepend")}
-
-
-def _check(name: str, value: object, default: object, is_secret: bool) -> None:
-    """A number is finite and not negative, everything else of the same type as its default."""
-    if isinstance(default, (int, float)) and not isinstance(default, bool):
-        kinds: tuple[type, ...] = (int,) if isinstance(default, int) else (int, float)
-        if not isinstance(value, kinds) or isinstance(value, bool):
-            raise SettingsError(f"{name} {value!r} is not a {'whole number' if kinds == (int,) else 'number'}")
-        if not 0 <= value < math.inf:  # type: ignore[operator]  # it is one of `kinds`
-            raise SettingsError(f"{name} {value} is negative, or no number at all")
-    elif not isinstance(value, Mapping if isinstance(default, dict) else type(default)):
-        shown = "what was given" if is_secret else repr(value)
-        raise SettingsError(f"{name}: {shown} is not a {type(default).__name__}")
+        known = {each.name for each in fields(cls)}
+        if unknown := sorted(set(given) - known):
+            raise SettingsError(f"unknown setting {unknown[0]!r}; there are {', '.join(sorted(known))}")
+        asked = [each for each in fields(cls) if each.name not in given]
+        return cls(**read(asked, os.environ if environ is None else environ), **given)
 
 
 def _is_http_address(url: str) -> bool:
