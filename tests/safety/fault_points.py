@@ -38,6 +38,7 @@ CANNOT_FAIL: Final = {
 """Functions that run where nothing contains them, and why that is no danger."""
 
 IN_THE_HOSTS_PLACE: Final = {
+    "walltime.context:on_a_branch",
     "walltime.patching:_Finder.find_spec",
     "walltime.patching:_Loader.exec_module",
     "walltime.server.wsgi:WSGIMiddleware.__call__",

@@ -25,8 +25,10 @@ from opentelemetry import baggage
 from opentelemetry import context as otel_context
 from opentelemetry.trace import INVALID_SPAN_CONTEXT
 from starlette.concurrency import run_in_threadpool
-from walltime import hotpath, runtime
+from walltime import context, errors, hotpath, runtime
 from walltime.call import line
+from walltime.context import futures as context_futures
+from walltime.context import gevent as context_gevent
 from walltime.hotpath import Transaction
 
 from tests.sdk.sink import Sink
@@ -253,6 +255,31 @@ def test_what_outlives_its_transaction_is_not_billed_to_it_and_is_counted(record
     assert hotpath.outside_calls["late"] - before == 2
 
 
+def test_a_task_or_a_greenlet_that_outlives_its_transaction_is_counted_as_late(recorded: Sink) -> None:
+    async def work() -> None:
+        with walltime.component("crosses the end"):
+            await asyncio.sleep(0.005)
+
+    async def main() -> None:
+        with walltime.transaction("tasks"):
+            background = asyncio.create_task(work())
+            await asyncio.sleep(0)
+        await background
+
+    def in_a_greenlet() -> None:
+        with walltime.component("crosses the end"):
+            gevent.sleep(0.005)
+
+    before = hotpath.outside_calls.get("late", 0)
+    asyncio.run(main())
+    with walltime.transaction("greenlets"):
+        greenlet = gevent.spawn(in_a_greenlet)
+        gevent.sleep(0)
+    greenlet.join()
+    assert hotpath.outside_calls["late"] - before == 2
+    assert [found.cell("crosses the end") for found in recorded.transactions()] == [{}, {}]
+
+
 def test_a_transaction_in_a_thread_that_outlived_another_is_one_of_its_own(recorded: Sink) -> None:
     ended, done = threading.Event(), threading.Event()
 
@@ -386,6 +413,37 @@ def test_a_thread_that_cannot_be_started_leaves_nothing_behind(recorded: Sink, m
             thread.start()
         assert hotpath.current() is strand
     assert set(vars(thread)) == before
+
+
+@pytest.mark.parametrize(
+    ("owner", "name"),
+    [
+        (context, "branch"),
+        (otel_context, "get_current"),
+        (otel_context, "attach"),
+        (otel_context, "detach"),
+        (context_gevent, "branch"),
+        (context_futures, "_runs_a_context"),
+        (context_gevent, "_enter"),
+    ],
+    ids=lambda part: part if isinstance(part, str) else "",
+)
+def test_a_failure_of_ours_costs_no_job(recorded: Sink, monkeypatch: pytest.MonkeyPatch, owner: Any, name: str) -> None:
+    def broken(*_: object, **__: object) -> None:
+        raise ValueError("ours")
+
+    monkeypatch.delenv("WALLTIME_TESTING_RAISE")
+    done: list[Job] = []
+    with walltime.transaction("job"):
+        strand = hotpath.current()
+        monkeypatch.setattr(owner, name, broken)
+        for way in [*THREADS, *GREENLETS]:
+            way(lambda: done.append(broken))
+            assert hotpath.current() is strand
+        monkeypatch.undo()
+    assert done == [broken] * WORKERS * len([*THREADS, *GREENLETS])
+    assert errors.contained.pop("context") > 0
+    assert len(recorded.transactions()) == 1
 
 
 def test_exceptions_and_results_pass_through_a_pool_as_they_are(recorded: Sink) -> None:

@@ -18,7 +18,7 @@ from pymysql.connections import Connection
 from pymysql.cursors import Cursor, DictCursor
 from urllib3.connectionpool import HTTPConnectionPool
 from walltime import patching
-from walltime.patching import Patch
+from walltime.patching import Hook, Patch
 
 
 def methods() -> dict[str, Any]:
@@ -198,3 +198,32 @@ assert not hasattr(urllib3.HTTPConnectionPool.urlopen, "__wrapped__")
 """
     ran = subprocess.run([sys.executable, "-W", "error", "-c", program], capture_output=True, text=True, check=False)
     assert (ran.returncode, ran.stderr) == (0, "")
+
+
+def test_a_hook_is_added_with_the_patches_and_taken_away_with_them() -> None:
+    class Library:
+        def known(self) -> int:
+            return 1
+
+    callbacks: list[str] = []
+    hook = Hook(lambda: callbacks.append("ours"), lambda: callbacks.remove("ours"))
+    applied = patching.apply([hook, Patch(Library, "known", lambda f: lambda self: 2)])
+    assert (callbacks, Library().known()) == (["ours"], 2)
+    patching.undo(applied)
+    assert (callbacks, Library().known()) == ([], 1)
+    with pytest.raises(walltime.PatchError):
+        patching.apply([hook, Patch(Library, "gone", lambda f: f)])
+    assert callbacks == []
+
+
+def test_a_module_that_renames_itself_while_it_is_imported_is_recognised(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As gevent's compiled ones do."""
+    (tmp_path / "walltime_renamed.py").write_text("__name__ = 'something_else'")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    imported: list[str] = []
+    patching.when_imported("walltime_renamed", "test", lambda: imported.append("walltime_renamed"))
+    importlib.import_module("walltime_renamed")
+    assert imported == ["walltime_renamed"]
+    del sys.modules["walltime_renamed"]

@@ -74,10 +74,10 @@ def run(strand: Strand, otel: Context, job: Callable[..., Any], /, *args: Any, *
         return job(*args, **kwargs)
     finally:
         try:
-            if attached is not None:
-                otel_context.detach(attached)
             if entered is not None:
                 hotpath.strand.reset(entered)
+            if attached is not None:
+                otel_context.detach(attached)
         except Exception as ours:  # noqa: BLE001
             contain("context", ours)
 
