@@ -55,7 +55,7 @@ def test_a_line_says_what_the_collector_gets(sink: Sink, tmp_path: Path) -> None
         assert said["offset_ns"] == call.span.start_time_unix_nano - root.span.start_time_unix_nano
         assert said["duration_ns"] == call.duration_ns
     assert path.stat().st_mode & 0o777 == 0o600
-    assert walltime.counters()["written"] == 2
+    assert walltime.counters()["file_written"] == 2
 
 
 @pytest.mark.setting("exporters")
@@ -139,12 +139,12 @@ def test_what_cannot_be_written_is_counted_and_told_once(tmp_path: Path, caplog:
     file = JsonLines(str(tmp_path / "no such folder" / "bills.jsonl"), b"", counts)
     file.write(SPANS)
     file.write(SPANS)
-    assert counts == {"lost_file": 2}
+    assert counts == {"file_lost": 2}
     assert len(caplog.records) == 1
     (tmp_path / "no such folder").mkdir()
     file.write(SPANS)
     file.close()
-    assert counts == {"lost_file": 2, "written": 1}
+    assert counts == {"file_lost": 2, "file_written": 1}
 
 
 def test_a_full_disk_tears_no_line_but_the_one_it_cuts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -171,7 +171,7 @@ def test_a_full_disk_tears_no_line_but_the_one_it_cuts(tmp_path: Path, monkeypat
     assert len(torn) == 10
     assert first == third
     assert json.loads(first)
-    assert counts == {"written": 2, "lost_file": 1}
+    assert counts == {"file_written": 2, "file_lost": 1}
 
 
 def test_a_pipe_that_nobody_reads_does_not_stop_the_export(tmp_path: Path, sink: Sink) -> None:
@@ -179,7 +179,7 @@ def test_a_pipe_that_nobody_reads_does_not_stop_the_export(tmp_path: Path, sink:
     walltime.configure(endpoint=sink.endpoint, json_lines=str(tmp_path / "pipe"))
     work()
     assert len(sink.wait_for(1)) == 1
-    assert walltime.counters()["lost_file"] == 1
+    assert walltime.counters()["file_lost"] == 1
 
 
 def test_processes_share_a_file_and_every_line_stays_whole(tmp_path: Path) -> None:

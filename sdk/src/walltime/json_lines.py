@@ -34,7 +34,7 @@ class JsonLines:
     Appends to one file, a whole line at a time, so that processes may share it.
 
     The file is made readable by its owner alone. A file that logrotate has moved away or deleted is opened anew;
-    `copytruncate` works as well. A line that cannot be written is lost and counted (`lost_file`).
+    `copytruncate` works as well. A line that cannot be written is lost and counted (`file_lost`).
     """
 
     def __init__(self, path: str, resource: bytes, counts: dict[str, int]) -> None:
@@ -55,11 +55,11 @@ class JsonLines:
         try:
             self._append(as_line(spans, self._resource))
         except (OSError, ValueError, AttributeError) as error:  # also a stderr that is closed, or that is none
-            self._counts["lost_file"] = self._counts.get("lost_file", 0) + 1
+            self._counts["file_lost"] = self._counts.get("file_lost", 0) + 1
             place = "stderr" if self._path == STDERR else self._path
             warn("json lines", "walltime: cannot write to %s (%s); transactions are lost there", place, error)
         else:
-            self._counts["written"] = self._counts.get("written", 0) + 1
+            self._counts["file_written"] = self._counts.get("file_written", 0) + 1
 
     def close(self) -> None:
         if self._file is not None:
