@@ -68,6 +68,17 @@ class Matrix:
         assert call.attributes["db.response.status_code"] == "1045"
         assert call.attributes["server.port"] == server.mariadb.port
 
+    def test_a_server_that_is_reached_by_a_socket_goes_by_its_path(self, recorded: Sink, server: Server) -> None:
+        path = str(server.mariadb.data / "mariadb.sock")
+        account = {"unix_socket": path, "user": "nobody", "password": "wrong"}
+        with walltime.transaction("job"), pytest.raises(self.errors):
+            self.open(**account)  # there is no account for it
+        assert recorded.transaction().targets() == {
+            ("mysql.connect", path): {"calls": 1, "errors": 1, "hits": 0, "misses": 0}
+        }
+        (call,) = recorded.calls("mysql.connect")
+        assert call.attributes["db.response.status_code"] == "1045"
+
     # ---- statements ----
 
     def test_the_bill_counts_what_the_server_counted(self, recorded: Sink, server: Server) -> None:

@@ -90,8 +90,9 @@ def test_all_of_this_holds_for_the_c_connection() -> None:
         "import pytest\n"
         "sys.exit(pytest.main(sys.argv[1:]))"
     )
-    environment = {**os.environ, "WALLTIME_TEST_C_EXTENSION": "1"}
-    command = [sys.executable, "-c", program, "-x", "-q", "-p", "no:cacheprovider", __file__]
+    # Without the plugins that are only installed for others: loading them would take most of the time.
+    environment = {**os.environ, "WALLTIME_TEST_C_EXTENSION": "1", "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
+    command = [sys.executable, "-c", program, "-q", "-p", "pytest_timeout", "-p", "no:cacheprovider", __file__]
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False, timeout=120)
     if "skip:" in done.stderr:
         pytest.skip(done.stderr)
