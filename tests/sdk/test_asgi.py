@@ -99,6 +99,7 @@ def test_answers_are_the_same_byte_for_byte(recorded: Sink, http: str) -> None:
                 client.ask("/echo", method="POST", body=b"x" * 200_000),
             ]
 
+    walltime.uninstrument()
     without = answers(app)
     assert answers(walltime.ASGIMiddleware(app)) == without
     assert len(recorded.transactions()) == 2 * len(PATHS) + 1
@@ -194,7 +195,7 @@ def test_requests_at_the_same_time_do_not_mix(recorded: Sink) -> None:
         found = recorded.wait_for(len(names))
     assert sorted(span.span.name for span in found) == sorted(names)
     for span in found:
-        assert span.times_ns().keys() == {span.span.name}
+        assert span.times_ns().keys() - {"python.gc"} == {span.span.name}
         assert span.cell(span.span.name) == {"calls": 5}
 
 
@@ -285,7 +286,7 @@ def test_the_bill_so_far_is_in_the_answer_by_setting(sink: Sink) -> None:
         with walltime.component("later"):
             await send({"type": "http.response.body", "body": b""})
 
-    walltime.configure(endpoint=sink.endpoint, server_timing=True)
+    walltime.configure(endpoint=sink.endpoint, server_timing=True, python_gc=False)
     with uvicorn_serving(walltime.ASGIMiddleware(shop)) as client:
         answer = client.ask("/", headers=(f"X-Request-Start: t={time.time():.6f}",))
     assert header(answer, "x-mine") == "1"

@@ -210,7 +210,13 @@ def test_a_body_that_the_server_forgets_to_close_ends_its_transaction_when_it_is
     assert recorded.transaction().span.name == "GET /product/<int:id>"
 
 
-@pytest.mark.parametrize("worker", [("--worker-class", "sync"), ("--worker-class", "gthread", "--threads", "2")])
+@pytest.mark.parametrize(
+    "worker",
+    [
+        ("--worker-class", "sync"),
+        pytest.param(("--worker-class", "gthread", "--threads", "2"), marks=pytest.mark.nightly),
+    ],
+)
 def test_under_gunicorn_each_request_is_sent_once_by_the_worker_that_served_it(
     sink: Sink, tmp_path: Path, worker: tuple[str, ...]
 ) -> None:

@@ -32,7 +32,8 @@ _chosen: dict[str, list[Applied | Hook]] = {}
 def instrument(*libraries: str) -> list[str]:
     """
     Instrument the given libraries, or all that are known: those the application has imported now, the others when it
-    imports them. Return those that are installed.
+    imports them. Return those that are installed. A library's name stands for its parts too: `django` for
+    `django_asgi` and `django_wsgi`.
 
     Calling it again changes nothing. A library that does not look as we know it stays as it is, with a warning.
 
@@ -41,7 +42,7 @@ def instrument(*libraries: str) -> list[str]:
     """
     if unknown := [name for name in libraries if name not in LIBRARIES]:
         raise SettingsError(f"cannot instrument {unknown[0]!r}; there are {', '.join(sorted(LIBRARIES))}")
-    for name in libraries or LIBRARIES:
+    for name in _with_parts(libraries):
         mine: list[Applied | Hook] = []
         if _chosen.setdefault(name, mine) is mine:  # no lock: an import that ends meanwhile has locks of its own
             patching.when_imported(LIBRARIES[name][1], name, partial(_wrap, name))
@@ -51,10 +52,19 @@ def instrument(*libraries: str) -> list[str]:
 @guarded("uninstrument", lambda: None)
 def uninstrument(*libraries: str) -> None:
     """Put the original methods of the given libraries back, or of all."""
-    for name in libraries or tuple(_chosen):
+    for name in _with_parts(libraries):
         if name in _chosen:
             patching.forget(LIBRARIES[name][1], name)
             patching.undo(_chosen.pop(name))
+
+
+def _with_parts(libraries: tuple[str, ...]) -> list[str]:
+    return [name for name in LIBRARIES if not libraries or name in libraries or name.partition("_")[0] in libraries]
+
+
+def is_wrapped(library: str) -> bool:
+    """Say whether the library is instrumented and the application has imported it."""
+    return bool(_chosen.get(library))
 
 
 def _wrap(name: str) -> None:

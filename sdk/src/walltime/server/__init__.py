@@ -12,8 +12,10 @@ from typing import Final
 
 SERVERS: Final[dict[str, str]] = {
     "aiohttp_web": "aiohttp.web",
-    "celery": "celery.app.trace",
+    "celery": "celery.app",
     "django": "django.core.handlers.base",
+    "django_asgi": "django.core.handlers.asgi",
+    "django_wsgi": "django.core.handlers.wsgi",
     "fastapi": "fastapi",
     "flask": "flask",
     "gevent_pywsgi": "gevent.pywsgi",

@@ -15,17 +15,22 @@ from aiohttp.web_urldispatcher import UrlDispatcher
 
 from walltime import runtime
 from walltime.errors import contain
-from walltime.hotpath import clock
+from walltime.hotpath import clock, current
 from walltime.patching import Patch
 from walltime.runtime import running_task
 from walltime.server.headers import from_mapping
-from walltime.server.request import MARK, answered, failed, failed_now, incomplete, name_by_route, open_request
+from walltime.server.request import answered, failed, failed_now, incomplete, name_by_route, open_request
 from walltime.server.server_timing import server_timing
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from walltime.hotpath import Transaction
+
 REQUIRES: Final = "aiohttp >= 3.9, < 4"
+
+_shown_to: dict[int, Transaction] = {}
+"""Requests whose answer carries the bill, until it begins; what a request holds under a name, aiohttp warns of."""
 
 
 def patches() -> list[Patch]:
@@ -51,19 +56,27 @@ def _served(original: Callable[..., Any]) -> Callable[..., Any]:
             answer = await original(self, request, *more)
         except BaseException as error:
             try:
-                failed(opened.transaction, error)
+                if _has_left(self):
+                    incomplete(opened.transaction)
+                elif not opened.transaction.is_error:  # else it is aiohttp's, about the application's before it
+                    failed(opened.transaction, error)
             except Exception as ours:
                 contain("aiohttp_web", ours)
             opened.finish()
+            if opened.shows_bill:
+                _shown_to.pop(id(request), None)
             raise
         try:
             response, has_left = answer
-            answered(opened.transaction, response.status)
-            if has_left:
+            if response.prepared:
+                answered(opened.transaction, response.status)
+            if has_left or self.transport is None:
                 incomplete(opened.transaction)
         except Exception as ours:
             contain("aiohttp_web", ours)
         opened.finish()
+        if opened.shows_bill:
+            _shown_to.pop(id(request), None)
         return answer
 
     return _handle_request
@@ -76,8 +89,14 @@ def _open(request: Request, started_ns: int) -> runtime.Open | None:
         request.method, request.scheme, request.path, from_mapping(request.headers), started_ns, running_task()
     )
     if opened.shows_bill:
-        request[MARK] = opened.transaction
+        _shown_to[id(request)] = opened.transaction
     return opened
+
+
+def _has_left(handler: RequestHandler) -> bool:
+    """Say whether the client is gone."""
+    transport = handler.transport
+    return transport is None or transport.is_closing()
 
 
 def _named(original: Callable[..., Any]) -> Callable[..., Any]:
@@ -98,7 +117,7 @@ def _failed(original: Callable[..., Any]) -> Callable[..., Any]:
     def handle_error(
         self: RequestHandler, request: Any, status: int = 500, exc: Any = None, message: Any = None
     ) -> Any:
-        if exc is not None and status >= 500:
+        if exc is not None and status >= 500 and not _has_left(self):
             failed_now(exc)
         return original(self, request, status, exc, message)
 
@@ -109,8 +128,12 @@ def _shown(original: Callable[..., Any]) -> Callable[..., Any]:
     async def _prepare_hook(self: Request, response: Any) -> None:
         await original(self, response)
         try:
-            if MARK in self:
-                response.headers["Server-Timing"] = server_timing(self[MARK])
+            strand = current()
+            if strand is not None:
+                answered(strand.transaction, response.status)
+            transaction = _shown_to.pop(id(self), None)
+            if transaction is not None:
+                response.headers["Server-Timing"] = server_timing(transaction)
         except Exception as ours:
             contain("aiohttp_web", ours)
 

@@ -12,8 +12,9 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any, Final
 from weakref import WeakKeyDictionary
 
-from celery import Celery, signals
+from celery import signals
 from celery.app import trace
+from celery.app.base import Celery
 
 from walltime import runtime
 from walltime.clients.timed import timed

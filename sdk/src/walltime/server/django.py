@@ -1,21 +1,17 @@
 """
 Django, under WSGI and ASGI, with sync and async views: every request without a change of the project; named by the
-route, `GET /product/<int:id>`.
+route, `GET /product/<int:id>`. The transactions are opened in django_wsgi.py and django_asgi.py.
 """
 
 from __future__ import annotations
 
-from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from django.core.handlers import exception
-from django.core.handlers.asgi import ASGIHandler
 from django.core.handlers.base import BaseHandler
-from django.core.handlers.wsgi import WSGIHandler
 
 from walltime.errors import contain
 from walltime.patching import Patch
-from walltime.server import asgi, wsgi
 from walltime.server.request import failed_now, name_by_route
 
 if TYPE_CHECKING:
@@ -26,25 +22,9 @@ REQUIRES: Final = "Django >= 4.2, < 7"
 
 def patches() -> list[Patch]:
     return [
-        Patch(WSGIHandler, "__call__", _served_by_wsgi),
-        Patch(ASGIHandler, "__call__", _served_by_asgi),
         Patch(BaseHandler, "resolve_request", _named),
         Patch(exception, "handle_uncaught_exception", _failed),
     ]
-
-
-def _served_by_wsgi(original: Callable[..., Any]) -> Callable[..., Any]:
-    def __call__(self: WSGIHandler, environ: Any, start_response: Any) -> Any:  # noqa: N807  # it replaces one
-        return wsgi.serve(partial(original, self), environ, start_response)
-
-    return __call__
-
-
-def _served_by_asgi(original: Callable[..., Any]) -> Callable[..., Any]:
-    async def __call__(self: ASGIHandler, scope: Any, receive: Any, send: Any) -> None:  # noqa: N807
-        await asgi.serve(partial(original, self), scope, receive, send)
-
-    return __call__
 
 
 def _named(original: Callable[..., Any]) -> Callable[..., Any]:

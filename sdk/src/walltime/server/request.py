@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import TYPE_CHECKING, Final
 
 from walltime import hotpath, runtime
@@ -67,11 +68,16 @@ def name_by_route(route: str) -> None:
 
 
 def answered(transaction: Transaction, status: int) -> None:
-    """Note the response's status; 5xx is the application's failure, 4xx the client's."""
+    """
+    Note the response's status; 5xx is the application's failure, 4xx the client's.
+
+    The failure is called after the exception that is being handled (Starlette answers within its `except`), if any.
+    """
     transaction.http_status = status
     if status >= 500:
+        handled = sys.exc_info()[0]
         transaction.is_error = True
-        transaction.error_type = transaction.error_type or str(status)
+        transaction.error_type = transaction.error_type or (str(status) if handled is None else handled.__name__)
 
 
 def failed(transaction: Transaction, error: BaseException) -> None:

@@ -83,7 +83,7 @@ def _open(environ: Environ, started_ns: int) -> runtime.Open | None:
     if MARK in environ or not runtime.settings().enabled:
         return None
     around = hotpath.current()
-    if around is not None and around.owner and not around.transaction.duration_ns:
+    if around is not None and around.transaction.owner and not around.transaction.duration_ns:
         return None  # mounted in an ASGI application that is instrumented: asyncio's owner is never a WSGI server's
     opened = open_request(
         str(environ.get("REQUEST_METHOD", "")),

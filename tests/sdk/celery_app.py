@@ -1,0 +1,57 @@
+"""The tasks test_celery.py runs on real workers; the broker is a Redis server, WALLTIME_TEST_REDIS says where."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+import walltime
+from celery import Celery, Task
+from celery.exceptions import Ignore, Reject
+
+BROKER = os.environ.get("WALLTIME_TEST_REDIS", "memory://")
+
+if os.environ.get("WALLTIME_TEST_WORKER"):
+    walltime.instrument()
+
+app = Celery("shop", broker=BROKER, backend=BROKER if BROKER.startswith("redis") else "cache+memory://")
+app.conf.update(
+    task_ignore_result=False,
+    worker_hijack_root_logger=False,
+    broker_connection_retry_on_startup=False,
+    task_acks_late=False,
+    redis_socket_timeout=10,
+)
+
+
+@app.task(name="shop.mail")  # type: ignore[untyped-decorator]
+def mail(to: int) -> str:
+    with walltime.component("smtp"):
+        return f"{to} {walltime.current().request_id}"
+
+
+@app.task(name="shop.fails")  # type: ignore[untyped-decorator]
+def fails() -> None:
+    raise LookupError("mine")
+
+
+@app.task(name="shop.retries", bind=True, max_retries=2)  # type: ignore[untyped-decorator]
+def retries(self: Task) -> str:
+    if self.request.retries < 2:
+        raise self.retry(countdown=0, exc=ConnectionError("once more"))
+    return "done"
+
+
+@app.task(name="shop.ignored")  # type: ignore[untyped-decorator]
+def ignored() -> None:
+    raise Ignore
+
+
+@app.task(name="shop.rejected")  # type: ignore[untyped-decorator]
+def rejected() -> None:
+    raise Reject("not for us", requeue=False)
+
+
+@app.task(name="shop.sends")  # type: ignore[untyped-decorator]
+def sends() -> Any:
+    return mail.delay(7).id
