@@ -39,6 +39,7 @@ clock = time.perf_counter_ns
 
 MAX_CALLS: Final = 1000
 """Calls a transaction keeps one by one; beyond, they are added up early and only the totals remain."""
+_MANY_CALLS: Final = 2 * MAX_CALLS
 
 MAX_ANNOTATIONS: Final = 64
 
@@ -91,7 +92,7 @@ class Transaction:
         "annotations", "bill", "calls", "cpu_system_ns", "cpu_user_ns", "duration_ns", "error_type", "has_branches",
         "http_status", "is_error", "is_forced", "kind", "locate_ns", "method", "name", "nested_ns", "outgoing",
         "outgoing_context", "owner", "parent_span_id", "path", "peak_rss_growth_bytes", "places", "queue_ns", "scheme",
-        "span_context", "sql_comment", "started_at_ns", "started_ns", "statement", "user",
+        "session", "span_context", "sql_comment", "started_at_ns", "started_ns", "statement", "user",
     )  # fmt: skip
 
     def __init__(self, name: str, kind: str, span_context: SpanContext, parent_span_id: int, started_ns: int) -> None:
@@ -114,6 +115,7 @@ class Transaction:
         self.bill: Bill | None = None
         self.annotations: dict[str, str | int | float | bool] | None = None
         self.user = ""
+        self.session = ""
         self.method = ""
         self.path = ""
         self.scheme = ""
@@ -200,6 +202,10 @@ class Transaction:
         self.user = text(user)
         self.sql_comment = None  # it may say so too
 
+    def set_session(self, session: str) -> None:
+        """Say which session it belongs to. Goes out as `session.id`, as its keyed hash unless the settings say raw."""
+        self.session = text(session)
+
     def annotate(self, key: str, value: str | int | float | bool) -> None:
         """Attach a fact of the application, such as ("cart.items", 3): its last value, of at most 64 keys."""
         key = text(key)
@@ -274,7 +280,7 @@ class Branch:
         self.nested_ns = outer_ns + elapsed_ns
         if failure is not None or elapsed_ns >= transaction.locate_ns:
             note(transaction, line, started_ns, ended_ns)
-        if len(calls) >= 2 * MAX_CALLS:
+        if len(calls) >= _MANY_CALLS:
             transaction._add_up_early()
 
 
