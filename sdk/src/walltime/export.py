@@ -65,6 +65,7 @@ class Exporter:
         self._tls = tls.context(settings)
         self._redaction = Redaction(
             settings.key_salt.encode() or secrets.token_bytes(16),
+            raw_sessions=settings.raw_session_ids,
             raw_keys=settings.raw_keys,
             hash_users=settings.hash_user_ids,
             denied=settings.denied_annotations,

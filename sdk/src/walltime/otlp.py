@@ -74,6 +74,8 @@ def _about(transaction: Transaction, redaction: Redaction) -> bytes:
             about += attribute("url.path", redact_path(transaction.path))
     if transaction.user:
         about += attribute("user.id", redaction.user(transaction.user))
+    if transaction.session:
+        about += attribute("session.id", redaction.session(transaction.session))
     if transaction.error_type:
         about += few("error.type", transaction.error_type)
     if transaction.queue_ns is not None:

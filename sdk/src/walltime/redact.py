@@ -157,7 +157,13 @@ class Redaction:
     """What may leave of keys, users and annotations, as the settings say."""
 
     def __init__(
-        self, salt: bytes, *, raw_keys: bool = False, hash_users: bool = False, denied: Iterable[str] = ()
+        self,
+        salt: bytes,
+        *,
+        raw_keys: bool = False,
+        raw_sessions: bool = False,
+        hash_users: bool = False,
+        denied: Iterable[str] = (),
     ) -> None:
         """
         Args:
@@ -166,6 +172,7 @@ class Redaction:
         """
         self.salt = salt
         self._raw_keys = raw_keys
+        self._raw_sessions = raw_sessions
         self._hash_users = hash_users
         self._denied = frozenset(word.lower() for word in denied)
 
@@ -179,6 +186,10 @@ class Redaction:
     def user(self, user: str) -> str:
         """What `set_user` was given: as it is, or its keyed hash."""
         return f"#{keyed_hash(user, self.salt)}" if self._hash_users else user
+
+    def session(self, session: str) -> str:
+        """What `set_session` was given: its keyed hash, by which its requests are found together, or as it is."""
+        return session if self._raw_sessions else f"#{keyed_hash(session, self.salt)}"
 
     def annotation(self, key: str, value: object) -> str | int | float | bool:
         """
