@@ -1,4 +1,4 @@
-"""docs/instrumentation-for-php.md is true: each counter of the first implementation has a home, filled by real calls."""
+"""docs/instrumentation-for-php.md is true: each counter of the first implementation has a home that calls fill."""
 
 from __future__ import annotations
 
