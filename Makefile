@@ -20,7 +20,8 @@ demo: setup
 
 ## test          everything that proves the promises, against real servers, in under 10 minutes
 test: .venv/integrations
-	@$(BIN)/pytest
+	@$(BIN)/pytest -n 2 --dist loadfile -m 'not nightly and not alone'
+	@$(BIN)/pytest -m 'alone and not nightly'
 
 ## test-nightly  the slow ones: long fault runs
 test-nightly: .venv/integrations

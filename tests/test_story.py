@@ -26,6 +26,8 @@ from shop.stack import Stack
 from shop.story import KIND, restart, warm
 from shop.watch import Watch, Window
 
+pytestmark = pytest.mark.alone
+
 VISITS, VISITS_BY_NIGHT, VISITS_PER_S = 240, 400, 80.0
 AWAY_S = 0.002
 REPETITIONS = 20
