@@ -98,7 +98,7 @@ def test_a_dead_collector_does_not_fail_the_jobs(
 ) -> None:
     job = Queue(connection=connection).enqueue(rq_jobs.mail, 1)
     work(sink, redis_server, tmp_path, OTEL_EXPORTER_OTLP_TRACES_ENDPOINT="http://127.0.0.1:9/v1/traces")
-    assert job.return_value().startswith("1 ")
+    assert str(job.return_value()).startswith("1 ")
 
 
 def test_a_worker_that_stays_goes_on_sending(recorded: Sink, connection: redis.Redis) -> None:

@@ -3,15 +3,22 @@
 from __future__ import annotations
 
 import io
+import os
+import re
+import sys
 import time
 from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
 from typing import Any
 from wsgiref.util import FileWrapper, setup_testing_defaults
 
 import pytest
 import walltime
 from opentelemetry import trace
+from shop.process import Program
+from walltime import hotpath
 
+from tests.sdk.serving import Client
 from tests.sdk.sink import Sink
 
 PARENT = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7"
@@ -213,3 +220,133 @@ def test_our_own_failure_is_not_the_requests(sink: Sink, monkeypatch: pytest.Mon
             assert serve(app)[2] == b"hello"
     assert walltime.counters()["failed_wsgi"] == 3
     assert walltime.current().request_id == ""
+
+
+# ---- what a request may ask for ----
+
+SECRET = "a secret of the shop's owners"
+
+
+@pytest.mark.parametrize("given", [SECRET, f"{SECRET} ", SECRET.upper(), "é" * len(SECRET), None])
+def test_who_has_the_secret_gets_the_bill_and_the_detail(sink: Sink, given: str | None) -> None:
+    def app(environ: dict[str, Any], start_response: Any) -> Iterable[bytes]:
+        with walltime.component("render"):
+            return page(environ, start_response)
+
+    walltime.configure(endpoint=sink.endpoint, sample_probability=0.0, force_secret=SECRET, python_gc=False)
+    environ = {} if given is None else {"HTTP_X_WALLTIME_FORCE": given}
+    _, headers, body = serve(walltime.WSGIMiddleware(app), environ)
+    found = sink.transaction()
+    knows = given == SECRET
+    assert body == b"hello"
+    assert [name for name, _ in headers] == ["Content-Type", *(["Server-Timing"] if knows else [])]
+    assert (found.attributes.get("walltime.kept", "") == "forced") is knows
+    assert len(sink.calls("render")) == (1 if knows else 0)
+
+
+def test_the_bill_in_the_answer_is_short_and_of_valid_tokens(sink: Sink) -> None:
+    def app(environ: dict[str, Any], start_response: Any) -> Iterable[bytes]:
+        for number in range(40):
+            with walltime.component(f'part {number}, "quoted"; é\r\nX-Evil: 1 ' + "x" * 500):
+                pass
+        for _ in range(3000):
+            with walltime.component("often"):
+                pass
+        return page(environ, start_response)
+
+    walltime.configure(endpoint=sink.endpoint, server_timing=True, python_gc=False)
+    value = dict(serve(walltime.WSGIMiddleware(app))[1])["Server-Timing"]
+    metrics = value.split(", ")
+    token = r"[!#$%&'*+.^_`|~0-9A-Za-z-]+"
+    assert all(re.fullmatch(rf"{token};dur=\d+\.\d\d(;desc=\"\d+\")?", metric) for metric in metrics), metrics
+    assert len(metrics) == 14, "the total, the twelve longest, and what is left"
+    assert len(value) < 1024
+    assert next(metric for metric in metrics if metric.startswith("often;")).endswith('desc="3000"')
+
+
+# ---- how it ends ----
+
+
+def test_a_body_that_is_not_read_to_its_end_is_incomplete_and_no_failure(recorded: Sink) -> None:
+    def app(environ: dict[str, Any], start_response: Any) -> Iterable[bytes]:
+        start_response("200 OK", [])
+        return iter([b"first", b"second"])
+
+    environ: dict[str, Any] = {}
+    setup_testing_defaults(environ)
+    body: Any = walltime.WSGIMiddleware(app)(environ, lambda *_: None)
+    assert next(iter(body)) == b"first"
+    body.close()
+    body.close()
+    found = recorded.transaction()
+    assert found.attributes["walltime.incomplete"] is True
+    assert "error.type" not in found.attributes
+
+
+def test_a_body_nobody_closes_ends_when_it_is_dropped(recorded: Sink) -> None:
+    def app(environ: dict[str, Any], start_response: Any) -> Iterable[bytes]:
+        start_response("200 OK", [])
+        return iter([b"first", b"second"])
+
+    for blocks in (0, 1, 2):
+        environ: dict[str, Any] = {}
+        setup_testing_defaults(environ)
+        body: Any = walltime.WSGIMiddleware(app)(environ, lambda *_: None)
+        for _ in zip(range(blocks), body, strict=False):
+            pass
+        del body
+        assert hotpath.current() is None
+    assert len(recorded.transactions()) == 3
+
+
+def test_an_error_page_after_the_fact_goes_to_the_server_with_its_exception(recorded: Sink) -> None:
+    given: list[Any] = []
+
+    def app(environ: dict[str, Any], start_response: Any) -> Iterable[bytes]:
+        start_response("200 OK", [])
+        try:
+            {}["mine"]
+        except KeyError:
+            start_response("500 Oops", [], sys.exc_info())
+        return [b"sorry"]
+
+    def start_response(*arguments: Any) -> None:
+        given.append(arguments)
+
+    environ: dict[str, Any] = {}
+    setup_testing_defaults(environ)
+    body: Any = walltime.WSGIMiddleware(app)(environ, start_response)
+    body.close()
+    assert [len(arguments) for arguments in given] == [2, 3]
+    assert given[1][2][0] is KeyError
+    assert recorded.transaction().attributes["error.type"] == "KeyError"
+
+
+def test_a_server_sends_a_file_by_itself_as_without_us(recorded: Sink, tmp_path: Path) -> None:
+    """gunicorn does when the body is of its own type."""
+    (tmp_path / "content").write_bytes(b"content" * 10_000)
+    (tmp_path / "files.py").write_text(
+        "import walltime\n"
+        "from gunicorn.http.wsgi import Response\n"
+        "sendfile = Response.sendfile\n"
+        "def counted(self, respiter):\n"
+        "    sent = sendfile(self, respiter)\n"
+        "    print('by sendfile', sent, flush=True)\n"
+        "    return sent\n"
+        "Response.sendfile = counted\n"
+        "def plain(environ, start_response):\n"
+        "    start_response('200 OK', [('Content-Length', '70000')])\n"
+        "    return environ['wsgi.file_wrapper'](open('content', 'rb'))\n"
+        "app = walltime.WSGIMiddleware(plain)\n"
+    )
+    command = [sys.executable, "-m", "gunicorn", "--bind", "127.0.0.1:0", "--no-control-socket", "files:app"]
+    environment = {
+        "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT": recorded.endpoint,
+        "PYTHONPATH": os.pathsep.join([str(tmp_path), *sys.path]),
+    }
+    with Program("gunicorn", tmp_path, command, r"Listening at: http://127\.0\.0\.1:(\d+)", environment) as server:
+        assert server.ready is not None
+        answer = Client(("127.0.0.1", int(server.ready.group(1)))).ask("/")
+    assert answer.endswith(b"content" * 10_000)
+    assert "by sendfile True" in server.output()
+    assert recorded.transaction().attributes["http.response.status_code"] == 200
