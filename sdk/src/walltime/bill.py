@@ -51,6 +51,11 @@ _TELLS: Final = (
 _READS: Final = (_SQL, _ROWS)
 
 
+def has_sql(component: str) -> None:
+    """Say of a component that what its calls ask for is SQL, and what they find is rows."""
+    _TELLS[component] = _SQL
+
+
 class Cell:
     """What one line of a bill counts; times in nanoseconds."""
 

@@ -62,7 +62,7 @@ class CallEncoder:
         component, target = LINES[line]
         attributes = _about_calls(line) + count("walltime.own_ns", max(0, own_ns))
         name, kind = component, INTERNAL if target is None else CLIENT
-        if component.startswith("mysql."):
+        if component.startswith("mysql.") or component.endswith(".query"):
             if subject is not None:
                 text = redact_sql(subject)
                 name = _verb(text) or component
@@ -140,6 +140,8 @@ def _about_calls(line: Line) -> bytes:
     system, _, operation = component.partition(".")
     if system == "mysql":
         attributes += attribute("db.system.name", "mysql")
+    elif operation == "query":
+        attributes += attribute("db.system.name", system)
     elif system in {"memcache", "redis"}:
         name = "memcached" if system == "memcache" else system
         attributes += attribute("db.system.name", name) + attribute("db.operation.name", operation)

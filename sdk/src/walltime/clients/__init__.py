@@ -23,6 +23,8 @@ CLIENTS: Final = {
     "pymysql": "pymysql",
     "redis": "redis",
     "sqlalchemy": "sqlalchemy",
+    "opentelemetry": "opentelemetry.trace",
+    "opentelemetry_sdk": "opentelemetry.sdk.trace",
     "urllib3": "urllib3",
 }
 """Client, by the name of our module → the module after whose import it can be wrapped. requests and botocore are seen

@@ -7,6 +7,7 @@ A request and its answer are two calls here: sending is time of the call that wa
 
 from __future__ import annotations
 
+from functools import lru_cache
 from http.client import HTTPConnection, HTTPResponse, HTTPSConnection
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Final
@@ -39,24 +40,21 @@ def patches() -> list[Patch]:
     ]
 
 
-class _Direct(dict[type, bool]):
-    """Class of a connection → whether it is measured here."""
-
-    def __missing__(self, kind: type) -> bool:
-        is_direct = not any(parent.__module__ in _ELSEWHERE for parent in kind.__mro__)
-        if len(self) < 1000:  # classes made for one connection each are not kept
-            self[kind] = is_direct
-        return is_direct
-
-
-_is_direct: Final = _Direct()
+@lru_cache(maxsize=256)
+def _is_direct(kind: type) -> bool:
+    """Say of a class of connections whether it is measured here."""
+    try:
+        return not any(parent.__module__ in _ELSEWHERE for parent in kind.__mro__)
+    except Exception as ours:
+        contain("http_client", ours)
+        return False
 
 
 def _connect(original: Callable[..., Any]) -> Callable[..., Any]:
     connected = timed("http_client", "http.connect", attrgetter("host", "port"))(original)
 
     def connect(self: Any) -> Any:
-        return connected(self) if _is_direct[type(self)] else original(self)
+        return connected(self) if _is_direct(self.__class__) else original(self)
 
     return connect
 
@@ -92,7 +90,7 @@ def _endheaders(original: Callable[..., Any]) -> Callable[..., Any]:
         asked = None
         strand = current()
         try:
-            if not _is_direct[type(self)]:
+            if not _is_direct(self.__class__):
                 strand = None
             elif strand is None:
                 outside("http_client")

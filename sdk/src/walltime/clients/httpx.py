@@ -131,16 +131,26 @@ def _remove_headers(request: Request, added: list[str]) -> None:
 
 def _blocks(original: Callable[..., Iterator[bytes]]) -> Callable[..., Iterator[bytes]]:
     def __iter__(self: Any) -> Iterator[bytes]:  # noqa: N807  # it replaces one
+        blocks = original(self)
         of = None if current() is None else getattr(self, "_walltime", None)
-        return original(self) if of is None else _Blocks(original(self), *of)
+        try:
+            return blocks if of is None else _Blocks(blocks, *of)
+        except Exception as ours:
+            contain("httpx", ours)
+            return blocks
 
     return __iter__
 
 
 def _blocks_async(original: Callable[..., AsyncIterator[bytes]]) -> Callable[..., AsyncIterator[bytes]]:
     def __aiter__(self: Any) -> AsyncIterator[bytes]:  # noqa: N807  # it replaces one
+        blocks = original(self)
         of = None if current() is None else getattr(self, "_walltime", None)
-        return original(self) if of is None else _AsyncBlocks(original(self), *of)
+        try:
+            return blocks if of is None else _AsyncBlocks(blocks, *of)
+        except Exception as ours:
+            contain("httpx", ours)
+            return blocks
 
     return __aiter__
 
