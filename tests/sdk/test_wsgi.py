@@ -305,7 +305,7 @@ def test_an_error_page_after_the_fact_goes_to_the_server_with_its_exception(reco
     def app(environ: dict[str, Any], start_response: Any) -> Iterable[bytes]:
         start_response("200 OK", [])
         try:
-            {}["mine"]
+            environ["mine"]
         except KeyError:
             start_response("500 Oops", [], sys.exc_info())
         return [b"sorry"]

@@ -118,6 +118,11 @@ def settings() -> Settings:
     return _settings
 
 
+def is_enabled() -> bool:
+    """Say whether anything is measured; 50 ns."""
+    return (_settings or settings()).enabled
+
+
 @guarded("flush", lambda: False)
 def flush(timeout_s: float = 5.0) -> bool:
     """Send what waits now, for processes that end by `os._exit`; False when the time was up first."""
@@ -181,7 +186,7 @@ class Open:
         self.transaction.owner = task
         self._usage = None if task or _THREAD is None or _is_a_greenlet() else resource.getrusage(_THREAD)
         self._otel_token = propagation.enter(self.transaction.span_context, self._parent)
-        self._strand_token: Token[hotpath.Strand | None] = hotpath.strand.set(self.transaction)
+        self._strand_token: Token[hotpath.Strand | None] = hotpath.enter(self.transaction)
 
     def finish(self) -> None:
         """Close the transaction and leave it. Never raises; a second call does nothing."""

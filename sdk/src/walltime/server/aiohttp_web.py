@@ -83,7 +83,7 @@ def _served(original: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _open(request: Request, started_ns: int) -> runtime.Open | None:
-    if not runtime.settings().enabled:
+    if not runtime.is_enabled():
         return None
     opened = open_request(
         request.method, request.scheme, request.path, from_mapping(request.headers), started_ns, running_task()

@@ -84,7 +84,7 @@ async def serve(app: Application, scope: Scope, receive: Receive, send: Send) ->
 
 def _open(scope: Scope, started_ns: int) -> runtime.Open | None:
     kind = scope["type"]
-    if (kind != "http" and kind != "websocket") or MARK in scope or not runtime.settings().enabled:  # noqa: PLR1714  # faster
+    if (kind != "http" and kind != "websocket") or MARK in scope or not runtime.is_enabled():  # noqa: PLR1714  # faster
         return None
     opened = open_request(
         scope.get("method", ""), scope.get("scheme", ""), scope.get("path", ""), from_asgi(scope["headers"]),

@@ -122,7 +122,7 @@ def _failure(result: Any) -> str | None:
 
 def _publish(headers: Any = None, **_: Any) -> None:
     try:
-        if isinstance(headers, dict) and runtime.settings().enabled:
+        if isinstance(headers, dict) and runtime.is_enabled():
             headers.update(headers_for_job())
             headers[_SENT_AT] = time.time_ns()
     except Exception as ours:

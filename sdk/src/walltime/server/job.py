@@ -37,7 +37,7 @@ class Job:
             queued_ns: Unix time from when the job could have run, if that is known.
         """
         try:
-            if not runtime.settings().enabled:
+            if not runtime.is_enabled():
                 return
             strand = hotpath.current()
             self._started_ns = clock()

@@ -36,16 +36,17 @@ def open_request(
     """
     if method not in METHODS:
         method = "_OTHER"
-    opened = runtime.Open(method, "server", caller(headers), started_ns)
+    opened = runtime.Open(method, "server", caller(headers) if headers else None, started_ns)
     transaction = opened.transaction
     transaction.method = method
     transaction.scheme = scheme
     transaction.path = path
-    transaction.queue_ns = queue_ns(headers, transaction.started_at_ns)
-    if forced.secret and forced.is_forced(headers):
-        transaction.keep()
-        opened.shows_bill = True
-    elif server_timing.enabled:
+    if headers:
+        transaction.queue_ns = queue_ns(headers, transaction.started_at_ns)
+        if forced.secret and forced.is_forced(headers):
+            transaction.keep()
+            opened.shows_bill = True
+    if server_timing.enabled:
         opened.shows_bill = True
     opened.enter(task)
     return opened

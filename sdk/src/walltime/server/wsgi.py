@@ -80,7 +80,7 @@ def serve(app: Application, environ: Environ, start_response: StartResponse) -> 
 
 
 def _open(environ: Environ, started_ns: int) -> runtime.Open | None:
-    if MARK in environ or not runtime.settings().enabled:
+    if MARK in environ or not runtime.is_enabled():
         return None
     around = hotpath.current()
     if around is not None and around.transaction.owner and not around.transaction.duration_ns:
