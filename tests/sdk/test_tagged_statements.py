@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import random
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from pathlib import Path
 from typing import Any, Final
 
 import pymysql
@@ -39,10 +40,22 @@ PIECES: Final = (
 )  # fmt: skip
 
 
+class Watched(MariaDB):
+    """One whose performance_schema keeps the last statements of each thread."""
+
+    def command(self) -> Sequence[str | Path]:
+        return [
+            *[argument for argument in super().command() if argument != "--skip-performance-schema"],
+            "--performance-schema=ON",
+            "--performance-schema-consumer-events-statements-current=ON",
+            "--performance-schema-consumer-events-statements-history=ON",
+        ]
+
+
 @pytest.fixture(scope="module")
 def server() -> Iterator[MariaDB]:
     folder = fast_folder("walltime-tags-")
-    server = MariaDB(folder)
+    server = Watched(folder)
     try:
         server.start()
     except ProgramMissingError as error:
@@ -64,6 +77,8 @@ def position(request: pytest.FixtureRequest) -> Iterator[str]:
     tagging.configure(Settings())
 
 
+NEXT: Final = "DO 4711"
+"""A statement is in performance_schema's history for certain when the next one of its connection has begun."""
 KEYS: Final = ("traceparent", "route", "service", "user", "a'*/", "file", "line")
 
 
@@ -157,3 +172,80 @@ def test_a_hundred_thousand_tagged_statements_have_the_outcome_of_the_plain_ones
     server: MariaDB, position: str
 ) -> None:
     same_outcomes(server, 2, MANY // 2)
+
+
+def test_the_server_takes_the_same_tokens_from_a_tagged_statement(server: MariaDB, position: str) -> None:
+    source = random.Random(3)
+    connection: Any = pymysql.connect(**server.account(), autocommit=True)
+    admin, number = server.admin(), connection.thread_id()
+
+    def digests() -> list[str]:
+        connection.query(NEXT)
+        with admin.cursor() as cursor:
+            cursor.execute(
+                "SELECT EVENT_ID, DIGEST FROM performance_schema.events_statements_history "
+                "JOIN performance_schema.threads USING (THREAD_ID) "
+                "WHERE PROCESSLIST_ID = %s AND EVENT_ID > %s AND SQL_TEXT <> %s",
+                (number, seen[-1], NEXT),
+            )
+            rows = sorted(cursor.fetchall())
+        seen.extend(event for event, _ in rows)
+        return [digest for _, digest in rows]
+
+    seen = [0]
+    compared = 0
+    while compared < 300:
+        plain = statement(source).encode()
+        parsed = outcome(connection, plain)
+        expected = digests()
+        outcome(connection, tag(transaction(source), plain))
+        found = digests()
+        if isinstance(parsed[-1], tuple):
+            assert found == expected, plain
+            compared += 1
+    connection.close()
+    admin.close()
+
+
+def test_performance_schema_keeps_the_comment_of_a_long_statement_and_one_digest(server: MariaDB) -> None:
+    tagging.configure(Settings(service_name="shop"))
+    connection: Any = pymysql.connect(**server.account())
+    admin, number = server.admin(), connection.thread_id()
+    for size in (10, 800, 900, 940, 980, 1020, 1060, 5000):
+        sent = transaction(random.Random(size))
+        connection.query(tag(sent, f"SELECT '{'x' * size}'"))
+        connection.query(NEXT)
+        with admin.cursor() as cursor:
+            cursor.execute(
+                "SELECT SQL_TEXT, DIGEST_TEXT FROM performance_schema.events_statements_history "
+                "JOIN performance_schema.threads USING (THREAD_ID) WHERE PROCESSLIST_ID = %s AND SQL_TEXT LIKE '%%x%%'"
+                "ORDER BY EVENT_ID DESC LIMIT 1",
+                (number,),
+            )
+            ((text, digest),) = cursor.fetchall()
+        assert f"traceparent='00-{sent.request_id}-000000000000000b-01'" in text, size
+        assert digest.strip() == "SELECT ?", "the comment makes no other statement of it"
+    connection.close()
+    admin.close()
+
+
+def test_what_fits_into_a_packet_still_does_with_a_comment(server: MariaDB) -> None:
+    admin = server.admin()
+    with admin.cursor() as cursor:
+        cursor.execute("SELECT @@max_allowed_packet")
+        ((before,),) = cursor.fetchall()
+        cursor.execute("SET GLOBAL max_allowed_packet = 1048576")
+    sent = transaction(random.Random(1))
+    tagged = 0
+    for below in (2, 3, 10, 50, 100, 300, 2000):
+        connection = pymysql.connect(**server.account())
+        plain = b"SELECT '" + b"x" * ((1 << 20) - below - len("SELECT ''")) + b"'"
+        with_comment = tag(sent, plain)
+        connection.query(plain)
+        connection.query(with_comment)
+        tagged += with_comment != plain
+        connection.close()
+    assert 1 <= tagged <= 3
+    with admin.cursor() as cursor:
+        cursor.execute("SET GLOBAL max_allowed_packet = %s", (before,))
+    admin.close()
