@@ -48,7 +48,7 @@ _CONNECT: Final = lines("redis.connect")
 _CONNECTING: Final = (
     "connect_check_health" if hasattr(connection.AbstractConnection, "connect_check_health") else "connect"
 )
-"""What connects and shakes hands, once an attempt; in older versions there is nothing below the retries."""
+"""What connects and shakes hands, once an attempt; before redis-py 7 there is nothing below the retries."""
 _ANSWERS: Final = "_walltime_answers"
 
 
