@@ -107,6 +107,33 @@ def test_a_pause_inside_our_own_code_is_not_told(recorded: Sink) -> None:
     assert recorded.transaction().cell("python.gc") == {"calls": 1}
 
 
+def test_however_often_it_strikes_nothing_is_negative_and_the_parts_add_up(
+    recorded: Sink, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Before Python 3.12 also while a context variable is reset, later between any two instructions of ours."""
+    monkeypatch.setattr(pauses, "SHORTEST_NS", 0)
+    threshold = gc.get_threshold()
+    kept: list[object] = []
+    gc.set_threshold(1, 2, 3)
+    gc.enable()
+    try:
+        for _ in range(20):
+            with walltime.transaction("job"):
+                for n in range(20):
+                    with walltime.component("outer"), walltime.component("inner"):
+                        kept.append([[n], {"n": [n]}])
+            assert hotpath.current() is None
+    finally:
+        gc.disable()
+        gc.set_threshold(*threshold)
+    found = recorded.transactions()
+    assert len(found) == 20
+    for bill in found:
+        assert sum(bill.times_ns().values()) == bill.attributes["walltime.covered_ns"] <= bill.duration_ns
+    assert sum(bill.cell("python.gc").get("calls", 0) for bill in found) > 0
+    assert all(call.attributes["walltime.own_ns"] >= 0 for call in recorded.calls())
+
+
 @pytest.mark.setting("python_gc")
 def test_it_can_be_switched_off(recorded: Sink) -> None:
     walltime.configure(endpoint=recorded.endpoint, python_gc=False)

@@ -312,6 +312,19 @@ current = strand.get
 """The strand of the running transaction, or None; 10 ns."""
 
 
+def enter(new: Strand | None) -> Token[Strand | None]:
+    """
+    Make it the strand of this context; `strand.reset` undoes it.
+
+    Never `strand.set` where there may be no value yet: the reset would delete the new one, and when the garbage is
+    collected meanwhile, and somebody asks for `current()` then, CPython before 3.12 goes on to answer with what was
+    deleted, freed or not.
+    """
+    if current() is None:
+        strand.set(None)
+    return strand.set(new)
+
+
 class inside:  # noqa: N801  # used as a context manager
     """What is measured within belongs wholly to the call around it: `with inside(strand): …`."""
 
