@@ -205,9 +205,10 @@ class Bill:
 
 def _as_text(subject: object) -> str | bytes:
     """SQL that is not plain text; nothing of the application's is called, a class of its own may do anything."""
-    if isinstance(subject, str):
+    kind = type(subject)
+    if issubclass(kind, str):
         return str.__str__(subject)
-    return bytes(subject) if isinstance(subject, (bytes, bytearray)) else f"({type(subject).__name__})"
+    return b"".join((subject,)) if issubclass(kind, (bytes, bytearray)) else f"({kind.__name__})"  # type: ignore[arg-type]
 
 
 def _fail(cell: Cell, failure: str, asked: int) -> None:

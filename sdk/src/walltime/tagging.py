@@ -149,7 +149,12 @@ def _placed(sql: Any, comment: Comment) -> Any:
     connection's character set, so that a semicolon before it would no longer be the last thing.
     """
     text, encoded, room = comment
-    letters, ours = (_STR, text) if isinstance(sql, str) else (_BYTES, encoded)
+    kind = type(sql)
+    if kind is not str and kind is not bytes and kind is not bytearray:
+        if not issubclass(kind, str):  # the driver says what is wrong with it
+            return sql
+        sql = str.__str__(sql)  # such as a framework's marked text; no method of its own is called
+    letters, ours = (_STR, text) if type(sql) is str else (_BYTES, encoded)
     body = sql.rstrip(letters.ends)
     if not body.strip(letters.blank):  # the server says that it is empty, and with a comment it would not
         return sql

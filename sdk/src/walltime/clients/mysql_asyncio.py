@@ -68,7 +68,7 @@ def _query(library: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
                 ended_ns = clock()
                 try:
                     target, connection_id = about(self)
-                    subject, failure = strand.statement or sql, number(error)
+                    subject, failure = sql if strand.statement is None else strand.statement, number(error)
                     strand.record(QUERY[target], subject, started_ns, ended_ns, outer_ns, failure, connection_id)
                 except Exception as ours:
                     contain(library, ours)
@@ -76,7 +76,7 @@ def _query(library: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
             ended_ns = clock()
             try:
                 target, connection_id = about(self)
-                subject = strand.statement or sql
+                subject = sql if strand.statement is None else strand.statement
                 if rows >= NO_ROW_COUNT:
                     self._walltime = Fetch(target, connection_id, subject)
                 found = rows if rows < NO_ROW_COUNT else 0

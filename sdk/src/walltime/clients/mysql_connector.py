@@ -99,15 +99,16 @@ def _query(original: Callable[..., Any]) -> Callable[..., Any]:
         if strand is None:
             outside("mysql_connector")
             return original(self, query, *args, **kwargs)
+        subject = query if strand.statement is None else strand.statement
         tagged = tag(strand, query)
         outer_ns, strand.nested_ns = strand.nested_ns, 0
         started_ns = clock()
         try:
             result = original(self, tagged, *args, **kwargs)
         except BaseException as error:
-            _record(strand, QUERY, self, strand.statement or query, started_ns, outer_ns, error=error)
+            _record(strand, QUERY, self, subject, started_ns, outer_ns, error=error)
             raise
-        _record(strand, QUERY, self, strand.statement or query, started_ns, outer_ns, result)
+        _record(strand, QUERY, self, subject, started_ns, outer_ns, result)
         return result
 
     return query
@@ -181,14 +182,15 @@ def _execute_prepared(original: Callable[..., Any]) -> Callable[..., Any]:
         if strand is None:
             outside("mysql_connector")
             return original(self, *args, **kwargs)
+        subject = _UNKNOWN if strand.statement is None else strand.statement
         outer_ns, strand.nested_ns = strand.nested_ns, 0
         started_ns = clock()
         try:
             result = original(self, *args, **kwargs)
         except BaseException as error:
-            _record(strand, QUERY, self, strand.statement or _UNKNOWN, started_ns, outer_ns, error=error)
+            _record(strand, QUERY, self, subject, started_ns, outer_ns, error=error)
             raise
-        _record(strand, QUERY, self, strand.statement or _UNKNOWN, started_ns, outer_ns, result)
+        _record(strand, QUERY, self, subject, started_ns, outer_ns, result)
         return result
 
     return cmd_stmt_execute

@@ -7,6 +7,7 @@ those of `Client`, in pymemcache.py.
 
 from __future__ import annotations
 
+from collections import deque
 from typing import TYPE_CHECKING, Any, Final
 
 from pymemcache.client.hash import HashClient
@@ -45,9 +46,18 @@ def patches() -> list[Patch]:
     ]
 
 
+_CONTAINERS: Final[tuple[Any, ...]] = (list, tuple, dict, set, frozenset, deque, type({}.keys()), type({}.values()))
+
+
 def first_of(keys: Any) -> tuple[object, int]:
-    """The first key, and how many there are; of what can be gone through only once, nothing."""
-    return (next(iter(keys), None), len(keys)) if hasattr(keys, "__len__") else (None, 0)
+    """The first key, and how many there are; of what can be gone through only once, and of odd classes, nothing."""
+    kind = type(keys)
+    if kind is list or kind is dict:
+        return next(iter(keys), None), len(keys)
+    for known in _CONTAINERS:
+        if issubclass(kind, known):  # by its methods: those of a class of the application's may do anything
+            return next(known.__iter__(keys), None), known.__len__(keys)
+    return None, 0
 
 
 def _unless_it_failed(original: Callable[..., Any]) -> Callable[..., Any]:

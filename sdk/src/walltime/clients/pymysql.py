@@ -131,8 +131,8 @@ def _query(original: Callable[..., Any]) -> Callable[..., Any]:
             ended_ns = clock()
             try:
                 line, connection_id = _known(self)
-                failure = number(error)
-                strand.record(line, strand.statement or sql, started_ns, ended_ns, outer_ns, failure, connection_id)
+                subject = sql if strand.statement is None else strand.statement
+                strand.record(line, subject, started_ns, ended_ns, outer_ns, number(error), connection_id)
             except Exception as ours:
                 contain("pymysql", ours)
             raise
@@ -142,12 +142,13 @@ def _query(original: Callable[..., Any]) -> Callable[..., Any]:
                 line, connection_id = self._walltime
             except AttributeError:
                 line, connection_id = _known(self)
+            subject = sql if strand.statement is None else strand.statement
             if rows >= NO_ROW_COUNT:
-                self._result._walltime = Fetch(_server(self), connection_id, strand.statement or sql)
+                self._result._walltime = Fetch(_server(self), connection_id, subject)
                 found = 0
             else:
                 found = rows
-            strand.record(line, strand.statement or sql, started_ns, ended_ns, outer_ns, None, connection_id, found)
+            strand.record(line, subject, started_ns, ended_ns, outer_ns, None, connection_id, found)
         except Exception as ours:
             contain("pymysql", ours)
         return rows
