@@ -18,6 +18,7 @@ import requests
 import sqlalchemy
 import urllib3
 import walltime
+from opentelemetry.trace import SpanKind, Tracer
 
 log = logging.getLogger("shop")
 
@@ -256,6 +257,35 @@ ASK = {
     "aiohttp": ask_aiohttp,
     "http.client": ask_http_client,
 }
+
+
+def spans(tracer: Tracer, secret: Canaries) -> None:
+    """What other instrumentations of OpenTelemetry tell about their calls."""
+
+    def put(kind: str) -> str:
+        return secret(f"span: {kind}")
+
+    told: list[dict[str, str]] = [
+        {"db.system.name": "postgresql", "db.query.text": f"SELECT $${put('dollar-quoted')}$$, E'it\\'s {put('E')}'"},
+        {"db.system": "postgresql", "db.statement": f"SELECT 'C:\\', '{put('behind a backslash')}' --{put('dashes')}"},
+        {"db.system": "mongodb", "db.operation": "find", "db.statement": f'{{"name": "{put("document")}"}}'},
+        {
+            "db.system": "elasticsearch",
+            "db.statement": put("search"),
+            "url.full": f"http://e/_search?q={put('search')}",
+        },
+        {"http.request.method": "GET", "url.full": f"https://{put('login')}@h/x/{put('path')}?token={put('query')}"},
+        {
+            "http.method": "GET",
+            "http.url": f"http://h/?t={put('old query')}",
+            "http.request.header.cookie": put("cookie"),
+        },
+        {"rpc.system": "aws-api", "rpc.service": "S3", "rpc.method": "GetObject", "aws.s3.key": put("object")},
+        {"messaging.system": "kafka", "messaging.kafka.message.key": put("message's key"), "user.email": put("email")},
+    ]
+    for attributes in told:
+        with suppress(ValueError), tracer.start_as_current_span("a span", kind=SpanKind.CLIENT, attributes=attributes):
+            raise ValueError(put("exception"))
 
 
 def application(secret: Canaries) -> None:

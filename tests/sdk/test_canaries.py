@@ -22,6 +22,7 @@ import pytest
 import redis
 import sqlalchemy
 import walltime
+from opentelemetry.trace import ProxyTracerProvider
 from pymemcache.client.base import Client
 from shop.services import MariaDB, Memcached
 from walltime import errors
@@ -92,6 +93,9 @@ def told(
             "aiomysql": partial(in_mysql_async, aiomysql.connect, "aiomysql", mariadb.account(), secret),
             "asyncmy": partial(in_mysql_async, asyncmy.connect, "asyncmy", mariadb.account(), secret),
             "SQLAlchemy": partial(in_sqlalchemy, mariadb.account(), secret),
+            "spans": partial(
+                canaries.spans, ProxyTracerProvider().get_tracer("opentelemetry.instrumentation.x"), secret
+            ),
             "application": partial(canaries.application, secret),
             **{name: partial(canaries.web, secret, upstream.url, name, ask) for name, ask in canaries.ASK.items()},
         }
@@ -179,7 +183,16 @@ def test_all_that_was_to_be_seen_was_seen(told: Told) -> None:
         "redis.get",
         "redis.set",
     }
-    expected |= {"redis.transaction", "redis.eval", "http.connect", "http.request", "pay", "mysql.pool"}
+    expected |= {
+        "redis.transaction",
+        "redis.eval",
+        "http.connect",
+        "http.request",
+        "pay",
+        "mysql.pool",
+        "postgresql.query",
+        "s3.GetObject",
+    }
     assert expected <= components
     transactions = [span for span in told.spans if "walltime.schema" in span.attributes]
     assert len(transactions) == len(told.lines.splitlines()) == len(re.findall(rb"\[[0-9a-f]{32}\]", told.log))
