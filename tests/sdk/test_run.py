@@ -34,13 +34,16 @@ WAYS: dict[str, tuple[list[str], int]] = {
     "spawned processes": ([RUN, "spawning.py"], 2),
     "instrumented in code as well": ([RUN, "knowing.py"], 1),
     "opentelemetry-instrument": ([str(BIN / "opentelemetry-instrument"), PYTHON, "once.py"], 1),
+    "around ddtrace-run": ([RUN, "ddtrace-run", PYTHON, "once.py"], 1),
+    "inside ddtrace-run": ([str(BIN / "ddtrace-run"), RUN, PYTHON, "once.py"], 1),
     "not at all": ([PYTHON, "once.py"], 0),
 }
 
 
 def environment(**more: str) -> dict[str, str]:
     kept = {name: value for name, value in os.environ.items() if not name.startswith(("OTEL_", "WALLTIME_"))}
-    return {**kept, "OTEL_BSP_SCHEDULE_DELAY": "10", **more}
+    quiet = {"OTEL_BSP_SCHEDULE_DELAY": "10", "DD_INSTRUMENTATION_TELEMETRY_ENABLED": "false"}
+    return {**kept, **quiet, **more}
 
 
 def transactions(ways: list[str]) -> Counter[str]:
