@@ -33,6 +33,7 @@ class Upstream:
         self.paths: list[str] = []
         self.headers: list[dict[str, str]] = []
         self.connections = 0
+        self.late_s = LATE_S
         self._certificate = certificate
 
     def __enter__(self) -> Upstream:
@@ -89,21 +90,21 @@ class _Handler(http.server.BaseHTTPRequestHandler):
             self.send_header("Content-Length", "4")
             self.end_headers()
             self.wfile.flush()
-            time.sleep(LATE_S)
+            time.sleep(self.of.late_s)
             self.wfile.write(b"late")
         elif path == "/chunked":
             self.send_response(200)
             self.send_header("Transfer-Encoding", "chunked")
             self.end_headers()
             for block in (b"one", b"two"):
-                time.sleep(LATE_S / 2)
+                time.sleep(self.of.late_s / 2)
                 self.wfile.write(b"%x\r\n%s\r\n" % (len(block), block))
             self.wfile.write(b"0\r\n\r\n")
         elif path == "/echo":
             self._answer(200, body)
         else:
             if path == "/slow":
-                time.sleep(LATE_S)
+                time.sleep(self.of.late_s)
             seen = self.of.paths.count(path)
             status = {"/missing": 404, "/broken": 503, "/flaky": 503 if seen == 1 else 200}.get(path, 200)
             self._answer(status)
