@@ -17,6 +17,7 @@ from walltime import tagging
 from walltime.hotpath import Branch, Inside, Transaction
 from walltime.settings import Settings
 from walltime.tagging import tag
+from walltime_collector.slowlog.comment import sender
 
 from tests.sdk.sink import Sink
 
@@ -132,8 +133,9 @@ def test_what_the_comment_would_make_too_long_for_a_packet_goes_without(transact
 def test_the_empty_statement_and_what_is_no_text_come_back(
     transaction: Transaction, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert tag(transaction, "") == ""
-    assert tag(transaction, b"") == b""
+    for empty in ("", " ", ";", ";\n; ", "\xa0; ", "\0"):  # with a comment the server would not say that they are empty
+        assert tag(transaction, empty) == empty
+        assert tag(transaction, empty.encode("latin-1")) == empty.encode("latin-1")
     monkeypatch.delenv("WALLTIME_TESTING_RAISE", raising=False)
     odd: Any = object()
     assert tag(transaction, odd) is odd
@@ -266,3 +268,18 @@ def test_nothing_of_a_requests_headers_is_in_it_but_a_valid_traceparent(
     assert "00f067aa0ba902b7" not in valid, "it is the transaction's own span that is named"
     assert "canary" not in valid + invalid
     assert trace_id not in invalid
+
+
+@pytest.mark.parametrize("position", ["append", "prepend"])
+def test_the_collector_reads_what_the_comment_says(transaction: Transaction, position: str) -> None:
+    keys = ("traceparent", "route", "service", "a'*/b", "file", "line", "function")
+    tagging.configure(Settings(sql_comment_keys=keys, sql_comment_position=position, service_name="sh'op*/"))
+    transaction.annotate("a'*/b", "x,y='z'")
+    for sql in ("SELECT 1;", "SELECT '/*'", "SELECT /* other='1' */ 1"):
+        said = sender(tag(transaction, sql))
+        assert (said.trace_id, said.span_id) == (transaction.request_id, "000000000000000b")
+        assert (said.service, said.route) == ("sh'op*/", "/p/{id}")
+    tagging.configure(Settings(sql_comment="static", sql_comment_position=position, service_name="shop"))
+    transaction.sql_comment = None
+    said = sender(tag(transaction, "SELECT 1"))
+    assert (said.trace_id, said.service, said.route) == ("", "shop", "/p/{id}")
