@@ -12,6 +12,7 @@ import walltime
 from redis.backoff import NoBackoff
 from redis.retry import Retry
 from shop.services import LOOPBACK, free_port
+from walltime import bill as bills
 from walltime import hotpath
 from walltime.clients import redis_commands
 
@@ -535,3 +536,25 @@ def test_raw_keys_are_a_setting(sink: Sink, client: Connect) -> None:
     with walltime.transaction("job"):
         r.get("user:alice")
     assert sink.calls("redis.get")[0].attributes["walltime.redis.key"] == "user:alice"
+
+
+def test_commands_are_known_as_the_server_knows_them(redis_server: RedisServer, client: Connect) -> None:
+    r = client()
+    for name, about in r.command().items():
+        command = redis_commands.command_of((name,))
+        assert command.at.component != "redis.other", name
+        if command.has_key:
+            assert about["first_key_pos"] == 1, name
+        elif command.at.component != "redis.admin" and name not in {"ssubscribe", "sunsubscribe", "spublish"}:
+            assert about["first_key_pos"] != 1, name  # a channel is a key to a cluster, and not to us
+
+
+def test_the_bill_knows_which_commands_hit_and_which_store() -> None:
+    def components(commands: dict[str, Any]) -> set[str]:
+        return {f"redis.{name.lower()}" for name in commands}
+
+    def of_redis(names: frozenset[str]) -> set[str]:
+        return {name for name in names if name.startswith("redis.")}
+
+    assert components(redis_commands._LOOKUPS) == of_redis(bills.LOOKUPS)
+    assert components(redis_commands._STORES) == of_redis(bills.STORES)
