@@ -79,8 +79,8 @@ FUNCTIONS: dict[Callable[[str], bytes], list[str]] = {
     ],
     by_httpx_in_a_loop: ["hotpath.Transaction.record", "clients.httpx._AsyncBlocks.__init__"],
     by_aiohttp: [
-        "hotpath.Transaction.record", "clients.aiohttp._line", "clients.aiohttp._server", "clients.aiohttp.outgoing_headers",
-        "clients.aiohttp.read_on",
+        "hotpath.Transaction.record", "clients.aiohttp._line", "clients.aiohttp._server",
+        "clients.aiohttp.outgoing_headers", "clients.aiohttp.read_on",
     ],
     with_a_span: [
         "hotpath.Transaction.record", "conventions.read", "bridge.Seen.__init__", "bridge._unfinished",
