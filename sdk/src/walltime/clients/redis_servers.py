@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from contextvars import ContextVar
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from walltime.errors import contain
 
@@ -12,6 +12,9 @@ if TYPE_CHECKING:
 
     from walltime.call import Target
 
+_HOST: Final = "localhost"
+_PORT: Final = 6379
+"""Of a pool that is not told of any."""
 _by_sentinel: ContextVar[Target | None] = ContextVar("walltime_by_sentinel", default=None)
 """Where a pool that asks a sentinel last gave a connection to, in this thread or task."""
 
@@ -24,12 +27,15 @@ def server(client: Any) -> Target | None:
 def server_of_pool(pool: Any) -> Target | None:
     """The server of a pool's connections."""
     settings = pool.connection_kwargs
-    if "path" in settings:
-        path: str = settings["path"]
+    host = settings.get("host")
+    if host is not None:
+        return host, settings.get("port", _PORT)
+    path: str | None = settings.get("path")
+    if path is not None:
         return path
     if "connection_pool" in settings:  # of a sentinel: each connection may go to another server
         return _by_sentinel.get()
-    return settings.get("host", "localhost"), settings.get("port", 6379)
+    return _HOST, settings.get("port", _PORT)
 
 
 def peer(connection: Any) -> Target:
