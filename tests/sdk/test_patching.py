@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import importlib.util
 import inspect
+import re
 import subprocess
 import sys
 import threading
@@ -17,8 +18,9 @@ from pymemcache.client.base import Client
 from pymysql.connections import Connection
 from pymysql.cursors import Cursor, DictCursor
 from urllib3.connectionpool import HTTPConnectionPool
-from walltime import patching
+from walltime import libraries, patching
 from walltime.patching import Hook, Patch
+from walltime.server import SERVERS
 
 
 def methods() -> dict[str, Any]:
@@ -227,3 +229,24 @@ def test_a_module_that_renames_itself_while_it_is_imported_is_recognised(
     importlib.import_module("walltime_renamed")
     assert imported == ["walltime_renamed"]
     del sys.modules["walltime_renamed"]
+
+
+def test_a_librarys_name_stands_for_its_parts() -> None:
+    assert walltime.instrument("django") == ["django", "django_asgi", "django_wsgi"]
+    walltime.uninstrument("django_asgi")
+    assert walltime.instrument("django_wsgi") == ["django", "django_wsgi"]
+    walltime.uninstrument("django")
+    assert walltime.instrument("pymemcache") == ["pymemcache"]
+
+
+@pytest.mark.parametrize("name", sorted(SERVERS))
+def test_every_server_is_documented_and_its_patches_fit_what_is_installed(name: str) -> None:
+    documented = (Path(__file__).parents[2] / "docs" / "servers.md").read_text()
+    assert f"`{name}`" in documented
+    importlib.import_module(SERVERS[name])
+    module = importlib.import_module(f"walltime.server.{name}")
+    assert re.match(r"\S+ (>= )?[\d.]+", module.REQUIRES)
+    walltime.instrument(name)
+    assert libraries.is_wrapped(name)
+    walltime.uninstrument(name)
+    assert not libraries.is_wrapped(name)

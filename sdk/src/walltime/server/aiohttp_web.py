@@ -117,8 +117,11 @@ def _failed(original: Callable[..., Any]) -> Callable[..., Any]:
     def handle_error(
         self: RequestHandler, request: Any, status: int = 500, exc: Any = None, message: Any = None
     ) -> Any:
-        if exc is not None and status >= 500 and not _has_left(self):
-            failed_now(exc)
+        try:
+            if exc is not None and status >= 500 and not _has_left(self):
+                failed_now(exc)
+        except Exception as ours:
+            contain("aiohttp_web", ours)
         return original(self, request, status, exc, message)
 
     return handle_error

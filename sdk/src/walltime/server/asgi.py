@@ -57,19 +57,22 @@ class ASGIMiddleware:
 async def serve(app: Application, scope: Scope, receive: Receive, send: Send) -> None:
     """Call the application in a transaction of its own, unless the request has one already."""
     started_ns = clock()
+    is_http = scope["type"] == "http"
+    opened = None
     try:
         opened = _open(scope, started_ns)
+        if opened is not None:
+            if is_http:
+                send = _sending(opened, send)
+            else:
+                receive = _receiving(receive)
     except Exception as ours:
         contain("asgi", ours)
-        opened = None
     if opened is None:
         await app(scope, receive, send)
         return
-    is_http = scope["type"] == "http"
-    sending = _sending(opened, send) if is_http else send
-    receiving = receive if is_http else _receiving(receive)
     try:
-        await app(scope, receiving, sending)
+        await app(scope, receive, send)
     except BaseException as error:
         try:
             failed(opened.transaction, error)

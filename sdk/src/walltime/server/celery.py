@@ -54,24 +54,26 @@ def patches() -> list[Patch | Hook]:
 
 def _traced(original: Callable[..., Any]) -> Callable[..., Any]:
     def build_tracer(name: str, task: Any, *args: Any, **kwargs: Any) -> Any:
-        run = original(name, task, *args, **kwargs)
-
-        def trace_task(uuid: Any, args: Any, kwargs: Any, request: Any = None) -> Any:
-            job = Job(name)
-            sent = _sent(request)
-            job.begin(sent, _ready_at_ns(sent, request))
-            try:
-                result = run(uuid, args, kwargs, request)
-            except BaseException as error:
-                job.end(type(error).__name__)
-                raise
-            _note(job, uuid, request)
-            job.end(_failure(result))
-            return result
-
-        return trace_task
+        return _run(original(name, task, *args, **kwargs), name)
 
     return build_tracer
+
+
+def _run(original: Callable[..., Any], name: str) -> Callable[..., Any]:
+    def trace_task(uuid: Any, args: Any, kwargs: Any, request: Any = None) -> Any:
+        job = Job(name)
+        sent = _sent(request)
+        job.begin(sent, _ready_at_ns(sent))
+        try:
+            result = original(uuid, args, kwargs, request)
+        except BaseException as error:
+            job.end(type(error).__name__)
+            raise
+        _note(job, uuid, request)
+        job.end(_failure(result))
+        return result
+
+    return trace_task
 
 
 def _sent(request: Any) -> dict[str, Any]:
@@ -84,7 +86,7 @@ def _sent(request: Any) -> dict[str, Any]:
     return {}
 
 
-def _ready_at_ns(sent: dict[str, Any], request: Any) -> int | None:
+def _ready_at_ns(sent: dict[str, Any]) -> int | None:
     """From when it could have run: its `eta`, else when it was sent."""
     try:
         eta = sent.get("eta")
