@@ -19,6 +19,7 @@ from walltime.errors import contain
 from walltime.hotpath import branch, current
 
 if TYPE_CHECKING:
+    import contextvars
     from collections.abc import Callable
 
     from opentelemetry.context import Context
@@ -80,6 +81,19 @@ def run(strand: Strand, otel: Context, job: Callable[..., Any], /, *args: Any, *
                 otel_context.detach(attached)
         except Exception as ours:  # noqa: BLE001
             contain("context", ours)
+
+
+def begin_in(context: contextvars.Context) -> contextvars.Context:
+    """Return the context in which a thread or greenlet is to begin, with a branch of the strand that runs here."""
+    strand = current()
+    if strand is not None:
+        context.run(_enter, branch(strand), otel_context.get_current())
+    return context
+
+
+def _enter(strand: Strand, otel: Context) -> None:
+    hotpath.strand.set(strand)
+    otel_context.attach(otel)
 
 
 def on_a_branch(job: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:

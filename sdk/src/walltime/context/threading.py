@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextvars
+import sys
 import threading
 from typing import TYPE_CHECKING
 
@@ -27,7 +29,7 @@ def _start(original: Callable[[threading.Thread], None]) -> Callable[[threading.
         entered = None
         try:
             self.__dict__[_JOB] = context.carried(_work)
-            entered = hotpath.strand.set(None)  # by the job alone, not by gevent's greenlet or Python 3.14 as well
+            entered = hotpath.strand.set(None)  # by the job alone, not by gevent's greenlet as well
         except Exception as ours:  # noqa: BLE001
             contain("context", ours)
         try:
@@ -55,5 +57,26 @@ def _bootstrap_inner(original: Callable[[threading.Thread], None]) -> Callable[[
     return _bootstrap_inner
 
 
+def _start_in_a_context(original: Callable[[threading.Thread], None]) -> Callable[[threading.Thread], None]:
+    def start(self: threading.Thread) -> None:
+        if current() is None:
+            return original(self)
+        try:
+            if context.enabled and self._context is None:  # type: ignore[attr-defined]  # else they have chosen one
+                base = contextvars.copy_context() if _INHERITS else contextvars.Context()
+                self._context = context.begin_in(base)  # type: ignore[attr-defined]
+        except Exception as ours:  # noqa: BLE001
+            contain("context", ours)
+        return original(self)
+
+    return start
+
+
+_INHERITS = getattr(sys.flags, "thread_inherit_context", False)
+"""Whether threads begin with a copy of the context they are started in, as in the free-threaded Python."""
+
+
 def patches() -> list[Patch]:
+    if sys.version_info >= (3, 14):  # a thread has a context of its own, which `run` runs in
+        return [Patch(threading.Thread, "start", _start_in_a_context)]
     return [Patch(threading.Thread, "start", _start), Patch(threading.Thread, "_bootstrap_inner", _bootstrap_inner)]
