@@ -109,7 +109,8 @@ def _raise_first_error(original: Callable[..., Any]) -> Callable[..., Any]:
             return original(self, commands, response)
         except BaseException:
             try:
-                vars(self)[_ANSWERS] = response
+                if current() is not None:
+                    vars(self)[_ANSWERS] = response
             except Exception as ours:
                 contain("redis", ours)
             raise
