@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Callable
+from contextvars import copy_context
 from typing import Any
 
 import pymysql
@@ -15,6 +17,7 @@ from pymysql.constants import CLIENT
 from shop.services import MariaDB
 
 from tests.sdk.mysql_matrix import Matrix
+from tests.sdk.mysql_server import Server
 from tests.sdk.sink import Sink
 
 Connect = Callable[..., Any]
@@ -220,3 +223,43 @@ class TestPyMySQL(Matrix):
 
     def unbuffered(self, connection: Any) -> Any:
         return connection.cursor(pymysql.cursors.SSCursor)
+
+    def test_a_fetch_that_outlasts_the_detail_is_still_one_call_and_adds_up(
+        self, recorded: Sink, server: Server
+    ) -> None:
+        connection = self.connect(server)
+        with walltime.transaction("report"):
+            cursor = self.unbuffered(connection)
+            cursor.execute("SELECT seq FROM seq_1_to_5000")
+            for _ in cursor:
+                with walltime.component("render"):
+                    pass
+        bill = recorded.transaction()  # which looks whether the parts are the whole
+        assert bill.cell("render") == {"calls": 5000}
+        assert bill.cell("mysql.fetch") == {"calls": 1, "rows": 5000}
+        (fetch,) = recorded.calls("mysql.fetch")
+        assert fetch.attributes["db.response.returned_rows"] > 100
+
+    def test_a_fetch_in_two_transactions_is_a_call_of_both(self, recorded: Sink, server: Server) -> None:
+        connection = self.connect(server)
+        with walltime.transaction("one"):
+            cursor = self.unbuffered(connection)
+            cursor.execute("SELECT seq FROM seq_1_to_10")
+            assert len(cursor.fetchmany(4)) == 4
+        with walltime.transaction("two"):
+            assert len(cursor.fetchall()) == 6
+        one, two = recorded.transactions()
+        assert one.cell("mysql.fetch") == {"calls": 1, "rows": 4}
+        assert two.cell("mysql.fetch") == {"calls": 1, "rows": 6}
+
+    def test_a_result_read_by_several_threads_is_one_call(self, recorded: Sink, server: Server) -> None:
+        connection = self.connect(server)
+        with walltime.transaction("job"):
+            cursor = self.unbuffered(connection)
+            cursor.execute("SELECT seq FROM seq_1_to_10")
+            reader = threading.Thread(target=copy_context().run, args=(cursor.fetchmany, 4))
+            reader.start()
+            reader.join()
+            assert len(cursor.fetchall()) == 6
+        (bill,) = recorded.transactions()
+        assert bill.cell("mysql.fetch") == {"calls": 1, "rows": 10}
