@@ -99,7 +99,7 @@ def test_failures_are_errors_and_reach_the_caller_as_they_are(bill_of: Run, upst
             async with session.get(f"{upstream.url}/cut") as response:
                 await response.read()
         with pytest.raises(asyncio.TimeoutError):
-            await session.get(f"{upstream.url}/slow", timeout=aiohttp.ClientTimeout(total=LATE_S / 5))
+            await session.get(f"{upstream.url}/slow", timeout=aiohttp.ClientTimeout(sock_read=LATE_S / 5))
 
     bill = bill_of(job)
     assert bill.cell("http.request") == {"calls": 4, "errors": 4}

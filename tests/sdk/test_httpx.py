@@ -90,7 +90,7 @@ def test_failures_are_errors_and_reach_the_caller_as_they_are(
         with pytest.raises(httpx.RemoteProtocolError):
             client.get(f"{upstream.url}/cut")
         with pytest.raises(httpx.ReadTimeout):
-            client.get(f"{upstream.url}/slow", timeout=LATE_S / 5)
+            client.get(f"{upstream.url}/slow", timeout=httpx.Timeout(5, read=LATE_S / 5))
         assert client.get(f"{upstream.url}/missing").status_code == 404
     bill = recorded.transaction()
     assert bill.cell("http.request") == {"calls": 5, "errors": 5}
