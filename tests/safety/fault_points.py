@@ -41,6 +41,7 @@ IN_THE_HOSTS_PLACE: Final = {
     "walltime.context:on_a_branch",
     "walltime.patching:_Finder.find_spec",
     "walltime.patching:_Loader.exec_module",
+    "walltime.server.asgi:ASGIMiddleware.__call__",
     "walltime.server.wsgi:WSGIMiddleware.__call__",
     "walltime.server.wsgi:_Body.__iter__",
     "walltime.server.wsgi:_Body.close",

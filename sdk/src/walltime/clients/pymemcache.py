@@ -13,7 +13,7 @@ from inspect import signature
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Final
 
-from pymemcache.client.base import Client
+from pymemcache import Client  # the class itself: ddtrace puts another one into pymemcache.client.base
 from pymemcache.pool import ObjectPool
 
 from walltime.call import lines

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections import deque
 from typing import TYPE_CHECKING, Any, Final
 
-from pymemcache.client.hash import HashClient
+from pymemcache import HashClient  # the class itself: ddtrace puts another one into pymemcache.client.hash
 from pymemcache.exceptions import MemcacheError
 
 from walltime.call import SKIPPED, lines

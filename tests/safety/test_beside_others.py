@@ -1,0 +1,47 @@
+"""S10: beside sentry-sdk, ddtrace and OpenTelemetry, in either order: both record, and either can go."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.sdk.sink import Sink
+
+ROOT = Path(__file__).parents[2]
+OURS = {"mysql.connect": 1, "mysql.query": 1, "memcache.set": 1, "memcache.get": 1, "http.request": 1}
+THEIRS = {
+    "opentelemetry": {"SELECT mysql", "get memcached", "set memcached", "GET"},
+    "sentry": {"http.client"},
+    "ddtrace": {"pymysql.query", "memcached.command", "requests.request"},
+}
+
+
+@pytest.mark.parametrize("first", ["ours", "theirs"])
+@pytest.mark.parametrize("other", ["opentelemetry", "ddtrace", pytest.param("sentry", marks=pytest.mark.nightly)])
+def test_both_record_and_either_can_go(other: str, first: str, servers: dict[str, Any], sink: Sink) -> None:
+    process = subprocess.run(
+        [sys.executable, "-m", "tests.safety.beside", json.dumps(servers), other, first],
+        cwd=ROOT,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path)), "WALLTIME_TESTING_RAISE": "1"},
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    assert process.returncode == 0, process.stderr
+    said = json.loads(process.stdout)
+    bills = [span for span in sink.transactions() if span.span.name == "ours"]
+    for step, bill in zip(said["steps"], bills, strict=True):
+        calls = {component: bill.cell(component).get("calls", 0) for component in OURS}
+        print(f"{other}, {first} first, {step['step']}: ours {calls}, theirs {step['theirs']}")
+        assert step["told"] == said["steps"][0]["told"]
+        if not step["step"].startswith("theirs off"):
+            assert THEIRS[other] <= set(step["theirs"])
+        if step["step"] != "ours off":
+            assert calls == OURS
