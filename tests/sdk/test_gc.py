@@ -146,6 +146,9 @@ def test_it_leaves_no_callback_behind(recorded: Sink) -> None:
     assert pauses._collecting in gc.callbacks
     walltime.uninstrument()
     assert pauses._collecting not in gc.callbacks
+    walltime.instrument()
+    gc.callbacks.remove(pauses._collecting)
+    walltime.uninstrument()
 
 
 def test_a_failure_of_ours_reaches_nobody(

@@ -60,5 +60,10 @@ def _can_be_told(strand: Strand) -> bool:
     return interrupted is None or not str(interrupted.f_globals.get("__name__", "")).startswith("walltime.")
 
 
+def _remove() -> None:
+    if _collecting in gc.callbacks:  # an application may have cleared the list
+        gc.callbacks.remove(_collecting)
+
+
 def patches() -> list[Hook]:
-    return [Hook(lambda: gc.callbacks.append(_collecting), lambda: gc.callbacks.remove(_collecting))]
+    return [Hook(lambda: gc.callbacks.append(_collecting), _remove)]
