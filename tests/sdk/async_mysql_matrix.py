@@ -9,7 +9,8 @@ from typing import Any, ClassVar
 import pytest
 import walltime
 from shop.services import MariaDB
-from walltime import hotpath
+from walltime import errors, hotpath
+from walltime.clients import mysql
 
 from tests.sdk.mysql_server import Server
 from tests.sdk.sink import Sink
@@ -241,3 +242,28 @@ class AsyncMatrix:
         assert all("traceparent" not in sql for sql in server.logged(number))
         assert recorded.spans() == []
         assert hotpath.outside_calls[self.library] >= before + 2
+
+    def test_a_failure_of_ours_leaves_every_result_and_error_as_it_is(
+        self, sink: Sink, server: Server, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        def broken(*_: Any, **__: Any) -> None:
+            raise RuntimeError("ours")
+
+        async def work(connection: Any) -> list[Any]:
+            seen = await self.rows(connection, "SELECT id FROM fruit ORDER BY id")
+            async with connection.cursor() as cursor:
+                await cursor.execute("SELECT 1; SELECT 2")
+                seen += [await cursor.nextset(), *await cursor.fetchall()]
+            with pytest.raises(self.errors) as caught:
+                await self.rows(connection, "SELECT * FROM no_such_table")
+            await connection.ping()
+            await connection.rollback()
+            return [*seen, type(caught.value), caught.value.args, caught.value.__context__]
+
+        walltime.configure(endpoint=sink.endpoint)
+        plain = self.run(server, work)
+        walltime.instrument(self.library)
+        monkeypatch.setattr(hotpath.Transaction, "record", broken)
+        monkeypatch.setattr(mysql.Fetch, "read", broken)
+        assert str(self.run(server, work)) == str(plain)
+        assert errors.contained[self.library] >= 5

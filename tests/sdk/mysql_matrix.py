@@ -8,7 +8,8 @@ from typing import Any, ClassVar
 import pytest
 import walltime
 from shop.services import MariaDB
-from walltime import hotpath
+from walltime import errors, hotpath
+from walltime.clients import mysql
 
 from tests.sdk.mysql_server import Server
 from tests.sdk.sink import Sink
@@ -326,3 +327,36 @@ class Matrix:
         ours = self.connect(server)
         assert type(ours) is type(plain)
         assert type(ours.cursor()) is type(plain.cursor())
+
+    def test_a_failure_of_ours_leaves_every_result_and_error_as_it_is(
+        self, sink: Sink, server: Server, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        def broken(*_: Any, **__: Any) -> None:
+            raise RuntimeError("ours")
+
+        def work() -> list[Any]:
+            connection = self.connect(server)
+            cursor = self.unbuffered(connection)
+            cursor.execute("SELECT id FROM fruit ORDER BY id")
+            seen: list[Any] = [cursor.fetchone(), *cursor.fetchall()]
+            cursor.close()
+            cursor = connection.cursor()
+            cursor.executemany("UPDATE fruit SET name = %s WHERE id = %s", [("x", 1), ("y", 2)])
+            seen.append(cursor.rowcount)
+            cursor.execute("SELECT 1; SELECT 2")
+            seen += [*cursor.fetchall(), cursor.nextset(), *cursor.fetchall()]
+            with pytest.raises(self.errors) as caught:
+                connection.cursor().execute("SELECT * FROM no_such_table")
+            connection.rollback()
+            connection.ping()
+            return [*seen, type(caught.value), caught.value.args, caught.value.__context__]
+
+        plain = work()
+        walltime.configure(endpoint=sink.endpoint)
+        walltime.instrument(self.library)
+        monkeypatch.setattr(hotpath.Transaction, "record", broken)
+        monkeypatch.setattr(mysql.Fetch, "read", broken)
+        with walltime.transaction("job"):
+            ours = work()
+        assert str(ours) == str(plain)
+        assert errors.contained[self.library] >= 5
