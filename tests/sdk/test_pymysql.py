@@ -173,18 +173,6 @@ def test_a_refused_connection_is_a_failed_connect(recorded: Sink, mariadb: Maria
     assert recorded.transaction().cell("mysql.connect") == {"calls": 1, "errors": 1}
 
 
-def test_a_deadlock_and_a_lock_timeout_are_counted_by_name(recorded: Sink, connect: Connect, table: str) -> None:
-    holder = connect()
-    holder.cursor().execute("UPDATE fruit SET name = 'held' WHERE id = 1")
-    with walltime.transaction("job"):
-        waiting = connect(init_command="SET innodb_lock_wait_timeout = 1")
-        with pytest.raises(pymysql.err.OperationalError, match="1205"):
-            waiting.cursor().execute("UPDATE fruit SET name = 'mine' WHERE id = 1")
-    holder.rollback()
-    assert recorded.transaction().cell("mysql.query") == {"calls": 1, "errors": 1, "lock_timeouts": 1}
-    assert recorded.transaction().times_ns()["mysql.query"] >= 900_000_000
-
-
 def test_literals_never_leave_the_process(recorded: Sink, connect: Connect) -> None:
     with walltime.transaction("job"), connect().cursor() as cursor:
         cursor.execute("SELECT 'secret-one', 4711, \"secret-two\", x'5ec3e7' /* secret-three */")
