@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import os
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
+import walltime
+from pymysql.connections import Connection
 
 from tests.sdk.sink import Sink
 
@@ -45,3 +49,25 @@ def test_both_record_and_either_can_go(other: str, first: str, servers: dict[str
             assert THEIRS[other] <= set(step["theirs"])
         if step["step"] != "ours off":
             assert calls == OURS
+
+
+def test_instrumenting_again_under_somebody_elses_wrapper_wraps_once(
+    recorded: Sink, connect: Callable[[], Connection[Any]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ours = Connection.query
+
+    @functools.wraps(ours)
+    def theirs(self: Connection[Any], *args: Any, **kwargs: Any) -> Any:
+        return ours(self, *args, **kwargs)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Connection, "query", theirs)
+        for _ in range(200):
+            walltime.uninstrument("pymysql")
+            walltime.instrument("pymysql")
+        with walltime.transaction("job"):
+            connect().query("SELECT 1")
+    assert Connection.query is ours
+    walltime.uninstrument("pymysql")
+    assert Connection.query is not ours
+    assert recorded.transaction().cell("mysql.query") == {"calls": 1, "rows": 1}

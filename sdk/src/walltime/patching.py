@@ -78,6 +78,10 @@ def apply(patches: Iterable[Patch | Hook]) -> list[Applied | Hook]:
                 else (patch.owner.__name__)
             )
             raise PatchError(f"{owner} has no method {patch.name}; this version is not supported and stays as it is")
+        left = _left_under(original)
+        if left is not None:
+            applied.append(left)
+            continue
         ours = functools.wraps(original)(patch.wrap(original))
         applied.append(Applied(patch.owner, patch.name, ours, vars(patch.owner).get(patch.name, _MISSING)))
         setattr(patch.owner, patch.name, ours)
@@ -88,7 +92,8 @@ def undo(applied: list[Applied | Hook]) -> None:
     """
     Put the originals back, last first.
 
-    A method that somebody else has wrapped since stays: taking it away would take theirs with it.
+    A method that somebody else has wrapped since stays: taking it away would take theirs with it. It is known by the
+    next `apply`, which does not wrap it again.
     """
     for patch in reversed(applied):
         if isinstance(patch, Hook):
@@ -98,7 +103,26 @@ def undo(applied: list[Applied | Hook]) -> None:
                 delattr(patch.owner, patch.name)
             else:
                 setattr(patch.owner, patch.name, patch.own_original)
+        else:
+            _left[patch.ours] = patch
     applied.clear()
+
+
+_left: dict[Any, Applied] = {}
+"""Our functions that could not be taken away, since somebody else's are around them."""
+
+
+def _left_under(function: Any) -> Applied | None:
+    """What of ours is in force under somebody else's wrappers, as far as they say what they wrap."""
+    for _ in range(64):
+        if function is None or not _left:
+            break
+        for ours, applied in _left.items():
+            if ours is function:
+                del _left[ours]
+                return applied
+        function = getattr(function, "__wrapped__", None)
+    return None
 
 
 # ---- when a module is imported ----
