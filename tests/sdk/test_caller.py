@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import inspect
 import subprocess
 import sys
@@ -15,6 +16,7 @@ import pytest
 import sqlalchemy
 import walltime
 from shop.services import MariaDB
+from sqlalchemy.util import greenlet_spawn
 from walltime import caller
 from walltime.hotpath import Transaction
 
@@ -77,6 +79,14 @@ def test_drivers_and_frameworks_are_not_the_application(recorded: Sink, mariadb:
     engine.dispose()
     (call,) = [call for call in recorded.calls("mysql.query") if "?" in call.attributes["db.query.text"]]
     assert place_of(call)[:2] == (__file__, here)
+
+
+def test_a_coroutine_is_found_below_the_greenlet_of_its_driver() -> None:
+    async def view() -> tuple[Any, int]:
+        return await greenlet_spawn(caller.find, 0), line_number()
+
+    place, line = asyncio.run(view())
+    assert (place.path, place.line) == (__file__, line)
 
 
 def test_failures_and_long_calls_are_looked_for_in_every_transaction(sink: Sink, connect: Connect) -> None:

@@ -77,7 +77,19 @@ def find(skip: int = 1) -> Place | None:
     Args:
         skip: innermost frames that are known to be ours.
     """
-    frame: FrameType | None = sys._getframe(skip)
+    found, second = _search(sys._getframe(skip))
+    if found is None and (greenlet := sys.modules.get("greenlet")) is not None:
+        # SQLAlchemy's asyncio runs the driver in a greenlet; the coroutine that waits for it is in the one below.
+        below = greenlet.getcurrent().parent
+        if below is not None:
+            found, more = _search(below.gr_frame)
+            second = second or more
+    found = found or second
+    return None if found is None else _place(found)
+
+
+def _search(frame: FrameType | None) -> tuple[FrameType | None, FrameType | None]:
+    """The innermost frame of the application, and that of the first package in case there is none."""
     second: FrameType | None = None
     kinds = _kinds
     frames = MAX_FRAMES
@@ -89,11 +101,11 @@ def find(skip: int = 1) -> Place | None:
         except KeyError:
             kind = _kind(path)
         if kind == _APPLICATION:
-            return _place(frame)
+            return frame, second
         if kind == _LIBRARY and second is None:
             second = frame
         frame = frame.f_back
-    return None if second is None else _place(second)
+    return None, second
 
 
 def note(transaction: Transaction, line: Line, started_ns: int, ended_ns: int) -> None:
@@ -115,11 +127,8 @@ def _place(frame: FrameType) -> Place:
             _places.clear()
         path = code.co_filename
         function = getattr(code, "co_qualname", code.co_name)
-        known = (
-            code,
-            Place(path, _shortened(path), frame.f_lineno, function),
-        )  # the code lives on, so its id is its own
-        _places[key] = known
+        known = (code, Place(path, _shortened(path), frame.f_lineno, function))
+        _places[key] = known  # with the code, which lives on, so its id stays its own
     return known[1]
 
 
