@@ -54,7 +54,12 @@ def patches() -> list[Patch | Hook]:
 
 def _traced(original: Callable[..., Any]) -> Callable[..., Any]:
     def build_tracer(name: str, task: Any, *args: Any, **kwargs: Any) -> Any:
-        return _run(original(name, task, *args, **kwargs), name)
+        tracer = original(name, task, *args, **kwargs)
+        try:
+            return _run(tracer, name)
+        except Exception as ours:
+            contain("celery", ours)
+            return tracer
 
     return build_tracer
 
