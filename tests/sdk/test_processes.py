@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import subprocess
 import sys
 import time
@@ -33,11 +34,15 @@ SERVERS: dict[str, tuple[str, ...]] = {
 SERVERS |= {
     "gunicorn that recycles its workers": (*GUNICORN, "--worker-class", "sync", "--max-requests", "5", "web:app"),
     "gunicorn asgi": (*GUNICORN, "--worker-class", "asgi", "web:asgi"),
+    "uwsgi": (
+        "uwsgi", "--http-socket", "127.0.0.1:0", "--master", "--processes", "2", "--die-on-term", "--need-app",
+        "--virtualenv", sys.prefix, "--module", "web_known:app",
+    ),
     "uvicorn": (*UVICORN, "web:asgi"),
     "uvicorn with workers": (*UVICORN, "--workers", "2", "web:asgi"),
     "uvicorn wsgi": (*UVICORN, "--interface", "wsgi", "web:app"),
-}
-READY = r"(?:Listening at:|Uvicorn running on) http://127\.0\.0\.1:(\d+)"
+}  # fmt: skip
+READY = r"(?:Listening at: http://|Uvicorn running on http://|bound to TCP address )127\.0\.0\.1:(\d+)"
 QUICK = ["gunicorn sync", "gunicorn gthread preload", "gunicorn gevent", "uvicorn with workers"]
 
 
@@ -49,6 +54,9 @@ QUICK = ["gunicorn sync", "gunicorn gthread preload", "gunicorn gevent", "uvicor
 def test_each_request_is_one_transaction_and_none_is_lost_at_a_graceful_stop(
     sink: Sink, tmp_path: Path, names: list[str]
 ) -> None:
+    if names == ["uwsgi"] and shutil.which("uwsgi") is None:
+        pytest.skip("uwsgi is not installed: pip install uwsgi")
+
     def serve(name: str) -> Counter[str]:
         """Process id → requests it has answered."""
         variables = environment(
