@@ -175,6 +175,7 @@ def test_a_bucket_is_never_wider_than_a_32nd(value: int) -> None:
     assert quantile._bucket(end) == quantile._bucket(value) + 1
 
 
+@settings(max_examples=40)
 @given(
     values=st.lists(st.integers(1, 10**12), min_size=quantile.WARM_UP, max_size=quantile.WARM_UP),
 )
