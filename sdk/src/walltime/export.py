@@ -34,6 +34,7 @@ from walltime.detail import Detail
 from walltime.errors import contain, warn
 from walltime.hotpath import outside_calls
 from walltime.json_lines import JsonLines
+from walltime.patching import unwrapped
 from walltime.protobuf import resource_attribute
 from walltime.redact import Redaction, redact_url
 
@@ -264,6 +265,7 @@ class Sender:
         self._pending_bytes = 0
         self._settings = settings
         self._counts = counts
+        self._kind, self._kind_tls = unwrapped(_Own), unwrapped(_OwnTLS)  # seen by nobody who traces HTTP
         self._connection: HTTPConnection | None = None
         self._pause_s = 0.0
         self._not_before_s = 0.0
@@ -347,9 +349,9 @@ class Sender:
         if self._connection is None:
             timeout_s = self._settings.timeout_s
             if self._is_https:
-                self._connection = _OwnTLS(self._host, self._port, timeout=timeout_s, context=self._tls)
+                self._connection = self._kind_tls(self._host, self._port, timeout=timeout_s, context=self._tls)
             else:
-                self._connection = _Own(self._host, self._port, timeout=timeout_s)
+                self._connection = self._kind(self._host, self._port, timeout=timeout_s)
         if self._connection.sock is not None:
             self._connection.sock.settimeout(self._settings.timeout_s)
         deadline_s = time.monotonic() + self._settings.timeout_s

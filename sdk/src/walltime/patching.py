@@ -11,7 +11,9 @@ import functools
 import sys
 from dataclasses import dataclass
 from importlib.abc import Loader, MetaPathFinder
-from typing import TYPE_CHECKING, Any
+from inspect import getattr_static
+from types import FunctionType
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from walltime.errors import PatchError, contain
 
@@ -19,6 +21,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
     from importlib.machinery import ModuleSpec
     from types import ModuleType
+
+T = TypeVar("T")
 
 _MISSING = object()
 
@@ -123,6 +127,24 @@ def _left_under(function: Any) -> Applied | None:
                 return applied
         function = getattr(function, "__wrapped__", None)
     return None
+
+
+def unwrapped(kind: type[T]) -> type[T]:
+    """
+    Return a subclass whose methods are those of the class without what anybody has wrapped around them.
+
+    As far as wrappers say what they wrap; what is wrapped later is not seen either.
+    """
+    own = {}
+    for name in dir(kind):
+        method = getattr_static(kind, name)
+        if isinstance(method, (staticmethod, classmethod)):
+            continue
+        for _ in range(64):
+            method = getattr(method, "__wrapped__", method)
+        if isinstance(method, FunctionType):
+            own[name] = method
+    return type(kind.__name__, (kind,), {**own, "__module__": kind.__module__})
 
 
 # ---- when a module is imported ----
