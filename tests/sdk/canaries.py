@@ -42,16 +42,18 @@ class Canaries:
     def found_in(self, data: bytes) -> list[str]:
         """Where those were put that are in the data: as they are, in hexadecimal or in base64, in any case."""
         data = data.lower()
+        ends = {data[at : at + 8] for at in range(len(data) - 7)}  # nearly all forms are ruled out by their ends
         return [
             place
             for secret, place in self.planted.items()
-            if any(form in data for form in _forms(secret)) or secret[-10:].encode() in data
+            if any(form[-8:] in ends and form in data for form in _forms(secret))
         ]
 
 
 def _forms(secret: str) -> Iterable[bytes]:
     plain = secret.encode()
     yield plain
+    yield plain[-10:]
     yield plain.hex().encode()
     for shift in range(3):  # it may begin at any of the three places of base64's groups
         yield base64.b64encode(b"x" * shift + plain)[4 if shift else 0 : -4].lower()
