@@ -23,6 +23,11 @@ def test_the_second_header_is_asked_when_the_first_says_nothing() -> None:
     assert queue_ns(environ, NOW_NS) == pytest.approx(10**9, rel=0.01)
 
 
+def test_of_several_front_ends_the_first_counts() -> None:
+    stamps = f"t={NOW_NS / 1e9 - 2:.3f}, t={NOW_NS / 1e9 - 1:.3f}"
+    assert queue_ns({"HTTP_X_REQUEST_START": stamps}, NOW_NS) == pytest.approx(2 * 10**9, rel=0.01)
+
+
 def test_a_clock_that_is_a_little_ahead_means_no_queue() -> None:
     assert queue_ns({"HTTP_X_REQUEST_START": str(NOW_NS / 1e9 + 0.5)}, NOW_NS) == 0
 

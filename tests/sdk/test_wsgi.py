@@ -6,6 +6,7 @@ import io
 import os
 import re
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
@@ -297,6 +298,21 @@ def test_a_body_nobody_closes_ends_when_it_is_dropped(recorded: Sink) -> None:
         del body
         assert hotpath.current() is None
     assert len(recorded.transactions()) == 3
+
+
+def test_a_body_closed_in_another_thread_is_no_parent_of_the_next_request(recorded: Sink) -> None:
+    environ: dict[str, Any] = {}
+    setup_testing_defaults(environ)
+    body: Any = walltime.WSGIMiddleware(page)(environ, lambda *_: None)
+    thread = threading.Thread(target=body.close)
+    thread.start()
+    thread.join()
+    for _ in range(2):
+        serve(walltime.WSGIMiddleware(page))
+    found = recorded.transactions()
+    assert [span.span.parent_span_id for span in found] == [b""] * 3
+    assert len({span.span.trace_id for span in found}) == 3
+    hotpath.strand.set(None)  # what this thread was left with
 
 
 def test_an_error_page_after_the_fact_goes_to_the_server_with_its_exception(recorded: Sink) -> None:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING, Final
 
+from opentelemetry.context import Context
+
 from walltime import hotpath, runtime
 from walltime.errors import contain
 from walltime.server import forced, server_timing
@@ -21,6 +23,7 @@ METHODS: Final = frozenset({"GET", "HEAD", "POST", "PUT", "DELETE", "CONNECT", "
 MARK: Final = "walltime.transaction"
 """Key of the WSGI environ and the ASGI scope: the request has its transaction, what is further in opens none."""
 WEBSOCKET: Final = "WEBSOCKET"
+_NOBODY: Final = Context()
 _LEAVING: Final = frozenset({"CancelledError", "GeneratorExit", "GreenletExit"})
 
 
@@ -36,7 +39,12 @@ def open_request(
     """
     if method not in METHODS:
         method = "_OTHER"
-    opened = runtime.Open(method, "server", caller(headers) if headers else None, started_ns)
+    parent = caller(headers) if headers else None
+    if parent is None:
+        left = hotpath.current()
+        if left is not None and left.transaction.duration_ns:
+            parent = _NOBODY  # the last request of this thread was closed in another one, its span is no parent
+    opened = runtime.Open(method, "server", parent, started_ns)
     transaction = opened.transaction
     transaction.method = method
     transaction.scheme = scheme

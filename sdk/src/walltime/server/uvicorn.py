@@ -12,6 +12,7 @@ from uvicorn.config import Config
 from uvicorn.server import Server
 
 from walltime import runtime
+from walltime.errors import contain
 from walltime.patching import Patch
 from walltime.server.hosted import hosted
 
@@ -19,9 +20,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 REQUIRES: Final = "uvicorn >= 0.23, < 1"
-
-FLUSH_S: Final = 0.5
-"""Longest delay of a shutdown; after Ctrl-C `exit_timeout_s` may follow it."""
 
 
 def patches() -> list[Patch]:
@@ -39,6 +37,11 @@ def _loaded(original: Callable[..., None]) -> Callable[..., None]:
 def _flushed(original: Callable[..., Any]) -> Callable[..., Any]:
     async def shutdown(self: Server, *args: Any, **kwargs: Any) -> None:
         await original(self, *args, **kwargs)
-        runtime.flush(FLUSH_S)  # waits on the loop's thread, which has nothing left to do
+        try:
+            # On the loop's thread, which has nothing left to do. What took too long is not waited for again at exit.
+            if not runtime.flush(runtime.settings().exit_timeout_s):
+                runtime.exporter().shutdown(0)
+        except Exception as ours:
+            contain("uvicorn", ours)
 
     return shutdown
