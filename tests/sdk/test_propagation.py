@@ -17,6 +17,9 @@ from opentelemetry import baggage, propagate, trace
 from opentelemetry.baggage.propagation import W3CBaggagePropagator
 from opentelemetry.context import Context
 from opentelemetry.propagators.composite import CompositePropagator
+from opentelemetry.sdk.trace import TracerProvider
+from opentelemetry.sdk.trace.export import SimpleSpanProcessor
+from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
 from walltime import propagation, w3c
 from walltime.hotpath import Transaction
@@ -273,3 +276,29 @@ def test_hostile_headers_are_not_logged(caplog: pytest.LogCaptureFixture) -> Non
     )
     assert not caplog.records
     assert sys.getsizeof(w3c._baggage("x=1," * 100_000)) < 10_000
+
+
+def test_an_application_with_opentelemetry_of_its_own_exports_what_it_would_without_us(
+    sink: Sink, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    provider, exported = TracerProvider(shutdown_on_exit=False), InMemorySpanExporter()
+    provider.add_span_processor(SimpleSpanProcessor(exported))
+    monkeypatch.setattr(trace, "_TRACER_PROVIDER", provider)
+    walltime.configure(service_name="test", endpoint=sink.endpoint, sample_probability=0.0)
+
+    def app(environ: dict[str, Any], start_response: Any) -> list[bytes]:
+        with trace.get_tracer("its own").start_as_current_span("inner"):
+            sent.append(dict(propagation.outgoing_headers(walltime.current())))  # type: ignore[arg-type]
+        return [b""]
+
+    sent: list[dict[str, str]] = []
+    caller = f"00-{'a' * 32}-{'b' * 16}-01"
+    for headers in ({}, {"HTTP_TRACEPARENT": caller, "HTTP_BAGGAGE": "tenant=7"}):
+        body = walltime.WSGIMiddleware(app)({"REQUEST_METHOD": "GET", **headers}, lambda *_: None)
+        body.close()  # type: ignore[attr-defined]
+    alone, called = exported.get_finished_spans()
+    assert alone.parent is None, "its sampler decides for a trace that begins here"
+    assert called.parent is not None
+    assert (called.parent.span_id, called.context.trace_id) == (int("b" * 16, 16), int("a" * 32, 16))
+    assert sent[1]["baggage"] == "tenant=7"
+    assert trace.get_current_span() is trace.INVALID_SPAN
