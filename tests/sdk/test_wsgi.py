@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextvars
 import io
 import os
 import re
@@ -301,18 +302,20 @@ def test_a_body_nobody_closes_ends_when_it_is_dropped(recorded: Sink) -> None:
 
 
 def test_a_body_closed_in_another_thread_is_no_parent_of_the_next_request(recorded: Sink) -> None:
-    environ: dict[str, Any] = {}
-    setup_testing_defaults(environ)
-    body: Any = walltime.WSGIMiddleware(page)(environ, lambda *_: None)
-    thread = threading.Thread(target=body.close)
-    thread.start()
-    thread.join()
-    for _ in range(2):
-        serve(walltime.WSGIMiddleware(page))
+    def requests() -> None:
+        environ: dict[str, Any] = {}
+        setup_testing_defaults(environ)
+        body: Any = walltime.WSGIMiddleware(page)(environ, lambda *_: None)
+        thread = threading.Thread(target=body.close)
+        thread.start()
+        thread.join()
+        for _ in range(2):
+            serve(walltime.WSGIMiddleware(page))
+
+    contextvars.copy_context().run(requests)
     found = recorded.transactions()
     assert [span.span.parent_span_id for span in found] == [b""] * 3
     assert len({span.span.trace_id for span in found}) == 3
-    hotpath.strand.set(None)  # what this thread was left with
 
 
 def test_an_error_page_after_the_fact_goes_to_the_server_with_its_exception(recorded: Sink) -> None:

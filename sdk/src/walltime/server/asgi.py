@@ -57,7 +57,7 @@ class ASGIMiddleware:
 async def serve(app: Application, scope: Scope, receive: Receive, send: Send) -> None:
     """Call the application in a transaction of its own, unless the request has one already."""
     started_ns = clock()
-    is_http = scope["type"] == "http"
+    is_http = scope.get("type") == "http"
     opened = None
     try:
         opened = _open(scope, started_ns)
