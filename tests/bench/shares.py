@@ -78,6 +78,7 @@ def _middleware(turns: int) -> dict[str, float]:
     for _ in range(20 * turns):
         started_ns = clock()
         opened = wsgi._open(dict(environ), started_ns)
+        assert opened is not None
         opened_ns = clock()
         opened.finish()
         finishes_ns.append(clock() - opened_ns)

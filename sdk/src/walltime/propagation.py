@@ -89,6 +89,16 @@ def new_span_id() -> int:
     return _ids.getrandbits(64) or 1
 
 
+def caller(base: Context | None) -> SpanContext | None:
+    """Return the span a transaction is to be the child of: the given context's, by default the current one's."""
+    if base is None:
+        base = otel_context.get_current()
+    if not base:  # nothing is set, as for most requests
+        return None
+    span_context = trace.get_current_span(base).get_span_context()
+    return span_context if span_context.is_valid else None
+
+
 def own_span_context(parent: SpanContext | None, probability: float) -> SpanContext:
     """
     Return the transaction's span context: in the caller's trace, or the first of a new one.

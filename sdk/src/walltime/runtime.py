@@ -168,9 +168,9 @@ class Open:
         self._pid = os.getpid()
         if self._pid != _pid:  # a fork that Python was not told of, as uWSGI's
             _after_fork()
-        caller = trace.get_current_span(parent).get_span_context()
+        caller = propagation.caller(parent)
         context = propagation.own_span_context(caller, (_settings or settings()).sample_probability)
-        self.transaction = Transaction(name, kind, context, caller.span_id if caller.is_valid else 0, started_ns)
+        self.transaction = Transaction(name, kind, context, 0 if caller is None else caller.span_id, started_ns)
         self.shows_bill = False
         """Whether the answer carries the bill so far (server/server_timing.py)."""
         self._parent = parent
@@ -215,7 +215,7 @@ class Open:
         if self._pid != _pid:  # begun before a fork, and its parent sends it
             return
         try:
-            exporter().submit(transaction)
+            (_exporter or exporter()).submit(transaction)
         except Exception as ours:  # noqa: BLE001
             contain("finish", ours)
 
