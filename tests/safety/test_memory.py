@@ -13,6 +13,7 @@ from wsgiref.util import setup_testing_defaults
 
 import pytest
 import walltime
+from pymysql.connections import Connection
 from walltime import hotpath
 
 from tests.safety.loaded import rss_bytes
@@ -136,3 +137,26 @@ def test_a_thread_more_at_most_and_none_after_shutdown(sink: Sink) -> None:
     print(f"100 cycles: {most - before} thread more at most, {after} after, {open_files() - files} files")
     assert after == 0
     assert most - before <= 1
+
+
+def test_large_statements_do_not_wait_for_the_export(
+    sink: Sink, connect: Callable[[], Connection[Any]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("WALLTIME_TESTING_RAISE", "1")
+    walltime.configure(endpoint=sink.endpoint)
+    walltime.instrument()
+    connection = connect()
+    megabyte = f"'{'x' * MIB}'"
+
+    def work(statements: int) -> int:
+        with walltime.transaction("bulk"):
+            for n in range(statements):
+                with connection.cursor() as cursor:
+                    cursor.execute(f"SELECT LENGTH({megabyte}) + {n}")
+            return rss_bytes()
+
+    before_bytes = work(5)
+    grown_bytes = work(100) - before_bytes
+    print(f"100 statements of 1 MiB in a transaction: +{grown_bytes / MIB:.1f} MiB")
+    assert grown_bytes <= 16 * MIB
+    assert [bill.cell("mysql.query")["calls"] for bill in sink.transactions()] == [5, 100]

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 from walltime.call import CONTINUED, lines
 from walltime.errors import contain
 from walltime.hotpath import Inside, clock, current, inside, outside, task_strand
+from walltime.redact import MAX_SQL_CHARS
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable
@@ -24,6 +25,15 @@ FETCH: Final = lines("mysql.fetch")
 
 NO_ROW_COUNT: Final = 1 << 63
 """From here on a row count says that there is none: an unbuffered result reports 2^64 − 1."""
+
+
+_KEPT: Final = 4 * (MAX_SQL_CHARS + 1)
+"""Redaction sees that there was more, also of bytes, of which a character may take four."""
+
+
+def kept(sql: Any) -> Any:
+    """The statement as it waits for its export: a megabyte of values is let go, nobody would look at it."""
+    return sql[:_KEPT] if (type(sql) is str or type(sql) is bytes) and len(sql) > _KEPT else sql
 
 
 def number(error: BaseException) -> str:

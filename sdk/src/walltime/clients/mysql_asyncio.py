@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from walltime.clients.mysql import NO_ROW_COUNT, QUERY, Fetch, number, sent_async
+from walltime.clients.mysql import NO_ROW_COUNT, QUERY, Fetch, kept, number, sent_async
 from walltime.errors import contain
 from walltime.hotpath import clock, outside, task_strand
 from walltime.patching import Patch
@@ -68,7 +68,7 @@ def _query(library: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
                 ended_ns = clock()
                 try:
                     target, connection_id = about(self)
-                    subject, failure = sql if strand.statement is None else strand.statement, number(error)
+                    subject, failure = kept(sql if strand.statement is None else strand.statement), number(error)
                     strand.record(QUERY[target], subject, started_ns, ended_ns, outer_ns, failure, connection_id)
                 except Exception as ours:
                     contain(library, ours)
@@ -76,7 +76,7 @@ def _query(library: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
             ended_ns = clock()
             try:
                 target, connection_id = about(self)
-                subject = sql if strand.statement is None else strand.statement
+                subject = kept(sql if strand.statement is None else strand.statement)
                 if rows >= NO_ROW_COUNT:
                     self._walltime = Fetch(target, connection_id, subject)
                 found = rows if rows < NO_ROW_COUNT else 0

@@ -14,7 +14,7 @@ from mysql.connector.connection import MySQLConnection
 from mysql.connector.cursor import MySQLCursor, MySQLCursorPrepared
 
 from walltime.call import CONTINUED, lines
-from walltime.clients.mysql import NO_ROW_COUNT, QUERY, Fetch, number, sent, template, whole
+from walltime.clients.mysql import NO_ROW_COUNT, QUERY, Fetch, kept, number, sent, template, whole
 from walltime.errors import contain
 from walltime.hotpath import clock, current, outside
 from walltime.patching import Patch
@@ -212,6 +212,7 @@ def _record(
         target, connection_id = _about(connection)
         failure = None if error is None else number(error)
         found = _affected(result)
+        subject = kept(subject)
         strand.record(at[target], subject, started_ns, ended_ns, outer_ns, failure, connection_id, found)
         connection._walltime = Fetch(target, connection_id, subject)
     except Exception as ours:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import MySQLdb
 
-from walltime.clients.mysql import NO_ROW_COUNT, QUERY, Fetch, number, sent, template, whole
+from walltime.clients.mysql import NO_ROW_COUNT, QUERY, Fetch, kept, number, sent, template, whole
 from walltime.errors import contain
 from walltime.hotpath import clock, current, outside
 from walltime.patching import Patch
@@ -121,14 +121,14 @@ def _query(original: Callable[..., Any]) -> Callable[..., Any]:
             try:
                 target, connection_id = _about(self)
                 failure = number(error)
-                strand.record(QUERY[target], query, started_ns, ended_ns, outer_ns, failure, connection_id)
+                strand.record(QUERY[target], kept(query), started_ns, ended_ns, outer_ns, failure, connection_id)
             except Exception as ours:
                 contain("mysqlclient", ours)
             raise
         ended_ns = clock()
         try:
             target, connection_id = _about(self)
-            strand.record(QUERY[target], query, started_ns, ended_ns, outer_ns, None, connection_id)
+            strand.record(QUERY[target], kept(query), started_ns, ended_ns, outer_ns, None, connection_id)
         except Exception as ours:
             contain("mysqlclient", ours)
         return result
@@ -152,7 +152,7 @@ def _cursor_query(original: Callable[..., Any]) -> Callable[..., Any]:
             try:
                 target, connection_id = _about(self.connection)
                 failure = number(error)
-                strand.record(QUERY[target], outer or q, started_ns, ended_ns, outer_ns, failure, connection_id)
+                strand.record(QUERY[target], kept(outer or q), started_ns, ended_ns, outer_ns, failure, connection_id)
             except Exception as ours:
                 contain("mysqlclient", ours)
             raise
@@ -161,7 +161,7 @@ def _cursor_query(original: Callable[..., Any]) -> Callable[..., Any]:
         try:
             target, connection_id = _about(self.connection)
             found = rows if 0 <= rows < NO_ROW_COUNT else 0
-            strand.record(QUERY[target], outer or q, started_ns, ended_ns, outer_ns, None, connection_id, found)
+            strand.record(QUERY[target], kept(outer or q), started_ns, ended_ns, outer_ns, None, connection_id, found)
             self._walltime = None if found == rows else Fetch(target, connection_id, outer or q)
         except Exception as ours:
             contain("mysqlclient", ours)

@@ -14,7 +14,7 @@ from pymysql.constants import COMMAND
 from pymysql.cursors import Cursor
 
 from walltime.call import CONTINUED
-from walltime.clients.mysql import CONNECT, NO_ROW_COUNT, QUERY, Fetch, number, sent, whole
+from walltime.clients.mysql import CONNECT, NO_ROW_COUNT, QUERY, Fetch, kept, number, sent, whole
 from walltime.errors import contain
 from walltime.hotpath import clock, current, outside
 from walltime.patching import Patch
@@ -131,7 +131,7 @@ def _query(original: Callable[..., Any]) -> Callable[..., Any]:
             ended_ns = clock()
             try:
                 line, connection_id = _known(self)
-                subject = sql if strand.statement is None else strand.statement
+                subject = kept(sql if strand.statement is None else strand.statement)
                 strand.record(line, subject, started_ns, ended_ns, outer_ns, number(error), connection_id)
             except Exception as ours:
                 contain("pymysql", ours)
@@ -142,7 +142,7 @@ def _query(original: Callable[..., Any]) -> Callable[..., Any]:
                 line, connection_id = self._walltime
             except AttributeError:
                 line, connection_id = _known(self)
-            subject = sql if strand.statement is None else strand.statement
+            subject = kept(sql if strand.statement is None else strand.statement)
             if rows >= NO_ROW_COUNT:
                 self._result._walltime = Fetch(_server(self), connection_id, subject)
                 found = 0
