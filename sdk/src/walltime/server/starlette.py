@@ -110,5 +110,6 @@ def _open_background(task: BackgroundTask) -> runtime.Open | None:
     name = getattr(task.func, "__qualname__", None) or type(task.func).__name__
     parent = set_span_in_context(NonRecordingSpan(request.span_context))
     opened = runtime.Open(f"background {name}", "internal", parent, clock())
+    opened._parent = None  # spans that the application makes with OpenTelemetry have the parent they have without us
     opened.enter(running_task())
     return opened
