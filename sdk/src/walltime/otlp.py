@@ -16,6 +16,7 @@ from walltime.otlp_calls import CallEncoder
 from walltime.otlp_span import CONSUMER, INTERNAL, IS_REMOTE, IS_REMOTE_KNOWN, SERVER, span
 from walltime.protobuf import attribute, block, count, counts, few, heads, scope_attribute, varint
 from walltime.redact import redact_path
+from walltime.remembered import remembered
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -143,20 +144,26 @@ def _bill(bill: Bill) -> bytes:
     parts = [count("walltime.covered_ns", max(0, bill.covered_ns))]
     for places, beginnings in components:
         cell = total(cells, places)
-        for beginning, n in zip(beginnings, (cell.calls, cell.time_ns, cell.max_ns), strict=False):
-            value = varint(n)
-            parts.append(beginning[len(value)] + value)
+        calls, time, longest = varint(cell.calls), varint(cell.time_ns), varint(cell.max_ns)
+        parts += (
+            beginnings[0][len(calls)], calls, beginnings[1][len(time)], time, beginnings[2][len(longest)], longest,
+        )  # fmt: skip
         if cell.errors or cell.keys or cell.rows or cell.not_stored or cell.skipped:
             _seldom(parts, beginnings, cell)
     if targets:
         parts.append(target_names)
         _arrays(parts, "target", [total(cells, places) for places in targets])
     if bill.statements:
-        parts.append(few("walltime.statement.text", tuple(bill.statements)))
+        parts.append(_statement_texts(tuple(bill.statements)))
         _arrays(parts, "statement", list(bill.statements.values()))
     if bill.undetailed:
         parts.append(count("walltime.calls_dropped", bill.undetailed))
     return b"".join(parts)
+
+
+@remembered(max_chars=1_000_000)
+def _statement_texts(texts: tuple[str, ...]) -> bytes:
+    return attribute("walltime.statement.text", texts)
 
 
 def _seldom(parts: list[bytes], beginnings: tuple[tuple[bytes, ...], ...], cell: Cell) -> None:
