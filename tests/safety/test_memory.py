@@ -16,6 +16,7 @@ import walltime
 from pymysql.connections import Connection
 from walltime import hotpath
 
+from tests.safety.collectors import collector
 from tests.safety.loaded import rss_bytes
 from tests.sdk.sink import Sink
 
@@ -160,3 +161,33 @@ def test_large_statements_do_not_wait_for_the_export(
     print(f"100 statements of 1 MiB in a transaction: +{grown_bytes / MIB:.1f} MiB")
     assert grown_bytes <= 16 * MIB
     assert [bill.cell("mysql.query")["calls"] for bill in sink.transactions()] == [5, 100]
+
+
+MANY_STATEMENTS = """
+import random, string, sys, walltime
+from walltime import hotpath
+from walltime.call import lines
+from tests.safety.loaded import rss_bytes
+walltime.configure(endpoint=sys.argv[1], sample_probability=1.0)
+query = lines("mysql.query")[("127.0.0.1", 3306)]
+def work(transactions):
+    for n in range(transactions):
+        with walltime.transaction("job"):
+            for _ in range(10):
+                columns = ",".join(random.choices(string.ascii_letters, k=500))
+                hotpath.current().record(query, "SELECT " + columns, 1, 2, 0)
+        if n % 20 == 0:
+            walltime.flush(10)
+    walltime.flush(10)
+    return rss_bytes()
+before = work(200)
+print(work(int(sys.argv[2])) - before)
+"""
+
+
+@pytest.mark.parametrize("transactions", [1000, pytest.param(5000, marks=pytest.mark.nightly)])
+def test_statements_that_are_never_the_same_are_not_remembered_for_ever(transactions: int) -> None:
+    with collector("endless") as endpoint:  # takes all and keeps nothing
+        grown_bytes = int(in_a_process(MANY_STATEMENTS, endpoint, str(transactions)))
+    print(f"{10 * transactions} different statements of 1 KB: +{grown_bytes / MIB:.1f} MiB")
+    assert grown_bytes <= 16 * MIB

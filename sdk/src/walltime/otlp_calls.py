@@ -11,6 +11,7 @@ from walltime.otlp_span import CLIENT, INTERNAL, IS_REMOTE_KNOWN, span
 from walltime.plain import decoded
 from walltime.protobuf import attribute, count, few
 from walltime.redact import redact_sql, redact_url
+from walltime.remembered import remembered
 
 if TYPE_CHECKING:
     from walltime.call import Call, Line
@@ -66,7 +67,7 @@ class CallEncoder:
             if subject is not None:
                 text = redact_sql(subject)
                 name = _verb(text) or component
-                attributes += few("db.query.text", text) + self._code(text, place)
+                attributes += _query_text(text) + self._code(text, place)
                 if failure is None:
                     attributes += count("db.response.returned_rows", found)
             if failure is not None and failure.isdigit():
@@ -152,9 +153,13 @@ def _about_calls(line: Line) -> bytes:
     return attributes
 
 
-@lru_cache(maxsize=2048)
+@remembered(max_chars=1_000_000)
+def _query_text(sql: str) -> bytes:
+    return attribute("db.query.text", sql)
+
+
 def _verb(sql: str) -> str:
-    return sql.partition(" ")[0].upper()[:40]
+    return sql[:40].partition(" ")[0].upper()
 
 
 def _cache_result(component: str, failure: str | None, asked: int, found: int) -> str:

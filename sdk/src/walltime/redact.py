@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, Final
 from urllib.parse import urlsplit
 
 from walltime.literals import spans
-from walltime.plain import decoded
+from walltime.plain import MAX_TEXT_CHARS, decoded
+from walltime.remembered import remembered
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterable
@@ -34,7 +35,7 @@ _READABLE_SEGMENT: Final = re.compile(r"v\d{1,2}|[A-Za-z_.~-]{0,32}")
 # ---- SQL ----
 
 
-@lru_cache(maxsize=2048)
+@remembered(max_chars=1_000_000)
 def _redact_text(sql: str) -> str:
     is_cut = len(sql) > MAX_SQL_CHARS
     text, is_settled = sql[:MAX_SQL_CHARS], False
@@ -180,7 +181,7 @@ class Redaction:
         """A cache key: `redact_key`, or as it is when the settings say so."""
         if not issubclass(type(key), (str, bytes)):
             return f"({type(key).__name__})"
-        text = decoded(key)
+        text = decoded(key)[:MAX_TEXT_CHARS]
         return text if self._raw_keys else redact_key(text, self.salt)
 
     def user(self, user: str) -> str:
