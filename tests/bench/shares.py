@@ -20,8 +20,10 @@ import typer
 import walltime
 from rich.console import Console
 from rich.table import Table
-from walltime import export, otlp, propagation, runtime
-from walltime.export import Sender
+from walltime import propagation, runtime
+from walltime.export import exporter as exporting
+from walltime.export import otlp
+from walltime.export.exporter import Sender
 from walltime.hotpath import Transaction, clock
 from walltime.redact import Redaction
 from walltime.server import wsgi
@@ -123,7 +125,9 @@ def _headers_us(turns: int) -> float:
 def _export(ours: Application, probability: float, turns: int) -> dict[str, float]:
     """What the thread does with a transaction, by the functions it calls."""
     exporter = runtime.exporter()
-    encoder = otlp.Encoder(export._resource(runtime.settings()), walltime.__version__, probability, Redaction(b"salt"))
+    encoder = otlp.Encoder(
+        exporting._resource(runtime.settings()), walltime.__version__, probability, Redaction(b"salt")
+    )
     sender = Sender(runtime.settings(), dict(exporter.counts))
     taken: list[Transaction] = []
     spent_ns: dict[str, list[float]] = {"add up": [], "decide and encode": [], "send": []}

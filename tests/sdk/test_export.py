@@ -12,7 +12,8 @@ import pytest
 import walltime
 from pymemcache.client.base import Client
 from shop.services import Memcached
-from walltime import export, hotpath, runtime
+from walltime import hotpath, runtime
+from walltime.export import exporter
 
 from tests.sdk.sink import Sink, attributes_of
 
@@ -61,7 +62,7 @@ def test_a_full_queue_loses_the_newest_and_counts_them(silent_port: int) -> None
 def test_many_waiting_calls_are_added_up_and_only_their_detail_is_lost(
     sink: Sink, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(export, "MAX_QUEUED_CALLS", 10)
+    monkeypatch.setattr(exporter, "MAX_QUEUED_CALLS", 10)
     walltime.configure(endpoint=sink.endpoint, sample_probability=1.0, export_delay_s=60)
     with walltime.transaction("first"):
         pass
@@ -78,7 +79,7 @@ def test_many_waiting_calls_are_added_up_and_only_their_detail_is_lost(
 
 
 def test_what_the_collector_could_not_take_is_sent_when_it_can(sink: Sink, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(export, "FIRST_PAUSE_S", 0.05)
+    monkeypatch.setattr(exporter, "FIRST_PAUSE_S", 0.05)
     sink.status = 503
     walltime.configure(endpoint=sink.endpoint, export_delay_s=0.05)
     work(5)

@@ -14,10 +14,10 @@ import pytest
 import walltime
 from hypothesis import given
 from hypothesis import strategies as st
-from walltime import json_lines
-from walltime.json_lines import JsonLines
-from walltime.otlp_span import span
-from walltime.protobuf import attribute
+from walltime.export import json_lines
+from walltime.export.json_lines import JsonLines
+from walltime.export.otlp_span import span
+from walltime.export.protobuf import attribute
 
 from tests.sdk.sink import Sink
 

@@ -8,8 +8,9 @@ import re
 import pytest
 import walltime
 from opentelemetry.trace import SpanContext
-from walltime import hotpath, one_line
+from walltime import hotpath
 from walltime.call import SKIPPED, lines
+from walltime.export import one_line
 
 from tests.sdk.sink import Sink
 

@@ -11,9 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 from opentelemetry.trace import SpanContext, TraceFlags
-from walltime import otlp, protobuf
 from walltime.bill import Bill
 from walltime.call import lines
+from walltime.export import otlp, protobuf
 from walltime.hotpath import Transaction
 from walltime.redact import Redaction
 

@@ -14,9 +14,9 @@ The data flow: server → hotpath ← clients, and at the end bill → detail �
 from walltime import logs
 from walltime.api import component, current, transaction
 from walltime.errors import PatchError, SettingsError, WalltimeError
+from walltime.export.one_line import summary
 from walltime.hotpath import Transaction
 from walltime.libraries import instrument, uninstrument
-from walltime.one_line import summary
 from walltime.runtime import VERSION, configure, counters, flush, shutdown
 from walltime.server.asgi import ASGIMiddleware
 from walltime.server.wsgi import WSGIMiddleware

@@ -14,9 +14,9 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Final
 from urllib.parse import urlsplit
 
+from walltime.export.remembered import remembered
 from walltime.literals import spans
 from walltime.plain import MAX_TEXT_CHARS, decoded
-from walltime.remembered import remembered
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterable

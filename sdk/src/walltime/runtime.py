@@ -12,7 +12,7 @@ from opentelemetry import trace
 
 from walltime import context, hotpath, propagation, tagging
 from walltime.errors import SettingsError, contain, contained, guarded
-from walltime.export import Exporter
+from walltime.export.exporter import Exporter
 from walltime.hotpath import Transaction, clock
 from walltime.server import forced, server_timing
 from walltime.settings import Settings

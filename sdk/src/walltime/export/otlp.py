@@ -12,11 +12,11 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from walltime.bill import shape, total
-from walltime.otlp_calls import CallEncoder
-from walltime.otlp_span import CONSUMER, INTERNAL, IS_REMOTE, IS_REMOTE_KNOWN, SERVER, span
-from walltime.protobuf import attribute, block, count, counts, few, heads, scope_attribute, varint
+from walltime.export.otlp_calls import CallEncoder
+from walltime.export.otlp_span import CONSUMER, INTERNAL, IS_REMOTE, IS_REMOTE_KNOWN, SERVER, span
+from walltime.export.protobuf import attribute, block, count, counts, few, heads, scope_attribute, varint
+from walltime.export.remembered import remembered
 from walltime.redact import redact_path
-from walltime.remembered import remembered
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Final
 
 from walltime.bill import STORES, address
 from walltime.call import CONTINUED, LINES, SKIPPED
-from walltime.otlp_span import CLIENT, INTERNAL, IS_REMOTE_KNOWN, span
+from walltime.export.otlp_span import CLIENT, INTERNAL, IS_REMOTE_KNOWN, span
+from walltime.export.protobuf import attribute, count, few
+from walltime.export.remembered import remembered
 from walltime.plain import decoded
-from walltime.protobuf import attribute, count, few
 from walltime.redact import redact_sql, redact_url
-from walltime.remembered import remembered
 
 if TYPE_CHECKING:
     from walltime.call import Call, Line

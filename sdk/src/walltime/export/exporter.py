@@ -28,14 +28,14 @@ from urllib.parse import unquote, urlsplit
 from opentelemetry.sdk import version as otel_version
 from opentelemetry.sdk.resources import OTELResourceDetector
 
-from walltime import one_line, otlp, tls
-from walltime.deadline import answer_until
 from walltime.detail import Detail
 from walltime.errors import contain, warn
+from walltime.export import one_line, otlp, tls
+from walltime.export.deadline import answer_until
+from walltime.export.json_lines import JsonLines
+from walltime.export.protobuf import resource_attribute
 from walltime.hotpath import outside_calls
-from walltime.json_lines import JsonLines
 from walltime.patching import unwrapped
-from walltime.protobuf import resource_attribute
 from walltime.redact import Redaction, redact_url
 
 if TYPE_CHECKING:

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from walltime.protobuf import BYTES, block, text
+from walltime.export.protobuf import BYTES, block, text
 
 INTERNAL, SERVER, CLIENT, CONSUMER = 1, 2, 3, 5
 IS_REMOTE_KNOWN: Final = 0x100
