@@ -8,10 +8,11 @@ from decimal import Decimal
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 from pymysql.connections import Connection
 from pymysql.cursors import Cursor
+from walltime.literals import spans
 from walltime.redact import redact_sql
 from walltime_collector.slowlog.fingerprint import fingerprint, fingerprint_id, of_redacted, redact
 
@@ -68,6 +69,7 @@ def test_executemany_has_the_fingerprint_of_one_row(cursor: Cursor, rows: list[t
 
 @given(st.text(st.characters(exclude_categories=["Cs"], exclude_characters="$")))
 def test_the_log_is_redacted_by_the_rules_of_the_sdk(text: str) -> None:
+    assume(not spans(text, is_cut=False)[1])  # which nobody but MySQL would read in another way
     assert redact(text) == redact_sql(text)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -89,11 +90,17 @@ def sink() -> Iterator[Sink]:
 
 @pytest.fixture
 def recorded(sink: Sink, monkeypatch: pytest.MonkeyPatch) -> Iterator[Sink]:
-    """Walltime instrumented and exporting to the sink, every transaction with its calls; our own errors raised."""
+    """
+    Walltime instrumented and exporting to the sink, every transaction with its calls; our own errors raised.
+
+    Garbage is collected when a test asks for it: a pause would be on bills that tests compare to the nanosecond.
+    """
+    gc.disable()
     monkeypatch.setenv("WALLTIME_TESTING_RAISE", "1")
     walltime.configure(service_name="test", endpoint=sink.endpoint, sample_probability=1.0)
     walltime.instrument()
     yield sink
+    gc.enable()
     walltime.uninstrument()
     walltime.shutdown()
     assert hotpath.current() is None, "a transaction was left open"

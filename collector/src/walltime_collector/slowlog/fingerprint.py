@@ -16,7 +16,8 @@ ADMINISTRATOR: Final = "administrator command: "
 """What the log writes for what is no statement: Quit, Ping, Init DB …"""
 
 # One token a match, so the scan is linear; an unterminated literal or comment runs to the end of the text. The SDK
-# redacts templates by the same rules (sdk/src/walltime/redact.py): what differs there would differ in the fingerprint.
+# redacts templates by the same rules (sdk/src/walltime/literals.py), and more where another server would read them in
+# another way: what differs there would differ in the fingerprint.
 _TOKEN: Final = re.compile(
     r"""
       (?P<comment> /\* (?!\+) .*? (?:\*/|\Z) | \#[^\n]* | --(?=[\s]|\Z)[^\n]* )
@@ -24,8 +25,7 @@ _TOKEN: Final = re.compile(
           (?:[xXbBnN]|_[a-zA-Z0-9]+[ ]?)? '(?:[^'\\]|\\.|'')*(?:'|\\?\Z)
         | "(?:[^"\\]|\\.|"")*(?:"|\\?\Z)
         | \$\w*\$.*?(?:\$\w*\$|\Z)
-        | 0[xX][0-9a-fA-F]+ | 0[bB][01]+
-        | (?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?
+        | \$? (?:\d[\w$]* (?:\.(?:\d[\w$]*|[eE])?)? | \.\d[\w$]*) (?:(?<=[eE])[-+]\d+)?
       )
     | (?P<name> `(?:[^`]|``)*(?:`|\Z) | %\(\w+\)s | %s | [^\W\d][\w$]* )
     """,
