@@ -95,6 +95,7 @@ def test_calls_to_a_server_that_just_failed_are_skipped(recorded: Sink, dead: tu
     assert len(calls) == 20
     assert {call.span.status.code for call in calls} == {0}
     assert {call.attributes["server.port"] for call in calls} == {dead[1]}
+    assert sum(after.attributes["walltime.target.skipped"]) == 20
 
 
 @pytest.mark.parametrize("ignore_exc", [True, False])

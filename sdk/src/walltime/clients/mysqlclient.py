@@ -142,6 +142,7 @@ def _cursor_query(original: Callable[..., Any]) -> Callable[..., Any]:
         if strand is None:
             return original(self, q)
         outer, strand.statement = strand.statement, _COUNTED
+        subject = q if outer is None else outer
         outer_ns, strand.nested_ns = strand.nested_ns, 0
         started_ns = clock()
         try:
@@ -152,7 +153,7 @@ def _cursor_query(original: Callable[..., Any]) -> Callable[..., Any]:
             try:
                 target, connection_id = _about(self.connection)
                 failure = number(error)
-                strand.record(QUERY[target], kept(outer or q), started_ns, ended_ns, outer_ns, failure, connection_id)
+                strand.record(QUERY[target], kept(subject), started_ns, ended_ns, outer_ns, failure, connection_id)
             except Exception as ours:
                 contain("mysqlclient", ours)
             raise
@@ -161,8 +162,8 @@ def _cursor_query(original: Callable[..., Any]) -> Callable[..., Any]:
         try:
             target, connection_id = _about(self.connection)
             found = rows if 0 <= rows < NO_ROW_COUNT else 0
-            strand.record(QUERY[target], kept(outer or q), started_ns, ended_ns, outer_ns, None, connection_id, found)
-            self._walltime = None if found == rows else Fetch(target, connection_id, outer or q)
+            strand.record(QUERY[target], kept(subject), started_ns, ended_ns, outer_ns, None, connection_id, found)
+            self._walltime = None if found == rows else Fetch(target, connection_id, subject)
         except Exception as ours:
             contain("mysqlclient", ours)
         return rows

@@ -187,3 +187,6 @@ def _arrays(parts: list[bytes], of: str, cells: list[Cell]) -> None:
     if of == "target" and any(cell.keys for cell in cells):
         parts.append(counts("walltime.target.hits", [cell.hits for cell in cells]))
         parts.append(counts("walltime.target.misses", [cell.misses for cell in cells]))
+    skipped = [cell.skipped for cell in cells]
+    if any(skipped):  # which server is the dead one
+        parts.append(counts(f"walltime.{of}.skipped", skipped))
