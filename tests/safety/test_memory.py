@@ -67,6 +67,7 @@ def test_one_transaction_of_very_many_calls_stays_small_and_exact(sink: Sink, ca
 
 def test_transactions_that_are_never_ended_go_with_their_context(sink: Sink) -> None:
     walltime.configure(endpoint=sink.endpoint)
+    before = alive()
 
     def begin() -> None:
         walltime.transaction("never ended").__enter__()
@@ -77,10 +78,11 @@ def test_transactions_that_are_never_ended_go_with_their_context(sink: Sink) -> 
         thread.start()
         thread.join()
     assert hotpath.current() is None
-    assert alive() == 0
+    assert alive() <= before
 
 
 def alive() -> int:
+    """How many transactions there are; another test of this process may have left one in a context of its own."""
     gc.collect()
     return sum(isinstance(o, hotpath.Transaction) for o in gc.get_objects())
 
@@ -106,17 +108,17 @@ def test_responses_that_are_never_closed_leave_nothing_behind(sink: Sink) -> Non
 
     serve()
     walltime.flush(5)
-    gc.collect()
+    before = alive()
     before_bytes = rss_bytes()
     for _ in range(4):
         thread = threading.Thread(target=serve)
         thread.start()
         thread.join()
     walltime.flush(5)
-    left = alive()
+    left = alive() - before
     grown_bytes = rss_bytes() - before_bytes
     print(f"2,000 responses that nobody closed: +{grown_bytes / MIB:.1f} MiB, {left} transactions alive")
-    assert left == 0
+    assert left <= 0
     assert grown_bytes <= 8 * MIB
 
 
