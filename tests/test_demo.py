@@ -109,6 +109,7 @@ def test_why_says_what_the_demo_knows(told: tuple[str, dict[str, Any], dict[str,
     assert misses[emptied] > 10 * misses[kept]
 
 
+@pytest.mark.nightly
 def test_ctrl_c_stops_everything_and_is_no_failure(tmp_path: Path) -> None:
     with demo(tmp_path / "demo") as process:
         read_until(process, "Ctrl-C stops everything")
