@@ -156,11 +156,12 @@ class Transaction:
             outside("late")
             return
         elapsed_ns = ended_ns - started_ns
-        self.calls.append((line, subject, started_ns, ended_ns, elapsed_ns - self.nested_ns, failure, asked, found))
+        calls = self.calls
+        calls.append((line, subject, started_ns, ended_ns, elapsed_ns - self.nested_ns, failure, asked, found))
         self.nested_ns = outer_ns + elapsed_ns
         if failure is not None or elapsed_ns >= self.locate_ns:
             note(self, line, started_ns, ended_ns)
-        if len(self.calls) >= 2 * MAX_CALLS:
+        if len(calls) >= _MANY_CALLS:
             self._add_up_early()
 
     def _add_up_early(self) -> None:
