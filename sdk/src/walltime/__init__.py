@@ -8,7 +8,7 @@ Walltime: where did the wall time of this request go, and why?
     app = walltime.WSGIMiddleware(app)
 
 Every transaction leaves an itemized bill: time and call count for MySQL, memcache, HTTP, CPU, queue and the rest.
-The data flow: server → hotpath ← clients, and at the end bill → detail → redact → otlp → export.
+The data flow: server → hotpath ← clients, and at the end bill → detail → redact → export.
 """
 
 from walltime import logs
