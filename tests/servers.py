@@ -66,7 +66,7 @@ class Collector:
 
     def wait_until_loaded(self, spans: int, timeout_s: float = 20) -> None:
         """Until so many spans are in the database."""
-        eventually(lambda: self.health()["spans"]["loaded"] >= spans, timeout_s)
+        eventually(lambda: self.health()["spans"]["stored"] >= spans, timeout_s)
 
     def stop(self) -> int:
         """SIGTERM; returns the exit status."""

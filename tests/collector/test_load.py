@@ -83,7 +83,7 @@ def test_an_insert_is_tried_until_it_succeeds_and_stored_once(
     spool.append([record(3), record(4)])
     health = load(spool, engine, [fault] * 3).report()
     assert count() == 7
-    assert health["spans"] == {"received": 7, "loaded": 7, "spooled": 0, "dead": 0, "lost": 0}
+    assert health["spans"] == {"received": 7, "stored": 7, "rejected": 0, "spooled": 0, "dead": 0, "lost": 0}
     assert health["counts"]["load_retries"] == 3
     assert health["ok"] is True
 
@@ -96,7 +96,7 @@ def test_a_request_that_the_database_refuses_is_put_aside_alone(
     spool.append([record(1)])
     health = load(spool, engine).report()
     assert count() == 81
-    assert health["spans"] == {"received": 86, "loaded": 81, "spooled": 0, "dead": 5, "lost": 0}
+    assert health["spans"] == {"received": 86, "stored": 81, "rejected": 0, "spooled": 0, "dead": 5, "lost": 0}
     (letter,) = (spool.directory / "dead").iterdir()
     assert GARBAGE in letter.read_bytes()
 
@@ -107,7 +107,7 @@ def test_losing_the_answer_in_the_middle_of_the_search_doubles_nothing(
     spool.append([record(), record(), Record(1, 1, GARBAGE), record(), record()])
     health = load(spool, engine, ["none", "lose the answer", "none", "refuse before", "none", "lose the answer"])
     assert count() == 4
-    assert health.report()["spans"] == {"received": 5, "loaded": 4, "spooled": 0, "dead": 1, "lost": 0}
+    assert health.report()["spans"] == {"received": 5, "stored": 4, "rejected": 0, "spooled": 0, "dead": 1, "lost": 0}
     assert len(list((spool.directory / "dead").iterdir())) == 1
 
 

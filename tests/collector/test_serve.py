@@ -57,7 +57,14 @@ def test_what_was_acknowledged_can_be_asked_for_at_once(tmp_path: Path) -> None:
             before = stored(collector)
             assert collector.send(body()).status_code == 200
             eventually(lambda: stored(collector) > before, timeout_s=5)  # noqa: B023 it is called in the same turn
-        assert collector.health()["spans"] == {"received": 3, "loaded": 3, "spooled": 0, "dead": 0, "lost": 0}
+        assert collector.health()["spans"] == {
+            "received": 3,
+            "stored": 3,
+            "rejected": 0,
+            "spooled": 0,
+            "dead": 0,
+            "lost": 0,
+        }
 
 
 def test_one_line_on_stdout_says_that_it_is_ready_and_nothing_follows(tmp_path: Path) -> None:
@@ -188,5 +195,5 @@ def test_damage_in_the_spool_costs_no_start_and_is_counted(tmp_path: Path) -> No
         report: Any = again.health()
         assert report["counts"]["unreadable_segments"] == 2
         assert report["counts"]["quarantined_bytes"] > 0
-        assert report["spans"]["loaded"] == 9
+        assert report["spans"]["stored"] == 9
     assert len(list((spool / "quarantine").iterdir())) == 3

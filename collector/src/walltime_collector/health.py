@@ -1,4 +1,4 @@
-"""What the collector did since it started; nothing is lost in silence: received = loaded + spooled + dead + lost."""
+"""What the collector did since it started; nothing is lost in silence: received = stored + rejected + spooled + dead + lost."""
 
 from __future__ import annotations
 
@@ -12,8 +12,10 @@ class Health:
     """
     Counters, in spans unless the name says otherwise; safe to use from several threads.
 
-    received        taken into the spool, or found there at the start
-    loaded          given to the engine; those with unusable ids are in its table irregular_spans, not in the others
+    received        in requests that were taken, or in the spool at the start
+    stored          taken by the engine
+    rejected        refused one by one, in requests whose other spans were taken: ids that cannot be
+    spooled         on disk, and not yet any of the others
     dead            refused by the engine for good, kept in dead/
     lost            refused by the engine when dead/ was full
     refused_*       requests answered with an error, by reason
@@ -60,17 +62,12 @@ class Health:
         """
         with self._lock:
             counts, error, slow_logs = dict(self._counts), self._loader_error, dict(self._slow_logs)
-        received, loaded, dead, lost = (counts.pop(name, 0) for name in ("received", "loaded", "dead", "lost"))
+        received = counts.pop("received", 0)
+        ended = {name: counts.pop(name, 0) for name in ("stored", "rejected", "dead", "lost")}
         return {
-            "ok": not error and not lost,
+            "ok": not error and not ended["lost"],
             "started_s": self._started_s,
-            "spans": {
-                "received": received,
-                "loaded": loaded,
-                "spooled": received - loaded - dead - lost,
-                "dead": dead,
-                "lost": lost,
-            },
+            "spans": {"received": received, "spooled": received - sum(ended.values()), **ended},
             "slow_logs": slow_logs,
             "counts": counts,
             "error": error,

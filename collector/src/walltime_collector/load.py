@@ -95,7 +95,7 @@ class Loader:
 
     def _insert(self, segment: Segment, records: Sequence[Record], first: int, token: str) -> Counter[str]:
         """
-        Insert, and say how many spans were loaded, dead or lost.
+        Insert, and say how many spans were stored, dead or lost.
 
         When the data is refused, halve until the one bad request is alone, and put that one aside. Parts have tokens of
         their own that come out the same on every try.
@@ -115,4 +115,4 @@ class Loader:
             is_kept = self._spool.dead_letter(segment, records, first)
             log.error("the database refused a request, %s: %s", "kept in dead/" if is_kept else "lost", error)  # noqa: TRY400
             return Counter({"dead" if is_kept else "lost": spans})
-        return Counter(loaded=spans)
+        return Counter(stored=spans)
