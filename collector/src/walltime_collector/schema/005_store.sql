@@ -77,7 +77,8 @@ WHERE is_transaction AND has_ids;
 
 CREATE MATERIALIZED VIEW IF NOT EXISTS store_spans TO spans AS
 SELECT
-    trace_id, span_id, parent_span_id, started_at, duration_ns, service, name, kind, status, status_message,
+    trace_id, span_id, parent_span_id, started_at, duration_ns, service, name, kind, host, instance, version, environment,
+    status, status_message,
     strings[indexOf(keys, 'walltime.component')] AS component,
     greatest(ints[indexOf(keys, 'walltime.own_ns')], 0) AS own_ns,
     trace_state, scope_name, scope_version, attributes, resource,
