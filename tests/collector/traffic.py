@@ -103,7 +103,7 @@ def export_request(transactions: Iterable[Sent]) -> bytes:
     for service, spans in by_service.items():
         resource_spans = ResourceSpans(scope_spans=[ScopeSpans(spans=spans)])
         resource_spans.scope_spans[0].scope.name = "walltime"
-        resource_spans.resource.attributes.extend(_pairs({"service.name": service, "host.name": "web-1"}))
+        resource_spans.resource.attributes.extend(pairs({"service.name": service, "host.name": "web-1"}))
         request.resource_spans.append(resource_spans)
     return request.SerializeToString()
 
@@ -117,7 +117,7 @@ def _spans(sent: Sent) -> Iterator[Span]:
         kind=Span.SPAN_KIND_SERVER,
         start_time_unix_nano=sent.started_ns,
         end_time_unix_nano=sent.started_ns + sent.duration_ns,
-        attributes=_pairs(sent.bill()),
+        attributes=pairs(sent.bill()),
         status=Status(code=Status.STATUS_CODE_ERROR if sent.is_error else Status.STATUS_CODE_UNSET),
     )
     for at, call in enumerate(sent.calls if sent.kept else []):
@@ -131,12 +131,12 @@ def _spans(sent: Sent) -> Iterator[Span]:
             kind=Span.SPAN_KIND_CLIENT,
             start_time_unix_nano=sent.started_ns + call.offset_ns,
             end_time_unix_nano=sent.started_ns + call.offset_ns + call.duration_ns,
-            attributes=_pairs({"walltime.component": call.component, "walltime.own_ns": own_ns, **said}),
+            attributes=pairs({"walltime.component": call.component, "walltime.own_ns": own_ns, **said}),
             status=Status(code=Status.STATUS_CODE_ERROR if "error.type" in said else Status.STATUS_CODE_UNSET),
         )
 
 
-def _pairs(attributes: Mapping[str, Value]) -> list[KeyValue]:
+def pairs(attributes: Mapping[str, Value]) -> list[KeyValue]:
     return [KeyValue(key=key, value=_any(value)) for key, value in attributes.items()]
 
 
