@@ -6,7 +6,6 @@ import asyncio
 import base64
 import binascii
 import gzip
-import hmac
 import json
 import logging
 import re
@@ -15,6 +14,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from urllib.parse import parse_qsl
 
+from .access import Door, bearer
 from .attended import attended
 from .engine.dialect import error_code
 from .errors import (
@@ -69,12 +69,12 @@ class ClickHouseHttp:
     An error is never sent after a 200: an answer is complete before its status is.
 
     Args:
-        token: Asked for as a password (Basic), X-ClickHouse-Key or Bearer; empty asks nobody, for loopback only.
+        door: Its token is asked for as a password (Basic), X-ClickHouse-Key or Bearer.
         database: The one there is; clients that ask for `default` get it.
     """
 
-    def __init__(self, reading: Reading, *, token: str, database: str, deadline_s: float) -> None:
-        self._reading, self._token, self._database = reading, token, database
+    def __init__(self, reading: Reading, *, door: Door, database: str, deadline_s: float) -> None:
+        self._reading, self._door, self._database = reading, door, database
         self._arrivals = Arrivals(
             max_request_bytes=2 * MAX_STATEMENT_BYTES, max_in_flight_bytes=32 * 1024 * 1024, deadline_s=deadline_s
         )
@@ -124,7 +124,7 @@ class ClickHouseHttp:
         # a page in a browser may send, though not read; what it sends says so
         if headers.get(b"origin") or headers.get(b"sec-fetch-site", "none") not in ("none", "same-origin"):
             raise Refused(497, _said(497, "a page of another site may not ask; ask from a program"), 403)
-        if self._token and not hmac.compare_digest(_secret(headers), self._token.encode()):
+        if not self._door.admits(_secret(headers)):
             raise Refused(516, _said(516, "the password is not the collector's; give its clickhouse_http_token"))
         if scope["path"] != "/":
             raise Refused(48, _said(48, "there is no such page; statements go to POST /"), 404)
@@ -194,9 +194,10 @@ def _secret(headers: Mapping[bytes, str]) -> bytes:
     """The password a request brings, in any of the three ways of ClickHouse's clients."""
     if key := headers.get(b"x-clickhouse-key"):
         return key.encode("latin-1")
-    scheme, _, credentials = headers.get(b"authorization", "").partition(" ")
-    if scheme.lower() == "bearer":
-        return credentials.strip().encode("latin-1")
+    authorization = headers.get(b"authorization", "")
+    if token := bearer(authorization.encode("latin-1")):
+        return token
+    scheme, _, credentials = authorization.partition(" ")
     try:
         return base64.b64decode(credentials, validate=True).partition(b":")[2] if scheme.lower() == "basic" else b""
     except (binascii.Error, ValueError):

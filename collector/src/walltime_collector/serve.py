@@ -8,6 +8,7 @@ import logging
 import os
 import signal
 import socket
+import ssl
 import sys
 from collections.abc import Iterator
 from typing import Any
@@ -16,6 +17,7 @@ import uvicorn
 import uvloop
 
 from . import crashpoint
+from .access import Access, TokenCheck
 from .clickhouse_http import ClickHouseHttp
 from .directory import make_private
 from .engine import open_engine
@@ -28,6 +30,7 @@ from .settings import Settings, address
 from .slowlog.reader import SlowLogReader
 from .spool.group_commit import GroupCommit
 from .spool.spool import Spool
+from .tls import Tls
 
 log = logging.getLogger(__name__)
 
@@ -48,9 +51,12 @@ def serve(settings: Settings) -> None:
     """
     crashpoint.armed = settings.crashpoint
     os.umask(0o077)
-    http = _listen(settings.http, "http", settings)
-    web = _listen(settings.web, "web", settings)
-    clickhouse = _listen_clickhouse(settings) if settings.clickhouse_http else None
+    access, tls = Access(settings), Tls(settings)
+    may_send = settings.insecure or not access.ingest.is_open or settings.ingest_client_ca is not None
+    may_read = settings.insecure or not access.read.is_open or settings.read_client_ca is not None
+    http = _listen(settings.http, "http", is_guarded=may_send, guard="WALLTIME_INGEST_TOKEN")
+    web = _listen(settings.web, "web", is_guarded=may_read, guard="WALLTIME_READ_TOKEN")
+    clickhouse = _listen_clickhouse(settings, access) if settings.clickhouse_http else None
     make_private(settings.data)
     spool = Spool(
         settings.data / "spool",
@@ -70,11 +76,12 @@ def serve(settings: Settings) -> None:
     reading = Reading(engine, settings.database)
     from .api import make_app
 
-    receiver = _server(OtlpHttp(commit, health, settings), limit_concurrency=settings.max_connections)
-    pages = _server(make_app(engine, health, reading, any_address=settings.insecure))
+    takes = TokenCheck(OtlpHttp(commit, health, settings), access.ingest)
+    receiver = _server(takes, tls.ingest, limit_concurrency=settings.max_connections)
+    pages = _server(make_app(engine, health, reading, any_address=settings.insecure), tls.read)
     servers, ready = [(receiver, http), (pages, web)], f"ready http={_name(http)} web={_name(web)}"
     if clickhouse is not None:
-        servers.append((_server(_clickhouse_http(reading, settings)), clickhouse))
+        servers.append((_server(_clickhouse_http(reading, settings, access), tls.read), clickhouse))
         ready += f" clickhouse={_name(clickhouse)}"
     loader.start()
     slow_logs.start()
@@ -108,18 +115,19 @@ async def _run(servers: list[tuple[uvicorn.Server, socket.socket]], ready: str) 
     await asyncio.gather(*tasks)
 
 
-def _clickhouse_http(reading: Reading, settings: Settings) -> Any:
-    token = settings.clickhouse_http_token.get_secret_value()
-    endpoint = ClickHouseHttp(reading, token=token, database=settings.database, deadline_s=settings.request_deadline_s)
+def _clickhouse_http(reading: Reading, settings: Settings, access: Access) -> Any:
+    door = access.clickhouse
+    endpoint = ClickHouseHttp(reading, door=door, database=settings.database, deadline_s=settings.request_deadline_s)
     from .api import HostCheck
 
     # who knows the token is no page that pointed its own name at this machine
-    return endpoint if token else HostCheck(endpoint, (), settings.insecure)
+    return HostCheck(endpoint, (), settings.insecure) if door.is_open else endpoint
 
 
-def _listen_clickhouse(settings: Settings) -> socket.socket:
-    is_guarded = bool(settings.clickhouse_http_token.get_secret_value())
-    return _listen(settings.clickhouse_http, "clickhouse-http", settings, is_guarded=is_guarded)
+def _listen_clickhouse(settings: Settings, access: Access) -> socket.socket:
+    is_guarded = settings.insecure or not access.clickhouse.is_open or settings.read_client_ca is not None
+    guard = "WALLTIME_CLICKHOUSE_HTTP_TOKEN"
+    return _listen(settings.clickhouse_http, "clickhouse-http", is_guarded=is_guarded, guard=guard)
 
 
 class _Server(uvicorn.Server):
@@ -130,7 +138,7 @@ class _Server(uvicorn.Server):
         yield
 
 
-def _server(app: Any, **limits: Any) -> uvicorn.Server:
+def _server(app: Any, tls: ssl.SSLContext | None, **limits: Any) -> uvicorn.Server:
     return _Server(
         uvicorn.Config(
             app,
@@ -144,13 +152,14 @@ def _server(app: Any, **limits: Any) -> uvicorn.Server:
             date_header=False,
             timeout_keep_alive=60,
             timeout_graceful_shutdown=_GRACE_S,
+            ssl_context_factory=None if tls is None else lambda *_: tls,
             **limits,
         )
     )
 
 
-def _listen(setting: str, name: str, settings: Settings, *, is_guarded: bool = False) -> socket.socket:
-    host, port = address(setting, name, insecure=settings.insecure or is_guarded)
+def _listen(setting: str, name: str, *, is_guarded: bool, guard: str) -> socket.socket:
+    host, port = address(setting, name, is_guarded=is_guarded, guard=guard)
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     try:
         return socket.create_server((host, port), family=family, backlog=512)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ipaddress
 import os
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 from pydantic import Field, SecretStr, field_validator
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
@@ -13,6 +13,8 @@ from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 from .errors import SettingsRefused
 
 MIB = 1024 * 1024
+Words = Annotated[tuple[str, ...], NoDecode]
+"""Comma-separated in the environment, a list in the file."""
 
 
 def default_data_dir() -> Path:
@@ -22,9 +24,9 @@ def default_data_dir() -> Path:
 
 class Settings(BaseSettings):
     """
-    What `walltime serve` can be told; each field is also WALLTIME_<FIELD> in the environment.
+    What `walltime serve` can be told; each field is also WALLTIME_<FIELD> in the environment, and a key of the file.
 
-    Sizes are bytes, times are seconds. Port 0 takes a free one.
+    Sizes are bytes, times are seconds unless the name says otherwise. Port 0 takes a free one.
     """
 
     model_config = SettingsConfigDict(env_prefix="WALLTIME_", frozen=True)
@@ -33,7 +35,40 @@ class Settings(BaseSettings):
     http: str = Field(default="127.0.0.1:4318", description="address of OTLP/HTTP")
     web: str = Field(default="127.0.0.1:8464", description="address of pages, API and /healthz")
     insecure: bool = Field(
-        default=False, description="allow addresses that other machines can reach; there is no password yet"
+        default=False,
+        description="allow addresses that other machines can reach although nothing there asks for a token",
+    )
+    allowed_hosts: Words = Field(
+        default=(),
+        description="names of this machine that a browser may use for the web port, comma-separated; its own loopback"
+        " names always work, and so does any IP address where other machines can reach the port",
+    )
+    ingest_token: SecretStr = Field(
+        default=SecretStr(""), description="the token that senders of OTLP must show; empty: nobody is asked"
+    )
+    ingest_token_file: Path | None = Field(default=None, description="or the file that holds it")
+    read_token: SecretStr = Field(
+        default=SecretStr(""), description="the token for pages, API, SQL and /metrics; empty: nobody is asked"
+    )
+    read_token_file: Path | None = Field(default=None, description="or the file that holds it")
+    admin_token: SecretStr = Field(
+        default=SecretStr(""),
+        description="the token for what changes something, dead letters above all; it also reads",
+    )
+    admin_token_file: Path | None = Field(default=None, description="or the file that holds it")
+    tls_certificate: Path | None = Field(
+        default=None, description="file of the certificate (PEM, with its chain); with one, every port speaks TLS alone"
+    )
+    tls_key: Path | None = Field(default=None, description="file of its key (PEM), where it is not in the same file")
+    ingest_client_ca: Path | None = Field(
+        default=None,
+        description="file of the authorities (PEM) of which senders of OTLP must show a certificate; needs TLS",
+    )
+    read_client_ca: Path | None = Field(
+        default=None, description="the same for those who ask, on the web port and the ClickHouse HTTP interface"
+    )
+    log_format: Literal["auto", "json", "plain"] = Field(
+        default="auto", description="`json`: a JSON object a line; `plain`: for people; `auto`: plain on a terminal"
     )
     database: str = Field(
         default="walltime", pattern=r"^[A-Za-z_][A-Za-z0-9_]*$", description="database the tables live in"
@@ -51,11 +86,22 @@ class Settings(BaseSettings):
         description="address of a read-only ClickHouse HTTP interface, for Grafana and ClickHouse clients; empty: off",
     )
     clickhouse_http_token: SecretStr = Field(
-        default=SecretStr(""), description="the password it asks for; with one, other machines may reach it"
+        default=SecretStr(""), description="the password it asks for; empty: the `read_token`"
     )
+    clickhouse_http_token_file: Path | None = Field(default=None, description="or the file that holds it")
     clickhouse_timeout_s: int = Field(default=60, ge=1, description="longest wait for an answer of the server")
 
-    slow_log: Annotated[tuple[str, ...], NoDecode] = Field(
+    retention_spans_days: int = Field(
+        default=7, ge=1, le=3650, description="days after which kept calls and other spans go"
+    )
+    retention_transactions_days: int = Field(
+        default=30, ge=1, le=3650, description="days after which transactions and entries of slow logs go"
+    )
+    retention_minutes_days: int = Field(
+        default=400, ge=1, le=3650, description="days after which what is added up by the minute goes"
+    )
+
+    slow_log: Words = Field(
         default=(),
         description="slow logs of MySQL, MariaDB or Percona Server to follow, comma-separated: `PATH` or `NAME=PATH`",
     )
@@ -76,49 +122,62 @@ class Settings(BaseSettings):
         default=5.0, ge=0, description="on SIGTERM: how long to load what is spooled; the rest waits on disk"
     )
 
-    @field_validator("slow_log", mode="before")
+    @field_validator("slow_log", "allowed_hosts", mode="before")
     @classmethod
     def _split(cls, written: object) -> object:
         return tuple(filter(None, map(str.strip, written.split(",")))) if isinstance(written, str) else written
 
     def read_clickhouse_password(self) -> str:
+        """The password of the ClickHouse server; see `secret`."""
+        return self.secret("clickhouse_password")
+
+    def secret(self, name: str) -> str:
         """
-        The password itself, for the one who connects.
+        The secret of that name itself, from its file where one is named; empty when there is none.
 
         Raises:
-            SettingsRefused: The file that should hold it cannot be read.
+            SettingsRefused: The file that should hold it cannot be read, or holds nothing.
         """
-        if self.clickhouse_password_file is None:
-            return self.clickhouse_password.get_secret_value()
+        path: Path | None = getattr(self, f"{name}_file")
+        if path is None:
+            said: SecretStr = getattr(self, name)
+            return said.get_secret_value()
+        where = f"WALLTIME_{name.upper()}_FILE {path}"
         try:
-            return self.clickhouse_password_file.read_text("utf-8").rstrip("\r\n")
+            secret = path.read_text("utf-8").rstrip("\r\n")
         except (OSError, UnicodeDecodeError) as error:
-            raise SettingsRefused(
-                f"WALLTIME_CLICKHOUSE_PASSWORD_FILE {self.clickhouse_password_file}: cannot be read: "
-                f"{getattr(error, 'strerror', 'not text')}; let the collector's user read it"
-            ) from error
+            reason = getattr(error, "strerror", "not text")
+            raise SettingsRefused(f"{where}: cannot be read: {reason}; let the collector's user read it") from error
+        if not secret:
+            raise SettingsRefused(f"{where}: is empty; write the secret into it, or leave the setting out")
+        return secret
 
 
-def address(setting: str, name: str, *, insecure: bool) -> tuple[str, int]:
+def address(setting: str, name: str, *, is_guarded: bool, guard: str) -> tuple[str, int]:
     """
     Split `host:port`.
 
+    Args:
+        is_guarded: Whether who connects is asked for a token or a certificate, or the user says that nobody need be.
+        guard: The setting that would make it so.
+
     Raises:
-        SettingsRefused: It is not host:port, or other machines could reach it and `insecure` is not set.
+        SettingsRefused: It is not host:port, or other machines could reach it and it is not guarded.
     """
     host, colon, port = setting.rpartition(":")
     host = host.removeprefix("[").removesuffix("]")
     if not colon or not host or not port.isdecimal() or int(port) > 65535:
         raise SettingsRefused(f"--{name} {setting}: not an address; write host:port, as in 127.0.0.1:4318")
-    if not insecure and not _is_loopback(host):
+    if not is_guarded and not is_loopback(host):
         raise SettingsRefused(
-            f"--{name} {setting}: other machines could reach it and nothing asks them for a password; "
-            "use 127.0.0.1, or say --insecure if the network is trusted"
+            f"--{name} {setting}: other machines could reach it and nothing asks them for a token; "
+            f"set {guard}, use 127.0.0.1, or say --insecure if the network is trusted"
         )
     return host, int(port)
 
 
-def _is_loopback(host: str) -> bool:
+def is_loopback(host: str) -> bool:
+    """Whether only this machine can reach what listens there."""
     if host == "localhost":
         return True
     try:

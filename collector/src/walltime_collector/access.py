@@ -1,0 +1,99 @@
+"""Who may come in: the tokens of a port, compared in a time that says nothing about them."""
+
+from __future__ import annotations
+
+import hmac
+from collections.abc import Awaitable, Callable
+from typing import Any
+
+from .errors import SettingsRefused
+from .receive.arrival import Message, Receive
+from .settings import Settings
+
+Send = Callable[[Message], Awaitable[None]]
+
+LEAST_TOKEN_CHARACTERS = 16
+
+
+class Door:
+    """
+    What a token opens; safe to use from anywhere, and never shown in a repr.
+
+    Args:
+        tokens: Each of them opens it; empty ones are none. Without any, it stands open: for loopback, or --insecure.
+    """
+
+    def __init__(self, *tokens: str) -> None:
+        self._tokens = tuple(token.encode() for token in tokens if token)
+
+    @property
+    def is_open(self) -> bool:
+        """Whether nobody is asked."""
+        return not self._tokens
+
+    def admits(self, token: bytes) -> bool:
+        """Whether this token opens it."""
+        return self.is_open or any(hmac.compare_digest(token, each) for each in self._tokens)
+
+    def admits_bearer(self, authorization: bytes) -> bool:
+        """The same for the value of an Authorization header, `Bearer …`; empty when there was none."""
+        return self.admits(bearer(authorization))
+
+
+class Access:
+    """
+    The doors of the collector, by what they lead to.
+
+    ingest      OTLP, on both ports
+    read        pages, API, SQL, /metrics; the admin token opens it too
+    admin       what changes something. With a read token and no admin token nobody can: reading is no right to change
+    clickhouse  the read-only ClickHouse HTTP interface: its own token, or else the read token; the admin token too
+
+    Raises:
+        SettingsRefused: A token cannot be read, or is not one that a header can carry and nobody can guess.
+    """
+
+    def __init__(self, settings: Settings) -> None:
+        read, admin = _token(settings, "read_token"), _token(settings, "admin_token")
+        clickhouse = settings.secret("clickhouse_http_token") or read  # a password, which may be anything
+        self.ingest = Door(_token(settings, "ingest_token"))
+        self.read = Door(read, admin)
+        self.admin = Door(admin)
+        self.is_admin_possible = bool(admin) or not read
+        self.clickhouse = Door(clickhouse, admin)
+
+
+class TokenCheck:
+    """An ASGI application behind a door: 401 for who does not show its token, before anything of it is read."""
+
+    def __init__(self, app: Any, door: Door) -> None:
+        self._app, self._door = app, door
+
+    async def __call__(self, scope: Message, receive: Receive, send: Send) -> None:
+        """Pass on what may come in."""
+        authorization = next((value for name, value in scope.get("headers", ()) if name == b"authorization"), b"")
+        if scope["type"] != "http" or self._door.admits_bearer(authorization):
+            await self._app(scope, receive, send)
+            return
+        asks = (b"www-authenticate", b'Bearer realm="walltime"')
+        headers = [asks, (b"content-length", b"0"), (b"connection", b"close")]
+        await send({"type": "http.response.start", "status": 401, "headers": headers})
+        await send({"type": "http.response.body", "body": b""})
+
+
+def bearer(authorization: bytes) -> bytes:
+    """The token of an Authorization header; empty when it has none."""
+    scheme, _, token = authorization.partition(b" ")
+    return token.strip() if scheme.lower() == b"bearer" else b""
+
+
+def _token(settings: Settings, name: str) -> str:
+    token = settings.secret(name)
+    if not token:
+        return ""
+    if len(token) < LEAST_TOKEN_CHARACTERS or not (token.isascii() and token.isprintable()) or " " in token:
+        raise SettingsRefused(
+            f"WALLTIME_{name.upper()}: not a token; make one of {LEAST_TOKEN_CHARACTERS} or more letters and digits, "
+            "as with: openssl rand -hex 24"
+        )
+    return token
