@@ -1,5 +1,5 @@
 # make demo · make test · make lint · make bench — each does all the set-up it needs.
-.PHONY: help setup demo test test-nightly lint format bench dashboards pins clean
+.PHONY: help setup demo test test-nightly lint format bench bench-ingest bench-scale dashboards pins clean
 PYTHON ?= python3
 BIN := .venv/bin
 
@@ -37,6 +37,10 @@ format: setup
 ## bench         what the SDK costs per call and per request, beside OpenTelemetry's own (QUICK=1: in half the time)
 bench: setup
 	@$(BIN)/python -m tests.bench.overhead $(if $(QUICK),--quick)
+
+## bench-ingest  what the collector costs per span, how much it takes, how soon it shows (QUICK=1: in half the time)
+bench-ingest: setup
+	@PYTHONPATH=examples $(BIN)/python -m tests.bench.ingest $(if $(QUICK),--quick) $(ARGS)
 
 ## dashboards    write dashboards/generated/*.json anew, after a change of dashboards/ or its queries
 dashboards: setup
