@@ -102,6 +102,7 @@ def test_beyond_the_calls_that_are_kept_covered_time_is_at_most_the_union(
 ) -> None:
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(hotpath, "MAX_CALLS", 4)
+        patched.setattr(hotpath, "_MANY_CALLS", 8)
         transaction, spans = played(steps)
         bill = transaction.add_up(detail=True)
     cells = bill.components.values()
@@ -114,6 +115,7 @@ def test_beyond_the_calls_that_are_kept_covered_time_is_at_most_the_union(
 def test_many_threads_of_one_transaction_lose_and_double_no_call(monkeypatch: pytest.MonkeyPatch) -> None:
     """They add calls up early under each other's hands."""
     monkeypatch.setattr(hotpath, "MAX_CALLS", 3)
+    monkeypatch.setattr(hotpath, "_MANY_CALLS", 6)
     interval_s = sys.getswitchinterval()
     sys.setswitchinterval(1e-6)
     transaction = Transaction("job", "internal", INVALID_SPAN_CONTEXT, 0, 0)

@@ -50,6 +50,8 @@ _TELLS: Final = (
 """What `found` means for the calls of a component."""
 _READS: Final = (_SQL, _ROWS)
 
+_OWN_NS: Final = itemgetter(4)
+
 
 def has_sql(component: str) -> None:
     """Say of a component that what its calls ask for is SQL, and what they find is rows."""
@@ -106,48 +108,67 @@ class Bill:
 
     def add(self, calls: Sequence[Call], *, detail: bool = True) -> None:
         """Add finished calls; `detail` False when they will not be kept beside the bill. About 0.2 µs a call."""
-        cells = self.lines
-        said: dict[str | bytes, Cell] = {}
         before = 0 if detail else self._calls()
-        for line, subject, _, _, own_ns, failure, asked, found in calls:
-            try:
-                cell = cells[line]
-            except KeyError:
-                cell = self._new_cell(line)
-            cell.time_ns += own_ns
-            if own_ns > cell.max_ns:
-                cell.max_ns = own_ns
-            tells = cell.tells
+        by_line: dict[Line, list[Call]] = {}
+        for call in calls:
+            line = call[0]
+            if line in by_line:
+                by_line[line].append(call)
+            else:
+                by_line[line] = [call]
+        for line, of_line in by_line.items():
+            self._add_line(line, of_line)
+        if not detail:
+            self.undetailed += self._calls() - before
+
+    def _add_line(self, line: Line, calls: list[Call]) -> None:
+        # In local variables, which are several times as fast as a cell's.
+        cell = self.lines.get(line) or self._new_cell(line)
+        count = time_ns = keys = replied = found = 0
+        max_ns = cell.max_ns
+        for _, subject, _, _, own_ns, failure, asked, of_asked in calls:
+            time_ns += own_ns
+            if own_ns > max_ns:
+                max_ns = own_ns
             if failure is not None:
                 if failure is SKIPPED:  # no call, but the time it took to find that out is somebody's
                     cell.skipped += 1
                     continue
-                _fail(cell, failure, asked)
-            elif tells == _LOOKUP:
-                cell.keys += asked
-                if found >= 0:
-                    cell.hits += found
-                    cell.misses += asked - found
-            elif tells in _READS:
-                cell.rows += found
-            elif tells == _STORE and found >= 0:
-                cell.not_stored += asked - found
-            if subject is CONTINUED:
+                _fail(cell, failure)
+            elif of_asked >= 0:
+                replied += asked
+                found += of_asked
+            keys += asked
+            if subject is not CONTINUED:
+                count += 1
+        cell.calls += count
+        cell.time_ns += time_ns
+        cell.max_ns = max_ns
+        tells = cell.tells
+        if tells == _LOOKUP:
+            cell.keys += keys
+            cell.hits += found
+            cell.misses += replied - found
+        elif tells == _STORE:
+            cell.not_stored += replied - found
+        elif tells in _READS:
+            cell.rows += found
+            self._add_statements(calls, int(tells == _SQL))
+
+    def _add_statements(self, calls: list[Call], counts: int) -> None:
+        """`counts` 0 for reading rows later: that is time of the statement, but not sending it again."""
+        said: dict[str | bytes, Cell] = {}
+        for _, subject, _, _, own_ns, failure, _, _ in calls:
+            if subject is CONTINUED or failure is SKIPPED or not (counts or subject is not None):
                 continue
-            cell.calls += 1
-            if tells == _SQL or (tells == _ROWS and subject is not None):
-                text = subject if type(subject) is str else _as_text(subject)
-                try:
-                    statement = said[text]
-                except KeyError:
-                    statement = said[text] = Cell()
-                if tells == _SQL:
-                    statement.calls += 1  # reading its rows later is time of the statement, but not sending it again
-                statement.time_ns += own_ns
-                if failure is not None:
-                    statement.errors += 1
-        if not detail:
-            self.undetailed += self._calls() - before
+            text = subject if type(subject) is str else _as_text(subject)
+            statement = said.get(text)
+            if statement is None:
+                statement = said[text] = Cell()
+            statement.calls += counts
+            statement.time_ns += own_ns
+            if failure is not None:
+                statement.errors += 1
         for text, cell in said.items():
             _put(self.statements, redact_sql(text), cell, MAX_STATEMENTS, OTHER)
 
@@ -192,7 +213,7 @@ class Bill:
         if not calls:
             return
         if not has_branches:
-            self.covered_ns += sum([call[4] for call in calls])
+            self.covered_ns += sum(map(_OWN_NS, calls))
             self._covered_until_ns = calls[-1][3]
             return
         until_ns = self._covered_until_ns
@@ -211,14 +232,12 @@ def _as_text(subject: object) -> str | bytes:
     return b"".join((subject,)) if issubclass(kind, (bytes, bytearray)) else f"({kind.__name__})"  # type: ignore[arg-type]
 
 
-def _fail(cell: Cell, failure: str, asked: int) -> None:
+def _fail(cell: Cell, failure: str) -> None:
     cell.errors += 1
     if failure == DEADLOCK:
         cell.deadlocks += 1
     elif failure == LOCK_TIMEOUT:
         cell.lock_timeouts += 1
-    if cell.tells == _LOOKUP:
-        cell.keys += asked
 
 
 class Shape(NamedTuple):
