@@ -12,7 +12,8 @@ What can go wrong in the collector.
     ├── NotAnswered            a command asked and got no answer; it ends with status 1
     ├── SpoolError
     │   ├── SpoolFull          nothing was written; the receiver answers 503
-    │   └── SegmentCorrupt     bytes on disk that are not ours; what came before them is kept
+    │   ├── SegmentCorrupt     a file that is no segment; it goes to quarantine/
+    │   └── SegmentUnknown     a segment of another version; it stays for the collector that wrote it
     └── EngineError
         ├── EngineUnavailable  it may heal: try again
         ├── InsertRefused      the data itself was refused: trying again will not help
@@ -93,7 +94,11 @@ class SpoolFull(SpoolError):
 
 
 class SegmentCorrupt(SpoolError):
-    """Bytes that are not a segment's. Records before them are kept."""
+    """A file that is no segment; it goes to quarantine/."""
+
+
+class SegmentUnknown(SpoolError):
+    """A segment that a collector of another version wrote; it stays where it is, and that one can load it."""
 
 
 class EngineError(CollectorError):

@@ -3,44 +3,58 @@
 from __future__ import annotations
 
 import logging
+import random
 import threading
 import time
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from .crashpoint import reach
 from .engine import Engine
-from .errors import CollectorError, InsertRefused, SegmentCorrupt
+from .errors import CollectorError, InsertRefused, SegmentCorrupt, SegmentUnknown
 from .health import Health
+from .reserve import Reserve
 from .spool.segment import Record
-from .spool.spool import Segment, Spool
+from .spool.spool import Content, Segment, Spool
 
 log = logging.getLogger(__name__)
 
 _LOOK_EVERY_S = 0.05
 _FIRST_RETRY_S = 0.2
-_LAST_RETRY_S = 15.0
+_LAST_RETRY_S = 5.0
+_TOGETHER_NS = 24 * 3600 * 1_000_000_000
+"""Starts are stored at most 29 days before and a day after receipt; so an INSERT touches 32 days at most."""
 
 
 class Loader:
-    """A thread of its own between a spool and an engine."""
+    """
+    A thread of its own between a spool and an engine.
 
-    def __init__(self, spool: Spool, engine: Engine, health: Health) -> None:
+    A segment is loaded when it is full, or when nothing else waits and the last one was a second ago: one small INSERT
+    a second while little comes, and few large ones while the engine is busy or away.
+    """
+
+    def __init__(self, spool: Spool, engine: Engine, health: Health, reserve: Reserve | None = None) -> None:
         self._spool, self._engine, self._health = spool, engine, health
+        self._reserve = reserve
         self._stop = threading.Event()
-        self._counted: set[str] = set()
-        self._found = {segment.token for segment in spool.sealed()}
+        self._damage_counted: set[str] = set()
+        self._unreadable_until_s: dict[str, float] = {}
+        self._found = spool.sealed()
         self._thread = threading.Thread(target=self._run, name="loader", daemon=True)
 
     def start(self) -> None:
         """Begin with what earlier runs left in the spool."""
+        dead = sum(letter.spans for letter in self._spool.dead_letters())
+        self._health.add("received", dead)
+        self._health.add("dead", dead)
         self._thread.start()
 
     def stop(self, drain_s: float) -> None:
         """Load what is spooled for at most `drain_s`; what remains stays on disk for the next start."""
         self._spool.seal()
         deadline_s = time.monotonic() + drain_s
-        while self._spool.sealed() and time.monotonic() < deadline_s and self._thread.is_alive():
+        while self._waiting() and time.monotonic() < deadline_s and self._thread.is_alive():
             time.sleep(0.01)
         self._stop.set()
         # An INSERT that runs cannot be interrupted, and need not be: its token makes a repetition harmless.
@@ -51,14 +65,16 @@ class Loader:
         has_tables = False
         while not self._stop.is_set():
             try:
+                while self._found and not self._stop.is_set():
+                    self._take_over(self._found.pop())
                 if not has_tables:  # a server may have been away when the collector started
                     self._engine.migrate()
                     has_tables = True
                     self._health.loader_works()
-                self._spool.seal_if_due()
-                for segment in self._spool.sealed():
+                if not self._waiting():
+                    self._spool.seal_if_due()
+                for segment in self._waiting():
                     self._load(segment)
-                    self._health.loader_works()
                     retry_s = _FIRST_RETRY_S
                     if self._stop.is_set():
                         return
@@ -69,50 +85,136 @@ class Loader:
                 elif retry_s == _FIRST_RETRY_S:
                     log.warning("cannot load now, will try again: %s", error)
                 self._health.loader_failed(str(error))
-                self._stop.wait(retry_s)
+                # not all collectors of one server at the same moment
+                self._stop.wait(retry_s * random.uniform(0.5, 1))
                 retry_s = min(retry_s * 2, _LAST_RETRY_S)
 
+    def _waiting(self) -> list[Segment]:
+        now_s = time.monotonic()
+        return [each for each in self._spool.sealed() if self._unreadable_until_s.get(each.name, 0) <= now_s]
+
+    def _take_over(self, segment: Segment) -> None:
+        """Count what an earlier run left."""
+        try:
+            spans = self._spool.count(segment).spans or 0
+        except SegmentUnknown as error:
+            log.warning("%s: %s", segment.path.name, error)
+            self._health.add("unknown_segments")
+            self._spool.leave(segment)
+            return
+        except (OSError, SegmentCorrupt):
+            return  # said when it is its turn
+        self._health.add("received", spans)
+
     def _load(self, segment: Segment) -> None:
+        if self._reserve is not None:
+            self._reserve.check()
+        content = self._read(segment)
+        if content is None:
+            return
+        outcome: Counter[str] = Counter()
+        for first, records in _together(content.records):
+            token = content.token if len(records) == len(content.records) else _part(content.token, first, records)
+            outcome += self._insert(segment, content.token, records, first, token)
+        reach("after_insert")
+        self._spool.acknowledge(segment)
+        reach("after_acknowledge")
+        self._damage_counted.discard(segment.name)
+        read = sum(record.spans for record in content.records)
+        if segment.spans is None:  # it could not be counted when it was found
+            outcome["received"] += read + content.lost_spans
+            outcome["lost"] += content.lost_spans
+        else:
+            outcome["lost"] += max(segment.spans - read, 0)
+        for name, spans in outcome.items():
+            self._health.add(name, spans)
+        if not self._unreadable_until_s:
+            self._health.loader_works()
+
+    def _read(self, segment: Segment) -> Content | None:
+        """What is in the segment; None when nothing of it can be loaded now. No bad file holds up the others."""
         try:
             content = self._spool.read(segment)
+        except SegmentUnknown:
+            self._spool.leave(segment)
+            return None
         except SegmentCorrupt as error:
             log.error("%s: %s; moved to quarantine", segment.path.name, error)  # noqa: TRY400 no traceback for a bad file
             self._health.add("unreadable_segments")
+            self._health.add("lost", segment.spans or 0)
             self._spool.set_aside(segment)
-            return
-        if segment.token not in self._counted:  # once, however often the INSERT has to be tried
-            self._counted.add(segment.token)
+            return None
+        except FileNotFoundError:
+            log.error("%s: somebody removed it before it was loaded", segment.path.name)  # noqa: TRY400
+            self._health.add("unreadable_segments")
+            self._health.add("lost", segment.spans or 0)
+            self._spool.acknowledge(segment)
+            return None
+        except OSError as error:
+            if segment.name not in self._unreadable_until_s:
+                log.error("%s: cannot be read: %s; the others are loaded, and it is tried again", segment.path, error)  # noqa: TRY400
+            self._health.loader_failed(f"{segment.path}: cannot be read: {error}")
+            self._unreadable_until_s[segment.name] = time.monotonic() + _LAST_RETRY_S
+            return None
+        self._unreadable_until_s.pop(segment.name, None)
+        if segment.name not in self._damage_counted:  # once, however often the INSERT has to be tried
+            self._damage_counted.add(segment.name)
             self._health.add("quarantined_bytes", content.quarantined_bytes)
             self._health.add("torn_bytes", content.torn_bytes)
-            if segment.token in self._found:
-                self._health.add("received", sum(record.spans for record in content.records))
-        outcome = self._insert(segment, content.records, 0, segment.token)
-        reach("after_insert")
-        self._spool.acknowledge(segment)
-        self._counted.discard(segment.token)
-        for name, spans in outcome.items():
-            self._health.add(name, spans)
+        return content
 
-    def _insert(self, segment: Segment, records: Sequence[Record], first: int, token: str) -> Counter[str]:
+    def _insert(
+        self,
+        segment: Segment,
+        whole: str,
+        records: Sequence[Record],
+        first: int,
+        token: str,
+        *,
+        is_refused: bool = False,
+    ) -> Counter[str]:
         """
         Insert, and say how many spans were stored, dead or lost.
 
         When the data is refused, halve until the one bad request is alone, and put that one aside. Parts have tokens of
         their own that come out the same on every try.
+
+        Args:
+            is_refused: It is in there: the other half of what was refused went through. So it is halved untried.
         """
-        spans = sum(record.spans for record in records)
-        try:
-            if records:
-                self._engine.insert(records, token)
-        except InsertRefused as error:
-            if len(records) > 1:
-                middle = len(records) // 2
-                parts = ((records[:middle], first), (records[middle:], first + middle))
-                return sum(
-                    (self._insert(segment, part, at, f"{segment.token}:{at}+{len(part)}") for part, at in parts),
-                    Counter[str](),
-                )
-            is_kept = self._spool.dead_letter(segment, records, first)
-            log.error("the database refused a request, %s: %s", "kept in dead/" if is_kept else "lost", error)  # noqa: TRY400
-            return Counter({"dead" if is_kept else "lost": spans})
-        return Counter(stored=spans)
+        refusal: InsertRefused | None = None
+        if not is_refused or len(records) == 1:
+            try:
+                if records:
+                    self._engine.insert(records, token)
+            except InsertRefused as error:
+                refusal = error
+            else:
+                return Counter(stored=sum(record.spans for record in records))
+        if len(records) > 1:
+            middle = len(records) // 2
+            left, right = records[:middle], records[middle:]
+            outcome = self._insert(segment, whole, left, first, _part(whole, first, left))
+            is_right = not outcome["dead"] and not outcome["lost"]
+            return outcome + self._insert(
+                segment, whole, right, first + middle, _part(whole, first + middle, right), is_refused=is_right
+            )
+        is_kept = self._spool.dead_letter(segment, records, first, str(refusal))
+        log.error("the database refused a request, %s: %s", "kept in dead/" if is_kept else "lost", refusal)
+        return Counter({"dead" if is_kept else "lost": sum(record.spans for record in records)})
+
+
+def _part(whole: str, first: int, records: Sequence[Record]) -> str:
+    return f"{whole}:{first}+{len(records)}"
+
+
+def _together(records: Sequence[Record]) -> Iterator[tuple[int, Sequence[Record]]]:
+    """Cut where more than a day lies between receipts: the segment was open for long, or the clock jumped."""
+    first = 0
+    earliest = latest = records[0].received_at_ns if records else 0
+    for at, record in enumerate(records):
+        earliest, latest = min(earliest, record.received_at_ns), max(latest, record.received_at_ns)
+        if latest - earliest > _TOGETHER_NS:
+            yield first, records[first:at]
+            first, earliest, latest = at, record.received_at_ns, record.received_at_ns
+    yield first, records[first:]

@@ -1,30 +1,40 @@
 """
 One append-only file of the spool: a header, then framed records, each with its own checksums.
 
-    header   b"WTSPOOL" version:u8 spool:16 bytes                                         24 bytes
-    record   b"WREC" length:u32 received_at_ns:u64 spans:u32 crc(payload):u32 crc(these):u32, payload
-                                                                                          28 bytes + length
+    header   b"WTSPOOL" version:u8 id:16 bytes checksum(these):u64                               32 bytes
+    record   b"WREC" length:u32 received_at_ns:u64 spans:u32 checksum(payload):u64 checksum(these):u64, payload
+                                                                                                  36 bytes + length
 
-Integers are little-endian. The checksum of a record's header starts from the spool's id, so nothing inside a payload
-can pass for a record when damage makes the reader look for the next one.
+Integers are little-endian, checksums XXH3. The file's name holds the id too, so a damaged header costs no record. The
+checksum of a record's frame starts from the id, which no sender knows: nothing inside a payload can pass for a record
+when damage makes the reader look for the next one.
+
+Version 1, which is still read, has CRC-32 in both places, and in its header the spool's id and no checksum.
 """
 
 from __future__ import annotations
 
+import re
 import struct
 import zlib
-from collections.abc import Iterator
-from typing import NamedTuple
+from collections.abc import Callable, Iterator
+from typing import NamedTuple, TypeAlias
 
-from ..errors import SegmentCorrupt
+import xxhash
 
-VERSION = 1
+from ..errors import SegmentCorrupt, SegmentUnknown
+
+VERSION = 2
+SUFFIX = ".segment"
 _MAGIC = b"WTSPOOL"
 _MARK = b"WREC"
-_FIELDS = struct.Struct("<4sIQII")
-_CRC = struct.Struct("<I")
-FRAME_BYTES = _FIELDS.size + _CRC.size
-HEADER_BYTES = len(_MAGIC) + 1 + 16
+_HEADER_CHECKSUM = struct.Struct("<Q")
+_NAMED = re.compile(r"\d{20}-([0-9a-f]{32})(-\d+)*")
+HEADER_BYTES = len(_MAGIC) + 1 + 16 + _HEADER_CHECKSUM.size
+_HEADER_BYTES_1 = len(_MAGIC) + 1 + 16
+
+Payload: TypeAlias = bytes | memoryview
+_Checksum = Callable[[Payload, int], int]
 
 
 class Record(NamedTuple):
@@ -32,100 +42,190 @@ class Record(NamedTuple):
 
     received_at_ns: int
     spans: int
-    payload: bytes
+    payload: Payload
 
 
 class Damage(NamedTuple):
-    """Bytes between two readable records, or after the last one (`is_tail`: a write that a crash cut short)."""
+    """
+    Bytes that are no readable record.
+
+    `spans` is what a damaged record carried, 0 when its frame is damaged too. `is_tail`: the end of a file that a crash
+    cut short; it was never acknowledged.
+    """
 
     at: int
     content: bytes
+    spans: int
     is_tail: bool
 
 
-def segment_header(spool_id: bytes) -> bytes:
+class _Frame(NamedTuple):
+    length: int
+    received_at_ns: int
+    spans: int
+    checksum: int
+
+
+class _Layout(NamedTuple):
+    """How a version writes its frames."""
+
+    fields: struct.Struct
+    own: struct.Struct
+    checksum: _Checksum
+
+
+_XXH3 = _Layout(struct.Struct("<4sIQIQ"), struct.Struct("<Q"), xxhash.xxh3_64_intdigest)
+_CRC32 = _Layout(struct.Struct("<4sIQII"), struct.Struct("<I"), zlib.crc32)
+FRAME_BYTES = _XXH3.fields.size + _XXH3.own.size
+
+
+def segment_header(segment_id: bytes) -> bytes:
     """The first bytes of a segment."""
-    return _MAGIC + bytes([VERSION]) + spool_id
+    fields = _MAGIC + bytes([VERSION]) + segment_id
+    return fields + _HEADER_CHECKSUM.pack(xxhash.xxh3_64_intdigest(fields))
 
 
-def frame(record: Record, spool_id: bytes) -> bytes:
+def frame(record: Record, segment_id: bytes) -> bytes:
     """What stands in front of the record's payload."""
-    fields = _FIELDS.pack(_MARK, len(record.payload), record.received_at_ns, record.spans, zlib.crc32(record.payload))
-    return fields + _CRC.pack(zlib.crc32(fields, zlib.crc32(spool_id)))
+    checksum = xxhash.xxh3_64_intdigest(record.payload)
+    fields = _XXH3.fields.pack(_MARK, len(record.payload), record.received_at_ns, record.spans, checksum)
+    return fields + _XXH3.own.pack(xxhash.xxh3_64_intdigest(fields, _seed(segment_id)))
 
 
-def read_segment(content: bytes, spool_id: bytes) -> Iterator[Record | Damage]:
+def id_in(name: str) -> bytes | None:
+    """The id that a segment's name holds; None for another's name."""
+    named = _NAMED.fullmatch(name)
+    return bytes.fromhex(named[1]) if named else None
+
+
+def token(header: bytes, name: str) -> str:
+    """What names the segment among all segments of all spools, for ever: the database stores a token once."""
+    # version 1 was loaded under its spool's id, and may have been, just before the collector was replaced
+    return f"{header[8:24].hex()}/{name}" if _version(header) == 1 else name
+
+
+def read_segment(content: bytes, name: str) -> Iterator[Record | Damage]:
     """
     Everything that is in a segment, in order; damage costs the damaged records and no other.
 
+    Payloads are views into `content`.
+
     Raises:
-        SegmentCorrupt: It is not a segment of this spool, or its version is unknown here; nothing was yielded.
+        SegmentUnknown: A collector of another version wrote it; nothing was yielded.
+        SegmentCorrupt: It is not a segment; nothing was yielded.
     """
-    _check_header(content, spool_id)
-    seed = zlib.crc32(spool_id)
-    at = HEADER_BYTES
-    while at < len(content):
-        found = _record_at(content, at, seed)
-        if isinstance(found, Record):
-            yield found
-            at += FRAME_BYTES + len(found.payload)
-            continue
-        beyond = found if found is not None else _next_frame(content, at + 1, seed)
-        yield Damage(at, content[at:beyond], is_tail=beyond >= len(content) and _is_torn(content, at, seed))
-        at = beyond
+    start, reader = _open(content, name)
+    if start is None:  # the crash came before the header was whole
+        yield Damage(0, content, 0, is_tail=True)
+        return
+    if content[:start] != reader.header:
+        yield Damage(0, content[:start], 0, is_tail=False)
+    yield from reader.read(content, start)
 
 
-def _check_header(content: bytes, spool_id: bytes) -> None:
-    if not content.startswith(_MAGIC) or len(content) < HEADER_BYTES:
-        raise SegmentCorrupt("this is not a segment")
-    if content[len(_MAGIC)] != VERSION:
-        raise SegmentCorrupt(
-            f"segment format {content[len(_MAGIC)]} is not {VERSION}, the one this collector reads; "
-            "the collector that wrote it can load it"
+def count_spans(read: Callable[[int, int], bytes], size_bytes: int, name: str) -> int | None:
+    """
+    How many spans a segment holds, from its frames alone: a few bytes of each record are read.
+
+    None when a header or a frame is damaged; then only the whole segment says. Raises what read_segment raises.
+
+    Args:
+        read: Returns bytes of the segment: from where, how many.
+    """
+    header = read(0, HEADER_BYTES)
+    start, reader = _open(header, name)
+    if start is None or header[:start] != reader.header:
+        return None
+    spans, at, frame_bytes = 0, start, reader.frame_bytes
+    while at < size_bytes:
+        found = reader.frame_at(read(at, frame_bytes), 0)
+        if found is None:
+            return spans if size_bytes - at < frame_bytes else None
+        at += frame_bytes + found.length
+        if at <= size_bytes:
+            spans += found.spans
+    return spans
+
+
+class _Reader:
+    """Finds the records of one segment."""
+
+    def __init__(self, layout: _Layout, seed: int, header: bytes) -> None:
+        self._layout, self._seed, self.header = layout, seed, header
+        self.frame_bytes = layout.fields.size + layout.own.size
+
+    def read(self, content: bytes, at: int) -> Iterator[Record | Damage]:
+        view = memoryview(content)
+        while at < len(content):
+            found = self.frame_at(content, at)
+            if found is not None:
+                start = at + self.frame_bytes
+                payload = view[start : start + found.length]
+                if len(payload) == found.length and self._layout.checksum(payload, 0) == found.checksum:
+                    yield Record(found.received_at_ns, found.spans, payload)
+                    at = start + found.length
+                    continue
+            beyond = self._beyond(content, at, found)
+            is_tail = beyond >= len(content) and self._is_torn(content, at, found)
+            yield Damage(at, content[at:beyond], found.spans if found else 0, is_tail)
+            at = beyond
+
+    def frame_at(self, content: bytes, at: int) -> _Frame | None:
+        fields = content[at : at + self._layout.fields.size]
+        if len(content) - at < self.frame_bytes or not fields.startswith(_MARK):
+            return None
+        (own,) = self._layout.own.unpack_from(content, at + len(fields))
+        if self._layout.checksum(fields, self._seed) != own:
+            return None
+        _, length, received_at_ns, spans, checksum = self._layout.fields.unpack(fields)
+        return _Frame(length, received_at_ns, spans, checksum)
+
+    def _beyond(self, content: bytes, at: int, found: _Frame | None) -> int:
+        """Where to go on behind damage."""
+        if found is not None:
+            # step over a damaged payload only where its length leads to the next frame or the end; bytes may be missing
+            following = at + self.frame_bytes + found.length
+            if following == len(content) or (following < len(content) and self.frame_at(content, following)):
+                return following
+        while (at := content.find(_MARK, at + 1)) >= 0:
+            if self.frame_at(content, at):
+                return at
+        return len(content)
+
+    def _is_torn(self, content: bytes, at: int, found: _Frame | None) -> bool:
+        """A crash or a power cut leaves a frame without its end, or zeros where the disk had room but no data yet."""
+        if found is not None:
+            return at + self.frame_bytes + found.length > len(content)
+        return len(content) - at < self.frame_bytes or not content[at:].strip(b"\0")
+
+
+def _seed(segment_id: bytes) -> int:
+    return int.from_bytes(segment_id[:8], "little")
+
+
+def _open(content: bytes, name: str) -> tuple[int | None, _Reader]:
+    """Where the records begin, and who reads them; None for a beginning that a crash cut short."""
+    header = content[:HEADER_BYTES]
+    named = id_in(name)
+    written = header[len(_MAGIC) + 1 : _HEADER_BYTES_1]
+    whole = segment_header(written)
+    # the checksum decides, so that a flipped bit in the version is damage and not another version
+    if len(header) == HEADER_BYTES and header[_HEADER_BYTES_1:] == whole[_HEADER_BYTES_1:]:
+        return HEADER_BYTES, _Reader(_XXH3, _seed(written), whole)
+    version = _version(header)
+    if version == 1:
+        return _HEADER_BYTES_1, _Reader(_CRC32, zlib.crc32(written), header[:_HEADER_BYTES_1])
+    if version > VERSION:
+        raise SegmentUnknown(
+            f"segment format {version} is not one that this collector reads ({VERSION} and before); "
+            "it stays where it is for the collector that wrote it"
         )
-    if content[len(_MAGIC) + 1 : HEADER_BYTES] != spool_id:
-        raise SegmentCorrupt("this segment belongs to another spool")
+    if named is None:
+        raise SegmentCorrupt("this is not a segment")
+    whole = segment_header(named)
+    is_cut = whole.startswith(content.rstrip(b"\0"))
+    return None if is_cut else HEADER_BYTES, _Reader(_XXH3, _seed(named), whole)
 
 
-def _record_at(content: bytes, at: int, seed: int) -> Record | int | None:
-    """The record; or where the next one starts when only its payload is damaged; or None when its header is."""
-    header = _header_at(content, at, seed)
-    if header is None:
-        return None
-    length, received_at_ns, spans, payload_crc = header
-    start = at + FRAME_BYTES
-    payload = content[start : start + length]
-    if len(payload) == length and zlib.crc32(payload) == payload_crc:
-        return Record(received_at_ns, spans, payload)
-    # Step over a damaged payload only where its length leads to the next frame or the end; bytes may be missing.
-    following = start + length
-    if len(payload) == length and (following == len(content) or _header_at(content, following, seed)):
-        return following
-    return None
-
-
-def _header_at(content: bytes, at: int, seed: int) -> tuple[int, int, int, int] | None:
-    header = content[at : at + FRAME_BYTES]
-    if len(header) < FRAME_BYTES:
-        return None
-    fields, (crc,) = header[: _FIELDS.size], _CRC.unpack(header[_FIELDS.size :])
-    if zlib.crc32(fields, seed) != crc:
-        return None
-    mark, length, received_at_ns, spans, payload_crc = _FIELDS.unpack(fields)
-    return (length, received_at_ns, spans, payload_crc) if mark == _MARK else None
-
-
-def _next_frame(content: bytes, at: int, seed: int) -> int:
-    while (at := content.find(_MARK, at)) >= 0:
-        if _header_at(content, at, seed):
-            return at
-        at += 1
-    return len(content)
-
-
-def _is_torn(content: bytes, at: int, seed: int) -> bool:
-    """A crash or a power cut leaves a frame without its end, or zeros where the disk had room but no data yet."""
-    header = _header_at(content, at, seed)
-    if header is not None:
-        return at + FRAME_BYTES + header[0] > len(content)
-    return len(content) - at < FRAME_BYTES or not content[at:].strip(b"\0")
+def _version(header: bytes) -> int:
+    return header[len(_MAGIC)] if header.startswith(_MAGIC) and len(header) >= _HEADER_BYTES_1 else 0

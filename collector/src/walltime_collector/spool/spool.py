@@ -4,41 +4,51 @@ from __future__ import annotations
 
 import contextlib
 import errno
-import os
 import threading
 import time
 import uuid
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
 from ..crashpoint import reach
-from ..directory import Ownership, fsync_directory, make_private
-from ..errors import SegmentCorrupt, SpoolError, SpoolFull
-from .segment import FRAME_BYTES, HEADER_BYTES, Record, frame, read_segment, segment_header
+from ..directory import Ownership, make_private
+from ..errors import SpoolError, SpoolFull
+from .dead_letters import DeadLetters, Letter
+from .disk import Disk, LocalDisk, write_all, write_whole
+from .segment import FRAME_BYTES, HEADER_BYTES, SUFFIX, Record, count_spans, frame, read_segment, segment_header, token
 
-SUFFIX = ".segment"
-_DEAD_LETTER_BYTES = 100 * 1024 * 1024
+_QUARANTINE_BYTES = 100 * 1024 * 1024
+_MOST_RESERVE_BYTES = 64 * 1024 * 1024
 
 
 class Segment(NamedTuple):
-    """
-    A sealed segment. `token` names it among all segments of all spools, for ever: it holds the spool's id and a name
-    that is never given twice, so a database that has seen it knows that it has seen these records.
-    """
+    """A sealed segment; `spans` is None for one of an earlier run, which has not been looked into."""
 
     path: Path
-    token: str
     size_bytes: int
+    spans: int | None
+
+    @property
+    def name(self) -> str:
+        """Given once: no other segment of any spool ever has it."""
+        return self.path.stem
 
 
 class Content(NamedTuple):
-    """What was readable; what was not is in quarantine/, except the unacknowledged end that a crash cut short."""
+    """
+    What was readable; what was not is in quarantine/, except the unacknowledged end that a crash cut short.
 
+    `token` names these records for ever: a database that has seen it knows that it has seen them. `lost_spans` were in
+    damaged records; where a record's frame is damaged too, nobody knows.
+    """
+
+    token: str
     records: list[Record]
     quarantined_bytes: int
     torn_bytes: int
+    lost_spans: int
 
 
 @dataclass
@@ -46,41 +56,54 @@ class _Active:
     """The segment being written: `size_bytes` are on disk and acknowledged, what is behind them is not."""
 
     path: Path
+    segment_id: bytes
     handle: int
     size_bytes: int
+    spans: int = 0
 
 
 class Spool:
     """
-    Durable queue of records on disk; safe to use from several threads.
+    Durable queue of records on disk; safe to use from several threads. Opening it reads no segment.
 
     Args:
         directory: Owned by one process at a time; created if missing.
-        max_bytes: append() refuses beyond this.
+        max_bytes: append() refuses beyond this: what is stored stays, what comes is the sender's to keep.
         segment_bytes: A segment is sealed when it reaches this size.
         segment_age_s: seal_if_due() leaves at least this long between two segments that are not full.
+        disk: What the directory is on.
+        now_ns: The clock, for names; it may jump.
 
     Raises:
         DirectoryInUse: Another process has it.
     """
 
-    def __init__(self, directory: Path, *, max_bytes: int, segment_bytes: int, segment_age_s: float) -> None:
+    def __init__(
+        self,
+        directory: Path,
+        *,
+        max_bytes: int,
+        segment_bytes: int,
+        segment_age_s: float,
+        disk: Disk | None = None,
+        now_ns: Callable[[], int] = time.time_ns,
+    ) -> None:
         self._ownership = Ownership(directory)
         self.directory = directory
+        self._disk: Disk = disk or LocalDisk()
         self._quarantine = directory / "quarantine"
-        self._dead_letters = directory / "dead"
-        for each in (self._quarantine, self._dead_letters):
+        self._dead = DeadLetters(directory / "dead", self._disk)
+        for each in (self._quarantine, self._dead.directory):
             make_private(each)
         self._max_bytes, self._segment_bytes, self._segment_age_s = max_bytes, segment_bytes, segment_age_s
         self._lock = threading.Lock()
-        self._id = _spool_id(directory)
-        self._sealed = [
-            Segment(path, self._token(path), path.stat().st_size) for path in sorted(directory.glob("*" + SUFFIX))
-        ]
-        self._sealed_bytes = sum(segment.size_bytes for segment in self._sealed)
+        self._now_ns = now_ns
         self._last_name_ns = 0
         self._last_seal_s = 0.0
         self._active: _Active | None = None
+        found = [Segment(path, size, None) for path, size in self._disk.files(directory) if path.suffix == SUFFIX]
+        self._sealed = {segment.path: segment for segment in found}
+        self._sealed_bytes = sum(segment.size_bytes for segment in found)
 
     @property
     def size_bytes(self) -> int:
@@ -101,11 +124,13 @@ class Spool:
             self._check_room(needed)
             try:
                 active = self._active = self._active or self._begin()
-                _write(
-                    active.handle, [part for record in records for part in (frame(record, self._id), record.payload)]
+                write_all(
+                    self._disk,
+                    active.handle,
+                    [part for record in records for part in (frame(record, active.segment_id), record.payload)],
                 )
                 reach("after_write")
-                os.fdatasync(active.handle)
+                self._disk.sync(active.handle)
             except OSError as error:
                 self._abandon()
                 if error.errno in (errno.ENOSPC, errno.EDQUOT):
@@ -113,7 +138,11 @@ class Spool:
                 raise SpoolError(
                     f"{self.directory}: cannot write: {error}; the segment is closed, the next one is a new file"
                 ) from error
+            except BaseException:  # memory, say: what was written of these must not stand before the next ones
+                self._abandon()
+                raise
             active.size_bytes += needed
+            active.spans += sum(record.spans for record in records)
             reach("after_fsync")
             if active.size_bytes >= self._segment_bytes:
                 self._seal(active)
@@ -133,55 +162,92 @@ class Spool:
     def sealed(self) -> list[Segment]:
         """The segments that wait to be loaded, oldest first, those of earlier runs included."""
         with self._lock:
-            return list(self._sealed)
+            return list(self._sealed.values())
+
+    def count(self, segment: Segment) -> Segment:
+        """
+        Find out what a segment of an earlier run holds, from a few bytes of each record where it is not damaged.
+
+        Raises:
+            SegmentUnknown, SegmentCorrupt, OSError: As read().
+        """
+        spans = count_spans(lambda at, size: self._disk.read(segment.path, at, size), segment.size_bytes, segment.name)
+        if spans is None:
+            content = self._disk.read(segment.path, 0, segment.size_bytes)
+            spans = sum(found.spans for found in read_segment(content, segment.name) if isinstance(found, Record))
+        counted = segment._replace(spans=spans)
+        with self._lock:
+            self._sealed[segment.path] = counted
+        return counted
 
     def read(self, segment: Segment) -> Content:
         """
         Read a sealed segment; damage is copied to quarantine/ and never hides the records around it.
 
         Raises:
-            SegmentCorrupt: It is no segment of this spool, or its version is unknown here; set_aside() it.
+            SegmentUnknown: Another version wrote it; leave() it.
+            SegmentCorrupt: It is no segment; set_aside() it.
+            OSError: The disk does not give it now.
         """
-        content = segment.path.read_bytes()
+        content = self._disk.read(segment.path, 0, segment.size_bytes)
         records: list[Record] = []
-        quarantined = torn = 0
-        for found in read_segment(content, self._id):
+        quarantined = torn = lost = 0
+        for found in read_segment(content, segment.name):
             if isinstance(found, Record):
                 records.append(found)
             elif found.is_tail:
                 torn += len(found.content)
             else:
-                _write_private(self._quarantine / f"{segment.path.stem}-{found.at}", found.content)
+                self._keep_damage(f"{segment.name}-at-{found.at}", found.content)
                 quarantined += len(found.content)
-        return Content(records, quarantined, torn)
+                lost += found.spans
+        return Content(token(content, segment.name), records, quarantined, torn, lost)
 
     def acknowledge(self, segment: Segment) -> None:
         """Forget a segment whose records are safely stored elsewhere."""
         # No fsync of the directory: should a power cut bring the file back, its token keeps it from being stored twice.
-        segment.path.unlink(missing_ok=True)
+        self._disk.remove(segment.path)
         self._forget(segment)
 
     def set_aside(self, segment: Segment) -> None:
-        """Move a whole unreadable file to quarantine/."""
-        segment.path.rename(self._quarantine / segment.path.name)
+        """Move a whole file that is no segment to quarantine/."""
+        self._disk.rename(segment.path, self._quarantine / segment.path.name)
         self._forget(segment)
 
-    def dead_letter(self, segment: Segment, records: Sequence[Record], first: int) -> bool:
+    def leave(self, segment: Segment) -> None:
+        """Let a file be where it is, until the next start; it still counts as part of the spool."""
+        with self._lock:
+            self._sealed.pop(segment.path, None)
+
+    def dead_letter(self, segment: Segment, records: Sequence[Record], first: int, reason: str) -> bool:
         """
-        Keep records that the engine refuses for good, as a segment in dead/ that can be moved back to be loaded again.
+        Keep records that the engine refuses for good, as a segment in dead/ that can be loaded again.
+
+        Args:
+            first: Which record of the segment the first one is.
 
         Returns:
-            False when dead/ holds its 100 MiB: these records are then lost, and the caller counts them as such.
+            False when dead/ holds its limit: these records are then lost, and the caller counts them as such.
         """
-        size = sum(path.stat().st_size for path in self._dead_letters.iterdir())
-        parts = [segment_header(self._id)]
-        for record in records:
-            parts += [frame(record, self._id), record.payload]
-        content = b"".join(parts)
-        if size + len(content) > _DEAD_LETTER_BYTES:
-            return False
-        _write_private(self._dead_letters / f"{segment.path.stem}-{first}{SUFFIX}", content)
-        return True
+        return self._dead.keep(f"{segment.name}-{first}", records, reason, self._now_ns())
+
+    def dead_letters(self) -> list[Letter]:
+        """What is in dead/, oldest first."""
+        return self._dead.letters()
+
+    def retry(self, name: str) -> Letter | None:
+        """Move a dead letter back to be loaded once more; None when there is none of that name."""
+        letter = self._dead.move(name, self.directory)
+        if letter is not None:
+            path = self.directory / (name + SUFFIX)
+            with self._lock:
+                self._sealed[path] = Segment(path, letter.size_bytes, letter.spans)
+                self._sealed_bytes += letter.size_bytes
+        return letter
+
+    def drop(self, name: str) -> Letter | None:
+        """Remove a dead letter for good; None when there is none of that name."""
+        return self._dead.drop(name)
 
     def close(self) -> None:
         """Seal, and let another process have the directory."""
@@ -194,83 +260,68 @@ class Spool:
                 f"{self.directory}: the spool holds {self.size_bytes} bytes and its limit is {self._max_bytes}; "
                 "it empties as soon as the database takes data again"
             )
-        disk = os.statvfs(self.directory)
-        reserve = min(64 * 1024 * 1024, disk.f_blocks * disk.f_frsize // 20)
-        if disk.f_bavail * disk.f_frsize < needed + reserve:
-            raise SpoolFull(f"{self.directory}: the disk has only its reserve of {reserve} bytes left; make room on it")
+        free, size = self._disk.room(self.directory)
+        kept = reserve_bytes(size)
+        if free < needed + kept:
+            raise SpoolFull(f"{self.directory}: the disk has only its reserve of {kept} bytes left; make room on it")
 
     def _begin(self) -> _Active:
         # The name grows with time, even when the clock steps back, and its random part is never the same twice.
-        self._last_name_ns = max(time.time_ns(), self._last_name_ns + 1)
-        path = self.directory / f"{self._last_name_ns:020d}-{uuid.uuid4().hex[:16]}{SUFFIX}"
-        handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND | os.O_CLOEXEC, 0o600)
+        self._last_name_ns = max(self._now_ns(), self._last_name_ns + 1)
+        segment_id = uuid.uuid4().bytes
+        path = self.directory / f"{self._last_name_ns:020d}-{segment_id.hex()}{SUFFIX}"
+        handle = self._disk.create(path)
         try:
-            _write(handle, [segment_header(self._id)])
-            fsync_directory(self.directory)
-        except OSError:
-            os.close(handle)
-            path.unlink(missing_ok=True)
+            write_all(self._disk, handle, [segment_header(segment_id)])
+            self._disk.sync_directory(self.directory)
+        except BaseException:
+            self._disk.close(handle)
+            with contextlib.suppress(OSError):
+                self._disk.remove(path)
             raise
-        return _Active(path, handle, HEADER_BYTES)
+        return _Active(path, segment_id, handle, HEADER_BYTES)
 
     def _seal(self, active: _Active) -> None:
-        os.close(active.handle)
-        self._sealed.append(Segment(active.path, self._token(active.path), active.size_bytes))
-        self._sealed_bytes += active.size_bytes
         self._active = None
+        with contextlib.suppress(OSError):  # what matters was synced; some file systems report the past here
+            self._disk.close(active.handle)
+        self._sealed[active.path] = Segment(active.path, active.size_bytes, active.spans)
+        self._sealed_bytes += active.size_bytes
         self._last_seal_s = time.monotonic()
 
     def _abandon(self) -> None:
         """After a failed write or fsync: keep what was acknowledged, cut what was not, never write to it again."""
-        if not self._active:
+        active = self._active
+        if active is None:
             return
-        with contextlib.suppress(OSError):  # if even this fails, the loader reads around whatever is there
-            os.ftruncate(self._active.handle, self._active.size_bytes)
-            os.fsync(self._active.handle)
-        self._seal(self._active)
+        if not active.spans:  # a file without a record is nothing to load
+            self._active = None
+            with contextlib.suppress(OSError):
+                self._disk.close(active.handle)
+                self._disk.remove(active.path)
+            return
+        with contextlib.suppress(OSError):  # if even this fails, the segment's size says where to stop reading
+            self._disk.truncate(active.handle, active.size_bytes)
+            self._disk.sync(active.handle)
+        self._seal(active)
+
+    def _keep_damage(self, name: str, content: bytes) -> None:
+        """Copy to quarantine/, where the oldest make room."""
+        found = self._disk.files(self._quarantine)
+        size = sum(size for _, size in found) + len(content)
+        for path, freed in found:
+            if size <= _QUARANTINE_BYTES:
+                break
+            self._disk.remove(path)
+            size -= freed
+        write_whole(self._disk, self._quarantine / name, [content])
 
     def _forget(self, segment: Segment) -> None:
         with self._lock:
-            self._sealed.remove(segment)
-            self._sealed_bytes -= segment.size_bytes
-
-    def _token(self, path: Path) -> str:
-        return f"{self._id.hex()}/{path.stem}"
+            if self._sealed.pop(segment.path, None):
+                self._sealed_bytes -= segment.size_bytes
 
 
-def _spool_id(directory: Path) -> bytes:
-    """The spool's own id, made with it; without it, no segment in the directory can be read."""
-    path = directory / "id"
-    try:
-        return uuid.UUID(path.read_text("ascii").strip()).bytes
-    except FileNotFoundError:
-        if any(directory.glob("*" + SUFFIX)):
-            raise SegmentCorrupt(
-                f"{path}: missing, though there are segments; bring it back, or move the segments away"
-            ) from None
-    except ValueError as error:
-        raise SegmentCorrupt(
-            f"{path}: not a spool id; bring it back from a copy, or move the directory away"
-        ) from error
-    made = uuid.uuid4()
-    _write_private(path, made.hex.encode())
-    return made.bytes
-
-
-def _write(handle: int, parts: list[bytes]) -> None:
-    content = memoryview(b"".join(parts))
-    while content:
-        content = content[os.write(handle, content) :]
-
-
-def _write_private(path: Path, content: bytes) -> None:
-    """Write a whole file durably: complete under its name, or not there."""
-    temporary = path.with_name(path.name + ".new")
-    handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
-    try:
-        _write(handle, [content])
-        os.fsync(handle)
-    finally:
-        os.close(handle)
-    temporary.rename(path)
-    fsync_directory(path.parent)
+def reserve_bytes(disk_bytes: int) -> int:
+    """What the spool leaves free on a disk of this size, for the database to make room with: 5 %, at most 64 MiB."""
+    return min(_MOST_RESERVE_BYTES, disk_bytes // 20)
