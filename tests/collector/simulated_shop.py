@@ -6,7 +6,6 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 from walltime_collector.engine.embedded import EmbeddedEngine
-from walltime_collector.engine.parameters import as_text
 
 SQL = Path(__file__).with_suffix(".sql")
 CACHE_1, CACHE_2 = "127.0.0.1:11211", "127.0.0.1:11212"
@@ -64,5 +63,4 @@ def simulate(
         "kinds": kinds,
         **asdict(page),
     }
-    with engine._session({}) as session:  # the Engine stores what arrives as OTLP only
-        session.query(SQL.read_text("utf-8"), params={name: as_text(value) for name, value in said.items()})
+    engine.command(SQL.read_text("utf-8"), said)

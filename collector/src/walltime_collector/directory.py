@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import fcntl
 import os
+import time
 from pathlib import Path
 
 from .errors import DirectoryInUse, SettingsRefused
+
+_ORPHANED_S = 3.0
 
 
 def make_private(directory: Path) -> None:
@@ -45,20 +48,45 @@ class Ownership:
         make_private(directory)
         path = directory / "lock"
         self._handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-        try:
-            fcntl.flock(self._handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError as error:
-            owner = os.read(self._handle, 20).decode("ascii", "replace").strip()
-            os.close(self._handle)
-            raise DirectoryInUse(
-                f"{directory}: another collector (process {owner or 'unknown'}) owns it; "
-                "stop that one, or give this one a directory of its own with --data"
-            ) from error
+        patience_s = time.monotonic() + _ORPHANED_S
+        while not self._lock():
+            owner = os.pread(self._handle, 20, 0).decode("ascii", "replace").strip()
+            if _is_alive(owner) or time.monotonic() > patience_s:
+                os.close(self._handle)
+                raise DirectoryInUse(
+                    f"{directory}: another collector (process {owner or 'unknown'}) owns it; "
+                    "stop that one, or give this one a directory of its own with --data"
+                )
+            time.sleep(0.01)
         os.ftruncate(self._handle, 0)
         os.pwrite(self._handle, f"{os.getpid()}\n".encode(), 0)
+
+    def fileno(self) -> int:
+        """The lock's file descriptor: a child that inherits it shares the right, until both have ended."""
+        return self._handle
 
     def release(self) -> None:
         """Let another process have it; again is harmless."""
         if self._handle >= 0:
             os.close(self._handle)
             self._handle = -1
+
+    def _lock(self) -> bool:
+        try:
+            fcntl.flock(self._handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            return False
+        return True
+
+
+def _is_alive(process: str) -> bool:
+    """Whether such a process is there; an owner that was killed may leave a child that is just about to end."""
+    if not process.isdecimal():
+        return True
+    try:
+        os.kill(int(process), 0)
+    except ProcessLookupError:
+        return False
+    except OSError:
+        pass
+    return True

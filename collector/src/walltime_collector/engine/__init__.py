@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from importlib.resources import files
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
-from ..settings import Settings
 from ..spool.segment import Record
+
+if TYPE_CHECKING:  # the engine's process imports this package too, and has no settings
+    from ..settings import Settings
 
 Parameter = str | int | float | bool | Sequence[str] | Sequence[int] | None
 Rows = list[dict[str, Any]]
@@ -46,6 +48,23 @@ class Engine(Protocol):
         Raises:
             EngineUnavailable: Nothing is known to be stored; try again with the same token.
             InsertRefused: The data itself was refused.
+        """
+
+    def command(
+        self,
+        sql: str,
+        parameters: Mapping[str, Parameter] | None = None,
+        settings: Mapping[str, str] | None = None,
+    ) -> None:
+        """
+        Run one statement of ours that changes something: ALTER, INSERT … SELECT; never one from outside.
+
+        `settings` are ClickHouse's and hold for this statement only; `once_settings` are for an INSERT … SELECT that
+        is stored once however often it is tried.
+
+        Raises:
+            QueryFailed: ClickHouse refused it.
+            EngineUnavailable: Nothing is known to be done.
         """
 
     def query(self, sql: str, parameters: Mapping[str, Parameter] | None = None) -> Rows:
@@ -88,14 +107,18 @@ class Engine(Protocol):
         """Let go of the data directory; nothing works afterwards."""
 
 
-def open_engine(settings: Settings) -> Engine:
+def open_engine(settings: Settings, count: Callable[[str], object] | None = None) -> Engine:
     """
     Open the engine that the settings ask for: the server at `clickhouse`, or else the embedded one in `data`.
+
+    Neither is waited for: the first verb is.
+
+    Args:
+        count: Called with `engine_restarts` when the embedded engine's process was started again, from any thread.
 
     Raises:
         SettingsRefused: What is said of the server cannot work.
         DirectoryInUse: Another process has the embedded one open.
-        EngineUnavailable: The embedded one does not open; a server is asked for the first time later.
     """
     if settings.clickhouse:
         from .server import ServerEngine
@@ -109,7 +132,7 @@ def open_engine(settings: Settings) -> Engine:
         )
     from .embedded import EmbeddedEngine
 
-    return EmbeddedEngine(settings.data / "chdb", settings.database)
+    return EmbeddedEngine(settings.data / "chdb", settings.database, count)
 
 
 # Shared by every engine: what an INSERT of spans needs, and the schema files.

@@ -7,10 +7,11 @@ import re
 from collections.abc import Callable
 from typing import Any
 
-from ..errors import MigrationFailed
+from ..errors import MigrationFailed, QueryFailed
 from . import Parameter, Rows, schema_files
 
 QUERY_FORMAT = "JSONCompact"
+QUERY_CONNECTIONS = 3  # of the embedded engine: so many questions of ours are answered at once
 QUERY_LIMITS = {
     "max_execution_time": "30",
     "max_memory_usage": str(1024 * 1024 * 1024),
@@ -31,13 +32,13 @@ REFUSED_DATA = frozenset({6, 25, 26, 27, 32, 33, 38, 41, 69, 70, 72, 117, 128, 1
 _CODE = re.compile(r"Code: (\d+)")
 
 
-def error_code(error: BaseException) -> int:
+def error_code(error: BaseException | str) -> int:
     """ClickHouse's number of the error; 0 when its text names none."""
     found = _CODE.search(str(error))
     return int(found[1]) if found else 0
 
 
-def first_line(error: BaseException) -> str:
+def first_line(error: BaseException | str) -> str:
     """What an error says, without the lines that follow."""
     return str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
 
@@ -56,18 +57,13 @@ def read_rows(content: bytes) -> Rows:
     return [dict(zip(names, row, strict=True)) for row in answer["data"]]
 
 
-def apply_schema(
-    command: Callable[[str, dict[str, Parameter]], object],
-    query: Callable[[str], Rows],
-    failures: tuple[type[Exception], ...],
-) -> None:
+def apply_schema(command: Callable[[str, dict[str, Parameter]], object], query: Callable[[str], Rows]) -> None:
     """
     Apply the schema files that are not yet recorded in `schema_migrations`, in order.
 
     Args:
-        command: Runs one statement with its parameters.
+        command: Runs one statement with its parameters; QueryFailed when ClickHouse refuses it.
         query: Answers one.
-        failures: What `command` raises when ClickHouse refuses.
 
     Raises:
         MigrationFailed: A file was refused; those before it stay applied.
@@ -85,7 +81,7 @@ def apply_schema(
             for statement in statements:
                 command(statement, {})
             command("INSERT INTO schema_migrations (name) SELECT {name:String}", {"name": name})
-        except failures as error:
+        except QueryFailed as error:
             raise MigrationFailed(
                 f"schema/{name}: {first_line(error)}; files before it are applied, the data is untouched"
             ) from error

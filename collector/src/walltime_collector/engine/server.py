@@ -67,7 +67,7 @@ class ServerEngine:
         if self._ask(known, named, "TSV", _WHOLE_ANSWER, in_database=False).strip() == b"0":
             create = "CREATE DATABASE IF NOT EXISTS {name:Identifier}"
             self._ask(create, named, None, _WHOLE_ANSWER, in_database=False)
-        apply_schema(self._command, self.query, (QueryFailed,))
+        apply_schema(self.command, self.query)
 
     def insert(self, records: Sequence[Record], token: str) -> None:
         """See Engine."""
@@ -81,6 +81,15 @@ class ServerEngine:
     def insert_rows(self, table: str, rows: bytes, token: str) -> None:
         """See Engine."""
         self._insert(table, ROWS_FORMAT, once_settings(token), rows, token)
+
+    def command(
+        self,
+        sql: str,
+        parameters: Mapping[str, Parameter] | None = None,
+        settings: Mapping[str, str] | None = None,
+    ) -> None:
+        """See Engine."""
+        self._ask(sql, parameters or {}, None, {**(settings or {}), **_WHOLE_ANSWER})
 
     def query(self, sql: str, parameters: Mapping[str, Parameter] | None = None) -> Rows:
         """See Engine."""
@@ -97,7 +106,7 @@ class ServerEngine:
 
     def stop(self, name: str) -> None:
         """See Engine."""
-        self._command("KILL QUERY WHERE Settings['log_comment'] = {name:String} ASYNC", {"name": name})
+        self.command("KILL QUERY WHERE Settings['log_comment'] = {name:String} ASYNC", {"name": name})
 
     def close(self) -> None:
         """See Engine."""
@@ -115,9 +124,6 @@ class ServerEngine:
             raise EngineUnavailable(f"{where}: {_said(error)}") from error
         if not done.query_id():  # a proxy's page with status 200 must not pass for stored data
             raise EngineUnavailable(f"{where}: answered, but not as ClickHouse does; is the address right?")
-
-    def _command(self, statement: str, parameters: Mapping[str, Parameter]) -> bytes:
-        return self._ask(statement, parameters, None, _WHOLE_ANSWER)
 
     def _ask(
         self,

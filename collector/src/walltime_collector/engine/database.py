@@ -1,0 +1,137 @@
+"""chDB, which is ClickHouse as a library, in a directory of its own; runs in the engine's process only."""
+
+from __future__ import annotations
+
+import queue
+import sys
+import threading
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import chdb
+
+from .dialect import QUERY_CONNECTIONS, QUERY_FORMAT, QUERY_LIMITS
+
+_STREAMED = "Streaming query failed: "
+
+
+class Database:
+    """
+    ClickHouse's statements as bytes in its output formats; every verb may be called from any thread.
+
+    Parameters and settings are texts as ClickHouse reads them. What ClickHouse refuses is a RuntimeError with its text.
+    A process that forks must do it before.
+
+    Raises:
+        RuntimeError: It does not open.
+    """
+
+    def __init__(self, path: Path, name: str) -> None:
+        self._path, self._name = str(path), name
+        self._write_lock = threading.Lock()
+        self._idle: queue.LifoQueue[Any] = queue.LifoQueue()
+        self._writer = self._connect()
+        self._writer.query("CREATE DATABASE IF NOT EXISTS {name:Identifier}", params={"name": name})
+        self._use(self._writer)
+        for _ in range(QUERY_CONNECTIONS):
+            self._idle.put(self._open_reader())
+
+    def command(self, sql: str, parameters: Mapping[str, str], settings: Mapping[str, str]) -> bytes:
+        """Run one statement of ours, whatever it does, in a session of its own with these settings."""
+        with self._session(settings) as session:
+            return bytes(session.query(sql, QUERY_FORMAT, params=dict(parameters)).bytes())
+
+    def insert(self, table: str, format_name: str, settings: Mapping[str, str], content: bytes) -> None:
+        """Store all of the content or nothing."""
+        with self._write_lock:
+            _set(self._writer, settings)
+            with self._writer.send_insert(f"INSERT INTO {table}", format_name) as stream:
+                stream.append(content)
+                stream.finish()
+
+    def query(self, sql: str, parameters: Mapping[str, str]) -> bytes:
+        """Answer one SELECT of ours; more at once than QUERY_CONNECTIONS wait for each other."""
+        reader = self._idle.get()
+        try:
+            return bytes(reader.query(sql, QUERY_FORMAT, params=dict(parameters)).bytes())
+        except RuntimeError:
+            # rows that a query wrote before it failed would come out in front of this connection's next answer
+            spoiled, reader = reader, self._open_reader()
+            spoiled.close()
+            raise
+        finally:
+            self._idle.put(reader)
+
+    def read(self, sql: str, format_name: str, settings: Mapping[str, str]) -> bytes:
+        """Answer one statement of somebody else's, in a session of its own with these settings."""
+        limit = int(settings.get("max_result_bytes", 0)) or sys.maxsize
+        with self._session(settings) as session:
+            if sql.startswith(("SELECT", "WITH", "(")):  # the others cannot be streamed, and are short
+                # ClickHouse's own limit counts a constant column as one value, however many rows it is written in.
+                # Only blocks of Native can be put together again; what they say is small enough is asked once more.
+                content = _bounded(session, sql, limit, is_kept=format_name == "Native")
+                if format_name == "Native":
+                    return content
+            return bytes(session.query(sql, format_name).bytes())
+
+    def stop(self, name: str) -> None:
+        """End what runs with that `log_comment`."""
+        with self._session({}) as session:
+            session.query("KILL QUERY WHERE Settings['log_comment'] = {name:String} ASYNC", params={"name": name})
+
+    def close(self) -> None:
+        """Let go of the files, after the insert that runs."""
+        with self._write_lock:
+            self._writer.close()
+            while not self._idle.empty():
+                self._idle.get().close()
+
+    def _connect(self) -> Any:
+        return chdb.connect(self._path)  # type: ignore[no-untyped-call]
+
+    def _open_reader(self) -> Any:
+        reader = self._connect()
+        self._use(reader)
+        _set(reader, QUERY_LIMITS)
+        return reader
+
+    def _use(self, connection: Any) -> None:
+        connection.query("USE {name:Identifier}", params={"name": self._name})
+
+    @contextmanager
+    def _session(self, settings: Mapping[str, str]) -> Iterator[Any]:
+        """A connection of its own, about 1 ms: what is set on it is gone with it."""
+        try:
+            session = self._connect()
+            try:
+                self._use(session)
+                _set(session, settings)
+                yield session
+            finally:
+                session.close()
+        except RuntimeError as error:
+            raise RuntimeError(str(error).replace(self._path, "data").removeprefix(_STREAMED)) from error
+
+
+def _bounded(session: Any, sql: str, limit_bytes: int, *, is_kept: bool) -> bytes:
+    """The answer in blocks of Native; ended as soon as it is larger than the limit."""
+    blocks, size = [], 0
+    stream = session.send_query(sql, "Native")
+    for chunk in stream:
+        block = bytes(chunk.bytes())
+        size += len(block)
+        if size > limit_bytes:
+            stream.cancel()
+            raise RuntimeError(
+                f"Code: 396. DB::Exception: the answer is larger than {limit_bytes} bytes. (TOO_MANY_ROWS_OR_BYTES)"
+            )
+        if is_kept:
+            blocks.append(block)
+    return b"".join(blocks)
+
+
+def _set(connection: Any, settings: Mapping[str, str]) -> None:
+    for name, value in settings.items():
+        connection.query(f"SET {name} = {{value:String}}", params={"value": value})

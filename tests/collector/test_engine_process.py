@@ -1,0 +1,277 @@
+"""The embedded engine's own process: it may end or hang, and receiving goes on; it never outlives its collector."""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+import time
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from walltime_collector.engine import child, embedded
+from walltime_collector.engine.embedded import EmbeddedEngine
+from walltime_collector.errors import DirectoryInUse, EngineUnavailable, InsertRefused
+
+from tests.collector.test_engine_server import count, slow_rows, some_records
+from tests.collector.traffic import Shop, export_request
+from tests.servers import Collector, eventually
+
+PROGRAM = "walltime_collector.engine.process"
+SECRET = "s3cret-of-the-collector"
+
+
+def engines_of(parent: int) -> list[int]:
+    """The engine's processes that this one started, by their ids."""
+    threads = Path(f"/proc/{parent}/task").iterdir()
+    started = [int(each) for thread in threads for each in (thread / "children").read_text().split()]
+    return [each for each in started if PROGRAM.encode() in Path(f"/proc/{each}/cmdline").read_bytes()]
+
+
+def is_there(process: int) -> bool:
+    try:
+        return ") Z " not in Path(f"/proc/{process}/stat").read_text()
+    except FileNotFoundError:
+        return False
+
+
+def ended(process: int) -> None:
+    eventually(lambda: not is_there(process), 5)
+
+
+def resident_bytes(process: int) -> int:
+    return int(Path(f"/proc/{process}/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+
+
+class Own:
+    """An engine of this process, what it counted, and the process it has started."""
+
+    def __init__(self, directory: Path) -> None:
+        self.counts: Counter[str] = Counter()
+        self.before = set(engines_of(os.getpid()))
+        self.engine = EmbeddedEngine(directory, "walltime", lambda name: self.counts.update([name]))
+        self.engine.migrate()
+
+    @property
+    def process(self) -> int:
+        (process,) = set(engines_of(os.getpid())) - self.before
+        return process
+
+
+@pytest.fixture(scope="module")
+def own(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Own]:
+    own = Own(tmp_path_factory.mktemp("engine"))
+    yield own
+    process = own.process
+    own.engine.close()
+    assert not is_there(process)
+
+
+@pytest.fixture(autouse=True)
+def every_life_is_long_enough(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Started again soon, however often a test kills it."""
+    monkeypatch.setattr(child, "_WELL_S", 0.0)
+
+
+# It ends
+
+
+def test_an_engine_that_is_killed_is_started_again_and_has_its_data(own: Own, caplog: pytest.LogCaptureFixture) -> None:
+    own.engine.insert(some_records(seed=41), "before")
+    stored, restarts, first = count(own.engine), own.counts["engine_restarts"], own.process
+    os.kill(first, signal.SIGKILL)
+    eventually(lambda: not is_there(first))
+    assert count(own.engine) == stored > 0  # asked while it is being started: waits for that
+    assert own.process != first
+    assert own.counts["engine_restarts"] == restarts + 1
+    assert [record.getMessage() for record in caplog.records if "SIGKILL" in record.getMessage()] == [
+        f"{own.engine._directory}: the database ended (SIGKILL); starting it again, and again if need be"
+    ]
+
+
+def test_an_insert_that_was_cut_off_is_stored_once_under_its_token(own: Own) -> None:
+    records = some_records(seed=42, visits=800)
+    before = count(own.engine)
+    told: list[str] = []
+
+    def insert() -> None:
+        while not told or told[-1] != "stored":
+            try:
+                own.engine.insert(records, "cut off")
+                told.append("stored")
+            except EngineUnavailable as error:  # as the loader does
+                told.append(str(error))
+
+    thread = threading.Thread(target=insert)
+    thread.start()
+    for _ in range(3):
+        time.sleep(0.01)  # wherever it is then: on its way, in the views, or written and not yet said
+        os.kill(own.process, signal.SIGKILL)
+        eventually(lambda: answers(own.engine), 30)
+    thread.join(60)
+    assert told[-1] == "stored"
+    assert all("insert cut off: " in each for each in told[:-1])
+    once = count(own.engine)
+    own.engine.insert(records, "cut off")
+    assert count(own.engine) == once > before
+
+
+def test_a_question_that_was_being_answered_is_told_so(own: Own) -> None:
+    failed: list[BaseException] = []
+
+    def ask() -> None:
+        with pytest.raises(EngineUnavailable, match="ended while it was asked") as error:
+            own.engine.read("SELECT sum(sleepEachRow(1)) FROM numbers(20)", "CSV", name="long", settings={})
+        failed.append(error.value)
+
+    thread = threading.Thread(target=ask)
+    thread.start()
+    running = "SELECT count() AS n FROM system.processes WHERE Settings['log_comment'] = 'long'"
+    eventually(lambda: own.engine.query(running)[0]["n"])
+    os.kill(own.process, signal.SIGKILL)
+    thread.join(10)
+    assert failed
+
+
+def test_rows_that_are_refused_say_so_across_processes(own: Own) -> None:
+    with pytest.raises(InsertRefused, match=r"insert bad: .*Code: "):
+        own.engine.insert_rows("slow_log_entries", b"{no json\n", "bad")
+    own.engine.insert_rows("slow_log_entries", slow_rows(3), "good")
+    assert count(own.engine, "slow_queries") == 3
+
+
+# It hangs
+
+
+def test_what_hangs_is_killed_by_its_limit_and_others_are_answered_again(
+    own: Own, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(embedded, "_GRACE_S", 0.5)
+    stopped = own.process
+    os.kill(stopped, signal.SIGSTOP)
+    with pytest.raises(EngineUnavailable, match="did not answer within 1 s; it is"):
+        own.engine.read("SELECT 1", "CSV", name="stuck", settings={"max_execution_time": "0.25"})
+    eventually(lambda: not is_there(stopped))
+    assert own.engine.query("SELECT 1 AS n") == [{"n": 1}]
+
+
+def test_many_ask_at_once_and_each_has_its_own_answer(own: Own) -> None:
+    wrong: list[object] = []
+
+    def ask(number: int) -> None:
+        for at in range(20):
+            value = number * 1000 + at
+            answers = (
+                own.engine.query("SELECT {n:UInt32} AS n", {"n": value})[0]["n"],
+                int(own.engine.read(f"SELECT {value}", "CSV", name=f"{value}", settings={})),
+            )
+            wrong.extend(answer for answer in answers if answer != value)
+
+    threads = [threading.Thread(target=ask, args=(number,)) for number in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(60)
+    assert wrong == []
+
+
+def test_an_engine_that_does_not_open_is_said_and_opens_when_it_can(tmp_path: Path) -> None:
+    (tmp_path / "data").write_text("in the way")
+    engine = EmbeddedEngine(tmp_path, "walltime")
+    try:
+        with pytest.raises(EngineUnavailable, match=f"{tmp_path}: the database does not open: "):
+            engine.query("SELECT 1")
+        (tmp_path / "data").unlink()
+        eventually(lambda: answers(engine), 30)
+    finally:
+        engine.close()
+
+
+def answers(engine: EmbeddedEngine) -> bool:
+    try:
+        return engine.query("SELECT 1 AS n") == [{"n": 1}]
+    except EngineUnavailable:
+        return False
+
+
+# Beside a collector
+
+
+@pytest.fixture(scope="module")
+def collector(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Collector]:
+    with Collector(tmp_path_factory.mktemp("collector") / "data", **SETTINGS) as collector:
+        yield collector
+
+
+SETTINGS: dict[str, str | float] = {"clickhouse_http_token": SECRET, "segment_age_s": 0.05}
+
+
+def requests(seed: int) -> bytes:
+    return export_request(Shop(seed=seed).visit(time.time_ns() - 60_000_000_000))
+
+
+def test_the_engine_runs_beside_the_collector_and_knows_none_of_its_secrets(collector: Collector) -> None:
+    (engine,) = engines_of(collector.process.pid)
+    environment = Path(f"/proc/{engine}/environ").read_text()
+    assert SECRET not in environment
+    assert "WALLTIME_" not in environment
+    assert SECRET in Path(f"/proc/{collector.process.pid}/environ").read_text()
+    assert "chdb" not in Path(f"/proc/{collector.process.pid}/maps").read_text().replace(str(collector.directory), "")
+    assert resident_bytes(collector.process.pid) < 256 * 1024 * 1024
+
+
+def test_receiving_goes_on_while_the_engine_hangs_and_all_is_stored_when_it_does_not(collector: Collector) -> None:
+    (engine,) = engines_of(collector.process.pid)
+    os.kill(engine, signal.SIGSTOP)
+    try:
+        for seed in range(5):
+            assert collector.send(requests(seed)).status_code == 200
+        assert collector.health()["spans"]["spooled"] > 0
+    finally:
+        os.kill(engine, signal.SIGCONT)
+    eventually(lambda: collector.health()["spans"]["spooled"] == 0)
+
+
+def test_receiving_goes_on_when_the_engine_dies(collector: Collector) -> None:
+    (engine,) = engines_of(collector.process.pid)
+    os.kill(engine, signal.SIGKILL)
+    assert collector.send(requests(11)).status_code == 200
+    eventually(lambda: collector.health()["spans"]["spooled"] == 0, 20)
+    assert engines_of(collector.process.pid) not in ([], [engine])
+
+
+def test_signals_to_all_processes_of_the_group_are_the_collectors_business(collector: Collector) -> None:
+    (engine,) = engines_of(collector.process.pid)
+    for each in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        os.kill(engine, each)
+    assert collector.send(requests(13)).status_code == 200
+    eventually(lambda: collector.health()["spans"]["spooled"] == 0)
+    assert engines_of(collector.process.pid) == [engine]
+
+
+def test_a_killed_collector_takes_its_engine_along_and_the_next_one_starts_at_once(tmp_path: Path) -> None:
+    for does_hang in (False, True):
+        collector = Collector(tmp_path / "data", **SETTINGS)
+        assert collector.send(requests(12)).status_code == 200
+        (engine,) = engines_of(collector.process.pid)
+        if does_hang:
+            os.kill(engine, signal.SIGSTOP)
+        collector.kill()
+        ended(engine)
+    with Collector(tmp_path / "data", **SETTINGS) as collector:
+        eventually(lambda: collector.health()["spans"]["spooled"] == 0)
+        (engine,) = engines_of(collector.process.pid)
+        assert collector.stop() == 0
+    assert not is_there(engine)
+    assert "the database" not in collector.log()
+
+
+def test_a_second_engine_on_the_directory_is_refused_at_once_also_while_the_first_is_down(own: Own) -> None:
+    os.kill(own.process, signal.SIGKILL)
+    started_s = time.monotonic()
+    with pytest.raises(DirectoryInUse, match=f"process {os.getpid()}"):
+        EmbeddedEngine(own.engine._directory, "walltime")
+    assert time.monotonic() - started_s < child.WAIT_S / 10
+    eventually(lambda: answers(own.engine))
