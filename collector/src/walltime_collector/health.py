@@ -1,4 +1,4 @@
-"""What the collector did since it started; nothing is lost in silence: received = stored + rejected + spooled + dead + lost."""
+"""What the collector did since it started: received = stored + rejected + spooled + dead + lost."""
 
 from __future__ import annotations
 

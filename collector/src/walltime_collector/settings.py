@@ -153,6 +153,10 @@ class Settings(BaseSettings):
         return secret
 
 
+SECRETS = tuple(name for name, field in Settings.model_fields.items() if isinstance(field.default, SecretStr))
+"""The settings that are never shown."""
+
+
 def address(setting: str, name: str, *, is_guarded: bool, guard: str) -> tuple[str, int]:
     """
     Split `host:port`.

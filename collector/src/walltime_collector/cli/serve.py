@@ -9,7 +9,7 @@ from typing import Annotated, Any
 
 import typer
 
-from ..errors import CollectorError
+log = logging.getLogger(__name__)
 
 
 def serve(
@@ -40,31 +40,39 @@ def serve(
     ] = None,
     insecure: Annotated[
         bool,
-        typer.Option("--insecure", help="Allow addresses that other machines can reach; nothing asks for a password."),
+        typer.Option("--insecure", help="Allow addresses that other machines can reach, also without a token."),
+    ] = False,
+    config: Annotated[
+        Path | None,
+        typer.Option(
+            help="File of settings. [WALLTIME_CONFIG, or the first there is of ./walltime.toml,"
+            " ~/.config/walltime/walltime.toml and /etc/walltime/walltime.toml]"
+        ),
+    ] = None,
+    print_config: Annotated[
+        bool, typer.Option("--print-config", help="Print the settings in force and who said them, as TOML, and end.")
     ] = False,
 ) -> None:
-    """Run the collector until Ctrl-C or SIGTERM. What is not said here comes from WALLTIME_… variables."""
-    logging.basicConfig(format="%(asctime)s %(levelname)s %(name)s: %(message)s", level=logging.INFO, stream=sys.stderr)
-    logging.getLogger("uvicorn").setLevel(logging.WARNING)  # it says "started" and "finished", once per port
-    # they warn of each attempt, with all its parameters, where the loader warns once; urllib3's own level is not kept
-    for name in ("clickhouse_connect", "urllib3.connectionpool"):
-        logging.getLogger(name).setLevel(logging.ERROR)
-    from pydantic import ValidationError
+    """
+    Run the collector until Ctrl-C or SIGTERM.
 
+    What is not said here comes from WALLTIME_… variables, then from the file; docs/settings.md lists all settings.
+    """
+    from ..configuration import configure, misspelled, shown
+    from ..environment import forget
+    from ..logs import log_to_stderr
     from ..serve import serve as run
-    from ..settings import Settings
+    from ..settings import SECRETS
 
     said: dict[str, Any] = {"data": data, "http": http, "web": web, "clickhouse": clickhouse}
     said |= {"clickhouse_http": clickhouse_http}
     said |= {"insecure": insecure or None, "slow_log": slow_log or None}
-    try:
-        settings = Settings(**{name: value for name, value in said.items() if value is not None})
-    except ValidationError as error:
-        first = error.errors()[0]
-        name = "_".join(map(str, first["loc"]))
-        raise typer.BadParameter(f"WALLTIME_{name.upper()}: {first['msg']}") from error
-    try:
-        run(settings)
-    except CollectorError as error:
-        sys.stderr.write(f"walltime: {error}\n")
-        raise typer.Exit(1) from error
+    configuration = configure({name: value for name, value in said.items() if value is not None}, config)
+    if print_config:
+        sys.stdout.write(shown(configuration))
+        return
+    log_to_stderr(configuration.settings.log_format)
+    for variable, meant in misspelled():
+        log.warning("%s is no setting and does nothing; is %s meant?", variable, meant)
+    forget(f"WALLTIME_{name.upper()}" for name in SECRETS)
+    run(configuration.settings)
