@@ -14,6 +14,7 @@ from typing import Any
 
 import httpx
 
+FREE_PORTS = ("--grpc", "127.0.0.1:0", "--http", "127.0.0.1:0", "--web", "127.0.0.1:0")
 PROTOBUF = {"content-type": "application/x-protobuf"}
 
 
@@ -33,7 +34,7 @@ class Collector:
         self._log_path = directory.with_name(directory.name + ".log")
         self._log_file = self._log_path.open("a", encoding="utf-8")
         self.process = subprocess.Popen(
-            [walltime, "serve", "--data", directory, "--http", "127.0.0.1:0", "--web", "127.0.0.1:0"],
+            [walltime, "serve", "--data", directory, *FREE_PORTS],
             env=environment,
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
@@ -46,6 +47,7 @@ class Collector:
             self._ended()
             raise CollectorDied(self.process.returncode, self.log())
         addresses = dict(part.split("=", 1) for part in self.ready.removeprefix("ready ").split())
+        self.grpc = addresses["grpc"]
         self.otlp_url = f"http://{addresses['http']}/v1/traces"
         self.web_url = f"http://{addresses['web']}"
 

@@ -108,7 +108,7 @@ def collector(folder: Path, *options: str | Path) -> Program:
     """`walltime serve`, with its data in `folder`."""
     if not WALLTIME.exists():
         raise ServiceError(f"{WALLTIME} is not installed. Run: make setup")
-    addresses = ("--http", "127.0.0.1:0", "--web", "127.0.0.1:0")
+    addresses = ("--grpc", "127.0.0.1:0", "--http", "127.0.0.1:0", "--web", "127.0.0.1:0")
     return Program(
         "collector",
         folder,

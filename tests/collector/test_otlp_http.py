@@ -92,14 +92,7 @@ def test_bytes_that_are_no_request_are_refused(collector: Collector) -> None:
         assert (response.status_code, rpc_status(response)[0]) == (400, 3)
 
 
-def test_a_string_that_is_not_utf8_is_refused_with_the_reason(collector: Collector) -> None:
-    body = request(span(name="name-here")).SerializeToString().replace(b"name-here", b"name-\xff\xfere")
-    response = collector.send(body)
-    assert response.status_code == 400
-    assert "UTF-8" in rpc_status(response)[1]
-
-
-@pytest.mark.parametrize("content_type", ["", "text/plain", "application/json", "application/x-www-form-urlencoded"])
+@pytest.mark.parametrize("content_type", ["", "text/plain", "application/xml", "application/x-www-form-urlencoded"])
 def test_another_content_type_is_refused(collector: Collector, content_type: str) -> None:
     response = collector.send(request(span()).SerializeToString(), content_type=content_type)
     assert (response.status_code, rpc_status(response)[0]) == (415, 3)
@@ -109,7 +102,7 @@ def test_the_content_type_may_have_parameters(collector: Collector) -> None:
     assert collector.send(b"", content_type="Application/X-Protobuf; charset=utf-8").status_code == 200
 
 
-@pytest.mark.parametrize("encoding", ["br", "zstd", "deflate", "gzip, gzip"])
+@pytest.mark.parametrize("encoding", ["br", "zstandard", "deflate", "gzip, gzip"])
 def test_another_encoding_is_refused(collector: Collector, encoding: str) -> None:
     assert collector.send(b"", content_encoding=encoding).status_code == 415
 
@@ -153,18 +146,7 @@ def test_a_million_empty_messages_are_refused(collector: Collector) -> None:
     assert collector.send(request(*[span(name="")] * 50_001).SerializeToString()).status_code == 413
 
 
-def test_a_message_nested_too_deeply_is_refused(collector: Collector) -> None:
-    value = b"\x0a\x01x"
-    for _ in range(150):
-        value = b"\x2a" + varint(len(part := b"\x0a" + varint(len(value)) + value)) + part
-    attribute = b"\x0a\x01k\x12" + varint(len(value)) + value
-    span_ = b"\x4a" + varint(len(attribute)) + attribute
-    scope = b"\x12" + varint(len(span_)) + span_
-    resource = b"\x12" + varint(len(scope)) + scope
-    assert collector.send(b"\x0a" + varint(len(resource)) + resource).status_code == 400
-
-
-@pytest.mark.parametrize("path", ["/", "/v1/metrics", "/v1/logs", "/v1/traces/", "//v1/traces", "/v1/../v1/traces"])
+@pytest.mark.parametrize("path", ["/", "/v1/profiles", "/v1/traces/", "//v1/traces", "/v1/../v1/traces", "/v1/%74races", "/v1\\traces"])
 def test_another_path_is_not_found(collector: Collector, path: str) -> None:
     connection = http.client.HTTPConnection(urlsplit(collector.otlp_url).netloc, timeout=10)
     connection.request("POST", path, b"", PROTOBUF)

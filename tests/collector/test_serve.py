@@ -17,7 +17,7 @@ from urllib.parse import urlsplit
 import pytest
 
 from tests.collector.test_schema import request, span
-from tests.servers import Collector, CollectorDied, eventually
+from tests.servers import FREE_PORTS, Collector, CollectorDied, eventually
 
 WALLTIME = Path(sys.executable).with_name("walltime")
 
@@ -69,7 +69,7 @@ def test_what_was_acknowledged_can_be_asked_for_at_once(tmp_path: Path) -> None:
 
 def test_one_line_on_stdout_says_that_it_is_ready_and_nothing_follows(tmp_path: Path) -> None:
     collector = Collector(tmp_path / "data")
-    assert collector.ready.startswith("ready http=127.0.0.1:")
+    assert collector.ready.startswith("ready grpc=127.0.0.1:")
     assert " web=127.0.0.1:" in collector.ready
     collector.send(body())
     collector.process.send_signal(signal.SIGTERM)
@@ -150,22 +150,20 @@ def test_a_second_signal_ends_it_at_once(tmp_path: Path) -> None:
 
 
 def test_only_loopback_addresses_unless_insecure(tmp_path: Path) -> None:
-    for option in ("--http", "--web"):
+    for option in ("--grpc", "--http", "--web"):
         for where in ("0.0.0.0:0", "[::]:0", "192.0.2.1:0"):
             assert "--insecure" in refused("--data", str(tmp_path), option, where)
 
 
 def test_settings_that_cannot_be_are_one_sentence(tmp_path: Path) -> None:
-    assert "not an address" in refused("--data", str(tmp_path), "--http", "4318")
+    assert "not an address" in refused("--data", str(tmp_path), "--grpc", "127.0.0.1:0", "--http", "4318")
     assert "WALLTIME_SEGMENT_AGE_S" in refused("--data", str(tmp_path), WALLTIME_SEGMENT_AGE_S="-1")
     with Collector(tmp_path / "data") as collector:
         taken = urlsplit(collector.otlp_url).netloc
-        said = refused("--data", str(tmp_path / "other"), "--http", taken)
+        said = refused("--data", str(tmp_path / "other"), "--grpc", "127.0.0.1:0", "--http", taken)
         assert "cannot listen there" in said
     (tmp_path / "file").write_text("")
-    assert "cannot make this directory" in refused(
-        "--data", str(tmp_path / "file"), "--http", "127.0.0.1:0", "--web", "127.0.0.1:0"
-    )
+    assert "cannot make this directory" in refused("--data", str(tmp_path / "file"), *FREE_PORTS)
 
 
 def test_the_data_is_the_owners_alone(tmp_path: Path) -> None:

@@ -11,13 +11,13 @@ import socket
 import ssl
 import sys
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, Literal
 
 import uvicorn
 import uvloop
 
 from . import crashpoint
-from .access import Access, TokenCheck
+from .access import Access
 from .clickhouse_http import ClickHouseHttp
 from .directory import make_private
 from .engine import open_engine
@@ -25,8 +25,15 @@ from .errors import EngineUnavailable, SettingsRefused
 from .health import Health
 from .load import Loader
 from .reading import Reading
+from .receive.arrival import Arrivals
+from .receive.connections import Connections
+from .receive.grpc_server import GrpcServer
+from .receive.http2.connection import Limits
+from .receive.http_protocol import guarded
+from .receive.intake import Intake
+from .receive.otlp_grpc import OtlpGrpc
 from .receive.otlp_http import OtlpHttp
-from .settings import Settings, address
+from .settings import Settings, address, is_loopback
 from .slowlog.reader import SlowLogReader
 from .spool.group_commit import GroupCommit
 from .spool.spool import Spool
@@ -43,8 +50,8 @@ def serve(settings: Settings) -> None:
     Run until SIGTERM or Ctrl-C; then stop listening, answer what runs, load what is spooled (for `drain_s`), return.
 
     A second signal ends the process at once, with status 1; nothing acknowledged is lost by it.
-    One line on stdout says that it takes requests, and where: `ready http=127.0.0.1:4318 web=127.0.0.1:8464`, and
-    `clickhouse=…` when that port is on.
+    One line on stdout says that it takes requests, and where: `ready grpc=127.0.0.1:4317 http=127.0.0.1:4318
+    web=127.0.0.1:8464`, and `clickhouse=…` when that port is on.
 
     Raises:
         CollectorError: It cannot start: SettingsRefused, DirectoryInUse, EngineUnavailable, MigrationFailed.
@@ -54,6 +61,7 @@ def serve(settings: Settings) -> None:
     access, tls = Access(settings), Tls(settings)
     may_send = settings.insecure or not access.ingest.is_open or settings.ingest_client_ca is not None
     may_read = settings.insecure or not access.read.is_open or settings.read_client_ca is not None
+    grpc = _listen(settings.grpc, "grpc", is_guarded=may_send, guard="WALLTIME_INGEST_TOKEN")
     http = _listen(settings.http, "http", is_guarded=may_send, guard="WALLTIME_INGEST_TOKEN")
     web = _listen(settings.web, "web", is_guarded=may_read, guard="WALLTIME_READ_TOKEN")
     clickhouse = _listen_clickhouse(settings, access) if settings.clickhouse_http else None
@@ -76,10 +84,30 @@ def serve(settings: Settings) -> None:
     reading = Reading(engine, settings.database)
     from .api import make_app
 
-    takes = TokenCheck(OtlpHttp(commit, health, settings), access.ingest)
-    receiver = _server(takes, tls.ingest, limit_concurrency=settings.max_connections)
+    arrivals = Arrivals(
+        max_request_bytes=settings.max_request_bytes,
+        max_in_flight_bytes=settings.max_in_flight_bytes,
+        deadline_s=settings.request_deadline_s,
+    )
+    intake = Intake(commit, health, arrivals.in_flight, max_request_bytes=settings.max_request_bytes)
+    connections = _connections(health, settings)
+    header_s = settings.header_deadline_s
+    protocol = guarded(connections, header_s=header_s, max_request_bytes=settings.max_request_bytes)
+    receiver = _server(OtlpHttp(intake, arrivals, access.ingest), tls.ingest, http=protocol)
+    calls = GrpcServer(
+        OtlpGrpc(intake, access.ingest),
+        connections,
+        Limits(header_s, settings.request_deadline_s),
+        tls=tls.grpc,
+        grace_s=_GRACE_S,
+    )
     pages = _server(make_app(engine, health, reading, any_address=settings.insecure), tls.read)
-    servers, ready = [(receiver, http), (pages, web)], f"ready http={_name(http)} web={_name(web)}"
+    servers: list[tuple[uvicorn.Server | GrpcServer[Any], socket.socket]] = [
+        (calls, grpc),
+        (receiver, http),
+        (pages, web),
+    ]
+    ready = f"ready grpc={_name(grpc)} http={_name(http)} web={_name(web)}"
     if clickhouse is not None:
         servers.append((_server(_clickhouse_http(reading, settings, access), tls.read), clickhouse))
         ready += f" clickhouse={_name(clickhouse)}"
@@ -90,13 +118,14 @@ def serve(settings: Settings) -> None:
     finally:
         reading.close()
         slow_logs.stop()
+        intake.close()
         commit.close()
         loader.stop(settings.drain_s)
         spool.close()
         engine.close()
 
 
-async def _run(servers: list[tuple[uvicorn.Server, socket.socket]], ready: str) -> None:
+async def _run(servers: list[tuple[uvicorn.Server | GrpcServer[Any], socket.socket]], ready: str) -> None:
     def stop() -> None:
         if servers[0][0].should_exit:
             log.warning("second signal: leaving at once; what is spooled is loaded at the next start")
@@ -113,6 +142,13 @@ async def _run(servers: list[tuple[uvicorn.Server, socket.socket]], ready: str) 
     sys.stdout.write(ready + "\n")
     sys.stdout.flush()
     await asyncio.gather(*tasks)
+
+
+def _connections(health: Health, settings: Settings) -> Connections:
+    # where only this machine can reach the ports, one address is all its applications
+    is_local = all(is_loopback(address.rpartition(":")[0].strip("[]")) for address in (settings.grpc, settings.http))
+    most = settings.max_connections
+    return Connections(health, most=most, most_per_address=most if is_local else settings.max_connections_per_address)
 
 
 def _clickhouse_http(reading: Reading, settings: Settings, access: Access) -> Any:
@@ -138,11 +174,12 @@ class _Server(uvicorn.Server):
         yield
 
 
-def _server(app: Any, tls: ssl.SSLContext | None, **limits: Any) -> uvicorn.Server:
+def _server(
+    app: Any, tls: ssl.SSLContext | None, *, http: type[asyncio.Protocol] | Literal["httptools"] = "httptools"
+) -> uvicorn.Server:
     return _Server(
         uvicorn.Config(
             app,
-            http="httptools",
             ws="none",
             lifespan="off",
             log_config=None,
@@ -153,7 +190,7 @@ def _server(app: Any, tls: ssl.SSLContext | None, **limits: Any) -> uvicorn.Serv
             timeout_keep_alive=60,
             timeout_graceful_shutdown=_GRACE_S,
             ssl_context_factory=None if tls is None else lambda *_: tls,
-            **limits,
+            http=http,
         )
     )
 

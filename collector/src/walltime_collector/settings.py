@@ -32,6 +32,7 @@ class Settings(BaseSettings):
     model_config = SettingsConfigDict(env_prefix="WALLTIME_", frozen=True)
 
     data: Path = Field(default_factory=default_data_dir, description="directory of the spool and the embedded database")
+    grpc: str = Field(default="127.0.0.1:4317", description="address of OTLP/gRPC")
     http: str = Field(default="127.0.0.1:4318", description="address of OTLP/HTTP")
     web: str = Field(default="127.0.0.1:8464", description="address of pages, API and /healthz")
     insecure: bool = Field(
@@ -113,7 +114,13 @@ class Settings(BaseSettings):
     max_in_flight_bytes: int = Field(
         default=256 * MIB, gt=0, description="bodies being received at once; beyond this: 503"
     )
+    header_deadline_s: float = Field(
+        default=10.0, gt=0, description="a connection whose headers have not arrived by then is closed"
+    )
     max_connections: int = Field(default=512, gt=0, description="open OTLP connections; more are refused with 503")
+    max_connections_per_address: int = Field(
+        default=64, gt=0, description="of them, from one address; not where only this machine can reach the OTLP ports"
+    )
     max_spool_bytes: int = Field(default=2048 * MIB, gt=0, description="the spool answers 503 beyond this")
     segment_bytes: int = Field(default=20 * MIB, gt=0, description="a spool segment is sealed and loaded at this size")
     segment_age_s: float = Field(default=1.0, gt=0, description="or at this age")

@@ -27,6 +27,9 @@ class Tls:
                     )
         self._stamp = self._read_stamp()
         self.ingest = self._context(settings.ingest_client_ca, "ingest_client_ca")
+        self.grpc = self._context(settings.ingest_client_ca, "ingest_client_ca")
+        if self.grpc is not None:
+            self.grpc.set_alpn_protocols(["h2"])
         self.read = self._context(settings.read_client_ca, "read_client_ca")
 
     def renew(self) -> bool:
@@ -42,7 +45,7 @@ class Tls:
         self._load(
             ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER), self._certificate
         )  # a failed load would spoil a context that is in use
-        for context in (self.ingest, self.read):
+        for context in (self.ingest, self.grpc, self.read):
             if context is not None:
                 self._load(context, self._certificate)
         self._stamp = stamp

@@ -16,6 +16,9 @@ def serve(
     data: Annotated[
         Path | None, typer.Option(help="Directory of the spool and the embedded database. [~/.local/share/walltime]")
     ] = None,
+    grpc: Annotated[
+        str | None, typer.Option(help="Address of OTLP/gRPC; port 0 takes a free one. [127.0.0.1:4317]")
+    ] = None,
     http: Annotated[
         str | None, typer.Option(help="Address of OTLP/HTTP; port 0 takes a free one. [127.0.0.1:4318]")
     ] = None,
@@ -64,7 +67,7 @@ def serve(
     from ..serve import serve as run
     from ..settings import SECRETS
 
-    said: dict[str, Any] = {"data": data, "http": http, "web": web, "clickhouse": clickhouse}
+    said: dict[str, Any] = {"data": data, "grpc": grpc, "http": http, "web": web, "clickhouse": clickhouse}
     said |= {"clickhouse_http": clickhouse_http}
     said |= {"insecure": insecure or None, "slow_log": slow_log or None}
     configuration = configure({name: value for name, value in said.items() if value is not None}, config)

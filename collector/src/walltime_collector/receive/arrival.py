@@ -8,6 +8,7 @@ from contextlib import asynccontextmanager, contextmanager
 from typing import Any
 
 from ..errors import RequestRefused
+from .in_flight import InFlight
 
 Message = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[Message]]
@@ -29,9 +30,8 @@ class Arrivals:
     """
 
     def __init__(self, *, max_request_bytes: int, max_in_flight_bytes: int, deadline_s: float) -> None:
-        self._max_request_bytes, self._max_in_flight_bytes = max_request_bytes, max_in_flight_bytes
-        self._deadline_s = deadline_s
-        self._in_flight_bytes = 0
+        self._max_request_bytes, self._deadline_s = max_request_bytes, deadline_s
+        self.in_flight = InFlight(max_in_flight_bytes)
 
     @asynccontextmanager
     async def body(self, receive: Receive) -> AsyncIterator[bytes]:
@@ -49,7 +49,7 @@ class Arrivals:
                     chunks.append(chunk)
             yield chunks[0] if len(chunks) == 1 else b"".join(chunks)
         finally:
-            self._in_flight_bytes -= sum(map(len, chunks))
+            self.in_flight.give(sum(map(len, chunks)))
 
     async def _chunks(self, receive: Receive) -> AsyncIterator[bytes]:
         size = 0
@@ -68,9 +68,7 @@ class Arrivals:
                 raise RequestRefused(
                     413, "too_large", f"the body is more than {self._max_request_bytes} bytes; send smaller batches"
                 )
-            if self._in_flight_bytes + len(chunk) > self._max_in_flight_bytes:
-                raise RequestRefused(503, "overload", "too much is being received at once; send again later")
-            self._in_flight_bytes += len(chunk)
+            self.in_flight.take(len(chunk))
             yield chunk
 
 

@@ -1,117 +1,97 @@
-"""OTLP over HTTP: POST /v1/traces as a bare ASGI application; a request is on disk before it is answered 200."""
+"""OTLP over HTTP: three paths as a bare ASGI application; a request is on disk before it is answered 200."""
 
 from __future__ import annotations
 
-import asyncio
-import logging
-import time
 from collections.abc import Awaitable, Callable
+from typing import NamedTuple
 
-from ..crashpoint import reach
-from ..errors import RequestRefused, SpoolError, SpoolFull
-from ..health import Health
-from ..settings import Settings
-from ..spool.group_commit import GroupCommit
-from ..spool.segment import Record
+from ..access import Door
+from ..errors import RequestRefused
+from .answers import RPC_CODES, export_response, rpc_status
 from .arrival import Arrivals, Disconnected, Message, Receive
-from .body import count_spans, gunzip
-
-log = logging.getLogger(__name__)
+from .decompress import ENCODINGS
+from .intake import RETRY_AFTER_S, Arrived, Intake, Signal
 
 Send = Callable[[Message], Awaitable[None]]
 
-_PROTOBUF = b"application/x-protobuf"
-_RETRY_AFTER_S = b"5"
-_IN_THE_LOOP_BYTES = 256 * 1024
-"""Bodies above this are opened in a thread, so that one large request does not hold up the others."""
-_RPC_CODES = {400: 3, 404: 5, 405: 12, 408: 4, 413: 8, 415: 3, 500: 13, 503: 14}  # google.rpc.Code
+PROTOBUF, JSON = b"application/x-protobuf", b"application/json"
+_PATHS = {b"/v1/traces": Signal.TRACES, b"/v1/metrics": Signal.METRICS, b"/v1/logs": Signal.LOGS}
+
+
+class _Head(NamedTuple):
+    """What a request says before its body."""
+
+    signal: Signal
+    encoding: bytes
 
 
 class OtlpHttp:
     """
     The receiver, as an ASGI application.
 
-    What it answers: 200 when the request is on disk; 400, 404, 405, 408, 413, 415 when the request must not be sent
-    again; 503 with Retry-After when it should. Error bodies are google.rpc.Status.
+    What it answers, in the request's own type: 200 when the request is on disk, with partial_success when some of its
+    spans were rejected; 400, 401, 403, 404, 405, 408, 413, 415 when the request must not be sent again; 503 with
+    Retry-After when it should. Error bodies are google.rpc.Status.
     """
 
-    def __init__(self, commit: GroupCommit, health: Health, settings: Settings) -> None:
-        self._commit, self._health = commit, health
-        self._max_request_bytes = settings.max_request_bytes
-        self._arrivals = Arrivals(
-            max_request_bytes=settings.max_request_bytes,
-            max_in_flight_bytes=settings.max_in_flight_bytes,
-            deadline_s=settings.request_deadline_s,
-        )
+    def __init__(self, intake: Intake, arrivals: Arrivals, door: Door) -> None:
+        self._intake, self._arrivals, self._door = intake, arrivals, door
 
     async def __call__(self, scope: Message, receive: Receive, send: Send) -> None:
         """Handle one request."""
+        headers = dict(scope["headers"])
+        content_type = headers.get(b"content-type", b"").split(b";", 1)[0].strip().lower()
+        is_json = content_type == JSON
         try:
-            await self._take(scope, receive)
+            head = self._check(scope, headers, content_type)
+            async with self._arrivals.body(receive) as body:
+                rejected = await self._intake.take(Arrived(head.signal, head.encoding, is_json, body))
         except Disconnected:
-            self._health.add("refused_disconnected")
+            self._intake.count_refused("disconnected")
         except RequestRefused as refusal:
-            self._health.add(f"refused_{refusal.reason}")
-            await _answer(send, refusal.status, _status(refusal.status, str(refusal)))
-        except SpoolError as error:
-            reason = "spool_full" if isinstance(error, SpoolFull) else "spool_failed"
-            self._health.add(f"refused_{reason}")
-            # the path of the spool is nobody's business outside
-            await _answer(send, 503, _status(503, "the collector cannot store now; send again later"))
-        except Exception:
-            log.exception("a request failed in a way nobody thought of; it was not acknowledged")
-            self._health.add("refused_internal")
-            await _answer(send, 503, _status(503, "the collector failed; send again later"))
+            self._intake.count_refused(refusal.reason)
+            await _refuse(send, refusal, is_json=is_json)
         else:
-            reach("before_answer")
-            await _answer(send, 200, b"")
+            await _answer(send, 200, export_response(rejected, is_json=is_json), is_json=is_json)
 
-    async def _take(self, scope: Message, receive: Receive) -> None:
-        encoding = _check(scope["path"], scope["method"], dict(scope["headers"]))
-        async with self._arrivals.body(receive) as body:
-            if len(body) <= _IN_THE_LOOP_BYTES:
-                payload, spans = _open(body, encoding, self._max_request_bytes)
-            else:
-                loop = asyncio.get_running_loop()
-                payload, spans = await loop.run_in_executor(None, _open, body, encoding, self._max_request_bytes)
-            if spans:
-                await self._commit.append(Record(time.time_ns(), spans, payload))
-                self._health.add("received", spans)
-
-
-def _check(path: str, method: str, headers: dict[bytes, bytes]) -> bytes:
-    """Refuse what cannot be right before its body is read; returns the content encoding."""
-    if path != "/v1/traces":
-        raise RequestRefused(404, "unknown_path", "this collector takes POST /v1/traces and nothing else here")
-    if method != "POST":
-        raise RequestRefused(405, "method", "only POST is allowed here")
-    content_type = headers.get(b"content-type", b"").split(b";", 1)[0].strip().lower()
-    if content_type != _PROTOBUF:
-        raise RequestRefused(415, "content_type", "the content type must be application/x-protobuf")
-    encoding = headers.get(b"content-encoding", b"").strip().lower()
-    if encoding not in (b"", b"identity", b"gzip"):
-        raise RequestRefused(415, "content_encoding", "the content encoding must be gzip or none")
-    return encoding
+    def _check(self, scope: Message, headers: dict[bytes, bytes], content_type: bytes) -> _Head:
+        """Refuse what cannot be right before its body is read."""
+        # The path as it was sent: nothing that only decodes or normalises to one of ours gets past the door.
+        signal = _PATHS.get(scope["raw_path"])
+        if signal is None:
+            raise RequestRefused(
+                404, "unknown_path", "this collector takes POST /v1/traces, /v1/metrics and /v1/logs here"
+            )
+        if not self._door.admits_bearer(headers.get(b"authorization", b"")):
+            raise RequestRefused(401, "unauthenticated", "the token is missing or not the collector's")
+        if b"origin" in headers:  # what a page in a browser sends, whatever name it reached us by
+            raise RequestRefused(403, "browser", "pages in a browser may not send here")
+        if scope["method"] != "POST":
+            raise RequestRefused(405, "method", "only POST is allowed here")
+        if content_type not in (PROTOBUF, JSON):
+            raise RequestRefused(
+                415, "content_type", "the content type must be application/x-protobuf or application/json"
+            )
+        encoding = headers.get(b"content-encoding", b"").strip().lower()
+        if encoding not in ENCODINGS:
+            raise RequestRefused(415, "content_encoding", "the content encoding must be gzip, zstd or none")
+        return _Head(signal, encoding)
 
 
-def _open(body: bytes, encoding: bytes, limit: int) -> tuple[bytes, int]:
-    payload = gunzip(body, limit) if encoding == b"gzip" else body
-    return payload, count_spans(payload)
+async def _refuse(send: Send, refusal: RequestRefused, *, is_json: bool) -> None:
+    body = rpc_status(RPC_CODES[refusal.status], str(refusal), is_json=is_json)
+    await _answer(send, refusal.status, body, is_json=is_json)
 
 
-async def _answer(send: Send, status: int, body: bytes) -> None:
-    headers = [(b"content-type", _PROTOBUF), (b"content-length", b"%d" % len(body))]
-    if status == 405:
+async def _answer(send: Send, status: int, body: bytes, *, is_json: bool) -> None:
+    headers = [(b"content-type", JSON if is_json else PROTOBUF), (b"content-length", b"%d" % len(body))]
+    if status == 401:
+        headers.append((b"www-authenticate", b'Bearer realm="walltime"'))
+    elif status == 405:
         headers.append((b"allow", b"POST"))
     elif status == 503:
-        headers.append((b"retry-after", _RETRY_AFTER_S))
-    if status in (408, 413):  # the rest of the request may still be on its way
+        headers.append((b"retry-after", b"%d" % RETRY_AFTER_S))
+    if status in (401, 403, 408, 413):  # the rest of the request may still be on its way
         headers.append((b"connection", b"close"))
     await send({"type": "http.response.start", "status": status, "headers": headers})
     await send({"type": "http.response.body", "body": body})
-
-
-def _status(status: int, message: str) -> bytes:
-    """A google.rpc.Status: code = 1, message = 2; messages are short, so one byte holds their length."""
-    text = message.encode()[:127]
-    return bytes([0x08, _RPC_CODES[status], 0x12, len(text)]) + text

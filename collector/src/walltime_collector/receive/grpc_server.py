@@ -1,0 +1,85 @@
+"""Runs the gRPC port in the event loop: accepts, sweeps out what is too slow on either OTLP port, drains at the end."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+import ssl
+from collections.abc import Sequence
+from typing import Generic
+
+from .connections import Connections
+from .http2.connection import Call, Http2Connection, Limits, Service
+
+_SWEEP_EVERY_S = 1.0
+
+
+class GrpcServer(Generic[Call]):
+    """
+    Started and stopped the way uvicorn's servers are: serve() runs until `should_exit`, `started` says that it listens.
+
+    Args:
+        grace_s: At the end, calls that run have this long to be answered.
+    """
+
+    def __init__(
+        self,
+        service: Service[Call],
+        connections: Connections,
+        limits: Limits,
+        *,
+        tls: ssl.SSLContext | None,
+        grace_s: float,
+    ) -> None:
+        self._service, self._connections, self._limits = service, connections, limits
+        self._tls, self._grace_s = tls, grace_s
+        self._open: set[_Registered[Call]] = set()
+        self.started = self.should_exit = False
+
+    async def serve(self, sockets: Sequence[socket.socket]) -> None:
+        """Take connections until told to exit; then close the port, let calls end, close the connections."""
+        loop = asyncio.get_running_loop()
+        servers = [
+            await loop.create_server(self._connection, sock=sock, ssl=self._tls, backlog=512) for sock in sockets
+        ]
+        self.started = True
+        swept_s = loop.time()
+        while not self.should_exit:
+            await asyncio.sleep(0.1)
+            if (now_s := loop.time()) - swept_s >= _SWEEP_EVERY_S:
+                swept_s = now_s
+                self._connections.sweep(now_s)
+        for server in servers:
+            server.close()
+        await self._drain()
+
+    async def _drain(self) -> None:
+        loop = asyncio.get_running_loop()
+        for each in [*self._open]:
+            each.drain()
+        until_s = loop.time() + self._grace_s
+        while self._open and loop.time() < until_s:
+            await asyncio.sleep(0.02)
+        for each in [*self._open]:
+            each.close()
+
+    def _connection(self) -> Http2Connection[Call]:
+        return _Registered(self._open, self._service, self._connections, self._limits)
+
+
+class _Registered(Http2Connection[Call]):
+    """A connection that its server knows of while it is open."""
+
+    def __init__(
+        self, known: set[_Registered[Call]], service: Service[Call], connections: Connections, limits: Limits
+    ) -> None:
+        super().__init__(service, connections, limits)
+        self._known_to = known
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        self._known_to.add(self)
+        super().connection_made(transport)
+
+    def connection_lost(self, error: Exception | None) -> None:
+        self._known_to.discard(self)
+        super().connection_lost(error)

@@ -1,0 +1,457 @@
+"""One HTTP/2 connection: frames in, whole requests to the service, responses out; nothing a peer sends is trusted."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Generic, NamedTuple, Protocol, TypeVar
+
+import hpack
+
+from ...errors import RequestRefused
+from ..connections import Connections
+from ..in_flight import InFlight
+from . import frames
+from .frames import ConnectionFailed
+from .patience import Patience
+
+Headers = Sequence[tuple[bytes, bytes]]
+
+MAX_STREAMS = 128
+"""Calls of one connection at once; a call that was reset counts until its work is done."""
+_MAX_FRAME_BYTES = 64 * 1024
+_MAX_HEADER_BYTES = 16 * 1024
+_MAX_CONTINUATIONS = 16
+_CONNECTION_WINDOW_BYTES = 16 * 1024 * 1024
+_MAX_KNOWN_HEADERS = 64
+_RESET_COSTS = 5
+
+
+class Response(NamedTuple):
+    """Header blocks and data that answer a request; without trailers the head ends it."""
+
+    head: bytes
+    data: bytes = b""
+    trailers: bytes = b""
+
+
+Call = TypeVar("Call")
+"""What a service made of a request's headers; it gets it back with the body."""
+
+
+class Service(Protocol[Call]):
+    """Answers requests, each when its body is whole."""
+
+    in_flight: InFlight
+    max_body_bytes: int
+
+    def open(self, headers: Headers) -> Call | Response:
+        """Judge a request by its headers alone; the answer holds for all requests with the same headers."""
+
+    def run(self, call: Call, body: bytes, respond: Callable[[Response], None]) -> None:
+        """Work on a whole request, and call `respond` once, soon or later."""
+
+    def refuse(self, refusal: RequestRefused) -> Response:
+        """The response to a body that is too large, too late, or too much beside the others."""
+
+
+class _Stream(Generic[Call]):
+    __slots__ = ("call", "chunks", "deadline_s", "granted", "is_whole", "size", "unsent")
+
+    def __init__(self, call: Call, deadline_s: float) -> None:
+        self.call, self.deadline_s = call, deadline_s
+        self.chunks: list[bytes] = []
+        self.size = 0
+        self.is_whole = False
+        self.granted = 0
+        """What the peer's WINDOW_UPDATEs added to its initial window for this stream, less what we sent."""
+        self.unsent: Response | None = None
+
+
+class Limits(NamedTuple):
+    """
+    Seconds a connection may take.
+
+    header_s     from the connection to its first settings, and from the start of a header block to its end
+    request_s    from a request's headers to the end of its body
+    first_call_s without any call
+    idle_s       since the last one
+    """
+
+    header_s: float
+    request_s: float
+    first_call_s: float = 30.0
+    idle_s: float = 600.0
+
+
+class Http2Connection(asyncio.Protocol, Generic[Call]):
+    """
+    Args:
+        connections: Where it counts itself, and may be refused.
+        limits: Enforced by sweep(), which somebody calls every second.
+    """
+
+    def __init__(self, service: Service[Call], connections: Connections, limits: Limits) -> None:
+        self._service, self._connections, self._limits = service, connections, limits
+        self._loop = asyncio.get_running_loop()
+        self._decoder = hpack.Decoder(max_header_list_size=_MAX_HEADER_BYTES)
+        self._known: dict[bytes, Call | Response] = {}
+        self._streams: dict[int, _Stream[Call]] = {}
+        self._running = 0
+        self._last_stream = 0
+        self._rest = b""
+        self._is_greeted = self._is_draining = self._has_called = False
+        self._block: tuple[int, int, list[bytes]] | None = None
+        self._unacknowledged_bytes = 0
+        self._room = _CONNECTION_WINDOW_BYTES
+        self._send_window = self._initial_window = frames.DEFAULT_WINDOW_BYTES
+        self._now_s = self._called_s = self._began_s = self._loop.time()
+        self._patience = Patience(self._now_s)
+        self._paused_s: float | None = None
+        self._out: list[bytes] = []
+
+    # -- the transport's calls
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        self._transport = transport
+        if not self._connections.enter(self, transport):
+            transport.abort()
+            return
+        stream_window = min(self._service.max_body_bytes + _MAX_FRAME_BYTES, frames.LARGEST_WINDOW_BYTES)
+        values = {
+            frames.MAX_CONCURRENT_STREAMS: MAX_STREAMS,
+            frames.INITIAL_WINDOW_SIZE: stream_window,
+            frames.MAX_FRAME_SIZE: _MAX_FRAME_BYTES,
+            frames.MAX_HEADER_LIST_SIZE: _MAX_HEADER_BYTES,
+        }
+        room = _CONNECTION_WINDOW_BYTES - frames.DEFAULT_WINDOW_BYTES
+        transport.write(frames.settings(values) + frames.window_update(0, room))
+
+    def connection_lost(self, error: Exception | None) -> None:
+        self._connections.leave(self)
+        for stream in self._streams.values():
+            if not stream.is_whole:
+                self._service.in_flight.give(stream.size)
+        self._streams.clear()
+
+    def pause_writing(self) -> None:
+        # Who does not read our answers is not listened to, or they would pile up here.
+        self._paused_s = self._loop.time()
+        self._transport.pause_reading()
+
+    def resume_writing(self) -> None:
+        self._paused_s = None
+        self._transport.resume_reading()
+
+    def data_received(self, data: bytes) -> None:
+        self._now_s = self._loop.time()
+        if self._rest:
+            data = self._rest + data
+        try:
+            self._rest = self._read(data)
+            if self._unacknowledged_bytes > _CONNECTION_WINDOW_BYTES // 2:
+                self._out.append(frames.window_update(0, self._unacknowledged_bytes))
+                self._room += self._unacknowledged_bytes
+                self._unacknowledged_bytes = 0
+        except ConnectionFailed as failure:
+            self._fail(failure.code, str(failure))
+        self._flush()
+
+    def eof_received(self) -> bool:
+        return False
+
+    # -- what the server asks for
+
+    def sweep(self, now_s: float) -> None:
+        """End what takes longer than its limit."""
+        limits, self._now_s = self._limits, now_s
+        if self._paused_s is not None and now_s - self._paused_s > limits.request_s:
+            self._transport.abort()
+        elif (not self._is_greeted or self._block is not None) and now_s - self._began_s > limits.header_s:
+            self._fail(frames.PROTOCOL_ERROR, "too slow")
+        elif not self._streams and not self._running:
+            if now_s - self._called_s > (limits.idle_s if self._has_called else limits.first_call_s):
+                self.drain()
+        else:
+            late = [each for each, stream in self._streams.items() if not stream.is_whole and now_s > stream.deadline_s]
+            for each in late:
+                what = f"the request did not arrive whole within {limits.request_s:g} s"
+                self._refuse(each, RequestRefused(408, "late", what))
+        self._flush()
+
+    def drain(self) -> None:
+        """Take no more calls, answer those that are here, then close."""
+        if not self._is_draining:
+            self._is_draining = True
+            self._out.append(frames.goaway(self._last_stream, frames.NO_ERROR))
+        self._close_if_done()
+        self._flush()
+
+    def close(self) -> None:
+        """Close now."""
+        self._transport.abort()
+
+    # -- frames
+
+    def _read(self, data: bytes) -> bytes:
+        """Handle the whole frames at the start of the data; returns the rest."""
+        at = 0
+        if not self._is_greeted:
+            if not frames.PREFACE.startswith(data[: len(frames.PREFACE)]):
+                raise ConnectionFailed(
+                    frames.PROTOCOL_ERROR, "this port speaks gRPC, which is HTTP/2, and nothing else"
+                )
+            if len(data) < len(frames.PREFACE):
+                return data
+            self._is_greeted = True
+            at = len(frames.PREFACE)
+        end_of_data = len(data)
+        while end_of_data - at >= frames.HEAD_BYTES:
+            size = int.from_bytes(data[at : at + 3], "big")
+            if size > _MAX_FRAME_BYTES:
+                raise ConnectionFailed(frames.FRAME_SIZE_ERROR, f"a frame of more than {_MAX_FRAME_BYTES} bytes")
+            end = at + frames.HEAD_BYTES + size
+            if end > end_of_data:
+                break
+            kind, flags = data[at + 3], data[at + 4]
+            stream = int.from_bytes(data[at + 5 : at + 9], "big") & frames.LARGEST_WINDOW_BYTES
+            payload = data[at + frames.HEAD_BYTES : end]
+            at = end
+            if self._block is not None and (kind != frames.CONTINUATION or stream != self._block[0]):
+                raise ConnectionFailed(frames.PROTOCOL_ERROR, "a header block was interrupted")
+            if kind == frames.DATA:
+                self._take_data(stream, flags, payload)
+            elif kind == frames.HEADERS:
+                self._take_headers(stream, flags, payload)
+            else:
+                self._take_control(kind, flags, stream, payload)
+        return data[at:]
+
+    def _take_control(self, kind: int, flags: int, stream: int, payload: bytes) -> None:
+        if kind == frames.CONTINUATION:
+            self._take_continuation(flags, payload)
+        elif kind == frames.WINDOW_UPDATE:
+            self._take_window_update(stream, frames.read_number(payload) & frames.LARGEST_WINDOW_BYTES)
+        elif kind == frames.PING:
+            if stream or len(payload) != 8:
+                raise ConnectionFailed(frames.FRAME_SIZE_ERROR, "not a PING")
+            self._patience.lose(self._now_s)
+            if not flags & frames.ACK:
+                self._out.append(frames.frame(frames.PING, frames.ACK, 0, payload))
+        elif kind == frames.SETTINGS:
+            self._take_settings(flags, stream, payload)
+        elif kind == frames.RST_STREAM:
+            frames.read_number(payload)
+            self._check_known(stream)
+            self._patience.lose(self._now_s, _RESET_COSTS)
+            self._forget(stream)
+        elif kind == frames.PUSH_PROMISE:
+            raise ConnectionFailed(frames.PROTOCOL_ERROR, "clients promise nothing")
+        elif kind == frames.GOAWAY:
+            self._is_draining = True
+            self._close_if_done()
+        else:  # PRIORITY, and kinds that nobody knows yet
+            self._patience.lose(self._now_s)
+
+    def _take_settings(self, flags: int, stream: int, payload: bytes) -> None:
+        self._patience.lose(self._now_s)
+        if stream:
+            raise ConnectionFailed(frames.PROTOCOL_ERROR, "settings are of the connection")
+        if flags & frames.ACK:
+            return
+        for name, value in frames.read_settings(payload):
+            if name == frames.INITIAL_WINDOW_SIZE:
+                if value > frames.LARGEST_WINDOW_BYTES:
+                    raise ConnectionFailed(frames.FLOW_CONTROL_ERROR, "a window beyond 2^31-1")
+                self._initial_window = value
+        self._out.append(frames.frame(frames.SETTINGS, frames.ACK, 0))
+        self._send_waiting()
+
+    def _take_window_update(self, stream: int, count: int) -> None:
+        if not count:
+            raise ConnectionFailed(frames.PROTOCOL_ERROR, "a window update of nothing")
+        if not stream:
+            self._send_window += count
+            if self._send_window > frames.LARGEST_WINDOW_BYTES:
+                raise ConnectionFailed(frames.FLOW_CONTROL_ERROR, "a window beyond 2^31-1")
+        else:
+            self._check_known(stream)
+            if (known := self._streams.get(stream)) is not None:
+                known.granted += count
+                if known.granted + self._initial_window > frames.LARGEST_WINDOW_BYTES:
+                    raise ConnectionFailed(frames.FLOW_CONTROL_ERROR, "a window beyond 2^31-1")
+        self._patience.lose(self._now_s)
+        self._send_waiting()
+
+    # -- requests
+
+    def _take_headers(self, stream: int, flags: int, payload: bytes) -> None:
+        block = frames.unpadded(flags, payload)
+        if flags & frames.WITH_PRIORITY:
+            block = block[5:]
+        if not stream & 1:
+            raise ConnectionFailed(frames.PROTOCOL_ERROR, "the streams of clients are odd")
+        if flags & frames.END_HEADERS:
+            self._open(stream, flags, block)
+        else:
+            self._block, self._began_s = (stream, flags, [block]), self._now_s
+
+    def _take_continuation(self, flags: int, payload: bytes) -> None:
+        if self._block is None:
+            raise ConnectionFailed(frames.PROTOCOL_ERROR, "it continues nothing")
+        stream, first_flags, parts = self._block
+        parts.append(payload)
+        if len(parts) > _MAX_CONTINUATIONS or sum(map(len, parts)) > _MAX_HEADER_BYTES:
+            raise ConnectionFailed(frames.ENHANCE_YOUR_CALM, f"headers of more than {_MAX_HEADER_BYTES} bytes")
+        if flags & frames.END_HEADERS:
+            self._block = None
+            self._open(stream, first_flags, b"".join(parts))
+
+    def _open(self, stream: int, flags: int, block: bytes) -> None:
+        if stream <= self._last_stream:
+            self._decode(block)  # trailers, or of a stream that we have already answered: its table counts all the same
+            self._patience.lose(self._now_s)
+            known = self._streams.get(stream)
+            if known is not None and not known.is_whole and flags & frames.END_STREAM:
+                self._run(stream, known)
+            return
+        self._last_stream, self._called_s = stream, self._now_s
+        opened = self._known.get(block) or self._judge(block)
+        if self._is_draining or len(self._streams) + self._running >= MAX_STREAMS:
+            self._patience.lose(self._now_s)
+            self._out.append(frames.rst_stream(stream, frames.REFUSED_STREAM))
+            return
+        if isinstance(opened, Response):
+            self._patience.lose(self._now_s)
+            self._out.append(self._framed(stream, opened))
+            if not flags & frames.END_STREAM:
+                self._out.append(frames.rst_stream(stream, frames.NO_ERROR))
+            return
+        known = self._streams[stream] = _Stream(opened, self._now_s + self._limits.request_s)
+        if flags & frames.END_STREAM:
+            self._run(stream, known)
+
+    def _judge(self, block: bytes) -> Call | Response:
+        opened = self._service.open(self._decode(block))
+        # A block of nothing but references to the tables means the same until one changes a table.
+        if min(block, default=0) >= 0x80:
+            if len(self._known) >= _MAX_KNOWN_HEADERS:
+                self._known.clear()
+            self._known[block] = opened
+        return opened
+
+    def _decode(self, block: bytes) -> Headers:
+        if min(block, default=0) < 0x80:  # it may change the table
+            self._known.clear()
+        try:
+            return list(self._decoder.decode(block, raw=True))
+        except hpack.OversizedHeaderListError:
+            raise ConnectionFailed(
+                frames.ENHANCE_YOUR_CALM, f"headers of more than {_MAX_HEADER_BYTES} bytes"
+            ) from None
+        except (hpack.HPACKError, UnicodeDecodeError, IndexError, ValueError) as error:
+            raise ConnectionFailed(frames.COMPRESSION_ERROR, "the headers cannot be read") from error
+
+    def _take_data(self, stream: int, flags: int, payload: bytes) -> None:
+        size = len(payload)
+        self._room -= size
+        if self._room < 0:
+            raise ConnectionFailed(frames.FLOW_CONTROL_ERROR, "more data than the window lets through")
+        self._unacknowledged_bytes += size
+        known = self._streams.get(stream)
+        if known is None or known.is_whole:
+            self._check_known(stream)
+            self._patience.lose(self._now_s)
+            return
+        chunk = frames.unpadded(flags, payload)
+        if not chunk and not flags & frames.END_STREAM:
+            self._patience.lose(self._now_s)
+        try:
+            self._check_size(known.size + len(chunk))
+            self._service.in_flight.take(len(chunk))
+        except RequestRefused as refusal:
+            self._refuse(stream, refusal)
+            return
+        known.size += len(chunk)
+        known.chunks.append(chunk)
+        if flags & frames.END_STREAM:
+            self._run(stream, known)
+
+    def _check_size(self, size: int) -> None:
+        most = self._service.max_body_bytes
+        if size > most:
+            raise RequestRefused(413, "too_large", f"the body is more than {most} bytes; send smaller batches")
+
+    def _run(self, stream: int, known: _Stream[Call]) -> None:
+        known.is_whole = self._has_called = True
+        self._running += 1
+        body = known.chunks[0] if len(known.chunks) == 1 else b"".join(known.chunks)
+        known.chunks.clear()
+        self._service.run(known.call, body, partial(self._respond, stream, known.size))
+
+    def _refuse(self, stream: int, refusal: RequestRefused) -> None:
+        response = self._service.refuse(refusal)
+        self._out.append(self._framed(stream, response) + frames.rst_stream(stream, frames.NO_ERROR))
+        self._forget(stream)
+
+    def _respond(self, stream: int, size: int, response: Response) -> None:
+        self._service.in_flight.give(size)
+        self._running -= 1
+        self._patience.regain()
+        known = self._streams.get(stream)
+        if known is not None:
+            self._send(stream, known, response)
+        self._close_if_done()
+        self._flush()
+
+    def _send(self, stream: int, known: _Stream[Call], response: Response) -> None:
+        size = len(response.data)
+        if size > self._send_window or size > self._initial_window + known.granted:
+            known.unsent = response  # until the peer opens its window; answers are small, so they wait whole
+            return
+        self._send_window -= size
+        self._out.append(self._framed(stream, response))
+        del self._streams[stream]
+
+    def _send_waiting(self) -> None:
+        for stream, known in [*self._streams.items()]:
+            if known.unsent is not None:
+                self._send(stream, known, known.unsent)
+        self._close_if_done()
+
+    @staticmethod
+    def _framed(stream: int, response: Response) -> bytes:
+        if not response.trailers:
+            return frames.frame(frames.HEADERS, frames.END_HEADERS | frames.END_STREAM, stream, response.head)
+        return (
+            frames.frame(frames.HEADERS, frames.END_HEADERS, stream, response.head)
+            + frames.frame(frames.DATA, 0, stream, response.data)
+            + frames.frame(frames.HEADERS, frames.END_HEADERS | frames.END_STREAM, stream, response.trailers)
+        )
+
+    def _forget(self, stream: int) -> None:
+        known = self._streams.pop(stream, None)
+        if known is not None and not known.is_whole:  # otherwise _respond gives it back
+            self._service.in_flight.give(known.size)
+        self._close_if_done()
+
+    def _check_known(self, stream: int) -> None:
+        if not stream or stream > self._last_stream:
+            raise ConnectionFailed(frames.PROTOCOL_ERROR, "a frame of a stream that was never opened")
+
+    def _fail(self, code: int, what: str) -> None:
+        self._out.append(frames.goaway(self._last_stream, code, what))
+        self._flush()
+        self._transport.close()
+
+    def _close_if_done(self) -> None:
+        if self._is_draining and not self._streams and not self._running:
+            self._flush()
+            self._transport.close()
+
+    def _flush(self) -> None:
+        if self._out:
+            written, self._out = b"".join(self._out), []
+            if not self._transport.is_closing():
+                self._transport.write(written)

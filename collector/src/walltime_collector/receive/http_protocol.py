@@ -1,0 +1,70 @@
+"""uvicorn's HTTP/1.1 on the OTLP port, with the limits it lacks: of connections, of headers, of a request's bytes."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+
+from .answers import RPC_CODES, rpc_status
+from .connections import Connections
+from .intake import RETRY_AFTER_S
+
+_MAX_HEADER_BYTES = 64 * 1024
+_ROOM_FOR_CHUNKS = 3
+"""A body may take so many times its limit on the wire: chunks have sizes, and one of a byte has five bytes of them."""
+
+
+def guarded(connections: Connections, *, header_s: float, max_request_bytes: int) -> type[HttpToolsProtocol]:
+    """
+    The protocol class to hand to uvicorn.
+
+    Args:
+        header_s: From the connection, or the first byte of a later request, to the end of its headers.
+    """
+    max_bytes = max_request_bytes * _ROOM_FOR_CHUNKS + _MAX_HEADER_BYTES
+    body = rpc_status(RPC_CODES[503], "too many connections; send again later")
+    too_many = b"HTTP/1.1 503 Service Unavailable\r\ncontent-type: application/x-protobuf\r\nconnection: close\r\n"
+    too_many += b"retry-after: %d\r\ncontent-length: %d\r\n\r\n" % (RETRY_AFTER_S, len(body)) + body
+
+    class Guarded(HttpToolsProtocol):
+        def __init__(self, *arguments: Any, **named: Any) -> None:
+            super().__init__(*arguments, **named)
+            self._head_since_s: float | None = self.loop.time()
+            self._request_bytes = 0
+
+        def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+            super().connection_made(transport)
+            if not connections.enter(self, transport):
+                transport.write(too_many)
+                transport.close()
+
+        def connection_lost(self, error: Exception | None) -> None:
+            connections.leave(self)
+            super().connection_lost(error)
+
+        def data_received(self, data: bytes) -> None:
+            if self.transport.is_closing():
+                return
+            if self._head_since_s is None and (self.cycle is None or self.cycle.response_complete):
+                self._head_since_s = self.loop.time()
+            self._request_bytes += len(data)
+            if self._request_bytes > (max_bytes if self._head_since_s is None else max(_MAX_HEADER_BYTES, len(data))):
+                self.transport.close()
+                return
+            super().data_received(data)
+
+        def on_message_begin(self) -> None:
+            self._request_bytes = 0
+            super().on_message_begin()
+
+        def on_headers_complete(self) -> None:
+            self._head_since_s = None
+            super().on_headers_complete()
+
+        def sweep(self, now_s: float) -> None:
+            if self._head_since_s is not None and now_s - self._head_since_s > header_s:
+                self.transport.abort()
+
+    return Guarded
