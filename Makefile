@@ -42,6 +42,10 @@ bench: setup
 bench-ingest: setup
 	@PYTHONPATH=examples $(BIN)/python -m tests.bench.ingest $(if $(QUICK),--quick) $(ARGS)
 
+## bench-scale   bytes on disk, and answers over 10 million transactions and 100 million calls (ROWS=100000: a rough answer)
+bench-scale: setup
+	@PYTHONPATH=examples $(BIN)/python -m tests.bench.scale $(if $(ROWS),--rows $(ROWS)) $(ARGS)
+
 ## dashboards    write dashboards/generated/*.json anew, after a change of dashboards/ or its queries
 dashboards: setup
 	@$(BIN)/python -m dashboards.build

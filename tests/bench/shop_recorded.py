@@ -49,12 +49,12 @@ def record(seconds: float, sampled: float = SAMPLED) -> list[Body]:
         shutil.rmtree(folder)
 
 
-def recorded(seconds: float) -> list[Body]:
+def recorded(seconds: float, sampled: float = SAMPLED) -> list[Body]:
     """The same, of an earlier run if there is one in .bench/."""
-    path = FOLDER / f"shop-{seconds:.0f}s.bodies"
+    path = FOLDER / f"shop-{seconds:.0f}s-{sampled:.0%}.bodies"
     if not path.exists() or path.stat().st_mtime < time.time() - FRESH_S:
         FOLDER.mkdir(exist_ok=True)
-        write_bodies(path, record(seconds))
+        write_bodies(path, record(seconds, sampled))
     return read_bodies(path)
 
 

@@ -1,0 +1,141 @@
+"""
+`make bench-scale`: disk per transaction and per kept call, and how long answers take where there is a lot.
+
+    python -m tests.bench.scale [--rows 10000000] [--days 1] [--only disk|answers] [--folder DIR] [--json FILE]
+
+The disk is that of the shop's real data, stored through everything and merged. The answers are over copies of it:
+10 million transactions with all their calls, some 100 million, in the embedded engine.
+"""
+
+from __future__ import annotations
+
+import json
+import shutil
+import sys
+import tempfile
+from collections.abc import Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated, Any, Final
+
+import typer
+from rich import box
+from rich.console import Console, Group
+from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.table import Table as Grid
+from rich.text import Text
+from shop.services import ServiceError
+
+from tests.bench.ingest_report import versions
+from tests.bench.machine import ForeignLoad, machine
+from tests.bench.scale_ask import Took, ask_all
+from tests.bench.scale_disk import Table, measure_disk
+from tests.bench.scale_fill import Filled, engine_in, multiply, store
+from tests.bench.shop_recorded import recorded
+from tests.servers import Collector
+
+NARROWEST: Final = 120
+SHOWN_COLUMNS: Final = 0.05
+"""Bytes per row; smaller columns are added up."""
+
+
+def main(
+    rows: Annotated[int, typer.Option(min=1, help="Transactions; calls are some ten times as many.")] = 10_000_000,
+    days: Annotated[float, typer.Option(help="They are spread over so many.")] = 1.0,
+    only: Annotated[str, typer.Option(help="`disk` or `answers`.")] = "",
+    seconds: Annotated[float, typer.Option(help="How long the shop is recorded for its disk.")] = 60.0,
+    folder: Annotated[Path | None, typer.Option(help="Where the data goes, and stays. [a temporary one]")] = None,
+    json_file: Annotated[Path | None, typer.Option("--json", help="Also write everything to this file.")] = None,
+) -> None:
+    """Measure what data takes on disk, and how long answers over much of it take."""
+    foreign = ForeignLoad()
+    console = Console()
+    console.width = max(console.width, NARROWEST)
+    found: dict[str, Any] = {"machine": machine(), "versions": versions()}
+    where = folder or Path(tempfile.mkdtemp(prefix="walltime-bench-"))
+    try:
+        if only != "answers":
+            tables = measure_disk(where / "disk", recorded(seconds))
+            console.print(disk_for_people(tables))
+            found["disk"] = [asdict(table) for table in tables]
+        if only != "disk":
+            filled, took = answers(where / "answers", rows, days)
+            console.print(answers_for_people(filled, took))
+            found |= {"filled": asdict(filled), "answers": [asdict(each) for each in took]}
+    except ServiceError as error:
+        sys.exit(str(error))
+    finally:
+        if folder is None:
+            shutil.rmtree(where)
+    found["foreign_cores"] = foreign.cores()
+    console.print(Text(_notes(found), style="dim"))
+    if json_file is not None:
+        json_file.write_text(json.dumps(found, indent=1) + "\n")
+
+
+def answers(folder: Path, rows: int, days: float) -> tuple[Filled, list[Took]]:
+    """Fill a collector's data directory, start the collector, ask it."""
+    columns = (TextColumn("filling"), BarColumn(), TextColumn("{task.percentage:.0f} %"), TimeElapsedColumn())
+    with engine_in(folder) as engine, Progress(*columns, console=Console(stderr=True), transient=True) as progress:
+        task = progress.add_task("", total=1)
+        store(engine, recorded(20, sampled=1.0))
+        filled = multiply(engine, rows, days, lambda share: progress.update(task, completed=share))
+    with Collector(folder) as collector:
+        return filled, ask_all(collector)
+
+
+def disk_for_people(tables: Sequence[Table]) -> Group:
+    """A table per table."""
+    parts: list[Grid | Text] = []
+    for table in tables:
+        whole = table.bytes_on_disk / table.rows
+        parts.append(Text(f"{table.name}: {whole:.1f} bytes a row on disk, {table.rows:,} rows", style="bold"))
+        if table.name not in ("transactions", "spans"):
+            continue
+        grid = Grid("column", "type", box=box.SIMPLE_HEAD)
+        grid.add_column("on disk", justify="right")
+        grid.add_column("in memory", justify="right")
+        small = [column for column in table.columns if column.compressed < SHOWN_COLUMNS]
+        for column in table.columns:
+            if column not in small:
+                grid.add_row(column.name, column.kind, f"{column.compressed:.2f}", f"{column.uncompressed:.1f}")
+        grid.add_row(f"{len(small)} more", "", f"{sum(column.compressed for column in small):.2f}", "")
+        rest = whole - sum(column.compressed for column in table.columns)
+        grid.add_row(
+            "indexes, marks, checksums", f"of these indexes {table.index_bytes / table.rows:.2f}", f"{rest:.2f}", ""
+        )
+        parts.append(grid)
+    return Group(*parts)
+
+
+def answers_for_people(filled: Filled, took: Sequence[Took]) -> Group:
+    """What was asked, and how long it took."""
+    grid = Grid(
+        title=f"Over {filled.transactions:,} transactions and {filled.spans:,} calls", title_justify="left",
+        box=box.SIMPLE_HEAD,
+    )  # fmt: skip
+    grid.add_column("")
+    for heading in ("times", "first ms", "median ms", "longest ms"):
+        grid.add_column(heading, justify="right")
+    for each in took:
+        numbers = (each.first_ms, each.median_ms, each.longest_ms)
+        grid.add_row(each.question, str(each.times), *(f"{number:,.0f}" for number in numbers))
+    return Group(
+        grid,
+        Text(f"Filled in {filled.copying_s:.0f} s, merged {filled.merging_s:.0f} s more, into {filled.parts} parts."),
+    )
+
+
+def _notes(found: dict[str, Any]) -> str:
+    where, cores = found["machine"], found["foreign_cores"]
+    packages = ", ".join(f"{name} {number}" for name, number in found["versions"].items())
+    foreign = "" if cores is None else f"Other programs kept {cores:.2f} cores busy meanwhile.\n"
+    return (
+        "Answers: over HTTP from a collector that has just been started, to the last byte.\n"
+        f"{foreign}"
+        f"{where['processor']}, {where['cores']} cores, {where['system']}, {where['python']}; {packages}."
+    )
+
+
+if __name__ == "__main__":
+    typer.run(main)

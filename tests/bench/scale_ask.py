@@ -1,0 +1,69 @@
+"""How long a collector's answers take, as those see it who ask: over HTTP, from the question to the last byte."""
+
+from __future__ import annotations
+
+import statistics
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+import httpx
+
+from tests.bench.visible import ask
+from tests.servers import Collector
+
+KIND: Final = "GET /product/{id}"
+SLOWEST: Final = (
+    "SELECT lower(hex(trace_id)), duration_ns FROM transactions WHERE service = 'shop' AND name = 'GET /product/{id}'"
+    " AND started_at > now() - INTERVAL 1 DAY AND duration_ns > 1000000 AND mysql_query_calls > 2"
+    " ORDER BY duration_ns DESC LIMIT 20"
+)
+SOME: Final = (
+    "SELECT lower(hex(trace_id)) FROM transactions WHERE name = 'GET /product/{id}'"
+    " AND started_at > now() - INTERVAL {hours} HOUR LIMIT 1 BY toStartOfHour(started_at)"
+)
+
+
+@dataclass(frozen=True)
+class Took:
+    """The answers to one question."""
+
+    question: str
+    times: int
+    first_ms: float
+    """Without anything in a cache of the database."""
+    median_ms: float
+    longest_ms: float
+
+
+def ask_all(collector: Collector) -> list[Took]:
+    """Each question several times; a trace id is never asked for twice."""
+    traces = [row[0] for row in ask(collector, SOME.replace("{hours}", "23"))]
+    day: Mapping[str, str] = {"since": "1d"}
+    return [
+        _timed("a transaction by trace id", [_get(collector, f"/api/transactions/{each}") for each in traces]),
+        _timed("top of a day", [_get(collector, "/api/top", day)] * 7),
+        _timed("top of 15 minutes", [_get(collector, "/api/top", {"since": "15m"})] * 7),
+        _timed("slowest of a kind in a day (SQL)", [lambda: ask(collector, SLOWEST)] * 5),
+        _timed("why, the slowest of an hour", [_get(collector, "/api/why", {"kind": KIND, "since": "1h"})] * 3),
+        _timed("why, the slowest of a day", [_get(collector, "/api/why", {"kind": KIND, **day})] * 2),
+        _timed("digest of a day", [_get(collector, "/api/digest", day)] * 3),
+    ]
+
+
+def _get(collector: Collector, path: str, parameters: Mapping[str, str] | None = None) -> Callable[[], Any]:
+    def get() -> None:
+        answer = httpx.get(f"{collector.web_url}{path}", params=dict(parameters or {}), timeout=300)
+        assert answer.status_code == 200, f"{path}: {answer.text}"
+
+    return get
+
+
+def _timed(question: str, asked: list[Callable[[], Any]]) -> Took:
+    took_ms = []
+    for each in asked:
+        started_s = time.perf_counter()
+        each()
+        took_ms.append((time.perf_counter() - started_s) * 1000)
+    return Took(question, len(took_ms), took_ms[0], statistics.median(took_ms), max(took_ms))

@@ -1,0 +1,14 @@
+-- Copies of the sampled calls, each with the ids and the time of the copy of its transaction.
+INSERT INTO spans
+SELECT
+    * EXCEPT copy REPLACE (
+        sipHash128(trace_id, copy) AS trace_id,
+        addNanoseconds(
+            started_at,
+            {from_ns:Int64} + copy * {step_ns:Int64} - (SELECT toUnixTimestamp64Nano(min(started_at)) FROM sample_transactions)
+        ) AS started_at)
+FROM
+(
+    SELECT *, arrayJoin((SELECT groupArray(toInt64(number)) FROM numbers({first:UInt64}, {copies:UInt64}))) AS copy
+    FROM sample_spans
+)
