@@ -6,18 +6,20 @@ import math
 from typing import Any
 
 import pytest
+from google.protobuf.internal.decoder import _DecodeVarint  # type: ignore[attr-defined]
 from google.protobuf.internal.encoder import _VarintBytes  # type: ignore[attr-defined]
 from hypothesis import given
 from hypothesis import strategies as st
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 from opentelemetry.trace import SpanContext, TraceFlags
 from walltime.bill import Bill
-from walltime.call import lines
+from walltime.call import Call, lines
 from walltime.export import otlp, protobuf
 from walltime.hotpath import Transaction
 from walltime.redact import Redaction
 
 from tests.sdk.sink import attributes_of
+from tests.sdk.test_bill import calls
 
 TEXTS = st.text(st.characters(), max_size=200)
 VALUES = st.one_of(TEXTS, st.booleans(), st.integers(-(1 << 63), (1 << 63) - 1), st.floats(allow_nan=False))
@@ -36,6 +38,35 @@ def read(transaction: Transaction, bill: Bill, kept: str = "") -> Any:
 @given(st.integers(0, (1 << 64) - 1))
 def test_varints_are_protobufs(n: int) -> None:
     assert protobuf.varint(n) == _VarintBytes(n)
+
+
+@given(st.lists(st.integers(0, protobuf.MAX_OF_VARINTS), max_size=60))
+def test_many_varints_at_once_read_as_protobufs(numbers: list[int]) -> None:
+    width = protobuf.width_of(max(numbers, default=0))
+    made = protobuf.varints(numbers, width)
+    assert [(len(each), _DecodeVarint(each, 0)) for each in made] == [(width, (n, width)) for n in numbers]
+
+
+@given(st.lists(calls(), max_size=40), st.sampled_from([None, 0, 7]), st.sampled_from([None, 0, 1 << 60]))
+def test_a_bill_reads_back_as_it_was(made: list[Call], queue_ns: int | None, cpu_ns: int | None) -> None:
+    transaction = Transaction("job", "internal", SpanContext(1, 2, False), 0, 0)
+    transaction.calls.extend(made)
+    transaction.duration_ns, transaction.queue_ns = 1, queue_ns
+    transaction.cpu_user_ns = transaction.cpu_system_ns = cpu_ns
+    bill = transaction.add_up(detail=True)
+    (span,) = read(transaction, bill)
+    said = attributes_of(span.attributes)
+    assert said["walltime.covered_ns"] == bill.covered_ns
+    assert said.get("walltime.queue_ns") == queue_ns
+    assert said.get("walltime.cpu_user_ns") == (cpu_ns and min(cpu_ns, protobuf.MAX_OF_VARINTS))
+    for component, cell in bill.components.items():
+        for name in ("calls", "time_ns", "max_ns", "errors", "keys", "hits", "misses", "not_stored", "rows"):
+            assert said.get(f"walltime.{component}.{name}", 0) == getattr(cell, name)
+    for of, cells in (("target", bill.targets), ("statement", bill.statements)):
+        for name in ("calls", "time_ns", "errors") + (("hits", "misses") if of == "target" else ()):
+            counts = [getattr(cell, name) for cell in cells.values()]
+            assert said.get(f"walltime.{of}.{name}", [0] * len(cells)) == counts
+    assert said.get("walltime.statement.text", []) == list(bill.statements)
 
 
 @given(
@@ -85,7 +116,7 @@ def test_kept_calls_have_ids_of_their_own_and_the_transaction_as_parent() -> Non
     transaction.duration_ns = 2000
     bill = Bill()
     bill.add(transaction.calls)
-    root, *calls = read(transaction, bill, "random")
-    assert len({call.span_id for call in calls} | {root.span_id, bytes(8)}) == 1002
-    assert {call.parent_span_id for call in calls} == {root.span_id}
+    root, *kept = read(transaction, bill, "random")
+    assert len({call.span_id for call in kept} | {root.span_id, bytes(8)}) == 1002
+    assert {call.parent_span_id for call in kept} == {root.span_id}
     assert attributes_of(root.attributes)["walltime.kept"] == "random"

@@ -53,6 +53,20 @@ _READS: Final = (_SQL, _ROWS)
 _OWN_NS: Final = itemgetter(4)
 
 
+_ALL_COUNT: Final = ("calls", "time_ns", "max_ns", "errors")
+_COUNTED: Final = {
+    _SQL: ("rows", "deadlocks", "lock_timeouts"),
+    _ROWS: ("rows", "deadlocks", "lock_timeouts"),
+    _LOOKUP: ("keys", "hits", "misses", "skipped"),
+    _STORE: ("not_stored", "skipped"),
+}
+
+
+def counted(line: Line) -> tuple[str, ...]:
+    """Return what a cell of the line counts, by name; the rest stays zero."""
+    return _ALL_COUNT + _COUNTED.get(_TELLS.get(LINES[line].component, 0), ("skipped",))
+
+
 def has_sql(component: str) -> None:
     """Say of a component that what its calls ask for is SQL, and what they find is rows."""
     _TELLS[component] = _SQL

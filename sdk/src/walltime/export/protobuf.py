@@ -8,9 +8,9 @@ https://protobuf.dev/programming-guides/encoding/; field numbers are those of op
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Sequence
 from functools import lru_cache
-from typing import Final, TypeAlias
+from typing import Final, NamedTuple, TypeAlias
 
 Value: TypeAlias = "str | bool | int | float | Sequence[str] | Sequence[int]"
 
@@ -84,26 +84,65 @@ def count(key: str, n: int) -> bytes:
     return heads(key)[len(value)] + value
 
 
-_ITEM: Final = tuple(b"\x0a" + BYTES[1 + size] + b"\x18" for size in range(11))
-_SMALL_ITEMS: Final = tuple(_ITEM[1] + byte for byte in BYTES)
-
-
-def counts(key: str, numbers: Iterable[int]) -> bytes:
-    """`attribute` of integers ≥ 0, four times as fast."""
-    array = b""
-    for n in numbers:
-        if n < 128:
-            array += _SMALL_ITEMS[n]
-        else:
-            value = varint(n)
-            array += _ITEM[len(value)] + value
-    size = len(array)
+def array_heads(key: str, size: int, width: int) -> list[bytes]:
+    """`heads` of an attribute that is an array of so many integers: what stands before each of them, at this width."""
+    item = b"\x0a" + BYTES[1 + width] + b"\x18"
+    length = size * (len(item) + width)
+    array = b"\x2a" + varint(length)
+    value = b"\x12" + varint(len(array) + length) + array
     name = _key(key)
-    if len(name) + size > 120:
-        body = name + block(b"\x12", block(b"\x2a", array))
-        return b"\x4a" + varint(len(body)) + body
-    # every length takes one byte
-    return b"\x4a" + BYTES[len(name) + 4 + size] + name + b"\x12" + BYTES[2 + size] + b"\x2a" + BYTES[size] + array
+    first = b"\x4a" + varint(len(name) + len(value) + length) + name + value + item
+    return [first, *[item] * (size - 1)] if size else []
+
+
+# ---- many integers at once ----
+
+MAX_OF_VARINTS: Final = (1 << 56) - 1
+
+
+def width_of(greatest: int) -> int:
+    """Return in how many bytes `varints` is to write numbers up to this one."""
+    return 4 if greatest < 1 << 28 else 5 if greatest < 1 << 35 else 8
+
+
+def varints(numbers: Sequence[int], width: int) -> tuple[bytes, ...]:
+    """
+    Encode each 0 ≤ n < 2^(7 × width) in `width` bytes; the format allows a number more of them than it needs.
+
+    All are lanes of one large integer, in which their groups of 7 bits are moved apart: thirty numbers cost what ten
+    cost one by one.
+    """
+    pack, steps, more, unpack = _lanes(len(numbers), width)
+    packed = pack(*numbers)
+    lanes = int.from_bytes(packed, "little")
+    for stays, moves, by in steps:
+        lanes = lanes & stays | (lanes & moves) << by
+    return unpack((lanes | more).to_bytes(len(packed), "little"))
+
+
+class _Lanes(NamedTuple):
+    pack: Callable[..., bytes]
+    steps: list[tuple[int, int, int]]
+    """Which bits stay where they are, which move up, and how far: the upper half of a lane, then that of each half."""
+    more: int
+    """The bit that says that a number goes on, in every byte but its last."""
+    unpack: Callable[[bytes], tuple[bytes, ...]]
+
+
+@lru_cache(maxsize=128)
+def _lanes(size: int, width: int) -> _Lanes:
+    lane_bytes = 4 if width == 4 else 8
+    one = int.from_bytes(b"\x01".ljust(lane_bytes, b"\0") * size, "little")
+    steps = []
+    for bits in (28, 14, 7):
+        if bits < 8 * lane_bytes // 2:
+            # Two halves of so many bits become two of 8, 16 or 32.
+            room = bits * 8 // 7
+            low = sum(((1 << bits) - 1) << at for at in range(0, 8 * lane_bytes, 2 * room))
+            steps.append((one * low, one * (low << bits), room - bits))
+    more = one * int.from_bytes(b"\x80" * (width - 1), "little")
+    unpack = struct.Struct(f"{width}s{lane_bytes - width}x" * size).unpack
+    return _Lanes(struct.Struct(f"<{size}{'I' if lane_bytes == 4 else 'Q'}").pack, steps, more, unpack)
 
 
 few = lru_cache(maxsize=4096)(attribute)
