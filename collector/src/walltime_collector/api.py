@@ -5,7 +5,7 @@ from __future__ import annotations
 import ipaddress
 import math
 import time
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
@@ -50,6 +50,7 @@ def make_app(
     *,
     allowed_hosts: Collection[str] = (),
     any_address: bool = False,
+    more: Sequence[Route] = (),
 ) -> Starlette:
     """
     The application for the web port.
@@ -61,6 +62,7 @@ def make_app(
         reading: Answers /api/sql.
         allowed_hosts: Names a browser may use in Host besides the loopback ones.
         any_address: Let Host be any IP address, for a collector that listens for other machines.
+        more: What else is answered here.
     """
 
     def top(request: Request) -> JSONResponse:
@@ -135,6 +137,7 @@ def make_app(
             Route("/api/digest", statements),
             sql_route(reading, _json),
             Route("/healthz", healthz),
+            *more,
         ],
         middleware=[Middleware(HostCheck, allowed_hosts=allowed_hosts, any_address=any_address)],
         exception_handlers={
@@ -240,11 +243,11 @@ def _problem(status: int, where: str, what: str, what_now: str) -> JSONResponse:
 
 def _not_found(request: Request, error: Any) -> JSONResponse:
     if error.status_code == 405:
-        use = "POST" if request.url.path == "/api/sql" else "GET"
-        return _problem(405, request.method, "only questions are answered here", f"use {use}")
+        use = "POST" if "POST" in (error.headers or {}).get("Allow", "") else "GET"
+        return _problem(405, request.method, "that is not how this is asked", f"use {use}")
     return _problem(
         error.status_code,
         printable(request.url.path)[:80],
         "there is no such page",
-        "there are /api/top, /api/transactions/{trace_id}, /api/why, /api/digest, /api/sql and /healthz",
+        "there are /api/top, /api/transactions/{trace_id}, /api/why, /api/digest, /api/sql, /api/deadletters, /healthz",
     )

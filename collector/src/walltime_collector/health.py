@@ -12,14 +12,16 @@ class Health:
     """
     Counters, in spans unless the name says otherwise; safe to use from several threads.
 
-    received        in requests that were taken, or in the spool at the start
+    received        in requests that were taken, or in the spool or in dead/ at the start
     stored          taken by the engine
-    rejected        refused one by one, in requests whose other spans were taken: ids that cannot be
+    rejected        refused one by one in requests whose other spans were taken (unusable ids), or dropped from dead/
     spooled         on disk, and not yet any of the others
-    dead            refused by the engine for good, kept in dead/
-    lost            refused by the engine when dead/ was full
+    dead            in dead/ now: refused by the engine for good, until somebody retries or drops them
+    dead_retried    moved from dead/ back into the spool
+    lost            refused by the engine when dead/ was full, or damaged in the spool
     refused_*       requests answered with an error, by reason
     quarantined_bytes, torn_bytes, unreadable_segments   damage found in the spool
+    unknown_segments     of another version of the collector; they stay in the spool
     slow_log_entries     entries of slow logs that are stored
     slow_log_malformed   entries without a statement or a readable time; not stored
     slow_log_skipped_bytes   what belongs to no entry, or is beyond the limit of one

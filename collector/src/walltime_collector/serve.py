@@ -33,6 +33,7 @@ from .receive.http_protocol import guarded
 from .receive.intake import Intake
 from .receive.otlp_grpc import OtlpGrpc
 from .receive.otlp_http import OtlpHttp
+from .reserve import Reserve
 from .settings import Settings, address, is_loopback
 from .slowlog.reader import SlowLogReader
 from .spool.group_commit import GroupCommit
@@ -79,10 +80,12 @@ def serve(settings: Settings) -> None:
         log.warning("%s; what arrives is spooled until it answers", error)
     health = Health()
     commit = GroupCommit(spool)
-    loader = Loader(spool, engine, health)
+    # a server has a disk of its own
+    loader = Loader(spool, engine, health, None if settings.clickhouse else Reserve(settings.data))
     slow_logs = SlowLogReader(settings.slow_log, settings.data / "slowlog", engine, health)
     reading = Reading(engine, settings.database)
     from .api import make_app
+    from .api_deadletters import deadletter_routes
 
     arrivals = Arrivals(
         max_request_bytes=settings.max_request_bytes,
@@ -101,7 +104,8 @@ def serve(settings: Settings) -> None:
         tls=tls.grpc,
         grace_s=_GRACE_S,
     )
-    pages = _server(make_app(engine, health, reading, any_address=settings.insecure), tls.read)
+    more = deadletter_routes(spool, health, access)
+    pages = _server(make_app(engine, health, reading, any_address=settings.insecure, more=more), tls.read)
     servers: list[tuple[uvicorn.Server | GrpcServer[Any], socket.socket]] = [
         (calls, grpc),
         (receiver, http),

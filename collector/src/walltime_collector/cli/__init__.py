@@ -2,25 +2,20 @@
 
 from __future__ import annotations
 
-import json
-import os
 import sys
 import time
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated
 
 import typer
 
-from ..answers import Ranking, Selected, Top, Trace, from_json
+from ..answers import Ranking, Selected, Top, Trace
 from ..digest.answer import Digest, DigestRanking
 from ..errors import BadParameter, CollectorError, NotAnswered
 from ..people import printable, since_s
 from ..trace_id import parse_span_id, parse_trace_id
-from .ask import ask, post
+from .asking import DEFAULT_URL, Json, Url, asked, console, print_for_people, print_json, read_as, sent, write
+from .deadletter import deadletter
 from .serve import serve
-
-if TYPE_CHECKING:
-    from rich.console import Console, RenderableType
 
 app = typer.Typer(
     invoke_without_command=True,
@@ -28,12 +23,6 @@ app = typer.Typer(
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
 )
-PIPED_WIDTH = 120
-"""Columns when nobody's terminal says otherwise: what is piped must not depend on the window it was typed in."""
-
-Url = Annotated[str, typer.Option("--url", envvar="WALLTIME_URL", help="The collector's web address.")]
-Json = Annotated[bool, typer.Option("--json", help="One JSON document on stdout, nothing else.")]
-DEFAULT_URL = "http://127.0.0.1:8464"
 
 
 def main() -> None:
@@ -59,6 +48,7 @@ def help_without_a_command(context: typer.Context) -> None:
 
 
 app.command("serve")(serve)  # imports its engine when it runs: asking stays fast
+app.add_typer(deadletter, name="deadletter")
 
 
 @app.command("top")
@@ -75,15 +65,15 @@ def ask_top(
         since_s(since)
     except ValueError as error:
         raise typer.BadParameter(str(error), param_hint="--since") from error
-    document = _ask(url, "/api/top", since=since, service=service, by=by, limit=limit)
+    document = asked(url, "/api/top", since=since, service=service, by=by, limit=limit)
     if as_json:
-        return _print_json(document)
-    answer = _read(Top, document, url)
+        return print_json(document)
+    answer = read_as(Top, document, url)
 
     from .top import render
 
-    console = _console()
-    return _print(console, render(answer, console))
+    out = console()
+    return print_for_people(out, render(answer, out))
 
 
 @app.command("show")
@@ -100,10 +90,10 @@ def ask_show(
         span = parse_span_id(span) if span else span_of_parent
     except ValueError as error:
         raise typer.BadParameter(str(error)) from error
-    document = _ask(url, f"/api/transactions/{trace}")
+    document = asked(url, f"/api/transactions/{trace}")
     if as_json:
-        return _print_json(document)
-    answer = _read(Trace, document, url)
+        return print_json(document)
+    answer = read_as(Trace, document, url)
 
     from .show import choose, render
 
@@ -111,8 +101,8 @@ def ask_show(
         bill = choose(answer, span)
     except LookupError as error:
         raise NotAnswered(error.args[0]) from error
-    console = _console()
-    return _print(console, render(answer, bill, console, calls))
+    out = console()
+    return print_for_people(out, render(answer, bill, out, calls))
 
 
 @app.command("why")
@@ -149,17 +139,17 @@ def ask_why(
         comparison(time.time_ns(), during=during, against=against, slowest=slowest, since=since)
     except BadParameter as error:
         raise typer.BadParameter(f"{error.what}; {error.what_now}", param_hint=f"--{error.where}") from error
-    asked = {"kind": kind, "during": during, "against": against, "since": since, "service": service}
-    document = _ask(url, "/api/why", **asked, slowest="" if slowest is None else repr(slowest))
+    question = {"kind": kind, "during": during, "against": against, "since": since, "service": service}
+    document = asked(url, "/api/why", **question, slowest="" if slowest is None else repr(slowest))
     if as_json:
-        return _print_json(document)
+        return print_json(document)
     from ..why.answer import Why
 
-    answer = _read(Why, document, url)
+    answer = read_as(Why, document, url)
     from .why import render
 
-    console = _console()
-    return _print(console, render(answer, console))
+    out = console()
+    return print_for_people(out, render(answer, out))
 
 
 @app.command("digest")
@@ -176,15 +166,15 @@ def ask_digest(
         since == "all" or since_s(since)
     except ValueError as error:
         raise typer.BadParameter(str(error), param_hint="--since") from error
-    document = _ask(url, "/api/digest", since=since, service=service, by=by, limit=limit)
+    document = asked(url, "/api/digest", since=since, service=service, by=by, limit=limit)
     if as_json:
-        return _print_json(document)
-    answer = _read(Digest, document, url)
+        return print_json(document)
+    answer = read_as(Digest, document, url)
 
     from .digest import render
 
-    console = _console()
-    return _print(console, render(answer, console))
+    out = console()
+    return print_for_people(out, render(answer, out))
 
 
 @app.command("sql")
@@ -198,64 +188,17 @@ def ask_sql(
     if as_json and as_csv:
         raise typer.BadParameter("choose one", param_hint="--json, --csv")
     sql = sys.stdin.read() if statement == "-" else statement
-    document = _exchange(lambda: post(url, "/api/sql", {"sql": sql}))
+    document = sent(url, "/api/sql", {"sql": sql})
     if as_json:
-        return _print_json(document)
-    answer = _read(Selected, document, url)
+        return print_json(document)
+    answer = read_as(Selected, document, url)
 
     from .sql import csv_text, render
 
     if as_csv:
-        return _write(csv_text(answer))
-    console = _console()
-    return _print(console, render(answer, console))
-
-
-def _ask(url: str, path: str, **parameters: str | int) -> Any:
-    return _exchange(lambda: ask(url, path, **parameters))
-
-
-def _exchange(exchange: Callable[[], Any]) -> Any:
-    try:
-        return exchange()
-    except ValueError as error:
-        raise typer.BadParameter(str(error), param_hint="--url") from error
-
-
-def _read(answer: type[Any], document: Any, url: str) -> Any:
-    try:
-        return from_json(answer, document)
-    except ValueError as error:
-        raise NotAnswered(
-            f"the collector at {url} is another version than this command ({error}); use one version for both"
-        ) from error
-
-
-def _print_json(document: Any) -> None:
-    _write(json.dumps(document, indent=2) + "\n")
-
-
-def _console() -> Console:
-    from rich.console import Console
-
-    width = None if sys.stdout.isatty() or "COLUMNS" in os.environ else PIPED_WIDTH
-    return Console(width=width, highlight=False, markup=False, emoji=False, soft_wrap=False)
-
-
-def _print(console: Console, rendered: RenderableType) -> None:
-    if console.is_terminal:
-        return console.print(rendered)
-    with console.capture() as capture:
-        console.print(rendered)
-    return _write("".join(f"{line.rstrip()}\n" for line in capture.get().splitlines()))
-
-
-def _write(text: str) -> None:
-    try:
-        sys.stdout.write(text)
-        sys.stdout.flush()
-    except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # `| head` has what it wanted
+        return write(csv_text(answer))
+    out = console()
+    return print_for_people(out, render(answer, out))
 
 
 def _complain(message: str, code: int) -> int:

@@ -27,7 +27,7 @@ def ask(url: str, path: str, **parameters: str | int) -> Any:
     return _exchange(url, "GET", f"{path}?{said}", None)
 
 
-def post(url: str, path: str, document: Mapping[str, str]) -> Any:
+def post(url: str, path: str, document: Mapping[str, Any]) -> Any:
     """POST a JSON document to `path`; otherwise like `ask`."""
     return _exchange(url, "POST", path, json.dumps(document).encode())
 
