@@ -49,6 +49,7 @@ def guarded(connections: Connections, *, header_s: float, max_request_bytes: int
                 return
             if self._head_since_s is None and (self.cycle is None or self.cycle.response_complete):
                 self._head_since_s = self.loop.time()
+                self._request_bytes = 0
             self._request_bytes += len(data)
             if self._request_bytes > (max_bytes if self._head_since_s is None else max(_MAX_HEADER_BYTES, len(data))):
                 self.transport.close()

@@ -101,7 +101,7 @@ class Http2Connection(asyncio.Protocol, Generic[Call]):
         self._running = 0
         self._last_stream = 0
         self._rest = b""
-        self._is_greeted = self._is_draining = self._has_called = False
+        self._is_greeted = self._is_draining = self._has_called = self._will_flush = False
         self._block: tuple[int, int, list[bytes]] | None = None
         self._unacknowledged_bytes = 0
         self._room = _CONNECTION_WINDOW_BYTES
@@ -403,7 +403,9 @@ class Http2Connection(asyncio.Protocol, Generic[Call]):
         if known is not None:
             self._send(stream, known, response)
         self._close_if_done()
-        self._flush()
+        if not self._will_flush:  # one fsync ends many calls: their answers go out together
+            self._will_flush = True
+            self._loop.call_soon(self._flush)
 
     def _send(self, stream: int, known: _Stream[Call], response: Response) -> None:
         size = len(response.data)
@@ -451,6 +453,7 @@ class Http2Connection(asyncio.Protocol, Generic[Call]):
             self._transport.close()
 
     def _flush(self) -> None:
+        self._will_flush = False
         if self._out:
             written, self._out = b"".join(self._out), []
             if not self._transport.is_closing():
