@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import binascii
 import json
+import re
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
@@ -15,6 +16,7 @@ from .messages import TracesRequest
 
 _MAX_PARTS = 1_000_000
 """Objects, lists and values of one body: a body of 20 MiB could hold ten million, each a hundred times its size."""
+_WRITTEN = re.compile(r"-?[0-9]{1,20}")
 _IDS = frozenset({"trace_id", "span_id", "parent_span_id"})
 _NOT_OF_SENDERS = frozenset({"received_at_ns"})
 
@@ -152,7 +154,7 @@ def _double(value: Any) -> float:
 
 def _integer(least: int, most: int) -> Callable[[Any], int]:
     def read(value: Any) -> int:
-        is_written = type(value) is str and len(value) <= 20 and value.lstrip("-").isdecimal()
+        is_written = type(value) is str and _WRITTEN.fullmatch(value)
         if is_written or (type(value) is float and value.is_integer()):
             value = int(value)
         if type(value) is not int or not least <= value <= most:
