@@ -3,28 +3,22 @@
 from __future__ import annotations
 
 import gzip
-import json
-import os
 import shutil
-import subprocess
-import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field, replace
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Final
 
 from tests.bench.ingest_bodies import opentelemetry_bodies
 from tests.bench.ingest_sender import Body, Order, Sent, write_bodies
-from tests.bench.machine import pin
 from tests.bench.process_usage import Usage, usage
+from tests.bench.sending import COLLECTOR_CORE, SENDER_CORE, collector_on, send, sending, to
 from tests.bench.shop_recorded import recorded
 from tests.bench.visible import ask, visible_after_s
 from tests.servers import Collector, eventually
 
-ROOT: Final = Path(__file__).parents[2]
 SMALL_SPOOL_BYTES: Final = 96 * 1024 * 1024
 """For the search of the highest rate: what cannot be stored in time is refused within seconds, not minutes."""
 BUSY_S: Final = 4.0
@@ -149,21 +143,16 @@ def measure(name: str, variant: Variant, *, is_quick: bool) -> Measured:
         ServiceError: The shop, whose data is sent, does not run here.
     """
     row = ROWS[name]
+    core = COLLECTOR_CORE if row.is_pinned else None
     folder = Path(tempfile.mkdtemp(prefix="walltime-bench-"))
     try:
         bodies = folder / "bodies"
         write_bodies(bodies, row.bodies())
-        with _collector(folder / "data", row, {**row.settings, **variant.settings}) as collector:
+        with collector_on(core, folder / "data", **{**row.settings, **variant.settings}) as collector:
             idle_s = _idle(collector, 1 if is_quick else 3) if row.sees else None
             before, before_spans, started_s = usage(collector.process.pid), _spans(collector, row), time.perf_counter()
-            order = replace(
-                row.order,
-                address=_address(collector, is_grpc=row.order.is_grpc),
-                health_url=f"{collector.web_url}/healthz",
-                bodies=str(bodies),
-                seconds=row.seconds[is_quick],
-            )
-            sent = _send(order, row)
+            order = to(collector, replace(row.order, bodies=str(bodies), seconds=row.seconds[is_quick]))
+            sent = send(order, SENDER_CORE if row.is_pinned else None)
             eventually(lambda: collector.health()["spans"]["spooled"] == 0, 120)
             stored_s = time.perf_counter() - started_s
             time.sleep(row.merges_s[is_quick])
@@ -171,7 +160,7 @@ def measure(name: str, variant: Variant, *, is_quick: bool) -> Measured:
             counted = _spans(collector, row) - before_spans
             if counted != sent.spans or not sent.spans:
                 raise NotStored(f"{row.title}: {sent.spans} spans were acknowledged, {counted} counted; see {folder}")
-            busy_s = _busy(order, collector, row) if row.sees else None
+            busy_s = _busy(order, collector) if row.sees else None
             return _measured(sent, before, after, stored_s, idle_s, busy_s)
     finally:
         shutil.rmtree(folder)
@@ -202,46 +191,6 @@ def _measured(
     )
 
 
-@contextmanager
-def _collector(data: Path, row: Row, settings: dict[str, str]) -> Iterator[Collector]:
-    """On core 0, unless the row wants both; what it starts is there with it."""
-    if row.is_pinned:
-        pin(0, 0)
-    try:
-        collector = Collector(data, **settings)
-    finally:
-        os.sched_setaffinity(0, range(os.cpu_count() or 1))
-    with collector:
-        yield collector
-
-
-def _send(order: Order, row: Row) -> Sent:
-    with _sender(order, row) as sender:
-        assert sender.stdout is not None
-        answer = sender.stdout.read()
-    if sender.returncode:
-        raise NotStored(f"{row.title}: the sender failed; what it says is above")
-    return Sent(**json.loads(answer))
-
-
-@contextmanager
-def _sender(order: Order, row: Row) -> Iterator[subprocess.Popen[str]]:
-    process = subprocess.Popen(
-        [sys.executable, "-m", "tests.bench.ingest_sender"],
-        cwd=ROOT,
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        text=True,
-    )
-    with process:
-        if row.is_pinned:
-            pin(process.pid, 1)
-        assert process.stdin is not None
-        process.stdin.write(json.dumps(asdict(order)))
-        process.stdin.close()
-        yield process
-
-
 def _idle(collector: Collector, times: int) -> float:
     seen_s = []
     for _ in range(times):
@@ -250,18 +199,13 @@ def _idle(collector: Collector, times: int) -> float:
     return max(seen_s)
 
 
-def _busy(order: Order, collector: Collector, row: Row) -> float:
+def _busy(order: Order, collector: Collector) -> float:
     """The same is sent for a while again, because looking costs more than receiving."""
-    with _sender(replace(order, seconds=BUSY_S), row) as sender:
+    with sending(replace(order, seconds=BUSY_S)) as sender:
         seen_s = []
         while sender.poll() is None:
             seen_s.append(visible_after_s(collector))
     return max(seen_s)
-
-
-def _address(collector: Collector, *, is_grpc: bool) -> str:
-    addresses = dict(part.split("=", 1) for part in collector.ready.removeprefix("ready ").split())
-    return addresses["grpc" if is_grpc else "http"]
 
 
 def _spans(collector: Collector, row: Row) -> int:
