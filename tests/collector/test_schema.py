@@ -500,4 +500,5 @@ def test_migrating_again_changes_nothing(engine: Engine) -> None:
     applied = engine.query("SELECT name FROM schema_migrations ORDER BY name")
     engine.migrate()
     assert engine.query("SELECT name FROM schema_migrations ORDER BY name") == applied
-    assert [row["name"][:3] for row in applied] == [f"{at:03}" for at in range(1, len(applied) + 1)]
+    numbers = [row["name"][:3] for row in applied]
+    assert numbers == sorted(set(numbers))

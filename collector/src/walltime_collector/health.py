@@ -27,6 +27,9 @@ class Health:
     slow_log_skipped_bytes   what belongs to no entry, or is beyond the limit of one
     slow_log_gaps        how often what followed the last entry read was gone: more may be missing
     slow_log_refused     entries the engine refused for good
+    foreign_roots        SERVER and CONSUMER spans of other SDKs in the windows that were assembled here
+    foreign_roots_late, foreign_spans_late   stored after their window was: transactions all the same; on no bill
+    foreign_retries      how often assembling failed and was tried again
     """
 
     def __init__(self) -> None:

@@ -18,6 +18,7 @@ import uvloop
 
 from . import crashpoint
 from .access import Access
+from .assemble.assembler import Assembler
 from .clickhouse_http import ClickHouseHttp
 from .directory import make_private
 from .engine import open_engine
@@ -83,6 +84,7 @@ def serve(settings: Settings) -> None:
     # a server has a disk of its own
     loader = Loader(spool, engine, health, None if settings.clickhouse else Reserve(settings.data))
     slow_logs = SlowLogReader(settings.slow_log, settings.data / "slowlog", engine, health)
+    assembler = Assembler(engine, health, window_s=settings.foreign_window_s, settle_s=settings.foreign_settle_s)
     reading = Reading(engine, settings.database)
     from .api import make_app
     from .api_deadletters import deadletter_routes
@@ -117,10 +119,12 @@ def serve(settings: Settings) -> None:
         ready += f" clickhouse={_name(clickhouse)}"
     loader.start()
     slow_logs.start()
+    assembler.start()
     try:
         uvloop.run(_run(servers, ready))
     finally:
         reading.close()
+        assembler.stop()
         slow_logs.stop()
         intake.close()
         commit.close()

@@ -124,6 +124,15 @@ class Settings(BaseSettings):
     max_spool_bytes: int = Field(default=2048 * MIB, gt=0, description="the spool answers 503 beyond this")
     segment_bytes: int = Field(default=20 * MIB, gt=0, description="a spool segment is sealed and loaded at this size")
     segment_age_s: float = Field(default=1.0, gt=0, description="or at this age")
+    foreign_window_s: int = Field(
+        default=10,
+        ge=1,
+        le=3600,
+        description="spans of other OpenTelemetry SDKs stored within so many seconds become transactions together",
+    )
+    foreign_settle_s: int = Field(
+        default=10, ge=0, le=3600, description="and so long those seconds wait for spans that are still on their way"
+    )
     crashpoint: str = Field(default="", description="for tests: die at this place as by kill -9")
     drain_s: float = Field(
         default=5.0, ge=0, description="on SIGTERM: how long to load what is spooled; the rest waits on disk"

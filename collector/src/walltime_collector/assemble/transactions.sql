@@ -1,0 +1,243 @@
+-- Makes transactions of the roots that were stored in one window, with bills computed from the spans below them.
+--
+--   told      the spans of the processes that served these traces, and what each says about a call
+--   linked    per trace and process, as arrays: where in them each span's parent is
+--   led       for each span the root it works for (owner) and the call it was made in (caller)
+--   clipped   per root, its calls: what of each is inside the root's time; the union of all is `covered`
+--   measured  each call's own time: its duration without the union of the calls made in it
+--   counted   per root, by component, by target, by statement
+--   bills     a row per root
+--
+-- Ancestors are found by pointer jumping: each round doubles the distance, so a chain of any length takes log2(spans)
+-- rounds, and what walks in a circle arrives nowhere. A round looks up from[v] for each v of the array by sorting lookups
+-- among what is looked up, because a lambda that captures an array gets a copy of it per element. In its UInt64s are
+-- key << 33 | is a lookup << 32 | value. A key beyond the array's end stays what it is: the walk has arrived.
+INSERT INTO transactions
+(
+    trace_id, span_id, parent_span_id, started_at, duration_ns, service, name, kind, host, instance, version, environment,
+    user, method, http_status, is_error, error_type, kept, sample_probability, covered_ns,
+    mysql_connect_calls, mysql_connect_time_ns, mysql_connect_max_ns, mysql_connect_errors,
+    mysql_query_calls, mysql_query_time_ns, mysql_query_max_ns, mysql_query_errors,
+    mysql_commit_calls, mysql_commit_time_ns, mysql_commit_max_ns, mysql_commit_errors,
+    memcache_connect_calls, memcache_connect_time_ns, memcache_connect_max_ns, memcache_connect_errors,
+    memcache_get_calls, memcache_get_time_ns, memcache_get_max_ns, memcache_get_errors,
+    memcache_set_calls, memcache_set_time_ns, memcache_set_max_ns, memcache_set_errors,
+    memcache_delete_calls, memcache_delete_time_ns, memcache_delete_max_ns, memcache_delete_errors,
+    memcache_incr_calls, memcache_incr_time_ns, memcache_incr_max_ns, memcache_incr_errors,
+    http_connect_calls, http_connect_time_ns, http_connect_max_ns, http_connect_errors,
+    http_request_calls, http_request_time_ns, http_request_max_ns, http_request_errors,
+    custom_calls, custom_time_ns, custom_max_ns, custom_errors,
+    `target.component`, `target.address`, `target.calls`, `target.time_ns`, `target.errors`, `target.hits`, `target.misses`,
+    `statement.text`, `statement.calls`, `statement.time_ns`, `statement.errors`,
+    attributes, resource
+)
+WITH
+    roots AS
+    (
+        SELECT trace_id, span_id, service, started_at, duration_ns
+        FROM foreign_roots
+        WHERE loaded_at >= toDateTime({since_s:UInt32}, 'UTC') AND loaded_at < toDateTime({until_s:UInt32}, 'UTC')
+            AND cityHash64(trace_id) % {parts:UInt32} = {part:UInt32}
+    ),
+    -- what a trace may need beside the roots' own time: spans that outlive it, a parent that began before
+    (SELECT min(started_at) FROM roots) - INTERVAL 1 HOUR AS first_at,
+    (SELECT max(addNanoseconds(started_at, duration_ns)) FROM roots) + INTERVAL 1 HOUR AS last_at,
+    stored AS
+    (
+        SELECT trace_id, span_id, parent_span_id, service, kept
+        FROM transactions
+        WHERE service IN (SELECT service FROM roots) AND started_at BETWEEN first_at AND last_at
+            AND trace_id IN (SELECT trace_id FROM roots)
+    ),
+    -- the same request, seen by Walltime's SDK in the same process: inside, outside or beside the foreign span
+    claimed AS (SELECT trace_id, service, arrayJoin([span_id, parent_span_id]) AS span_id FROM stored WHERE kept != 'foreign' AND span_id != toFixedString('', 8)),
+    told AS
+    (
+        SELECT
+            trace_id, span_id, parent_span_id,
+            cityHash64(service, host, instance, resource['process.pid']) AS process,
+            toUnixTimestamp64Nano(started_at) AS starts_ns, starts_ns + toInt64(duration_ns) AS ends_ns,
+            component, address, substringUTF8(statement, 1, 4096) AS text, is_error,
+            kind IN ('client', 'producer') AS is_outgoing,
+            (trace_id, span_id) IN (SELECT trace_id, span_id FROM stored) AS is_stored,
+            kind IN ('server', 'consumer') AND (trace_id, service, span_id) NOT IN (claimed) AND (trace_id, service, parent_span_id) NOT IN (claimed) AS may_be_root,
+            NOT is_stored AND (trace_id, span_id) IN (SELECT trace_id, span_id FROM roots) AS is_in_window
+        FROM foreign_calls
+        WHERE trace_id IN (SELECT trace_id FROM roots) AND started_at BETWEEN first_at AND last_at
+        LIMIT 1 BY trace_id, span_id
+    ),
+    linked AS
+    (
+        SELECT
+            trace_id, process,
+            groupArray((span_id, starts_ns, ends_ns, component, address, text, is_error, is_in_window)) AS spans,
+            groupArray((span_id, parent_span_id, is_stored, may_be_root, is_outgoing, component != '')) AS ties,
+            toUInt64(length(ties)) AS size,
+            arraySort(arrayConcat(
+                arrayMap((tie, at) -> (tie.1, 0, toUInt64(at), tie.5, tie.6), ties, arrayEnumerate(ties)),
+                arrayMap((tie, at) -> (tie.2, 1, toUInt64(at), 0, 0), ties, arrayEnumerate(ties)))) AS lookups,
+            -- where the parent is (0: not here), whether it asks somebody else, whether it is a call
+            arrayMap(link -> link.2, arraySort(link -> link.1, arrayFilter(link -> link.1 != 0, arrayMap(
+                (lookup, known) -> multiIf(
+                    lookup.2 = 0, (toUInt64(0), (toUInt64(0), 0, 0)),
+                    known.2 = 0 AND known.1 = lookup.1 AND known.3 != lookup.3, (lookup.3, (known.3, known.4, known.5)),
+                    (lookup.3, (toUInt64(0), 0, 0))),
+                lookups, arrayFill(lookup -> lookup.2 = 0, lookups))))) AS parents,
+            -- a SERVER span in a SERVER span of the same process is no root; one that a CLIENT span asked for is
+            arrayMap((tie, parent) -> tie.3 OR tie.4 AND (parent.1 = 0 OR parent.2 = 1), ties, parents) AS is_root
+        FROM told
+        GROUP BY trace_id, process
+        HAVING max(is_in_window)
+    ),
+    v -> arraySort(arrayConcat(
+        arrayMap((value, at) -> bitOr(bitShiftLeft(toUInt64(at), 33), value), v, arrayEnumerate(v)),
+        arrayMap((value, at) -> bitOr(bitShiftLeft(value, 33), bitOr(0x100000000, toUInt64(at))), v, arrayEnumerate(v)))) AS lookups_of,
+    lookups -> arrayMap(found -> bitAnd(found, 0xFFFFFFFF), arraySort(arrayMap(
+        (lookup, known) -> bitOr(
+            bitShiftLeft(bitAnd(lookup, 0xFFFFFFFF), 32),
+            if(bitShiftRight(known, 32) = 2 * bitShiftRight(lookup, 33), bitAnd(known, 0xFFFFFFFF), bitShiftRight(lookup, 33))),
+        arrayFilter(lookup -> bitTest(lookup, 32), lookups),
+        arrayFilter((known, lookup) -> bitTest(lookup, 32), arrayFill(lookup -> NOT bitTest(lookup, 32), lookups), lookups)))) AS found_by,
+    led AS
+    (
+        SELECT
+            trace_id, process,
+            range(toUInt32(ceil(log2(size + 1)))) AS rounds,
+            arrayMap((here, parent, at) -> if(here, size + toUInt64(at), parent.1), is_root, parents, arrayEnumerate(parents)) AS towards_root,
+            arrayMap((here, parent) -> multiIf(here, toUInt64(0), parent.3 = 1, size + parent.1, parent.1), is_root, parents) AS towards_call,
+            arrayFold((v, round) -> found_by(lookups_of(v)), rounds, towards_root) AS owners,
+            arrayFold((v, round) -> found_by(lookups_of(v)), rounds, towards_call) AS callers,
+            arrayJoin(arrayFilter(
+                each -> each.2 > 0 AND (each.1 = each.2 OR each.4.4 != ''),
+                arrayMap(
+                    (at, owner, caller, span) -> (toUInt64(at), toUInt64(greatest(owner, size) - size), toUInt64(greatest(caller, size) - size), span),
+                    arrayEnumerate(spans), owners, callers, spans))) AS each,
+            each.1 AS at, each.2 AS owner, each.3 AS caller, each.4 AS span
+        FROM linked
+    ),
+    clipped AS
+    (
+        SELECT
+            trace_id, process, owner,
+            anyIf(span, at = owner) AS root,
+            groupArray((at, caller, span)) AS all,
+            -- the root itself is a call without a component and without a caller: it is measured too, for what is `other`
+            arrayMap(
+                each -> (
+                    each.1, each.2, each.3.4, each.3.5, each.3.6, each.3.7,
+                    greatest(root.2, least(root.3, each.3.2)), greatest(root.2, least(root.3, each.3.3))),
+                all) AS calls,
+            arrayFilter(call -> call.3 != '', calls) AS true_calls,
+            arrayReduce('intervalLengthSum', arrayMap(call -> call.7, true_calls), arrayMap(call -> call.8, true_calls)) AS covered_ns
+        FROM led
+        GROUP BY trace_id, process, owner
+        HAVING root.8
+    ),
+    measured AS
+    (
+        SELECT
+            trace_id, root_id, any(root_covered_ns) AS covered_ns,
+            anyIf(part_component, is_itself) AS component, anyIf(part_address, is_itself) AS address, anyIf(part_text, is_itself) AS text,
+            anyIf(part_is_error, is_itself) AS is_error, anyIf(starts_ns, is_itself) AS from_ns, anyIf(ends_ns, is_itself) AS to_ns,
+            groupArrayIf((starts_ns, ends_ns), NOT is_itself) AS within,
+            toUInt64(to_ns - from_ns - arrayReduce(
+                'intervalLengthSum',
+                arrayMap(each -> greatest(from_ns, least(to_ns, each.1)), within),
+                arrayMap(each -> greatest(from_ns, least(to_ns, each.2)), within))) AS own_ns,
+            -- SQLAlchemy's span around PyMySQL's: one call seen twice. The time is the component's, the call is the inner one
+            has(groupArrayIf(part_component, NOT is_itself), component) AS is_seen_within
+        FROM
+        (
+            SELECT
+                trace_id, root.1 AS root_id, covered_ns AS root_covered_ns, arrayJoin(calls) AS call,
+                call.3 AS part_component, call.4 AS part_address, call.5 AS part_text, call.6 AS part_is_error, call.7 AS starts_ns, call.8 AS ends_ns,
+                arrayJoin(if(call.2 = 0, [(call.1, true)], [(call.1, true), (call.2, false)])) AS part,
+                part.1 AS measured_at, part.2 AS is_itself
+            FROM clipped
+        )
+        GROUP BY trace_id, root_id, measured_at
+    ),
+    counted AS
+    (
+        SELECT
+            trace_id, root_id, line.1 AS part, line.2 AS line_name, line.3 AS line_address, any(covered_ns) AS root_covered_ns,
+            (-toInt64(sum(own_ns)), line_name, countIf(NOT is_seen_within), max(own_ns), countIf(is_error AND NOT is_seen_within), line_address) AS counters
+        FROM
+        (
+            SELECT *, arrayJoin([('component', component, ''), ('target', if(address = '', '', component), address), ('statement', text, '')]) AS line
+            FROM measured
+        )
+        GROUP BY trace_id, root_id, line
+    ),
+    listed AS
+    (
+        SELECT
+            trace_id, root_id, any(root_covered_ns) AS covered_ns,
+            arraySort(groupArrayIf(counters, part = 'component' AND line_name != '')) AS components,
+            arraySort(groupArrayIf(counters, part = 'target' AND line_name != '')) AS targets,
+            arraySort(groupArrayIf(counters, part = 'statement' AND line_name != '')) AS statements
+        FROM counted
+        GROUP BY trace_id, root_id
+    ),
+    -- the most expensive ones, and the others together in a line of their own
+    bounded AS
+    (
+        SELECT
+            trace_id, root_id, covered_ns,
+            arrayConcat(arraySlice(components, 1, 32), arrayMap(rest -> (arraySum(rest.1), '(other)', arraySum(rest.3), arrayMax(rest.4), arraySum(rest.5), ''), arrayFilter(rest -> notEmpty(rest), [arraySlice(components, 33)]))) AS components_in_all,
+            arrayConcat(arraySlice(targets, 1, 64), arrayMap(rest -> (arraySum(rest.1), '(other)', arraySum(rest.3), arrayMax(rest.4), arraySum(rest.5), ''), arrayFilter(rest -> notEmpty(rest), [arraySlice(targets, 65)]))) AS targets_in_all,
+            arrayConcat(arraySlice(statements, 1, 64), arrayMap(rest -> (arraySum(rest.1), '(other)', arraySum(rest.3), arrayMax(rest.4), arraySum(rest.5), ''), arrayFilter(rest -> notEmpty(rest), [arraySlice(statements, 65)]))) AS statements_in_all
+        FROM listed
+    ),
+    bills AS
+    (
+        SELECT
+            * EXCEPT components_in_all,
+            mapFromArrays(components_in_all.2, arrayMap(line -> (line.3, toUInt64(-line.1), line.4, line.5), components_in_all)) AS by_component,
+            mapFilter((component, counters) -> component NOT IN (
+                'mysql.connect', 'mysql.query', 'mysql.commit', 'memcache.connect', 'memcache.get', 'memcache.set', 'memcache.delete',
+                'memcache.incr', 'http.connect', 'http.request'), by_component) AS custom
+        FROM bounded
+    ),
+    (a, b) -> if(attributes[a] != '', attributes[a], attributes[b]) AS either,
+    extract(trace_state, '(?:^|,)\\s*ot=(?:[^,]*;)?th:([0-9a-f]{1,14})(?:[;,\\s]|$)') AS threshold,
+    events.attributes[indexOf(events.name, 'exception')]['exception.type'] AS exception
+SELECT
+    trace_id, span_id, parent_span_id, started_at, duration_ns, service,
+    if(attributes['http.route'] = '', name, trim(concat(method, ' ', attributes['http.route']))) AS name,
+    kind, host, instance, version, environment,
+    either('user.id', 'enduser.id') AS user,
+    either('http.request.method', 'http.method') AS method,
+    toUInt16OrZero(either('http.response.status_code', 'http.status_code')) AS http_status,
+    status = 'error' OR http_status >= 500 AS is_error,
+    multiIf(attributes['error.type'] != '', attributes['error.type'], exception != '', exception, is_error AND http_status >= 400, toString(http_status), '') AS error_type,
+    'foreign' AS kept,
+    if(threshold = '', 1., 1 - reinterpretAsUInt64(reverse(unhex(rightPad(threshold, 14, '0')))) / pow(2, 56)) AS sample_probability,
+    covered_ns,
+    by_component['mysql.connect'].1, by_component['mysql.connect'].2, by_component['mysql.connect'].3, by_component['mysql.connect'].4,
+    by_component['mysql.query'].1, by_component['mysql.query'].2, by_component['mysql.query'].3, by_component['mysql.query'].4,
+    by_component['mysql.commit'].1, by_component['mysql.commit'].2, by_component['mysql.commit'].3, by_component['mysql.commit'].4,
+    by_component['memcache.connect'].1, by_component['memcache.connect'].2, by_component['memcache.connect'].3, by_component['memcache.connect'].4,
+    by_component['memcache.get'].1, by_component['memcache.get'].2, by_component['memcache.get'].3, by_component['memcache.get'].4,
+    by_component['memcache.set'].1, by_component['memcache.set'].2, by_component['memcache.set'].3, by_component['memcache.set'].4,
+    by_component['memcache.delete'].1, by_component['memcache.delete'].2, by_component['memcache.delete'].3, by_component['memcache.delete'].4,
+    by_component['memcache.incr'].1, by_component['memcache.incr'].2, by_component['memcache.incr'].3, by_component['memcache.incr'].4,
+    by_component['http.connect'].1, by_component['http.connect'].2, by_component['http.connect'].3, by_component['http.connect'].4,
+    by_component['http.request'].1, by_component['http.request'].2, by_component['http.request'].3, by_component['http.request'].4,
+    mapApply((component, counters) -> (component, counters.1), custom) AS custom_calls,
+    mapApply((component, counters) -> (component, counters.2), custom) AS custom_time_ns,
+    mapApply((component, counters) -> (component, counters.3), custom) AS custom_max_ns,
+    mapApply((component, counters) -> (component, counters.4), mapFilter((component, counters) -> counters.4 != 0, custom)) AS custom_errors,
+    targets_in_all.2, targets_in_all.6, targets_in_all.3, arrayMap(line -> -line.1, targets_in_all), targets_in_all.5, arrayMap(line -> 0, targets_in_all), arrayMap(line -> 0, targets_in_all),
+    statements_in_all.2, statements_in_all.3, arrayMap(line -> -line.1, statements_in_all), statements_in_all.5,
+    mapFilter((key, value) -> key NOT IN ('http.request.method', 'http.method', 'http.response.status_code', 'http.status_code', 'user.id', 'enduser.id', 'error.type'), attributes),
+    resource
+FROM
+(
+    SELECT *
+    FROM spans
+    WHERE (trace_id, span_id) IN (SELECT trace_id, span_id FROM roots) AND trace_id IN (SELECT trace_id FROM roots)
+        AND started_at BETWEEN first_at AND last_at AND component = ''
+    LIMIT 1 BY trace_id, span_id
+) AS root
+INNER JOIN bills ON bills.trace_id = root.trace_id AND bills.root_id = root.span_id

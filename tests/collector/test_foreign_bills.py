@@ -1,0 +1,82 @@
+"""Bills of foreign transactions: what SQL computes is what a plain program computes, to the nanosecond."""
+
+from __future__ import annotations
+
+import random
+import time
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+from walltime_collector.assemble.windows import Window, assemble
+from walltime_collector.components import counters_by_component
+from walltime_collector.engine import Engine
+
+from tests.collector.foreign_traces import Billed, bills, requests, trace
+from tests.collector.test_schema import store
+
+TRACES = 400
+BILLS = """
+SELECT
+    lower(hex(trace_id)) AS trace, lower(hex(span_id)) AS span,
+    * EXCEPT (trace_id, span_id, parent_span_id, started_at)
+FROM transactions
+WHERE kept = 'foreign'
+"""
+NEXT = iter(range(1_000_000))
+
+
+def assemble_all(engine: Engine) -> int:
+    """Everything that is stored now, as one window."""
+    now_s = int(time.time())
+    window = Window(now_s - 3600, now_s + 60 + next(NEXT))
+    return assemble(engine, window)
+
+
+def as_billed(row: Mapping[str, Any]) -> Billed:
+    counters = counters_by_component(row)
+    components = {
+        name: tuple(counted.get(each, 0) for each in ("calls", "time_ns", "max_ns", "errors"))
+        for name, counted in counters.items()
+    }
+    targets = {
+        (component, address): (calls, time_ns, errors)
+        for component, address, calls, time_ns, errors in zip(
+            *(row[f"target.{each}"] for each in ("component", "address", "calls", "time_ns", "errors")), strict=True
+        )
+    }
+    statements = {
+        text: (calls, time_ns, errors)
+        for text, calls, time_ns, errors in zip(
+            *(row[f"statement.{each}"] for each in ("text", "calls", "time_ns", "errors")), strict=True
+        )
+    }
+    return Billed(row["covered_ns"], components, targets, statements)  # type: ignore[arg-type]
+
+
+def without_longest(billed: Billed) -> Billed:
+    """Servers and statements have no longest call; a component without a call and without time is not told."""
+    return Billed(
+        billed.covered_ns,
+        {name: counted for name, counted in billed.components.items() if any(counted)},
+        {key: (calls, time_ns, errors) for key, (calls, time_ns, _, errors) in billed.targets.items()},  # type: ignore[misc]
+        {key: (calls, time_ns, errors) for key, (calls, time_ns, _, errors) in billed.statements.items()},  # type: ignore[misc]
+    )
+
+
+@pytest.mark.parametrize("seed", [1, *(pytest.param(seed, marks=pytest.mark.nightly) for seed in range(2, 22))])
+def test_bills_are_those_of_a_plain_program(engine: Engine, seed: int) -> None:
+    chance = random.Random(seed)
+    now_ns = time.time_ns() - 10**9
+    spans = [each for _ in range(TRACES) for each in trace(chance, now_ns)]
+    chance.shuffle(spans)
+    store(engine, requests(spans[::2]))
+    store(engine, requests(spans[1::2]))
+    assemble_all(engine)
+    expected = {key: without_longest(billed) for key, billed in bills(spans).items()}
+    traces = {each.trace_id.hex() for each in spans}
+    found = {(row["trace"], row["span"]): as_billed(row) for row in engine.query(BILLS) if row["trace"] in traces}
+    assert len(expected) > TRACES / 2
+    assert sum(len(each.components) for each in expected.values()) > TRACES
+    assert set(found) == set(expected)
+    assert [(key, found[key]) for key in expected if found[key] != expected[key]][:3] == []
