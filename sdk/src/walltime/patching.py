@@ -11,7 +11,7 @@ import functools
 import sys
 from dataclasses import dataclass
 from importlib.abc import Loader, MetaPathFinder
-from inspect import getattr_static
+from inspect import getattr_static, signature
 from types import FunctionType
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -90,6 +90,19 @@ def apply(patches: Iterable[Patch | Hook]) -> list[Applied | Hook]:
         applied.append(Applied(patch.owner, patch.name, ours, vars(patch.owner).get(patch.name, _MISSING)))
         setattr(patch.owner, patch.name, ours)
     return applied
+
+
+def takes_no_more(owner: type, method: str, *parameters: str) -> None:
+    """
+    Make sure that ours, which takes these by their names, takes all that the method does.
+
+    Raises:
+        PatchError: it has others in this version.
+    """
+    taken = signature(getattr(owner, method)).parameters.values()
+    more = {each.name for each in taken if each.kind is not each.VAR_POSITIONAL and each.kind is not each.VAR_KEYWORD}
+    if unknown := sorted(more.difference(parameters)):
+        raise PatchError(f"{owner.__module__}'s {method} takes {', '.join(unknown)}, which is not known here")
 
 
 def undo(applied: list[Applied | Hook]) -> None:

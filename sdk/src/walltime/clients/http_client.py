@@ -36,7 +36,10 @@ def patches() -> list[Patch]:
         Patch(HTTPSConnection, "connect", _connect_tls),
         Patch(HTTPConnection, "endheaders", _endheaders),
         Patch(HTTPConnection, "getresponse", _getresponse),
-        *[Patch(HTTPResponse, name, _read) for name in ("read", "read1", "readinto", "readline")],
+        Patch(HTTPResponse, "read", _read),
+        Patch(HTTPResponse, "read1", _read1),
+        Patch(HTTPResponse, "readinto", _readinto),
+        Patch(HTTPResponse, "readline", _readline),
     ]
 
 
@@ -158,30 +161,64 @@ def _getresponse(original: Callable[..., Any]) -> Callable[..., Any]:
     return getresponse
 
 
+# ---- the body: four ways to read it, each by its own name for how much, so that urllib3's reads pass fast ----
+
+
 def _read(original: Callable[..., Any]) -> Callable[..., Any]:
-    def read(self: Any, *args: Any, **kwargs: Any) -> Any:
-        strand = current()
-        asked = None if strand is None else getattr(self, "_walltime", None)
-        if strand is None or asked is None:
-            return original(self, *args, **kwargs)
-        outer_ns, strand.nested_ns = strand.nested_ns, 0
-        started_ns = clock()
-        try:
-            data = original(self, *args, **kwargs)
-        except BaseException as error:
-            ended_ns = clock()
-            try:
-                line, subject = asked
-                read_on(strand, line, subject, started_ns, ended_ns, outer_ns, type(error).__name__)
-            except Exception as ours:
-                contain("http_client", ours)
-            raise
-        ended_ns = clock()
-        try:
-            line, subject = asked
-            read_on(strand, line, subject, started_ns, ended_ns, outer_ns)
-        except Exception as ours:
-            contain("http_client", ours)
-        return data
+    def read(self: Any, amt: int | None = None) -> Any:
+        if current() is None or getattr(self, "_walltime", None) is None:
+            return original(self, amt)
+        return _timed(original, self, amt)
 
     return read
+
+
+def _read1(original: Callable[..., Any]) -> Callable[..., Any]:
+    def read1(self: Any, n: int = -1) -> Any:
+        if current() is None or getattr(self, "_walltime", None) is None:
+            return original(self, n)
+        return _timed(original, self, n)
+
+    return read1
+
+
+def _readinto(original: Callable[..., Any]) -> Callable[..., Any]:
+    def readinto(self: Any, b: Any) -> Any:
+        if current() is None or getattr(self, "_walltime", None) is None:
+            return original(self, b)
+        return _timed(original, self, b)
+
+    return readinto
+
+
+def _readline(original: Callable[..., Any]) -> Callable[..., Any]:
+    def readline(self: Any, limit: int = -1) -> Any:
+        if current() is None or getattr(self, "_walltime", None) is None:
+            return original(self, limit)
+        return _timed(original, self, limit)
+
+    return readline
+
+
+def _timed(original: Callable[..., Any], response: Any, how_much: Any) -> Any:
+    """Read on in a body that is measured; in a transaction."""
+    strand, (line, subject) = current(), response._walltime
+    if strand is None:
+        return original(response, how_much)
+    outer_ns, strand.nested_ns = strand.nested_ns, 0
+    started_ns = clock()
+    try:
+        data = original(response, how_much)
+    except BaseException as error:
+        ended_ns = clock()
+        try:
+            read_on(strand, line, subject, started_ns, ended_ns, outer_ns, type(error).__name__)
+        except Exception as ours:
+            contain("http_client", ours)
+        raise
+    ended_ns = clock()
+    try:
+        read_on(strand, line, subject, started_ns, ended_ns, outer_ns)
+    except Exception as ours:
+        contain("http_client", ours)
+    return data

@@ -9,7 +9,6 @@ made, because a `HashClient` knows the server to be dead, are in pymemcache_hash
 from __future__ import annotations
 
 import sys
-from inspect import signature
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Final
 
@@ -21,9 +20,9 @@ from walltime.clients import pymemcache_hash
 from walltime.clients.pooled import waited
 from walltime.clients.pymemcache_hash import first_of
 from walltime.clients.timed import class_name, timed
-from walltime.errors import PatchError, contain
+from walltime.errors import contain
 from walltime.hotpath import clock, current, outside
-from walltime.patching import Patch
+from walltime.patching import Patch, takes_no_more
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -45,9 +44,9 @@ _SWALLOWED: Final = "_walltime_swallowed"
 
 
 def patches() -> list[Patch]:
-    _takes_no_more("_fetch_cmd", "self", "name", "keys", "expect_cas", "key_prefix", "expire")
-    _takes_no_more("_store_cmd", "self", "name", "values", "expire", "noreply", "flags", "cas")
-    _takes_no_more("_misc_cmd", "self", "cmds", "cmd_name", "noreply", "end_tokens")
+    takes_no_more(Client, "_fetch_cmd", "self", "name", "keys", "expect_cas", "key_prefix", "expire")
+    takes_no_more(Client, "_store_cmd", "self", "name", "values", "expire", "noreply", "flags", "cas")
+    takes_no_more(Client, "_misc_cmd", "self", "cmds", "cmd_name", "noreply", "end_tokens")
     return [
         Patch(Client, "_connect", timed("pymemcache", "memcache.connect", attrgetter("server"))),
         Patch(Client, "_fetch_cmd", _fetch),
@@ -57,11 +56,6 @@ def patches() -> list[Patch]:
         Patch(ObjectPool, "get", waited("memcache.pool", _server_of_pool)),
         *pymemcache_hash.patches(),
     ]
-
-
-def _takes_no_more(method: str, *parameters: str) -> None:
-    if more := set(signature(getattr(Client, method)).parameters).difference(parameters):
-        raise PatchError(f"pymemcache's {method} takes {', '.join(sorted(more))}, which is not known here")
 
 
 def _server_of_pool(pool: Any) -> Target | None:
