@@ -13,7 +13,7 @@ from .answers import Bill, Call, Component, Kind, Share, Statement, Target, Top,
 from .components import counters_by_component, number
 from .engine import Engine, Parameter
 from .glue import beside_calls, beside_statements, of_connections
-from .trace_tree import in_order, owners
+from .trace_tree import in_order, own_times, owners
 
 MAX_TRANSACTIONS = 500
 MAX_CALLS = 10_000
@@ -81,7 +81,8 @@ def show(engine: Engine, trace_id: str) -> Trace | None:
     owner = owners({row["span"]: row["parent"] for row in spans}, by_span)
     caller = {span: owner.get(row["parent"], "") for span, row in by_span.items()}
     calls: dict[str, list[Mapping[str, Any]]] = {}
-    for row in spans:
+    own_ns = own_times(spans)
+    for row in ({**row, "own_ns": own_ns[row["span"]]} if row["is_foreign"] else row for row in spans):
         calls.setdefault(owner[row["span"]], []).append(row)
     entries: dict[str, list[Mapping[str, Any]]] = {}
     for row in logged:
@@ -232,7 +233,8 @@ def _call(row: Mapping[str, Any], transaction_started_ns: int) -> Call:
         duration_ns=int(row["duration_ns"]),
         own_ns=int(row["own_ns"]),
         address=f"{host}:{port}" if host and port else host,
-        text=_first(said, "db.query.text", f"walltime.{system}.key", "url.full", "db.statement", "http.url"),
+        text=row["statement"]
+        or _first(said, "db.query.text", f"walltime.{system}.key", "url.full", "db.statement", "http.url"),
         result=_result(said, system),
         error=_first(said, "error.type", "db.response.status_code")
         or (row["status_message"] or "failed" if failed else ""),

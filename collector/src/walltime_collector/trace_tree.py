@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
 
 def owners(parents: Mapping[str, str], transactions: Iterable[str]) -> dict[str, str]:
@@ -50,3 +51,18 @@ def in_order(transactions: Sequence[str], parent_of: Mapping[str, str]) -> list[
         if transaction not in ordered:  # only circles are left
             follow(transaction)
     return list(ordered.items())
+
+
+def own_times(spans: Sequence[Mapping[str, Any]]) -> dict[str, int]:
+    """Of each span its duration without the union of its children's, in ns; rows of show_calls.sql, oldest first."""
+    counted_to = {row["span"]: int(row["started_ns"]) for row in spans}
+    ends = {row["span"]: int(row["started_ns"]) + int(row["duration_ns"]) for row in spans}
+    own_ns = {row["span"]: int(row["duration_ns"]) for row in spans}
+    for row in spans:
+        parent = row["parent"]
+        if parent in own_ns and parent != row["span"]:
+            start_ns = max(counted_to[parent], int(row["started_ns"]))
+            end_ns = min(ends[parent], ends[row["span"]])
+            own_ns[parent] -= max(0, end_ns - start_ns)
+            counted_to[parent] = max(counted_to[parent], end_ns)
+    return own_ns

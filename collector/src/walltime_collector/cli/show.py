@@ -98,6 +98,9 @@ def _when(bill: Bill) -> str:
 def _why_kept(bill: Bill) -> str:
     if not bill.kept:
         return "only the bill was kept"
+    if bill.kept == "foreign":
+        sampled = f", who keeps {percent(bill.sample_probability)} of all" if bill.sample_probability < 1 else ""
+        return f"computed from the spans of another SDK{sampled}"
     why = KEPT.get(bill.kept, printable(bill.kept))
     return f"every call kept: {why}" + (
         f" ({percent(bill.sample_probability)} of all)" if bill.kept == "random" else ""
