@@ -7,10 +7,10 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import Any
+from typing import Any, ClassVar
 
 import httpx
 
@@ -26,6 +26,9 @@ class Collector:
         settings: WALLTIME_… variables, by the lower-case rest of their names.
     """
 
+    options: ClassVar[Sequence[str]] = ()
+    """More of the command line."""
+
     def __init__(self, directory: Path, **settings: str | int | float) -> None:
         self.directory = directory
         environment = {name: value for name, value in os.environ.items() if not name.startswith("WALLTIME_")}
@@ -34,7 +37,7 @@ class Collector:
         self._log_path = directory.with_name(directory.name + ".log")
         self._log_file = self._log_path.open("a", encoding="utf-8")
         self.process = subprocess.Popen(
-            [walltime, "serve", "--data", directory, *FREE_PORTS],
+            [walltime, "serve", "--data", directory, *FREE_PORTS, *self.options],
             env=environment,
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,

@@ -39,6 +39,10 @@ class Door:
         """The same for the value of an Authorization header, `Bearer …`; empty when there was none."""
         return self.admits(bearer(authorization))
 
+    def signatures(self, text: str) -> list[str]:
+        """The text signed with each of the tokens, in hexadecimal."""
+        return [hmac.new(token, text.encode(), "sha256").hexdigest() for token in self._tokens]
+
 
 class Access:
     """
@@ -61,6 +65,10 @@ class Access:
         self.admin = Door(admin)
         self.is_admin_possible = bool(admin) or not read
         self.clickhouse = Door(clickhouse, admin)
+
+    def is_admin(self, authorization: str) -> bool:
+        """Whether the bearer of this header may change things, and know paths, addresses and what the database said."""
+        return self.is_admin_possible and self.admin.admits_bearer(authorization.encode("latin-1"))
 
 
 class TokenCheck:

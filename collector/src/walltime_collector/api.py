@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ipaddress
+import logging
 import math
 import time
 from collections.abc import Collection, Mapping, Sequence
@@ -18,11 +19,14 @@ from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from . import query
+from .access import Access
 from .answers import RANKINGS
+from .api_health import health_routes
 from .api_sql import sql_route
 from .digest.answer import DIGEST_RANKINGS
 from .digest.rank import digest
 from .engine import Engine
+from .engine.dialect import error_code
 from .errors import (
     BadParameter,
     EngineUnavailable,
@@ -35,9 +39,12 @@ from .errors import (
 from .health import Health
 from .people import printable, since_s
 from .reading import Reading
+from .sign_in import SignIn, login_route
 from .trace_id import parse_trace_id
 from .why.explain import explain
 from .why.windows import comparison
+
+log = logging.getLogger(__name__)
 
 MAX_LIMIT = 1_000
 _HEADERS = {"Cache-Control": "no-store", "X-Content-Type-Options": "nosniff"}
@@ -47,6 +54,7 @@ def make_app(
     engine: Engine,
     health: Health,
     reading: Reading,
+    access: Access,
     *,
     allowed_hosts: Collection[str] = (),
     any_address: bool = False,
@@ -58,8 +66,9 @@ def make_app(
     Endpoints are plain functions, so Starlette runs them, and the engine's waiting, in its thread pool.
 
     Args:
-        health: What /healthz reports: 200 when its `ok` is true, else 503.
+        health: What /healthz, /readyz and /metrics report.
         reading: Answers /api/sql.
+        access: Everything but /healthz, /readyz and /login wants a token, where one is set.
         allowed_hosts: Names a browser may use in Host besides the loopback ones.
         any_address: Let Host be any IP address, for a collector that listens for other machines.
         more: What else is answered here.
@@ -124,10 +133,12 @@ def make_app(
         )
         return _json(asdict(answer))
 
-    def healthz(request: Request) -> JSONResponse:
-        _parameters(request, {})
-        report = health.report()
-        return _json(report, 200 if report["ok"] else 503)
+    def told(request: Request, error: Exception) -> str:
+        """What the database said names paths, and statements of others: it is for the admin, and for the log."""
+        if access.is_admin(request.headers.get("authorization", "")):
+            return str(error)
+        log.warning("%s: %s", request.url.path, error)
+        return f"the database says no ({type(error).__name__}, code {error_code(error)}); the collector's log has more"
 
     return Starlette(
         routes=[
@@ -136,20 +147,26 @@ def make_app(
             Route("/api/why", why),
             Route("/api/digest", statements),
             sql_route(reading, _json),
-            Route("/healthz", healthz),
+            *health_routes(health, access),
+            *([] if access.read.is_open else [login_route(access.read)]),
             *more,
         ],
-        middleware=[Middleware(HostCheck, allowed_hosts=allowed_hosts, any_address=any_address)],
+        middleware=[
+            Middleware(HostCheck, allowed_hosts=allowed_hosts, any_address=any_address),
+            *([] if access.read.is_open else [Middleware(SignIn, door=access.read)]),
+        ],
         exception_handlers={
             BadParameter: lambda _, error: _problem(400, error.where, error.what, error.what_now),
             NotStored: lambda _, error: _problem(404, error.where, error.what, error.what_now),
-            QueryFailed: lambda _, error: _problem(
-                500, "engine", str(error), "ask about less: a shorter time, a service"
+            QueryFailed: lambda request, error: _problem(
+                500, "engine", told(request, error), "ask about less: a shorter time, a service"
             ),
             StatementRefused: lambda _, error: _problem(403, "sql", error.what, error.what_now),
             TooManyQuestions: lambda _, error: _problem(429, "sql", *str(error).split("; ", 1)),
             RequestRefused: lambda _, error: _problem(error.status, "body", str(error), "send a shorter statement"),
-            EngineUnavailable: lambda _, error: _problem(503, "engine", str(error), "try again; see /healthz"),
+            EngineUnavailable: lambda request, error: _problem(
+                503, "engine", told(request, error), "try again; see /healthz"
+            ),
             HTTPException: _not_found,
             Exception: lambda _, error: _problem(
                 500, "collector", f"it failed on this question ({type(error).__name__})", "see its log"
@@ -249,5 +266,6 @@ def _not_found(request: Request, error: Any) -> JSONResponse:
         error.status_code,
         printable(request.url.path)[:80],
         "there is no such page",
-        "there are /api/top, /api/transactions/{trace_id}, /api/why, /api/digest, /api/sql, /api/deadletters, /healthz",
+        "there are /api/top, /api/transactions/{trace_id}, /api/why, /api/digest, /api/sql, /api/deadletters, /healthz "
+        "and /metrics",
     )

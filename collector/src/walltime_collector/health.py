@@ -5,14 +5,48 @@ from __future__ import annotations
 import threading
 import time
 from collections import Counter
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
 from typing import Any
+
+ENDS = ("stored", "rejected", "dead", "lost")
+"""What becomes of a span that was received and is no longer spooled."""
+
+
+@dataclass(frozen=True)
+class Trouble:
+    """
+    Why data does not move.
+
+    Args:
+        reason: One of REASONS.
+        what: For people; it may name paths and addresses, so it is told to those who may know.
+    """
+
+    reason: str
+    what: str
+
+    @property
+    def is_taking(self) -> bool:
+        """Whether data is still taken, to be stored when the trouble is over."""
+        return self.reason not in ("spool_full", "spool_failed", "stopping")
+
+
+REASONS = ("spool_full", "spool_failed", "engine", "loader_stuck", "stopping")
+"""
+spool_full    the spool holds its limit, or its disk only the reserve: senders are told to come again
+spool_failed  the disk failed under the spool within the last minute
+engine        the database did not take the last segment, and is asked again
+loader_stuck  data waits, and for some time nothing of it was stored
+stopping      the collector is on its way out
+"""
 
 
 class Health:
     """
     Counters, in spans unless the name says otherwise; safe to use from several threads.
 
-    received        in requests that were taken, or in the spool or in dead/ at the start
+    received        in requests that were taken, or in the spool or dead/ at the start
     stored          taken by the engine
     rejected        refused one by one in requests whose other spans were taken (unusable ids), or dropped from dead/
     spooled         on disk, and not yet any of the others
@@ -35,14 +69,24 @@ class Health:
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._counts: Counter[str] = Counter()
+        self._last_s: dict[str, float] = {}
         self._started_s = time.time()
         self._loader_error = ""
         self._slow_logs: dict[str, str] = {}
+        self._troubles: Sequence[Trouble] = ()
+        self._gauges: dict[str, float] = {}
+        self._is_stopping = False
 
     def add(self, name: str, count: int = 1) -> None:
         """Add to a counter."""
         with self._lock:
             self._counts[name] += count
+            self._last_s[name] = time.monotonic()
+
+    def ago_s(self, name: str) -> float:
+        """How long ago something was last added to a counter; for ever when nothing was."""
+        with self._lock:
+            return time.monotonic() - self._last_s.get(name, float("-inf"))
 
     def loader_failed(self, error: str) -> None:
         """The loader cannot store now; it tries again."""
@@ -61,18 +105,45 @@ class Health:
             before, self._slow_logs[path] = self._slow_logs.get(path, ""), error
         return before != error
 
+    def stopping(self) -> None:
+        """From now on no request is taken."""
+        self._is_stopping = True
+
+    def watched(self, troubles: Sequence[Trouble], gauges: dict[str, float]) -> None:
+        """What the watch found: troubles beside those of the engine, and what is measured, not counted."""
+        with self._lock:
+            self._troubles, self._gauges = tuple(troubles), dict(gauges)
+
+    def troubles(self) -> list[Trouble]:
+        """Why data does not move now; nothing when it does."""
+        with self._lock:
+            found = list(self._troubles)
+            if self._loader_error:
+                found.insert(0, Trouble("engine", self._loader_error))
+        if self._is_stopping:
+            found.append(Trouble("stopping", "the collector was told to stop; it stores what is spooled"))
+        return found
+
+    def is_ready(self) -> bool:
+        """Whether what is sent now is taken, and is on disk before it is acknowledged."""
+        return all(trouble.is_taking for trouble in self.troubles())
+
     def report(self) -> dict[str, Any]:
-        """
-        One consistent picture for /healthz; `ok` while data moves: nothing lost, and the loader can store.
-        """
+        """One consistent picture; `ok` while data moves."""
+        troubles = self.troubles()
         with self._lock:
             counts, error, slow_logs = dict(self._counts), self._loader_error, dict(self._slow_logs)
+            gauges = dict(self._gauges)
         received = counts.pop("received", 0)
-        ended = {name: counts.pop(name, 0) for name in ("stored", "rejected", "dead", "lost")}
+        ended = {name: counts.pop(name, 0) for name in ENDS}
         return {
-            "ok": not error and not ended["lost"],
+            "ok": not troubles,
+            "ready": all(trouble.is_taking for trouble in troubles),
+            "troubles": [asdict(trouble) for trouble in troubles],
             "started_s": self._started_s,
-            "spans": {"received": received, "spooled": received - sum(ended.values()), **ended},
+            # a segment may be stored before the receiver has counted it
+            "spans": {"received": received, "spooled": max(received - sum(ended.values()), 0), **ended},
+            "gauges": gauges,
             "slow_logs": slow_logs,
             "counts": counts,
             "error": error,

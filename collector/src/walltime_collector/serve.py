@@ -24,6 +24,7 @@ from .directory import make_private
 from .engine import open_engine
 from .errors import EngineUnavailable, SettingsRefused
 from .health import Health
+from .health_minutes import HealthMinutes
 from .load import Loader
 from .reading import Reading
 from .receive.arrival import Arrivals
@@ -40,6 +41,7 @@ from .slowlog.reader import SlowLogReader
 from .spool.group_commit import GroupCommit
 from .spool.spool import Spool
 from .tls import Tls
+from .watch import Watch
 
 log = logging.getLogger(__name__)
 
@@ -74,17 +76,18 @@ def serve(settings: Settings) -> None:
         segment_bytes=settings.segment_bytes,
         segment_age_s=settings.segment_age_s,
     )
-    engine = open_engine(settings)
+    health = Health()
+    engine = open_engine(settings, health.add)
     try:
         engine.migrate()
     except EngineUnavailable as error:
         log.warning("%s; what arrives is spooled until it answers", error)
-    health = Health()
     commit = GroupCommit(spool)
     # a server has a disk of its own
     loader = Loader(spool, engine, health, None if settings.clickhouse else Reserve(settings.data))
     slow_logs = SlowLogReader(settings.slow_log, settings.data / "slowlog", engine, health)
     assembler = Assembler(engine, health, window_s=settings.foreign_window_s, settle_s=settings.foreign_settle_s)
+    watch = Watch(settings, spool, health, HealthMinutes(engine, health, settings.data), tls)
     reading = Reading(engine, settings.database)
     from .api import make_app
     from .api_deadletters import deadletter_routes
@@ -106,8 +109,16 @@ def serve(settings: Settings) -> None:
         tls=tls.grpc,
         grace_s=_GRACE_S,
     )
-    more = deadletter_routes(spool, health, access)
-    pages = _server(make_app(engine, health, reading, any_address=settings.insecure, more=more), tls.read)
+    app = make_app(
+        engine,
+        health,
+        reading,
+        access,
+        allowed_hosts=settings.allowed_hosts,
+        any_address=settings.insecure or not is_loopback(web.getsockname()[0]),
+        more=deadletter_routes(spool, health, access),
+    )
+    pages = _server(app, tls.read)
     servers: list[tuple[uvicorn.Server | GrpcServer[Any], socket.socket]] = [
         (calls, grpc),
         (receiver, http),
@@ -120,8 +131,9 @@ def serve(settings: Settings) -> None:
     loader.start()
     slow_logs.start()
     assembler.start()
+    watch.start()
     try:
-        uvloop.run(_run(servers, ready))
+        uvloop.run(_run(servers, ready, health))
     finally:
         reading.close()
         assembler.stop()
@@ -129,12 +141,16 @@ def serve(settings: Settings) -> None:
         intake.close()
         commit.close()
         loader.stop(settings.drain_s)
+        watch.stop()
         spool.close()
         engine.close()
 
 
-async def _run(servers: list[tuple[uvicorn.Server | GrpcServer[Any], socket.socket]], ready: str) -> None:
+async def _run(
+    servers: list[tuple[uvicorn.Server | GrpcServer[Any], socket.socket]], ready: str, health: Health
+) -> None:
     def stop() -> None:
+        health.stopping()
         if servers[0][0].should_exit:
             log.warning("second signal: leaving at once; what is spooled is loaded at the next start")
             os._exit(1)

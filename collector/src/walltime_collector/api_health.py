@@ -1,0 +1,58 @@
+"""How the collector is, for machines: /healthz, /readyz and /metrics; the details are for those who may know."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import Route
+
+from .access import Access
+from .health import Health
+from .metrics import Metrics
+from .sign_in import MAY_READ
+
+_HEADERS = {"Cache-Control": "no-store", "X-Content-Type-Options": "nosniff"}
+
+
+def health_routes(health: Health, access: Access) -> list[Route]:
+    """
+    The routes; each answers 200 or, when the claim does not hold, 503.
+
+    /healthz  data moves: what is sent is taken, and stored soon after
+    /readyz   what is sent now is taken and kept, though it may be stored later: for load balancers
+    /metrics  always 200
+    """
+    metrics = Metrics(health)
+
+    def healthz(request: Request) -> Response:
+        report = health.report()
+        return _answer(_told(request, report, access), report["ok"])
+
+    def readyz(request: Request) -> Response:
+        report = health.report()
+        is_told = bool(request.scope.get(MAY_READ, access.read.is_open))
+        reasons = [trouble["reason"] for trouble in report["troubles"]] if is_told else []
+        return _answer({"ready": report["ready"], "troubles": reasons}, report["ready"])
+
+    def scraped(request: Request) -> Response:
+        content, content_type = metrics.render(request.headers.get("accept", ""))
+        return Response(content, 200, {**_HEADERS, "Content-Type": content_type})
+
+    return [Route("/healthz", healthz), Route("/readyz", readyz), Route("/metrics", scraped)]
+
+
+def _told(request: Request, report: dict[str, Any], access: Access) -> Mapping[str, Any]:
+    """Everybody learns whether data moves, a reader the numbers too, the admin also paths and addresses."""
+    if not request.scope.get(MAY_READ, access.read.is_open):
+        return {"ok": report["ok"]}
+    if access.is_admin(request.headers.get("authorization", "")):
+        return report
+    troubles = [{"reason": trouble["reason"]} for trouble in report["troubles"]]
+    return {**report, "troubles": troubles, "error": "", "slow_logs": {}}
+
+
+def _answer(document: Mapping[str, Any], holds: bool) -> Response:
+    return JSONResponse(document, 200 if holds else 503, _HEADERS)

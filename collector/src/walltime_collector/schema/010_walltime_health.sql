@@ -1,0 +1,26 @@
+-- A row is a minute of one collector's own counters: what happened in it, so that rows of several collectors and
+-- minutes add up; `spooled`, `spool_…`, `is_ok` and `troubles` are how it was when the row was written.
+--   received = stored + rejected + dead + lost + what `spooled` grew by
+-- `dead` is negative in a minute in which dead letters were sent on their way again.
+CREATE TABLE IF NOT EXISTS walltime_health
+(
+    minute DateTime('UTC'),
+    collector LowCardinality(String),
+    host LowCardinality(String),
+    received Int64,
+    stored Int64,
+    rejected Int64,
+    dead Int64,
+    lost Int64,
+    refused Int64,
+    spooled UInt64,
+    spool_bytes UInt64,
+    spool_oldest_s Float64,
+    is_ok Bool,
+    troubles Array(LowCardinality(String)),
+    others Map(LowCardinality(String), Int64)
+)
+ENGINE = MergeTree
+ORDER BY (collector, minute)
+TTL minute + INTERVAL 400 DAY
+SETTINGS non_replicated_deduplication_window = 10000
