@@ -2,6 +2,7 @@
 
 import signal
 
+import pytest
 from hypothesis import settings
 
 # No deadline for an example: on a busy machine a slow one says nothing about the code.
@@ -11,3 +12,24 @@ settings.load_profile("walltime")
 # A shell that starts the tests in the background makes them and all they start deaf to Ctrl-C, which some are about.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
+
+# The files that take longest, which are begun with: what comes last is waited for by one process alone.
+_LONGEST = (
+    "collector/test_serve.py",
+    "collector/test_slowlog_live.py",
+    "bench/test_overhead.py",
+    "faults/test_kill9.py",
+    "test_end_to_end.py",
+    "collector/test_engine_process.py",
+    "dashboards/test_queries.py",
+    "collector/test_why.py",
+    "collector/test_clickhouse_http.py",
+    "collector/test_otlp_http.py",
+    "collector/test_guard_fuzz.py",
+)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """The longest files first; the others, and the tests of a file, stay in their order."""
+    place = {path: at for at, path in enumerate(_LONGEST)}
+    items.sort(key=lambda item: place.get(item.nodeid.removeprefix("tests/").partition("::")[0], len(place)))

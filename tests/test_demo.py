@@ -16,10 +16,7 @@ from typing import Any
 import pytest
 
 ROOT = Path(__file__).parents[1]
-pytestmark = [
-    pytest.mark.skipif(sys.platform != "linux", reason="looks for processes in /proc"),
-    pytest.mark.alone,
-]
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="looks for processes in /proc")
 
 
 @contextmanager
@@ -80,6 +77,7 @@ def told(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, dict[str, Any],
     return output, truth, why
 
 
+@pytest.mark.alone
 def test_once_tells_the_story_and_leaves_nothing_running(told: tuple[str, dict[str, Any], dict[str, Any]]) -> None:
     output, truth, _ = told
     top, why = output.split("walltime top", 1)[1].split("walltime why", 1)
@@ -93,6 +91,7 @@ def test_once_tells_the_story_and_leaves_nothing_running(told: tuple[str, dict[s
     assert "row lock" in lock_wait
 
 
+@pytest.mark.alone
 def test_why_says_what_the_demo_knows(told: tuple[str, dict[str, Any], dict[str, Any]]) -> None:
     """Of a demo too short for chance to be ruled out, only what can be counted; test_story has the whole of it."""
     _, truth, why = told

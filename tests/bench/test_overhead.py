@@ -17,8 +17,6 @@ from tests.bench.recorded import NotRecorded, Recorded, check, check_wires
 from tests.bench.subjects import by_name
 from tests.bench.workload import CALLS
 
-pytestmark = pytest.mark.alone
-
 ROOT = Path(__file__).parents[2]
 WALLTIME = ("walltime 1 %", "walltime 100 %")
 
