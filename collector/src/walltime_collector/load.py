@@ -41,6 +41,8 @@ class Loader:
         self._damage_counted: set[str] = set()
         self._unreadable_until_s: dict[str, float] = {}
         self._found = spool.sealed()
+        self._has_tables = False
+        self._retry_s = _FIRST_RETRY_S
         self._thread = threading.Thread(target=self._run, name="loader", daemon=True)
 
     def start(self) -> None:
@@ -60,34 +62,41 @@ class Loader:
         # An INSERT that runs cannot be interrupted, and need not be: its token makes a repetition harmless.
         self._thread.join(max(deadline_s - time.monotonic(), 0.1))
 
+    def load_waiting(self) -> None:
+        """
+        Load what waits now, in the calling thread.
+
+        Raises:
+            EngineUnavailable, OSError: What is not loaded waits on.
+        """
+        while self._found and not self._stop.is_set():
+            self._take_over(self._found.pop())
+        if not self._has_tables:  # a server may have been away when the collector started
+            self._engine.migrate()
+            self._has_tables = True
+            self._health.loader_works()
+        if not self._waiting():
+            self._spool.seal_if_due()
+        for segment in self._waiting():
+            self._load(segment)
+            self._retry_s = _FIRST_RETRY_S
+            if self._stop.is_set():
+                return
+
     def _run(self) -> None:
-        retry_s = _FIRST_RETRY_S
-        has_tables = False
         while not self._stop.is_set():
             try:
-                while self._found and not self._stop.is_set():
-                    self._take_over(self._found.pop())
-                if not has_tables:  # a server may have been away when the collector started
-                    self._engine.migrate()
-                    has_tables = True
-                    self._health.loader_works()
-                if not self._waiting():
-                    self._spool.seal_if_due()
-                for segment in self._waiting():
-                    self._load(segment)
-                    retry_s = _FIRST_RETRY_S
-                    if self._stop.is_set():
-                        return
+                self.load_waiting()
                 self._stop.wait(_LOOK_EVERY_S)
             except Exception as error:  # whatever it is, the data is on disk and this thread must go on
                 if not isinstance(error, CollectorError | OSError):
                     log.exception("the loader failed in a way nobody thought of; it tries again")
-                elif retry_s == _FIRST_RETRY_S:
+                elif self._retry_s == _FIRST_RETRY_S:
                     log.warning("cannot load now, will try again: %s", error)
                 self._health.loader_failed(str(error))
                 # not all collectors of one server at the same moment
-                self._stop.wait(retry_s * random.uniform(0.5, 1))
-                retry_s = min(retry_s * 2, _LAST_RETRY_S)
+                self._stop.wait(self._retry_s * random.uniform(0.5, 1))
+                self._retry_s = min(self._retry_s * 2, _LAST_RETRY_S)
 
     def _waiting(self) -> list[Segment]:
         now_s = time.monotonic()
