@@ -97,7 +97,8 @@ def _endheaders(original: Callable[..., Any]) -> Callable[..., Any]:
                 strand = None
             elif strand is None:
                 outside("http_client")
-                self.__dict__.pop("_walltime", None)  # of a request whose answer nobody read
+                if getattr(self, "_walltime", None) is not None:  # of a request whose answer nobody read
+                    self._walltime = None
             else:
                 add_headers(self, strand)
                 asked = _asked(self)

@@ -27,7 +27,7 @@ from walltime.patching import Patch, takes_no_more
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from walltime.call import Target
+    from walltime.call import Line, Target
 
 REQUIRES: Final = "pymemcache >= 4.0, < 5"
 
@@ -85,30 +85,46 @@ def _fetch(original: Callable[..., Any]) -> Callable[..., Any]:
             ended_ns = clock()
             try:
                 subject, asked = first_of(keys if name in _LINES else ())
-                line = _LINES.get(name, _ADMIN)[self.server]
-                strand.record(line, subject, started_ns, ended_ns, outer_ns, class_name(error), asked)
+                at = _LINES.get(name, _ADMIN)
+                strand.record(at[self.server], subject, started_ns, ended_ns, outer_ns, class_name(error), asked)
             except Exception as ours:
                 contain("pymemcache", ours)
             raise
         ended_ns = clock()
         try:
             # After an error the client is closed; after an answer, also one without any key, it is open.
-            failure = None if found or self.sock is not None else vars(self).get(_SWALLOWED, "Exception")
-            at = _LINES.get(name)
-            if at is None:
+            failure = None if found or self.sock is not None else getattr(self, _SWALLOWED, "Exception")
+            try:
+                line: Line | None = self._walltime[name]
+            except (AttributeError, KeyError):
+                line = _known(self, name)
+            if line is None:
                 strand.record(_ADMIN[self.server], None, started_ns, ended_ns, outer_ns, failure)
             elif type(keys) is list and len(keys) == 1:
-                strand.record(at[self.server], keys[0], started_ns, ended_ns, outer_ns, failure, 1, len(found))
+                strand.record(line, keys[0], started_ns, ended_ns, outer_ns, failure, 1, len(found))
             else:
                 subject, asked = first_of(keys)
                 # A key asked for twice is found twice, says the server, and is once in the answer.
                 hits = asked if len(found) == asked else sum(key in found for key in keys) if asked else 0
-                strand.record(at[self.server], subject, started_ns, ended_ns, outer_ns, failure, asked, hits)
+                strand.record(line, subject, started_ns, ended_ns, outer_ns, failure, asked, hits)
         except Exception as ours:
             contain("pymemcache", ours)
         return found
 
     return _fetch_cmd
+
+
+def _known(client: Client, command: bytes) -> Line | None:
+    """Find out once for a client on which line such a command of it is; None when it is one without keys."""
+    at = _LINES.get(command)
+    if at is None:
+        return None
+    known = getattr(client, "_walltime", None)
+    if known is None:
+        known = client._walltime = {}
+    line: Line = at[client.server]
+    known[command] = line
+    return line
 
 
 def _close(original: Callable[..., Any]) -> Callable[..., Any]:
@@ -118,7 +134,7 @@ def _close(original: Callable[..., Any]) -> Callable[..., Any]:
         try:
             error = sys.exc_info()[1]
             if error is not None:
-                vars(self)[_SWALLOWED] = class_name(error)
+                setattr(self, _SWALLOWED, class_name(error))
         except Exception as ours:
             contain("pymemcache", ours)
         original(self)

@@ -18,6 +18,7 @@ from walltime.clients.mysql import CONNECT, NO_ROW_COUNT, QUERY, Fetch, kept, nu
 from walltime.errors import contain
 from walltime.hotpath import clock, current, outside
 from walltime.patching import Patch
+from walltime.redact import MAX_SQL_CHARS
 from walltime.tagging import tag
 
 if TYPE_CHECKING:
@@ -106,7 +107,8 @@ def _connect(original: Callable[..., Any]) -> Callable[..., Any]:
 
     def connect(self: Any, sock: Any = None) -> Any:
         try:
-            self.__dict__.pop("_walltime", None)
+            if getattr(self, "_walltime", None) is not None:
+                self._walltime = None
         except Exception as ours:
             contain("pymysql", ours)
         return timed(self, sock)
@@ -140,9 +142,11 @@ def _query(original: Callable[..., Any]) -> Callable[..., Any]:
         try:
             try:
                 line, connection_id = self._walltime
-            except AttributeError:
+            except (AttributeError, TypeError):
                 line, connection_id = _known(self)
-            subject = kept(sql if strand.statement is None else strand.statement)
+            subject = sql if strand.statement is None else strand.statement
+            if type(subject) is not str or len(subject) > MAX_SQL_CHARS:
+                subject = kept(subject)
             if rows >= NO_ROW_COUNT:
                 self._result._walltime = Fetch(_server(self), connection_id, subject)
                 found = 0
