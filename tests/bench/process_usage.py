@@ -30,7 +30,7 @@ class Usage:
 
 def usage(pid: int) -> Usage:
     """Of this process, and of all that descend from it and still run."""
-    children = _descendants(pid)
+    children = descendants(pid)
     return Usage(
         front_cpu_s=_cpu_s(pid),
         database_cpu_s=sum(map(_cpu_s, children)),
@@ -40,11 +40,12 @@ def usage(pid: int) -> Usage:
     )
 
 
-def _descendants(pid: int) -> list[int]:
+def descendants(pid: int) -> list[int]:
+    """Of this process, those that run."""
     found = []
     for tasks in Path(f"/proc/{pid}/task").glob("*/children"):
         for child in map(int, tasks.read_text().split()):
-            found += [child, *_descendants(child)]
+            found += [child, *descendants(child)]
     return found
 
 

@@ -150,9 +150,8 @@ def test_a_second_signal_ends_it_at_once(tmp_path: Path) -> None:
 
 
 def test_only_loopback_addresses_unless_insecure(tmp_path: Path) -> None:
-    for option in ("--grpc", "--http", "--web"):
-        for where in ("0.0.0.0:0", "[::]:0", "192.0.2.1:0"):
-            assert "--insecure" in refused("--data", str(tmp_path), option, where)
+    for option, where in (("--grpc", "0.0.0.0:0"), ("--http", "[::]:0"), ("--web", "192.0.2.1:0")):
+        assert "--insecure" in refused("--data", str(tmp_path), option, where)
 
 
 def test_settings_that_cannot_be_are_one_sentence(tmp_path: Path) -> None:
