@@ -5,7 +5,10 @@ No server binary is to be had on the test machines, but chDB is the same engine.
 clickhouse-connect sends: the statement in the body, in `query` or in a form; `database`, `param_…` and settings in the
 URL; a password in a header. `POST /faults` says what should go wrong with the next statements, `GET /seen` what came.
 
-    python -m tests.clickhouse_on_chdb FOLDER --port 8123 --user default --password ''
+    python -m tests.clickhouse_on_chdb FOLDER --port 8123 --user default --password '' --cluster ''
+
+With a cluster it is that cluster's only node: Distributed tables are chDB's own. What takes Keeper is done without: ON
+CLUSTER is here, and a Replicated table is a plain one that remembers as many tokens.
 """
 
 from __future__ import annotations
@@ -20,11 +23,14 @@ import os
 import re
 import signal
 import socket
+import ssl
 import struct
+import sys
 import threading
 import time
 import uuid
-from collections.abc import Mapping
+import zlib
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -33,6 +39,11 @@ from urllib.parse import parse_qsl, urlsplit
 
 import chdb
 from walltime_collector.engine.parameters import as_text
+
+if sys.version_info >= (3, 14):
+    from compression import zstd
+else:
+    from backports import zstd
 
 # Of the HTTP interface, not settings of the engine.
 TRANSPORT = {
@@ -43,6 +54,19 @@ TRANSPORT = {
 INSERT_WITH_DATA = re.compile(
     rb"\s*(INSERT\s+INTO\s+\S+(?:\s*\([^)]*\))?)\s+FORMAT\s+(\w+)[ \t]*(?:\n|\Z)", re.IGNORECASE
 )
+CLUSTER = """<clickhouse><tcp_port>9000</tcp_port><remote_servers><{name}>
+<shard><internal_replication>true</internal_replication><replica><host>127.0.0.1</host><port>9000</port></replica></shard>
+</{name}></remote_servers></clickhouse>"""
+NEEDS_KEEPER = [
+    (re.compile(rb" ON CLUSTER '\w+'"), b""),
+    (re.compile(rb"Replicated(\w*MergeTree)\('[^']*', '\{replica\}'(?:, )?"), rb"\1("),
+    (re.compile(rb"(?<!\w)(replicated_deduplication_window = )"), rb"non_\1"),
+]
+UNPACK: dict[str, Callable[[bytes], bytes]] = {
+    "": bytes,
+    "gzip": lambda packed: zlib.decompress(packed, wbits=31),
+    "zstd": zstd.decompress,
+}
 HTTP_STATUS = {27: 400, 46: 404, 47: 404, 60: 404, 62: 400, 81: 404, 115: 404, 159: 408, 202: 503, 209: 503, 516: 403}
 CODE = re.compile(r"Code: (\d+)\. .*", re.DOTALL)
 
@@ -79,13 +103,18 @@ class RefusedError(Exception):
 class Engine:
     """The database; each statement has a connection of its own, so settings are gone with it, as over HTTP."""
 
-    def __init__(self, folder: Path) -> None:
-        self.path = str(folder / "data")
+    def __init__(self, folder: Path, cluster: str = "") -> None:
+        self.path, self.cluster = str(folder / "data"), cluster
+        if cluster:
+            (folder / "cluster.xml").write_text(CLUSTER.format(name=cluster))
+            self.path += f"?config-file={folder / 'cluster.xml'}"
         self.keeps_it_open = chdb.connect(self.path)  # type: ignore[no-untyped-call]
 
     def run(self, statement: bytes, said: Mapping[str, str]) -> bytes:
         connection: Any = chdb.connect(self.path)  # type: ignore[no-untyped-call]
         try:
+            if self.cluster:
+                statement = self.alone(statement)
             if database := said.get("database"):
                 connection.query("USE {name:Identifier}", params={"name": database})
             settings = {
@@ -105,6 +134,13 @@ class Engine:
             raise RefusedError(text[max(text.find("Code: "), 0) :]) from error
         finally:
             connection.close()
+
+    def alone(self, statement: bytes) -> bytes:
+        if not statement.startswith((b"CREATE", b"ALTER")):
+            return statement
+        for pattern, instead in NEEDS_KEEPER:
+            statement = pattern.sub(instead, statement)
+        return statement
 
 
 class Server(ThreadingHTTPServer):
@@ -155,7 +191,8 @@ class Handler(BaseHTTPRequestHandler):
             self.answer(b"Ok.\n")
 
     def do_POST(self) -> None:
-        body = self.rfile.read(int(self.headers["Content-Length"]))
+        encoding = self.headers.get("Content-Encoding", "")
+        body = UNPACK[encoding](self.rfile.read(int(self.headers["Content-Length"])))
         if urlsplit(self.path).path == "/faults":
             with self.ours.lock:
                 self.ours.faults = [Fault(**each) for each in json.loads(body)]
@@ -167,8 +204,9 @@ class Handler(BaseHTTPRequestHandler):
         said.setdefault("default_format", self.headers.get("X-ClickHouse-Format", "TabSeparated"))
         statement = b"\n".join(part for part in (said.get("query", "").encode(), body) if part)
         with self.ours.lock:
-            self.ours.seen.append({"target": self.path, "statement": statement[:200].decode("utf-8", "replace")})
-        if not hmac.compare_digest(self.headers.get("Authorization", ""), self.ours.authorization):
+            said_of_it = {"target": self.path, "statement": statement[:200].decode("utf-8", "replace")}
+            self.ours.seen.append({**said_of_it, "encoding": encoding, "user": self.user()})
+        if not self.is_known():
             return self.refuse(RefusedError("Code: 516. DB::Exception: Authentication failed (AUTHENTICATION_FAILED)"))
         fault = self.ours.fault_of(statement) or Fault("", run=True)
         try:
@@ -177,6 +215,17 @@ class Handler(BaseHTTPRequestHandler):
             return self.refuse(error)
         time.sleep(fault.delay_s)
         return self.end(fault, result)
+
+    def user(self) -> str:
+        """Whom the client's certificate names, or nobody."""
+        shown: Any = self.connection.getpeercert() if isinstance(self.connection, ssl.SSLSocket) else None
+        subject = [part for group in (shown or {}).get("subject", ()) for part in group]
+        return "".join(value for name, value in subject if name == "commonName")
+
+    def is_known(self) -> bool:
+        if self.headers.get("X-ClickHouse-SSL-Certificate-Auth") == "on":
+            return bool(self.user()) and self.user() == self.headers.get("X-ClickHouse-User")
+        return hmac.compare_digest(self.headers.get("Authorization", ""), self.ours.authorization)
 
     def end(self, fault: Fault, result: bytes) -> None:
         if fault.then == "reset":
@@ -227,12 +276,21 @@ def main() -> None:
     parser.add_argument("--port", type=int, default=0)
     parser.add_argument("--user", default="default")
     parser.add_argument("--password", default=os.environ.get("CLICKHOUSE_PASSWORD", ""))
+    parser.add_argument("--cluster", default="")
+    parser.add_argument("--certificate", type=Path, help="with its key; then it speaks https")
+    parser.add_argument("--client-ca", type=Path, help="then it asks for a certificate of those")
     given = parser.parse_args()
     given.folder = given.folder.resolve()
     given.folder.mkdir(parents=True, exist_ok=True)
     os.chdir(given.folder)  # chDB keeps the schemas sent with INSERTs in the working directory
-    engine = Engine(given.folder)
+    engine = Engine(given.folder, given.cluster)
     server = Server(("127.0.0.1", given.port), engine, given.user, given.password)
+    if given.certificate:
+        context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH, cafile=given.client_ca)
+        context.load_cert_chain(given.certificate)
+        if given.client_ca:
+            context.verify_mode = ssl.CERT_REQUIRED
+        server.socket = context.wrap_socket(server.socket, server_side=True)
     signal.signal(signal.SIGTERM, lambda *_: threading.Thread(target=server.shutdown).start())
     print(f"ready http=127.0.0.1:{server.server_address[1]}", flush=True)
     server.serve_forever(poll_interval=0.05)

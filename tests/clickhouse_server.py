@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
+import ssl
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -26,31 +28,49 @@ class ClickHouseServer(Service):
     user = "walltime"
     password = "s3cret & ü/%"
 
-    def __init__(self, folder: Path) -> None:
-        super().__init__("clickhouse", folder, {"PYTHONPATH": str(ROOT), "CLICKHOUSE_PASSWORD": self.password})
+    def __init__(
+        self, folder: Path, cluster: str = "", certificate: Path | None = None, client_ca: Path | None = None
+    ) -> None:
+        self.cluster, self.certificate, self.client_ca = cluster, certificate, client_ca
+        path = os.pathsep.join(filter(None, (str(ROOT), os.environ.get("PYTHONPATH", ""))))
+        super().__init__("clickhouse", folder, {"PYTHONPATH": path, "CLICKHOUSE_PASSWORD": self.password})
 
     def command(self) -> Sequence[str | Path]:
         self.port = self.port or free_port()
         program = (sys.executable, "-m", "tests.clickhouse_on_chdb", self.folder / "server")
-        return [*program, "--port", str(self.port), "--user", self.user]
+        return [*program, "--port", str(self.port), "--user", self.user, "--cluster", self.cluster, *self._tls()]
+
+    def _tls(self) -> Iterator[str | Path]:
+        if self.certificate is not None:
+            yield from ("--certificate", self.certificate)
+        if self.client_ca is not None:
+            yield from ("--client-ca", self.client_ca)
+
+    def _context(self) -> ssl.SSLContext | bool:
+        if self.certificate is None:
+            return True
+        context = ssl.create_default_context(cafile=self.client_ca)
+        context.load_cert_chain(self.certificate)
+        return context
 
     def answers(self) -> bool:
         return "ready http=" in self.output()
 
     @property
     def url(self) -> str:
-        return f"http://{self.address}"
+        return f"{'https' if self.certificate else 'http'}://{self.address}"
 
     def engine(self, database: str = "walltime", **other: Any) -> ServerEngine:
         """The collector's engine on this server; the caller's to close."""
-        said = {"user": self.user, "password": self.password, "database": database, "timeout_s": 30, **other}
-        return ServerEngine(self.url, **said)
+        said = {"user": self.user, "password": self.password, "database": database, "timeout_s": 30}
+        return ServerEngine(self.url, **{**said, "cluster": self.cluster, **other})
 
     def goes_wrong(self, *faults: Fault) -> None:
         """What happens to the next statements that match; replaces what was asked before."""
-        httpx.post(f"{self.url}/faults", content=json.dumps([asdict(fault) for fault in faults])).raise_for_status()
+        said = json.dumps([asdict(fault) for fault in faults])
+        httpx.post(f"{self.url}/faults", content=said, verify=self._context()).raise_for_status()
 
     def seen(self) -> dict[str, Any]:
         """The requests so far, and how many faults are still to come."""
-        seen: dict[str, Any] = httpx.get(f"{self.url}/seen").json()
+        seen: dict[str, Any] = httpx.get(f"{self.url}/seen", verify=self._context()).json()
         return seen

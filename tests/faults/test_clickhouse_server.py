@@ -71,8 +71,7 @@ def clickhouse(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ClickHouseS
 
 @pytest.fixture(scope="module")
 def engine(clickhouse: ClickHouseServer) -> Iterator[ServerEngine]:
-    said = {"user": clickhouse.user, "password": clickhouse.password}
-    engine = ServerEngine(clickhouse.url, **said, database="walltime", timeout_s=30)
+    engine = clickhouse.engine()
     yield engine
     engine.close()
 

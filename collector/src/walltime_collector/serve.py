@@ -70,18 +70,14 @@ def serve(settings: Settings) -> None:
     web = _listen(settings.web, "web", is_guarded=may_read, guard="WALLTIME_READ_TOKEN")
     clickhouse = _listen_clickhouse(settings, access) if settings.clickhouse_http else None
     make_private(settings.data)
+    health = Health()
+    engine = open_engine(settings, health.add)  # it starts beside what follows
     spool = Spool(
         settings.data / "spool",
         max_bytes=settings.max_spool_bytes,
         segment_bytes=settings.segment_bytes,
         segment_age_s=settings.segment_age_s,
     )
-    health = Health()
-    engine = open_engine(settings, health.add)
-    try:
-        engine.migrate()
-    except EngineUnavailable as error:
-        log.warning("%s; what arrives is spooled until it answers", error)
     commit = GroupCommit(spool)
     # a server has a disk of its own
     loader = Loader(spool, engine, health, None if settings.clickhouse else Reserve(settings.data))
@@ -128,6 +124,10 @@ def serve(settings: Settings) -> None:
     if clickhouse is not None:
         servers.append((_server(_clickhouse_http(reading, settings, access), tls.read), clickhouse))
         ready += f" clickhouse={_name(clickhouse)}"
+    try:
+        engine.migrate()
+    except EngineUnavailable as error:
+        log.warning("%s; what arrives is spooled until it answers", error)
     loader.start()
     slow_logs.start()
     assembler.start()

@@ -91,6 +91,30 @@ class Settings(BaseSettings):
     )
     clickhouse_http_token_file: Path | None = Field(default=None, description="or the file that holds it")
     clickhouse_timeout_s: int = Field(default=60, ge=1, description="longest wait for an answer of the server")
+    clickhouse_ca: Path | None = Field(
+        default=None, description="file of the authorities (PEM) to believe when its address is https"
+    )
+    clickhouse_verify: bool = Field(default=True, description="false: take any certificate of the server for good")
+    clickhouse_certificate: Path | None = Field(
+        default=None,
+        description="file of the certificate (PEM) to show the server; without a password it says who the user is",
+    )
+    clickhouse_key: Path | None = Field(
+        default=None, description="file of its key (PEM), where it is not in the same file"
+    )
+    clickhouse_compression: Literal["none", "gzip", "zstd"] = Field(
+        default="none", description="of what is sent to the server: CPU for network"
+    )
+    clickhouse_insert_quorum: str = Field(
+        default="",
+        pattern=r"^(|auto|[1-9][0-9]*)$",
+        description="so many replicas have it before it counts as stored, a number or `auto`; empty: one has",
+    )
+    cluster: str = Field(
+        default="",
+        pattern=r"^[A-Za-z0-9_.-]*$",
+        description="name of the ClickHouse cluster whose node `clickhouse` is; empty: a server by itself",
+    )
 
     retention_spans_days: int = Field(
         default=7, ge=1, le=3650, description="days after which kept calls and other spans go"

@@ -14,6 +14,7 @@ if TYPE_CHECKING:  # the engine's process imports this package too, and has no s
 
 Parameter = str | int | float | bool | Sequence[str] | Sequence[int] | None
 Rows = list[dict[str, Any]]
+Piece = bytes | memoryview
 
 
 class Engine(Protocol):
@@ -121,6 +122,7 @@ def open_engine(settings: Settings, count: Callable[[str], object] | None = None
         DirectoryInUse: Another process has the embedded one open.
     """
     if settings.clickhouse:
+        from .client import ClientTls
         from .server import ServerEngine
 
         return ServerEngine(
@@ -129,6 +131,15 @@ def open_engine(settings: Settings, count: Callable[[str], object] | None = None
             password=settings.read_clickhouse_password(),
             database=settings.database,
             timeout_s=settings.clickhouse_timeout_s,
+            tls=ClientTls(
+                settings.clickhouse_ca,
+                settings.clickhouse_verify,
+                settings.clickhouse_certificate,
+                settings.clickhouse_key,
+            ),
+            compression=settings.clickhouse_compression,
+            insert_quorum=settings.clickhouse_insert_quorum,
+            cluster=settings.cluster,
         )
     from .embedded import EmbeddedEngine
 
@@ -168,7 +179,7 @@ def once_settings(token: str) -> dict[str, str]:
     }
 
 
-def protobuf_rows(records: Sequence[Record]) -> Iterator[bytes]:
+def protobuf_rows(records: Sequence[Record]) -> Iterator[Piece]:
     """
     The records as rows of ClickHouse's Protobuf format: length, message.
 

@@ -14,6 +14,8 @@ import struct
 from collections.abc import Iterable, Iterator
 from typing import Any
 
+from . import Piece
+
 LANE, CLOSE = b"L", b"C"
 """What the collector says on the control socket: here is a lane (with its file descriptor), and: end."""
 
@@ -22,7 +24,7 @@ _JOINED_BYTES = 64 * 1024
 _BUFFERS = 512  # the kernel takes 1,024 in one call
 
 
-def send(lane: socket.socket, said: dict[str, Any], content: Iterable[bytes] = ()) -> None:
+def send(lane: socket.socket, said: dict[str, Any], content: Iterable[Piece] = ()) -> None:
     """
     Send one message; the pieces of its content are not put together first.
 
@@ -54,9 +56,9 @@ def receive(lane: socket.socket) -> tuple[dict[str, Any], bytes]:
     return json.loads(_read(lane, words)), _read(lane, content)
 
 
-def _joined(content: Iterable[bytes]) -> Iterator[bytes]:
+def _joined(content: Iterable[Piece]) -> Iterator[Piece]:
     """The same bytes in pieces that are worth a buffer each: a request may be a few bytes, or 20 MB."""
-    small: list[bytes] = []
+    small: list[Piece] = []
     size = 0
     for piece in content:
         if len(piece) < _JOINED_BYTES:

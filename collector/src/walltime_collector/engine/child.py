@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from ..errors import EngineUnavailable
+from . import Piece
 from .channel import CLOSE, LANE, receive, send
 
 log = logging.getLogger(__name__)
@@ -59,7 +60,7 @@ class Child:
         self._thread = threading.Thread(target=self._run, name="engine", daemon=True)
         self._thread.start()
 
-    def ask(self, said: dict[str, Any], content: Iterable[bytes] = (), *, within_s: float) -> tuple[str, bytes]:
+    def ask(self, said: dict[str, Any], content: Iterable[Piece] = (), *, within_s: float) -> tuple[str, bytes]:
         """
         Send one question and wait for its answer: an error's text, or an empty one and the result.
 
@@ -101,7 +102,7 @@ class Child:
                 process.kill()
         self._thread.join()
 
-    def _asked(self, said: dict[str, Any], content: Iterable[bytes], within_s: float) -> _Lane:
+    def _asked(self, said: dict[str, Any], content: Iterable[Piece], within_s: float) -> _Lane:
         pieces = list(content)
         while True:
             lane = self._take()

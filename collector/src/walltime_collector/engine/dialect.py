@@ -25,6 +25,11 @@ QUERY_LIMITS = {
     "readonly": "1",  # the last one: nothing can be set after it
 }
 
+MIGRATIONS = (
+    "CREATE TABLE IF NOT EXISTS schema_migrations (name String, applied_at DateTime DEFAULT now())"
+    " ENGINE = MergeTree ORDER BY name"
+)
+
 # ClickHouse's codes that speak of the bytes we sent: cannot parse (a number, a quote, a date …), read after the end,
 # out of bounds, incorrect data, too large, sizes differ, bad cast. Whatever is not here is tried again, for ever: to
 # take a full disk for bad data would lose good data.
@@ -68,11 +73,9 @@ def apply_schema(command: Callable[[str, dict[str, Parameter]], object], query: 
     Raises:
         MigrationFailed: A file was refused; those before it stay applied.
     """
-    command(
-        "CREATE TABLE IF NOT EXISTS schema_migrations (name String, applied_at DateTime DEFAULT now())"
-        " ENGINE = MergeTree ORDER BY name",
-        {},
-    )
+    # asked first: a cluster makes a table on all of its nodes or fails, and one of them may be away
+    if not query("SELECT 1 FROM system.tables WHERE database = currentDatabase() AND name = 'schema_migrations'"):
+        command(MIGRATIONS, {})
     applied = query("SELECT name FROM schema_migrations")
     for name, statements in schema_files():
         if {"name": name} in applied:

@@ -16,6 +16,7 @@ from . import (
     ROWS_FORMAT,
     SPANS_TABLE,
     Parameter,
+    Piece,
     Rows,
     insert_settings,
     once_settings,
@@ -107,7 +108,7 @@ class EmbeddedEngine:
         return result
 
     def _insert(
-        self, table: str, format_name: str, settings: Mapping[str, str], content: Iterable[bytes], token: str
+        self, table: str, format_name: str, settings: Mapping[str, str], content: Iterable[Piece], token: str
     ) -> None:
         said = {"verb": "insert", "table": table, "format_name": format_name, "settings": settings}
         try:

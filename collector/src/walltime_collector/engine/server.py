@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
-from urllib.parse import urlsplit
 
-import clickhouse_connect
 from clickhouse_connect.driver.client import Client
 from clickhouse_connect.driver.exceptions import ClickHouseError
 
-from ..errors import EngineUnavailable, InsertRefused, QueryFailed, SettingsRefused
+from ..errors import EngineUnavailable, InsertRefused, QueryFailed
 from ..spool.segment import Record
 from . import (
     INSERT_FORMAT,
@@ -19,14 +17,25 @@ from . import (
     ROWS_FORMAT,
     SPANS_TABLE,
     Parameter,
+    Piece,
     Rows,
     insert_settings,
     once_settings,
     protobuf_rows,
+    schema_files,
 )
-from .dialect import QUERY_FORMAT, QUERY_LIMITS, REFUSED_DATA, apply_schema, error_code, first_line, read_rows
-
-CONNECT_TIMEOUT_S = 5
+from .client import ClientTls, Compression, address, body, connect
+from .cluster import Cluster
+from .dialect import (
+    MIGRATIONS,
+    QUERY_FORMAT,
+    QUERY_LIMITS,
+    REFUSED_DATA,
+    apply_schema,
+    error_code,
+    first_line,
+    read_rows,
+)
 
 # With these the status line waits for the outcome; otherwise an error can follow a 200.
 _WHOLE_ANSWER = {"wait_end_of_query": "1", "send_progress_in_http_headers": "0"}
@@ -44,18 +53,39 @@ class ServerEngine:
     Opening asks nobody; the first verb connects, so the collector starts and spools while the server is away.
 
     Args:
-        url: `http://host:8123` or `https://host:8443`, with a path where a proxy wants one.
+        url: `http://host:8123` or `https://host:8443`, with a path where a proxy wants one; of a cluster, one node.
         password: Sent in a header, so that it is in no URL and in no log of one.
         timeout_s: Longest wait for an answer; an INSERT that takes longer is tried again under its token.
+        compression: Of INSERTs on their way.
+        insert_quorum: So many replicas have an INSERT before it is acknowledged, a number or `auto`; empty: one has.
+        cluster: The tables are that cluster's, as in engine/cluster.py; empty: this one server's.
 
     Raises:
         SettingsRefused: `url` is not such an address.
     """
 
-    def __init__(self, url: str, *, user: str, password: str, database: str, timeout_s: int) -> None:
-        self._address = _address(url)
-        self._user, self._password = user, password
+    def __init__(
+        self,
+        url: str,
+        *,
+        user: str,
+        password: str,
+        database: str,
+        timeout_s: int,
+        tls: ClientTls | None = None,
+        compression: Compression = "none",
+        insert_quorum: str = "",
+        cluster: str = "",
+    ) -> None:
+        self._address = address(url)
+        self._user, self._password, self._tls = user, password, tls or ClientTls()
         self._database, self._timeout_s = database, timeout_s
+        self._compression = compression
+        self._cluster = Cluster(cluster, database, _schema()) if cluster else None
+        self._of_queries = dict(self._cluster.settings_of_queries) if self._cluster else {}
+        self._of_inserts = dict(self._cluster.settings_of_inserts) if self._cluster else {}
+        if insert_quorum:
+            self._of_inserts |= {"insert_quorum": insert_quorum, "insert_quorum_timeout": str(timeout_s * 900)}
         self._connect_lock = threading.Lock()
         self._client: Client | None = None
 
@@ -66,6 +96,8 @@ class ServerEngine:
         known = "SELECT count() FROM system.databases WHERE name = {name:String}"
         if self._ask(known, named, "TSV", _WHOLE_ANSWER, in_database=False).strip() == b"0":
             create = "CREATE DATABASE IF NOT EXISTS {name:Identifier}"
+            if self._cluster:
+                create, named = self._cluster.create_database(), {}
             self._ask(create, named, None, _WHOLE_ANSWER, in_database=False)
         apply_schema(self.command, self.query)
 
@@ -76,11 +108,11 @@ class ServerEngine:
             "format_schema": PROTO.read_text("utf-8"),
             **insert_settings(token),
         }
-        self._insert(SPANS_TABLE, INSERT_FORMAT, settings, b"".join(protobuf_rows(records)), token)
+        self._insert(SPANS_TABLE, INSERT_FORMAT, settings, protobuf_rows(records), token)
 
     def insert_rows(self, table: str, rows: bytes, token: str) -> None:
         """See Engine."""
-        self._insert(table, ROWS_FORMAT, once_settings(token), rows, token)
+        self._insert(table, ROWS_FORMAT, once_settings(token), [rows], token)
 
     def command(
         self,
@@ -89,11 +121,13 @@ class ServerEngine:
         settings: Mapping[str, str] | None = None,
     ) -> None:
         """See Engine."""
-        self._ask(sql, parameters or {}, None, {**(settings or {}), **_WHOLE_ANSWER})
+        within = {**self._of_inserts, **(settings or {}), **_WHOLE_ANSWER}
+        for statement in self._cluster.statements(sql) if self._cluster else [sql]:
+            self._ask(statement, parameters or {}, None, within)
 
     def query(self, sql: str, parameters: Mapping[str, Parameter] | None = None) -> Rows:
         """See Engine."""
-        answer = self._ask(sql, parameters or {}, QUERY_FORMAT, {**QUERY_LIMITS, **_WHOLE_ANSWER})
+        answer = self._ask(sql, parameters or {}, QUERY_FORMAT, {**self._of_queries, **QUERY_LIMITS, **_WHOLE_ANSWER})
         try:
             return read_rows(answer)
         except (ValueError, LookupError, TypeError) as error:
@@ -101,7 +135,7 @@ class ServerEngine:
 
     def read(self, sql: str, format_name: str, *, name: str, settings: Mapping[str, str]) -> bytes:
         """See Engine."""
-        alone = {**settings, "log_comment": name, "readonly": "1", **_WHOLE_ANSWER}
+        alone = {**self._of_queries, **settings, "log_comment": name, "readonly": "1", **_WHOLE_ANSWER}
         return self._ask(sql, {}, None, alone, headers={"X-ClickHouse-Format": format_name})
 
     def stop(self, name: str) -> None:
@@ -113,11 +147,16 @@ class ServerEngine:
         if self._client is not None:
             self._client.close()
 
-    def _insert(self, table: str, format_name: str, settings: Mapping[str, str], data: bytes, token: str) -> None:
+    def _insert(
+        self, table: str, format_name: str, settings: Mapping[str, str], content: Iterable[Piece], token: str
+    ) -> None:
         where = f"{self._address}: insert {token}"
         client = self._connected()
+        within = {**self._of_inserts, **settings, **_WHOLE_ANSWER}
+        data = body(f"INSERT INTO {table} FORMAT {format_name}", content, self._compression)
+        encoding = None if self._compression == "none" else self._compression
         try:
-            done = client.raw_insert(table, insert_block=data, fmt=format_name, settings={**settings, **_WHOLE_ANSWER})
+            done = client.raw_insert("", insert_block=data, settings=within, compression=encoding)
         except ClickHouseError as error:
             if _code(error) in REFUSED_DATA:
                 raise InsertRefused(f"{where}: {_said(error)}") from error
@@ -152,24 +191,9 @@ class ServerEngine:
             return self._client
 
     def _connect(self) -> Client:
-        parts = urlsplit(self._address)
         try:
-            client = clickhouse_connect.get_client(
-                interface=parts.scheme,
-                host=parts.hostname,
-                port=parts.port or (8443 if parts.scheme == "https" else 8123),
-                proxy_path=parts.path,
-                username=self._user,
-                password=self._password,
-                client_name="walltime",
-                compress=False,
-                show_clickhouse_errors="scrub",  # without the server's version and the request's URL
-                connect_timeout=CONNECT_TIMEOUT_S,
-                send_receive_timeout=self._timeout_s,
-                autogenerate_session_id=False,  # a session runs one statement at a time
-                dedicated_pool=True,
-                # the client's own defaults would read dates and casts otherwise than the embedded engine does
-                settings={"date_time_input_format": "basic", "cast_string_to_dynamic_use_inference": "0"},
+            client = connect(
+                self._address, user=self._user, password=self._password, timeout_s=self._timeout_s, tls=self._tls
             )
         except Exception as error:  # whatever listens there may answer anything
             raise EngineUnavailable(f"{self._address}: cannot connect as {self._user}: {_said(error)}") from error
@@ -177,20 +201,8 @@ class ServerEngine:
         return client
 
 
-def _address(url: str) -> str:
-    try:
-        parts = urlsplit(url)
-        is_address = parts.scheme in {"http", "https"} and bool(parts.hostname) and parts.port != 0
-    except ValueError:  # a port beyond 65535, half an IPv6 address
-        is_address = False
-    if not is_address:
-        raise SettingsRefused(f"--clickhouse {url}: not an address; write http://host:8123 or https://host:8443")
-    if parts.username or parts.password or parts.query or parts.fragment:
-        raise SettingsRefused(
-            f"--clickhouse {parts.scheme}://…{parts.hostname}: an address has neither user nor settings in it; "
-            "give WALLTIME_CLICKHOUSE_USER and WALLTIME_CLICKHOUSE_PASSWORD or WALLTIME_CLICKHOUSE_PASSWORD_FILE"
-        )
-    return url.rstrip("/")
+def _schema() -> list[str]:
+    return [statement for _, statements in schema_files() for statement in statements] + [MIGRATIONS]
 
 
 def _value(value: Parameter) -> Any:

@@ -1,0 +1,129 @@
+"""Connects to a ClickHouse server over HTTP(S), and gives INSERTs the shape that they travel in."""
+
+from __future__ import annotations
+
+import ssl
+import sys
+import zlib
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+from urllib.parse import urlsplit
+
+import clickhouse_connect
+import urllib3
+from clickhouse_connect.driver.client import Client
+
+from ..errors import SettingsRefused
+from . import Piece
+
+if sys.version_info >= (3, 14):
+    from compression import zstd
+else:
+    from backports import zstd
+
+CONNECT_TIMEOUT_S = 5
+Compression = Literal["none", "gzip", "zstd"]
+
+
+@dataclass(frozen=True)
+class ClientTls:
+    """
+    Whom to believe, and what to show, where the address is https; None: what the machine believes, and nothing.
+
+    Raises:
+        SettingsRefused: A file cannot be used.
+    """
+
+    ca: Path | None = None
+    verify: bool = True
+    certificate: Path | None = None
+    key: Path | None = None
+
+    def __post_init__(self) -> None:
+        try:
+            context = ssl.create_default_context(cafile=self.ca)
+            if self.certificate is not None:
+                context.load_cert_chain(self.certificate, self.key)
+        except (OSError, ssl.SSLError) as error:
+            files = ", ".join(str(each) for each in (self.ca, self.certificate, self.key) if each is not None)
+            raise SettingsRefused(
+                f"WALLTIME_CLICKHOUSE_CA, …_CERTIFICATE, …_KEY: cannot be used: {error}: {files}; "
+                "they are PEM files that the collector's user may read"
+            ) from error
+
+
+def connect(url: str, *, user: str, password: str, timeout_s: int, tls: ClientTls) -> Client:
+    """A client of the server at `url`, which has answered once; raises whatever the network and the client raise."""
+    parts = urlsplit(url)
+    options: dict[str, Any] = {}
+    if parts.scheme == "https":
+        if not tls.verify:  # it was asked for; once a request is too often to be reminded
+            urllib3.disable_warnings(urllib3.exceptions.InsecureRequestWarning)
+        options = {
+            "verify": tls.verify,
+            "ca_cert": tls.ca and str(tls.ca),
+            "client_cert": tls.certificate and str(tls.certificate),
+            "client_cert_key": tls.key and str(tls.key),
+            # without a password the certificate says who we are; with one it only lets us in
+            "tls_mode": tls.certificate and ("strict" if password else "mutual"),
+        }
+    return clickhouse_connect.get_client(
+        interface=parts.scheme,
+        host=parts.hostname,
+        port=parts.port or (8443 if parts.scheme == "https" else 8123),
+        proxy_path=parts.path,
+        username=user,
+        password=password,
+        client_name="walltime",
+        compress=False,
+        show_clickhouse_errors="scrub",  # without the server's version and the request's URL
+        connect_timeout=CONNECT_TIMEOUT_S,
+        send_receive_timeout=timeout_s,
+        autogenerate_session_id=False,  # a session runs one statement at a time
+        dedicated_pool=True,
+        # the client's own defaults would read dates and casts otherwise than the embedded engine does
+        settings={"date_time_input_format": "basic", "cast_string_to_dynamic_use_inference": "0"},
+        **options,
+    )
+
+
+def address(url: str) -> str:
+    """
+    The URL as it is used.
+
+    Raises:
+        SettingsRefused: It is none of a ClickHouse server, or has in it what does not belong there.
+    """
+    try:
+        parts = urlsplit(url)
+        is_address = parts.scheme in {"http", "https"} and bool(parts.hostname) and parts.port != 0
+    except ValueError:  # a port beyond 65535, half an IPv6 address
+        is_address = False
+    if not is_address:
+        raise SettingsRefused(f"--clickhouse {url}: not an address; write http://host:8123 or https://host:8443")
+    if parts.username or parts.password or parts.query or parts.fragment:
+        raise SettingsRefused(
+            f"--clickhouse {parts.scheme}://…{parts.hostname}: an address has neither user nor settings in it; "
+            "give WALLTIME_CLICKHOUSE_USER and WALLTIME_CLICKHOUSE_PASSWORD or WALLTIME_CLICKHOUSE_PASSWORD_FILE"
+        )
+    return url.rstrip("/")
+
+
+def body(statement: str, content: Iterable[Piece], compression: Compression) -> bytes:
+    """
+    The body of an INSERT: statement, newline, data; compressed as a whole.
+
+    The statement is not in the URL, where a first byte of the data that is a newline would be taken for its end.
+    """
+    pieces = _after(f"{statement}\n".encode(), content)
+    if compression == "none":
+        return b"".join(pieces)
+    packer: Any = zlib.compressobj(1, wbits=31) if compression == "gzip" else zstd.ZstdCompressor(1)
+    return b"".join([*(packer.compress(piece) for piece in pieces), packer.flush()])
+
+
+def _after(first: bytes, content: Iterable[Piece]) -> Iterator[Piece]:
+    yield first
+    yield from content
