@@ -84,7 +84,7 @@ def rows(engine: Engine, table: str, one: Span) -> list[dict[str, Any]]:
     wanted = {"id": one.trace_id.hex()}
     if table == "transactions":
         return engine.query("SELECT *, other_ns FROM transactions WHERE trace_id = unhex({id:String})", wanted)
-    return engine.query("SELECT * FROM spans WHERE trace_id = unhex({id:String})", wanted)
+    return engine.query("SELECT *, own_ns FROM spans WHERE trace_id = unhex({id:String})", wanted)
 
 
 @pytest.fixture(scope="module")

@@ -61,7 +61,7 @@ CREATE TABLE IF NOT EXISTS transactions
     ),
     statement Nested(text String, calls UInt32, time_ns UInt64, errors UInt32),
     attributes Map(LowCardinality(String), String),
-    resource Map(LowCardinality(String), String),
+    resource Map(LowCardinality(String), LowCardinality(String)),
 
     INDEX by_trace_id trace_id TYPE bloom_filter(0.0001) GRANULARITY 1
 )
@@ -69,4 +69,4 @@ ENGINE = MergeTree
 PARTITION BY toDate(started_at)
 ORDER BY (service, name, started_at)
 TTL toDateTime(started_at) + INTERVAL 30 DAY
-SETTINGS non_replicated_deduplication_window = 10000, ttl_only_drop_parts = 1
+SETTINGS non_replicated_deduplication_window = 10000, ttl_only_drop_parts = 1, default_compression_codec = 'ZSTD(1)'

@@ -86,15 +86,15 @@ CREATE TABLE IF NOT EXISTS otlp_spans
     scope_version LowCardinality(String),
     trace_state String,
     keys Array(LowCardinality(String)),
-    types Array(Enum8('none' = 0, 'string_value' = 1, 'bool_value' = 2, 'int_value' = 3, 'double_value' = 4, 'array_value' = 5, 'kvlist_value' = 6, 'bytes_value' = 7)),
+    types Array(Int8), -- as in `value` above
+    classes Array(Int8), -- see 004
     strings Array(String),
     ints Array(Int64),
     doubles Array(Float64),
     string_arrays Array(Array(String)),
     int_arrays Array(Array(Int64)),
-    custom Array(Tuple(String, UInt64)),
     attributes Map(LowCardinality(String), String),
-    resource Map(LowCardinality(String), String),
+    resource Map(LowCardinality(String), LowCardinality(String)),
     events Nested(at DateTime64(9, 'UTC'), name LowCardinality(String), attributes Map(LowCardinality(String), String)),
     links Nested(trace_id FixedString(16), span_id FixedString(8), trace_state String, attributes Map(LowCardinality(String), String))
 )

@@ -1,14 +1,12 @@
 -- Stores opened spans: a transaction in transactions alone, everything else in spans alone, what has no ids in neither.
 CREATE MATERIALIZED VIEW IF NOT EXISTS store_transactions TO transactions AS
 WITH
-    mapFromArrays(keys, ints) AS by_key,
-    key -> greatest(by_key[key], 0) AS number,
-    key -> if(types[indexOf(keys, key)] = 'int_value', number(key), NULL) AS known,
-    counter -> CAST(
-        arrayMap(
-            c -> (substring(c.1, 1 + length('walltime.'), length(c.1) - length('walltime.') - length(counter)), c.2),
-            arrayFilter(c -> endsWith(c.1, counter), custom)),
-        'Map(LowCardinality(String), UInt64)') AS custom_counter
+    key -> by_key[key] AS number,
+    key -> if(types[indexOf(keys, key)] = 3, by_key[key], NULL) AS known,
+    -- `cut` is what is not the component's name in `walltime.<component>.<counter>`
+    (wanted, cut) -> mapFromArrays(
+        arrayMap(key -> substring(key, 1 + length('walltime.'), length(key) - cut), arrayFilter((key, class, type) -> intDiv(class, 10) = wanted AND type = 3, keys, classes, types)),
+        arrayFilter((count, class, type) -> intDiv(class, 10) = wanted AND type = 3, counts, classes, types)) AS custom_counter
 SELECT
     trace_id, span_id, parent_span_id, started_at, duration_ns, service, name, kind, host, instance, version, environment,
     strings[indexOf(keys, 'user.id')] AS user,
@@ -56,10 +54,10 @@ SELECT
     number('walltime.http.connect.max_ns') AS http_connect_max_ns, number('walltime.http.connect.errors') AS http_connect_errors,
     number('walltime.http.request.calls') AS http_request_calls, number('walltime.http.request.time_ns') AS http_request_time_ns,
     number('walltime.http.request.max_ns') AS http_request_max_ns, number('walltime.http.request.errors') AS http_request_errors,
-    custom_counter('.calls') AS custom_calls,
-    custom_counter('.time_ns') AS custom_time_ns,
-    custom_counter('.max_ns') AS custom_max_ns,
-    custom_counter('.errors') AS custom_errors,
+    custom_counter(2, length('walltime.') + length('.calls')) AS custom_calls,
+    custom_counter(3, length('walltime.') + length('.time_ns')) AS custom_time_ns,
+    custom_counter(4, length('walltime.') + length('.max_ns')) AS custom_max_ns,
+    custom_counter(5, length('walltime.') + length('.errors')) AS custom_errors,
     string_arrays[indexOf(keys, 'walltime.target.component')] AS `target.component`,
     arrayResize(string_arrays[indexOf(keys, 'walltime.target.address')], length(`target.component`)) AS `target.address`,
     arrayResize(int_arrays[indexOf(keys, 'walltime.target.calls')], length(`target.component`)) AS `target.calls`,
@@ -72,15 +70,19 @@ SELECT
     arrayResize(int_arrays[indexOf(keys, 'walltime.statement.time_ns')], length(`statement.text`)) AS `statement.time_ns`,
     arrayResize(int_arrays[indexOf(keys, 'walltime.statement.errors')], length(`statement.text`)) AS `statement.errors`,
     attributes, resource
-FROM otlp_spans
-WHERE is_transaction AND has_ids;
+FROM
+(
+    SELECT *, arrayMap(int -> toUInt64(greatest(int, 0)), ints) AS counts, mapFromArrays(keys, counts) AS by_key
+    FROM otlp_spans
+    WHERE is_transaction AND has_ids
+);
 
 CREATE MATERIALIZED VIEW IF NOT EXISTS store_spans TO spans AS
 SELECT
     trace_id, span_id, parent_span_id, started_at, duration_ns, service, name, kind, host, instance, version, environment,
     status, status_message,
     strings[indexOf(keys, 'walltime.component')] AS component,
-    greatest(ints[indexOf(keys, 'walltime.own_ns')], 0) AS own_ns,
+    if(has(keys, 'walltime.own_ns'), duration_ns - least(greatest(ints[indexOf(keys, 'walltime.own_ns')], 0), duration_ns), 0) AS nested_ns,
     trace_state, scope_name, scope_version, attributes, resource,
     `events.at`, `events.name`, `events.attributes`,
     `links.trace_id`, `links.span_id`, `links.trace_state`, `links.attributes`
