@@ -16,6 +16,7 @@ from walltime_collector.engine import Engine
 from walltime_collector.engine.embedded import EmbeddedEngine
 from walltime_collector.spool.segment import Record
 
+from tests import servers
 from tests.collector.traffic import Sent, Shop, export_request
 
 MINUTE_NS = 60_000_000_000
@@ -78,6 +79,14 @@ class Collector:
             return response.status, json.loads(response.read()), response.headers
         finally:
             connection.close()
+
+
+@pytest.fixture(scope="session")
+def receiver(tmp_path_factory: pytest.TempPathFactory) -> Iterator[servers.Collector]:
+    """A `walltime serve` to send anything to, with short deadlines."""
+    directory = tmp_path_factory.mktemp("receiver") / "data"
+    with servers.Collector(directory, request_deadline_s=2.0, header_deadline_s=2.0) as running:
+        yield running
 
 
 @pytest.fixture(scope="session")

@@ -80,7 +80,8 @@ def test_b10_every_value_is_read_as_protobufs_own_json_reads_it() -> None:
     event.attributes.extend(sent.resource_spans[0].scope_spans[0].spans[0].attributes)
     sent.resource_spans[0].scope_spans[0].spans[1].links.add(trace_id=bytes(range(16)), span_id=bytes(range(8)))
     document = json_format.MessageToDict(sent, use_integers_for_enums=True)
-    for each in document["resourceSpans"][0]["scopeSpans"][0]["spans"]:
+    spans: list[dict[str, Any]] = document["resourceSpans"][0]["scopeSpans"][0]["spans"]
+    for each in spans:
         for holder in (each, *each.get("links", ())):
             for key in holder.keys() & {"traceId", "spanId", "parentSpanId"}:
                 holder[key] = base64.b64decode(holder[key]).hex()  # where OTLP/JSON is not protobuf's JSON
@@ -168,10 +169,10 @@ def test_half_a_surrogate_pair_costs_its_character() -> None:
 
 
 def test_metrics_and_logs_are_counted() -> None:
-    metrics = {"resourceMetrics": [{"scopeMetrics": [{"metrics": [{}, {}]}, {}]}, 5]}
-    logs = {"resourceLogs": [{"scopeLogs": [{"logRecords": [{}]}]}, {"scopeLogs": None}]}
-    assert [count_items_of_json(json.dumps(each).encode()) for each in (metrics, logs, {}, [])] == [2, 1, 0, 0]
-    assert count_items_of_json(b"") == 0
+    metrics: Any = {"resourceMetrics": [{"scopeMetrics": [{"metrics": [{}, {}]}, {}]}, 5]}
+    logs: Any = {"resourceLogs": [{"scopeLogs": [{"logRecords": [{}]}]}, {"scopeLogs": None}]}
+    assert [count_items_of_json(json.dumps(each).encode()) for each in (metrics, logs)] == [2, 1]
+    assert [count_items_of_json(each) for each in (b"{}", b"[]", b"")] == [0, 0, 0]
 
 
 @given(

@@ -12,7 +12,7 @@ from .connections import Connections
 from .intake import RETRY_AFTER_S
 
 _MAX_HEADER_BYTES = 64 * 1024
-_ROOM_FOR_CHUNKS = 3
+_ROOM_FOR_CHUNKS = 8
 """A body may take so many times its limit on the wire: chunks have sizes, and one of a byte has five bytes of them."""
 
 
