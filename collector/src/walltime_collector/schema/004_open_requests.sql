@@ -32,7 +32,7 @@ SELECT
     toFixedString(substring(id, 1, 8), 8) AS span_id,
     toFixedString(if(length(parent) = 8, substring(parent, 1, 8), ''), 8) AS parent_span_id,
     fromUnixTimestamp64Nano(toInt64(if(has_plausible_start, start_ns, received_at_ns)), 'UTC') AS started_at,
-    if(end_ns > start_ns, least(end_ns - start_ns, 30 * 86400000000000), 0) AS duration_ns,
+    if(end_ns > start_ns, least(toUInt64(end_ns - start_ns), 30 * 86400000000000), 0) AS duration_ns,
     service,
     name,
     transform(kind_code, [2, 3, 4, 5], ['server', 'client', 'producer', 'consumer'], 'internal') AS kind,
