@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import subprocess
 import sys
@@ -112,6 +113,28 @@ def test_spans_come_in_with_the_ingest_token_alone(guarded: Guarded) -> None:
         other = guarded.collector.otlp_url.replace("/v1/traces", path)
         assert httpx.post(other, content=body, headers=PROTOBUF, timeout=30).status_code in (401, 404)
     eventually(lambda: guarded.ask("/healthz", token=READ).json()["spans"]["stored"] == 1)
+
+
+def test_the_commands_show_the_token_of_the_environment_or_of_a_file(guarded: Guarded, tmp_path: Path) -> None:
+    path = tmp_path / "token"
+    path.write_text(f"{READ}\n")
+    for options, variables, code in (
+        ([], {}, 1),
+        ([], {"WALLTIME_TOKEN": INGEST}, 1),
+        ([], {"WALLTIME_TOKEN": READ}, 0),
+        (["--token-file", str(path)], {"WALLTIME_TOKEN": INGEST}, 0),
+        ([], {"WALLTIME_TOKEN_FILE": str(path)}, 0),
+    ):
+        asked = subprocess.run(
+            [Path(sys.executable).with_name("walltime"), *options, "top", "--json", "--url", guarded.collector.web_url],
+            env={**os.environ, **variables},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert asked.returncode == code, asked.stderr
+        assert ("wants a token; give WALLTIME_TOKEN or --token-file" in asked.stderr) == bool(code)
+        assert not {READ, INGEST} & set(asked.stderr.split())
 
 
 def test_the_clickhouse_interface_takes_the_read_token_as_its_password(guarded: Guarded) -> None:

@@ -36,6 +36,7 @@ from .receive.intake import Intake
 from .receive.otlp_grpc import OtlpGrpc
 from .receive.otlp_http import OtlpHttp
 from .reserve import Reserve
+from .retention import keep
 from .settings import Settings, address, is_loopback
 from .slowlog.reader import SlowLogReader
 from .spool.group_commit import GroupCommit
@@ -83,7 +84,8 @@ def serve(settings: Settings) -> None:
     loader = Loader(spool, engine, health, None if settings.clickhouse else Reserve(settings.data))
     slow_logs = SlowLogReader(settings.slow_log, settings.data / "slowlog", engine, health)
     assembler = Assembler(engine, health, window_s=settings.foreign_window_s, settle_s=settings.foreign_settle_s)
-    watch = Watch(settings, spool, health, HealthMinutes(engine, health, settings.data), tls)
+    minutes = HealthMinutes(engine, health, settings.data)
+    watch = Watch(settings, spool, health, minutes, tls, lambda: keep(engine, settings))
     reading = Reading(engine, settings.database)
     from .api import make_app
     from .api_deadletters import deadletter_routes

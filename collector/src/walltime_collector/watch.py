@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import os
 import threading
 import time
 from collections.abc import Callable
 
-from .errors import CollectorError
+from .errors import CollectorError, EngineUnavailable
 from .health import ENDS, Health, Trouble
 from .health_minutes import HealthMinutes
 from .settings import Settings
@@ -28,7 +29,12 @@ _LAST_ROW_S = 2.0
 
 
 class Watch:
-    """A thread of its own; what it finds is in Health a second later."""
+    """
+    A thread of its own; what it finds is in Health a second later.
+
+    Args:
+        keep: Brings the tables' retention up to date; called until it succeeds once.
+    """
 
     def __init__(
         self,
@@ -37,10 +43,11 @@ class Watch:
         health: Health,
         minutes: HealthMinutes,
         tls: Tls,
+        keep: Callable[[], object],
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self._settings, self._spool, self._health, self._minutes, self._tls = settings, spool, health, minutes, tls
-        self._clock = clock
+        self._clock, self._keep, self._is_kept = clock, keep, False
         self._stop = threading.Event()
         self._moved_s, self._ended, self._minute_s = clock(), 0, clock()
         self._thread = threading.Thread(target=self._run, name="watch", daemon=True)
@@ -70,6 +77,7 @@ class Watch:
         while not self._stop.wait(LOOK_EVERY_S):
             try:
                 self.look()
+                self._keep_once()
                 if self._clock() - self._minute_s >= _MINUTE_S:
                     self._minute_s = self._clock()
                     self._minutes.write()
@@ -80,6 +88,12 @@ class Watch:
             except Exception:
                 log.exception("the watch failed in a way nobody thought of; it goes on")
         self._minutes.write()
+
+    def _keep_once(self) -> None:
+        if not self._is_kept:
+            with contextlib.suppress(EngineUnavailable):  # the loader says so; the tables may not be there yet
+                self._keep()
+                self._is_kept = True
 
     def _full(self, size_bytes: int) -> Trouble | None:
         limit = self._settings.max_spool_bytes

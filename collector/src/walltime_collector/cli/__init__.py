@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import time
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -13,6 +15,7 @@ from ..digest.answer import Digest, DigestRanking
 from ..errors import BadParameter, CollectorError, NotAnswered
 from ..people import printable, since_s
 from ..trace_id import parse_span_id, parse_trace_id
+from . import ask
 from .asking import DEFAULT_URL, Json, Url, asked, console, print_for_people, print_json, read_as, sent, write
 from .deadletter import deadletter
 from .serve import serve
@@ -41,8 +44,27 @@ def main() -> None:
 
 
 @app.callback()
-def help_without_a_command(context: typer.Context) -> None:
+def before_the_command(
+    context: typer.Context,
+    token_file: Annotated[
+        Path | None,
+        typer.Option(envvar="WALLTIME_TOKEN_FILE", help="File of the token to show; or WALLTIME_TOKEN is the token."),
+    ] = None,
+    client_certificate: Annotated[
+        Path | None,
+        typer.Option(envvar="WALLTIME_CLIENT_CERTIFICATE", help="File of our certificate and key, to show over TLS."),
+    ] = None,
+) -> None:
     """Where did the wall time of this request go, and why?"""
+    token = os.environ.get("WALLTIME_TOKEN", "")
+    if token_file is not None:
+        try:
+            token = token_file.read_text("ascii").strip()
+        except (OSError, UnicodeDecodeError) as error:
+            raise NotAnswered(f"{token_file}: cannot be read: {getattr(error, 'strerror', 'not a token')}") from error
+    if not (token.isascii() and token.isprintable()):
+        raise NotAnswered("the token of WALLTIME_TOKEN or --token-file is none; it is letters and digits")
+    ask.credentials = ask.Credentials(token, client_certificate)
     if context.invoked_subcommand is None:
         sys.stdout.write(context.get_help() + "\n")
 

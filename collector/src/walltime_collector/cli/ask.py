@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import http.client
 import json
+import ssl
 from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode, urlsplit
 
@@ -12,6 +15,24 @@ from ..errors import NotAnswered
 from ..people import printable
 
 TIMEOUT_S = 60.0
+
+
+@dataclass(frozen=True)
+class Credentials:
+    """
+    What the collector may want to see.
+
+    Args:
+        token: The read token, or the admin token for what changes something.
+        certificate: File (PEM) of our certificate and its key, for a collector that asks for one.
+    """
+
+    token: str = field(default="", repr=False)
+    certificate: Path | None = None
+
+
+credentials = Credentials()
+"""Set once by the command line; without it the collector is asked as anybody."""
 LONGEST_ANSWER_BYTES = 256 * 1024 * 1024
 
 
@@ -34,11 +55,14 @@ def post(url: str, path: str, document: Mapping[str, Any]) -> Any:
 
 def _exchange(url: str, method: str, path: str, document: bytes | None) -> Any:
     scheme, host, port, base = _address(url)
-    open_connection = http.client.HTTPSConnection if scheme == "https" else http.client.HTTPConnection
-    connection = open_connection(host, port, timeout=TIMEOUT_S)
+    connection = _connection(scheme, host, port)
     try:
-        content_type = {} if document is None else {"Content-Type": "application/json"}
-        connection.request(method, f"{base}{path}", document, {"Accept": "application/json", **content_type})
+        headers = {"Accept": "application/json"}
+        if document is not None:
+            headers["Content-Type"] = "application/json"
+        if credentials.token:
+            headers["Authorization"] = f"Bearer {credentials.token}"
+        connection.request(method, f"{base}{path}", document, headers)
         response = connection.getresponse()
         body = response.read(LONGEST_ANSWER_BYTES)
     except TimeoutError as error:
@@ -59,6 +83,19 @@ def _exchange(url: str, method: str, path: str, document: bytes | None) -> Any:
     if response.status != http.client.OK:
         raise NotAnswered(_explained(answer, url, response.status))
     return answer
+
+
+def _connection(scheme: str, host: str, port: int | None) -> http.client.HTTPConnection:
+    """Over TLS the collector must show a certificate of the system's authorities, or of those in SSL_CERT_FILE."""
+    if scheme == "http":
+        return http.client.HTTPConnection(host, port, timeout=TIMEOUT_S)
+    context = ssl.create_default_context()
+    if credentials.certificate is not None:
+        try:
+            context.load_cert_chain(credentials.certificate, password=lambda: b"")
+        except OSError as error:  # ssl.SSLError is one
+            raise NotAnswered(f"{credentials.certificate}: not a certificate with its key: {error.strerror}") from error
+    return http.client.HTTPSConnection(host, port, timeout=TIMEOUT_S, context=context)
 
 
 def _address(url: str) -> tuple[str, str, int | None, str]:
