@@ -259,7 +259,7 @@ def test_our_own_failure_is_not_the_requests(sink: Sink, monkeypatch: pytest.Mon
     def broken(*_: Any) -> None:
         raise RuntimeError("ours")
 
-    places = ("walltime.server.asgi.from_asgi", "walltime.server.request.queue_ns", "walltime.propagation.enter",
+    places = ("walltime.server.asgi.from_asgi", "walltime.server.request.has_any", "walltime.propagation.enter",
               "walltime.server.asgi.answered", "walltime.server.asgi.incomplete")  # fmt: skip
     with uvicorn_serving(app) as client:
         without = {path: client.ask(path) for path in PATHS}

@@ -6,10 +6,9 @@ from typing import Any
 
 from hypothesis import given
 from hypothesis import strategies as st
-from opentelemetry.trace import SpanContext
 from walltime.bill import MAX_COMPONENTS, MAX_STATEMENTS, MAX_TARGETS, Bill, address
 from walltime.call import CONTINUED, LINES, OTHER, Call, Target, line, lines
-from walltime.hotpath import MAX_CALLS, Transaction
+from walltime.hotpath import MAX_CALLS, Ids, Transaction
 
 COMPONENTS = ("mysql.query", "mysql.connect", "memcache.get", "memcache.set", "http.request", "render")
 
@@ -92,7 +91,7 @@ def test_what_does_not_fit_shares_a_line_and_is_counted() -> None:
 
 
 def test_a_job_with_a_million_calls_keeps_the_first_thousand_and_the_exact_totals() -> None:
-    transaction = Transaction("job", "internal", SpanContext(1, 2, False), 0, 0)
+    transaction = Transaction("job", "internal", Ids(1, 2), 0, 0)
     for n in range(100_000):
         transaction.record(lines("memcache.get")["cache", 11211], "k", n, n + 3, 0, None, 1, n % 2)
         transaction.nested_ns = 0

@@ -18,10 +18,9 @@ import gevent.pool
 import pytest
 import walltime
 from gevent.threadpool import ThreadPool
-from opentelemetry.trace import INVALID_SPAN_CONTEXT
 from walltime import hotpath, runtime
 from walltime.call import line
-from walltime.hotpath import Transaction
+from walltime.hotpath import Ids, Transaction
 
 from tests.sdk.sink import Sink
 from tests.sdk.ways import Job
@@ -182,7 +181,7 @@ def test_who_lives_on_holds_no_call_of_a_finished_transaction(
 
 def test_the_export_thread_works_for_nobody(recorded: Sink) -> None:
     def finish_with_another_one_running() -> None:
-        other = Transaction("other", "internal", INVALID_SPAN_CONTEXT, 0, 1)
+        other = Transaction("other", "internal", Ids(0, 0), 0, 1)
         hotpath.strand.set(other)
         opened = runtime.Open("finished elsewhere", "internal", None, hotpath.clock())
         contextvars.Context().run(opened.enter)

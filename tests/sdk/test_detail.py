@@ -13,7 +13,7 @@ from opentelemetry.sdk.trace.sampling import Decision, TraceIdRatioBased
 from opentelemetry.trace import SpanContext, TraceFlags
 from walltime import detail, propagation, quantile
 from walltime.detail import Detail
-from walltime.hotpath import Transaction
+from walltime.hotpath import Ids, Transaction
 from walltime.quantile import KindsP99, RunningP99
 from walltime.settings import Settings
 
@@ -41,7 +41,7 @@ def test_the_flag_says_whether_detail_is_certain() -> None:
         (not_sampled, 0xFF, 0x03),  # bits without a meaning are not passed on
     ]:
         parent = SpanContext(trace_id, 5, True, TraceFlags(flags))
-        assert propagation.own_span_context(parent, 0.01).trace_flags == expected
+        assert propagation.own_ids(parent, 0.01).trace_flags == expected
 
 
 def test_the_fair_sample_and_the_callers_wish_are_told_apart(sink: Sink) -> None:
@@ -75,7 +75,7 @@ SAMPLED, NOT_SAMPLED = 1, (1 << 64) - 1
 
 
 def finished(trace_id: int, flags: int = 0, name: str = "job", duration_ns: int = 1000) -> Transaction:
-    made = Transaction(name, "internal", SpanContext(trace_id, 5, False, TraceFlags(flags)), 0, 0)
+    made = Transaction(name, "internal", Ids(trace_id, 5, flags), 0, 0)
     made.duration_ns = duration_ns
     return made
 

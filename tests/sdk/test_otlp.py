@@ -11,11 +11,10 @@ from google.protobuf.internal.encoder import _VarintBytes  # type: ignore[attr-d
 from hypothesis import given
 from hypothesis import strategies as st
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
-from opentelemetry.trace import SpanContext, TraceFlags
 from walltime.bill import Bill
 from walltime.call import Call, lines
 from walltime.export import otlp, protobuf
-from walltime.hotpath import Transaction
+from walltime.hotpath import Ids, Transaction
 from walltime.redact import Redaction
 
 from tests.sdk.sink import attributes_of
@@ -49,7 +48,7 @@ def test_many_varints_at_once_read_as_protobufs(numbers: list[int]) -> None:
 
 @given(st.lists(calls(), max_size=40), st.sampled_from([None, 0, 7]), st.sampled_from([None, 0, 1 << 60]))
 def test_a_bill_reads_back_as_it_was(made: list[Call], queue_ns: int | None, cpu_ns: int | None) -> None:
-    transaction = Transaction("job", "internal", SpanContext(1, 2, False), 0, 0)
+    transaction = Transaction("job", "internal", Ids(1, 2), 0, 0)
     transaction.calls.extend(made)
     transaction.duration_ns, transaction.queue_ns = 1, queue_ns
     transaction.cpu_user_ns = transaction.cpu_system_ns = cpu_ns
@@ -80,7 +79,7 @@ def test_a_bill_reads_back_as_it_was(made: list[Call], queue_ns: int | None, cpu
 def test_any_transaction_reads_back_as_it_was(
     name: str, trace_id: int, span_id: int, parent: int, annotations: dict[str, Any], duration_ns: int
 ) -> None:
-    transaction = Transaction(name, "server", SpanContext(trace_id, span_id, False, TraceFlags(2)), parent, 5)
+    transaction = Transaction(name, "server", Ids(trace_id, span_id, 2), parent, 5)
     transaction.duration_ns = duration_ns
     transaction.annotations = annotations
     (span,) = read(transaction, Bill())
@@ -102,7 +101,7 @@ def test_any_transaction_reads_back_as_it_was(
      (math.inf, math.inf), (object(), "(object)"), (None, "(NoneType)")],
 )  # fmt: skip
 def test_hostile_values_are_sent_as_something_harmless(value: Any, expected: Any) -> None:
-    transaction = Transaction("job", "internal", SpanContext(1, 2, False), 0, 0)
+    transaction = Transaction("job", "internal", Ids(1, 2), 0, 0)
     transaction.duration_ns = 1
     transaction.annotate("app.value", value)
     (span,) = read(transaction, Bill())
@@ -110,7 +109,7 @@ def test_hostile_values_are_sent_as_something_harmless(value: Any, expected: Any
 
 
 def test_kept_calls_have_ids_of_their_own_and_the_transaction_as_parent() -> None:
-    transaction = Transaction("job", "internal", SpanContext(1, (1 << 64) - 1, False), 0, 0)
+    transaction = Transaction("job", "internal", Ids(1, (1 << 64) - 1), 0, 0)
     for n in range(1000):
         transaction.record(lines("memcache.get")["cache", 11211], f"k{n}", n, n + 1, 0, None, 1, 1)
     transaction.duration_ns = 2000

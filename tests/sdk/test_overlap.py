@@ -15,10 +15,9 @@ import pytest
 import walltime
 from hypothesis import given
 from hypothesis import strategies as st
-from opentelemetry.trace import INVALID_SPAN_CONTEXT
 from walltime import hotpath
 from walltime.call import lines
-from walltime.hotpath import Strand, Transaction, branch
+from walltime.hotpath import Ids, Strand, Transaction, branch
 
 from tests.sdk.sink import Sink
 
@@ -56,7 +55,7 @@ STEPS = st.lists(
 def played(steps: list[tuple[int, str, str, int]]) -> tuple[Transaction, list[tuple[int, int]]]:
     """A transaction in which that happened, by a clock of its own, and the spans of the calls that ended in it."""
     now_ns = 1_000
-    transaction = Transaction("job", "internal", INVALID_SPAN_CONTEXT, 0, now_ns)
+    transaction = Transaction("job", "internal", Ids(0, 0), 0, now_ns)
     lanes = [Lane(transaction)]
     spans = []
     for which, what, name, wait_ns in steps:
@@ -118,7 +117,7 @@ def test_many_threads_of_one_transaction_lose_and_double_no_call(monkeypatch: py
     monkeypatch.setattr(hotpath, "_MANY_CALLS", 6)
     interval_s = sys.getswitchinterval()
     sys.setswitchinterval(1e-6)
-    transaction = Transaction("job", "internal", INVALID_SPAN_CONTEXT, 0, 0)
+    transaction = Transaction("job", "internal", Ids(0, 0), 0, 0)
 
     def work() -> None:
         lane = Lane(branch(transaction))

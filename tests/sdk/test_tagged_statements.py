@@ -14,11 +14,10 @@ from typing import Any, Final
 
 import pymysql
 import pytest
-from opentelemetry.trace import SpanContext, TraceFlags
 from pymysql.constants import CLIENT
 from shop.services import MariaDB, ProgramMissingError, fast_folder
 from walltime import tagging
-from walltime.hotpath import Transaction
+from walltime.hotpath import Ids, Transaction
 from walltime.settings import Settings
 from walltime.tagging import tag
 
@@ -95,9 +94,7 @@ def hostile_text(source: random.Random, most: int = 6) -> str:
 
 def transaction(source: random.Random) -> Transaction:
     """A transaction whose every text that goes into the comment is hostile."""
-    made = Transaction(
-        hostile_text(source), "server", SpanContext(source.getrandbits(128) or 1, 11, False, TraceFlags(1)), 0, 0
-    )
+    made = Transaction(hostile_text(source), "server", Ids(source.getrandbits(128) or 1, 11, 1), 0, 0)
     made.set_user(hostile_text(source))
     made.annotate("a'*/", hostile_text(source, 300))
     return made

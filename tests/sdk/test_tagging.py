@@ -11,10 +11,9 @@ import pytest
 import walltime
 from hypothesis import given
 from hypothesis import strategies as st
-from opentelemetry.trace import SpanContext, TraceFlags
 from shop.services import MariaDB
 from walltime import tagging
-from walltime.hotpath import Branch, Inside, Transaction
+from walltime.hotpath import Branch, Ids, Inside, Transaction
 from walltime.settings import Settings
 from walltime.tagging import tag
 from walltime_collector.slowlog.comment import sender
@@ -39,7 +38,7 @@ def transaction() -> Transaction:
 
 
 def made(name: str, method: str = "") -> Transaction:
-    transaction = Transaction(name, "server", SpanContext(10, 11, False, TraceFlags(3)), 0, 0)
+    transaction = Transaction(name, "server", Ids(10, 11, 3), 0, 0)
     transaction.method = method
     return transaction
 
@@ -186,7 +185,7 @@ def test_static_comments_are_the_same_in_every_request(transaction: Transaction)
     )
     transaction.set_user("ann")
     transaction.annotate("tenant", 1)
-    other = Transaction("GET /p/{id}", "server", SpanContext(99, 98, False, TraceFlags(0)), 0, 0)
+    other = Transaction("GET /p/{id}", "server", Ids(99, 98, 0), 0, 0)
     other.method = "GET"
     assert (
         tag(transaction, "SELECT 1") == tag(other, "SELECT 1") == "SELECT 1 /*route='%2Fp%2F%7Bid%7D',service='shop'*/"

@@ -216,11 +216,11 @@ def test_our_own_failure_is_not_the_requests(sink: Sink, monkeypatch: pytest.Mon
     def broken(*_: Any) -> None:
         raise RuntimeError("ours")
 
-    for place in ("walltime.server.request.caller", "walltime.propagation.enter", "walltime.server.request.queue_ns"):
+    for place in ("request.has_any", "request.caller", "request.queue_ns", "request.runtime.propagation.enter"):
         with monkeypatch.context() as patched:
-            patched.setattr(place, broken)
-            assert serve(app)[2] == b"hello"
-    assert walltime.counters()["failed_wsgi"] == 3
+            patched.setattr(f"walltime.server.{place}", broken)
+            assert serve(app, {"HTTP_X_REQUEST_START": "t=1"})[2] == b"hello"
+    assert walltime.counters()["failed_wsgi"] == 4
     assert walltime.current().request_id == ""
 
 

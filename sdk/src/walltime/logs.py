@@ -57,6 +57,6 @@ def _ids() -> tuple[str, str, str]:
     strand = hotpath.current()
     if strand is None:
         return "", "", ""
-    context = strand.transaction.span_context
-    trace_id = format(context.trace_id, "032x")
-    return trace_id, trace_id, format(context.span_id, "016x")
+    ids = strand.transaction.ids
+    trace_id = format(ids.trace_id, "032x")
+    return trace_id, trace_id, format(ids.span_id, "016x")

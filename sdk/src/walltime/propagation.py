@@ -13,18 +13,18 @@ from typing import TYPE_CHECKING, Final
 
 from opentelemetry import baggage, propagate, trace
 from opentelemetry import context as otel_context
+from opentelemetry.context import Context
 from opentelemetry.propagators.composite import CompositePropagator
 from opentelemetry.propagators.textmap import Getter
 from opentelemetry.trace import NonRecordingSpan, SpanContext, TraceFlags
-from opentelemetry.trace.span import TraceState
 
 from walltime import w3c
+from walltime.hotpath import Ids
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Any
 
-    from opentelemetry.context import Context
     from opentelemetry.propagators.textmap import TextMapPropagator
 
     from walltime.hotpath import Transaction
@@ -38,7 +38,8 @@ _LOW_64_BITS: Final = (1 << 64) - 1
 _RANDOM: Final = 0x02
 _SAMPLED: Final = 0x01
 _FLAGS: Final = tuple(TraceFlags(flags) for flags in range(4))
-_NO_STATE: Final = TraceState()
+_SPAN: Final = next(iter(trace.set_span_in_context(trace.INVALID_SPAN, Context())))
+"""Where a context has its span: `set_span_in_context` copies the context twice."""
 
 
 class _EnvironGetter(Getter["Mapping[str, Any]"]):
@@ -99,9 +100,9 @@ def caller(base: Context | None) -> SpanContext | None:
     return span_context if span_context.is_valid else None
 
 
-def own_span_context(parent: SpanContext | None, probability: float) -> SpanContext:
+def own_ids(parent: SpanContext | None, probability: float) -> Ids:
     """
-    Return the transaction's span context: in the caller's trace, or the first of a new one.
+    Return the transaction's ids: in the caller's trace, or the first of a new one.
 
     The sampled flag is set when detail is certain to be kept: the caller's was, or the trace is in the fair sample.
     A trace that begins here has a random id and says so; a continued one keeps the caller's random bit.
@@ -110,23 +111,33 @@ def own_span_context(parent: SpanContext | None, probability: float) -> SpanCont
         flags = parent.trace_flags & (_RANDOM | _SAMPLED)
         if not flags & _SAMPLED and is_sampled(parent.trace_id, probability):
             flags |= _SAMPLED
-        return SpanContext(parent.trace_id, new_span_id(), False, _FLAGS[flags], parent.trace_state)
+        return Ids(parent.trace_id, new_span_id(), flags, parent.trace_state or None)
     trace_id = _ids.getrandbits(128) or 1
-    flags = _RANDOM | _SAMPLED if is_sampled(trace_id, probability) else _RANDOM
-    return SpanContext(trace_id, new_span_id(), False, _FLAGS[flags], _NO_STATE)
+    return Ids(trace_id, new_span_id(), _RANDOM | _SAMPLED if is_sampled(trace_id, probability) else _RANDOM)
 
 
-def mark_sampled(transaction: Transaction) -> None:
-    """Say to whom it calls from here on that the trace is sampled: its own detail was asked for."""
-    known = transaction.span_context
-    if not known.trace_flags & _SAMPLED:
-        flags = _FLAGS[known.trace_flags & _RANDOM | _SAMPLED]
-        transaction.span_context = SpanContext(known.trace_id, known.span_id, False, flags, known.trace_state)
-        transaction.sql_comment = None
-        transaction.outgoing = None
+class _Current(NonRecordingSpan):
+    """The transaction as OpenTelemetry's current span. Most requests never ask it for its context."""
+
+    def __init__(self, transaction: Transaction) -> None:
+        self._transaction = transaction
+        self._of: Ids | None = None
+
+    def get_span_context(self) -> SpanContext:
+        ids = self._transaction.ids
+        if self._of is not ids:
+            self._of, self._context = ids, span_context(ids)
+        return self._context
+
+    def __repr__(self) -> str:
+        return f"NonRecordingSpan({self.get_span_context()!r})"
 
 
-def enter(span_context: SpanContext, base: Context | None) -> object:
+def span_context(ids: Ids) -> SpanContext:
+    return SpanContext(ids.trace_id, ids.span_id, False, _FLAGS[ids.trace_flags], ids.trace_state)
+
+
+def enter(transaction: Transaction, base: Context | None) -> object:
     """
     Make the transaction OpenTelemetry's current span; return what `leave` takes.
 
@@ -135,13 +146,18 @@ def enter(span_context: SpanContext, base: Context | None) -> object:
     """
     if getattr(trace, "_TRACER_PROVIDER", None) is not None:  # `get_tracer_provider` reads the environment: 0.5 µs
         return None if base is None else otel_context.attach(base)
-    span = NonRecordingSpan(span_context)
-    return otel_context.attach(trace.set_span_in_context(span, base))
+    around = otel_context.get_current() if base is None else base
+    return otel_context.attach(Context({**around, _SPAN: _Current(transaction)}))
 
 
 def leave(token: object) -> None:
     if token is not None:
         otel_context.detach(token)  # type: ignore[arg-type]  # the API hides its token's type
+
+
+def forget() -> None:
+    """Make no span the current one, in a forked child: the transaction is its parent's."""
+    otel_context.attach(trace.set_span_in_context(trace.INVALID_SPAN))
 
 
 def outgoing_headers(transaction: Transaction) -> list[tuple[str, str]]:
@@ -153,18 +169,19 @@ def outgoing_headers(transaction: Transaction) -> list[tuple[str, str]]:
     """
     context = otel_context.get_current()
     if transaction.outgoing is None or transaction.outgoing_context is not context:
-        transaction.outgoing = _headers(transaction.span_context, context)
+        transaction.outgoing = _headers(transaction, context)
         transaction.outgoing_context = context
     return transaction.outgoing
 
 
-def _headers(ours: SpanContext, context: Context) -> list[tuple[str, str]]:
+def _headers(transaction: Transaction, context: Context) -> list[tuple[str, str]]:
     propagator = propagate.get_global_textmap()
-    if _is_w3c(propagator) and not ours.trace_state and not baggage.get_all(context):
+    if _is_w3c(propagator) and transaction.ids.trace_state is None and not baggage.get_all(context):
         # What OpenTelemetry's own would write, for a tenth of its 5 µs.
-        return [("traceparent", f"00-{ours.trace_id:032x}-{ours.span_id:016x}-{ours.trace_flags:02x}")]
+        return [("traceparent", transaction.traceparent)]
     carrier: dict[str, str] = {}
-    propagator.inject(carrier, trace.set_span_in_context(NonRecordingSpan(ours), context))
+    ours = NonRecordingSpan(span_context(transaction.ids))
+    propagator.inject(carrier, trace.set_span_in_context(ours, context))
     return list(carrier.items())
 
 

@@ -8,8 +8,6 @@ import sys
 import threading
 from typing import TYPE_CHECKING, Final
 
-from opentelemetry import trace
-
 from walltime import context, hotpath, propagation, tagging
 from walltime.errors import SettingsError, contain, contained, guarded
 from walltime.export.exporter import Exporter
@@ -51,7 +49,7 @@ def _after_fork() -> None:
         if strand is not None:
             strand.transaction.duration_ns = 1  # its parent bills it and sends it
             hotpath.strand.set(None)  # and the child may go on to work for others, as in a pool of processes
-            propagation.enter(trace.INVALID_SPAN_CONTEXT, None)
+            propagation.forget()
         if _exporter is not None:
             _exporter.begin()
     except Exception:  # noqa: BLE001  # counted only: see above
@@ -169,8 +167,8 @@ class Open:
         if self._pid != _pid:  # a fork that Python was not told of, as uWSGI's
             _after_fork()
         caller = propagation.caller(parent)
-        context = propagation.own_span_context(caller, (_settings or settings()).sample_probability)
-        self.transaction = Transaction(name, kind, context, 0 if caller is None else caller.span_id, started_ns)
+        ids = propagation.own_ids(caller, (_settings or settings()).sample_probability)
+        self.transaction = Transaction(name, kind, ids, 0 if caller is None else caller.span_id, started_ns)
         self.shows_bill = False
         """Whether the answer carries the bill so far (server/server_timing.py)."""
         self._parent = parent
@@ -185,7 +183,7 @@ class Open:
         """
         self.transaction.owner = task
         self._usage = None if task or _THREAD is None or _is_a_greenlet() else resource.getrusage(_THREAD)
-        self._otel_token = propagation.enter(self.transaction.span_context, self._parent)
+        self._otel_token = propagation.enter(self.transaction, self._parent)
         self._strand_token: Token[hotpath.Strand | None] = hotpath.enter(self.transaction)
 
     def finish(self) -> None:

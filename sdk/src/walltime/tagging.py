@@ -195,11 +195,7 @@ def _comment(transaction: Transaction) -> Comment:
         if style.of_the_caller:
             extras += _of_the_caller(style)
         before, has_traceparent, after = _around(name, method, extras)
-        if has_traceparent:
-            context = transaction.span_context
-            text = f"{before}00-{context.trace_id:032x}-{context.span_id:016x}-{context.trace_flags:02x}{after}"
-        else:
-            text = before
+        text = f"{before}{transaction.traceparent}{after}" if has_traceparent else before
         room = 0 if style.is_prepended else style.sql_text_bytes - len(text)
         comment = (text, text.encode("ascii"), room)
         if style.of_the_caller:

@@ -231,7 +231,7 @@ class Fetch:
             )  # fmt: skip
             strand.nested_ns = outer_ns + ended_ns - started_ns
             return
-        span_id = transaction.span_context.span_id
+        span_id = transaction.ids.span_id
         subject = CONTINUED if self._counted_by == span_id else self._subject
         self._counted_by = span_id
         strand.record(

@@ -51,11 +51,10 @@ def summary() -> str:
 def log(transaction: Transaction, bill: Bill) -> None:
     """Log the line of a finished transaction with its request id; runs in the export thread."""
     if logger.isEnabledFor(logging.INFO):
-        context = transaction.span_context
         ids = {
             "request_id": transaction.request_id,
             "trace_id": transaction.request_id,
-            "span_id": format(context.span_id, "016x"),
+            "span_id": format(transaction.ids.span_id, "016x"),
         }
         logger.info("%s [%s]", line(transaction, bill, transaction.duration_ns), transaction.request_id, extra=ids)
 

@@ -51,16 +51,16 @@ class Encoder:
 
     def transaction(self, transaction: Transaction, bill: Bill, kept: str) -> bytes:
         """Return the root span with its bill, and the calls behind it when they are kept; about 10 µs without them."""
-        context = transaction.span_context
+        ids = transaction.ids
         parent = transaction.parent_span_id.to_bytes(8, "big") if transaction.parent_span_id else b""
         root = span(
-            context.trace_id.to_bytes(16, "big"), context.span_id.to_bytes(8, "big"), parent, transaction.name,
+            ids.trace_id.to_bytes(16, "big"), ids.span_id.to_bytes(8, "big"), parent, transaction.name,
             _SPAN_KINDS[transaction.kind],
             transaction.started_at_ns, transaction.started_at_ns + transaction.duration_ns,
             self._constant + _about(transaction, self._redaction) + otlp_bill.encode(transaction, bill)
             + (few("walltime.kept", kept) if kept else b""),
-            transaction.is_error, context.trace_flags | IS_REMOTE_KNOWN | (IS_REMOTE if parent else 0),
-            context.trace_state.to_header() if context.trace_state else "",
+            transaction.is_error, ids.trace_flags | IS_REMOTE_KNOWN | (IS_REMOTE if parent else 0),
+            ids.trace_state.to_header() if ids.trace_state is not None else "",
         )  # fmt: skip
         return root + self._calls.spans(transaction) if kept else root
 

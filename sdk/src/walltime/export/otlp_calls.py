@@ -34,11 +34,11 @@ class CallEncoder:
 
     def spans(self, transaction: Transaction) -> bytes:
         """Return the transaction's calls, in the order they ended."""
-        context = transaction.span_context
-        trace_id, parent = context.trace_id.to_bytes(16, "big"), context.span_id.to_bytes(8, "big")
+        ids = transaction.ids
+        trace_id, parent = ids.trace_id.to_bytes(16, "big"), ids.span_id.to_bytes(8, "big")
         offset_ns = transaction.started_at_ns - transaction.started_ns
-        flags = context.trace_flags | IS_REMOTE_KNOWN
-        number = context.span_id
+        flags = ids.trace_flags | IS_REMOTE_KNOWN
+        number = ids.span_id
         spans = []
         places = transaction.places or {}
         for call in transaction.calls:

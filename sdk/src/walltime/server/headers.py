@@ -18,20 +18,29 @@ if TYPE_CHECKING:
 
 _propagator: object = None
 _carriers: tuple[str, ...] = ()
+_all: frozenset[str] = frozenset()
 _of_asgi: dict[bytes, str] = {}
 _of_mapping: list[tuple[str, str]] = []
 
 
 def _update() -> None:
     """Which headers there are is OpenTelemetry's global propagator's to say (OTEL_PROPAGATORS)."""
-    global _propagator, _carriers, _of_asgi, _of_mapping  # noqa: PLW0603
+    global _propagator, _carriers, _all, _of_asgi, _of_mapping  # noqa: PLW0603
     propagator = propagate.get_global_textmap()
     headers = sorted(field.lower() for field in propagator.fields)
     _carriers = tuple(["HTTP_" + header.upper().replace("-", "_") for header in headers])
     headers += [name[5:].lower().replace("_", "-") for name in (*STAMPS, forced.HEADER) if name.startswith("HTTP_")]
     _of_mapping = [(header, "HTTP_" + header.upper().replace("-", "_")) for header in headers]
     _of_asgi = {header.encode(): name for header, name in _of_mapping}
+    _all = frozenset((*_carriers, *STAMPS, forced.HEADER))
     _propagator = propagator
+
+
+def has_any(headers: Mapping[str, Any]) -> bool:
+    """Say whether any of them is one that is read: most requests of most services have none."""
+    if propagate.get_global_textmap() is not _propagator:
+        _update()
+    return not headers.keys().isdisjoint(_all)
 
 
 def caller(headers: Mapping[str, Any]) -> Context | None:

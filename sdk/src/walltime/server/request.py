@@ -10,7 +10,7 @@ from opentelemetry.context import Context
 from walltime import hotpath, runtime
 from walltime.errors import contain
 from walltime.server import forced, server_timing
-from walltime.server.headers import caller
+from walltime.server.headers import caller, has_any
 from walltime.server.queue_time import queue_ns
 
 if TYPE_CHECKING:
@@ -39,7 +39,8 @@ def open_request(
     """
     if method not in METHODS:
         method = "_OTHER"
-    parent = caller(headers) if headers else None
+    says = has_any(headers)
+    parent = caller(headers) if says else None
     if parent is None:
         left = hotpath.current()
         if left is not None and left.transaction.duration_ns:
@@ -49,7 +50,7 @@ def open_request(
     transaction.method = method
     transaction.scheme = scheme
     transaction.path = path
-    if headers:
+    if says:
         transaction.queue_ns = queue_ns(headers, transaction.started_at_ns)
         if forced.secret and forced.is_forced(headers):
             transaction.keep()

@@ -20,6 +20,7 @@ from walltime import hotpath, runtime
 from walltime.errors import contain
 from walltime.hotpath import clock
 from walltime.patching import Patch
+from walltime.propagation import span_context
 from walltime.runtime import running_task
 from walltime.server.asgi import serve
 from walltime.server.request import MARK, failed, name_by_route
@@ -108,7 +109,7 @@ def _open_background(task: BackgroundTask) -> runtime.Open | None:
         return None
     request = strand.transaction
     name = getattr(task.func, "__qualname__", None) or type(task.func).__name__
-    parent = set_span_in_context(NonRecordingSpan(request.span_context))
+    parent = set_span_in_context(NonRecordingSpan(span_context(request.ids)))
     opened = runtime.Open(f"background {name}", "internal", parent, clock())
     opened._parent = None  # spans that the application makes with OpenTelemetry have the parent they have without us
     opened.enter(running_task())

@@ -147,7 +147,8 @@ class _Body:
             self._finish()
 
     def __del__(self) -> None:
-        self._finish()
+        if not self._opened.transaction.duration_ns:
+            self._finish()
 
     def _failed(self, error: BaseException) -> None:
         try:
