@@ -1,0 +1,52 @@
+"""`make bench-ingest` and `make bench-scale` measure what they say: what was sent is counted, every answer timed."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytestmark = [pytest.mark.nightly, pytest.mark.timeout(400)]
+
+ROOT = Path(__file__).parents[2]
+
+
+def run(module: str, written: Path, *options: str) -> tuple[str, dict[str, Any]]:
+    """What it prints, and what it writes for programs."""
+    ended = subprocess.run(
+        [sys.executable, "-m", module, *options, "--json", str(written)],
+        cwd=ROOT,
+        env={**os.environ, "PYTHONPATH": str(ROOT / "examples")},
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=390,
+    )
+    assert ended.returncode == 0, ended.stdout + ended.stderr
+    document: dict[str, Any] = json.loads(written.read_text())
+    return ended.stdout, document
+
+
+def test_every_row_of_bench_ingest_is_stored_and_measured(tmp_path: Path) -> None:
+    said, document = run("tests.bench.ingest", tmp_path / "ingest.json", "--quick")
+    rows = {run["row"]: run for run in document["runs"]}
+    assert set(rows) == {"512", "bills", "gzip50", "grpc50", "steady", "2 cores", "ramp"}
+    assert all(run["spans"] > 0 and run["front_us"] > 0 and run["is_apart"] for run in rows.values())
+    assert all(run["refused"] == {} for name, run in rows.items() if name != "ramp")
+    assert rows["steady"]["visible_idle_s"] < float("inf")
+    assert rows["steady"]["visible_busy_s"] < float("inf")
+    assert "kept up with" in said
+
+
+def test_bench_scale_fills_what_it_says_and_gets_every_answer(tmp_path: Path) -> None:
+    said, document = run("tests.bench.scale", tmp_path / "scale.json", "--rows", "50000", "--seconds", "10")
+    assert {table["name"] for table in document["disk"]} >= {"transactions", "spans"}
+    assert document["filled"]["transactions"] >= 50_000
+    assert document["filled"]["spans"] >= 5 * 50_000
+    assert all(each["median_ms"] > 0 for each in document["answers"])
+    assert "bytes a row on disk" in said
