@@ -171,19 +171,19 @@ class Bill:
 
     def _add_statements(self, calls: list[Call], counts: int) -> None:
         """`counts` 0 for reading rows later: that is time of the statement, but not sending it again."""
-        said: dict[str | bytes, Cell] = {}
+        said: dict[str | bytes, list[int]] = {}
+        errors: dict[str | bytes, int] = {}
         for _, subject, _, _, own_ns, failure, _, _ in calls:
-            if subject is CONTINUED or failure is SKIPPED or not (counts or subject is not None):
-                continue
             text = subject if type(subject) is str else _as_text(subject)
-            statement = said.get(text)
-            if statement is None:
-                statement = said[text] = Cell()
-            statement.calls += counts
-            statement.time_ns += own_ns
+            if text in said:
+                said[text].append(own_ns)
+            elif subject is not CONTINUED and (counts or subject is not None):
+                said[text] = [own_ns]
             if failure is not None:
-                statement.errors += 1
-        for text, cell in said.items():
+                errors[text] = errors.get(text, 0) + 1
+        for text, times_ns in said.items():
+            cell = Cell()
+            cell.calls, cell.time_ns, cell.errors = counts * len(times_ns), sum(times_ns), errors.get(text, 0)
             _put(self.statements, redact_sql(text), cell, MAX_STATEMENTS, OTHER)
 
     def _calls(self) -> int:
@@ -191,18 +191,21 @@ class Bill:
 
     def _new_cell(self, line: Line) -> Cell:
         component, target = LINES[line]
-        if target is not None and target != OTHER:
-            if self._servers >= MAX_TARGETS - 1:
-                return self._cell(component_lines(component)[OTHER])
+        if target is None or target == OTHER:
+            if len(self.lines) - self._servers >= 2 * MAX_COMPONENTS and component != OTHER:
+                return self._shared(component_lines(OTHER)[None], 0)
+        elif self._servers >= MAX_TARGETS - 1:
+            return self._shared(component_lines(component)[OTHER], _TELLS.get(component, 0))
+        else:
             self._servers += 1
-        elif len(self.lines) - self._servers >= 2 * MAX_COMPONENTS and component != OTHER:
-            return self._cell(component_lines(OTHER)[None])
-        return self._cell(line)
+        cell = self.lines[line] = Cell(_TELLS.get(component, 0))
+        return cell
 
-    def _cell(self, line: Line) -> Cell:
+    def _shared(self, line: Line, tells: int) -> Cell:
+        """The cell of a line that stands for several."""
         cell = self.lines.get(line)
         if cell is None:
-            cell = self.lines[line] = Cell(_TELLS.get(LINES[line].component, 0))
+            cell = self.lines[line] = Cell(tells)
         return cell
 
     @property
@@ -216,6 +219,11 @@ class Bill:
         """The lines that have a server, by component and address; cells to be read, not to be added to."""
         cells = list(self.lines.values())
         return {target: total(cells, places) for target, places in shape(tuple(self.lines)).targets.items()}
+
+    @property
+    def time_ns(self) -> int:
+        """The exclusive time of all calls: what they cover when none overlapped."""
+        return sum([cell.time_ns for cell in self.lines.values()])
 
     def cover(self, calls: Sequence[Call], has_branches: bool) -> None:
         """

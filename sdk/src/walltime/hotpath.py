@@ -198,10 +198,14 @@ class Transaction:
         calls = self.calls
         if bill is None:
             bill = self.bill = Bill()
-            bill.cover(calls, self.has_branches)
+            bill.add(calls, detail=detail)
+            if self.has_branches:
+                bill.cover(calls, has_branches=True)
+            else:
+                bill.covered_ns = bill.time_ns
         else:
             bill.cover(calls[MAX_CALLS:], self.has_branches)
-        bill.add(calls, detail=detail)
+            bill.add(calls, detail=detail)
         return bill
 
     def set_name(self, name: str) -> None:
