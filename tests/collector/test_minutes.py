@@ -1,0 +1,92 @@
+"""The minutes say what the transactions say, and go on saying it however often an insert is tried."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+from walltime_collector.engine import Engine, Rows
+from walltime_collector.spool.segment import Record
+
+from tests.collector.conftest import Stored
+from tests.collector.traffic import Shop, export_request
+
+SUMS = """
+SELECT service, name, toStartOfMinute(started_at) AS at, count() AS transactions, countIf(is_error) AS errors,
+    sum(duration_ns) AS total_ns, max(duration_ns) AS longest_ns, sum(other_ns) AS other_total_ns,
+    COLUMNS('^(mysql|memcache|http)_.*_(calls|time_ns|errors|hits|misses|rows)$') APPLY sum,
+    sumMap(custom_time_ns) AS custom
+FROM transactions GROUP BY ALL ORDER BY ALL
+"""
+MINUTES = """
+SELECT service, name, minute AS at, sum(transactions) AS transactions, sum(errors) AS errors,
+    sum(duration_ns) AS total_ns, max(max_ns) AS longest_ns, sum(other_ns) AS other_total_ns,
+    COLUMNS('^(mysql|memcache|http)_.*_(calls|time_ns|errors|hits|misses|rows)$') APPLY sum,
+    sumMap(custom_time_ns) AS custom
+FROM transactions_1m GROUP BY ALL ORDER BY ALL
+"""
+TARGETS = """
+SELECT service, name, target.component AS component, target.address AS address, toStartOfMinute(started_at) AS at,
+    count() AS n, sum(target.calls) AS calls, sum(target.time_ns) AS time_ns,
+    sum(target.hits) AS hits, sum(target.misses) AS misses
+FROM transactions ARRAY JOIN target GROUP BY ALL ORDER BY ALL
+"""
+TARGET_MINUTES = """
+SELECT service, name, component, address, minute AS at,
+    sum(transactions) AS n, sum(t.calls) AS calls, sum(t.time_ns) AS time_ns,
+    sum(t.hits) AS hits, sum(t.misses) AS misses
+FROM targets_1m AS t GROUP BY ALL ORDER BY ALL
+"""
+STATEMENTS = """
+SELECT service, name, statement.text AS text, toStartOfMinute(started_at) AS at,
+    count() AS n, sum(statement.calls) AS calls, sum(statement.time_ns) AS time_ns, sum(statement.errors) AS errors
+FROM transactions ARRAY JOIN statement GROUP BY ALL ORDER BY ALL
+"""
+STATEMENT_MINUTES = """
+SELECT service, name, text, minute AS at,
+    sum(transactions) AS n, sum(t.calls) AS calls, sum(t.time_ns) AS time_ns, sum(t.errors) AS errors
+FROM statements_1m AS t GROUP BY ALL ORDER BY ALL
+"""
+PAIRS = ((SUMS, MINUTES), (TARGETS, TARGET_MINUTES), (STATEMENTS, STATEMENT_MINUTES))
+
+
+@pytest.mark.parametrize(("raw", "minutes"), PAIRS, ids=("transactions", "targets", "statements"))
+def test_the_minutes_say_what_the_transactions_say(shop: Stored, raw: str, minutes: str) -> None:
+    expected, found = shop.engine.query(raw), shop.engine.query(minutes)
+
+    assert len(found) > 10
+    assert found == expected
+
+
+def test_percentiles_of_the_minutes_are_near_those_of_the_durations(shop: Stored) -> None:
+    durations: dict[str, list[int]] = {}
+    for sent in shop.sent:
+        durations.setdefault(sent.name, []).append(sent.duration_ns)
+    found = shop.engine.query(
+        "SELECT name, quantilesTDigestMerge(0.5, 0.95, 0.99)(percentiles_ns) AS estimates"
+        " FROM transactions_1m GROUP BY name"
+    )
+
+    assert {row["name"] for row in found} == set(durations)
+    often = [row for row in found if len(durations[row["name"]]) >= 200]
+    assert often
+    for row in often:
+        mine = durations[row["name"]]
+        below = [sum(duration <= estimate for duration in mine) / len(mine) for estimate in row["estimates"]]
+        assert below == pytest.approx([0.5, 0.95, 0.99], abs=0.02)
+
+
+def test_an_insert_that_is_tried_again_adds_nothing_to_the_minutes(engine: Engine) -> None:
+    sent = [each for visit in range(20) for each in Shop(seed=visit).visit(time.time_ns())]
+    record = Record(time.time_ns(), len(sent), export_request(sent))
+
+    def counted() -> list[Rows]:
+        return [engine.query(minutes) for _, minutes in PAIRS]
+
+    engine.insert([record], "tried-again")
+    once = counted()
+    engine.insert([record], "tried-again")
+
+    assert counted() == once
+    engine.insert([record], "not-the-same")
+    assert counted() != once
