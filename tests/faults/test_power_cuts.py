@@ -6,41 +6,23 @@ import errno
 import itertools
 import logging
 import random
-from collections import Counter
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import cast
 
 import pytest
 from walltime_collector.engine import Engine
-from walltime_collector.errors import InsertRefused, SpoolError
+from walltime_collector.errors import SpoolError
 from walltime_collector.health import Health
 from walltime_collector.load import Loader
 from walltime_collector.spool import spool as spool_module
 from walltime_collector.spool.segment import Record
 from walltime_collector.spool.spool import Segment, Spool
 
+from tests.faults.remembering_database import POISON, Database
 from tests.faults.simulated_disk import Fault, PowerCut, SimulatedDisk
 
 SEED = 20261121
-POISON = b"poison"
-
-
-class Database:
-    """Takes a token once, refuses poison; it is another machine, so nothing here loses its power."""
-
-    def __init__(self) -> None:
-        self.stored: dict[str, list[bytes]] = {}
-
-    def migrate(self) -> None:
-        """There is nothing to migrate."""
-
-    def insert(self, records: Sequence[Record], token: str) -> None:
-        payloads = [bytes(record.payload) for record in records]
-        if any(payload.startswith(POISON) for payload in payloads):
-            raise InsertRefused("poison")
-        self.stored.setdefault(token, payloads)
 
 
 @dataclass
@@ -118,7 +100,7 @@ class Machine:
             for record in _records(after.spool, path, size)
         ]
         after.spool.close()
-        counts = Counter(payload for payloads in after.database.stored.values() for payload in payloads)
+        counts = after.database.counts
         assert after.acknowledged - set(counts) - set(dead) == set(), "lost"
         assert set(counts) | set(dead) <= after.sent, "forged or altered"
         assert [payload for payload, n in counts.items() if n > 1] == [], "doubled"

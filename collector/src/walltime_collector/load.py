@@ -41,15 +41,15 @@ class Loader:
         self._damage_counted: set[str] = set()
         self._unreadable_until_s: dict[str, float] = {}
         self._found = spool.sealed()
+        dead = sum(letter.spans for letter in spool.dead_letters())
+        health.add("received", dead)
+        health.add("dead", dead)
         self._has_tables = False
         self._retry_s = _FIRST_RETRY_S
         self._thread = threading.Thread(target=self._run, name="loader", daemon=True)
 
     def start(self) -> None:
         """Begin with what earlier runs left in the spool."""
-        dead = sum(letter.spans for letter in self._spool.dead_letters())
-        self._health.add("received", dead)
-        self._health.add("dead", dead)
         self._thread.start()
 
     def stop(self, drain_s: float) -> None:

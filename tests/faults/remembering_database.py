@@ -1,0 +1,32 @@
+"""Stands where a ClickHouse server would: keeps a token's promise, and remembers every payload it took."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+
+from walltime_collector.errors import InsertRefused
+from walltime_collector.spool.segment import Record
+
+POISON = b"poison"
+
+
+class Database:
+    """Takes a token once, refuses poison; it is another machine, so nothing here loses its power."""
+
+    def __init__(self) -> None:
+        self.stored: dict[str, list[bytes]] = {}
+
+    def migrate(self) -> None:
+        """There is nothing to migrate."""
+
+    def insert(self, records: Sequence[Record], token: str) -> None:
+        payloads = [bytes(record.payload) for record in records]
+        if any(payload.startswith(POISON) for payload in payloads):
+            raise InsertRefused("poison")
+        self.stored.setdefault(token, payloads)
+
+    @property
+    def counts(self) -> Counter[bytes]:
+        """How often each payload is stored."""
+        return Counter(payload for payloads in self.stored.values() for payload in payloads)
