@@ -112,8 +112,11 @@ def own_ids(parent: SpanContext | None, probability: float) -> Ids:
         if not flags & _SAMPLED and is_sampled(parent.trace_id, probability):
             flags |= _SAMPLED
         return Ids(parent.trace_id, new_span_id(), flags, parent.trace_state or None)
-    trace_id = _ids.getrandbits(128) or 1
-    return Ids(trace_id, new_span_id(), _RANDOM | _SAMPLED if is_sampled(trace_id, probability) else _RANDOM)
+    number = _ids.getrandbits(192)  # for both
+    trace_id = number >> 64 or 1
+    return Ids(
+        trace_id, number & _LOW_64_BITS or 1, _RANDOM | _SAMPLED if is_sampled(trace_id, probability) else _RANDOM
+    )
 
 
 class _Current(NonRecordingSpan):

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 from walltime.bill import STORES, address
 from walltime.call import CONTINUED, LINES, SKIPPED
 from walltime.export.otlp_span import CLIENT, INTERNAL, IS_REMOTE_KNOWN, span
-from walltime.export.protobuf import attribute, count, few
+from walltime.export.protobuf import attribute, count, few, word
 from walltime.export.remembered import remembered
 from walltime.plain import decoded
 from walltime.redact import redact_sql, redact_url
@@ -76,7 +76,7 @@ class CallEncoder:
                 attributes += count("walltime.mysql.connection_id", asked)
         elif component.startswith("memcache."):
             if asked:
-                attributes += attribute("walltime.memcache.key", self._key(subject, asked))
+                attributes += word("walltime.memcache.key", self._key(subject, asked))
                 attributes += few("walltime.memcache.result", _cache_result(component, failure, asked, found))
         elif component.startswith("redis."):
             attributes += self._redis(component, subject, failure, asked, found)
@@ -111,7 +111,7 @@ class CallEncoder:
         attributes = b""
         if subject is not None:
             several_keys = asked if component != "redis.hmget" else 1  # its fields are of one
-            attributes += attribute("walltime.redis.key", self._key(subject, several_keys))
+            attributes += word("walltime.redis.key", self._key(subject, several_keys))
         if component in {"redis.pipeline", "redis.transaction"}:
             if asked > 1:
                 attributes += few("db.operation.batch.size", asked)

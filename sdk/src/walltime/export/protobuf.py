@@ -20,6 +20,7 @@ BYTES: Final = [bytes((n,)) for n in range(128)]
 """Each byte below 128; as a varint, the number itself."""
 
 
+_FOUR: Final = struct.Struct("<I").pack
 _MORE: Final = [bytes((n | 128,)) for n in range(128)]
 
 
@@ -29,10 +30,11 @@ def varint(n: int) -> bytes:
         return BYTES[n]
     if n < 1 << 14:
         return _MORE[n & 127] + BYTES[n >> 7]
-    if n < 1 << 21:
-        return _MORE[n & 127] + _MORE[n >> 7 & 127] + BYTES[n >> 14]
     if n < 1 << 28:
-        return bytes((n & 127 | 128, n >> 7 & 127 | 128, n >> 14 & 127 | 128, n >> 21))
+        # The groups are moved apart by halves, as in `varints`: two thirds of the price of picking them one by one.
+        n = n & 0x3FFF | (n & 0xFFFC000) << 2
+        n = n & 0x7F007F | (n & 0x3F803F80) << 1
+        return _FOUR(n | 0x808080) if n >= 1 << 24 else _FOUR(n | 0x8080)[:3]
     return bytes((n & 127 | 128, n >> 7 & 127 | 128, n >> 14 & 127 | 128, n >> 21 & 127 | 128)) + varint(n >> 28)
 
 
@@ -50,6 +52,17 @@ def text(text: str) -> bytes:
 def _key(key: str) -> bytes:
     """KeyValue.key = 1"""
     return block(b"\x0a", key[:255].encode("utf-8", "replace"))
+
+
+@lru_cache(maxsize=64)
+def _word_heads(key: str) -> tuple[bytes, ...]:
+    return tuple([attribute(key, "x" * size)[:-size] for size in range(1, 100)])
+
+
+def word(key: str, text: str) -> bytes:
+    """`attribute` of a short text, half as dear."""
+    encoded = text.encode("utf-8", "replace")
+    return _word_heads(key)[len(encoded) - 1] + encoded if 0 < len(encoded) < 100 else attribute(key, text)
 
 
 def _any(value: Value) -> bytes:
