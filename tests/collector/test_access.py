@@ -62,7 +62,7 @@ def routes(directory: Path) -> list[tuple[str, str]]:
     access = Access(Settings(read_token=SecretStr(READ)))
     nothing: Any = None
     spool = Spool(directory, max_bytes=1, segment_bytes=1, segment_age_s=1)
-    app = make_app(nothing, Health(), nothing, access, more=deadletter_routes(spool, Health(), access))
+    app = make_app(nothing, Health(), nothing, access, nothing, more=deadletter_routes(spool, Health(), access))
     spool.close()
     paths = [re.sub(r"\{.*?\}", "e" * 32, cast(Route, route).path) for route in app.routes]
     assert {"/api/top", "/api/sql", "/metrics", "/healthz", "/login"} <= set(paths)

@@ -6,8 +6,9 @@ import time
 
 import pytest
 from walltime_collector.engine import Engine, schema_files
+from walltime_collector.engine.cluster import Cluster
 from walltime_collector.errors import EngineUnavailable
-from walltime_collector.retention import KEPT, keep, ttls
+from walltime_collector.retention import KEPT, keep, statements, ttls
 from walltime_collector.settings import Settings
 from walltime_collector.spool.segment import Record
 
@@ -47,7 +48,7 @@ def test_rows_beyond_the_retention_go_and_the_others_stay(engine: Engine) -> Non
 def test_every_table_whose_rows_go_after_days_follows_a_setting_or_is_known_not_to(engine: Engine) -> None:
     of_their_own = {"irregular_spans", "foreign_roots", "foreign_windows"}
     assert set(ttls(engine)) <= set(KEPT) | of_their_own
-    text = "\n".join(statement for _, statements in schema_files() for statement in statements)
+    text = "\n".join(statement for _, made in schema_files() for statement in made)
     for table in set(ttls(engine)) & set(KEPT):
         assert f"CREATE TABLE IF NOT EXISTS {table}\n" in text
 
@@ -56,6 +57,14 @@ def test_what_a_new_table_begins_with_is_what_the_settings_default_to(engine: En
     for table, (_, days) in ttls(engine).items():
         if table in KEPT:
             assert days == getattr(Settings(), KEPT[table]), table
+
+
+def test_on_a_cluster_it_is_the_nodes_tables_that_change() -> None:
+    schema = [statement for _, made in schema_files() for statement in made]
+    cluster = Cluster("four", "walltime", schema)
+    for statement in statements("spans", "toDateTime(started_at)", 3):
+        (there,) = cluster.statements(statement)
+        assert there == statement.replace("TABLE spans", "TABLE spans_local ON CLUSTER 'four'")
 
 
 def test_before_the_tables_are_there_it_is_too_early() -> None:

@@ -6,7 +6,7 @@ import ipaddress
 import logging
 import math
 import time
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
@@ -40,6 +40,7 @@ from .health import Health
 from .people import printable, since_s
 from .reading import Reading
 from .sign_in import SignIn, login_route
+from .status import Status
 from .trace_id import parse_trace_id
 from .why.explain import explain
 from .why.windows import comparison
@@ -55,6 +56,7 @@ def make_app(
     health: Health,
     reading: Reading,
     access: Access,
+    tell: Callable[[], Status],
     *,
     allowed_hosts: Collection[str] = (),
     any_address: bool = False,
@@ -68,6 +70,7 @@ def make_app(
     Args:
         health: What /healthz, /readyz and /metrics report.
         reading: Answers /api/sql.
+        tell: Answers /api/status.
         access: Everything but /healthz, /readyz and /login wants a token, where one is set.
         allowed_hosts: Names a browser may use in Host besides the loopback ones.
         any_address: Let Host be any IP address, for a collector that listens for other machines.
@@ -147,7 +150,7 @@ def make_app(
             Route("/api/why", why),
             Route("/api/digest", statements),
             sql_route(reading, _json),
-            *health_routes(health, access),
+            *health_routes(health, access, tell),
             *([] if access.read.is_open else [login_route(access.read)]),
             *more,
         ],
@@ -266,6 +269,6 @@ def _not_found(request: Request, error: Any) -> JSONResponse:
         error.status_code,
         printable(request.url.path)[:80],
         "there is no such page",
-        "there are /api/top, /api/transactions/{trace_id}, /api/why, /api/digest, /api/sql, /api/deadletters, /healthz "
-        "and /metrics",
+        "there are /api/top, /api/transactions/{trace_id}, /api/why, /api/digest, /api/sql, /api/deadletters, "
+        "/api/status, /healthz, /readyz and /metrics",
     )

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, replace
 from typing import Any
 
 from starlette.requests import Request
@@ -13,17 +14,22 @@ from .access import Access
 from .health import Health
 from .metrics import Metrics
 from .sign_in import MAY_READ
+from .status import Reason, Status
 
 _HEADERS = {"Cache-Control": "no-store", "X-Content-Type-Options": "nosniff"}
 
 
-def health_routes(health: Health, access: Access) -> list[Route]:
+def health_routes(health: Health, access: Access, tell: Callable[[], Status]) -> list[Route]:
     """
     The routes; each answers 200 or, when the claim does not hold, 503.
 
     /healthz  data moves: what is sent is taken, and stored soon after
     /readyz   what is sent now is taken and kept, though it may be stored later: for load balancers
     /metrics  always 200
+    /api/status  always 200; for `walltime status` and `walltime doctor`
+
+    Args:
+        tell: Says how things are; it asks the engine.
     """
     metrics = Metrics(health)
 
@@ -41,7 +47,23 @@ def health_routes(health: Health, access: Access) -> list[Route]:
         content, content_type = metrics.render(request.headers.get("accept", ""))
         return Response(content, 200, {**_HEADERS, "Content-Type": content_type})
 
-    return [Route("/healthz", healthz), Route("/readyz", readyz), Route("/metrics", scraped)]
+    def status(request: Request) -> Response:
+        said = tell()
+        if not access.is_admin(request.headers.get("authorization", "")):
+            said = replace(
+                said,
+                troubles=tuple(Reason(trouble.reason) for trouble in said.troubles),
+                slow_logs={},
+                engine_error="it does not answer" if said.engine_error else "",
+            )
+        return JSONResponse(asdict(said), 200, _HEADERS)
+
+    return [
+        Route("/healthz", healthz),
+        Route("/readyz", readyz),
+        Route("/metrics", scraped),
+        Route("/api/status", status),
+    ]
 
 
 def _told(request: Request, report: dict[str, Any], access: Access) -> Mapping[str, Any]:

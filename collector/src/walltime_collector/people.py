@@ -41,6 +41,16 @@ def count(number: float) -> str:
     return f"{number:.1g}" if number < 0.1 else f"{number:.1f}".removesuffix(".0")
 
 
+def size(number_bytes: float) -> str:
+    """How much room: `512 B`, `12.4 KiB`, `1.02 GiB`."""
+    scaled, unit = float(number_bytes), "B"
+    for larger in ("KiB", "MiB", "GiB", "TiB"):
+        if scaled < 1000:
+            break
+        scaled, unit = scaled / 1024, larger
+    return f"{scaled:.0f} B" if unit == "B" else f"{_three_digits(scaled)} {unit}"
+
+
 def share(part: float) -> str:
     """A fraction of one as per cent: `62.1 %`, `<0.1 %`, `100 %`."""
     if 0 < part < 0.001:

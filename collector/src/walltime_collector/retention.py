@@ -30,7 +30,6 @@ _TABLES = (
     " WHERE database = currentDatabase() AND ttl != ''"
 )
 _TTL = re.compile(r"(?P<expression>.+) \+ toIntervalDay\((?P<days>\d+)\)")
-_LOCAL = "_local"
 
 
 def keep(engine: Engine, settings: Settings) -> dict[str, int]:
@@ -45,15 +44,15 @@ def keep(engine: Engine, settings: Settings) -> dict[str, int]:
         QueryFailed: The engine refuses; the tables that were changed stay so.
     """
     found = ttls(engine)
-    if LAST_TABLE not in {table.removesuffix(_LOCAL) for table in found}:
+    if LAST_TABLE not in found:
         raise EngineUnavailable("the tables are not there yet; retention is looked at again when they are")
     changed = {}
     for table, (expression, days) in found.items():
-        setting = KEPT.get(table.removesuffix(_LOCAL))
+        setting = KEPT.get(table)
         wanted = days if setting is None else getattr(settings, setting)
         if wanted == days:
             continue
-        for statement in _statements(table, expression, wanted):
+        for statement in statements(table, expression, wanted):
             engine.command(statement)
         log.info("%s: rows are kept for %d days from now on; until now %d", table, wanted, days)
         changed[table] = wanted
@@ -63,10 +62,13 @@ def keep(engine: Engine, settings: Settings) -> dict[str, int]:
 def ttls(engine: Engine) -> dict[str, tuple[str, int]]:
     """Of each table whose rows go after some days: what these days count from, and how many there are."""
     found = {row["name"]: _TTL.fullmatch(row["ttl"]) for row in engine.query(_TABLES)}
-    return {name: (ttl["expression"], int(ttl["days"])) for name, ttl in found.items() if ttl is not None}
+    # on a cluster rows are in NAME_local, and the engine turns what is said of NAME into that
+    named = {name.removesuffix("_local"): ttl for name, ttl in found.items() if ttl is not None}
+    return {name: (ttl["expression"], int(ttl["days"])) for name, ttl in named.items()}
 
 
-def _statements(table: str, expression: str, days: int) -> list[str]:
+def statements(table: str, expression: str, days: int) -> list[str]:
+    """What makes the table keep its rows for so many days."""
     # names and expressions are those of our own tables, as the engine shows them: they cannot be bound
     text = (files(__package__) / "retention.sql").read_text("utf-8")
     text = re.sub(r"^--.*\n", "", text, flags=re.MULTILINE)

@@ -41,6 +41,7 @@ from .settings import Settings, address, is_loopback
 from .slowlog.reader import SlowLogReader
 from .spool.group_commit import GroupCommit
 from .spool.spool import Spool
+from .status import status
 from .tls import Tls
 from .watch import Watch
 
@@ -112,6 +113,7 @@ def serve(settings: Settings) -> None:
         health,
         reading,
         access,
+        lambda: status(engine, health, settings, listens),
         allowed_hosts=settings.allowed_hosts,
         any_address=settings.insecure or not is_loopback(web.getsockname()[0]),
         more=deadletter_routes(spool, health, access),
@@ -122,6 +124,11 @@ def serve(settings: Settings) -> None:
         (receiver, http),
         (pages, web),
     ]
+    listens = {
+        "grpc": f"{tls.scheme}://{_name(grpc)}",
+        "http": f"{tls.scheme}://{_name(http)}",
+        "web": f"{tls.scheme}://{_name(web)}",
+    }
     ready = f"ready grpc={_name(grpc)} http={_name(http)} web={_name(web)}"
     if clickhouse is not None:
         servers.append((_server(_clickhouse_http(reading, settings, access), tls.read), clickhouse))

@@ -32,6 +32,11 @@ class Tls:
             self.grpc.set_alpn_protocols(["h2"])
         self.read = self._context(settings.read_client_ca, "read_client_ca")
 
+    @property
+    def scheme(self) -> str:
+        """Of the addresses of the ports."""
+        return "http" if self._certificate is None else "https"
+
     def renew(self) -> bool:
         """
         Read the certificate again if its files changed: connections made from now on get it. True when it did.

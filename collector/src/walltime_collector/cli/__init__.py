@@ -16,7 +16,19 @@ from ..errors import BadParameter, CollectorError, NotAnswered
 from ..people import printable, since_s
 from ..trace_id import parse_span_id, parse_trace_id
 from . import ask
-from .asking import DEFAULT_URL, Json, Url, asked, console, print_for_people, print_json, read_as, sent, write
+from .asking import (
+    DEFAULT_URL,
+    Json,
+    Url,
+    asked,
+    console,
+    exchanged,
+    print_for_people,
+    print_json,
+    read_as,
+    sent,
+    write,
+)
 from .deadletter import deadletter
 from .serve import serve
 
@@ -56,12 +68,7 @@ def before_the_command(
     ] = None,
 ) -> None:
     """Where did the wall time of this request go, and why?"""
-    token = os.environ.get("WALLTIME_TOKEN", "")
-    if token_file is not None:
-        try:
-            token = token_file.read_text("ascii").strip()
-        except (OSError, UnicodeDecodeError) as error:
-            raise NotAnswered(f"{token_file}: cannot be read: {getattr(error, 'strerror', 'not a token')}") from error
+    token = os.environ.get("WALLTIME_TOKEN", "") if token_file is None else _secret(token_file)
     if not (token.isascii() and token.isprintable()):
         raise NotAnswered("the token of WALLTIME_TOKEN or --token-file is none; it is letters and digits")
     ask.credentials = ask.Credentials(token, client_certificate)
@@ -221,6 +228,51 @@ def ask_sql(
         return write(csv_text(answer))
     out = console()
     return print_for_people(out, render(answer, out))
+
+
+@app.command("status")
+def ask_status(url: Url = DEFAULT_URL, as_json: Json = False) -> None:
+    """How the collector is: what it received, stored and lost, what waits, and what the tables hold."""
+    document = asked(url, "/api/status")
+    if as_json:
+        return print_json(document)
+    from ..status import Status
+    from .status import render
+
+    out = console()
+    return print_for_people(out, render(read_as(Status, document, url), out))
+
+
+@app.command("doctor")
+def doctor(
+    url: Url = DEFAULT_URL,
+    as_json: Json = False,
+    otlp: Annotated[str, typer.Option(help="Send to this OTLP/HTTP address. [where the collector says]")] = "",
+    ingest_token_file: Annotated[
+        Path | None,
+        typer.Option(
+            envvar="WALLTIME_INGEST_TOKEN_FILE", help="File of the token to send with; or WALLTIME_INGEST_TOKEN is it."
+        ),
+    ] = None,
+) -> None:
+    """Send a transaction through everything, find it again, and say what is wrong. Exit code 1 when something is."""
+    from .doctor import as_document, examine, render
+
+    token = os.environ.get("WALLTIME_INGEST_TOKEN", "") if ingest_token_file is None else _secret(ingest_token_file)
+    examination = exchanged(lambda: examine(url, token, otlp))
+    if as_json:
+        print_json(as_document(examination))
+    else:
+        print_for_people(console(), render(examination))
+    if not examination.is_ok:
+        raise typer.Exit(1)
+
+
+def _secret(path: Path) -> str:
+    try:
+        return path.read_text("ascii").strip()
+    except (OSError, UnicodeDecodeError) as error:
+        raise NotAnswered(f"{path}: cannot be read: {getattr(error, 'strerror', 'not a token')}") from error
 
 
 def _complain(message: str, code: int) -> int:

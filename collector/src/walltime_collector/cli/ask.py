@@ -53,6 +53,30 @@ def post(url: str, path: str, document: Mapping[str, Any]) -> Any:
     return _exchange(url, "POST", path, json.dumps(document).encode())
 
 
+def send_otlp(url: str, body: bytes, token: str) -> tuple[int, bytes]:
+    """
+    POST an OTLP request in protobuf; the status and body of the answer, whatever it is.
+
+    Raises:
+        ValueError: `url` is not an http(s) address.
+        NotAnswered: Nobody answers there.
+    """
+    scheme, host, port, path = _address(url)
+    connection = _connection(scheme, host, port)
+    headers = {"Content-Type": "application/x-protobuf"} | ({"Authorization": f"Bearer {token}"} if token else {})
+    try:
+        connection.request("POST", path, body, headers)
+        response = connection.getresponse()
+        return response.status, response.read(LONGEST_ANSWER_BYTES)
+    except (OSError, http.client.HTTPException) as error:
+        reason = getattr(error, "strerror", None) or str(error) or type(error).__name__
+        raise NotAnswered(
+            f"nobody takes OTLP at {url} ({printable(reason)}); see the line `ready` of walltime serve, or use --otlp"
+        ) from error
+    finally:
+        connection.close()
+
+
 def _exchange(url: str, method: str, path: str, document: bytes | None) -> Any:
     scheme, host, port, base = _address(url)
     connection = _connection(scheme, host, port)

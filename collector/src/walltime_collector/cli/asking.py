@@ -27,12 +27,12 @@ DEFAULT_URL = "http://127.0.0.1:8464"
 
 def asked(url: str, path: str, **parameters: str | int) -> Any:
     """What the collector answers; see `ask`. An address that is none is the option's fault."""
-    return _exchange(lambda: ask(url, path, **parameters))
+    return exchanged(lambda: ask(url, path, **parameters))
 
 
 def sent(url: str, path: str, document: Mapping[str, Any]) -> Any:
     """The same for a document that is sent."""
-    return _exchange(lambda: post(url, path, document))
+    return exchanged(lambda: post(url, path, document))
 
 
 def read_as(answer: type[Any], document: Any, url: str) -> Any:
@@ -76,7 +76,8 @@ def write(text: str) -> None:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # `| head` has what it wanted
 
 
-def _exchange(exchange: Callable[[], Any]) -> Any:
+def exchanged(exchange: Callable[[], Any]) -> Any:
+    """What it returns; an address that is none is the option's fault."""
     try:
         return exchange()
     except ValueError as error:

@@ -1,0 +1,106 @@
+"""A transaction that is sent to be found again: known numbers, its own service, one kept call."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
+from opentelemetry.proto.common.v1.common_pb2 import AnyValue, KeyValue
+from opentelemetry.proto.trace.v1.trace_pb2 import ResourceSpans, ScopeSpans, Span
+
+SERVICE = "walltime.doctor"
+NAME = "canary"
+DURATION_NS = 12_345_678
+QUERY_NS = 2_345_678
+STATEMENT = "SELECT canary FROM walltime"
+
+
+@dataclass(frozen=True)
+class Canary:
+    """A transaction of now; it and its call are two spans."""
+
+    trace_id: str
+    span_id: str
+    started_ns: int
+
+    def request(self) -> bytes:
+        """The OTLP request that carries it."""
+        trace_id, span_id = bytes.fromhex(self.trace_id), bytes.fromhex(self.span_id)
+        root = Span(
+            trace_id=trace_id,
+            span_id=span_id,
+            name=NAME,
+            kind=Span.SPAN_KIND_INTERNAL,
+            start_time_unix_nano=self.started_ns,
+            end_time_unix_nano=self.started_ns + DURATION_NS,
+            attributes=_pairs(
+                {
+                    "walltime.schema": 1,
+                    "walltime.kept": "forced",
+                    "walltime.sample_probability": 1.0,
+                    "walltime.covered_ns": QUERY_NS,
+                    "walltime.mysql.query.calls": 1,
+                    "walltime.mysql.query.time_ns": QUERY_NS,
+                    "walltime.mysql.query.max_ns": QUERY_NS,
+                }
+            ),
+        )
+        call = Span(
+            trace_id=trace_id,
+            span_id=os.urandom(8),
+            parent_span_id=span_id,
+            name="SELECT",
+            kind=Span.SPAN_KIND_CLIENT,
+            start_time_unix_nano=self.started_ns + 1_000,
+            end_time_unix_nano=self.started_ns + 1_000 + QUERY_NS,
+            attributes=_pairs(
+                {
+                    "walltime.component": "mysql.query",
+                    "walltime.own_ns": QUERY_NS,
+                    "db.system.name": "mysql",
+                    "db.query.text": STATEMENT,
+                }
+            ),
+        )
+        sent = ResourceSpans(scope_spans=[ScopeSpans(spans=[root, call])])
+        sent.resource.attributes.extend(_pairs({"service.name": SERVICE}))
+        return ExportTraceServiceRequest(resource_spans=[sent]).SerializeToString()
+
+    def differences(self, trace: Mapping[str, Any]) -> list[str]:
+        """What the API's answer about its trace says otherwise than it was sent; nothing when all is as it was."""
+        bills = trace["transactions"]
+        if len(bills) != 1:
+            return [f"it is stored {len(bills)} times"]
+        bill = bills[0]
+        query: dict[str, int] = next((each for each in bill["components"] if each["name"] == "mysql.query"), {})
+        expected = {
+            "span_id": (bill["span_id"], self.span_id),
+            "service": (bill["service"], SERVICE),
+            "name": (bill["name"], NAME),
+            "duration_ns": (bill["duration_ns"], DURATION_NS),
+            "other_ns": (bill["other_ns"], DURATION_NS - QUERY_NS),
+            "kept": (bill["kept"], "forced"),
+            "mysql.query.calls": (query.get("calls"), 1),
+            "mysql.query.time_ns": (query.get("time_ns"), QUERY_NS),
+            "kept calls": ([call["text"] for call in bill["calls"]], [STATEMENT]),
+        }
+        return [f"{name} is {found!r}, not {sent!r}" for name, (found, sent) in expected.items() if found != sent]
+
+
+def hatch() -> Canary:
+    """A new one, of now."""
+    return Canary(os.urandom(16).hex(), os.urandom(8).hex(), time.time_ns() - DURATION_NS)
+
+
+def _pairs(attributes: Mapping[str, str | int | float]) -> list[KeyValue]:
+    return [KeyValue(key=key, value=_value(value)) for key, value in attributes.items()]
+
+
+def _value(value: str | int | float) -> AnyValue:
+    if isinstance(value, str):
+        return AnyValue(string_value=value)
+    return AnyValue(int_value=value) if isinstance(value, int) else AnyValue(double_value=value)

@@ -1,0 +1,119 @@
+"""`walltime status`: how the collector is, for people."""
+
+from __future__ import annotations
+
+from rich.console import Console, Group, RenderableType
+from rich.table import Table as Grid
+from rich.text import Text
+
+from ..people import count, plural, printable, share, size
+from ..status import Status, Table
+
+_COUNTED = {
+    "load_retries": "times the database did not take a segment",
+    "engine_restarts": "times the database's process was started again",
+    "quarantined_bytes": "damaged bytes in quarantine/",
+    "unreadable_segments": "segments that could not be read",
+    "slow_log_refused": "entries of slow logs refused",
+    "slow_log_gaps": "gaps in slow logs",
+}
+
+
+def render(status: Status, console: Console) -> RenderableType:
+    """What the terminal shows; the caller prints it."""
+    parts: list[RenderableType] = [_headline(status), Text(), _books(status), _spool(status)]
+    if status.refused:
+        said = ", ".join(f"{reason.replace('_', ' ')} {count(number)}" for reason, number in status.refused.items())
+        parts.append(Text(f"refused requests: {said}", "yellow"))
+    parts += [
+        Text(f"{meaning}: {count(status.counts[name])}", "yellow")
+        for name, meaning in _COUNTED.items()
+        if status.counts.get(name)
+    ]
+    for path, error in status.slow_logs.items():
+        parts.append(Text(f"slow log {printable(path)}: {printable(error) or 'followed'}", "yellow" if error else ""))
+    parts.append(Text(f"database: {printable(status.engine)}"))
+    if status.engine_error:
+        parts.append(Text(f"  it does not answer: {printable(status.engine_error)}", "red"))
+    if status.tables:
+        parts += [Text(), _tables(status.tables)]
+    if len(status.collectors) > 1:
+        parts += [Text(), _collectors(status)]
+    return Group(*parts)
+
+
+def _headline(status: Status) -> Text:
+    up_s = max(status.now_ns / 1e9 - status.started_s, 0)
+    line = Text(f"Walltime {status.version}", "bold").append(f"   up {_span(up_s)}   ", "not bold")
+    if status.is_ok:
+        return line.append("data moves", "not bold green")
+    reasons = "; ".join(
+        printable(f"{trouble.reason.replace('_', ' ')}{': ' if trouble.what else ''}{trouble.what}")
+        for trouble in status.troubles
+    )
+    line.append("data does not move", "not bold red").append(f": {reasons}", "not bold")
+    return line if status.is_ready else line.append("; nothing is taken now", "not bold red")
+
+
+def _books(status: Status) -> Text:
+    spans = status.spans
+    line = Text(f"spans received {count(spans.received)} = stored {count(spans.stored)}")
+    for name in ("rejected", "spooled", "dead", "lost"):
+        number = getattr(spans, name)
+        line.append(" + ").append(f"{name} {count(number)}", "red" if number and name in ("dead", "lost") else "")
+    if spans.dead:
+        line.append("   (walltime deadletter list says why)", "dim")
+    return line
+
+
+def _spool(status: Status) -> Text:
+    spool = status.spool
+    line = Text(f"spool {size(spool.size_bytes)} of {size(spool.limit_bytes)}")
+    line.append(f", {share(spool.size_bytes / spool.limit_bytes)}")
+    line.append(f", the oldest waits for {spool.oldest_s:.1f} s" if spool.size_bytes else ", nothing waits")
+    return line.append(f"   disk: {size(spool.disk_free_bytes)} of {size(spool.disk_bytes)} free", "dim")
+
+
+def _tables(tables: tuple[Table, ...]) -> Grid:
+    grid = Grid(box=None, pad_edge=False, show_edge=False, header_style="dim")
+    for title in ("table", "rows", "on disk", "a row", "packed to", "parts", "days", "kept for"):
+        grid.add_column(title, justify="left" if title in ("table", "days") else "right", no_wrap=True)
+    for table in tables:
+        days = f"{table.oldest} … {table.newest}" if table.oldest != table.newest else table.oldest
+        grid.add_row(
+            printable(table.name),
+            count(table.rows),
+            size(table.disk_bytes),
+            f"{table.disk_bytes / table.rows:.0f} B" if table.rows else "",
+            share(table.compressed_bytes / table.uncompressed_bytes) if table.uncompressed_bytes else "",
+            count(table.parts),
+            days,
+            plural(table.retention_days, "day") if table.retention_days else "ever",
+        )
+    return grid
+
+
+def _collectors(status: Status) -> Grid:
+    grid = Grid(box=None, pad_edge=False, show_edge=False, header_style="dim")
+    for title in ("collector", "host", "last minute", "", "received in an hour", "stored", "spooled", "lost"):
+        grid.add_column(title, justify="left" if title in ("collector", "host", "") else "right", no_wrap=True)
+    for each in status.collectors:
+        ago_s = max(status.now_ns / 1e9 - each.last_minute_s, 0)
+        grid.add_row(
+            each.collector[:8],
+            printable(each.host),
+            f"{_span(ago_s)} ago",
+            Text("ok", "green") if each.is_ok else Text("in trouble", "red"),
+            count(each.received),
+            count(each.stored),
+            count(each.spooled),
+            Text(count(each.lost), "red" if each.lost else ""),
+        )
+    return grid
+
+
+def _span(seconds: float) -> str:
+    for length, unit in ((86_400, "days"), (3_600, "h"), (60, "min")):
+        if seconds >= 2 * length:
+            return f"{seconds / length:.0f} {unit}"
+    return f"{seconds:.0f} s"

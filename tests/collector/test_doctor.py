@@ -1,0 +1,120 @@
+"""`walltime status` and `walltime doctor` against real collectors: well ones, and ones that are not."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+from typer.testing import CliRunner
+from walltime_collector.cli import app
+
+from tests.collector.test_schema import request, span
+from tests.servers import Collector, eventually
+
+INGEST, READ, ADMIN = "ingest-9f1c0de5aa77", "read-2b7e151628aed2", "admin-a6abf7158809cf"
+STEPS = [
+    "collector",
+    "data moves",
+    "version",
+    "clock",
+    "disk",
+    "database",
+    "slow logs",
+    "send",
+    "find",
+    "compare",
+    "once",
+]
+
+
+@pytest.fixture(scope="module")
+def collector(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Collector]:
+    directory = tmp_path_factory.mktemp("doctor")
+    tokens = {"ingest_token": INGEST, "read_token": READ, "admin_token": ADMIN}
+    with Collector(directory / "data", slow_log=str(directory / "slow.log"), **tokens) as running:
+        yield running
+
+
+def walltime(collector: Collector, *options: str, token: str = ADMIN, ingest: str = INGEST) -> tuple[int, str, str]:
+    told = {"WALLTIME_TOKEN": token, "WALLTIME_INGEST_TOKEN": ingest, "WALLTIME_URL": collector.web_url}
+    ended = CliRunner().invoke(app, options, env=told, catch_exceptions=False)
+    return ended.exit_code, ended.stdout, ended.stderr
+
+
+def examined(collector: Collector, **tokens: str) -> tuple[int, dict[str, Any]]:
+    code, said, _ = walltime(collector, "doctor", "--json", **tokens)
+    document = json.loads(said)
+    return code, {step["name"]: step for step in document["steps"]}
+
+
+def test_what_is_sent_comes_out_as_it_was_and_every_step_says_how_long_it_took(collector: Collector) -> None:
+    Path(collector.directory.parent / "slow.log").touch()
+    eventually(lambda: not any(report(collector)["slow_logs"].values()))
+    code, steps = examined(collector)
+    assert list(steps) == STEPS
+    assert [step["said"] for step in steps.values() if not step["is_ok"]] == []
+    assert code == 0
+    assert all(step["took_s"] >= 0 for step in steps.values())
+    code, said, _ = walltime(collector, "doctor")
+    assert code == 0
+    assert [line[:6] for line in said.splitlines()] == ["ok    "] * len(STEPS) + ["all is"]
+
+
+def report(collector: Collector) -> dict[str, Any]:
+    said: dict[str, Any] = httpx.get(
+        f"{collector.web_url}/healthz", headers={"authorization": f"Bearer {ADMIN}"}, timeout=30
+    ).json()
+    return said
+
+
+def test_a_wrong_token_is_found_at_the_step_that_needs_it(collector: Collector) -> None:
+    code, steps = examined(collector, token="wrong-wrong-wrong-wrong")
+    assert (code, list(steps)) == (1, ["collector"])
+    assert "WALLTIME_TOKEN" in steps["collector"]["what_now"]
+    code, steps = examined(collector, ingest="wrong-wrong-wrong-wrong")
+    assert (code, list(steps)[-1]) == (1, "send")
+    assert "WALLTIME_INGEST_TOKEN" in steps["send"]["what_now"]
+    code, said, _ = walltime(collector, "doctor", "--url", "http://127.0.0.1:9")
+    assert code == 1
+    assert "ILL" in said
+    assert "start `walltime serve`" in said
+
+
+def test_a_slow_log_that_cannot_be_read_is_ill_and_the_rest_is_looked_at_all_the_same(tmp_path: Path) -> None:
+    with Collector(tmp_path / "data", slow_log=str(tmp_path / "nowhere.log")) as running:
+        eventually(lambda: any(running.health()["slow_logs"].values()))
+        code, steps = examined(running)
+        assert code == 1
+        assert [name for name, step in steps.items() if not step["is_ok"]] == ["slow logs"]
+        assert "does not exist yet" in steps["slow logs"]["said"]
+        assert list(steps) == STEPS
+
+
+def test_status_shows_the_books_the_tables_and_how_long_they_are_kept(collector: Collector) -> None:
+    body = request(*[span({"walltime.schema": 1}) for _ in range(7)], span({}), span({}, trace_id=b"short"))
+    assert collector.send(body.SerializeToString(), authorization=f"Bearer {INGEST}").status_code == 200
+    assert collector.send(b"\xff", authorization=f"Bearer {INGEST}").status_code == 400
+    eventually(lambda: report(collector)["spans"]["spooled"] == 0)
+    _, said, _ = walltime(collector, "status", "--json")
+    status = json.loads(said)
+    spans = status["spans"]
+    assert spans["rejected"] == 1
+    assert spans["received"] == sum(spans[name] for name in ("stored", "rejected", "spooled", "dead", "lost")) >= 9
+    assert status["refused"]["undecodable"] == 1
+    tables = {table["name"]: table for table in status["tables"]}
+    assert tables["transactions"]["rows"] + tables["spans"]["rows"] == spans["stored"]
+    assert tables["transactions"]["retention_days"] == 30
+    assert tables["transactions"]["oldest"] <= tables["transactions"]["newest"]
+    assert tables["transactions"]["compressed_bytes"] > 0
+    code, said, _ = walltime(collector, "status")
+    assert code == 0
+    assert "data moves" in said
+    assert f"received {spans['received']} = stored {spans['stored']} + rejected 1 + spooled 0 + dead 0 + lost 0" in said
+    assert "undecodable 1" in said
+    assert "7 days" in said
+    assert "slow.log: followed" in said  # a path, for the admin
+    assert "slow.log" not in walltime(collector, "status", token=READ)[1]
