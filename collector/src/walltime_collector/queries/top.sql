@@ -1,31 +1,52 @@
 -- Which kinds of transaction take the time, and on what?
+-- From whole minutes, and from the transactions themselves for the part of a minute that the window begins with.
 -- COLUMNS(…) APPLY sum takes the counters of every built-in component, so a new component needs no change here;
--- components without columns, such as those the application named itself, come from the maps, their other counters from
--- the attributes. Window functions see all kinds, also those below LIMIT.
+-- components without columns, such as those the application named itself, come from the maps. Window functions see all
+-- kinds, also those below LIMIT.
+WITH
+    fromUnixTimestamp64Nano({since_ns:Int64}, 'UTC') AS since,
+    toStartOfMinute(since) + INTERVAL 1 MINUTE AS first_whole_minute
 SELECT
     service,
     name,
-    count() AS transactions,
-    countIf(is_error) AS errors,
+    sum(each.transactions) AS transactions,
+    sum(each.errors) AS errors,
     sum(duration_ns) AS total_ns,
     sum(other_ns) AS other_total_ns,
-    quantilesTDigest(0.5, 0.95, 0.99)(duration_ns) AS percentiles_ns,
-    max(duration_ns) AS max_ns,
-    avg(cpu_user_ns + cpu_system_ns) AS cpu_mean_ns,
-    avg(queue_ns) AS queue_mean_ns,
+    quantilesTDigestMerge(0.5, 0.95, 0.99)(states) AS percentiles_ns,
+    max(longest_ns) AS max_ns,
+    if(sum(cpu_known) = 0, NULL, sum(cpu_ns) / sum(cpu_known)) AS cpu_mean_ns,
+    if(sum(queue_known) = 0, NULL, sum(queue_ns) / sum(queue_known)) AS queue_mean_ns,
     COLUMNS('_(calls|time_ns|errors|hits|misses)$') EXCEPT (custom_calls, custom_time_ns, custom_errors) APPLY sum,
-    sumMap(custom_calls) AS custom_calls,
-    sumMap(custom_time_ns) AS custom_time_ns,
-    sumMap(custom_errors) AS custom_errors,
-    sumMap(mapApply((key, value) -> (key, toUInt64OrZero(value)), mapFilter((key, value) -> match(key, '^walltime\\..+\\.(hits|misses|skipped)$'), attributes))) AS more_counters,
+    sumMap(each.custom_calls) AS custom_calls,
+    sumMap(each.custom_time_ns) AS custom_time_ns,
+    sumMap(each.custom_errors) AS custom_errors,
+    sumMap(each.more_counters) AS more_counters,
     count() OVER () AS all_kinds,
     sum(transactions) OVER () AS all_transactions,
     sum(errors) OVER () AS all_errors,
     sum(total_ns) OVER () AS all_total_ns,
     toUnixTimestamp64Nano((SELECT min(started_at) FROM transactions)) AS first_ns
-FROM transactions
-WHERE started_at >= fromUnixTimestamp64Nano({since_ns:Int64}, 'UTC')
-    AND ({service:String} = '' OR service = {service:String})
+FROM
+(
+    SELECT
+        service, name, transactions, errors, duration_ns, other_ns, percentiles_ns AS states, max_ns AS longest_ns,
+        cpu_ns, cpu_known, queue_ns, queue_known,
+        COLUMNS('_(calls|time_ns|errors|hits|misses)$'),
+        more_counters
+    FROM transactions_1m
+    WHERE minute >= first_whole_minute AND ({service:String} = '' OR service = {service:String})
+    UNION ALL
+    SELECT
+        service, name, 1, toUInt64(is_error), duration_ns, other_ns,
+        initializeAggregation('quantilesTDigestState(0.5, 0.95, 0.99)', duration_ns), duration_ns,
+        ifNull(cpu_user_ns + cpu_system_ns, 0), toUInt64(isNotNull(cpu_user_ns + cpu_system_ns)),
+        ifNull(transactions.queue_ns, 0), toUInt64(isNotNull(transactions.queue_ns)),
+        COLUMNS('_(calls|time_ns|errors|hits|misses)$'),
+        mapApply((key, value) -> (toString(key), toUInt64OrZero(value)), mapFilter((key, value) -> match(key, '^walltime\\..+\\.(hits|misses|skipped)$'), attributes))
+    FROM transactions
+    WHERE started_at >= since AND started_at < first_whole_minute AND ({service:String} = '' OR service = {service:String})
+) AS each
 GROUP BY service, name
 ORDER BY
     CASE {by:String}

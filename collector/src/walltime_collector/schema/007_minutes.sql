@@ -46,7 +46,8 @@ CREATE TABLE IF NOT EXISTS transactions_1m
     http_request_time_ns SimpleAggregateFunction(sum, UInt64), http_request_errors SimpleAggregateFunction(sum, UInt64),
     custom_calls SimpleAggregateFunction(sumMap, Map(String, UInt64)),
     custom_time_ns SimpleAggregateFunction(sumMap, Map(String, UInt64)),
-    custom_errors SimpleAggregateFunction(sumMap, Map(String, UInt64))
+    custom_errors SimpleAggregateFunction(sumMap, Map(String, UInt64)),
+    more_counters SimpleAggregateFunction(sumMap, Map(String, UInt64)) -- hits, misses and skipped without columns of their own
 )
 ENGINE = AggregatingMergeTree
 PARTITION BY toYYYYMM(minute)
@@ -128,7 +129,8 @@ SELECT
     sum(t.http_request_time_ns) AS http_request_time_ns, sum(t.http_request_errors) AS http_request_errors,
     sumMap(t.custom_calls) AS custom_calls,
     sumMap(t.custom_time_ns) AS custom_time_ns,
-    sumMap(t.custom_errors) AS custom_errors
+    sumMap(t.custom_errors) AS custom_errors,
+    sumMap(mapApply((key, value) -> (key, toUInt64OrZero(value)), mapFilter((key, value) -> match(key, '^walltime\\..+\\.(hits|misses|skipped)$'), t.attributes))) AS more_counters
 FROM transactions AS t
 GROUP BY minute, service, name;
 
