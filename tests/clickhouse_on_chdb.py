@@ -77,12 +77,12 @@ class Fault:
     What goes wrong with the next `times` statements that contain `match`.
 
     `run` says whether the statement is run all the same, `delay_s` how long the answer takes, `then` how it ends: a
-    whole answer, an error with `code` (0: without, like a proxy's) and `status`, half an answer, a reset connection, or
-    the page of somebody who is no ClickHouse.
+    whole answer, an error with `code` (0: without, like a proxy's) and `status`, half an answer, a reset connection,
+    the page of somebody who is no ClickHouse, or a way there.
     """
 
     match: str
-    then: Literal["answer", "error", "half", "reset", "page"] = "answer"
+    then: Literal["answer", "error", "half", "reset", "page", "redirect"] = "answer"
     run: bool = False
     delay_s: float = 0.0
     code: int = 0
@@ -239,6 +239,8 @@ class Handler(BaseHTTPRequestHandler):
             self.close_connection = True
         elif fault.then == "page":
             self.answer(b"<html>Welcome!</html>", ours=False)
+        elif fault.then == "redirect":
+            self.answer(b"", 302, {"Location": "/login"}, ours=False)
         elif fault.then == "error" and fault.code == 0:
             self.answer(b"<html>Bad Gateway</html>", fault.status, ours=False)
         elif fault.then == "error":

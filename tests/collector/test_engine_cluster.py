@@ -6,20 +6,25 @@ No test here has two shards or Keeper: docs/decisions says what that leaves open
 
 from __future__ import annotations
 
+import random
 import re
 import threading
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from walltime_collector.assemble.windows import Window, assemble
 from walltime_collector.engine import Engine, schema_files
 from walltime_collector.engine.cluster import Cluster
 from walltime_collector.errors import EngineUnavailable
 from walltime_collector.reading import Reading
 
 from tests.clickhouse_server import ClickHouseServer, Fault
+from tests.collector.foreign_traces import requests, trace
 from tests.collector.test_engine_server import Both, count, slow_rows, some_records
 from tests.collector.test_engine_server import test_every_question_has_the_embedded_engines_answer as _every_question
+from tests.collector.test_schema import store
 
 SCHEMA = [statement for _, statements in schema_files() for statement in statements]
 CLUSTER = Cluster("shop", "walltime", SCHEMA)
@@ -235,3 +240,23 @@ def test_inserts_wait_for_all_shards_and_for_the_quorum_asked_for(clickhouse: Cl
     assert "distributed_foreground_insert=1" in sent
     assert "insert_quorum=2" in sent
     engine.close()
+
+
+@pytest.mark.nightly
+def test_spans_of_other_sdks_become_the_same_transactions_whoever_assembles_them(
+    engine: Engine, clickhouse: ClickHouseServer
+) -> None:
+    cluster, other = (clickhouse.engine("foreign") for _ in range(2))
+    chance, now_s = random.Random(3), int(time.time())
+    sent = [each for _ in range(40) for each in trace(chance, time.time_ns() - 10**9)]
+    window = Window(now_s - 3600, now_s + 60)
+    for each in (engine, cluster):
+        each.migrate()
+        store(each, requests(sent))
+    roots = {assemble(each, window) for each in (engine, cluster, other)}
+    bills = "SELECT * FROM transactions WHERE kept = 'foreign' ORDER BY trace_id, span_id"
+    assert cluster.query(bills) == engine.query(bills)
+    assert len(roots) == 1
+    assert 0 < count(cluster) <= roots.pop()
+    for each in (cluster, other):
+        each.close()

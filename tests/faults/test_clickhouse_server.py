@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -42,23 +44,24 @@ class Storing:
             self.sent += some
 
     def wait_until_loaded(self) -> None:
-        eventually(lambda: self.collector.health()["spans"]["spooled"] == 0, 60)
+        eventually(lambda: self.collector.health()["spans"]["spooled"] == 0, 120)
 
     def assert_all_is_stored_once(self) -> None:
         stored = {row["id"]: row["n"] for row in self.engine.query(STORED)}
         assert stored == dict.fromkeys((each.span_id for each in self.sent), 1)
+        eventually(lambda: self.collector.health()["ok"])
         health = self.collector.health()
-        assert health["ok"] is True
         assert (health["spans"]["dead"], health["spans"]["lost"]) == (0, 0)
 
 
-def serve(directory: Path, clickhouse: ClickHouseServer) -> Collector:
+def serve(directory: Path, clickhouse: ClickHouseServer, database: str = "walltime") -> Collector:
     return Collector(
         directory,
         clickhouse=clickhouse.url,
         clickhouse_user=clickhouse.user,
         clickhouse_password=clickhouse.password,
         clickhouse_timeout_s=2,
+        database=database,
         segment_age_s=0.05,
     )
 
@@ -114,6 +117,9 @@ def test_what_came_before_the_server_did_is_stored_when_it_does(storing: Storing
         Fault(INSERT, run=False, then="error", code=252, status=503, times=2),
         Fault(INSERT, run=True, then="half", times=2),
         Fault(INSERT, run=False, then="page", times=2),
+        Fault(INSERT, run=False, then="redirect", times=2),
+        Fault(INSERT, run=False, then="error", code=60, status=200, times=2),
+        Fault(INSERT, run=True, then="error", code=319, times=2),
         Fault(INSERT, run=True, delay_s=3),
         Fault(INSERT, run=False, delay_s=3, then="reset"),
     ],
@@ -126,6 +132,9 @@ def test_what_came_before_the_server_did_is_stored_when_it_does(storing: Storing
         "too many parts",
         "stored, then half an answer",
         "somebody else's page",
+        "sent elsewhere",
+        "an error that says 200",
+        "stored, and whether the quorum has it is unknown",
         "stored, but later than we wait",
         "never answered",
     ],
@@ -147,6 +156,44 @@ def test_a_server_that_restarts_in_the_middle_loses_nothing(storing: Storing) ->
     storing.send()
     storing.wait_until_loaded()
     storing.assert_all_is_stored_once()
+
+
+def test_a_server_that_takes_connections_and_never_answers_holds_up_nobody(storing: Storing) -> None:
+    assert storing.clickhouse.process is not None
+    storing.clickhouse.process.send_signal(signal.SIGSTOP)
+    try:
+        storing.send()
+        eventually(lambda: "timed out" in storing.collector.health()["error"])
+        storing.send()
+        health = storing.collector.health()
+        assert health["spans"]["spooled"] > 0
+    finally:
+        storing.clickhouse.process.send_signal(signal.SIGCONT)
+    storing.wait_until_loaded()
+    storing.assert_all_is_stored_once()
+
+
+def test_two_collectors_start_at_once_on_a_server_without_tables_and_need_nothing_from_each_other(
+    tmp_path: Path, clickhouse: ClickHouseServer
+) -> None:
+    with ThreadPoolExecutor() as starting:
+        collectors = list(
+            starting.map(lambda name: serve(tmp_path / name, clickhouse, database="shared"), ["one", "two"])
+        )
+    engine = clickhouse.engine("shared")
+    both = [Storing(clickhouse, each, engine, Shop(seed=31 + at)) for at, each in enumerate(collectors)]
+    clickhouse.goes_wrong(Fault(INSERT, run=True, then="reset", times=4))
+    for _ in range(3):
+        for each in both:
+            each.send(2)
+    for each in both:
+        each.wait_until_loaded()
+    sent = [one for each in both for one in each.sent]
+    for each in both:
+        each.sent = sent
+        each.assert_all_is_stored_once()
+        assert each.collector.stop() == 0
+    engine.close()
 
 
 def test_a_request_the_server_refuses_is_put_aside_alone(
