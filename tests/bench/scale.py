@@ -86,10 +86,13 @@ def answers(folder: Path, rows: int, days: float) -> tuple[Filled, list[Took]]:
 
 def disk_for_people(tables: Sequence[Table]) -> Group:
     """A table per table."""
+    transactions = next(table.rows for table in tables if table.name == "transactions")
     parts: list[Grid | Text] = []
     for table in tables:
         whole = table.bytes_on_disk / table.rows
-        parts.append(Text(f"{table.name}: {whole:.1f} bytes a row on disk, {table.rows:,} rows", style="bold"))
+        said = f"{table.name}: {whole:.1f} bytes a row on disk, {table.rows:,} rows"
+        per_transaction = f", {table.bytes_on_disk / transactions:.1f} bytes a transaction"
+        parts.append(Text(said + per_transaction * (table.name != "transactions"), style="bold"))
         if table.name not in ("transactions", "spans"):
             continue
         grid = Grid("column", "type", box=box.SIMPLE_HEAD)
