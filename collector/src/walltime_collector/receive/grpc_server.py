@@ -9,7 +9,8 @@ from collections.abc import Sequence
 from typing import Generic
 
 from .connections import Connections
-from .http2.connection import Call, Http2Connection, Limits, Service
+from .http2.connection import Http2Connection, Limits
+from .http2.service import Call, Service
 
 _SWEEP_EVERY_S = 1.0
 

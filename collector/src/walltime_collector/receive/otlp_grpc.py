@@ -9,8 +9,8 @@ from typing import NamedTuple
 from ..access import Door
 from ..errors import RequestRefused
 from .answers import RPC_CODES, export_response, grpc_trailers
-from .http2.connection import Headers, Response
 from .http2.frames import literal_headers
+from .http2.service import Headers, Response
 from .intake import Arrived, Intake, Signal
 
 _PATHS = {

@@ -3,70 +3,22 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Generic, NamedTuple, Protocol, TypeVar
-
-import hpack
+from typing import Generic, NamedTuple
 
 from ...errors import RequestRefused
 from ..connections import Connections
-from ..in_flight import InFlight
 from . import frames
 from .frames import ConnectionFailed
+from .header_blocks import MAX_HEADER_BYTES, Block, HeaderBlocks
 from .patience import Patience
-
-Headers = Sequence[tuple[bytes, bytes]]
+from .service import Call, Response, Service
 
 MAX_STREAMS = 128
 """Calls of one connection at once; a call that was reset counts until its work is done."""
 _MAX_FRAME_BYTES = 64 * 1024
-_MAX_HEADER_BYTES = 16 * 1024
-_MAX_CONTINUATIONS = 16
 _CONNECTION_WINDOW_BYTES = 16 * 1024 * 1024
-_MAX_KNOWN_HEADERS = 64
 _RESET_COSTS = 5
-
-
-class Response(NamedTuple):
-    """Header blocks and data that answer a request; without trailers the head ends it."""
-
-    head: bytes
-    data: bytes = b""
-    trailers: bytes = b""
-
-
-Call = TypeVar("Call")
-"""What a service made of a request's headers; it gets it back with the body."""
-
-
-class Service(Protocol[Call]):
-    """Answers requests, each when its body is whole."""
-
-    in_flight: InFlight
-    max_body_bytes: int
-
-    def open(self, headers: Headers) -> Call | Response:
-        """Judge a request by its headers alone; the answer holds for all requests with the same headers."""
-
-    def run(self, call: Call, body: bytes, respond: Callable[[Response], None]) -> None:
-        """Work on a whole request, and call `respond` once, soon or later."""
-
-    def refuse(self, refusal: RequestRefused) -> Response:
-        """The response to a body that is too large, too late, or too much beside the others."""
-
-
-class _Stream(Generic[Call]):
-    __slots__ = ("call", "chunks", "deadline_s", "granted", "is_whole", "size", "unsent")
-
-    def __init__(self, call: Call, deadline_s: float) -> None:
-        self.call, self.deadline_s = call, deadline_s
-        self.chunks: list[bytes] = []
-        self.size = 0
-        self.is_whole = False
-        self.granted = 0
-        """What the peer's WINDOW_UPDATEs added to its initial window for this stream, less what we sent."""
-        self.unsent: Response | None = None
 
 
 class Limits(NamedTuple):
@@ -85,6 +37,19 @@ class Limits(NamedTuple):
     idle_s: float = 600.0
 
 
+class _Stream(Generic[Call]):
+    __slots__ = ("call", "chunks", "deadline_s", "granted", "is_whole", "size", "unsent")
+
+    def __init__(self, call: Call, deadline_s: float) -> None:
+        self.call, self.deadline_s = call, deadline_s
+        self.chunks: list[bytes] = []
+        self.size = 0
+        self.is_whole = False
+        self.granted = 0
+        """What the peer's WINDOW_UPDATEs added to its initial window for this stream, less what we sent."""
+        self.unsent: Response | None = None
+
+
 class Http2Connection(asyncio.Protocol, Generic[Call]):
     """
     Args:
@@ -95,14 +60,12 @@ class Http2Connection(asyncio.Protocol, Generic[Call]):
     def __init__(self, service: Service[Call], connections: Connections, limits: Limits) -> None:
         self._service, self._connections, self._limits = service, connections, limits
         self._loop = asyncio.get_running_loop()
-        self._decoder = hpack.Decoder(max_header_list_size=_MAX_HEADER_BYTES)
-        self._known: dict[bytes, Call | Response] = {}
+        self._blocks: HeaderBlocks[Call] = HeaderBlocks(service.open)
         self._streams: dict[int, _Stream[Call]] = {}
         self._running = 0
         self._last_stream = 0
         self._rest = b""
         self._is_greeted = self._is_draining = self._has_called = self._will_flush = False
-        self._block: tuple[int, int, list[bytes]] | None = None
         self._unacknowledged_bytes = 0
         self._room = _CONNECTION_WINDOW_BYTES
         self._send_window = self._initial_window = frames.DEFAULT_WINDOW_BYTES
@@ -123,7 +86,7 @@ class Http2Connection(asyncio.Protocol, Generic[Call]):
             frames.MAX_CONCURRENT_STREAMS: MAX_STREAMS,
             frames.INITIAL_WINDOW_SIZE: stream_window,
             frames.MAX_FRAME_SIZE: _MAX_FRAME_BYTES,
-            frames.MAX_HEADER_LIST_SIZE: _MAX_HEADER_BYTES,
+            frames.MAX_HEADER_LIST_SIZE: MAX_HEADER_BYTES,
         }
         room = _CONNECTION_WINDOW_BYTES - frames.DEFAULT_WINDOW_BYTES
         transport.write(frames.settings(values) + frames.window_update(0, room))
@@ -168,17 +131,24 @@ class Http2Connection(asyncio.Protocol, Generic[Call]):
         limits, self._now_s = self._limits, now_s
         if self._paused_s is not None and now_s - self._paused_s > limits.request_s:
             self._transport.abort()
-        elif (not self._is_greeted or self._block is not None) and now_s - self._began_s > limits.header_s:
+        elif (not self._is_greeted or self._blocks.unfinished_stream) and now_s - self._began_s > limits.header_s:
             self._fail(frames.PROTOCOL_ERROR, "too slow")
         elif not self._streams and not self._running:
             if now_s - self._called_s > (limits.idle_s if self._has_called else limits.first_call_s):
                 self.drain()
         else:
-            late = [each for each, stream in self._streams.items() if not stream.is_whole and now_s > stream.deadline_s]
-            for each in late:
-                what = f"the request did not arrive whole within {limits.request_s:g} s"
-                self._refuse(each, RequestRefused(408, "late", what))
+            for each, stream in [*self._streams.items()]:
+                if now_s > stream.deadline_s:
+                    self._give_up(each, stream)
         self._flush()
+
+    def _give_up(self, number: int, stream: _Stream[Call]) -> None:
+        if not stream.is_whole:
+            what = f"the request did not arrive whole within {self._limits.request_s:g} s"
+            self._refuse(number, RequestRefused(408, "late", what))
+        elif stream.unsent is not None:  # the peer does not open its window for the answer
+            self._out.append(frames.rst_stream(number, frames.CANCEL))
+            self._forget(number)
 
     def drain(self) -> None:
         """Take no more calls, answer those that are here, then close."""
@@ -218,7 +188,8 @@ class Http2Connection(asyncio.Protocol, Generic[Call]):
             stream = int.from_bytes(data[at + 5 : at + 9], "big") & frames.LARGEST_WINDOW_BYTES
             payload = data[at + frames.HEAD_BYTES : end]
             at = end
-            if self._block is not None and (kind != frames.CONTINUATION or stream != self._block[0]):
+            unfinished = self._blocks.unfinished_stream
+            if unfinished and (kind != frames.CONTINUATION or stream != unfinished):
                 raise ConnectionFailed(frames.PROTOCOL_ERROR, "a header block was interrupted")
             if kind == frames.DATA:
                 self._take_data(stream, flags, payload)
@@ -230,7 +201,7 @@ class Http2Connection(asyncio.Protocol, Generic[Call]):
 
     def _take_control(self, kind: int, flags: int, stream: int, payload: bytes) -> None:
         if kind == frames.CONTINUATION:
-            self._take_continuation(flags, payload)
+            self._open(self._blocks.proceed(flags, payload))
         elif kind == frames.WINDOW_UPDATE:
             self._take_window_update(stream, frames.read_number(payload) & frames.LARGEST_WINDOW_BYTES)
         elif kind == frames.PING:
@@ -287,71 +258,36 @@ class Http2Connection(asyncio.Protocol, Generic[Call]):
     # -- requests
 
     def _take_headers(self, stream: int, flags: int, payload: bytes) -> None:
-        block = frames.unpadded(flags, payload)
-        if flags & frames.WITH_PRIORITY:
-            block = block[5:]
         if not stream & 1:
             raise ConnectionFailed(frames.PROTOCOL_ERROR, "the streams of clients are odd")
-        if flags & frames.END_HEADERS:
-            self._open(stream, flags, block)
-        else:
-            self._block, self._began_s = (stream, flags, [block]), self._now_s
+        self._began_s = self._now_s
+        self._open(self._blocks.begin(stream, flags, payload))
 
-    def _take_continuation(self, flags: int, payload: bytes) -> None:
-        if self._block is None:
-            raise ConnectionFailed(frames.PROTOCOL_ERROR, "it continues nothing")
-        stream, first_flags, parts = self._block
-        parts.append(payload)
-        if len(parts) > _MAX_CONTINUATIONS or sum(map(len, parts)) > _MAX_HEADER_BYTES:
-            raise ConnectionFailed(frames.ENHANCE_YOUR_CALM, f"headers of more than {_MAX_HEADER_BYTES} bytes")
-        if flags & frames.END_HEADERS:
-            self._block = None
-            self._open(stream, first_flags, b"".join(parts))
-
-    def _open(self, stream: int, flags: int, block: bytes) -> None:
-        if stream <= self._last_stream:
-            self._decode(block)  # trailers, or of a stream that we have already answered: its table counts all the same
+    def _open(self, block: Block | None) -> None:
+        if block is None:
+            return
+        stream, is_whole = block.stream, bool(block.flags & frames.END_STREAM)
+        if stream <= self._last_stream:  # trailers, or of a call that we have answered already
+            self._blocks.read(block.content)
             self._patience.lose(self._now_s)
             known = self._streams.get(stream)
-            if known is not None and not known.is_whole and flags & frames.END_STREAM:
+            if known is not None and not known.is_whole and is_whole:
                 self._run(stream, known)
             return
         self._last_stream, self._called_s = stream, self._now_s
-        opened = self._known.get(block) or self._judge(block)
+        call = self._blocks.judge(block.content)
         if self._is_draining or len(self._streams) + self._running >= MAX_STREAMS:
             self._patience.lose(self._now_s)
             self._out.append(frames.rst_stream(stream, frames.REFUSED_STREAM))
-            return
-        if isinstance(opened, Response):
+        elif isinstance(call, Response):
             self._patience.lose(self._now_s)
-            self._out.append(self._framed(stream, opened))
-            if not flags & frames.END_STREAM:
+            self._out.append(self._framed(stream, call))
+            if not is_whole:
                 self._out.append(frames.rst_stream(stream, frames.NO_ERROR))
-            return
-        known = self._streams[stream] = _Stream(opened, self._now_s + self._limits.request_s)
-        if flags & frames.END_STREAM:
-            self._run(stream, known)
-
-    def _judge(self, block: bytes) -> Call | Response:
-        opened = self._service.open(self._decode(block))
-        # A block of nothing but references to the tables means the same until one changes a table.
-        if min(block, default=0) >= 0x80:
-            if len(self._known) >= _MAX_KNOWN_HEADERS:
-                self._known.clear()
-            self._known[block] = opened
-        return opened
-
-    def _decode(self, block: bytes) -> Headers:
-        if min(block, default=0) < 0x80:  # it may change the table
-            self._known.clear()
-        try:
-            return list(self._decoder.decode(block, raw=True))
-        except hpack.OversizedHeaderListError:
-            raise ConnectionFailed(
-                frames.ENHANCE_YOUR_CALM, f"headers of more than {_MAX_HEADER_BYTES} bytes"
-            ) from None
-        except (hpack.HPACKError, UnicodeDecodeError, IndexError, ValueError) as error:
-            raise ConnectionFailed(frames.COMPRESSION_ERROR, "the headers cannot be read") from error
+        else:
+            known = self._streams[stream] = _Stream(call, self._now_s + self._limits.request_s)
+            if is_whole:
+                self._run(stream, known)
 
     def _take_data(self, stream: int, flags: int, payload: bytes) -> None:
         size = len(payload)
