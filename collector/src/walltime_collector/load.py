@@ -71,10 +71,11 @@ class Loader:
         """
         while self._found and not self._stop.is_set():
             self._take_over(self._found.pop())
+        self._check_room()
         if not self._has_tables:  # a server may have been away when the collector started
             self._engine.migrate()
             self._has_tables = True
-            self._health.loader_works()
+        self._works()
         if not self._waiting():
             self._spool.seal_if_due()
         for segment in self._waiting():
@@ -116,8 +117,7 @@ class Loader:
         self._health.add("received", spans)
 
     def _load(self, segment: Segment) -> None:
-        if self._reserve is not None:
-            self._reserve.check()
+        self._check_room()
         content = self._read(segment)
         if content is None:
             return
@@ -137,6 +137,13 @@ class Loader:
             outcome["lost"] += max(segment.spans - read, 0)
         for name, spans in outcome.items():
             self._health.add(name, spans)
+        self._works()
+
+    def _check_room(self) -> None:
+        if self._reserve is not None:
+            self._reserve.check()
+
+    def _works(self) -> None:
         if not self._unreadable_until_s:
             self._health.loader_works()
 

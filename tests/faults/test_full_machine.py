@@ -1,0 +1,172 @@
+"""F4, F5, F19: a disk or a memory with no room left; the collector refuses, stays, and goes on by itself."""
+
+from __future__ import annotations
+
+import resource
+import shutil
+import subprocess
+import time
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing, contextmanager
+from pathlib import Path
+
+import httpx
+import pytest
+from walltime_collector.engine import open_engine
+from walltime_collector.reserve import BALLAST_BYTES
+from walltime_collector.settings import Settings
+
+from tests.clickhouse_server import ClickHouseServer
+from tests.collector.test_schema import request, span
+from tests.faults.oracle import STORED, Oracle
+from tests.servers import PROTOBUF, Collector, eventually
+
+pytestmark = [pytest.mark.nightly, pytest.mark.timeout(600)]
+SEED = 20261121
+MIB = 1024 * 1024
+STORED_BY_ORACLE = f"{STORED} HAVING max(digest) != ''"
+"""Without what only fills the disk."""
+
+
+@contextmanager
+def disk(at: Path, size_bytes: int) -> Iterator[Path]:
+    """A disk of this size, in memory."""
+    at.mkdir()
+    mount = subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", f"size={size_bytes}", "tmpfs", at], capture_output=True, text=True, check=False
+    )
+    if mount.returncode:
+        pytest.skip(f"only root can mount a disk: {mount.stderr.strip()}")
+    try:
+        yield at
+    finally:
+        subprocess.run(["umount", "-l", at], check=True)
+
+
+def wait_until_loaded(collector: Collector) -> None:
+    spool = collector.directory / "spool"
+    eventually(lambda: collector.health()["spans"]["spooled"] == 0 and not list(spool.glob("*.segment")), 120)
+
+
+def test_a_full_disk_of_the_spool_refuses_and_resumes_by_itself(tmp_path: Path) -> None:
+    """F4: 64 MiB, and a server that is away until the disk is full."""
+    with (
+        disk(tmp_path / "disk", 64 * MIB) as small,
+        ClickHouseServer(tmp_path / "clickhouse") as clickhouse,
+        Collector(
+            small / "data",
+            clickhouse=clickhouse.url,
+            clickhouse_user=clickhouse.user,
+            clickhouse_password=clickhouse.password,
+            segment_bytes=4 * MIB,
+        ) as collector,
+    ):
+        clickhouse.kill()
+        oracle = Oracle(SEED, tmp_path)
+        oracle.point_at(collector)
+        filler = request(*[span({"fill": "x" * 4_000}) for _ in range(250)]).SerializeToString()
+        filled = 0
+        while collector.send(filler).status_code == 200:
+            filled += 1
+            assert oracle.send_one() in (200, 503)
+        full_s = time.monotonic()
+        eventually(lambda: collector.health()["ok"] is False)
+        red_s = time.monotonic() - full_s
+        left = shutil.disk_usage(small).free
+        refused = [oracle.send_one() for _ in range(200)]
+        # somebody takes what is left, to the last byte
+        subprocess.run(["dd", "if=/dev/zero", f"of={small}/theirs", "bs=64k"], capture_output=True, check=False)
+        refused += [collector.send(filler).status_code for _ in range(5)]
+        assert collector.process.poll() is None
+        (small / "theirs").unlink()
+        clickhouse.start()
+        free_s = time.monotonic()
+        eventually(lambda: collector.send(filler).status_code == 200, 60)
+        resumed_s = time.monotonic() - free_s
+        wait_until_loaded(collector)
+        assert oracle.send_one() == 200
+        wait_until_loaded(collector)
+        with closing(clickhouse.engine()) as engine:
+            verdict = oracle.verdict(engine.query(STORED_BY_ORACLE))
+    print(
+        f"\nF4: {filled} requests of 1 MB, then 503; {left / MIB:.1f} MiB left alone; red after {red_s:.1f} s; taken "
+        f"again {resumed_s:.1f} s after the server was back; {verdict} (seed {SEED})"
+    )
+    assert verdict.is_clean, verdict
+    assert left >= 64 * MIB // 20 - MIB
+    assert {503} <= set(refused) <= {200, 503}  # a small one may fit where a large one does not
+
+
+def test_a_full_disk_of_the_database_gives_up_its_ballast_and_resumes_by_itself(tmp_path: Path) -> None:
+    """F5."""
+    with disk(tmp_path / "disk", 512 * MIB) as small:
+        with Collector(small / "data") as collector:
+            ballast = small / "data" / "ballast"
+            assert ballast.stat().st_size == BALLAST_BYTES
+            oracle = Oracle(SEED, tmp_path)
+            oracle.point_at(collector)
+            for _ in range(50):
+                assert oracle.send_one() == 200
+            wait_until_loaded(collector)
+            subprocess.run(["dd", "if=/dev/zero", f"of={small}/theirs", "bs=1M"], capture_output=True, check=False)
+            answers = [oracle.send_one() for _ in range(20)]
+            assert set(answers) == {503}
+            eventually(lambda: not ballast.exists() and collector.health()["ok"] is False, 30)
+            assert collector.process.poll() is None
+            free = shutil.disk_usage(small).free
+            (small / "theirs").unlink()
+            free_s = time.monotonic()
+            eventually(lambda: oracle.send_one() == 200, 30)
+            wait_until_loaded(collector)
+            resumed_s = time.monotonic() - free_s
+            assert oracle.send_one() == 200
+            wait_until_loaded(collector)
+            eventually(ballast.exists, 10)
+        engine = open_engine(Settings(data=small / "data"))
+        try:
+            verdict = oracle.judge(engine)
+        finally:
+            engine.close()
+    print(f"\nF5: the ballast gave {free / MIB:.0f} MiB; stored again after {resumed_s:.1f} s; {verdict} (seed {SEED})")
+    assert verdict.is_clean, verdict
+
+
+def test_without_memory_requests_are_refused_and_the_collector_stays(tmp_path: Path) -> None:
+    """F19: room for 200 MiB more, and 40 requests of 20 MB at once."""
+    with ClickHouseServer(tmp_path / "clickhouse") as clickhouse:
+        collector = Collector(
+            tmp_path / "data",
+            clickhouse=clickhouse.url,
+            clickhouse_user=clickhouse.user,
+            clickhouse_password=clickhouse.password,
+            max_in_flight_bytes=2**40,  # what the setting is for must not help here
+        )
+        oracle = Oracle(SEED, tmp_path)
+        oracle.point_at(collector)
+        status = Path(f"/proc/{collector.process.pid}/status").read_text()
+        limit = int(status.partition("VmSize:")[2].split()[0]) * 1024 + 200 * MIB
+        resource.prlimit(collector.process.pid, resource.RLIMIT_AS, (limit, resource.RLIM_INFINITY))
+        large = request(*[span({"fill": "x" * 60_000}) for _ in range(320)]).SerializeToString()
+
+        def send(_: int) -> int:
+            try:
+                return httpx.post(collector.otlp_url, content=large, headers=PROTOBUF, timeout=120).status_code
+            except httpx.TransportError:
+                return 0
+
+        with ThreadPoolExecutor(40) as senders:
+            answers = list(senders.map(send, range(80)))
+        assert collector.process.poll() is None
+        resource.prlimit(collector.process.pid, resource.RLIMIT_AS, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
+        assert [oracle.send_one() for _ in range(20)] == [200] * 20
+        wait_until_loaded(collector)
+        spans = collector.health()["spans"]
+        collector.stop()
+        with closing(clickhouse.engine()) as engine:
+            verdict = oracle.verdict(engine.query(STORED_BY_ORACLE))
+    said = {status: answers.count(status) for status in sorted(set(answers))}
+    print(f"\nF19: 80 requests of {len(large) / MIB:.0f} MiB in 200 MiB: {said}; {spans}; {verdict}")
+    assert verdict.is_clean, verdict
+    assert spans["stored"] >= 320 * said.get(200, 0)
+    assert set(said) <= {0, 200, 503}

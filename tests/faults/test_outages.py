@@ -1,0 +1,249 @@
+"""F7, F8, F9, F11: the ClickHouse server is away, hangs or lies, for long; what was acknowledged is stored once."""
+
+from __future__ import annotations
+
+import os
+import socket
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
+from pathlib import Path
+
+import pytest
+from walltime_collector.engine.server import ServerEngine
+from walltime_collector.errors import EngineUnavailable
+from walltime_collector.spool.segment import Record
+
+from tests.clickhouse_server import ClickHouseServer, Fault
+from tests.faults.load import resident
+from tests.faults.oracle import SPANS, STORED, Oracle, body_of
+from tests.servers import Collector, eventually
+
+pytestmark = pytest.mark.nightly
+SEED = 20261121
+MIB = 1024 * 1024
+OUTAGE_S = int(os.environ.get("OUTAGE_S", "600"))
+SPANS_PER_S = 5_000
+INSERT = "INSERT INTO otlp_traces"
+
+
+@pytest.fixture
+def clickhouse(tmp_path: Path) -> Iterator[ClickHouseServer]:
+    with ClickHouseServer(tmp_path / "clickhouse") as server:
+        yield server
+
+
+def collector_on(server: ClickHouseServer, directory: Path, **settings: str | int | float) -> Collector:
+    said: dict[str, str | int] = {
+        "clickhouse_user": server.user,
+        "clickhouse_password": server.password,
+        "clickhouse_timeout_s": 5,
+    }
+    return Collector(directory, clickhouse=server.url, **said, **settings)
+
+
+def wait_until_loaded(collector: Collector, timeout_s: float = 300) -> None:
+    spool = collector.directory / "spool"
+    eventually(lambda: collector.health()["spans"]["spooled"] == 0 and not list(spool.glob("*.segment")), timeout_s)
+    spans = collector.health()["spans"]
+    assert spans["received"] == spans["stored"]
+
+
+def spool_bytes(collector: Collector) -> int:
+    found = 0
+    for path in (collector.directory / "spool").glob("*.segment"):
+        try:
+            found += path.stat().st_size
+        except FileNotFoundError:  # just stored
+            continue
+    return found
+
+
+@pytest.mark.timeout(3 * OUTAGE_S + 600)
+def test_ten_minutes_without_the_server_lose_nothing_and_are_caught_up_quickly(
+    tmp_path: Path, clickhouse: ClickHouseServer
+) -> None:
+    """F7: 5,000 spans a second all the time; the memory does not grow, and what waits is stored 3 times as fast."""
+    with collector_on(clickhouse, tmp_path / "data") as collector:
+        oracle = Oracle(SEED, tmp_path)
+        oracle.point_at(collector)
+        senders = 5
+        oracle.start(senders, pause_s=senders * SPANS / SPANS_PER_S)
+        time.sleep(10)
+        clickhouse.kill()
+        before_bytes, most_bytes = resident(collector)[0], 0
+        ends_s = time.monotonic() + OUTAGE_S
+        while time.monotonic() < ends_s:
+            time.sleep(1)
+            most_bytes = max(most_bytes, resident(collector)[0])
+        waiting = collector.health()["spans"]["spooled"]
+        files = len(list((collector.directory / "spool").glob("*.segment")))
+        spooled_bytes = spool_bytes(collector)
+        stored = collector.health()["spans"]["stored"]
+        started_s = time.monotonic()
+        clickhouse.start()
+        fresh = oracle.next_id()
+        assert collector.send(body_of(fresh)).status_code == 200
+        oracle.answered(fresh, 200)
+        with closing(clickhouse.engine()) as engine:
+            seen = "SELECT count() AS n FROM transactions WHERE lower(hex(trace_id)) = {id:String}"
+            eventually(lambda: engine.query(seen, {"id": fresh.hex()})[0]["n"] == 1, 600)
+            caught_up_s = time.monotonic() - started_s
+            drained = (collector.health()["spans"]["stored"] - stored) / caught_up_s
+            most_bytes = max(most_bytes, resident(collector)[0])
+            oracle.stop()
+            wait_until_loaded(collector)
+            verdict = oracle.judge(engine)
+    print(
+        f"\nF7: {OUTAGE_S} s away: {waiting} spans in {files} files of {spooled_bytes / MIB:.0f} MiB waited; stored at "
+        f"{drained:.0f} a second; the newest visible after {caught_up_s:.0f} s; RSS {before_bytes / MIB:.0f} MiB, "
+        f"at most {most_bytes / MIB:.0f}; refused {oracle.refused}; {verdict} (seed {SEED})"
+    )
+    assert verdict.is_clean, verdict
+    assert oracle.refused == {}
+    assert drained >= 3 * waiting / OUTAGE_S
+    assert most_bytes - before_bytes <= 32 * MIB
+    assert files <= 3 + spooled_bytes / (20 * MIB)
+
+
+@pytest.mark.timeout(600)
+def test_an_outage_longer_than_the_spool_refuses_what_is_new_and_counts_it(
+    tmp_path: Path, clickhouse: ClickHouseServer
+) -> None:
+    """F8: the policy is to keep what was acknowledged and to refuse what comes, with 503: its sender still has it."""
+    limit = 2 * MIB
+    with collector_on(clickhouse, tmp_path / "data", max_spool_bytes=limit, segment_bytes=MIB // 2) as collector:
+        clickhouse.kill()
+        oracle = Oracle(SEED, tmp_path)
+        oracle.point_at(collector)
+        most_bytes = 0
+        for _ in range(1_000):
+            oracle.send_one()
+            most_bytes = max(most_bytes, spool_bytes(collector))
+        counted = collector.health()["counts"]["refused_spool_full"]
+        clickhouse.start()
+        wait_until_loaded(collector)
+        assert oracle.send_one() == 200
+        wait_until_loaded(collector)
+        with closing(clickhouse.engine()) as engine:
+            verdict = oracle.judge(engine)
+    print(f"\nF8: limit {limit}, at most {most_bytes} on disk; refused {oracle.refused}, counted {counted}; {verdict}")
+    assert verdict.is_clean, verdict
+    assert oracle.refused == {503: counted}
+    assert counted > 100
+    assert most_bytes <= limit
+
+
+@pytest.mark.timeout(1800)
+@pytest.mark.parametrize(
+    "fault",
+    [
+        Fault(INSERT, run=True, then="reset"),
+        Fault(INSERT, run=True, then="error"),
+        Fault(INSERT, run=True, delay_s=1.5, then="answer"),
+    ],
+    ids=["stored, then reset", "stored, then 500", "stored, but too late"],
+)
+def test_a_thousand_inserts_whose_answer_was_lost_are_stored_once(clickhouse: ClickHouseServer, fault: Fault) -> None:
+    """F9: the same token again, as the loader tries it; 100 for those that wait for a timeout."""
+    times = 100 if fault.delay_s else 1_000
+    with closing(clickhouse.engine()) as patient, closing(clickhouse.engine(timeout_s=1)) as engine:
+        patient.migrate()
+        tries = 0
+        for number in range(times):
+            clickhouse.goes_wrong(fault)
+            record = Record(time.time_ns(), SPANS, body_of(number.to_bytes(16, "big")))
+            tries += insert_until_stored(engine, record, f"token-{number}")
+        rows = patient.query(STORED)
+        asked = len([each for each in clickhouse.seen()["seen"] if INSERT in each["statement"]])
+    doubled = [row for row in rows if row["stored"] != SPANS]
+    print(f"\nF9: {fault.then}, {times} times: {len(rows)} requests stored, {len(doubled)} not once; {tries} tries")
+    assert (len(rows), doubled) == (times, [])
+    assert asked >= 2 * times  # the client itself tries a reset connection again
+
+
+def insert_until_stored(engine: ServerEngine, record: Record, token: str) -> int:
+    """How often it had to be tried."""
+    for tries in range(1, 50):
+        try:
+            engine.insert([record], token)
+        except EngineUnavailable:
+            continue
+        return tries
+    raise AssertionError(f"{token} was never stored")
+
+
+def test_a_token_that_the_tables_have_forgotten_is_stored_again(clickhouse: ClickHouseServer) -> None:
+    """F9: what the window of remembered tokens (10,000) means; docs/decisions/004 says why it is enough."""
+    with closing(clickhouse.engine()) as engine:
+        engine.migrate()
+        for table in ("transactions", "spans"):
+            engine.command(f"ALTER TABLE {table} MODIFY SETTING non_replicated_deduplication_window = 10")
+        first = Record(time.time_ns(), SPANS, body_of(b"first".ljust(16)))
+        engine.insert([first], "first")
+        for number in range(9):
+            engine.insert([Record(time.time_ns(), SPANS, body_of(number.to_bytes(16, "big")))], f"token-{number}")
+        engine.insert([first], "first")
+        counts = {row["id"]: row["stored"] for row in engine.query(STORED)}
+        assert counts[b"first".ljust(16).hex()] == SPANS
+        for number in range(9, 30):
+            engine.insert([Record(time.time_ns(), SPANS, body_of(number.to_bytes(16, "big")))], f"token-{number}")
+        engine.insert([first], "first")
+        counts = {row["id"]: row["stored"] for row in engine.query(STORED)}
+        assert counts[b"first".ljust(16).hex()] == 2 * SPANS
+    print("\nF9: within the window: stored once; after more other inserts than the window holds: stored twice")
+
+
+@contextmanager
+def hung(port: int) -> Iterator[list[socket.socket]]:
+    """Accepts, and never answers."""
+    taken: list[socket.socket] = []
+    with socket.create_server(("127.0.0.1", port)) as listening:
+        listening.settimeout(0.1)
+        over = threading.Event()
+
+        def accept() -> None:
+            while not over.is_set():
+                try:
+                    taken.append(listening.accept()[0])
+                except TimeoutError:
+                    continue
+
+        thread = threading.Thread(target=accept)
+        thread.start()
+        try:
+            yield taken
+        finally:
+            over.set()
+            thread.join()
+            for each in taken:
+                each.close()
+
+
+@pytest.mark.timeout(600)
+def test_a_server_that_accepts_and_never_answers_holds_up_nobody(tmp_path: Path, clickhouse: ClickHouseServer) -> None:
+    """F11: each attempt ends by its timeout, requests are taken meanwhile, and all is stored in the end."""
+    with collector_on(clickhouse, tmp_path / "data") as collector:
+        oracle = Oracle(SEED, tmp_path)
+        oracle.point_at(collector)
+        assert oracle.send_one() == 200
+        wait_until_loaded(collector)
+        clickhouse.kill()
+        slowest_s = 0.0
+        with hung(clickhouse.port) as taken:
+            ends_s = time.monotonic() + 30
+            while time.monotonic() < ends_s:
+                started_s = time.monotonic()
+                assert oracle.send_one() == 200
+                slowest_s = max(slowest_s, time.monotonic() - started_s)
+                time.sleep(0.05)
+            attempts = len(taken)
+        clickhouse.start()
+        wait_until_loaded(collector)
+        with closing(clickhouse.engine()) as engine:
+            verdict = oracle.judge(engine)
+    print(f"\nF11: 30 s hung, {attempts} attempts of 5 s; slowest answer {slowest_s * 1000:.0f} ms; {verdict}")
+    assert verdict.is_clean, verdict
+    assert attempts >= 2
+    assert slowest_s < 5
