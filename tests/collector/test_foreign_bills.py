@@ -23,14 +23,16 @@ SELECT
 FROM transactions
 WHERE kept = 'foreign'
 """
-NEXT = iter(range(1_000_000))
+LAST = [0]
 
 
 def assemble_all(engine: Engine) -> int:
-    """Everything that is stored now, as one window."""
-    now_s = int(time.time())
-    window = Window(now_s - 3600, now_s + 60 + next(NEXT))
-    return assemble(engine, window)
+    """What was stored since the last time, as one window."""
+    since_s, until_s = LAST[0] or int(time.time()) - 3600, int(time.time()) + 1
+    LAST[0] = until_s
+    found = assemble(engine, Window(since_s, until_s))
+    time.sleep(max(0.0, until_s - time.time()))
+    return found
 
 
 def as_billed(row: Mapping[str, Any]) -> Billed:

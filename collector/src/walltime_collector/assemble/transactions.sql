@@ -39,14 +39,20 @@ WITH
         WHERE loaded_at >= toDateTime({since_s:UInt32}, 'UTC') AND loaded_at < toDateTime({until_s:UInt32}, 'UTC')
             AND cityHash64(trace_id) % {parts:UInt32} = {part:UInt32}
     ),
-    -- what a trace may need beside the roots' own time: spans that outlive it, a parent that began before
-    (SELECT min(started_at) FROM roots) - INTERVAL 1 HOUR AS first_at,
-    (SELECT max(addNanoseconds(started_at, duration_ns)) FROM roots) + INTERVAL 1 HOUR AS last_at,
     stored AS
     (
         SELECT trace_id, span_id, parent_span_id, service, kept
         FROM transactions
-        WHERE service IN (SELECT service FROM roots) AND started_at BETWEEN first_at AND last_at
+        WHERE service IN (SELECT service FROM roots) AND started_at BETWEEN fromUnixTimestamp64Nano({first_ns:Int64}, 'UTC') AND fromUnixTimestamp64Nano({last_ns:Int64}, 'UTC')
+            AND trace_id IN (SELECT trace_id FROM roots)
+    ),
+    -- sent once more by a sender who heard no answer. Not looked up in transactions: those of this very INSERT may be there
+    -- from a try that died before the views behind them had their rows, which only the same rows again bring
+    told_before AS
+    (
+        SELECT trace_id, span_id
+        FROM foreign_roots
+        WHERE loaded_at >= toDateTime({since_s:UInt32} - 3600, 'UTC') AND loaded_at < toDateTime({since_s:UInt32}, 'UTC')
             AND trace_id IN (SELECT trace_id FROM roots)
     ),
     -- the same request, seen by Walltime's SDK in the same process: inside, outside or beside the foreign span
@@ -61,9 +67,10 @@ WITH
             kind IN ('client', 'producer') AS is_outgoing,
             (trace_id, span_id) IN (SELECT trace_id, span_id FROM stored) AS is_stored,
             kind IN ('server', 'consumer') AND (trace_id, service, span_id) NOT IN (claimed) AND (trace_id, service, parent_span_id) NOT IN (claimed) AS may_be_root,
-            NOT is_stored AND (trace_id, span_id) IN (SELECT trace_id, span_id FROM roots) AS is_in_window
+            (trace_id, span_id) IN (SELECT trace_id, span_id FROM roots) AND (trace_id, span_id) NOT IN (told_before)
+                AND NOT ({is_late:Bool} AND is_stored) AS is_in_window
         FROM foreign_calls
-        WHERE trace_id IN (SELECT trace_id FROM roots) AND started_at BETWEEN first_at AND last_at
+        WHERE trace_id IN (SELECT trace_id FROM roots) AND started_at BETWEEN fromUnixTimestamp64Nano({first_ns:Int64}, 'UTC') AND fromUnixTimestamp64Nano({last_ns:Int64}, 'UTC')
         LIMIT 1 BY trace_id, span_id
     ),
     linked AS
@@ -89,17 +96,18 @@ WITH
         GROUP BY trace_id, process
         HAVING max(is_in_window)
     ),
-    v -> arraySort(arrayConcat(
-        arrayMap((value, at) -> bitOr(bitShiftLeft(toUInt64(at), 33), value), v, arrayEnumerate(v)),
-        arrayMap((value, at) -> bitOr(bitShiftLeft(value, 33), bitOr(0x100000000, toUInt64(at))), v, arrayEnumerate(v)))) AS lookups_of,
-    lookups -> arrayMap(found -> bitAnd(found, 0xFFFFFFFF), arraySort(arrayMap(
-        (lookup, known) -> bitOr(
-            bitShiftLeft(bitAnd(lookup, 0xFFFFFFFF), 32),
-            if(bitShiftRight(known, 32) = 2 * bitShiftRight(lookup, 33), bitAnd(known, 0xFFFFFFFF), bitShiftRight(lookup, 33))),
-        arrayFilter(lookup -> bitTest(lookup, 32), lookups),
-        arrayFilter((known, lookup) -> bitTest(lookup, 32), arrayFill(lookup -> NOT bitTest(lookup, 32), lookups), lookups)))) AS found_by,
     led AS
     (
+        WITH
+            v -> arraySort(arrayConcat(
+                arrayMap((value, at) -> bitOr(bitShiftLeft(toUInt64(at), 33), value), v, arrayEnumerate(v)),
+                arrayMap((value, at) -> bitOr(bitShiftLeft(value, 33), bitOr(0x100000000, toUInt64(at))), v, arrayEnumerate(v)))) AS lookups_of,
+            lookups -> arrayMap(found -> bitAnd(found, 0xFFFFFFFF), arraySort(arrayMap(
+                (lookup, known) -> bitOr(
+                    bitShiftLeft(bitAnd(lookup, 0xFFFFFFFF), 32),
+                    if(bitShiftRight(known, 32) = 2 * bitShiftRight(lookup, 33), bitAnd(known, 0xFFFFFFFF), bitShiftRight(lookup, 33))),
+                arrayFilter(lookup -> bitTest(lookup, 32), lookups),
+                arrayFilter((known, lookup) -> bitTest(lookup, 32), arrayFill(lookup -> NOT bitTest(lookup, 32), lookups), lookups)))) AS found_by
         SELECT
             trace_id, process,
             range(toUInt32(ceil(log2(size + 1)))) AS rounds,
@@ -237,7 +245,7 @@ FROM
     SELECT *
     FROM spans
     WHERE (trace_id, span_id) IN (SELECT trace_id, span_id FROM roots) AND trace_id IN (SELECT trace_id FROM roots)
-        AND started_at BETWEEN first_at AND last_at AND component = ''
+        AND started_at BETWEEN fromUnixTimestamp64Nano({first_ns:Int64}, 'UTC') AND fromUnixTimestamp64Nano({last_ns:Int64}, 'UTC') AND component = ''
     LIMIT 1 BY trace_id, span_id
 ) AS root
 INNER JOIN bills ON bills.trace_id = root.trace_id AND bills.root_id = root.span_id

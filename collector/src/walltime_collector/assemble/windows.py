@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import cache
 from importlib.resources import files
-from typing import Any
 
 from ..crashpoint import reach
-from ..engine import Engine, Rows, once_settings
+from ..engine import Engine, Parameter, Rows, once_settings
 
 ROOTS_AT_ONCE = 10_000
 """Roots of one INSERT: what it needs in memory stays bounded, and its rows are one block."""
@@ -69,19 +68,20 @@ def assemble(engine: Engine, window: Window) -> int:
     Make transactions of the window's roots and return how many roots there may have been.
 
     Doing it again, here or in another collector, at the same time or after any crash, stores nothing twice: the number
-    of parts is written down first, each part has a token, and what is a transaction already is left out.
+    of parts is written down first, and each part has a token, which the views behind `transactions` know as well.
 
     Raises:
         EngineError: Some parts may be stored; do it again.
     """
-    _note(engine, window, "planned", **_extent(engine, window))
-    plan = _plan(engine, window)
+    extent = _extent(engine, window)
+    _note(engine, window, "planned", extent, max(1, -(-extent.roots // ROOTS_AT_ONCE)))
+    parts, planned = _plan(engine, window)
     reach("after_plan")
-    for part in range(plan["parts"]):
-        _insert(engine, window, part, plan["parts"], "")
+    for part in range(parts):
+        _insert(engine, window, extent, (part, parts), is_late=False)
         reach("after_part")
-    _note(engine, window, "assembled", **plan)
-    return int(plan["roots"])
+    _note(engine, window, "assembled", planned, parts)
+    return planned.roots
 
 
 def check(engine: Engine, window: Window) -> Late:
@@ -91,42 +91,45 @@ def check(engine: Engine, window: Window) -> Late:
     Raises:
         EngineError: Do it again.
     """
-    before, now = _plan(engine, window), _extent(engine, window)
-    late = Late(max(0, now["roots"] - before["roots"]), max(0, now["spans"] - before["spans"]))
+    extent = _extent(engine, window)
+    parts, planned = _plan(engine, window)
+    late = Late(max(0, extent.roots - planned.roots), max(0, extent.spans - planned.spans))
     if late.roots:
-        for part in range(before["parts"]):
-            _insert(engine, window, part, before["parts"], " late")
-    _note(engine, window, "checked", **now)
+        for part in range(parts):
+            _insert(engine, window, extent, (part, parts), is_late=True)
+    _note(engine, window, "checked", extent, parts)
     return late
 
 
-def _insert(engine: Engine, window: Window, part: int, parts: int, word: str) -> None:
-    token = f"foreign {window.since_s}-{window.until_s} {part}/{parts}{word}"
-    which: dict[str, Any] = {"since_s": window.since_s, "until_s": window.until_s, "part": part, "parts": parts}
-    engine.command(_sql("transactions"), which, {**once_settings(token), **_BOUNDS, **_SPREAD})
+@dataclass(frozen=True)
+class _Extent:
+    roots: int
+    spans: int
+    first_ns: int = 0
+    last_ns: int = 0
 
 
-def _note(engine: Engine, window: Window, step: str, *, parts: int, roots: int, spans: int) -> None:
-    row = {
-        "since": window.since_s,
-        "until": window.until_s,
-        "step": step,
-        "parts": parts,
-        "roots": roots,
-        "spans": spans,
-    }
+def _extent(engine: Engine, window: Window) -> _Extent:
+    return _Extent(**{name: int(told) for name, told in engine.query(_sql("extent"), asdict(window))[0].items()})
+
+
+def _plan(engine: Engine, window: Window) -> tuple[int, _Extent]:
+    row = engine.query(_sql("planned"), asdict(window))[0]
+    return int(row["parts"]), _Extent(int(row["roots"]), int(row["spans"]))
+
+
+def _insert(engine: Engine, window: Window, extent: _Extent, which: tuple[int, int], *, is_late: bool) -> None:
+    part, parts = which
+    token = f"foreign {window.since_s}-{window.until_s} {part}/{parts}{' late' * is_late}"
+    parameters: dict[str, Parameter] = {**asdict(window), "part": part, "parts": parts, "is_late": is_late}
+    parameters |= {"first_ns": extent.first_ns, "last_ns": extent.last_ns}
+    engine.command(_sql("transactions"), parameters, {**once_settings(token), **_BOUNDS, **_SPREAD})
+
+
+def _note(engine: Engine, window: Window, step: str, extent: _Extent, parts: int) -> None:
+    row = {"since": window.since_s, "until": window.until_s, "step": step, "parts": parts}
+    row |= {"roots": extent.roots, "spans": extent.spans}
     engine.insert_rows("foreign_windows", json.dumps(row).encode(), f"foreign {window.since_s}-{window.until_s} {step}")
-
-
-def _extent(engine: Engine, window: Window) -> dict[str, int]:
-    row = engine.query(_sql("extent"), {"since_s": window.since_s, "until_s": window.until_s})[0]
-    roots = int(row["roots"])
-    return {"parts": max(1, -(-roots // ROOTS_AT_ONCE)), "roots": roots, "spans": int(row["spans"])}
-
-
-def _plan(engine: Engine, window: Window) -> dict[str, int]:
-    row = engine.query(_sql("planned"), {"since_s": window.since_s, "until_s": window.until_s})[0]
-    return {name: int(row[name]) for name in ("parts", "roots", "spans")}
 
 
 def _windows(rows: Rows) -> list[Window]:
