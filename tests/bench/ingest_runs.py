@@ -6,7 +6,8 @@ import gzip
 import shutil
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Final
@@ -14,14 +15,16 @@ from typing import Final
 from tests.bench.ingest_bodies import opentelemetry_bodies
 from tests.bench.ingest_sender import Body, Order, Sent, write_bodies
 from tests.bench.process_usage import Usage, usage
-from tests.bench.sending import COLLECTOR_CORE, SENDER_CORE, collector_on, send, sending, to
+from tests.bench.sending import COLLECTOR_CORE, SENDER_CORE, collector_on, on, send, sending, to
 from tests.bench.shop_recorded import recorded
 from tests.bench.visible import ask, visible_after_s
+from tests.clickhouse_server import ClickHouseServer
 from tests.servers import Collector, eventually
 
 SMALL_SPOOL_BYTES: Final = 96 * 1024 * 1024
 """For the search of the highest rate: what cannot be stored in time is refused within seconds, not minutes."""
 BUSY_S: Final = 4.0
+LONGEST_DRAIN_S: Final = 300
 
 
 class NotStored(Exception):
@@ -55,6 +58,8 @@ class Row:
     is_pinned: bool = True
     tables: tuple[str, ...] = ("spans",)
     """Where each span that was sent is once; a foreign root may be a transaction besides."""
+    is_server: bool = False
+    """Whether it stores in a server by HTTP."""
     sees: bool = False
     """Whether to measure how soon what is sent can be asked for."""
     settings: dict[str, str] = field(default_factory=dict)
@@ -120,6 +125,14 @@ ROWS: Final = {
         (10, 5),
         sees=True,
     ),
+    "server": Row(
+        "512 spans, stored in a server",
+        lambda: opentelemetry_bodies(512, 64),
+        _HTTP,
+        (6, 3),
+        merges_s=(2, 1),
+        is_server=True,
+    ),
     "2 cores": Row(
         "512 spans, both cores", lambda: opentelemetry_bodies(512, 64), _HTTP, (8, 4), merges_s=(0, 0), is_pinned=False
     ),
@@ -148,22 +161,49 @@ def measure(name: str, variant: Variant, *, is_quick: bool) -> Measured:
     try:
         bodies = folder / "bodies"
         write_bodies(bodies, row.bodies())
-        with collector_on(core, folder / "data", **{**row.settings, **variant.settings}) as collector:
+        with (
+            _server(folder, core) if row.is_server else nullcontext(_Server()) as server,
+            collector_on(core, folder / "data", **row.settings, **variant.settings, **server.settings) as collector,
+        ):
             idle_s = _idle(collector, 1 if is_quick else 3) if row.sees else None
-            before, before_spans, started_s = usage(collector.process.pid), _spans(collector, row), time.perf_counter()
+            processes = (collector.process.pid, *server.pids)
+            before, before_spans, started_s = usage(*processes), _spans(collector, row), time.perf_counter()
             order = to(collector, replace(row.order, bodies=str(bodies), seconds=row.seconds[is_quick]))
             sent = send(order, SENDER_CORE if row.is_pinned else None)
-            eventually(lambda: collector.health()["spans"]["spooled"] == 0, 120)
+            eventually(lambda: collector.health()["spans"]["spooled"] == 0, LONGEST_DRAIN_S)
             stored_s = time.perf_counter() - started_s
             time.sleep(row.merges_s[is_quick])
-            after = usage(collector.process.pid)
+            after = usage(*processes)
             counted = _spans(collector, row) - before_spans
             if counted != sent.spans or not sent.spans:
-                raise NotStored(f"{row.title}: {sent.spans} spans were acknowledged, {counted} counted; see {folder}")
+                raise NotStored(
+                    f"{row.title}: {sent.spans} spans were acknowledged, {counted} counted\n{collector.log()[-2000:]}"
+                )
             busy_s = _busy(order, collector) if row.sees else None
             return _measured(sent, before, after, stored_s, idle_s, busy_s)
     finally:
         shutil.rmtree(folder)
+
+
+@dataclass(frozen=True)
+class _Server:
+    """Where the collector stores, when it is not the embedded engine."""
+
+    pids: tuple[int, ...] = ()
+    settings: dict[str, str] = field(default_factory=dict)
+
+
+@contextmanager
+def _server(folder: Path, core: int | None) -> Iterator[_Server]:
+    """The tests' ClickHouse server, on the collector's core."""
+    server = ClickHouseServer(folder / "clickhouse")
+    with on(core):
+        server.start()
+    try:
+        said = {"clickhouse": server.url, "clickhouse_user": server.user, "clickhouse_password": server.password}
+        yield _Server((server.pid,), said)
+    finally:
+        server.stop()
 
 
 def _measured(

@@ -28,9 +28,9 @@ class Usage:
         return self.front_rss_bytes + self.database_rss_bytes
 
 
-def usage(pid: int) -> Usage:
-    """Of this process, and of all that descend from it and still run."""
-    children = descendants(pid)
+def usage(pid: int, *databases: int) -> Usage:
+    """Of this process, and as its database of all that descend from it and still run, or from these."""
+    children = [each for root in (pid, *databases) for each in descendants(root)] + list(databases)
     return Usage(
         front_cpu_s=_cpu_s(pid),
         database_cpu_s=sum(map(_cpu_s, children)),

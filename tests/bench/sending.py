@@ -68,11 +68,18 @@ def sending(order: Order, core: int | None = SENDER_CORE) -> Iterator[subprocess
 @contextmanager
 def collector_on(core: int | None, data: Path, **settings: str | int | float) -> Iterator[Collector]:
     """A collector, and all that it starts, on this core or on any."""
+    with on(core):
+        collector = Collector(data, **settings)
+    with collector:
+        yield collector
+
+
+@contextmanager
+def on(core: int | None) -> Iterator[None]:
+    """What is started meanwhile stays on this core, or may use any."""
     if core is not None:
         pin(0, core)
     try:
-        collector = Collector(data, **settings)
+        yield
     finally:
         os.sched_setaffinity(0, range(os.cpu_count() or 1))
-    with collector:
-        yield collector

@@ -20,7 +20,9 @@ from shop.stack import Stack
 from tests.bench.ingest_sender import Body, read_bodies, write_bodies
 from tests.sdk.sink import Sink
 
-FOLDER: Final = Path(__file__).parents[2] / ".bench"
+ROOT: Final = Path(__file__).parents[2]
+FOLDER: Final = ROOT / ".bench"
+MAKE_IT: Final = (ROOT / "sdk" / "src", ROOT / "examples" / "shop")
 SAMPLED: Final = 0.1
 """Share of the transactions whose calls are kept, in the recordings."""
 FRESH_S: Final = 20 * 86_400
@@ -50,12 +52,17 @@ def record(seconds: float, sampled: float = SAMPLED) -> list[Body]:
 
 
 def recorded(seconds: float, sampled: float = SAMPLED) -> list[Body]:
-    """The same, of an earlier run if there is one in .bench/."""
+    """The same, of an earlier run if there is one in .bench/ and neither SDK nor shop has changed since."""
     path = FOLDER / f"shop-{seconds:.0f}s-{sampled:.0%}.bodies"
-    if not path.exists() or path.stat().st_mtime < time.time() - FRESH_S:
+    if not path.exists() or path.stat().st_mtime < max(_changed_s(), time.time() - FRESH_S):
         FOLDER.mkdir(exist_ok=True)
         write_bodies(path, record(seconds, sampled))
     return read_bodies(path)
+
+
+def _changed_s() -> float:
+    """When what makes the data was last changed."""
+    return max(path.stat().st_mtime for folder in MAKE_IT for path in folder.rglob("*.py"))
 
 
 def _spans(body: bytes) -> int:
