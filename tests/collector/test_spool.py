@@ -235,6 +235,27 @@ def test_a_token_is_never_given_twice_even_when_nothing_is_left_in_the_spool(tmp
     assert len(set(tokens)) == 15
 
 
+@pytest.mark.parametrize("jump_s", [3600, -3600, 315_360_000, -315_360_000], ids=["+1h", "-1h", "+10y", "-10y"])
+def test_a_clock_that_jumps_neither_repeats_a_name_nor_hides_a_segment(tmp_path: Path, jump_s: int) -> None:
+    """F14."""
+    now = [1_800_000_000 * 10**9]
+    spool = open_spool(tmp_path / "spool", now_ns=lambda: now[0], segment_age_s=0.0)
+    for number in range(4):
+        spool.append([record(b"%d" % number)])
+        spool.seal_if_due()  # by the monotonic clock
+        now[0] += jump_s * 10**9 if number == 1 else 0
+    assert [spool.read(segment).records[0].payload for segment in spool.sealed()] == [b"0", b"1", b"2", b"3"]
+    names = [segment.name for segment in spool.sealed()]
+    assert names == sorted(names)
+    spool.close()
+    now[0] -= 2 * abs(jump_s) * 10**9
+    again = open_spool(tmp_path / "spool", now_ns=lambda: now[0])
+    again.append([record(b"4")])
+    again.seal()
+    assert {again.read(segment).records[0].payload for segment in again.sealed()} == {b"%d" % n for n in range(5)}
+    again.close()
+
+
 def test_a_segment_is_sealed_by_size(tmp_path: Path) -> None:
     spool = open_spool(tmp_path / "spool", segment_bytes=10_000)
     for _ in range(25):
