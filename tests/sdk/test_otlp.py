@@ -39,14 +39,14 @@ def test_varints_are_protobufs(n: int) -> None:
     assert protobuf.varint(n) == _VarintBytes(n)
 
 
-@given(st.lists(st.integers(0, protobuf.MAX_OF_VARINTS), max_size=60))
+@given(st.lists(st.integers(-2, (1 << 56) - 1), max_size=60))
 def test_many_varints_at_once_read_as_protobufs(numbers: list[int]) -> None:
     width = protobuf.width_of(max(numbers, default=0))
     made = protobuf.varints(numbers, width)
-    assert [(len(each), _DecodeVarint(each, 0)) for each in made] == [(width, (n, width)) for n in numbers]
+    assert [(len(each), _DecodeVarint(each, 0)) for each in made] == [(width, (max(0, n), width)) for n in numbers]
 
 
-@given(st.lists(calls(), max_size=40), st.sampled_from([None, 0, 7]), st.sampled_from([None, 0, 1 << 60]))
+@given(st.lists(calls(), max_size=40), st.sampled_from([None, 0, 7]), st.sampled_from([None, 0, 1 << 50]))
 def test_a_bill_reads_back_as_it_was(made: list[Call], queue_ns: int | None, cpu_ns: int | None) -> None:
     transaction = Transaction("job", "internal", Ids(1, 2), 0, 0)
     transaction.calls.extend(made)
@@ -57,7 +57,7 @@ def test_a_bill_reads_back_as_it_was(made: list[Call], queue_ns: int | None, cpu
     said = attributes_of(span.attributes)
     assert said["walltime.covered_ns"] == bill.covered_ns
     assert said.get("walltime.queue_ns") == queue_ns
-    assert said.get("walltime.cpu_user_ns") == (cpu_ns and min(cpu_ns, protobuf.MAX_OF_VARINTS))
+    assert said.get("walltime.cpu_user_ns") == cpu_ns
     for component, cell in bill.components.items():
         for name in ("calls", "time_ns", "max_ns", "errors", "keys", "hits", "misses", "not_stored", "rows"):
             assert said.get(f"walltime.{component}.{name}", 0) == getattr(cell, name)

@@ -87,10 +87,11 @@ def add_headers(connection: Any, strand: Strand) -> None:
                 if value.isascii() and value.isprintable()  # nothing below here looks for line breaks
             ]
             _lines = (headers, lines)
-        sent = b"\r\n".join(connection._buffer).lower()
+        buffer = connection._buffer
+        sent = b"\r\n".join(buffer).lower()
         for begins, line in lines:
             if begins not in sent:  # the application's own is what goes
-                connection._output(line)
+                buffer.append(line)
     except Exception as ours:
         contain("http headers", ours)
 

@@ -105,7 +105,9 @@ def _endheaders(original: Callable[..., Any]) -> Callable[..., Any]:
         except Exception as ours:
             contain("http_client", ours)
         if strand is None or asked is None:
-            return original(self, message_body, encode_chunked=encode_chunked)
+            if encode_chunked:
+                return original(self, message_body, encode_chunked=True)
+            return original(self, message_body)
         outer_ns, strand.nested_ns = strand.nested_ns, 0
         started_ns = clock()
         try:

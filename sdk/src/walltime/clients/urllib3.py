@@ -118,7 +118,9 @@ def _endheaders(original: Callable[..., Any]) -> Callable[..., Any]:
         strand = current()
         if strand is not None:
             add_headers(self, strand)
-        return original(self, message_body, encode_chunked=encode_chunked)
+        if encode_chunked:
+            return original(self, message_body, encode_chunked=True)
+        return original(self, message_body)  # the same, without what a keyword costs
 
     return endheaders
 

@@ -13,7 +13,7 @@ from operator import attrgetter, itemgetter
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from walltime.bill import counted, shape, total
-from walltime.export.protobuf import MAX_OF_VARINTS, array_heads, attribute, heads, varints, width_of
+from walltime.export.protobuf import array_heads, attribute, heads, varints, width_of
 from walltime.export.remembered import remembered
 
 if TYPE_CHECKING:
@@ -55,12 +55,8 @@ def encode(transaction: Transaction, bill: Bill) -> bytes:
     statements = bill.statements
     for cell in statements.values():
         numbers += _of_statement(cell)
-    greatest = max(numbers)
-    if greatest > MAX_OF_VARINTS or min(numbers) < 0:
-        numbers = [min(max(0, n), MAX_OF_VARINTS) for n in numbers]
-        greatest = max(numbers)
     has = (False, True, queue_ns is not None, has_cpu, has_cpu, *map(bool, numbers[5:]))
-    width = width_of(greatest)
+    width = width_of(max(numbers))
     template = _template(lines, len(statements), has, width)
     encoded = template.text % varints(template.chosen(numbers), width)
     return encoded + _statement_texts(tuple(statements)) if statements else encoded

@@ -110,8 +110,6 @@ def array_heads(key: str, size: int, width: int) -> list[bytes]:
 
 # ---- many integers at once ----
 
-MAX_OF_VARINTS: Final = (1 << 56) - 1
-
 
 def width_of(greatest: int) -> int:
     """Return in how many bytes `varints` is to write numbers up to this one."""
@@ -120,13 +118,16 @@ def width_of(greatest: int) -> int:
 
 def varints(numbers: Sequence[int], width: int) -> tuple[bytes, ...]:
     """
-    Encode each 0 ≤ n < 2^(7 × width) in `width` bytes; the format allows a number more of them than it needs.
+    Encode each number in `width` bytes, as 0 ≤ n < 2^(7 × width); the format allows more bytes than a number needs.
 
     All are lanes of one large integer, in which their groups of 7 bits are moved apart: thirty numbers cost what ten
     cost one by one.
     """
     pack, steps, more, unpack = _lanes(len(numbers), width)
-    packed = pack(*numbers)
+    try:
+        packed = pack(*numbers)
+    except struct.error:  # negative, as a driver says of what it does not know
+        packed = pack(*[min(max(0, n), (1 << 7 * width) - 1) for n in numbers])
     lanes = int.from_bytes(packed, "little")
     for stays, moves, by in steps:
         lanes = lanes & stays | (lanes & moves) << by
