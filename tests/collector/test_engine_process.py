@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from walltime_collector.engine import child, embedded
 from walltime_collector.engine.embedded import EmbeddedEngine
-from walltime_collector.errors import DirectoryInUse, EngineUnavailable, InsertRefused
+from walltime_collector.errors import DirectoryInUse, EngineUnavailable, InsertRefused, SettingsRefused
 
 from tests.collector.test_engine_server import count, slow_rows, some_records
 from tests.collector.traffic import Shop, export_request
@@ -83,7 +83,8 @@ def test_an_engine_that_is_killed_is_started_again_and_has_its_data(own: Own, ca
     stored, restarts, first = count(own.engine), own.counts["engine_restarts"], own.process
     os.kill(first, signal.SIGKILL)
     eventually(lambda: not is_there(first))
-    assert count(own.engine) == stored > 0  # asked while it is being started: waits for that
+    eventually(lambda: answers(own.engine), 60)
+    assert count(own.engine) == stored > 0
     assert own.process != first
     assert own.counts["engine_restarts"] == restarts + 1
     assert [record.getMessage() for record in caplog.records if "SIGKILL" in record.getMessage()] == [
@@ -189,6 +190,12 @@ def test_an_engine_that_does_not_open_is_said_and_opens_when_it_can(tmp_path: Pa
         engine.close()
 
 
+def test_a_path_that_the_database_would_misread_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(SettingsRefused, match="no database can be in a path with a"):
+        EmbeddedEngine(tmp_path / "data?mode=ro", "walltime")
+    assert not list(tmp_path.iterdir())
+
+
 def answers(engine: EmbeddedEngine) -> bool:
     try:
         return engine.query("SELECT 1 AS n") == [{"n": 1}]
@@ -217,7 +224,7 @@ def test_the_engine_runs_beside_the_collector_and_knows_none_of_its_secrets(coll
     environment = Path(f"/proc/{engine}/environ").read_text()
     assert SECRET not in environment
     assert "WALLTIME_" not in environment
-    assert SECRET in Path(f"/proc/{collector.process.pid}/environ").read_text()
+    assert "WALLTIME_CLICKHOUSE_HTTP_TOKEN" in Path(f"/proc/{collector.process.pid}/environ").read_text()
     assert "chdb" not in Path(f"/proc/{collector.process.pid}/maps").read_text().replace(str(collector.directory), "")
     assert resident_bytes(collector.process.pid) < 256 * 1024 * 1024
 

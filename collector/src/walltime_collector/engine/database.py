@@ -13,15 +13,26 @@ from typing import Any
 import chdb
 
 from .dialect import QUERY_CONNECTIONS, QUERY_FORMAT, QUERY_LIMITS
+from .parameters import as_text
 
 _STREAMED = "Streaming query failed: "
+_MIB = 1024 * 1024
+
+# Of the database as a whole. Its caches are made for servers, 5 GiB and more; and merging can wait for what receives.
+_SETTINGS = {
+    "mark_cache_size": 128 * _MIB,
+    "index_mark_cache_size": 32 * _MIB,
+    "query_condition_cache_size": 32 * _MIB,
+    "compiled_expression_cache_size": 32 * _MIB,
+    "os_threads_nice_value_merge_mutate": 10,
+}
 
 
 class Database:
     """
     ClickHouse's statements as bytes in its output formats; every verb may be called from any thread.
 
-    Parameters and settings are texts as ClickHouse reads them. What ClickHouse refuses is a RuntimeError with its text.
+    Parameters are texts as as_text() makes them. What ClickHouse refuses is a RuntimeError with its text.
     A process that forks must do it before.
 
     Raises:
@@ -30,6 +41,7 @@ class Database:
 
     def __init__(self, path: Path, name: str) -> None:
         self._path, self._name = str(path), name
+        self._opened = f"{path}?{'&'.join(f'{name}={value}' for name, value in _SETTINGS.items())}"
         self._write_lock = threading.Lock()
         self._idle: queue.LifoQueue[Any] = queue.LifoQueue()
         self._writer = self._connect()
@@ -89,7 +101,7 @@ class Database:
                 self._idle.get().close()
 
     def _connect(self) -> Any:
-        return chdb.connect(self._path)  # type: ignore[no-untyped-call]
+        return chdb.connect(self._opened)  # type: ignore[no-untyped-call]
 
     def _open_reader(self) -> Any:
         reader = self._connect()
@@ -134,4 +146,4 @@ def _bounded(session: Any, sql: str, limit_bytes: int, *, is_kept: bool) -> byte
 
 def _set(connection: Any, settings: Mapping[str, str]) -> None:
     for name, value in settings.items():
-        connection.query(f"SET {name} = {{value:String}}", params={"value": value})
+        connection.query(f"SET {name} = {{value:String}}", params={"value": as_text(value)})

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from ..directory import Ownership
-from ..errors import EngineUnavailable, InsertRefused, QueryFailed
+from ..errors import EngineUnavailable, InsertRefused, QueryFailed, SettingsRefused
 from ..spool.segment import Record
 from . import (
     INSERT_FORMAT,
@@ -44,11 +44,14 @@ class EmbeddedEngine:
         count: Called with `engine_restarts` when it had to be started again, from any thread.
 
     Raises:
+        SettingsRefused: There cannot be a database in that directory.
         DirectoryInUse: Another collector has it open.
     """
 
     def __init__(self, directory: Path, database: str, count: Callable[[str], object] | None = None) -> None:
         self._directory = directory = directory.absolute()
+        if "?" in str(directory):  # chDB would take it for the end of the path, and write elsewhere
+            raise SettingsRefused(f"--data {directory}: no database can be in a path with a `?`; choose another one")
         self._ownership = Ownership(directory)
         self._queries = threading.BoundedSemaphore(QUERY_CONNECTIONS)
         arguments = (str(directory), database)
