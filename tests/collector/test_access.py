@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 import subprocess
 import sys
@@ -15,9 +14,11 @@ import httpx
 import pytest
 from pydantic import SecretStr
 from starlette.routing import Route
+from typer.testing import CliRunner
 from walltime_collector.access import Access, Door
 from walltime_collector.api import make_app
 from walltime_collector.api_deadletters import deadletter_routes
+from walltime_collector.cli import app
 from walltime_collector.errors import SettingsRefused
 from walltime_collector.health import Health
 from walltime_collector.settings import Settings, address, is_loopback
@@ -62,9 +63,9 @@ def routes(directory: Path) -> list[tuple[str, str]]:
     access = Access(Settings(read_token=SecretStr(READ)))
     nothing: Any = None
     spool = Spool(directory, max_bytes=1, segment_bytes=1, segment_age_s=1)
-    app = make_app(nothing, Health(), nothing, access, nothing, more=deadletter_routes(spool, Health(), access))
+    pages = make_app(nothing, Health(), nothing, access, nothing, more=deadletter_routes(spool, Health(), access))
     spool.close()
-    paths = [re.sub(r"\{.*?\}", "e" * 32, cast(Route, route).path) for route in app.routes]
+    paths = [re.sub(r"\{.*?\}", "e" * 32, cast(Route, route).path) for route in pages.routes]
     assert {"/api/top", "/api/sql", "/metrics", "/healthz", "/login"} <= set(paths)
     odd = ["/", "/nothing", "//healthz", "/healthz/", "/healthz/../api/top", "/%68ealthz/api", "/api/top;/healthz"]
     return [(path, method) for path in [*paths, *odd] for method in METHODS]
@@ -118,23 +119,19 @@ def test_spans_come_in_with_the_ingest_token_alone(guarded: Guarded) -> None:
 def test_the_commands_show_the_token_of_the_environment_or_of_a_file(guarded: Guarded, tmp_path: Path) -> None:
     path = tmp_path / "token"
     path.write_text(f"{READ}\n")
-    for options, variables, code in (
+    asks: list[tuple[list[str], dict[str, str], int]] = [
         ([], {}, 1),
         ([], {"WALLTIME_TOKEN": INGEST}, 1),
         ([], {"WALLTIME_TOKEN": READ}, 0),
         (["--token-file", str(path)], {"WALLTIME_TOKEN": INGEST}, 0),
         ([], {"WALLTIME_TOKEN_FILE": str(path)}, 0),
-    ):
-        asked = subprocess.run(
-            [Path(sys.executable).with_name("walltime"), *options, "top", "--json", "--url", guarded.collector.web_url],
-            env={**os.environ, **variables},
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-        assert asked.returncode == code, asked.stderr
-        assert ("wants a token; give WALLTIME_TOKEN or --token-file" in asked.stderr) == bool(code)
-        assert not {READ, INGEST} & set(asked.stderr.split())
+    ]
+    for options, variables, code in asks:
+        said = [*options, "top", "--json", "--url", guarded.collector.web_url]
+        asked = CliRunner().invoke(app, said, env={"WALLTIME_TOKEN": None, "WALLTIME_TOKEN_FILE": None, **variables})
+        assert asked.exit_code == code
+        assert ("wants a token; give WALLTIME_TOKEN or --token-file" in str(asked.exception)) == bool(code)
+        assert READ not in str(asked.exception)
 
 
 def test_the_clickhouse_interface_takes_the_read_token_as_its_password(guarded: Guarded) -> None:
