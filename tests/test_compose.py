@@ -273,10 +273,11 @@ def test_the_shop_has_the_account_that_mysql_makes() -> None:
 
 @pytest.mark.parametrize("name", ["collector", "shop", "build"])
 def test_the_images_install_what_is_tested(name: str) -> None:
-    tested = (ROOT / "requirements" / "dev.txt").read_text().splitlines()
+    # without the marker: a package for old Pythons here may be for all of them there
+    tested = {line.split(" ;")[0] for line in (ROOT / "requirements" / "dev.txt").read_text().splitlines()}
     pinned = (ROOT / "requirements" / f"{name}.txt").read_text().splitlines()
     assert pinned
-    assert [line for line in pinned if line not in tested] == []
+    assert [line for line in pinned if line.split(" ;")[0] not in tested] == []
     assert not any(re.search(r"https?://|--index|--find-links", line) for line in pinned)
     needs = {"collector": "collector", "shop": "sdk"}.get(name)
     if needs:

@@ -80,7 +80,7 @@ class Here:
 def here() -> Iterator[Here]:
     """Everything but the load, started in the order and by the commands of the file."""
     folder = fast_folder()
-    ports = {port: free_port() for port in (4318, 8464, 8000, 8001)}
+    ports = {port: free_port() for port in (4317, 4318, 8464, 8000, 8001)}
     try:
         with ExitStack() as running:
             clickhouse = running.enter_context(ServerOfCompose(folder / "clickhouse"))
@@ -167,7 +167,7 @@ def test_what_the_visitors_do_is_in_the_clickhouse_server_with_the_slow_log_besi
 
 def test_the_collector_ends_in_time_when_docker_asks_it_to(here: Here, tmp_path: Path) -> None:
     other = Here(tmp_path, {**here.places, "/data": str(tmp_path / "data")})
-    for port in (4318, 8464):
+    for port in (4317, 4318, 8464):
         other.places[f"0.0.0.0:{port}"] = "127.0.0.1:0"
     collector = other.start("collector", r"(?m)^ready ").start()
     assert collector.process is not None
