@@ -232,7 +232,7 @@ def _call(row: Mapping[str, Any], transaction_started_ns: int) -> Call:
         offset_ns=int(row["started_ns"]) - transaction_started_ns,
         duration_ns=int(row["duration_ns"]),
         own_ns=int(row["own_ns"]),
-        address=f"{host}:{port}" if host and port else host,
+        address=row["address"] or (f"{host}:{port}" if host and port else host),
         text=row["statement"]
         or _first(said, "db.query.text", f"walltime.{system}.key", "url.full", "db.statement", "http.url"),
         result=_result(said, system),

@@ -8,6 +8,7 @@ SELECT
     duration_ns,
     own_ns,
     component,
+    address,
     statement,
     is_foreign,
     service,
@@ -18,13 +19,13 @@ SELECT
 FROM
 (
     SELECT
-        span_id, parent_span_id, started_at, duration_ns, own_ns, toString(component) AS component, '' AS statement, false AS is_foreign,
+        span_id, parent_span_id, started_at, duration_ns, own_ns, toString(component) AS component, '' AS address, '' AS statement, false AS is_foreign,
         service, name, status, status_message, attributes
     FROM spans
     WHERE trace_id = unhex({trace_id:String}) AND spans.component != ''
     UNION ALL
     SELECT
-        span_id, parent_span_id, started_at, duration_ns, 0, component, statement, true,
+        span_id, parent_span_id, started_at, duration_ns, 0, component, address, statement, true,
         service, name, status, status_message, attributes
     FROM foreign_calls
     WHERE trace_id = unhex({trace_id:String})
