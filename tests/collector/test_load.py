@@ -53,6 +53,7 @@ class Picky:
 
     def __init__(self, poison: bytes) -> None:
         self.poison, self.is_away = poison, False
+        self.is_away_for = b""
         self.tried = self.refused = 0
         self.stored: list[bytes] = []
         self.tokens: list[str] = []
@@ -64,6 +65,8 @@ class Picky:
     def insert(self, records: Sequence[Record], token: str) -> None:
         if self.is_away:
             raise EngineUnavailable("away")
+        if self.is_away_for and any(self.is_away_for in bytes(record.payload) for record in records):
+            raise EngineUnavailable("ended by it")
         self.tried += 1
         if any(self.poison in bytes(record.payload) for record in records):
             self.refused += 1
@@ -219,6 +222,38 @@ def test_while_the_engine_is_away_segments_fill_up(spool: Spool) -> None:
     engine.is_away = False
     eventually(lambda: len(engine.stored) == 50)
     loader.stop(1)
+
+
+def test_a_segment_that_alone_cannot_be_stored_lets_the_others_go_and_ends_in_dead(
+    spool: Spool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A request that ends the database each time, or takes all its memory, is no outage: others go through."""
+    monkeypatch.setattr("walltime_collector.load._FIRST_RETRY_S", 0.001)
+    monkeypatch.setattr("walltime_collector.load._LAST_RETRY_S", 0.002)
+    engine = Picky(b"poison")
+    engine.is_away_for = b"killer"
+    for each in (b"killer", b"good"):
+        spool.append([Record(1, 2, each)])
+        spool.seal()
+    killer = spool.sealed()[0]
+    health = Health()
+    loader = Loader(spool, cast(Engine, engine), health)
+    loader.start()
+    eventually(lambda: engine.stored == [b"good"])
+    time.sleep(0.1)  # nothing else goes through now, so nobody can say that it is to blame
+    assert spool.sealed() == [killer]
+    for number in range(20):
+        spool.append([Record(1, 2, b"%d" % number)])
+        eventually(lambda number=number: b"%d" % number in engine.stored)  # type: ignore[misc]
+    eventually(lambda: spool.sealed() == [])
+    (letter,) = spool.dead_letters()
+    assert (letter.name, letter.spans, letter.reason) == (killer.name, 2, "ended by it")
+    assert health.report()["spans"]["dead"] == 2
+    engine.is_away_for = b""
+    assert spool.retry(letter.name)
+    eventually(lambda: b"killer" in engine.stored)
+    loader.stop(1)
+    assert engine.tokens[-1] == killer.name
 
 
 def test_a_file_that_goes_away_or_cannot_be_read_holds_up_no_other(spool: Spool) -> None:

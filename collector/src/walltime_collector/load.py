@@ -8,10 +8,11 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
 from .crashpoint import reach
 from .engine import Engine
-from .errors import CollectorError, InsertRefused, SegmentCorrupt, SegmentUnknown
+from .errors import CollectorError, EngineUnavailable, InsertRefused, SegmentCorrupt, SegmentUnknown
 from .health import Health
 from .reserve import Reserve
 from .spool.segment import Record
@@ -22,8 +23,21 @@ log = logging.getLogger(__name__)
 _LOOK_EVERY_S = 0.05
 _FIRST_RETRY_S = 0.2
 _LAST_RETRY_S = 5.0
+_PATIENCE = 5
+"""Tries of a segment before the others go first."""
+_FAULTS = 10
+"""Tries of a segment that failed while others went through, before it is put into dead/ as it is."""
 _TOGETHER_NS = 24 * 3600 * 1_000_000_000
 """Starts are stored at most 29 days before and a day after receipt; so an INSERT touches 32 days at most."""
+
+
+@dataclass
+class _Failing:
+    """A segment that the engine did not store. `faults`: tries between which others were; `loads`: how many then."""
+
+    loads: int
+    tries: int = 0
+    faults: int = 0
 
 
 class Loader:
@@ -39,7 +53,9 @@ class Loader:
         self._reserve = reserve
         self._stop = threading.Event()
         self._damage_counted: set[str] = set()
-        self._unreadable_until_s: dict[str, float] = {}
+        self._postponed_until_s: dict[str, float] = {}
+        self._failing: dict[str, _Failing] = {}
+        self._loads = 0
         self._found = spool.sealed()
         dead = sum(letter.spans for letter in spool.dead_letters())
         health.add("received", dead)
@@ -79,7 +95,11 @@ class Loader:
         if not self._waiting():
             self._spool.seal_if_due()
         for segment in self._waiting():
-            self._load(segment)
+            try:
+                self._load(segment)
+            except EngineUnavailable as error:
+                self._fails(segment, error)
+                raise
             self._retry_s = _FIRST_RETRY_S
             if self._stop.is_set():
                 return
@@ -101,7 +121,7 @@ class Loader:
 
     def _waiting(self) -> list[Segment]:
         now_s = time.monotonic()
-        return [each for each in self._spool.sealed() if self._unreadable_until_s.get(each.name, 0) <= now_s]
+        return [each for each in self._spool.sealed() if self._postponed_until_s.get(each.name, 0) <= now_s]
 
     def _take_over(self, segment: Segment) -> None:
         """Count what an earlier run left."""
@@ -128,7 +148,8 @@ class Loader:
         reach("after_insert")
         self._spool.acknowledge(segment)
         reach("after_acknowledge")
-        self._damage_counted.discard(segment.name)
+        self._loads += 1
+        self._forget(segment)
         read = sum(record.spans for record in content.records)
         if segment.spans is None:  # it could not be counted when it was found
             outcome["received"] += read + content.lost_spans
@@ -144,8 +165,29 @@ class Loader:
             self._reserve.check()
 
     def _works(self) -> None:
-        if not self._unreadable_until_s:
+        if not self._postponed_until_s:
             self._health.loader_works()
+
+    def _fails(self, segment: Segment, error: EngineUnavailable) -> None:
+        """After some tries the others go first; when they are stored and it never is, it is put away."""
+        failing = self._failing.setdefault(segment.name, _Failing(self._loads))
+        failing.tries += 1
+        if self._loads > failing.loads:
+            failing.loads, failing.faults = self._loads, failing.faults + 1
+        if failing.faults >= _FAULTS and self._spool.bury(segment, str(error)):
+            log.error("%s: it alone cannot be stored, kept in dead/: %s", segment.path.name, error)
+            self._health.add("dead", segment.spans or 0)
+            self._forget(segment)
+        elif failing.tries >= _PATIENCE:
+            self._postpone(segment)
+
+    def _postpone(self, segment: Segment) -> None:
+        self._postponed_until_s[segment.name] = time.monotonic() + _LAST_RETRY_S
+
+    def _forget(self, segment: Segment) -> None:
+        self._damage_counted.discard(segment.name)
+        self._postponed_until_s.pop(segment.name, None)
+        self._failing.pop(segment.name, None)
 
     def _read(self, segment: Segment) -> Content | None:
         """What is in the segment; None when nothing of it can be loaded now. No bad file holds up the others."""
@@ -167,12 +209,11 @@ class Loader:
             self._spool.acknowledge(segment)
             return None
         except OSError as error:
-            if segment.name not in self._unreadable_until_s:
+            if segment.name not in self._postponed_until_s:
                 log.error("%s: cannot be read: %s; the others are loaded, and it is tried again", segment.path, error)  # noqa: TRY400
             self._health.loader_failed(f"{segment.path}: cannot be read: {error}")
-            self._unreadable_until_s[segment.name] = time.monotonic() + _LAST_RETRY_S
+            self._postpone(segment)
             return None
-        self._unreadable_until_s.pop(segment.name, None)
         if segment.name not in self._damage_counted:  # once, however often the INSERT has to be tried
             self._damage_counted.add(segment.name)
             self._health.add("quarantined_bytes", content.quarantined_bytes)

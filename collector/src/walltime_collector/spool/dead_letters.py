@@ -56,14 +56,25 @@ class DeadLetters:
         parts: list[Payload] = [segment_header(segment_id)]
         for record in records:
             parts += [frame(record, segment_id), record.payload]
-        why = json.dumps({"refused_at_ns": now_ns, "reason": reason[:_LONGEST_REASON]}).encode()
         path = self._path(name)
         with self._lock:
-            others = sum(_on_disk(size) for each, size in self._disk.files(self.directory) if each.stem != name)
-            if others + _on_disk(sum(map(len, parts))) + _on_disk(len(why)) > MAX_BYTES:
+            if not self._explain(name, sum(map(len, parts)), reason, now_ns):
                 return False
-            write_whole(self._disk, path.with_suffix(_REASON), [why])
             write_whole(self._disk, path, parts)
+            return True
+
+    def bury(self, path: Path, size_bytes: int, reason: str, now_ns: int) -> bool:
+        """
+        Move a segment's file here; False when the folder is full.
+
+        Raises:
+            OSError: The disk failed, and may do better later.
+        """
+        with self._lock:
+            if not self._explain(path.stem, size_bytes, reason, now_ns):
+                return False
+            self._disk.rename(path, self.directory / path.name)
+            self._disk.sync_directory(self.directory)
             return True
 
     def letters(self) -> list[Letter]:
@@ -92,6 +103,15 @@ class DeadLetters:
                 self._disk.remove(self._path(name).with_suffix(_REASON))
                 self._disk.sync_directory(self.directory)
             return letter
+
+    def _explain(self, name: str, size_bytes: int, reason: str, now_ns: int) -> bool:
+        """Write why, if there is room for it and for what it is about."""
+        why = json.dumps({"refused_at_ns": now_ns, "reason": reason[:_LONGEST_REASON]}).encode()
+        others = sum(_on_disk(size) for each, size in self._disk.files(self.directory) if each.stem != name)
+        if others + _on_disk(size_bytes) + _on_disk(len(why)) > MAX_BYTES:
+            return False
+        write_whole(self._disk, self._path(name).with_suffix(_REASON), [why])
+        return True
 
     def _named(self, name: str) -> Letter | None:
         path = self._path(name)

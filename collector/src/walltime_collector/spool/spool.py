@@ -231,6 +231,18 @@ class Spool:
         """
         return self._dead.keep(f"{segment.name}-{first}", records, reason, self._now_ns())
 
+    def bury(self, segment: Segment, reason: str) -> bool:
+        """
+        Move a whole segment to dead/, under its own name, so that its token still keeps it from being stored twice.
+
+        Returns:
+            False when dead/ holds its limit: the segment stays where it is.
+        """
+        if not self._dead.bury(segment.path, segment.size_bytes, reason, self._now_ns()):
+            return False
+        self._forget(segment)
+        return True
+
     def dead_letters(self) -> list[Letter]:
         """What is in dead/, oldest first."""
         return self._dead.letters()
