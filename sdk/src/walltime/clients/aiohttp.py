@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
     from walltime.call import Line
+    from walltime.hotpath import Strand
 
 REQUIRES: Final = "aiohttp >= 3.9, < 4"
 
@@ -43,6 +44,20 @@ def _line(url: Any) -> Line:
     return REQUEST[url.host or "", url.port or DEFAULT_PORTS.get(url.scheme, 0)]
 
 
+def _step(
+    strand: Strand, request: Any, started_ns: int, ended_ns: int, outer_ns: int, error: BaseException | None = None
+) -> None:
+    """Put a step before the answer on the line of its request; when it fails, that was the request. Never raises."""
+    try:
+        if error is None:
+            strand.record(_line(request.url), CONTINUED, started_ns, ended_ns, outer_ns)
+        else:
+            subject = (request.method, "", str(request.url))
+            strand.record(_line(request.url), subject, started_ns, ended_ns, outer_ns, type(error).__name__)
+    except Exception as ours:
+        contain("aiohttp", ours)
+
+
 # ---- before there is a connection ----
 
 
@@ -59,18 +74,9 @@ def _connect(original: Callable[..., Awaitable[Any]]) -> Callable[..., Awaitable
         try:
             connection = await original(self, req, *args, **kwargs)
         except BaseException as error:
-            ended_ns = clock()
-            try:
-                line, subject = _line(req.url), (req.method, "", str(req.url))
-                strand.record(line, subject, started_ns, ended_ns, outer_ns, type(error).__name__)
-            except Exception as ours:
-                contain("aiohttp", ours)
+            _step(strand, req, started_ns, clock(), outer_ns, error)
             raise
-        ended_ns = clock()
-        try:
-            strand.record(_line(req.url), CONTINUED, started_ns, ended_ns, outer_ns)
-        except Exception as ours:
-            contain("aiohttp", ours)
+        _step(strand, req, started_ns, clock(), outer_ns)
         return connection
 
     return connect
@@ -131,18 +137,9 @@ def _send(original: Callable[..., Awaitable[Any]]) -> Callable[..., Awaitable[An
         try:
             response = await original(self, conn)
         except BaseException as error:
-            ended_ns = clock()
-            try:
-                line, subject = _line(self.url), (self.method, "", str(self.url))
-                strand.record(line, subject, started_ns, ended_ns, outer_ns, type(error).__name__)
-            except Exception as ours:
-                contain("aiohttp", ours)
+            _step(strand, self, started_ns, clock(), outer_ns, error)
             raise
-        ended_ns = clock()
-        try:
-            strand.record(_line(self.url), CONTINUED, started_ns, ended_ns, outer_ns)
-        except Exception as ours:
-            contain("aiohttp", ours)
+        _step(strand, self, started_ns, clock(), outer_ns)
         return response
 
     return send

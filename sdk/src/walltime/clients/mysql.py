@@ -6,14 +6,15 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from walltime.call import CONTINUED, lines
-from walltime.errors import contain
-from walltime.hotpath import Inside, clock, current, inside, outside, task_strand
+from walltime.clients.timed import Ended, wrap, wrap_async
+from walltime.hotpath import Inside, current, inside, task_strand
 from walltime.redact import MAX_SQL_CHARS
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable
 
     from walltime.call import Call, Target
+    from walltime.clients.timed import Wrap
     from walltime.hotpath import Strand
 
 About: TypeAlias = "Callable[[Any], tuple[Target | None, int]]"
@@ -42,9 +43,7 @@ def number(error: BaseException) -> str:
     return str(code) if type(code) is int else type(error).__name__
 
 
-def sent(
-    library: str, component: str, about: About, subject: object = None
-) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+def sent(library: str, component: str, about: About, subject: object = None) -> Wrap:
     """
     Return what wraps a method of a connection of which each call is one call of the component.
 
@@ -52,76 +51,12 @@ def sent(
         library: what calls outside of any transaction are counted under.
         subject: the statement that every call sends.
     """
-    at = lines(component)
-
-    def wrap(original: Callable[..., Any]) -> Callable[..., Any]:
-        def call(self: Any, *args: Any, **kwargs: Any) -> Any:
-            strand = current()
-            if strand is None:
-                outside(library)
-                return original(self, *args, **kwargs)
-            outer_ns, strand.nested_ns = strand.nested_ns, 0
-            started_ns = clock()
-            try:
-                result = original(self, *args, **kwargs)
-            except BaseException as error:
-                ended_ns = clock()
-                try:
-                    target, connection_id = about(self)
-                    failure = number(error)
-                    strand.record(at[target], subject, started_ns, ended_ns, outer_ns, failure, connection_id)
-                except Exception as ours:
-                    contain(library, ours)
-                raise
-            ended_ns = clock()
-            try:
-                target, connection_id = about(self)
-                strand.record(at[target], subject, started_ns, ended_ns, outer_ns, None, connection_id)
-            except Exception as ours:
-                contain(library, ours)
-            return result
-
-        return call
-
-    return wrap
+    return wrap(Ended(library, component, about, subject, number))
 
 
-def sent_async(
-    library: str, component: str, about: About, subject: object = None
-) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+def sent_async(library: str, component: str, about: About, subject: object = None) -> Wrap:
     """Return what wraps a coroutine method as `sent` wraps a plain one."""
-    at = lines(component)
-
-    def wrap(original: Callable[..., Awaitable[Any]]) -> Callable[..., Awaitable[Any]]:
-        async def call(self: Any, *args: Any, **kwargs: Any) -> Any:
-            strand = task_strand()
-            if strand is None:
-                outside(library)
-                return await original(self, *args, **kwargs)
-            outer_ns, strand.nested_ns = strand.nested_ns, 0
-            started_ns = clock()
-            try:
-                result = await original(self, *args, **kwargs)
-            except BaseException as error:
-                ended_ns = clock()
-                try:
-                    target, connection_id = about(self)
-                    failure = number(error)
-                    strand.record(at[target], subject, started_ns, ended_ns, outer_ns, failure, connection_id)
-                except Exception as ours:
-                    contain(library, ours)
-                raise
-            ended_ns = clock()
-            try:
-                target, connection_id = about(self)
-                strand.record(at[target], subject, started_ns, ended_ns, outer_ns, None, connection_id)
-            except Exception as ours:
-                contain(library, ours)
-            return result
-
-        return call
-
-    return wrap
+    return wrap_async(Ended(library, component, about, subject, number))
 
 
 def whole(original: Callable[..., Any]) -> Callable[..., Any]:
