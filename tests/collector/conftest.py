@@ -11,6 +11,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from opentelemetry.sdk.trace import ReadableSpan, TracerProvider
+from opentelemetry.sdk.trace.export import SimpleSpanProcessor
+from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 from shop.demo import collector as walltime_serve
 from walltime_collector.engine import Engine
 from walltime_collector.engine.embedded import EmbeddedEngine
@@ -87,6 +90,19 @@ def receiver(tmp_path_factory: pytest.TempPathFactory) -> Iterator[servers.Colle
     directory = tmp_path_factory.mktemp("receiver") / "data"
     with servers.Collector(directory, request_deadline_s=2.0, header_deadline_s=2.0) as running:
         yield running
+
+
+@pytest.fixture(scope="session")
+def stock_spans() -> list[ReadableSpan]:
+    """700 spans as OpenTelemetry's own SDK makes them."""
+    made, provider = InMemorySpanExporter(), TracerProvider()
+    provider.add_span_processor(SimpleSpanProcessor(made))
+    tracer = provider.get_tracer("a stock application")
+    for at in range(700):
+        with tracer.start_as_current_span("GET /x", attributes={"n": at, "s": "t", "l": [1, 2], "b": True}) as span:
+            span.add_event("happened", {"k": "v"})
+    provider.shutdown()
+    return list(made.get_finished_spans())
 
 
 @pytest.fixture(scope="session")

@@ -19,28 +19,11 @@ from opentelemetry.exporter.otlp.proto.http.metric_exporter import OTLPMetricExp
 from opentelemetry.exporter.otlp.proto.http.trace_exporter import OTLPSpanExporter as HttpSpanExporter
 from opentelemetry.sdk.metrics import MeterProvider
 from opentelemetry.sdk.metrics.export import MetricExporter, PeriodicExportingMetricReader
-from opentelemetry.sdk.trace import ReadableSpan, TracerProvider
+from opentelemetry.sdk.trace import ReadableSpan
 from opentelemetry.sdk.trace.export import SpanExporter, SpanExportResult
-from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 
 from tests.collector.test_otlp_taken import Counted
 from tests.servers import Collector
-
-SPANS = 700
-
-
-@pytest.fixture(scope="module")
-def spans() -> list[ReadableSpan]:
-    from opentelemetry.sdk.trace.export import SimpleSpanProcessor
-
-    made, provider = InMemorySpanExporter(), TracerProvider()
-    provider.add_span_processor(SimpleSpanProcessor(made))
-    tracer = provider.get_tracer("a stock application")
-    for at in range(SPANS):
-        with tracer.start_as_current_span("GET /x", attributes={"n": at, "s": "t", "l": [1, 2], "b": True}) as span:
-            span.add_event("happened", {"k": "v"})
-    provider.shutdown()
-    return list(made.get_finished_spans())
 
 
 def span_exporter(protocol: str, receiver: Collector) -> SpanExporter:
@@ -52,12 +35,14 @@ def span_exporter(protocol: str, receiver: Collector) -> SpanExporter:
 
 
 @pytest.mark.parametrize("protocol", ["grpc", "grpc gzip", "http", "http gzip"])
-def test_pythons_exporter_delivers_every_span(receiver: Collector, protocol: str, spans: list[ReadableSpan]) -> None:
+def test_pythons_exporter_delivers_every_span(
+    receiver: Collector, protocol: str, stock_spans: list[ReadableSpan]
+) -> None:
     counted, exporter = Counted(receiver), span_exporter(protocol, receiver)
-    assert exporter.export(spans) is SpanExportResult.SUCCESS
-    assert exporter.export(spans[:1]) is SpanExportResult.SUCCESS
+    assert exporter.export(stock_spans) is SpanExportResult.SUCCESS
+    assert exporter.export(stock_spans[:1]) is SpanExportResult.SUCCESS
     exporter.shutdown()
-    assert counted.added() == {"received": SPANS + 1}
+    assert counted.added() == {"received": len(stock_spans) + 1}
 
 
 @pytest.mark.parametrize("protocol", ["grpc", "http"])
@@ -108,7 +93,7 @@ def guarded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Guarded]:
 def test_pythons_exporter_delivers_over_tls_with_its_token_and_nothing_without(
     guarded: Guarded,
     protocol: str,
-    spans: list[ReadableSpan],
+    stock_spans: list[ReadableSpan],
     caplog: pytest.LogCaptureFixture,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -127,20 +112,20 @@ def test_pythons_exporter_delivers_over_tls_with_its_token_and_nothing_without(
     before = guarded.received()
     for wrong in ("", "not-the-token", guarded.token + "x"):
         refused = exporter(wrong)
-        assert refused.export(spans[:3]) is SpanExportResult.FAILURE
+        assert refused.export(stock_spans[:3]) is SpanExportResult.FAILURE
         refused.shutdown()
     assert guarded.received() == before
     assert any("UNAUTHENTICATED" in record.getMessage() or "401" in record.getMessage() for record in caplog.records)
     right = exporter(guarded.token)
-    assert right.export(spans[:3]) is SpanExportResult.SUCCESS
+    assert right.export(stock_spans[:3]) is SpanExportResult.SUCCESS
     right.shutdown()
     assert guarded.received() == before + 3
     assert guarded.token not in guarded.collector.log()
 
 
-def test_who_speaks_no_tls_to_a_tls_port_gets_no_answer(guarded: Guarded, spans: list[ReadableSpan]) -> None:
+def test_who_speaks_no_tls_to_a_tls_port_gets_no_answer(guarded: Guarded, stock_spans: list[ReadableSpan]) -> None:
     plain = GrpcSpanExporter(endpoint=guarded.collector.grpc, insecure=True, timeout=1)
-    assert plain.export(spans[:1]) is SpanExportResult.FAILURE
+    assert plain.export(stock_spans[:1]) is SpanExportResult.FAILURE
     plain.shutdown()
     with pytest.raises(httpx.TransportError):
         httpx.post(guarded.collector.otlp_url, content=b"", timeout=10)

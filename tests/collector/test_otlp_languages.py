@@ -82,7 +82,9 @@ def otelcol(program: Path, config: Path, listen: str, receiver: Collector, log: 
             process.wait(20)
 
 
-def test_a_stock_collector_passes_everything_on(receiver: Collector, tmp_path: Path, spans: list[ReadableSpan]) -> None:
+def test_a_stock_collector_passes_everything_on(
+    receiver: Collector, tmp_path: Path, stock_spans: list[ReadableSpan]
+) -> None:
     folder = prepare("go", "otelcol", tmp_path)
     run("go", "install", BUILDER, folder=folder, GOBIN=str(tmp_path), GOFLAGS="-mod=mod")
     run(str(tmp_path / "builder"), "--config", "builder.yaml", folder=folder)
@@ -91,11 +93,11 @@ def test_a_stock_collector_passes_everything_on(receiver: Collector, tmp_path: P
     log = tmp_path / "otelcol.log"
     with otelcol(folder / "made" / "otelcol", folder / "config.yaml", listen, receiver, log):
         sender = OTLPSpanExporter(endpoint=listen, insecure=True)
-        assert sender.export(spans) is SpanExportResult.SUCCESS
+        assert sender.export(stock_spans) is SpanExportResult.SUCCESS
         sender.shutdown()
-    assert counted.added() == {"received": exporters * len(spans)}
+    assert counted.added() == {"received": exporters * len(stock_spans)}
     assert b"error" not in log.read_bytes().lower()
-    sys.stdout.write(f"\notelcol: {exporters} exporters, {exporters * len(spans)} spans sent, as many received\n")
+    sys.stdout.write(f"\notelcol: {exporters} exporters, {exporters * len(stock_spans)} spans sent, as many received\n")
 
 
 def free_port() -> int:

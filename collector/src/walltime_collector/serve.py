@@ -30,7 +30,7 @@ from .reading import Reading
 from .receive.arrival import Arrivals
 from .receive.connections import Connections
 from .receive.grpc_server import GrpcServer
-from .receive.http2.connection import Limits
+from .receive.http2.stream import Limits
 from .receive.http_protocol import guarded
 from .receive.intake import Intake
 from .receive.otlp_grpc import OtlpGrpc

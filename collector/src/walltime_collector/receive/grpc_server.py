@@ -9,8 +9,9 @@ from collections.abc import Sequence
 from typing import Generic
 
 from .connections import Connections
-from .http2.connection import Http2Connection, Limits
+from .http2.connection import Http2Connection
 from .http2.service import Call, Service
+from .http2.stream import Limits
 
 _SWEEP_EVERY_S = 1.0
 

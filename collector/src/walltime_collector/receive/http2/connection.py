@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from functools import partial
-from typing import Generic, NamedTuple
+from typing import Generic
 
 from ...errors import RequestRefused
 from ..connections import Connections
@@ -12,42 +12,14 @@ from . import frames
 from .frames import ConnectionFailed
 from .header_blocks import MAX_HEADER_BYTES, Block, HeaderBlocks
 from .patience import Patience
+from .reader import MAX_FRAME_BYTES, Frame, FrameReader
 from .service import Call, Response, Service
+from .stream import Limits, Stream, framed
 
 MAX_STREAMS = 128
 """Calls of one connection at once; a call that was reset counts until its work is done."""
-_MAX_FRAME_BYTES = 64 * 1024
 _CONNECTION_WINDOW_BYTES = 16 * 1024 * 1024
 _RESET_COSTS = 5
-
-
-class Limits(NamedTuple):
-    """
-    Seconds a connection may take.
-
-    header_s     from the connection to its first settings, and from the start of a header block to its end
-    request_s    from a request's headers to the end of its body
-    first_call_s without any call
-    idle_s       since the last one
-    """
-
-    header_s: float
-    request_s: float
-    first_call_s: float = 30.0
-    idle_s: float = 600.0
-
-
-class _Stream(Generic[Call]):
-    __slots__ = ("call", "chunks", "deadline_s", "granted", "is_whole", "size", "unsent")
-
-    def __init__(self, call: Call, deadline_s: float) -> None:
-        self.call, self.deadline_s = call, deadline_s
-        self.chunks: list[bytes] = []
-        self.size = 0
-        self.is_whole = False
-        self.granted = 0
-        """What the peer's WINDOW_UPDATEs added to its initial window for this stream, less what we sent."""
-        self.unsent: Response | None = None
 
 
 class Http2Connection(asyncio.Protocol, Generic[Call]):
@@ -61,11 +33,11 @@ class Http2Connection(asyncio.Protocol, Generic[Call]):
         self._service, self._connections, self._limits = service, connections, limits
         self._loop = asyncio.get_running_loop()
         self._blocks: HeaderBlocks[Call] = HeaderBlocks(service.open)
-        self._streams: dict[int, _Stream[Call]] = {}
+        self._streams: dict[int, Stream[Call]] = {}
         self._running = 0
         self._last_stream = 0
-        self._rest = b""
-        self._is_greeted = self._is_draining = self._has_called = self._will_flush = False
+        self._reader = FrameReader()
+        self._is_draining = self._has_called = self._will_flush = False
         self._unacknowledged_bytes = 0
         self._room = _CONNECTION_WINDOW_BYTES
         self._send_window = self._initial_window = frames.DEFAULT_WINDOW_BYTES
@@ -81,11 +53,11 @@ class Http2Connection(asyncio.Protocol, Generic[Call]):
         if not self._connections.enter(self, transport):
             transport.abort()
             return
-        stream_window = min(self._service.max_body_bytes + _MAX_FRAME_BYTES, frames.LARGEST_WINDOW_BYTES)
+        stream_window = min(self._service.max_body_bytes + MAX_FRAME_BYTES, frames.LARGEST_WINDOW_BYTES)
         values = {
             frames.MAX_CONCURRENT_STREAMS: MAX_STREAMS,
             frames.INITIAL_WINDOW_SIZE: stream_window,
-            frames.MAX_FRAME_SIZE: _MAX_FRAME_BYTES,
+            frames.MAX_FRAME_SIZE: MAX_FRAME_BYTES,
             frames.MAX_HEADER_LIST_SIZE: MAX_HEADER_BYTES,
         }
         room = _CONNECTION_WINDOW_BYTES - frames.DEFAULT_WINDOW_BYTES
@@ -109,10 +81,9 @@ class Http2Connection(asyncio.Protocol, Generic[Call]):
 
     def data_received(self, data: bytes) -> None:
         self._now_s = self._loop.time()
-        if self._rest:
-            data = self._rest + data
         try:
-            self._rest = self._read(data)
+            for frame in self._reader.feed(data):
+                self._take(frame)
             if self._unacknowledged_bytes > _CONNECTION_WINDOW_BYTES // 2:
                 self._out.append(frames.window_update(0, self._unacknowledged_bytes))
                 self._room += self._unacknowledged_bytes
@@ -131,7 +102,9 @@ class Http2Connection(asyncio.Protocol, Generic[Call]):
         limits, self._now_s = self._limits, now_s
         if self._paused_s is not None and now_s - self._paused_s > limits.request_s:
             self._transport.abort()
-        elif (not self._is_greeted or self._blocks.unfinished_stream) and now_s - self._began_s > limits.header_s:
+        elif (
+            not self._reader.is_greeted or self._blocks.unfinished_stream
+        ) and now_s - self._began_s > limits.header_s:
             self._fail(frames.PROTOCOL_ERROR, "too slow")
         elif not self._streams and not self._running:
             if now_s - self._called_s > (limits.idle_s if self._has_called else limits.first_call_s):
@@ -142,7 +115,7 @@ class Http2Connection(asyncio.Protocol, Generic[Call]):
                     self._give_up(each, stream)
         self._flush()
 
-    def _give_up(self, number: int, stream: _Stream[Call]) -> None:
+    def _give_up(self, number: int, stream: Stream[Call]) -> None:
         if not stream.is_whole:
             what = f"the request did not arrive whole within {self._limits.request_s:g} s"
             self._refuse(number, RequestRefused(408, "late", what))
@@ -164,40 +137,17 @@ class Http2Connection(asyncio.Protocol, Generic[Call]):
 
     # -- frames
 
-    def _read(self, data: bytes) -> bytes:
-        """Handle the whole frames at the start of the data; returns the rest."""
-        at = 0
-        if not self._is_greeted:
-            if not frames.PREFACE.startswith(data[: len(frames.PREFACE)]):
-                raise ConnectionFailed(
-                    frames.PROTOCOL_ERROR, "this port speaks gRPC, which is HTTP/2, and nothing else"
-                )
-            if len(data) < len(frames.PREFACE):
-                return data
-            self._is_greeted = True
-            at = len(frames.PREFACE)
-        end_of_data = len(data)
-        while end_of_data - at >= frames.HEAD_BYTES:
-            size = int.from_bytes(data[at : at + 3], "big")
-            if size > _MAX_FRAME_BYTES:
-                raise ConnectionFailed(frames.FRAME_SIZE_ERROR, f"a frame of more than {_MAX_FRAME_BYTES} bytes")
-            end = at + frames.HEAD_BYTES + size
-            if end > end_of_data:
-                break
-            kind, flags = data[at + 3], data[at + 4]
-            stream = int.from_bytes(data[at + 5 : at + 9], "big") & frames.LARGEST_WINDOW_BYTES
-            payload = data[at + frames.HEAD_BYTES : end]
-            at = end
-            unfinished = self._blocks.unfinished_stream
-            if unfinished and (kind != frames.CONTINUATION or stream != unfinished):
-                raise ConnectionFailed(frames.PROTOCOL_ERROR, "a header block was interrupted")
-            if kind == frames.DATA:
-                self._take_data(stream, flags, payload)
-            elif kind == frames.HEADERS:
-                self._take_headers(stream, flags, payload)
-            else:
-                self._take_control(kind, flags, stream, payload)
-        return data[at:]
+    def _take(self, frame: Frame) -> None:
+        kind, flags, stream, payload = frame
+        unfinished = self._blocks.unfinished_stream
+        if unfinished and (kind != frames.CONTINUATION or stream != unfinished):
+            raise ConnectionFailed(frames.PROTOCOL_ERROR, "a header block was interrupted")
+        if kind == frames.DATA:
+            self._take_data(stream, flags, payload)
+        elif kind == frames.HEADERS:
+            self._take_headers(stream, flags, payload)
+        else:
+            self._take_control(kind, flags, stream, payload)
 
     def _take_control(self, kind: int, flags: int, stream: int, payload: bytes) -> None:
         if kind == frames.CONTINUATION:
@@ -281,11 +231,11 @@ class Http2Connection(asyncio.Protocol, Generic[Call]):
             self._out.append(frames.rst_stream(stream, frames.REFUSED_STREAM))
         elif isinstance(call, Response):
             self._patience.lose(self._now_s)
-            self._out.append(self._framed(stream, call))
+            self._out.append(framed(stream, call))
             if not is_whole:
                 self._out.append(frames.rst_stream(stream, frames.NO_ERROR))
         else:
-            known = self._streams[stream] = _Stream(call, self._now_s + self._limits.request_s)
+            known = self._streams[stream] = Stream(call, self._now_s + self._limits.request_s)
             if is_whole:
                 self._run(stream, known)
 
@@ -319,7 +269,7 @@ class Http2Connection(asyncio.Protocol, Generic[Call]):
         if size > most:
             raise RequestRefused(413, "too_large", f"the body is more than {most} bytes; send smaller batches")
 
-    def _run(self, stream: int, known: _Stream[Call]) -> None:
+    def _run(self, stream: int, known: Stream[Call]) -> None:
         known.is_whole = self._has_called = True
         self._running += 1
         body = known.chunks[0] if len(known.chunks) == 1 else b"".join(known.chunks)
@@ -328,7 +278,7 @@ class Http2Connection(asyncio.Protocol, Generic[Call]):
 
     def _refuse(self, stream: int, refusal: RequestRefused) -> None:
         response = self._service.refuse(refusal)
-        self._out.append(self._framed(stream, response) + frames.rst_stream(stream, frames.NO_ERROR))
+        self._out.append(framed(stream, response) + frames.rst_stream(stream, frames.NO_ERROR))
         self._forget(stream)
 
     def _respond(self, stream: int, size: int, response: Response) -> None:
@@ -343,13 +293,13 @@ class Http2Connection(asyncio.Protocol, Generic[Call]):
             self._will_flush = True
             self._loop.call_soon(self._flush)
 
-    def _send(self, stream: int, known: _Stream[Call], response: Response) -> None:
+    def _send(self, stream: int, known: Stream[Call], response: Response) -> None:
         size = len(response.data)
         if size > self._send_window or size > self._initial_window + known.granted:
             known.unsent = response  # until the peer opens its window; answers are small, so they wait whole
             return
         self._send_window -= size
-        self._out.append(self._framed(stream, response))
+        self._out.append(framed(stream, response))
         del self._streams[stream]
 
     def _send_waiting(self) -> None:
@@ -357,16 +307,6 @@ class Http2Connection(asyncio.Protocol, Generic[Call]):
             if known.unsent is not None:
                 self._send(stream, known, known.unsent)
         self._close_if_done()
-
-    @staticmethod
-    def _framed(stream: int, response: Response) -> bytes:
-        if not response.trailers:
-            return frames.frame(frames.HEADERS, frames.END_HEADERS | frames.END_STREAM, stream, response.head)
-        return (
-            frames.frame(frames.HEADERS, frames.END_HEADERS, stream, response.head)
-            + frames.frame(frames.DATA, 0, stream, response.data)
-            + frames.frame(frames.HEADERS, frames.END_HEADERS | frames.END_STREAM, stream, response.trailers)
-        )
 
     def _forget(self, stream: int) -> None:
         known = self._streams.pop(stream, None)

@@ -12,7 +12,7 @@ import java.util.List;
 import java.util.concurrent.TimeUnit;
 
 /** Sends SPANS spans with each of the Java SDK's exporters, and fails when one of them does. */
-final class Send {
+public final class Send {
   public static void main(String[] arguments) {
     List<SpanData> spans = make(Integer.parseInt(System.getenv("SPANS")));
     String grpc = "http://" + System.getenv("GRPC");
