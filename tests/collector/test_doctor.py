@@ -71,6 +71,8 @@ def test_what_is_sent_comes_out_as_it_was_and_every_step_says_how_long_it_took(c
     assert all(step["took_s"] >= 0 for step in steps.values())
     code, said, _ = walltime(collector, "doctor")
     assert code == 0
+    assert json.loads(walltime(collector, "top", "--json")[1])["kinds"] == []  # nobody's transactions
+    assert json.loads(walltime(collector, "top", "--json", "--service", "walltime.doctor")[1])["transactions"] >= 2
     assert [line[:6] for line in said.splitlines()] == ["ok    "] * len(STEPS) + ["all is"]
 
 

@@ -35,7 +35,7 @@ FROM
         COLUMNS('_(calls|time_ns|errors|hits|misses)$'),
         more_counters
     FROM transactions_1m
-    WHERE minute >= first_whole_minute AND ({service:String} = '' OR service = {service:String})
+    WHERE minute >= first_whole_minute AND ({service:String} = '' AND service != 'walltime.doctor' OR service = {service:String})
     UNION ALL
     SELECT
         service, name, 1, toUInt64(is_error), duration_ns, other_ns,
@@ -45,7 +45,7 @@ FROM
         COLUMNS('_(calls|time_ns|errors|hits|misses)$'),
         mapApply((key, value) -> (toString(key), toUInt64OrZero(value)), mapFilter((key, value) -> match(key, '^walltime\\..+\\.(hits|misses|skipped)$'), attributes))
     FROM transactions
-    WHERE started_at >= since AND started_at < first_whole_minute AND ({service:String} = '' OR service = {service:String})
+    WHERE started_at >= since AND started_at < first_whole_minute AND ({service:String} = '' AND service != 'walltime.doctor' OR service = {service:String})
 ) AS each
 GROUP BY service, name
 ORDER BY
