@@ -22,14 +22,14 @@ from walltime_collector.reading import Reading
 
 from tests.clickhouse_server import ClickHouseServer, Fault
 from tests.collector.foreign_traces import requests, trace
-from tests.collector.test_engine_server import Both, count, slow_rows, some_records
-from tests.collector.test_engine_server import test_every_question_has_the_embedded_engines_answer as _every_question
+from tests.collector.test_engine_server import QUERIES, Both, count, slow_rows, some_records
+from tests.collector.test_engine_server import test_every_question_has_the_embedded_engines_answer as has_the_answer
 from tests.collector.test_schema import store
 
 SCHEMA = [statement for _, statements in schema_files() for statement in statements]
 CLUSTER = Cluster("shop", "walltime", SCHEMA)
 MADE = [made for statement in SCHEMA for made in CLUSTER.statements(statement)]
-DOCUMENTED = Path(__file__).parents[2] / "docs" / "cluster.sql"
+DOCUMENTED = Path(__file__).parents[2] / "docs" / "cluster.md"
 
 
 @pytest.fixture(scope="module")
@@ -157,7 +157,9 @@ def test_what_is_inserted_comes_out_of_a_cluster_the_same(both: Both, table: str
     assert len(rows) >= (600 if table == "transactions" else 20)
 
 
-test_every_question_has_the_answer_of_one_machine = _every_question
+@pytest.mark.parametrize("name", [name for name in QUERIES if name != "status_tables"])
+def test_every_question_has_the_answer_of_one_machine(both: Both, name: str) -> None:
+    has_the_answer(both, name)
 
 
 @pytest.mark.parametrize(
@@ -260,3 +262,15 @@ def test_spans_of_other_sdks_become_the_same_transactions_whoever_assembles_them
     assert 0 < count(cluster) <= roots.pop()
     for each in (cluster, other):
         each.close()
+
+
+def test_what_is_documented_is_what_is_made() -> None:
+    cluster = Cluster("walltime", "walltime", SCHEMA)
+    made = {" ".join(each.split()) for statement in SCHEMA for each in cluster.statements(statement)}
+    documented = DOCUMENTED.read_text("utf-8").partition("## What is made")[2]
+    (block,) = re.findall(r"```sql\n(.*?)```", documented, re.DOTALL)
+    statements = [" ".join(statement.split()) for statement in block.split(";\n") if statement.strip()]
+    assert len(statements) == 3
+    for statement in statements:
+        pattern = re.escape(statement.rstrip(";")).replace("…", ".*")
+        assert [each for each in made if re.fullmatch(pattern, each)], statement

@@ -9,7 +9,8 @@ Turns our statements, which are written for one machine, into those of a cluster
     any other view            reads NAME_local and writes NAME_local: it runs on the shard that the rows have come to
     ALTER                     of NAME_local, and of NAME where it is about columns
 
-So questions, and everything that reads, use the names they know. docs/decisions/ says why no row is stored twice.
+So questions, and everything that reads, use the names they know. docs/cluster.md shows some, and
+docs/decisions/020 says why no row is stored twice.
 """
 
 from __future__ import annotations
@@ -55,9 +56,9 @@ class Cluster:
         """
         What makes a question about NAME right: a subquery is answered by all shards, not by each for itself.
 
-        And one that names its trace is asked of that trace's shard alone.
+        All shards are asked, also for one trace: when shards are added, older traces stay where they are.
         """
-        return {"distributed_product_mode": "global", "optimize_skip_unused_shards": "1"}
+        return {"distributed_product_mode": "global"}
 
     @property
     def settings_of_inserts(self) -> Mapping[str, str]:
