@@ -11,10 +11,12 @@ from typing import Any
 import pymysql
 import pytest
 import walltime
-from shop.services import MariaDB, Memcached, ProgramMissingError, fast_folder
+from pymemcache.client.base import Client
+from shop.services import LOOPBACK, MariaDB, Memcached, ProgramMissingError, fast_folder
 from walltime import errors, hotpath, runtime
 
 from tests.redis_server import RedisServer
+from tests.sdk.redis_counts import Redis
 from tests.sdk.sink import Sink
 from tests.sdk.upstream import Upstream, certificate_in
 
@@ -62,6 +64,31 @@ def redis_server() -> Iterator[RedisServer]:
     yield server
     server.stop()
     shutil.rmtree(folder, ignore_errors=True)
+
+
+@pytest.fixture
+def redis_client(redis_server: RedisServer) -> Iterator[Callable[..., Any]]:
+    """Opens clients of an empty server; closes them at the end."""
+    opened: list[Any] = []
+
+    def connect(**arguments: Any) -> Any:
+        opened.append(Redis(**{"host": LOOPBACK, "port": redis_server.port, **arguments}))
+        return opened[-1]
+
+    connect().flushall()
+    yield connect
+    for each in opened:
+        each.close()
+        each.connection_pool.disconnect()
+
+
+@pytest.fixture
+def memcache_server(memcached: tuple[Memcached, Memcached]) -> tuple[str, int]:
+    """The address of the first, emptied."""
+    client = Client((LOOPBACK, memcached[0].port))
+    client.flush_all(noreply=False)
+    client.close()
+    return (LOOPBACK, memcached[0].port)
 
 
 @pytest.fixture

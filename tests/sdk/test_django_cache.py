@@ -12,8 +12,8 @@ from django.core.cache import CacheHandler
 from shop.services import LOOPBACK, Memcached, free_port
 
 from tests.redis_server import RedisServer
+from tests.sdk.redis_counts import Counted
 from tests.sdk.sink import Received, Sink
-from tests.sdk.test_redis import Counted
 
 MEMCACHED = "django.core.cache.backends.memcached.PyMemcacheCache"
 REDIS = "django.core.cache.backends.redis.RedisCache"

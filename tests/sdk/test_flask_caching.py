@@ -22,8 +22,8 @@ from pymemcache.client.hash import HashClient
 from shop.services import LOOPBACK, Memcached
 
 from tests.redis_server import RedisServer
+from tests.sdk.redis_counts import Counted, commands, lookups
 from tests.sdk.sink import Sink
-from tests.sdk.test_redis import Counted, commands, lookups
 
 Made = tuple[Flask, Cache]
 GIVEN: dict[str, Any] = {"default_noreply": False, "serde": serde.pickle_serde}

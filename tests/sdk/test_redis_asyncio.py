@@ -16,8 +16,8 @@ from redis.backoff import NoBackoff
 from shop.services import LOOPBACK, free_port
 
 from tests.redis_server import RedisServer
+from tests.sdk.redis_counts import Counted, commands, lookups
 from tests.sdk.sink import Sink
-from tests.sdk.test_redis import Counted, commands, lookups
 
 AsyncRedis: Any = redis.asyncio.Redis
 AsyncBlockingConnectionPool: Any = redis.asyncio.BlockingConnectionPool

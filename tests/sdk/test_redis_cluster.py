@@ -19,8 +19,8 @@ from redis.retry import Retry
 from shop.services import LOOPBACK, ProgramMissingError, fast_folder, free_port
 
 from tests.redis_server import RedisServer, Sentinel
+from tests.sdk.redis_counts import Counted
 from tests.sdk.sink import Received, Sink
-from tests.sdk.test_redis import Counted
 from tests.servers import eventually
 
 Nodes = tuple[RedisServer, RedisServer]
