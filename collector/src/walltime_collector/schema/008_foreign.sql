@@ -53,8 +53,8 @@ WITH
     word -> substring(replaceRegexpAll(word, '[^A-Za-z0-9_-]', '_'), 1, 40) AS as_name,
     token -> multiIf(
         startsWith(token, '`'), token,
-        match(token, '^(?:[0-9\'"]|\\.[0-9]|\\$.|[^`]*\')'), '?',
-        match(token, '^(?:/\\*|#|--)'), ' ', token) AS without_literal
+        match(token, '^(?:/\\*|#|--)'), ' ',
+        match(token, '^(?:[0-9\'"]|\\.[0-9]|\\$.|.*\')'), '?', token) AS without_literal
 SELECT
     trace_id, span_id, parent_span_id, started_at, duration_ns, service, name, kind, host, instance, version, environment,
     status, status_message, attributes, resource,
@@ -80,12 +80,11 @@ FROM
             messaging != '', first_of(either('messaging.operation.name', 'messaging.operation.type'), first_of(attributes['messaging.operation'], if(kind = 'producer', 'publish', ''))),
             gen_ai != '', attributes['gen_ai.operation.name'],
             http_method != '', if(is_connect, 'connect', 'request'), '') AS operation,
-        first_of(first_of(peer, if(http_method = '', '', domain(url))), extract(attributes['messaging.url'], '([A-Za-z0-9][A-Za-z0-9.-]*):[0-9]+')) AS address_host,
+        first_of(first_of(peer, url_host), extract(attributes['messaging.url'], '([A-Za-z0-9][A-Za-z0-9.-]*):[0-9]+')) AS address_host,
         multiIf(
             peer != '', peer_port,
             http_method = '', extract(attributes['messaging.url'], '[A-Za-z0-9][A-Za-z0-9.-]*:([0-9]{1,5})'),
-            port(url) != 0, toString(port(url)),
-            transform(protocol(url), ['http', 'https'], ['80', '443'], '')) AS address_port,
+            url_port != '', url_port, transform(protocol(url), ['http', 'https'], ['80', '443'], '')) AS address_port,
         -- what slowlog/fingerprint.py takes for one token; RE2's own classes of letters would take 50 ms to compile
         extractAll(if(is_call AND is_sql, text, ''), concat(
             '(?s)/\\*\\*/|/\\*[^+].*?(?:\\*/|\\z)|/\\*\\z|#[^\\n]*|--(?:[ \\t\\r\\f\\v][^\\n]*|\\n|\\z)',
@@ -104,6 +103,9 @@ FROM
             lower(as_name(either('gen_ai.provider.name', 'gen_ai.system'))) AS gen_ai,
             either('http.request.method', 'http.method') AS http_method,
             either('url.full', 'http.url') AS url,
+            -- domain() and port() know no address in brackets
+            if(http_method = '', '', extract(url, '^[^:/?#]+://(?:[^/?#]*@)?(\\[[^/?#\\]]*\\]|[^:/?#]*)')) AS url_host,
+            extract(url, '^[^:/?#]+://(?:[^/?#]*@)?(?:\\[[^/?#\\]]*\\]|[^:/?#]*):([0-9]{1,5})') AS url_port,
             either('db.query.text', 'db.statement') AS text,
             first_of(first_of(either('db.operation.name', 'db.operation'), attributes['rpc.method']), first_of(extract(text, '^[A-Za-z_]+'), 'query')) AS db_operation,
             match(name, '(?i)(^|[^a-z])(connect|getconnection)$') AS is_connect,
