@@ -11,8 +11,8 @@ import random
 from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
-from opentelemetry import baggage, propagate, trace
 from opentelemetry import context as otel_context
+from opentelemetry import propagate, trace
 from opentelemetry.context import Context
 from opentelemetry.propagators.composite import CompositePropagator
 from opentelemetry.propagators.textmap import Getter
@@ -179,7 +179,7 @@ def outgoing_headers(transaction: Transaction) -> list[tuple[str, str]]:
 
 def _headers(transaction: Transaction, context: Context) -> list[tuple[str, str]]:
     propagator = propagate.get_global_textmap()
-    if _is_w3c(propagator) and transaction.ids.trace_state is None and not baggage.get_all(context):
+    if _is_w3c(propagator) and transaction.ids.trace_state is None and not context.get(w3c.BAGGAGE):
         # What OpenTelemetry's own would write, for a tenth of its 5 µs.
         return [("traceparent", transaction.traceparent)]
     carrier: dict[str, str] = {}

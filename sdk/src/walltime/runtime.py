@@ -201,12 +201,13 @@ class Open:
         if transaction.duration_ns:
             return
         try:
-            transaction.duration_ns = max(1, clock() - transaction.started_ns)
+            transaction.duration_ns = clock() - transaction.started_ns or 1
             before = self._usage
             if before is not None and _THREAD is not None and hotpath.current() is transaction:
                 after = resource.getrusage(_THREAD)
-                transaction.cpu_user_ns = max(0, round((after.ru_utime - before.ru_utime) * 1e9))
-                transaction.cpu_system_ns = max(0, round((after.ru_stime - before.ru_stime) * 1e9))
+                user_s, system_s = after.ru_utime - before.ru_utime, after.ru_stime - before.ru_stime
+                transaction.cpu_user_ns = int(user_s * 1e9 + 0.5) if user_s > 0 else 0
+                transaction.cpu_system_ns = int(system_s * 1e9 + 0.5) if system_s > 0 else 0
                 transaction.peak_rss_growth_bytes = (after.ru_maxrss - before.ru_maxrss) * _KILOBYTE
         except Exception as ours:  # noqa: BLE001  # our failure is not the request's
             contain("finish", ours)

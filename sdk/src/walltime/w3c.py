@@ -37,7 +37,7 @@ _VALUE: Final = r"[!#-+\--:<-\[\]-~]*"
 _BAGGAGE_ENTRY: Final = re.compile(
     rf"({_TOKEN})[ \t]*=[ \t]*({_VALUE}(?:[ \t]*;[ \t]*{_TOKEN}(?:[ \t]*=[ \t]*{_VALUE})?)*)"
 )
-_BAGGAGE: Final = next(iter(baggage.set_baggage("any", "", Context())))
+BAGGAGE: Final = next(iter(baggage.set_baggage("any", "", Context())))
 """Where a context has its baggage: `set_baggage` copies the context for each entry."""
 _FLAGS: Final = tuple([TraceFlags(flags) for flags in range(256)])
 
@@ -59,7 +59,7 @@ def extract(headers: Mapping[str, Any]) -> Context | None:
     if isinstance(sent, str):
         entries = _baggage(sent)
         if entries:
-            context = set_value(_BAGGAGE, entries, Context() if context is None else context)
+            context = set_value(BAGGAGE, entries, Context() if context is None else context)
     return context
 
 
