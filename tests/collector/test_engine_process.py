@@ -37,10 +37,6 @@ def is_there(process: int) -> bool:
         return False
 
 
-def ended(process: int) -> None:
-    eventually(lambda: not is_there(process), 5)
-
-
 def resident_bytes(process: int) -> int:
     return int(Path(f"/proc/{process}/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
 
@@ -258,23 +254,6 @@ def test_signals_to_all_processes_of_the_group_are_the_collectors_business(colle
     assert engines_of(collector.process.pid) == [engine]
 
 
-def test_a_killed_collector_takes_its_engine_along_and_the_next_one_starts_at_once(tmp_path: Path) -> None:
-    for does_hang in (False, True):
-        collector = Collector(tmp_path / "data", **SETTINGS)
-        assert collector.send(requests(12)).status_code == 200
-        (engine,) = engines_of(collector.process.pid)
-        if does_hang:
-            os.kill(engine, signal.SIGSTOP)
-        collector.kill()
-        ended(engine)
-    with Collector(tmp_path / "data", **SETTINGS) as collector:
-        eventually(lambda: collector.health()["spans"]["spooled"] == 0)
-        (engine,) = engines_of(collector.process.pid)
-        assert collector.stop() == 0
-    assert not is_there(engine)
-    assert "the database" not in collector.log()
-
-
 def test_a_second_engine_on_the_directory_is_refused_at_once_also_while_the_first_is_down(own: Own) -> None:
     os.kill(own.process, signal.SIGKILL)
     started_s = time.monotonic()
@@ -282,3 +261,18 @@ def test_a_second_engine_on_the_directory_is_refused_at_once_also_while_the_firs
         EmbeddedEngine(own.engine._directory, "walltime")
     assert time.monotonic() - started_s < child.WAIT_S / 10
     eventually(lambda: answers(own.engine))
+
+
+def test_a_killed_collector_takes_its_engine_along_even_one_that_hangs_and_the_next_one_starts_at_once(
+    collector: Collector,
+) -> None:
+    (engine,) = engines_of(collector.process.pid)
+    os.kill(engine, signal.SIGSTOP)
+    assert collector.send(requests(12)).status_code == 200
+    collector.kill()
+    with Collector(collector.directory, **SETTINGS) as again:
+        assert not is_there(engine)
+        eventually(lambda: again.health()["spans"]["spooled"] == 0)
+        (engine,) = engines_of(again.process.pid)
+        assert again.stop() == 0
+    assert not is_there(engine)

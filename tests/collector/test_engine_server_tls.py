@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 import trustme
-from walltime_collector.engine.client import ClientTls, Compression
+from walltime_collector.engine.client import ClientTls
 from walltime_collector.engine.server import ServerEngine
 from walltime_collector.errors import EngineUnavailable, InsertRefused, SettingsRefused
 
@@ -87,21 +87,17 @@ def test_a_file_that_holds_no_certificate_is_said_before_anything_is_tried(tmp_p
         ClientTls(certificate=tmp_path / broken)
 
 
-@pytest.mark.parametrize("compression", ["gzip", "zstd"])
-def test_what_is_sent_compressed_is_stored_the_same(secured: Secured, compression: Compression) -> None:
-    plain, packed = (secured.engine(secured.tls, database=name) for name in (f"plain_{compression}", compression))
-    records = some_records(seed=2, visits=200)
-    for engine in (plain, packed):
+def test_what_is_sent_compressed_is_stored_the_same(secured: Secured) -> None:
+    records, rows, ways = some_records(seed=2, visits=100), slow_rows(5), ("none", "gzip", "zstd")
+    for compression in ways:
+        engine = secured.clickhouse.engine("packed", tls=secured.tls, compression=compression)
         engine.migrate()
-    packed = secured.clickhouse.engine(compression, tls=secured.tls, compression=compression)
-    for engine in (plain, packed):
-        engine.insert(records, "same")
-        engine.insert_rows("slow_log_entries", slow_rows(5), "rows")
-    assert secured.clickhouse.seen()["seen"][-1]["encoding"] == compression
+        engine.insert(records, f"{compression} spans")
+        engine.insert_rows("slow_log_entries", rows, f"{compression} rows")
+        assert secured.clickhouse.seen()["seen"][-1]["encoding"] == compression.replace("none", "")
+        with pytest.raises(InsertRefused):
+            engine.insert([GARBAGE], f"{compression} bad")
     for table in ("transactions", "spans", "slow_queries"):
-        everything = f"SELECT * FROM {table} ORDER BY started_at, trace_id, span_id"
-        assert packed.query(everything) == plain.query(everything) != []
-    with pytest.raises(InsertRefused):
-        packed.insert([GARBAGE], "bad")
-    for engine in (plain, packed):
-        engine.close()
+        stored = engine.query(f"SELECT cityHash64(*) AS row, count() AS n FROM {table} GROUP BY row")
+        assert {row["n"] for row in stored} == {len(ways)}, table
+    engine.close()

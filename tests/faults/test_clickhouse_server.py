@@ -173,6 +173,7 @@ def test_a_server_that_takes_connections_and_never_answers_holds_up_nobody(stori
     storing.assert_all_is_stored_once()
 
 
+@pytest.mark.nightly
 def test_two_collectors_start_at_once_on_a_server_without_tables_and_need_nothing_from_each_other(
     tmp_path: Path, clickhouse: ClickHouseServer
 ) -> None:
