@@ -16,16 +16,18 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 import grpc
+import hpack
 import pytest
 from backports import zstd
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 from walltime_collector.errors import RequestRefused
 from walltime_collector.receive.check import check_traces, count_items
 from walltime_collector.receive.decompress import decompress
+from walltime_collector.receive.http2 import frames
 from walltime_collector.receive.otlp_json import count_items_of_json, traces_from_json
 
 from tests.collector.test_otlp_http import cpu_s, resident_bytes
-from tests.collector.test_otlp_http2 import PATH, Peer
+from tests.collector.test_otlp_http2 import HEADERS, PATH, Peer
 from tests.collector.test_otlp_taken import as_json
 from tests.collector.test_schema import request, span
 from tests.servers import PROTOBUF, Collector
@@ -124,6 +126,20 @@ def test_b11_random_frames_never_cost_the_others(receiver: Collector) -> None:
     assert "Traceback" not in receiver.log()
 
 
+def beginnings(protocol: str) -> tuple[bytes, bytes]:
+    """How a connection begins that ends in mid headers, and one that ends in mid body."""
+    if protocol == "http":
+        head = b"POST /v1/traces HTTP/1.1\r\nHost: x\r\nContent-Type: application/x-protobuf\r\n"
+        return head, head + b"Content-Length: 1000\r\n\r\n"
+    greeting = frames.PREFACE + frames.settings({})
+    opened = frames.frame(frames.HEADERS, frames.END_HEADERS, 1, hpack.Encoder().encode(HEADERS))
+    cut = slice(0, frames.HEAD_BYTES)
+    return (
+        greeting + frames.frame(frames.HEADERS, 0, 1, bytes(10_000))[cut],
+        greeting + opened + frames.frame(frames.DATA, 0, 1, bytes(60_000))[cut],
+    )
+
+
 def trickle(receiver: Collector, protocol: str) -> list[socket.socket]:
     """500 connections that have begun a request."""
     where = receiver.grpc if protocol == "grpc" else urlsplit(receiver.otlp_url).netloc
@@ -132,10 +148,7 @@ def trickle(receiver: Collector, protocol: str) -> list[socket.socket]:
     for number in range(500):
         connection = socket.create_connection((host, int(port)), 20)
         connection.setblocking(False)
-        head = b"POST /v1/traces HTTP/1.1\r\nHost: x\r\nContent-Type: application/x-protobuf\r\n"
-        if number % 2 and protocol == "http":
-            head += b"Content-Length: 1000\r\n\r\n"
-        connection.send(head if protocol == "http" else b"PRI * HTTP/2.0\r\n")
+        connection.send(beginnings(protocol)[number % 2])
         made.append(connection)
     return made
 
@@ -161,7 +174,7 @@ def test_b11_five_hundred_sockets_that_trickle_do_not_slow_the_others(tmp_path: 
         quiet_s = p99_s(10, [])
         sockets = trickle(collector, protocol)
         attacked_s = p99_s(10, sockets)
-        time.sleep(max(0.0, 31 - 10))
+        time.sleep(33 - 10)
         alive = 0
         for each in sockets:
             with contextlib.suppress(BlockingIOError):
@@ -179,7 +192,7 @@ def test_b11_five_hundred_sockets_that_trickle_do_not_slow_the_others(tmp_path: 
         assert attacked_s < 2 * quiet_s + 0.02
         sys.stdout.write(
             f"\n500 trickling {protocol} sockets: p99 of a good sender {quiet_s * 1e3:.1f} ms before,"
-            f" {attacked_s * 1e3:.1f} ms during; after 31 s {alive} are left\n"
+            f" {attacked_s * 1e3:.1f} ms during; after 33 s {alive} are left\n"
         )
 
 
