@@ -10,6 +10,7 @@ from importlib.resources import files
 
 from ..crashpoint import reach
 from ..engine import Engine, Parameter, Rows, once_settings
+from ..errors import EngineUnavailable
 
 ROOTS_AT_ONCE = 10_000
 """Roots of one INSERT: what it needs in memory stays bounded, and its rows are one block."""
@@ -114,8 +115,10 @@ def _extent(engine: Engine, window: Window) -> _Extent:
 
 
 def _plan(engine: Engine, window: Window) -> tuple[int, _Extent]:
-    row = engine.query(_sql("planned"), asdict(window))[0]
-    return int(row["parts"]), _Extent(int(row["roots"]), int(row["spans"]))
+    rows = engine.query(_sql("planned"), asdict(window))
+    if not rows:  # another replica may answer than the one that was told
+        raise EngineUnavailable(f"foreign_windows: no plan of {window.since_s} to be read yet; it is tried again")
+    return int(rows[0]["parts"]), _Extent(int(rows[0]["roots"]), int(rows[0]["spans"]))
 
 
 def _insert(engine: Engine, window: Window, extent: _Extent, which: tuple[int, int], *, is_late: bool) -> None:
