@@ -23,7 +23,7 @@ log = logging.getLogger(__name__)
 WAIT_S = 20.0
 """So long a caller waits for the process to be ready."""
 
-_CLOSE_S = 10.0
+_CLOSE_S = 3.0
 _WELL_S = 30.0
 _PATIENCE_S = 1.0
 _FIRST_RETRY_S = 0.2
@@ -127,7 +127,7 @@ class Child:
     def _hanging(self, lane: _Lane, within_s: float) -> EngineUnavailable:
         lane.socket.close()
         lane.process.kill()
-        return EngineUnavailable(f"{self._name} did not answer within {within_s:.2g} s; it is started again")
+        return EngineUnavailable(f"{self._name} did not answer within {within_s:g} s; it is started again")
 
     def _take(self) -> _Lane:
         with self._changed:
@@ -136,22 +136,22 @@ class Child:
                 raise EngineUnavailable(f"{self._name} {self._failure or 'is not ready'}; try again")
             if self._lanes:
                 return self._lanes.pop()
-            ours, its = socket.socketpair()
-            with its:
-                try:
-                    socket.send_fds(self._control, [LANE], [its.fileno()])
-                except OSError as error:
-                    ours.close()
-                    raise EngineUnavailable(f"{self._name} has just ended; it is started again") from error
-            return _Lane(ours, self._process)
+            try:
+                return _Lane(_open_lane(self._control), self._process)
+            except OSError as error:
+                raise EngineUnavailable(f"{self._name} cannot be asked now: {error.strerror}; try again") from error
 
     def _run(self) -> None:
         retry_s = _FIRST_RETRY_S
         is_known = False
         while True:
             started_s = time.monotonic()
-            failure = self._live()
+            try:
+                failure = self._live()
+            except OSError as error:  # no memory, no file descriptors, no program: this thread must go on
+                failure = f"cannot be started: {error}"
             with self._changed:
+                self._process = None
                 if self._is_closing:
                     return
                 if time.monotonic() - started_s > _WELL_S:
@@ -218,3 +218,14 @@ class Child:
 class _Lane:
     def __init__(self, ours: socket.socket, process: subprocess.Popen[bytes]) -> None:
         self.socket, self.process = ours, process
+
+
+def _open_lane(control: socket.socket) -> socket.socket:
+    ours, its = socket.socketpair()
+    with its:
+        try:
+            socket.send_fds(control, [LANE], [its.fileno()])
+        except OSError:
+            ours.close()
+            raise
+    return ours
