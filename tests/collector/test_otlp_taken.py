@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import os
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
@@ -20,6 +21,7 @@ from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import (
     ExportTraceServiceRequest,
     ExportTraceServiceResponse,
 )
+from walltime_collector.native import varint
 
 from tests.collector.test_schema import request, span
 from tests.servers import Collector, eventually
@@ -68,6 +70,11 @@ def stored(receiver: Collector, sent: ExportTraceServiceRequest) -> list[Mapping
     found = answer.json()
     names = [column["name"] for column in found["columns"]]
     return [dict(zip(names, row, strict=True)) for row in found["rows"]]
+
+
+def field(number: int, content: bytes) -> bytes:
+    """A field of bytes in protobuf."""
+    return bytes([number << 3 | 2]) + varint(len(content)) + content
 
 
 def wait_until_stored(receiver: Collector) -> None:
@@ -182,6 +189,35 @@ def test_b5_a_name_that_is_not_utf8_is_stored_beside_the_others(receiver: Collec
     shown = httpx.get(f"{receiver.web_url}/api/transactions/{trace_id}", timeout=30)
     assert shown.status_code == 200
     assert "name-\ufffd" in json.dumps(shown.json(), ensure_ascii=False)
+
+
+def test_b6_parents_in_a_circle_are_shown_and_the_answer_ends(receiver: Collector) -> None:
+    trace_id, one, two, own = os.urandom(16), os.urandom(8), os.urandom(8), os.urandom(8)
+    transaction = {"walltime.schema": 1}
+    sent = request(
+        span(transaction, trace_id=trace_id, span_id=one, parent_span_id=two),
+        span(transaction, trace_id=trace_id, span_id=two, parent_span_id=one),
+        span(transaction, trace_id=trace_id, span_id=own, parent_span_id=own),
+        span(trace_id=trace_id, parent_span_id=one),
+    )
+    assert receiver.send(sent.SerializeToString()).content == b""
+    wait_until_stored(receiver)
+    shown = httpx.get(f"{receiver.web_url}/api/transactions/{trace_id.hex()}", timeout=30)
+    assert shown.status_code == 200
+    assert all(each.hex() in shown.text for each in (one, two, own))
+
+
+def test_b9_values_nested_without_end_cost_what_is_too_deep_and_nothing_else(receiver: Collector) -> None:
+    value = field(1, b"x")
+    for _ in range(150):
+        value = field(5, field(1, value))  # an array of one array of one array …
+    sent = request(span({"flat": "y"}))
+    one_span = sent.resource_spans[0].scope_spans[0].spans[0].SerializeToString()
+    one_span += field(9, field(1, b"deep") + field(2, value))
+    assert receiver.send(field(1, field(2, field(2, one_span)))).content == b""
+    wait_until_stored(receiver)
+    (row,) = stored(receiver, sent)
+    assert (row["attributes"]["flat"], row["attributes"]["deep"]) == ("y", "[null]")
 
 
 def test_b7_absurd_times_are_stored_and_clamped(receiver: Collector) -> None:
