@@ -11,7 +11,7 @@ from typing import Any
 import httpx
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
-from walltime_collector.errors import EngineUnavailable, InsertRefused
+from walltime_collector.errors import EngineUnavailable, InsertRefused, QueryFailed
 from walltime_collector.health import REASONS, Health, Trouble
 from walltime_collector.health_minutes import TABLE, HealthMinutes
 from walltime_collector.metrics import Metrics
@@ -19,6 +19,7 @@ from walltime_collector.settings import Settings
 from walltime_collector.spool.segment import Record
 from walltime_collector.spool.spool import Spool
 from walltime_collector.tls import Tls
+from walltime_collector.upkeep import Upkeep
 from walltime_collector.watch import STUCK_S, Watch
 
 from tests.collector.test_schema import request, span
@@ -116,6 +117,11 @@ class Kept:
         self.rows: list[tuple[str, dict[str, Any]]] = []
         self.error: Exception | None = None
 
+    def query(self, sql: str) -> list[Any]:
+        if self.error is not None:
+            raise self.error
+        return []
+
     def insert_rows(self, table: str, rows: bytes, token: str) -> None:
         if self.error is not None:
             raise self.error
@@ -132,8 +138,7 @@ def spool(tmp_path: Path) -> Iterator[Spool]:
 
 def watch(spool: Spool, health: Health, clock: Clock) -> Watch:
     settings = Settings(max_spool_bytes=1 << 20)
-    minutes = HealthMinutes(Kept(), health, spool.directory)  # type: ignore[arg-type]  # an engine of rows alone
-    return Watch(settings, spool, health, minutes, Tls(settings), lambda: None, clock)
+    return Watch(settings, spool, health, Tls(settings), clock)
 
 
 def reasons(health: Health) -> list[str]:
@@ -193,6 +198,22 @@ def test_what_stops_taking_is_not_ready_and_an_engine_that_is_away_is(spool: Spo
     health.watched([], {})
     health.stopping()
     assert (reasons(health), health.is_ready()) == (["stopping"], False)
+
+
+def test_an_engine_that_does_not_answer_is_red_also_while_nothing_is_sent(tmp_path: Path) -> None:
+    kept, health, done = Kept(), Health(), list[str]()
+    minutes = HealthMinutes(kept, health, tmp_path)  # type: ignore[arg-type]  # an engine of rows alone
+    upkeep = Upkeep(kept, health, minutes, lambda: done.append("kept"))  # type: ignore[arg-type]  # the same
+    kept.error = EngineUnavailable("refused at 10.0.0.1")
+    upkeep.step()
+    assert [(trouble.reason, trouble.what) for trouble in health.troubles()] == [("engine", "refused at 10.0.0.1")]
+    assert done == []
+    kept.error = QueryFailed("too many queries")
+    upkeep.step()
+    assert reasons(health) == []
+    kept.error = None
+    upkeep.step()
+    assert done == ["kept"]
 
 
 def test_every_metric_has_a_meaning_and_labels_are_words_of_ours() -> None:

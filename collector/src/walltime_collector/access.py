@@ -3,14 +3,9 @@
 from __future__ import annotations
 
 import hmac
-from collections.abc import Awaitable, Callable
-from typing import Any
 
 from .errors import SettingsRefused
-from .receive.arrival import Message, Receive
 from .settings import Settings
-
-Send = Callable[[Message], Awaitable[None]]
 
 LEAST_TOKEN_CHARACTERS = 16
 
@@ -69,24 +64,6 @@ class Access:
     def is_admin(self, authorization: str) -> bool:
         """Whether the bearer of this header may change things, and know paths, addresses and what the database said."""
         return self.is_admin_possible and self.admin.admits_bearer(authorization.encode("latin-1"))
-
-
-class TokenCheck:
-    """An ASGI application behind a door: 401 for who does not show its token, before anything of it is read."""
-
-    def __init__(self, app: Any, door: Door) -> None:
-        self._app, self._door = app, door
-
-    async def __call__(self, scope: Message, receive: Receive, send: Send) -> None:
-        """Pass on what may come in."""
-        authorization = next((value for name, value in scope.get("headers", ()) if name == b"authorization"), b"")
-        if scope["type"] != "http" or self._door.admits_bearer(authorization):
-            await self._app(scope, receive, send)
-            return
-        asks = (b"www-authenticate", b'Bearer realm="walltime"')
-        headers = [asks, (b"content-length", b"0"), (b"connection", b"close")]
-        await send({"type": "http.response.start", "status": 401, "headers": headers})
-        await send({"type": "http.response.body", "body": b""})
 
 
 def bearer(authorization: bytes) -> bytes:

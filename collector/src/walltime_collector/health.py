@@ -36,7 +36,7 @@ REASONS = ("spool_full", "spool_failed", "engine", "loader_stuck", "stopping")
 """
 spool_full    the spool holds its limit, or its disk only the reserve: senders are told to come again
 spool_failed  the disk failed under the spool within the last minute
-engine        the database did not take the last segment, and is asked again
+engine        the database does not answer, or did not take the last segment; it is asked again
 loader_stuck  data waits, and for some time nothing of it was stored
 stopping      the collector is on its way out
 """
@@ -74,6 +74,7 @@ class Health:
         self._last_s: dict[str, float] = {}
         self._started_s = time.time()
         self._loader_error = ""
+        self._engine_error = ""
         self._slow_logs: dict[str, str] = {}
         self._troubles: Sequence[Trouble] = ()
         self._gauges: dict[str, float] = {}
@@ -101,6 +102,11 @@ class Health:
         with self._lock:
             self._loader_error = ""
 
+    def engine_answers(self, error: str = "") -> None:
+        """The engine was asked whether it is there: it is, or why not."""
+        with self._lock:
+            self._engine_error = error
+
     def slow_log(self, path: str, error: str = "") -> bool:
         """A slow log is followed, or why it is not; True when that is news."""
         with self._lock:
@@ -120,8 +126,8 @@ class Health:
         """Why data does not move now; nothing when it does."""
         with self._lock:
             found = list(self._troubles)
-            if self._loader_error:
-                found.insert(0, Trouble("engine", self._loader_error))
+            if error := self._loader_error or self._engine_error:
+                found.insert(0, Trouble("engine", error))
         if self._is_stopping:
             found.append(Trouble("stopping", "the collector was told to stop; it stores what is spooled"))
         return found

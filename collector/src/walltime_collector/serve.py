@@ -43,6 +43,7 @@ from .spool.group_commit import GroupCommit
 from .spool.spool import Spool
 from .status import status
 from .tls import Tls
+from .upkeep import Upkeep
 from .watch import Watch
 
 log = logging.getLogger(__name__)
@@ -85,8 +86,9 @@ def serve(settings: Settings) -> None:
     loader = Loader(spool, engine, health, None if settings.clickhouse else Reserve(settings.data))
     slow_logs = SlowLogReader(settings.slow_log, settings.data / "slowlog", engine, health)
     assembler = Assembler(engine, health, window_s=settings.foreign_window_s, settle_s=settings.foreign_settle_s)
+    watch = Watch(settings, spool, health, tls)
     minutes = HealthMinutes(engine, health, settings.data)
-    watch = Watch(settings, spool, health, minutes, tls, lambda: keep(engine, settings))
+    upkeep = Upkeep(engine, health, minutes, lambda: keep(engine, settings))
     reading = Reading(engine, settings.database)
     from .api import make_app
     from .api_deadletters import deadletter_routes
@@ -141,6 +143,7 @@ def serve(settings: Settings) -> None:
     slow_logs.start()
     assembler.start()
     watch.start()
+    upkeep.start()
     try:
         uvloop.run(_run(servers, ready, health))
     finally:
@@ -151,6 +154,7 @@ def serve(settings: Settings) -> None:
         commit.close()
         loader.stop(settings.drain_s)
         watch.stop()
+        upkeep.stop()
         spool.close()
         engine.close()
 

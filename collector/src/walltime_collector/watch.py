@@ -1,17 +1,15 @@
-"""Looks every second whether data moves; by the minute, writes the row of counters and renews the certificate."""
+"""Looks every second whether data moves, without asking the engine: it must be able to say that the engine hangs."""
 
 from __future__ import annotations
 
-import contextlib
 import logging
 import os
 import threading
 import time
 from collections.abc import Callable
 
-from .errors import CollectorError, EngineUnavailable
+from .errors import CollectorError
 from .health import ENDS, Health, Trouble
-from .health_minutes import HealthMinutes
 from .settings import Settings
 from .spool.spool import Spool, reserve_bytes
 from .tls import Tls
@@ -25,29 +23,21 @@ _FULL = 0.99
 _REFUSED_AGO_S = 3.0
 _FAILED_AGO_S = 60.0
 _MINUTE_S = 60.0
-_LAST_ROW_S = 2.0
 
 
 class Watch:
-    """
-    A thread of its own; what it finds is in Health a second later.
-
-    Args:
-        keep: Brings the tables' retention up to date; called until it succeeds once.
-    """
+    """A thread of its own; what it finds is in Health a second later. It also takes up a renewed certificate."""
 
     def __init__(
         self,
         settings: Settings,
         spool: Spool,
         health: Health,
-        minutes: HealthMinutes,
         tls: Tls,
-        keep: Callable[[], object],
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
-        self._settings, self._spool, self._health, self._minutes, self._tls = settings, spool, health, minutes, tls
-        self._clock, self._keep, self._is_kept = clock, keep, False
+        self._settings, self._spool, self._health, self._tls = settings, spool, health, tls
+        self._clock = clock
         self._stop = threading.Event()
         self._moved_s, self._ended, self._minute_s = clock(), 0, clock()
         self._thread = threading.Thread(target=self._run, name="watch", daemon=True)
@@ -58,9 +48,9 @@ class Watch:
         self._thread.start()
 
     def stop(self) -> None:
-        """Write the row of the minute that is not over, when the engine takes it soon."""
+        """Look no more."""
         self._stop.set()
-        self._thread.join(_LAST_ROW_S)
+        self._thread.join(2 * LOOK_EVERY_S)
 
     def look(self) -> None:
         """See how things are, and say so to Health."""
@@ -77,23 +67,14 @@ class Watch:
         while not self._stop.wait(LOOK_EVERY_S):
             try:
                 self.look()
-                self._keep_once()
                 if self._clock() - self._minute_s >= _MINUTE_S:
                     self._minute_s = self._clock()
-                    self._minutes.write()
                     if self._tls.renew():
                         log.info("the certificate changed; connections made from now on get the new one")
             except CollectorError as error:
                 log.warning("%s", error)
             except Exception:
                 log.exception("the watch failed in a way nobody thought of; it goes on")
-        self._minutes.write()
-
-    def _keep_once(self) -> None:
-        if not self._is_kept:
-            with contextlib.suppress(EngineUnavailable):  # the loader says so; the tables may not be there yet
-                self._keep()
-                self._is_kept = True
 
     def _full(self, size_bytes: int) -> Trouble | None:
         limit = self._settings.max_spool_bytes
