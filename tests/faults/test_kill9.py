@@ -90,14 +90,14 @@ def test_what_was_acknowledged_is_stored_once_after_ten_kills(tmp_path: Path) ->
 
 
 @pytest.mark.nightly
-@pytest.mark.timeout(900)
+@pytest.mark.timeout(2400)
 def test_what_was_acknowledged_is_stored_once_after_a_hundred_kills(tmp_path: Path) -> None:
     """F1: half of the kills at the places where it hurts most."""
     kill_and_start(tmp_path, kills=100, longest_s=3.0, aimed=50)
 
 
 @pytest.mark.nightly
-@pytest.mark.timeout(900)
+@pytest.mark.timeout(2400)
 def test_a_hundred_kills_of_the_database_alone_lose_nothing(tmp_path: Path) -> None:
     """F10: the database's own process, while it inserts and merges; the collector goes on receiving."""
     chance = random.Random(SEED)

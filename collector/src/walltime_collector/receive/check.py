@@ -38,7 +38,7 @@ def check_traces(payload: bytes) -> Checked:
         spans = _count(request)
         return Checked(spans, 0 if _are_good(payload, spans) else _count_bad(request))
     except DecodeError as error:
-        raise RequestRefused(400, "undecodable", "the body is not an ExportTraceServiceRequest") from error
+        raise _refusal(error, "ExportTraceServiceRequest") from error
 
 
 def count_items(payload: bytes) -> int:
@@ -51,7 +51,13 @@ def count_items(payload: bytes) -> int:
     try:
         return len(Items.FromString(payload).resource.scope.items)
     except DecodeError as error:
-        raise RequestRefused(400, "undecodable", "the body is not an OTLP export request") from error
+        raise _refusal(error, "OTLP export request") from error
+
+
+def _refusal(error: DecodeError, what: str) -> RequestRefused:
+    if "alloc failed" in str(error):  # upb has one error for bytes that are wrong and for memory that is not there
+        return RequestRefused(503, "memory", "the collector has no memory for this now; send again later")
+    return RequestRefused(400, "undecodable", f"the body is not an {what}")
 
 
 def _count(request: TracesRequest) -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import sys
 from typing import Any
 
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
@@ -24,9 +25,8 @@ def guarded(connections: Connections, *, header_s: float, max_request_bytes: int
         header_s: From the connection, or the first byte of a later request, to the end of its headers.
     """
     max_bytes = max_request_bytes * _ROOM_FOR_CHUNKS + _MAX_HEADER_BYTES
-    body = rpc_status(RPC_CODES[503], "too many connections; send again later")
-    too_many = b"HTTP/1.1 503 Service Unavailable\r\ncontent-type: application/x-protobuf\r\nconnection: close\r\n"
-    too_many += b"retry-after: %d\r\ncontent-length: %d\r\n\r\n" % (RETRY_AFTER_S, len(body)) + body
+    too_many = _unavailable("too many connections; send again later")
+    no_memory = _unavailable("the collector has no memory for this now; send again later")
 
     class Guarded(HttpToolsProtocol):
         def __init__(self, *arguments: Any, **named: Any) -> None:
@@ -56,6 +56,14 @@ def guarded(connections: Connections, *, header_s: float, max_request_bytes: int
                 return
             super().data_received(data)
 
+        def send_400_response(self, msg: str) -> None:
+            error = sys.exc_info()[1]
+            if error is None or not isinstance(error.__context__, MemoryError):
+                return super().send_400_response(msg)
+            # the body did not fit into memory: what a sender hears must not be that its request is wrong
+            self.transport.write(no_memory)
+            return self.transport.close()
+
         def on_message_begin(self) -> None:
             self._request_bytes = 0
             super().on_message_begin()
@@ -69,3 +77,9 @@ def guarded(connections: Connections, *, header_s: float, max_request_bytes: int
                 self.transport.abort()
 
     return Guarded
+
+
+def _unavailable(message: str) -> bytes:
+    body = rpc_status(RPC_CODES[503], message)
+    head = b"HTTP/1.1 503 Service Unavailable\r\ncontent-type: application/x-protobuf\r\nconnection: close\r\n"
+    return head + b"retry-after: %d\r\ncontent-length: %d\r\n\r\n" % (RETRY_AFTER_S, len(body)) + body

@@ -51,6 +51,10 @@ class OtlpHttp:
         except RequestRefused as refusal:
             self._intake.count_refused(refusal.reason)
             await _refuse(send, refusal, is_json=is_json)
+        except MemoryError:  # while it arrived; senders try again after a 503, and not after a 500
+            self._intake.count_refused("memory")
+            without = RequestRefused(503, "memory", "the collector has no memory for this now; send again later")
+            await _refuse(send, without, is_json=is_json)
         else:
             await _answer(send, 200, export_response(rejected, is_json=is_json), is_json=is_json)
 
