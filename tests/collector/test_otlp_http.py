@@ -220,29 +220,6 @@ def test_b3_a_length_and_chunks_at_once_store_nothing(collector: Collector) -> N
     raw(collector, POST + f"Content-Length: {len(chunked)}\nTransfer-Encoding: chunked\n", chunked)
 
 
-def test_a_full_spool_answers_503_and_when_to_come_back(tmp_path: Path) -> None:
-    with Collector(tmp_path / "small", max_spool_bytes=20_000, segment_age_s=3600.0) as small:
-        body = request(span({"text": "x" * 4_000})).SerializeToString()
-        answers = [small.send(body) for _ in range(12)]  # the first may be loaded at once, the others wait an hour
-        refused = answers[-1]
-        assert {each.status_code for each in answers} == {200, 503}
-        assert refused.status_code == 503
-        assert int(refused.headers["retry-after"]) > 0
-        assert rpc_status(refused)[0] == 14
-        assert str(tmp_path) not in rpc_status(refused)[1]
-        acknowledged = sum(each.status_code == 200 for each in answers)
-        assert small.health()["spans"]["received"] == acknowledged
-        assert small.stop() == 0
-    with Collector(tmp_path / "small") as again:
-        stored = again.health()
-        assert stored["spans"]["spooled"] == 0
-        assert again.send(body).status_code == 200
-
-
-def varint(value: int) -> bytes:
-    return bytes([value]) if value < 128 else bytes([value & 127 | 128]) + varint(value >> 7)
-
-
 def resident_bytes(collector: Collector, peak: bool = False) -> int:
     status = Path(f"/proc/{collector.process.pid}/status").read_text()
     line = next(line for line in status.splitlines() if line.startswith("VmHWM:" if peak else "VmRSS:"))
