@@ -222,6 +222,17 @@ def test_once_the_tables_are_there_a_node_that_is_away_keeps_no_collector_from_s
     clickhouse.goes_wrong()
 
 
+def test_while_a_node_is_away_tables_are_not_made_and_that_may_pass(clickhouse: ClickHouseServer) -> None:
+    engine = clickhouse.engine("away")
+    clickhouse.goes_wrong(Fault("CREATE TABLE IF NOT EXISTS spans ON CLUSTER", run=True, then="error", code=159))
+    with pytest.raises(EngineUnavailable, match="159"):
+        engine.migrate()
+    engine.migrate()
+    engine.insert(some_records(seed=33), "now")
+    assert count(engine) > 0
+    engine.close()
+
+
 def test_retention_is_changed_where_the_data_is(clickhouse: ClickHouseServer) -> None:
     engine = clickhouse.engine("altered")
     engine.migrate()

@@ -42,8 +42,9 @@ _WHOLE_ANSWER = {"wait_end_of_query": "1", "send_progress_in_http_headers": "0"}
 
 # Codes that say nothing about the question: no such database (yet), too many queries, no connection, timeouts of the
 # network, aborted, a table that is read-only, no space, too many parts, no thread, access refused, server overloaded,
-# Keeper. They may be over at the next try.
-_UNAVAILABLE = frozenset({81, 202, 203, 209, 210, 236, 242, 243, 252, 279, 439, 516, 745, 999})
+# Keeper, a quorum that is not there. They may be over at the next try.
+_UNAVAILABLE = frozenset({81, 202, 203, 209, 210, 225, 236, 242, 243, 244, 252, 279, 285, 286, 319, 439, 516, 745, 999})
+_TIMEOUT = 159
 
 
 class ServerEngine:
@@ -123,7 +124,14 @@ class ServerEngine:
         """See Engine."""
         within = {**self._of_inserts, **(settings or {}), **_WHOLE_ANSWER}
         for statement in self._cluster.statements(sql) if self._cluster else [sql]:
-            self._ask(statement, parameters or {}, None, within)
+            try:
+                self._ask(statement, parameters or {}, None, within)
+            except QueryFailed as error:
+                if (
+                    self._cluster and error_code(error) == _TIMEOUT
+                ):  # a node that is away, and will do it when it is back
+                    raise EngineUnavailable(f"{self._address}: {error}") from error
+                raise
 
     def query(self, sql: str, parameters: Mapping[str, Parameter] | None = None) -> Rows:
         """See Engine."""
