@@ -21,7 +21,8 @@ from walltime_collector.spool.segment import Record
 from tests.bench.ingest_sender import Body
 
 DATABASE: Final = "walltime"
-COPY: Final = {table: Path(__file__).with_name(f"scale_fill_{table}.sql") for table in ("transactions", "spans")}
+COPY: Final = Path(__file__).with_suffix(".sql").read_text("utf-8")
+TABLES: Final = ("transactions", "spans")
 ROWS_OF_AN_INSERT: Final = 500_000
 """Measured: larger blocks cost more to sort, smaller ones more to merge."""
 BYTES_OF_A_SEGMENT: Final = 20_000_000
@@ -74,20 +75,25 @@ def multiply(engine: EmbeddedEngine, transactions: int, days: float, progress: C
         progress: Told the share that is done.
     """
     started_s = time.monotonic()
-    for table in COPY:
+    for table in TABLES:
         engine.command(f"CREATE TABLE sample_{table} AS {table} ENGINE = MergeTree ORDER BY tuple()")
         engine.command(f"INSERT INTO sample_{table} SELECT * FROM {table}")
     for table in _tables(engine):
         engine.command(f"TRUNCATE TABLE {table}")
-    sizes = {table: _count(engine, f"sample_{table}") for table in COPY}
+    sizes = {table: _count(engine, f"sample_{table}") for table in TABLES}
     copies = -(-transactions // sizes["transactions"])
     step_ns = int(days * DAY_NS / copies)
     from_ns = time.time_ns() - copies * step_ns
     done, whole = 0, sum(sizes.values()) * copies
 
     def copy(table: str, first: int, last: int) -> int:
-        said = {"first": first, "copies": last - first, "from_ns": from_ns, "step_ns": step_ns}
-        engine.command(COPY[table].read_text("utf-8"), said, _INSERT_SETTINGS)
+        which: dict[str, Parameter] = {
+            "table": table,
+            "sample": f"sample_{table}",
+            "first": first,
+            "copies": last - first,
+        }
+        engine.command(COPY, {**which, "from_ns": from_ns, "step_ns": step_ns}, _INSERT_SETTINGS)
         return (last - first) * sizes[table]
 
     with ThreadPoolExecutor(CORES) as inserts:
@@ -100,7 +106,7 @@ def multiply(engine: EmbeddedEngine, transactions: int, days: float, progress: C
             done += each.result()
             progress(done / whole)
     copied_s = time.monotonic()
-    for table in COPY:
+    for table in TABLES:
         engine.command(f"DROP TABLE sample_{table}")
     wait_for_merges(engine)
     return Filled(

@@ -1,5 +1,6 @@
--- Copies of the sampled transactions: each copy has ids of its own and comes step_ns after the one before.
-INSERT INTO transactions
+-- Copies of the sampled transactions, or of their calls: each copy has trace ids of its own, and comes step_ns after the one
+-- before it.
+INSERT INTO {table:Identifier}
 SELECT
     * EXCEPT copy REPLACE (
         sipHash128(trace_id, copy) AS trace_id,
@@ -10,5 +11,5 @@ SELECT
 FROM
 (
     SELECT *, arrayJoin((SELECT groupArray(toInt64(number)) FROM numbers({first:UInt64}, {copies:UInt64}))) AS copy
-    FROM sample_transactions
+    FROM {sample:Identifier}
 )
