@@ -211,7 +211,12 @@ def test_b11_headers_that_trickle_or_have_no_end_are_given_up(collector: Collect
 
 @pytest.mark.parametrize("head", ["GARBAGE\n", POST + "Content-Length: -1\n", POST + "Content-Length: x\n"])
 def test_what_is_not_http_is_refused(collector: Collector, head: str) -> None:
-    assert raw(collector, head).startswith(b"HTTP/1.1 400 ")
+    before = collector.health()["counts"].get("refused_not_http", 0)
+    answer = raw(collector, head)
+    assert answer.startswith(b"HTTP/1.1 400 ")
+    assert Status.FromString(answer.partition(b"\r\n\r\n")[2]).code == 3
+    assert collector.health()["counts"]["refused_not_http"] == before + 1
+    assert "Invalid HTTP" not in collector.log()
 
 
 def test_b3_a_length_and_chunks_at_once_store_nothing(collector: Collector) -> None:

@@ -101,7 +101,9 @@ def serve(settings: Settings) -> None:
     intake = Intake(commit, health, arrivals.in_flight, max_request_bytes=settings.max_request_bytes)
     connections = _connections(health, settings)
     header_s = settings.header_deadline_s
-    protocol = guarded(connections, header_s=header_s, max_request_bytes=settings.max_request_bytes)
+    protocol = guarded(
+        connections, intake.count_refused, header_s=header_s, max_request_bytes=settings.max_request_bytes
+    )
     receiver = _server(OtlpHttp(intake, arrivals, access.ingest), tls.ingest, http=protocol)
     calls = GrpcServer(
         OtlpGrpc(intake, access.ingest),

@@ -55,21 +55,28 @@ class Arrivals:
         size = 0
         has_more = True
         while has_more:
-            message = await receive()
+            try:
+                message = await receive()
+            except asyncio.CancelledError:
+                self._check_size(size)  # too large already, and too late to wait for the rest
+                raise
             if message["type"] == "http.disconnect":
                 raise Disconnected
             chunk: bytes = message.get("body", b"")
             has_more = message.get("more_body", False)
             size += len(chunk)
-            if size > self._max_request_bytes:
-                # Read on for a while and throw away: a sender that is still sending does not read our answer.
-                if has_more and size <= self._max_request_bytes * _READ_ON_TIMES:
-                    continue
-                raise RequestRefused(
-                    413, "too_large", f"the body is more than {self._max_request_bytes} bytes; send smaller batches"
-                )
+            # Read on for a while and throw away: a sender that is still sending does not read our answer.
+            if has_more and self._max_request_bytes < size <= self._max_request_bytes * _READ_ON_TIMES:
+                continue
+            self._check_size(size)
             self.in_flight.take(len(chunk))
             yield chunk
+
+    def _check_size(self, size: int) -> None:
+        if size > self._max_request_bytes:
+            raise RequestRefused(
+                413, "too_large", f"the body is more than {self._max_request_bytes} bytes; send smaller batches"
+            )
 
 
 @contextmanager

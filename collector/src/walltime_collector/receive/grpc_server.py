@@ -41,8 +41,13 @@ class GrpcServer(Generic[Call]):
     async def serve(self, sockets: Sequence[socket.socket]) -> None:
         """Take connections until told to exit; then close the port, let calls end, close the connections."""
         loop = asyncio.get_running_loop()
+        # until its handshake is done a connection is not one of ours yet, and in nobody's count
+        handshake_s = self._limits.header_s if self._tls else None
         servers = [
-            await loop.create_server(self._connection, sock=sock, ssl=self._tls, backlog=512) for sock in sockets
+            await loop.create_server(
+                self._connection, sock=sock, ssl=self._tls, ssl_handshake_timeout=handshake_s, backlog=512
+            )
+            for sock in sockets
         ]
         self.started = True
         swept_s = loop.time()

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import sys
+from collections.abc import Callable
+from http import HTTPStatus
 from typing import Any
 
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
@@ -12,12 +15,17 @@ from .answers import RPC_CODES, rpc_status
 from .connections import Connections
 from .intake import RETRY_AFTER_S
 
+log = logging.getLogger(__name__)
+log.setLevel(logging.ERROR)
+
 _MAX_HEADER_BYTES = 64 * 1024
 _ROOM_FOR_CHUNKS = 8
 """A body may take so many times its limit on the wire: chunks have sizes, and one of a byte has five bytes of them."""
 
 
-def guarded(connections: Connections, *, header_s: float, max_request_bytes: int) -> type[HttpToolsProtocol]:
+def guarded(
+    connections: Connections, count_refused: Callable[[str], None], *, header_s: float, max_request_bytes: int
+) -> type[HttpToolsProtocol]:
     """
     The protocol class to hand to uvicorn.
 
@@ -25,12 +33,14 @@ def guarded(connections: Connections, *, header_s: float, max_request_bytes: int
         header_s: From the connection, or the first byte of a later request, to the end of its headers.
     """
     max_bytes = max_request_bytes * _ROOM_FOR_CHUNKS + _MAX_HEADER_BYTES
-    too_many = _unavailable("too many connections; send again later")
-    no_memory = _unavailable("the collector has no memory for this now; send again later")
+    too_many = _answer(503, "too many connections; send again later")
+    no_memory = _answer(503, "the collector has no memory for this now; send again later")
+    not_http = _answer(400, "this is not an HTTP request")
 
     class Guarded(HttpToolsProtocol):
         def __init__(self, *arguments: Any, **named: Any) -> None:
             super().__init__(*arguments, **named)
+            self.logger = log  # uvicorn's has a line for each request that is not HTTP; here they are counted
             self._head_since_s: float | None = self.loop.time()
             self._request_bytes = 0
 
@@ -58,11 +68,11 @@ def guarded(connections: Connections, *, header_s: float, max_request_bytes: int
 
         def send_400_response(self, msg: str) -> None:
             error = sys.exc_info()[1]
-            if error is None or not isinstance(error.__context__, MemoryError):
-                return super().send_400_response(msg)
-            # the body did not fit into memory: what a sender hears must not be that its request is wrong
-            self.transport.write(no_memory)
-            return self.transport.close()
+            # when the body did not fit into memory, what a sender hears must not be that its request is wrong
+            has_no_memory = error is not None and isinstance(error.__context__, MemoryError)
+            count_refused("memory" if has_no_memory else "not_http")
+            self.transport.write(no_memory if has_no_memory else not_http)
+            self.transport.close()
 
         def on_message_begin(self) -> None:
             self._request_bytes = 0
@@ -79,7 +89,10 @@ def guarded(connections: Connections, *, header_s: float, max_request_bytes: int
     return Guarded
 
 
-def _unavailable(message: str) -> bytes:
-    body = rpc_status(RPC_CODES[503], message)
-    head = b"HTTP/1.1 503 Service Unavailable\r\ncontent-type: application/x-protobuf\r\nconnection: close\r\n"
-    return head + b"retry-after: %d\r\ncontent-length: %d\r\n\r\n" % (RETRY_AFTER_S, len(body)) + body
+def _answer(status: int, message: str) -> bytes:
+    body = rpc_status(RPC_CODES[status], message)
+    lines = [f"HTTP/1.1 {status} {HTTPStatus(status).phrase}", "connection: close"]
+    lines += ["content-type: application/x-protobuf", f"content-length: {len(body)}"]
+    if status == 503:
+        lines.append(f"retry-after: {RETRY_AFTER_S}")
+    return "\r\n".join([*lines, "", ""]).encode() + body
