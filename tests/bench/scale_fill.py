@@ -87,13 +87,8 @@ def multiply(engine: EmbeddedEngine, transactions: int, days: float, progress: C
     done, whole = 0, sum(sizes.values()) * copies
 
     def copy(table: str, first: int, last: int) -> int:
-        which: dict[str, Parameter] = {
-            "table": table,
-            "sample": f"sample_{table}",
-            "first": first,
-            "copies": last - first,
-        }
-        engine.command(COPY, {**which, "from_ns": from_ns, "step_ns": step_ns}, _INSERT_SETTINGS)
+        times = {"first": first, "copies": last - first, "from_ns": from_ns, "step_ns": step_ns}
+        engine.command(COPY, {"table": table, "sample": f"sample_{table}", **times}, _INSERT_SETTINGS)
         return (last - first) * sizes[table]
 
     with ThreadPoolExecutor(CORES) as inserts:
