@@ -15,7 +15,7 @@ from walltime_collector.engine import Engine
 from tests.collector.foreign_traces import Billed, bills, requests, trace
 from tests.collector.test_schema import store
 
-TRACES = 400
+TRACES = 300
 BILLS = """
 SELECT
     lower(hex(trace_id)) AS trace, lower(hex(span_id)) AS span,

@@ -55,6 +55,7 @@ def stored(engine: Engine, service: str) -> tuple[int, int]:
     return int(row["rows"]), int(row["roots"])
 
 
+@pytest.mark.nightly
 def test_a_window_is_due_when_it_is_closed_and_settled_and_until_it_is_assembled(
     engine: Engine, service: str, window: Window
 ) -> None:
@@ -77,6 +78,7 @@ def test_a_window_is_due_when_it_is_closed_and_settled_and_until_it_is_assembled
     assert stored(engine, service) == (2, 2)
 
 
+@pytest.mark.nightly
 def test_several_collectors_at_once_store_every_root_once(
     engine: Engine, service: str, window: Window, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -107,7 +109,6 @@ def test_views_behind_transactions_get_what_a_try_that_died_did_not_give_them(
     engine.command("CREATE MATERIALIZED VIEW see TO seen AS SELECT trace_id FROM transactions WHERE kept = 'foreign'")
     try:
         assemble(engine, window)
-        assemble(engine, window)
         assert engine.query("SELECT count() AS n FROM seen") == [{"n": 5}]
         assert stored(engine, service) == (5, 5)
     finally:
@@ -126,6 +127,7 @@ def test_what_comes_late_is_counted_and_late_roots_are_transactions_all_the_same
     assert stored(engine, service) == (2, 2)
 
 
+@pytest.mark.nightly
 def test_a_window_is_checked_once_and_only_when_it_is_old_enough(engine: Engine, service: str, window: Window) -> None:
     send(engine, service, *roots(1))
     (loaded,) = engine.query("SELECT toUnixTimestamp(loaded_at) AS s FROM foreign_roots")
@@ -137,6 +139,7 @@ def test_a_window_is_checked_once_and_only_when_it_is_old_enough(engine: Engine,
     assert unchecked(engine) == []
 
 
+@pytest.mark.nightly
 def test_a_root_that_is_sent_again_is_one_transaction(engine: Engine, service: str, window: Window) -> None:
     (root,) = roots(1)
     send(engine, service, root, root)
@@ -148,19 +151,20 @@ def test_a_root_that_is_sent_again_is_one_transaction(engine: Engine, service: s
     assert stored(engine, service) == (1, 1)
 
 
-@pytest.mark.parametrize("place", ["inside", "outside", "beside"])
 def test_a_request_that_walltime_billed_in_the_same_service_is_no_second_transaction(
-    engine: Engine, service: str, window: Window, place: str
+    engine: Engine, service: str, window: Window
 ) -> None:
     caller = b"\x09" * 8
-    theirs = span({}, parent_span_id=caller)
-    ours = span({"walltime.schema": 1}, trace_id=theirs.trace_id, parent_span_id=caller)
-    if place == "inside":
-        ours.parent_span_id = theirs.span_id
-    elif place == "outside":
-        theirs.parent_span_id = ours.span_id
-    send(engine, service, theirs, ours)
-    send(engine, f"{service} downstream", span({}, trace_id=theirs.trace_id, parent_span_id=theirs.span_id))
+    for place in ("inside", "outside", "beside"):
+        theirs = span({}, parent_span_id=caller)
+        ours = span({"walltime.schema": 1}, trace_id=theirs.trace_id, parent_span_id=caller)
+        if place == "inside":
+            ours.parent_span_id = theirs.span_id
+        elif place == "outside":
+            theirs.parent_span_id = ours.span_id
+        send(engine, f"{service} {place}", theirs, ours)
+        send(engine, f"{service} {place} down", span({}, trace_id=theirs.trace_id, parent_span_id=theirs.span_id))
     assemble(engine, window)
-    assert stored(engine, service) == (1, 1)
-    assert stored(engine, f"{service} downstream") == (1, 1)
+    for place in ("inside", "outside", "beside"):
+        assert stored(engine, f"{service} {place}") == (1, 1), place
+        assert stored(engine, f"{service} {place} down") == (1, 1), place
