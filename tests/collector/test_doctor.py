@@ -12,7 +12,7 @@ import pytest
 from typer.testing import CliRunner
 from walltime_collector.cli import app
 
-from tests.collector.test_schema import request, span
+from tests.collector.test_schema import pairs, request, span
 from tests.servers import Collector, eventually
 
 INGEST, READ, ADMIN = "ingest-9f1c0de5aa77", "read-2b7e151628aed2", "admin-a6abf7158809cf"
@@ -94,6 +94,24 @@ def test_a_wrong_token_is_found_at_the_step_that_needs_it(collector: Collector) 
     assert code == 1
     assert "ILL" in said
     assert "start `walltime serve`" in said
+
+
+def test_what_applications_lost_on_their_side_is_shown_by_service(collector: Collector) -> None:
+    for instance, lost in (("a", 3), ("b", 4), ("a", 5)):  # since each began: 5 and 4
+        resource = {"service.name": "shop", "service.instance.id": instance}
+        body = request(span({"walltime.schema": 1}), resource=resource)
+        counters = {"walltime.lost.queue_full": lost, "walltime.outside.calls": 1, "another": 7, "walltime.text": "x"}
+        body.resource_spans[0].scope_spans[0].scope.attributes.extend(pairs(counters))
+        assert collector.send(body.SerializeToString(), authorization=f"Bearer {INGEST}").status_code == 200
+
+    def losses() -> dict[str, int]:
+        said = json.loads(walltime(collector, "status", "--json")[1])["sdk_losses"]
+        return {loss["what"]: loss["count"] for loss in said if loss["service"] == "shop"}
+
+    eventually(lambda: losses() == {"lost.queue_full": 9, "outside.calls": 2})
+    said = walltime(collector, "status")[1]
+    assert "shop lost 9 transactions on its side, queue full (2 processes, since they began)" in said
+    assert "shop made 2 calls outside of any transaction" in said
 
 
 def test_status_shows_the_books_the_tables_and_how_long_they_are_kept(collector: Collector) -> None:

@@ -7,6 +7,7 @@ import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib.metadata import version
+from typing import NamedTuple
 
 from . import query
 from .engine import Engine
@@ -73,6 +74,20 @@ class Other:
 
 
 @dataclass(frozen=True)
+class Loss:
+    """
+    What the processes of a service say they lost since they began, of those that sent something since yesterday.
+
+    `what` is `lost.<reason>` in transactions, or `outside.calls`: calls outside of any transaction, on no bill.
+    """
+
+    service: str
+    what: str
+    count: int
+    processes: int
+
+
+@dataclass(frozen=True)
 class Reason:
     """Why data does not move; `what` is for the admin."""
 
@@ -104,6 +119,7 @@ class Status:
     """Why the tables are not known."""
     tables: tuple[Table, ...]
     collectors: tuple[Other, ...]
+    sdk_losses: tuple[Loss, ...]
     listens: Mapping[str, str]
     """Where OTLP and the others are taken, as URLs."""
 
@@ -113,7 +129,7 @@ def status(engine: Engine, health: Health, settings: Settings, listens: Mapping[
     report = health.report()
     counts, gauges = report["counts"], report["gauges"]
     disk = os.statvfs(settings.data)
-    tables, collectors, error = _stored(engine)
+    stored, error = _stored(engine)
     return Status(
         version=version("walltime-collector"),
         now_ns=time.time_ns(),
@@ -134,13 +150,20 @@ def status(engine: Engine, health: Health, settings: Settings, listens: Mapping[
         slow_logs=report["slow_logs"],
         engine=settings.clickhouse or "embedded",
         engine_error=error,
-        tables=tables,
-        collectors=collectors,
+        tables=stored.tables,
+        collectors=stored.collectors,
+        sdk_losses=stored.sdk_losses,
         listens=listens,
     )
 
 
-def _stored(engine: Engine) -> tuple[tuple[Table, ...], tuple[Other, ...], str]:
+class _Stored(NamedTuple):
+    tables: tuple[Table, ...] = ()
+    collectors: tuple[Other, ...] = ()
+    sdk_losses: tuple[Loss, ...] = ()
+
+
+def _stored(engine: Engine) -> tuple[_Stored, str]:
     try:
         days = {name: days for name, (_, days) in ttls(engine).items()}
         tables = tuple(
@@ -148,6 +171,7 @@ def _stored(engine: Engine) -> tuple[tuple[Table, ...], tuple[Other, ...], str]:
             for row in query.run(engine, "status_tables")
         )
         collectors = query.run(engine, "status_collectors", within_s=COLLECTORS_WITHIN_S)
-        return tables, tuple(Other(**row) for row in collectors), ""
+        losses = query.run(engine, "status_sdk_losses")
     except EngineError as error:
-        return (), (), str(error)
+        return _Stored(), str(error)
+    return _Stored(tables, tuple(Other(**row) for row in collectors), tuple(Loss(**row) for row in losses)), ""

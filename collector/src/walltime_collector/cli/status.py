@@ -7,7 +7,7 @@ from rich.table import Table as Grid
 from rich.text import Text
 
 from ..people import count, plural, printable, share, size
-from ..status import Status, Table
+from ..status import Loss, Status, Table
 
 _COUNTED = {
     "load_retries": "times the database did not take a segment",
@@ -32,6 +32,10 @@ def render(status: Status, console: Console) -> RenderableType:
     ]
     for path, error in status.slow_logs.items():
         parts.append(Text(f"slow log {printable(path)}: {printable(error) or 'followed'}", "yellow" if error else ""))
+    parts += [
+        Text(f"{printable(loss.service)} {_lost(loss)}", "yellow" if loss.what.startswith("lost.") else "dim")
+        for loss in status.sdk_losses
+    ]
     parts.append(Text(f"database: {printable(status.engine)}"))
     if status.engine_error:
         parts.append(Text(f"  it does not answer: {printable(status.engine_error)}", "red"))
@@ -40,6 +44,16 @@ def render(status: Status, console: Console) -> RenderableType:
     if len(status.collectors) > 1:
         parts += [Text(), _collectors(status)]
     return Group(*parts)
+
+
+def _lost(loss: Loss) -> str:
+    who = f"({plural(loss.processes, 'process', 'processes')}, since they began)"
+    if loss.what.startswith("lost."):
+        reason = printable(loss.what.removeprefix("lost.").replace("_", " "))
+        return f"lost {plural(loss.count, 'transaction')} on its side, {reason} {who}"
+    if loss.what == "outside.calls":
+        return f"made {plural(loss.count, 'call')} outside of any transaction, on no bill {who}"
+    return f"{printable(loss.what)} {count(loss.count)} {who}"
 
 
 def _headline(status: Status) -> Text:

@@ -21,7 +21,7 @@ CREATE TABLE IF NOT EXISTS otlp_traces
                     value Enum8('none' = 0, 'string_value' = 1, 'bool_value' = 2, 'int_value' = 3, 'double_value' = 4, 'array_value' = 5, 'kvlist_value' = 6, 'bytes_value' = 7),
                     string_value String, bool_value Bool, int_value Int64, double_value Float64, bytes_value String)))))))),
         scope_spans Array(Tuple(
-            scope Tuple(name LowCardinality(String), version LowCardinality(String)),
+            scope Tuple(name LowCardinality(String), version LowCardinality(String), attributes Array(Tuple(key String, value Tuple(int_value Int64)))),
             spans Array(Tuple(
                 trace_id String, span_id String, trace_state String, parent_span_id String,
                 name LowCardinality(String), kind Int32, start_time_unix_nano UInt64, end_time_unix_nano UInt64,

@@ -1,0 +1,37 @@
+-- A row is a counter of one process that SDKs of ours send along with every export (docs/wire.md, "Attributes of the
+-- scope"): what it lost, and calls outside of any transaction. They count since the process began: its last is its most.
+CREATE TABLE IF NOT EXISTS sdk_losses
+(
+    day Date,
+    service LowCardinality(String),
+    host LowCardinality(String),
+    instance String,
+    what LowCardinality(String),
+    count SimpleAggregateFunction(max, UInt64)
+)
+ENGINE = AggregatingMergeTree
+ORDER BY (day, service, host, instance, what)
+TTL day + INTERVAL 30 DAY
+SETTINGS non_replicated_deduplication_window = 10000;
+
+CREATE MATERIALIZED VIEW IF NOT EXISTS store_sdk_losses TO sdk_losses AS
+SELECT
+    toDate(toDateTime(intDiv(received_at_ns, 1000000000), 'UTC')) AS day,
+    resource_strings[indexOf(resource_keys, 'service.name')] AS service,
+    resource_strings[indexOf(resource_keys, 'host.name')] AS host,
+    resource_strings[indexOf(resource_keys, 'service.instance.id')] AS instance,
+    substring(key, 1 + length('walltime.')) AS what,
+    max(toUInt64(greatest(number, 0))) AS count
+FROM
+(
+    SELECT received_at_ns, resource_keys, resource_strings, arrayFlatten(scope_keys) AS keys, arrayFlatten(scope_numbers) AS numbers
+    FROM otlp_traces
+    ARRAY JOIN
+        resource_spans.resource.attributes.key AS resource_keys,
+        resource_spans.resource.attributes.value.string_value AS resource_strings,
+        resource_spans.scope_spans.scope.attributes.key AS scope_keys,
+        resource_spans.scope_spans.scope.attributes.value.int_value AS scope_numbers
+)
+ARRAY JOIN keys AS key, numbers AS number
+WHERE key LIKE 'walltime.%' AND number > 0
+GROUP BY day, service, host, instance, what
