@@ -10,7 +10,7 @@ Turns our statements, which are written for one machine, into those of a cluster
     ALTER                     of NAME_local, and of NAME where it is about columns
 
 So questions, and everything that reads, use the names they know. docs/cluster.md shows some, and
-docs/decisions/020 says why no row is stored twice.
+docs/decisions/022 says why no row is stored twice.
 """
 
 from __future__ import annotations

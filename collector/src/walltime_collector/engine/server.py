@@ -127,9 +127,8 @@ class ServerEngine:
             try:
                 self._ask(statement, parameters or {}, None, within)
             except QueryFailed as error:
-                if (
-                    self._cluster and error_code(error) == _TIMEOUT
-                ):  # a node that is away, and will do it when it is back
+                # of a cluster: one of its nodes is away, and does it when it is back
+                if self._cluster and error_code(error) == _TIMEOUT:
                     raise EngineUnavailable(f"{self._address}: {error}") from error
                 raise
 
