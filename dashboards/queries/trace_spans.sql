@@ -67,6 +67,7 @@ FROM
         if(status = 'error', 2, 0)
     FROM spans
     WHERE trace_id = if(length(asked) = 16, toFixedString(asked, 16), slowest)
+        AND span_id NOT IN (SELECT span_id FROM transactions WHERE trace_id = if(length(asked) = 16, toFixedString(asked, 16), slowest))
 )
 ORDER BY startTime
 LIMIT 10000
