@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import os
 import statistics
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
 from tests.bench.ingest_sender import Order, Sent
-from tests.bench.process_usage import descendants
 from tests.bench.visible import ask
 from tests.servers import Collector, eventually
 
@@ -44,17 +45,29 @@ def acks(sent: Sent) -> str:
     return f"{sent.spans / sent.seconds:,.0f} spans/s, ack p50 {sent.ack_p50_ms:.1f} ms, p99 {sent.ack_p99_ms:.1f} ms"
 
 
-def resident(collector: Collector) -> tuple[int, int, int]:
-    """Bytes in memory now, open files and threads: of the collector and what it started."""
-    sizes = [0, 0, 0]
-    for pid in (collector.process.pid, *descendants(collector.process.pid)):
-        process = Path(f"/proc/{pid}")
-        sizes[0] += int((process / "statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
-        sizes[1] += len(list((process / "fd").iterdir()))
-        sizes[2] += len(list((process / "task").iterdir()))
-    return sizes[0], sizes[1], sizes[2]
+@dataclass(frozen=True)
+class Held:
+    """What processes hold at a moment."""
+
+    rss_bytes: int
+    files: int
+    threads: int
+
+    @property
+    def rss_mib(self) -> float:
+        return self.rss_bytes / MIB
 
 
-def slope(points: list[tuple[float, float]]) -> float:
-    """Of the line through them by least squares."""
-    return statistics.linear_regression(*zip(*points, strict=True)).slope
+def held(pids: Iterable[int]) -> Held:
+    """Of these processes together."""
+    pages = files = threads = 0
+    for process in (Path(f"/proc/{pid}") for pid in pids):
+        pages += int((process / "statm").read_text().split()[1])
+        files += len(list((process / "fd").iterdir()))
+        threads += len(list((process / "task").iterdir()))
+    return Held(pages * os.sysconf("SC_PAGE_SIZE"), files, threads)
+
+
+def slope(at: Sequence[float], values: Sequence[float]) -> float:
+    """Of the line through the points by least squares."""
+    return statistics.linear_regression(at, values).slope

@@ -10,20 +10,21 @@ from __future__ import annotations
 import os
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
+from statistics import median
 
 import httpx
 import pytest
 from walltime_collector.engine import open_engine
 from walltime_collector.settings import Settings
 
-from tests.bench.process_usage import usage
+from tests.bench.process_usage import descendants, usage
 from tests.bench.sending import COLLECTOR_CORE, collector_on, send, to
 from tests.collector.test_schema import request, span
-from tests.faults.load import MIB, SPANS_PER_S, WAYS, Bodies, acks, check_all_stored, resident, slope, stored
+from tests.faults.load import MIB, SPANS_PER_S, WAYS, Bodies, Held, acks, check_all_stored, held, slope, stored
 from tests.servers import Collector, eventually
 
 SMALL_SPOOL_BYTES = 96 * MIB
@@ -70,25 +71,42 @@ def test_a_minute_of_ten_thousand_spans_a_second_costs_less_than_a_core(
 def test_nothing_grows_while_it_soaks(pinned: Collector, bodies: Bodies) -> None:
     minutes = float(os.environ.get("SOAK_MINUTES", "10"))
     order = to(pinned, replace(WAYS["HTTP"], bodies=bodies(), spans_per_s=5_000, seconds=minutes * 60))
-    samples: list[tuple[float, int, int, int]] = []
+    front, database, minute = list[Held](), list[Held](), list[float]()
     with ThreadPoolExecutor(1) as sender:
         running = sender.submit(send, order)
         while not running.done():
-            samples.append((time.monotonic() / 60, *resident(pinned)))
+            minute.append(time.monotonic() / 60)
+            front.append(held([pinned.process.pid]))
+            database.append(held(descendants(pinned.process.pid)))
             time.sleep(min(5.0, minutes))
         sent = running.result()
-    settled = samples[len(samples) // 4 :]
-    growth = slope([(at, rss_bytes / MIB) for at, rss_bytes, _, _ in settled])
-    files, threads = ([sample[column] for sample in settled] for column in (2, 3))
+    settled = slice(len(minute) // 4, None)
+    fronts, databases = front[settled], database[settled]
+    growth = slope(minute[settled], [each.rss_mib for each in fronts])
+    middle, late = (median(each.rss_mib for each in part) for part in in_halves(databases))
     print(
-        f"\nL2 {minutes:g} min: RSS {settled[0][1] / MIB:.0f} to {settled[-1][1] / MIB:.0f} MiB, {growth:+.2f} MiB/min;"
-        f" {min(files)} to {max(files)} open files, {min(threads)} to {max(threads)} threads; {acks(sent)}"
+        f"\nL2 {minutes:g} min: front {fronts[0].rss_mib:.0f} to {fronts[-1].rss_mib:.0f} MiB, {growth:+.2f} MiB/min,"
+        f" {spread(each.files for each in fronts)} more files, {spread(each.threads for each in fronts)} more threads;"
+        f" database {middle:.0f} MiB in the middle, {late:.0f} MiB late,"
+        f" {max(each.rss_mib for each in databases):.0f} at most; {acks(sent)}"
     )
     assert sent.refused == {}
     check_all_stored(pinned, sent.spans)
     assert growth <= 0.5 * max(1, 60 / minutes)  # a short soak sees the caches fill
-    assert max(files) - min(files) <= 100  # those of parts come and go
-    assert max(threads) - min(threads) <= 20
+    assert spread(each.files for each in fronts) <= 64  # with the connections
+    assert spread(each.threads for each in fronts) <= 10
+    assert late <= 1.1 * middle + 32  # merges come and go; it is the level that must not rise
+    assert max(each.rss_mib for each in databases) <= 1024
+
+
+def in_halves(values: list[Held]) -> tuple[list[Held], list[Held]]:
+    return values[: len(values) // 2], values[len(values) // 2 :]
+
+
+def spread(values: Iterable[int]) -> int:
+    """Between the fewest and the most."""
+    every = list(values)
+    return max(every) - min(every)
 
 
 @pytest.mark.nightly

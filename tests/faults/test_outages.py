@@ -16,7 +16,7 @@ from walltime_collector.errors import EngineUnavailable
 from walltime_collector.spool.segment import Record
 
 from tests.clickhouse_server import ClickHouseServer, Fault
-from tests.faults.load import resident
+from tests.faults.load import held
 from tests.faults.oracle import SPANS, STORED, Oracle, body_of
 from tests.servers import Collector, eventually
 
@@ -73,11 +73,11 @@ def test_ten_minutes_without_the_server_lose_nothing_and_are_caught_up_quickly(
         oracle.start(senders, pause_s=senders * SPANS / SPANS_PER_S)
         time.sleep(10)
         clickhouse.kill()
-        before_bytes, most_bytes = resident(collector)[0], 0
+        before_bytes, most_bytes = held([collector.process.pid]).rss_bytes, 0
         ends_s = time.monotonic() + OUTAGE_S
         while time.monotonic() < ends_s:
             time.sleep(1)
-            most_bytes = max(most_bytes, resident(collector)[0])
+            most_bytes = max(most_bytes, held([collector.process.pid]).rss_bytes)
         waiting = collector.health()["spans"]["spooled"]
         files = len(list((collector.directory / "spool").glob("*.segment")))
         spooled_bytes = spool_bytes(collector)
@@ -92,7 +92,7 @@ def test_ten_minutes_without_the_server_lose_nothing_and_are_caught_up_quickly(
             eventually(lambda: engine.query(seen, {"id": fresh.hex()})[0]["n"] == 1, 600)
             caught_up_s = time.monotonic() - started_s
             drained = (collector.health()["spans"]["stored"] - stored) / caught_up_s
-            most_bytes = max(most_bytes, resident(collector)[0])
+            most_bytes = max(most_bytes, held([collector.process.pid]).rss_bytes)
             oracle.stop()
             wait_until_loaded(collector)
             verdict = oracle.judge(engine)
