@@ -57,9 +57,9 @@ PINS := ../$(BIN)/uv pip compile --quiet --universal --python-version 3.10 --no-
 pins: setup
 	@cd requirements && $(PINS) ../sdk/pyproject.toml ../collector/pyproject.toml dev.in build.in -o dev.txt
 	@cd requirements && $(PINS) -c dev.txt integrations.in -o integrations.txt
-	@cd requirements && $(PINS) -c dev.txt ../collector/pyproject.toml -o collector.txt
+	@cd requirements && $(PINS) --generate-hashes -c dev.txt ../collector/pyproject.toml -o collector.txt
 	@cd requirements && $(PINS) -c dev.txt ../sdk/pyproject.toml shop.in -o shop.txt
-	@cd requirements && $(PINS) -c dev.txt build.in -o build.txt
+	@cd requirements && $(PINS) --generate-hashes -c dev.txt build.in -o build.txt
 
 clean:
 	rm -rf .venv .demo
