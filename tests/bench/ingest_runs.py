@@ -108,39 +108,39 @@ ROWS: Final = {
         "Walltime, the shop's",
         lambda: recorded(10),
         _HTTP,
-        (8, 4),
+        (6, 4),
         tables=("spans", "transactions"),
     ),
     "gzip50": Row(
         "50 spans, gzip, 200 connections",
         lambda: _zipped(opentelemetry_bodies(50, 640)),
         replace(_HTTP, connections=200, encoding="gzip"),
-        (8, 4),
+        (6, 4),
     ),
-    "grpc50": Row("50 spans, gRPC", lambda: opentelemetry_bodies(50, 640), _GRPC, (8, 4)),
+    "grpc50": Row("50 spans, gRPC", lambda: opentelemetry_bodies(50, 640), _GRPC, (6, 4)),
     "steady": Row(
         "100 spans, 10,000 spans/s",
         lambda: opentelemetry_bodies(100, 320),
         replace(_HTTP, spans_per_s=10_000),
-        (10, 5),
+        (8, 4),
         sees=True,
     ),
     "server": Row(
         "512 spans, stored in a server",
         lambda: opentelemetry_bodies(512, 64),
         _HTTP,
-        (6, 3),
+        (4, 3),
         merges_s=(2, 1),
         is_server=True,
     ),
     "2 cores": Row(
-        "512 spans, both cores", lambda: opentelemetry_bodies(512, 64), _HTTP, (8, 4), merges_s=(0, 0), is_pinned=False
+        "512 spans, both cores", lambda: opentelemetry_bodies(512, 64), _HTTP, (6, 4), merges_s=(0, 0), is_pinned=False
     ),
     "ramp": Row(
         "512 spans, ever faster",
         lambda: opentelemetry_bodies(512, 64),
         replace(_HTTP, spans_per_s=40_000, faster_by=1.25, step_s=2, until_refused=True),
-        (40, 20),
+        (30, 15),
         merges_s=(0, 0),
         settings={"max_spool_bytes": str(SMALL_SPOOL_BYTES)},
     ),
@@ -165,7 +165,7 @@ def measure(name: str, variant: Variant, *, is_quick: bool) -> Measured:
             _server(folder, core) if row.is_server else nullcontext(_Server()) as server,
             collector_on(core, folder / "data", **row.settings, **variant.settings, **server.settings) as collector,
         ):
-            idle_s = _idle(collector, 1 if is_quick else 3) if row.sees else None
+            idle_s = _idle(collector, 1 if is_quick else 2) if row.sees else None
             processes = (collector.process.pid, *server.pids)
             before, before_spans, started_s = usage(*processes), _spans(collector, row), time.perf_counter()
             order = to(collector, replace(row.order, bodies=str(bodies), seconds=row.seconds[is_quick]))
