@@ -22,7 +22,7 @@ demo: setup
 
 ## test          everything that proves the promises, against real servers, in under 10 minutes
 test: .venv/integrations
-	@$(BIN)/pytest -n 2 --dist loadfile --no-loadscope-reorder -m 'not nightly and not alone'
+	@$(BIN)/pytest -n $(or $(WORKERS),2) --dist loadfile --no-loadscope-reorder -m 'not nightly and not alone'
 	@$(BIN)/pytest -m 'alone and not nightly' $$(grep -rl --include='test_*.py' 'mark\.alone' tests)
 
 ## test-nightly  the slow ones: long fault runs
