@@ -62,4 +62,4 @@ pins: setup
 	@cd requirements && $(PINS) --generate-hashes -c dev.txt build.in -o build.txt
 
 clean:
-	rm -rf .venv .demo
+	rm -rf .venv .demo .bench
