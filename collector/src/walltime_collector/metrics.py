@@ -102,4 +102,8 @@ _COUNTS = {
     "slow_log_skipped_bytes": "bytes of slow logs that belong to no entry",
     "slow_log_gaps": "times that what followed the last entry read of a slow log was gone",
     "slow_log_refused": "entries of slow logs that the database refused",
+    "foreign_roots": "spans of other SDKs that may be requests, in the windows that were made into transactions here",
+    "foreign_roots_late": "of them, stored too late for their window and made up for",
+    "foreign_spans_late": "spans of other SDKs stored too late for their request's window: on no bill",
+    "foreign_retries": "times that making transactions of other SDKs' spans failed and was tried again",
 }

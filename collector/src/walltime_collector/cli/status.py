@@ -16,6 +16,8 @@ _COUNTED = {
     "unreadable_segments": "segments that could not be read",
     "slow_log_refused": "entries of slow logs refused",
     "slow_log_gaps": "gaps in slow logs",
+    "foreign_retries": "times other SDKs' spans could not be made transactions",
+    "foreign_spans_late": "spans of other SDKs that came too late for a bill",
 }
 
 
