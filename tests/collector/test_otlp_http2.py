@@ -326,3 +326,11 @@ def test_b11_who_does_not_finish_a_call_or_a_greeting_is_given_up(receiver: Coll
     assert [each.ending() for each in (silent, half, begun)] == [f"goaway {frames.PROTOCOL_ERROR}"] * 3
     for each in (slow, silent, half, begun):
         each.close()
+
+
+def test_every_refusal_is_counted_also_of_headers_that_were_seen_before(receiver: Collector, peer: Peer) -> None:
+    before = receiver.health()["counts"].get("refused_content_encoding", 0)
+    for stream in (1, 3, 5, 7):
+        peer.send(peer.headers(stream, OPEN, {b"grpc-encoding": b"br"}))
+        assert peer.status(stream) == "12"
+    assert receiver.health()["counts"]["refused_content_encoding"] == before + 4

@@ -36,7 +36,7 @@ class HeaderBlocks(Generic[Call]):
     def __init__(self, judge: Callable[[Headers], Call | Response]) -> None:
         self._ask = judge
         self._decoder = hpack.Decoder(max_header_list_size=MAX_HEADER_BYTES)
-        self._known: dict[bytes, Call | Response] = {}
+        self._known: dict[bytes, Call] = {}
         self._begun: tuple[int, int] = (0, 0)
         self._parts: list[bytes] = []
 
@@ -73,7 +73,7 @@ class HeaderBlocks(Generic[Call]):
         if known is not None:
             return known
         judged = self._ask(self.read(content))
-        if min(content, default=0) >= _REFERENCES:
+        if min(content, default=0) >= _REFERENCES and not isinstance(judged, Response):  # each refusal is counted
             if len(self._known) >= _MAX_KNOWN:
                 self._known.clear()
             self._known[content] = judged
