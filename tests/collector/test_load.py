@@ -195,6 +195,18 @@ def test_poison_among_5000_is_alone_after_log2_n_refusals(spool: Spool, poisoned
     assert engine.tried <= 2 * most
 
 
+def test_when_the_folder_of_the_dead_is_full_what_is_refused_is_lost_and_counted(
+    spool: Spool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("walltime_collector.spool.dead_letters.MAX_BYTES", 5 * 8192)
+    engine = Picky(b"poison")
+    spool.append([Record(1, 2, b"poison %d" % at) for at in range(8)] + [Record(1, 1, b"good")])
+    report = load(spool, cast(Engine, engine)).report()
+    assert engine.stored == [b"good"]
+    assert report["spans"] == {"received": 17, "stored": 1, "rejected": 0, "spooled": 0, "dead": 10, "lost": 6}
+    assert len(spool.dead_letters()) == 5
+
+
 def test_what_was_not_received_together_is_not_inserted_together(spool: Spool) -> None:
     """B7, F14: starts are clamped to 29 days before and a day after receipt, so a day of receipts touches 32 days."""
     engine, day_ns = Picky(b"poison"), 24 * 3600 * 10**9

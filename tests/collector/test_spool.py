@@ -264,6 +264,15 @@ def test_a_segment_is_sealed_by_size(tmp_path: Path) -> None:
     spool.close()
 
 
+def test_more_records_than_one_call_of_the_disk_takes_are_one_append(tmp_path: Path) -> None:
+    spool = open_spool(tmp_path / "spool")
+    many = [record(b"%d" % at) for at in range(2_000)]
+    spool.append(many)
+    spool.seal()
+    assert spool.read(spool.sealed()[0]).records == many
+    spool.close()
+
+
 def test_a_full_spool_refuses_and_takes_again_after_an_acknowledgement(tmp_path: Path) -> None:
     spool = open_spool(tmp_path / "spool", max_bytes=5_000, segment_bytes=2_000)
     stored = (5_000 - 3 * HEADER_BYTES) // (FRAME_BYTES + 500)

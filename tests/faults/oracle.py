@@ -22,7 +22,7 @@ from opentelemetry.proto.trace.v1.trace_pb2 import Span
 from walltime_collector.engine import Engine, Rows
 
 from tests.collector.test_schema import request, span
-from tests.servers import PROTOBUF, Collector
+from tests.servers import PROTOBUF, Collector, eventually
 
 SPANS = 20
 
@@ -86,6 +86,15 @@ class Verdict:
     def is_clean(self) -> bool:
         """Nothing is wrong; un-acknowledged ones may be stored or not."""
         return not (self.lost or self.forged or self.altered or self.doubled)
+
+
+def wait_until_loaded(collector: Collector, timeout_s: float = 300) -> None:
+    """Nothing is in the spool, on disk or by the books, and the books balance."""
+    spool = collector.directory / "spool"
+    eventually(lambda: collector.health()["spans"]["spooled"] == 0 and not list(spool.glob("*.segment")), timeout_s)
+    spans = collector.health()["spans"]
+    assert spans["received"] == spans["stored"] + spans["rejected"] + spans["dead"]
+    assert spans["lost"] == 0
 
 
 class Oracle:

@@ -19,7 +19,7 @@ from walltime_collector.settings import Settings
 
 from tests.clickhouse_server import ClickHouseServer
 from tests.collector.test_schema import request, span
-from tests.faults.oracle import STORED, Oracle
+from tests.faults.oracle import STORED, Oracle, wait_until_loaded
 from tests.servers import PROTOBUF, Collector, eventually
 
 pytestmark = [pytest.mark.nightly, pytest.mark.timeout(600)]
@@ -42,11 +42,6 @@ def disk(at: Path, size_bytes: int) -> Iterator[Path]:
         yield at
     finally:
         subprocess.run(["umount", "-l", at], check=True)
-
-
-def wait_until_loaded(collector: Collector) -> None:
-    spool = collector.directory / "spool"
-    eventually(lambda: collector.health()["spans"]["spooled"] == 0 and not list(spool.glob("*.segment")), 120)
 
 
 def test_a_full_disk_of_the_spool_refuses_and_resumes_by_itself(tmp_path: Path) -> None:

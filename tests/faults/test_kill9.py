@@ -14,8 +14,8 @@ import pytest
 from walltime_collector.engine import open_engine
 from walltime_collector.settings import Settings
 
-from tests.faults.oracle import Oracle, Verdict
-from tests.servers import Collector, eventually
+from tests.faults.oracle import Oracle, Verdict, wait_until_loaded
+from tests.servers import Collector
 
 SEED = 20261121
 # small segments, so that the kills meet inserts, seals and acknowledgements as well as appends
@@ -33,15 +33,6 @@ def under_load(folder: Path, collector: Collector, senders: int = 3, pause_s: fl
         yield oracle
     finally:
         oracle.stop()
-
-
-def wait_until_loaded(collector: Collector) -> None:
-    """Nothing is in the spool, on disk or by the books, and the books balance."""
-    spool = collector.directory / "spool"
-    eventually(lambda: collector.health()["spans"]["spooled"] == 0 and not list(spool.glob("*.segment")), 120)
-    spans = collector.health()["spans"]
-    assert spans["received"] == spans["stored"] + spans["rejected"] + spans["dead"]
-    assert spans["lost"] == 0
 
 
 def judge(oracle: Oracle, collector: Collector) -> Verdict:

@@ -17,7 +17,7 @@ from walltime_collector.spool.segment import Record
 
 from tests.clickhouse_server import ClickHouseServer, Fault
 from tests.faults.load import held
-from tests.faults.oracle import SPANS, STORED, Oracle, body_of
+from tests.faults.oracle import SPANS, STORED, Oracle, body_of, wait_until_loaded
 from tests.servers import Collector, eventually
 
 pytestmark = pytest.mark.nightly
@@ -42,13 +42,6 @@ def collector_on(server: ClickHouseServer, directory: Path, **settings: str | in
         "clickhouse_timeout_s": 5,
     }
     return Collector(directory, clickhouse=server.url, **said, **settings)
-
-
-def wait_until_loaded(collector: Collector, timeout_s: float = 300) -> None:
-    spool = collector.directory / "spool"
-    eventually(lambda: collector.health()["spans"]["spooled"] == 0 and not list(spool.glob("*.segment")), timeout_s)
-    spans = collector.health()["spans"]
-    assert spans["received"] == spans["stored"]
 
 
 def spool_bytes(collector: Collector) -> int:
