@@ -53,7 +53,7 @@ def guarded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Guarded]:
     directory = tmp_path_factory.mktemp("guarded")
     (directory / "read").write_text(f"{READ}\n")
     tokens: dict[str, str] = {"ingest_token": INGEST, "read_token_file": str(directory / "read"), "admin_token": ADMIN}
-    with Anywhere(directory / "data", **tokens) as collector:
+    with Anywhere(directory / "data", allowed_hosts="collector.example, other.example", **tokens) as collector:
         addresses = dict(part.split("=", 1) for part in collector.ready.removeprefix("ready ").split())
         yield Guarded(collector, f"http://{addresses['clickhouse']}")
 
@@ -173,7 +173,8 @@ def test_after_signing_in_nobody_is_sent_elsewhere(guarded: Guarded, beyond: str
 def test_names_of_other_machines_are_refused_with_a_token_too(guarded: Guarded) -> None:
     for path in ("/api/top", "/healthz", "/login"):
         assert guarded.ask(path, token=READ, host="evil.example").status_code == 421
-    assert guarded.ask("/api/top", token=READ, host="10.1.2.3:8464").status_code == 200
+    for ours in ("10.1.2.3:8464", "collector.example", "OTHER.example:8464"):
+        assert guarded.ask("/api/top", token=READ, host=ours).status_code == 200
 
 
 def test_who_may_not_know_is_told_neither_paths_nor_what_the_database_said(guarded: Guarded) -> None:

@@ -34,8 +34,8 @@ STEPS = [
 @pytest.fixture(scope="module")
 def collector(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Collector]:
     directory = tmp_path_factory.mktemp("doctor")
-    tokens = {"ingest_token": INGEST, "read_token": READ, "admin_token": ADMIN}
-    with Collector(directory / "data", slow_log=str(directory / "slow.log"), **tokens) as running:
+    told = {"ingest_token": INGEST, "read_token": READ, "admin_token": ADMIN, "retention_transactions_days": "20"}
+    with Collector(directory / "data", slow_log=str(directory / "slow.log"), **told) as running:
         yield running
 
 
@@ -58,6 +58,10 @@ def test_a_slow_log_that_cannot_be_read_is_ill_and_the_rest_is_looked_at_all_the
     assert [name for name, step in steps.items() if not step["is_ok"]] == ["slow logs"]
     assert "does not exist yet" in steps["slow logs"]["said"]
     assert list(steps) == STEPS
+    logged = [json.loads(line) for line in collector.log().splitlines()]
+    assert [line["logger"] for line in logged if "does not exist yet" in line["message"]] == [
+        "walltime_collector.slowlog.reader"
+    ]
     Path(collector.directory.parent / "slow.log").touch()
 
 
@@ -127,7 +131,7 @@ def test_status_shows_the_books_the_tables_and_how_long_they_are_kept(collector:
     assert status["refused"]["undecodable"] == 1
     tables = {table["name"]: table for table in status["tables"]}
     assert tables["transactions"]["rows"] + tables["spans"]["rows"] == spans["stored"]
-    assert tables["transactions"]["retention_days"] == 30
+    assert (tables["transactions"]["retention_days"], tables["spans"]["retention_days"]) == (20, 7)
     assert tables["transactions"]["oldest"] <= tables["transactions"]["newest"]
     assert tables["transactions"]["compressed_bytes"] > 0
     code, said, _ = walltime(collector, "status")
