@@ -13,7 +13,7 @@ from operator import attrgetter, itemgetter
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from walltime.bill import counted, shape, total
-from walltime.export.protobuf import array_heads, attribute, heads, varints, width_of
+from walltime.export.protobuf import MAX_OF_VARINTS, array_heads, attribute, heads, varints, width_of
 from walltime.export.remembered import remembered
 
 if TYPE_CHECKING:
@@ -56,7 +56,10 @@ def encode(transaction: Transaction, bill: Bill) -> bytes:
     for cell in statements.values():
         numbers += _of_statement(cell)
     has = (False, True, queue_ns is not None, has_cpu, has_cpu, *map(bool, numbers[5:]))
-    width = width_of(max(numbers))
+    greatest = max(numbers)
+    if greatest > MAX_OF_VARINTS:
+        numbers = [min(n, MAX_OF_VARINTS) for n in numbers]
+    width = width_of(greatest)
     template = _template(lines, len(statements), has, width)
     encoded = template.text % varints(template.chosen(numbers), width)
     return encoded + _statement_texts(tuple(statements)) if statements else encoded

@@ -111,6 +111,10 @@ def array_heads(key: str, size: int, width: int) -> list[bytes]:
 # ---- many integers at once ----
 
 
+MAX_OF_VARINTS: Final = (1 << 56) - 1
+"""The greatest number that `varints` writes; as nanoseconds two years."""
+
+
 def width_of(greatest: int) -> int:
     """Return in how many bytes `varints` is to write numbers up to this one."""
     return 4 if greatest < 1 << 28 else 5 if greatest < 1 << 35 else 8
