@@ -88,7 +88,7 @@ class Collector:
 def receiver(tmp_path_factory: pytest.TempPathFactory) -> Iterator[servers.Collector]:
     """A `walltime serve` to send anything to, with short deadlines."""
     directory = tmp_path_factory.mktemp("receiver") / "data"
-    with servers.Collector(directory, request_deadline_s=2.0, header_deadline_s=2.0) as running:
+    with servers.Collector(directory, request_deadline_s=3.0, header_deadline_s=2.0) as running:
         yield running
 
 

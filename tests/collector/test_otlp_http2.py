@@ -319,7 +319,7 @@ def test_b11_who_does_not_finish_a_call_or_a_greeting_is_given_up(receiver: Coll
     begun = Peer(receiver)
     slow.send(slow.headers(1))
     begun.send(frame(frames.HEADERS, 0, 1, b"\x82"))
-    for _ in range(10):
+    for _ in range(11):
         slow.send(frame(frames.DATA, 0, 1, b"\x00"))
         time.sleep(0.3)
     assert slow.status(1) == "4"

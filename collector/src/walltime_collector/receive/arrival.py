@@ -34,9 +34,12 @@ class Arrivals:
         self.in_flight = InFlight(max_in_flight_bytes)
 
     @asynccontextmanager
-    async def body(self, receive: Receive) -> AsyncIterator[bytes]:
+    async def body(self, receive: Receive, declared_bytes: int = 0) -> AsyncIterator[bytes]:
         """
         The whole body; it counts as in flight until the block ends.
+
+        Args:
+            declared_bytes: What the sender says its size is; of one that says too much nothing is kept.
 
         Raises:
             RequestRefused: 413 too large, 408 too late, 503 too much at once.
@@ -45,20 +48,20 @@ class Arrivals:
         chunks: list[bytes] = []
         try:
             with _deadline(self._deadline_s):
-                async for chunk in self._chunks(receive):
+                async for chunk in self._chunks(receive, declared_bytes):
                     chunks.append(chunk)
             yield chunks[0] if len(chunks) == 1 else b"".join(chunks)
         finally:
             self.in_flight.give(sum(map(len, chunks)))
 
-    async def _chunks(self, receive: Receive) -> AsyncIterator[bytes]:
+    async def _chunks(self, receive: Receive, declared_bytes: int) -> AsyncIterator[bytes]:
         size = 0
         has_more = True
         while has_more:
             try:
                 message = await receive()
             except asyncio.CancelledError:
-                self._check_size(size)  # too large already, and too late to wait for the rest
+                self._check_size(max(size, declared_bytes))  # too large, and too late to wait for the rest
                 raise
             if message["type"] == "http.disconnect":
                 raise Disconnected
@@ -66,9 +69,10 @@ class Arrivals:
             has_more = message.get("more_body", False)
             size += len(chunk)
             # Read on for a while and throw away: a sender that is still sending does not read our answer.
-            if has_more and self._max_request_bytes < size <= self._max_request_bytes * _READ_ON_TIMES:
+            is_too_large = max(size, declared_bytes) > self._max_request_bytes
+            if has_more and is_too_large and size <= self._max_request_bytes * _READ_ON_TIMES:
                 continue
-            self._check_size(size)
+            self._check_size(max(size, declared_bytes))
             self.in_flight.take(len(chunk))
             yield chunk
 

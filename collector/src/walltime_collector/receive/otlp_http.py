@@ -44,7 +44,7 @@ class OtlpHttp:
         is_json = content_type == JSON
         try:
             head = self._check(scope, headers, content_type)
-            async with self._arrivals.body(receive) as body:
+            async with self._arrivals.body(receive, _length(headers)) as body:
                 rejected = await self._intake.take(Arrived(head.signal, head.encoding, is_json, body))
         except Disconnected:
             self._intake.count_refused("disconnected")
@@ -80,6 +80,11 @@ class OtlpHttp:
         if encoding not in ENCODINGS:
             raise RequestRefused(415, "content_encoding", "the content encoding must be gzip, zstd or none")
         return _Head(signal, encoding)
+
+
+def _length(headers: dict[bytes, bytes]) -> int:
+    written = headers.get(b"content-length", b"")
+    return int(written) if written.isdigit() and len(written) < 20 else 0
 
 
 async def _refuse(send: Send, refusal: RequestRefused, *, is_json: bool) -> None:
