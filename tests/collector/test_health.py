@@ -8,7 +8,6 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import httpx
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 from walltime_collector.errors import EngineUnavailable, InsertRefused, QueryFailed
@@ -23,7 +22,7 @@ from walltime_collector.upkeep import Upkeep
 from walltime_collector.watch import STUCK_S, Watch
 
 from tests.collector.test_schema import request, span
-from tests.servers import Collector, eventually
+from tests.servers import Collector, eventually, over_http
 
 ENDS = ("stored", "rejected", "spooled", "dead", "lost")
 
@@ -36,7 +35,7 @@ def sent(collector: Collector, spans: int, bad: int = 0) -> None:
 
 def in_tables(collector: Collector) -> int:
     asked = {"sql": "SELECT (SELECT count() FROM transactions) + (SELECT count() FROM spans)"}
-    return int(httpx.post(f"{collector.web_url}/api/sql", json=asked, timeout=30).json()["rows"][0][0])
+    return int(over_http("POST", f"{collector.web_url}/api/sql", json=asked).json()["rows"][0][0])
 
 
 def on_disk(collector: Collector) -> int:
@@ -65,14 +64,14 @@ def test_the_books_balance_with_what_was_sent_what_waits_and_what_is_stored_also
         assert collector.stop() == 0  # it stores nothing more, but the row of its last minute
     with Collector(tmp_path / "data") as again:
         asked = {"sql": "SELECT received, stored, rejected, spooled, host != '' FROM walltime_health"}
-        rows = httpx.post(f"{again.web_url}/api/sql", json=asked, timeout=30).json()["rows"]
+        rows = over_http("POST", f"{again.web_url}/api/sql", json=asked).json()["rows"]
         assert rows == [[25, 5, 2, 18, True]]
         sent(again, 3)
         eventually(lambda: again.health()["spans"]["stored"] == 21)
         spans = again.health()["spans"]
         assert spans == {"received": 21, "stored": 21, "rejected": 0, "spooled": 0, "dead": 0, "lost": 0}
         assert in_tables(again) == 26
-        metrics = scraped(httpx.get(f"{again.web_url}/metrics", timeout=30).text)
+        metrics = scraped(over_http("GET", f"{again.web_url}/metrics").text)
         assert metrics["walltime_received_spans_total"] == metrics["walltime_stored_spans_total"] == 21
         assert metrics["walltime_ok"] == 1
         assert metrics["process_resident_memory_bytes"] > 0
@@ -93,12 +92,12 @@ def test_a_full_spool_is_red_within_seconds_says_why_and_is_green_when_there_is_
         sent(collector, 1)
         collector.wait_until_loaded(1)
         eventually(lambda: collector.send(request(span({"a": "x" * 20_000})).SerializeToString()).status_code == 503)
-        eventually(lambda: httpx.get(f"{collector.web_url}/readyz", timeout=30).status_code == 503, timeout_s=5)
-        answer = httpx.get(f"{collector.web_url}/healthz", timeout=30)
+        eventually(lambda: over_http("GET", f"{collector.web_url}/readyz").status_code == 503, timeout_s=5)
+        answer = over_http("GET", f"{collector.web_url}/healthz")
         assert answer.status_code == 503
         assert "spool_full" in [trouble["reason"] for trouble in answer.json()["troubles"]]
-        assert scraped(httpx.get(f"{collector.web_url}/metrics", timeout=30).text)["walltime_trouble{spool_full}"] == 1
-        eventually(lambda: httpx.get(f"{collector.web_url}/readyz", timeout=30).status_code == 200, timeout_s=20)
+        assert scraped(over_http("GET", f"{collector.web_url}/metrics").text)["walltime_trouble{spool_full}"] == 1
+        eventually(lambda: over_http("GET", f"{collector.web_url}/readyz").status_code == 200, timeout_s=20)
         assert collector.health()["ok"]
 
 

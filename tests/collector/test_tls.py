@@ -84,6 +84,7 @@ def secured(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Secured]:
         yield Secured(collector, folder, clients)
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("port", ["http", "grpc", "web", "clickhouse"])
 def test_a_port_speaks_tls_1_2_and_later_with_those_it_knows_and_nothing_else(secured: Secured, port: str) -> None:
     host, _, number = secured.url(port).removeprefix("https://").rpartition(":")
@@ -113,6 +114,7 @@ def test_a_port_speaks_tls_1_2_and_later_with_those_it_knows_and_nothing_else(se
         assert not plain.recv(100).startswith(b"HTTP/1.1 2")
 
 
+@pytest.mark.nightly
 def test_our_sdk_delivers_to_whom_it_can_trust_and_to_nobody_else(secured: Secured) -> None:
     """Wrong authority, wrong host, no certificate of our own, plain text: lost and counted, never sent otherwise."""
     right = {
@@ -178,6 +180,7 @@ def got_a_request(certificate: Path, ca: Path) -> bool:
     return any(said.startswith(b"POST") for said in got)
 
 
+@pytest.mark.nightly
 def test_the_commands_check_the_collectors_certificate_and_show_their_own(secured: Secured) -> None:
     trusts = {"SSL_CERT_FILE": secured.file("ca.pem")}
     shows = {"WALLTIME_CLIENT_CERTIFICATE": secured.file("client.pem")}
@@ -242,6 +245,7 @@ def test_without_a_certificate_of_ours_the_ports_are_plain() -> None:
     assert not tls.renew()
 
 
+@pytest.mark.nightly
 def test_spans_over_mutual_tls_are_stored(secured: Secured) -> None:
     body = request(span({"walltime.schema": 1})).SerializeToString()
     url = f"{secured.url('http')}/v1/traces"
