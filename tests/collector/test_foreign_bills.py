@@ -57,13 +57,13 @@ def as_billed(row: Mapping[str, Any]) -> Billed:
 
 
 def without_longest(billed: Billed) -> Billed:
-    """Servers and statements have no longest call; a component without a call and without time is not told."""
-    return Billed(
-        billed.covered_ns,
-        {name: counted for name, counted in billed.components.items() if any(counted)},
-        {key: (calls, time_ns, errors) for key, (calls, time_ns, _, errors) in billed.targets.items()},  # type: ignore[misc]
-        {key: (calls, time_ns, errors) for key, (calls, time_ns, _, errors) in billed.statements.items()},  # type: ignore[misc]
+    """Servers and statements have no longest call; what has neither a call nor time is not told."""
+    components = {name: counted for name, counted in billed.components.items() if any(counted)}
+    targets, statements = (
+        {key: (calls, time_ns, errors) for key, (calls, time_ns, _, errors) in of.items() if calls or time_ns}
+        for of in (billed.targets, billed.statements)
     )
+    return Billed(billed.covered_ns, components, targets, statements)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("seed", [1, *(pytest.param(seed, marks=pytest.mark.nightly) for seed in range(2, 22))])

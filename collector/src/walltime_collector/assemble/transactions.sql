@@ -5,7 +5,7 @@
 --   led       for each span the root it works for (owner) and the call it was made in (caller)
 --   clipped   per root, its calls: what of each is inside the root's time; the union of all is `covered`
 --   measured  each call's own time: its duration without the union of the calls made in it
---   counted   per root, by component, by target, by statement
+--   counted   per root, by component, by target (its name and its address are two lines of one key), by statement
 --   bills     a row per root
 --
 -- Ancestors are found by pointer jumping: each round doubles the distance, so a chain of any length takes log2(spans)
@@ -168,40 +168,53 @@ WITH
     counted AS
     (
         SELECT
-            trace_id, root_id, line.1 AS part, line.2 AS line_name, line.3 AS line_address, any(covered_ns) AS root_covered_ns,
-            (-toInt64(sum(own_ns)), line_name, countIf(NOT is_seen_within), max(own_ns), countIf(is_error AND NOT is_seen_within), line_address) AS counters
+            trace_id, root_id, any(covered_ns) AS covered_ns,
+            sumMap([component], [own_ns], [calls], [errors]) AS by_component,
+            maxMap([component], [own_ns]) AS longest,
+            sumMap([target], [own_ns], [calls], [errors]) AS by_target,
+            sumMap([text], [own_ns], [calls], [errors]) AS by_text
         FROM
         (
-            SELECT *, arrayJoin([('component', component, ''), ('target', if(address = '', '', component), address), ('statement', text, '')]) AS line
+            SELECT
+                *,
+                if(address = '', '', concat(component, '\n', address)) AS target,
+                toUInt64(NOT is_seen_within) AS calls, toUInt64(is_error AND NOT is_seen_within) AS errors
             FROM measured
         )
-        GROUP BY trace_id, root_id, line
+        GROUP BY trace_id, root_id
     ),
+    -- (-time, name, calls, errors), the most expensive first
     listed AS
     (
         SELECT
-            trace_id, root_id, any(root_covered_ns) AS covered_ns,
-            arraySort(groupArrayIf(counters, part = 'component' AND line_name != '')) AS components,
-            arraySort(groupArrayIf(counters, part = 'target' AND line_name != '')) AS targets,
-            arraySort(groupArrayIf(counters, part = 'statement' AND line_name != '')) AS statements
+            trace_id, root_id, covered_ns, CAST(longest, 'Map(String, UInt64)') AS longest_ns,
+            arraySort(arrayFilter(line -> line.2 != '', arrayMap((name, ns, calls, errors) -> (-toInt64(ns), name, calls, errors), by_component.1, by_component.2, by_component.3, by_component.4))) AS components,
+            arraySort(arrayFilter(line -> line.2 != '', arrayMap((name, ns, calls, errors) -> (-toInt64(ns), name, calls, errors), by_target.1, by_target.2, by_target.3, by_target.4))) AS targets,
+            arraySort(arrayFilter(line -> line.2 != '', arrayMap((name, ns, calls, errors) -> (-toInt64(ns), name, calls, errors), by_text.1, by_text.2, by_text.3, by_text.4))) AS statements
         FROM counted
-        GROUP BY trace_id, root_id
     ),
-    -- the most expensive ones, and the others together in a line of their own
+    -- so many of them, and the others together in a line of their own
     bounded AS
     (
         SELECT
-            trace_id, root_id, covered_ns,
-            arrayConcat(arraySlice(components, 1, 32), arrayMap(rest -> (arraySum(rest.1), '(other)', arraySum(rest.3), arrayMax(rest.4), arraySum(rest.5), ''), arrayFilter(rest -> notEmpty(rest), [arraySlice(components, 33)]))) AS components_in_all,
-            arrayConcat(arraySlice(targets, 1, 64), arrayMap(rest -> (arraySum(rest.1), '(other)', arraySum(rest.3), arrayMax(rest.4), arraySum(rest.5), ''), arrayFilter(rest -> notEmpty(rest), [arraySlice(targets, 65)]))) AS targets_in_all,
-            arrayConcat(arraySlice(statements, 1, 64), arrayMap(rest -> (arraySum(rest.1), '(other)', arraySum(rest.3), arrayMax(rest.4), arraySum(rest.5), ''), arrayFilter(rest -> notEmpty(rest), [arraySlice(statements, 65)]))) AS statements_in_all
+            trace_id, root_id, covered_ns, longest_ns,
+            arrayConcat(
+                arraySlice(components, 1, 32),
+                arrayMap(rest -> (arraySum(rest.1), '(other)', arraySum(rest.3), arraySum(rest.4)), arrayFilter(rest -> notEmpty(rest), [arraySlice(components, 33)]))) AS component_lines,
+            arrayConcat(
+                arraySlice(targets, 1, 64),
+                arrayMap(rest -> (arraySum(rest.1), '(other)', arraySum(rest.3), arraySum(rest.4)), arrayFilter(rest -> notEmpty(rest), [arraySlice(targets, 65)]))) AS target_lines,
+            arrayConcat(
+                arraySlice(statements, 1, 64),
+                arrayMap(rest -> (arraySum(rest.1), '(other)', arraySum(rest.3), arraySum(rest.4)), arrayFilter(rest -> notEmpty(rest), [arraySlice(statements, 65)]))) AS statement_lines
         FROM listed
     ),
     bills AS
     (
         SELECT
-            * EXCEPT components_in_all,
-            mapFromArrays(components_in_all.2, arrayMap(line -> (line.3, toUInt64(-line.1), line.4, line.5), components_in_all)) AS by_component,
+            trace_id, root_id, covered_ns, statement_lines, target_lines,
+            arrayMap(line -> splitByChar('\n', line.2), target_lines) AS target_names,
+            mapFromArrays(component_lines.2, arrayMap(line -> (line.3, toUInt64(-line.1), longest_ns[line.2], line.4), component_lines)) AS by_component,
             mapFilter((component, counters) -> component NOT IN (
                 'mysql.connect', 'mysql.query', 'mysql.commit', 'memcache.connect', 'memcache.get', 'memcache.set', 'memcache.delete',
                 'memcache.incr', 'http.connect', 'http.request'), by_component) AS custom
@@ -236,8 +249,9 @@ SELECT
     mapApply((component, counters) -> (component, counters.2), custom) AS custom_time_ns,
     mapApply((component, counters) -> (component, counters.3), custom) AS custom_max_ns,
     mapApply((component, counters) -> (component, counters.4), mapFilter((component, counters) -> counters.4 != 0, custom)) AS custom_errors,
-    targets_in_all.2, targets_in_all.6, targets_in_all.3, arrayMap(line -> -line.1, targets_in_all), targets_in_all.5, arrayMap(line -> 0, targets_in_all), arrayMap(line -> 0, targets_in_all),
-    statements_in_all.2, statements_in_all.3, arrayMap(line -> -line.1, statements_in_all), statements_in_all.5,
+    arrayMap(name -> name[1], target_names), arrayMap(name -> name[2], target_names), target_lines.3, arrayMap(line -> -line.1, target_lines), target_lines.4,
+    arrayMap(line -> 0, target_lines), arrayMap(line -> 0, target_lines),
+    statement_lines.2, statement_lines.3, arrayMap(line -> -line.1, statement_lines), statement_lines.4,
     mapFilter((key, value) -> key NOT IN ('http.request.method', 'http.method', 'http.response.status_code', 'http.status_code', 'user.id', 'enduser.id', 'error.type'), attributes),
     resource
 FROM
