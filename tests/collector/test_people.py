@@ -8,7 +8,7 @@ import unicodedata
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from walltime_collector.people import count, duration, milliseconds, percent, printable, ratio, share, since_s
+from walltime_collector.people import count, duration, milliseconds, percent, printable, ratio, share, since_s, size
 
 UNITS = {"µs": 1e3, "ms": 1e6, "s": 1e9}
 
@@ -104,3 +104,11 @@ def test_how_far_to_look_back_is_read_in_four_units(text: str, seconds: int) -> 
 def test_what_is_no_time_to_look_back_is_refused_with_how_to_write_it(text: str) -> None:
     with pytest.raises(ValueError, match="write 90s, 15m, 2h or 7d"):
         since_s(text)
+
+
+@pytest.mark.parametrize(
+    ("number_bytes", "said"),
+    [(0, "0 B"), (999, "999 B"), (1000, "0.98 KiB"), (20 * 1024**2, "20.0 MiB"), (1.5 * 1024**4, "1.50 TiB")],
+)
+def test_a_size_has_three_digits_and_a_unit(number_bytes: float, said: str) -> None:
+    assert size(number_bytes) == said

@@ -6,6 +6,7 @@ import ctypes
 import os
 import sys
 from collections.abc import Iterable
+from contextlib import suppress
 
 
 def forget(names: Iterable[str]) -> None:
@@ -17,10 +18,11 @@ def forget(names: Iterable[str]) -> None:
     present = [name for name in names if name in os.environ]
     if sys.platform == "linux":
         wanted = tuple(os.fsencode(name) + b"=" for name in present)
-        for address, entry in _entries():
-            if entry.startswith(wanted):
-                at = entry.index(b"=") + 1
-                ctypes.memset(address + at, ord("*"), len(entry) - at)
+        with suppress(OSError, ValueError):  # a C library without that symbol: then they are only removed
+            for address, entry in _entries():
+                if entry.startswith(wanted):
+                    at = entry.index(b"=") + 1
+                    ctypes.memset(address + at, ord("*"), len(entry) - at)
     for name in present:
         del os.environ[name]
 
