@@ -36,11 +36,7 @@ def clickhouse(tmp_path: Path) -> Iterator[ClickHouseServer]:
 
 
 def collector_on(server: ClickHouseServer, directory: Path, **settings: str | int | float) -> Collector:
-    said: dict[str, str | int] = {
-        "clickhouse_user": server.user,
-        "clickhouse_password": server.password,
-        "clickhouse_timeout_s": 5,
-    }
+    said: dict[str, str | int | float] = {"clickhouse_user": server.user, "clickhouse_password": server.password}
     return Collector(directory, clickhouse=server.url, **said, **settings)
 
 
@@ -219,7 +215,7 @@ def hung(port: int) -> Iterator[list[socket.socket]]:
 @pytest.mark.timeout(600)
 def test_a_server_that_accepts_and_never_answers_holds_up_nobody(tmp_path: Path, clickhouse: ClickHouseServer) -> None:
     """F11: each attempt ends by its timeout, requests are taken meanwhile, and all is stored in the end."""
-    with collector_on(clickhouse, tmp_path / "data") as collector:
+    with collector_on(clickhouse, tmp_path / "data", clickhouse_timeout_s=5) as collector:
         oracle = Oracle(SEED, tmp_path)
         oracle.point_at(collector)
         assert oracle.send_one() == 200
