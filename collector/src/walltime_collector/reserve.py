@@ -13,6 +13,8 @@ from .spool.spool import reserve_bytes
 log = logging.getLogger(__name__)
 
 BALLAST_BYTES = 16 * 1024 * 1024
+_FULL_BYTES = 4 * 1024 * 1024
+"""chDB writes nothing below a free MiB. Not sooner: who still fills the disk would have the ballast too."""
 
 
 class Reserve:
@@ -38,7 +40,7 @@ class Reserve:
         free, size = self._room()
         least = reserve_bytes(size) // 2
         if free < least:
-            if self._ballast.exists():
+            if free < _FULL_BYTES and self._ballast.exists():
                 log.warning("%s: the disk is full; the ballast of %d bytes goes", self._data, BALLAST_BYTES)
                 self._ballast.unlink(missing_ok=True)
             raise EngineUnavailable(
