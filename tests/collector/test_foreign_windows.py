@@ -154,7 +154,7 @@ def test_a_root_that_is_sent_again_is_one_transaction(engine: Engine, service: s
 def test_a_request_that_walltime_billed_in_the_same_service_is_no_second_transaction(
     engine: Engine, service: str, window: Window
 ) -> None:
-    caller = b"\x09" * 8
+    caller, sent = b"\x09" * 8, request()
     for place in ("inside", "outside", "beside"):
         theirs = span({}, parent_span_id=caller)
         ours = span({"walltime.schema": 1}, trace_id=theirs.trace_id, parent_span_id=caller)
@@ -162,8 +162,10 @@ def test_a_request_that_walltime_billed_in_the_same_service_is_no_second_transac
             ours.parent_span_id = theirs.span_id
         elif place == "outside":
             theirs.parent_span_id = ours.span_id
-        send(engine, f"{service} {place}", theirs, ours)
-        send(engine, f"{service} {place} down", span({}, trace_id=theirs.trace_id, parent_span_id=theirs.span_id))
+        below = span({}, trace_id=theirs.trace_id, parent_span_id=theirs.span_id)
+        sent.MergeFrom(request(theirs, ours, resource={"service.name": f"{service} {place}"}))
+        sent.MergeFrom(request(below, resource={"service.name": f"{service} {place} down"}))
+    store(engine, sent)
     assemble(engine, window)
     for place in ("inside", "outside", "beside"):
         assert stored(engine, f"{service} {place}") == (1, 1), place

@@ -214,10 +214,10 @@ def read(engine: Engine, sql: str) -> dict[str, tuple[int, int]]:
 FILL: Mapping[str, str] = {
     "spans": "INSERT INTO spans (trace_id, span_id, started_at, duration_ns, kind, component, service)"
     " SELECT unhex(hex(MD5(toString(number)))), 'abcdefgh', now64(9) - number / 1000, 5, 'client', 'x', 'many'"
-    " FROM numbers(200000)",
+    " FROM numbers(100000)",
     "transactions": "INSERT INTO transactions (trace_id, span_id, started_at, duration_ns, service, name)"
     " SELECT unhex(hex(MD5(toString(number)))), 'abcdefgh', now64(9) - number / 1000, 5, 'many', 'n'"
-    " FROM numbers(200000)",
+    " FROM numbers(100000)",
 }
 
 
@@ -228,7 +228,7 @@ def test_a_trace_id_reads_few_granules_of_both_tables(engine: Engine) -> None:
     for view in ("otel_traces", "otel_traces_trace_id_ts"):
         for how in (f"= '{trace_id}'", f"IN ('{trace_id}')"):
             for table, (few, all_there) in read(engine, f"SELECT * FROM {view} WHERE TraceId {how}").items():
-                assert all_there > 20, table
+                assert all_there > 10, table
                 assert few <= 3, (view, how, table)
     assert engine.query("SELECT count() AS n FROM otel_traces WHERE TraceId = {id:String}", {"id": trace_id}) == [
         {"n": 2}
@@ -238,5 +238,5 @@ def test_a_trace_id_reads_few_granules_of_both_tables(engine: Engine) -> None:
 def test_a_service_and_a_range_read_few_granules_of_transactions(engine: Engine) -> None:
     sql = "SELECT TraceId FROM otel_traces WHERE ServiceName = 'many' AND Timestamp >= now() - 2"
     few, all_there = read(engine, sql)["transactions"]
-    assert all_there > 20
+    assert all_there > 10
     assert few <= 3
