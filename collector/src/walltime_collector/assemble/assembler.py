@@ -8,12 +8,12 @@ import threading
 from ..engine import Engine
 from ..errors import CollectorError
 from ..health import Health
-from .windows import assemble, check, due, unchecked
+from .windows import assemble, check, clock, due, unchecked
 
 log = logging.getLogger(__name__)
 
 _LOOK_BACK_S = 3600
-"""Beside what this run has seen done; roots older than this belong to windows that are long done."""
+"""Beside what is not yet due: what is older was seen done, and a week of roots need not be read every time."""
 
 
 class Assembler:
@@ -58,13 +58,12 @@ class Assembler:
                 is_news = False
 
     def _look(self) -> None:
-        windows = due(self._engine, from_s=self._from_s, window_s=self._window_s, settle_s=self._settle_s)
-        for window in windows:
+        now_s = clock(self._engine)
+        for window in due(self._engine, from_s=self._from_s, window_s=self._window_s, settle_s=self._settle_s):
             self._health.add("foreign_roots", assemble(self._engine, window))
             if self._stop.is_set():
                 return
-        if windows:
-            self._from_s = max(0, windows[-1].since_s - _LOOK_BACK_S)
+        self._from_s = now_s - self._settle_s - self._window_s - _LOOK_BACK_S
         for window in unchecked(self._engine):
             late = check(self._engine, window)
             self._health.add("foreign_roots_late", late.roots)

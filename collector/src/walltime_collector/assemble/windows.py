@@ -44,6 +44,16 @@ class Late:
     spans: int = 0
 
 
+def clock(engine: Engine) -> int:
+    """
+    Return the database's time in whole seconds, which may differ from the collector's.
+
+    Raises:
+        EngineError: No answer now.
+    """
+    return int(engine.query(_sql("clock"))[0]["now_s"])
+
+
 def due(engine: Engine, *, from_s: int, window_s: int, settle_s: int) -> Sequence[Window]:
     """
     The windows that ended at least `settle_s` ago, after `from_s`, and are not assembled; oldest first.
