@@ -35,8 +35,8 @@ from tests.bench.shop_recorded import recorded
 from tests.servers import Collector
 
 NARROWEST: Final = 120
-SAMPLED: Final = 0.78
-"""So many of the copied transactions have their calls, 13 each: ten calls for every transaction."""
+SAMPLED: Final = 0.95
+"""So many of the copied transactions have their calls: ten for every transaction."""
 SHOWN_COLUMNS: Final = 0.05
 """Bytes per row; smaller columns are added up."""
 
