@@ -73,7 +73,7 @@ def show(engine: Engine, trace_id: str) -> Trace | None:
     bills = run(engine, "show_transactions", trace_id=trace_id, limit=MAX_TRANSACTIONS + 1)
     if not bills:
         return None
-    spans = run(engine, "show_calls", trace_id=trace_id, limit=MAX_CALLS + 1)
+    spans = _spans(engine, trace_id)
     logged = run(engine, "show_slow_queries", trace_id=trace_id, limit=MAX_CALLS)
     is_complete = len(bills) <= MAX_TRANSACTIONS and len(spans) <= MAX_CALLS
     bills, spans = bills[:MAX_TRANSACTIONS], spans[:MAX_CALLS]
@@ -98,6 +98,16 @@ def show(engine: Engine, trace_id: str) -> Trace | None:
         spans_elsewhere=len(calls.get("", [])),
         is_complete=is_complete,
     )
+
+
+def _spans(engine: Engine, trace_id: str) -> Sequence[Mapping[str, Any]]:
+    """What of this trace was kept one by one, oldest first; one more than MAX_CALLS at least when there are more."""
+    spans = run(engine, "show_calls", trace_id=trace_id, limit=MAX_CALLS + 1)
+    ours = [row for row in spans if not row["is_foreign"]]
+    if len(ours) == len(spans):
+        return spans
+    theirs = run(engine, "show_foreign_calls", trace_id=trace_id, limit=MAX_CALLS + 1)
+    return sorted([*ours, *theirs], key=lambda row: (int(row["started_ns"]), row["span"]))
 
 
 def _untagged(engine: Engine, spans: Sequence[Mapping[str, Any]]) -> Sequence[Mapping[str, Any]]:
