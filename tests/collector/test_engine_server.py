@@ -114,7 +114,8 @@ def test_what_is_inserted_comes_out_the_same_in_every_column(both: Both, table: 
     assert len(rows) >= (600 if table == "transactions" else 20)
 
 
-@pytest.mark.parametrize("name", QUERIES)
+# parts and bytes are those of the moment: merges run when they like
+@pytest.mark.parametrize("name", [name for name in QUERIES if name != "status_tables"])
 def test_every_question_has_the_embedded_engines_answer(both: Both, name: str) -> None:
     sql = question(name)
     (one,) = both.embedded.query(
