@@ -39,7 +39,12 @@ def collector(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Collector]:
 
 
 def walltime(collector: Collector, *options: str, token: str = ADMIN, ingest: str = INGEST) -> tuple[int, str, str]:
-    told = {"WALLTIME_TOKEN": token, "WALLTIME_INGEST_TOKEN": ingest, "WALLTIME_URL": collector.web_url, "COLUMNS": "300"}
+    told = {
+        "WALLTIME_TOKEN": token,
+        "WALLTIME_INGEST_TOKEN": ingest,
+        "WALLTIME_URL": collector.web_url,
+        "COLUMNS": "300",
+    }
     ended = CliRunner().invoke(app, options, env=told, catch_exceptions=False)
     return ended.exit_code, ended.stdout, ended.stderr
 
