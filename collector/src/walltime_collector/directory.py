@@ -27,6 +27,17 @@ def make_private(directory: Path) -> None:
         ) from error
 
 
+def room(directory: Path) -> tuple[int, int]:
+    """
+    How many bytes are free on the directory's disk for who is not root, and how many it has.
+
+    Raises:
+        OSError: Nobody can say.
+    """
+    disk = os.statvfs(directory)
+    return disk.f_bavail * disk.f_frsize, disk.f_blocks * disk.f_frsize
+
+
 def fsync_directory(directory: Path) -> None:
     """Make the directory's entries (created, renamed, removed files) survive a power cut."""
     handle = os.open(directory, os.O_RDONLY | os.O_DIRECTORY)

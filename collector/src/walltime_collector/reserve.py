@@ -7,6 +7,7 @@ import logging
 import os
 from pathlib import Path
 
+from .directory import room
 from .errors import EngineUnavailable
 from .spool.spool import reserve_bytes
 
@@ -37,7 +38,7 @@ class Reserve:
         Raises:
             EngineUnavailable: There is not.
         """
-        free, size = self._room()
+        free, size = room(self._data)
         least = reserve_bytes(size) // 2
         if free < least:
             if free < _FULL_BYTES and self._ballast.exists():
@@ -51,7 +52,7 @@ class Reserve:
             self._hold()
 
     def _hold(self) -> None:
-        free, size = self._room()
+        free, size = room(self._data)
         if free < reserve_bytes(size) + 2 * BALLAST_BYTES:
             return
         with contextlib.suppress(OSError):
@@ -60,7 +61,3 @@ class Reserve:
                 os.posix_fallocate(handle, 0, BALLAST_BYTES)
             finally:
                 os.close(handle)
-
-    def _room(self) -> tuple[int, int]:
-        disk = os.statvfs(self._data)
-        return disk.f_bavail * disk.f_frsize, disk.f_blocks * disk.f_frsize

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -10,6 +9,7 @@ from importlib.metadata import version
 from typing import NamedTuple
 
 from . import query
+from .directory import room
 from .engine import Engine
 from .errors import EngineError
 from .health import Health
@@ -128,7 +128,7 @@ def status(engine: Engine, health: Health, settings: Settings, listens: Mapping[
     """How things are; it also answers while the engine does not."""
     report = health.report()
     counts, gauges = report["counts"], report["gauges"]
-    disk = os.statvfs(settings.data)
+    disk_free_bytes, disk_bytes = room(settings.data)
     stored, error = _stored(engine)
     return Status(
         version=version("walltime-collector"),
@@ -142,8 +142,8 @@ def status(engine: Engine, health: Health, settings: Settings, listens: Mapping[
             size_bytes=int(gauges.get("spool_bytes", 0)),
             limit_bytes=settings.max_spool_bytes,
             oldest_s=gauges.get("spool_oldest_s", 0.0),
-            disk_free_bytes=disk.f_bavail * disk.f_frsize,
-            disk_bytes=disk.f_blocks * disk.f_frsize,
+            disk_free_bytes=disk_free_bytes,
+            disk_bytes=disk_bytes,
         ),
         refused={name[8:]: count for name, count in counts.items() if name.startswith("refused_")},
         counts={name: count for name, count in counts.items() if not name.startswith("refused_")},

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import logging
-import os
 import threading
 import time
 from collections.abc import Callable
 
+from .directory import room
 from .errors import CollectorError
 from .health import ENDS, Health, Trouble
 from .settings import Settings
@@ -78,8 +78,8 @@ class Watch:
 
     def _full(self, size_bytes: int) -> Trouble | None:
         limit = self._settings.max_spool_bytes
-        disk = os.statvfs(self._spool.directory)
-        free, reserve = disk.f_bavail * disk.f_frsize, reserve_bytes(disk.f_blocks * disk.f_frsize)
+        free, disk_bytes = room(self._spool.directory)
+        reserve = reserve_bytes(disk_bytes)
         if free <= reserve:
             return Trouble(
                 "spool_full", f"{self._spool.directory}: the disk has {free} bytes left, its reserve is {reserve}"

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Protocol
 
-from ..directory import fsync_directory
+from ..directory import fsync_directory, room
 
 
 class Disk(Protocol):
@@ -95,8 +95,7 @@ class LocalDisk:
 
     def room(self, directory: Path) -> tuple[int, int]:
         """See Disk."""
-        disk = os.statvfs(directory)
-        return disk.f_bavail * disk.f_frsize, disk.f_blocks * disk.f_frsize
+        return room(directory)
 
 
 def write_all(disk: Disk, handle: int, parts: Sequence[bytes | memoryview]) -> None:
