@@ -202,7 +202,13 @@ def test_what_stops_taking_is_not_ready_and_an_engine_that_is_away_is(spool: Spo
 def test_an_engine_that_does_not_answer_is_red_also_while_nothing_is_sent(tmp_path: Path) -> None:
     kept, health, done = Kept(), Health(), list[str]()
     minutes = HealthMinutes(kept, health, tmp_path)  # type: ignore[arg-type]  # an engine of rows alone
-    upkeep = Upkeep(kept, health, minutes, lambda: done.append("kept"))  # type: ignore[arg-type]  # the same
+    upkeep = Upkeep(
+        kept,  # type: ignore[arg-type]  # the same
+        health,
+        minutes,
+        lambda: done.append("kept"),
+        lambda: done.append("looked"),
+    )
     kept.error = EngineUnavailable("refused at 10.0.0.1")
     upkeep.step()
     assert [(trouble.reason, trouble.what) for trouble in health.troubles()] == [("engine", "refused at 10.0.0.1")]
@@ -210,9 +216,10 @@ def test_an_engine_that_does_not_answer_is_red_also_while_nothing_is_sent(tmp_pa
     kept.error = QueryFailed("too many queries")
     upkeep.step()
     assert reasons(health) == []
+    assert done == ["kept"]
     kept.error = None
     upkeep.step()
-    assert done == ["kept"]
+    assert done == ["kept", "looked"]
 
 
 def test_every_metric_has_a_meaning_and_labels_are_words_of_ours() -> None:

@@ -106,4 +106,5 @@ _COUNTS = {
     "foreign_roots_late": "of them, stored too late for their window and made up for",
     "foreign_spans_late": "spans of other SDKs stored too late for their request's window: on no bill",
     "foreign_retries": "times that making transactions of other SDKs' spans failed and was tried again",
+    "crowded_services": "services found to have more names a day than may be; the rest is stored as _OTHER",
 }

@@ -20,6 +20,7 @@ from . import crashpoint
 from .access import Access
 from .assemble.assembler import Assembler
 from .clickhouse_http import ClickHouseHttp
+from .crowded import CrowdedNames
 from .directory import make_private
 from .engine import open_engine
 from .errors import EngineUnavailable, SettingsRefused
@@ -88,7 +89,8 @@ def serve(settings: Settings) -> None:
     assembler = Assembler(engine, health, window_s=settings.foreign_window_s, settle_s=settings.foreign_settle_s)
     watch = Watch(settings, spool, health, tls)
     minutes = HealthMinutes(engine, health, settings.data)
-    upkeep = Upkeep(engine, health, minutes, lambda: keep(engine, settings))
+    crowded = CrowdedNames(engine, health)
+    upkeep = Upkeep(engine, health, minutes, lambda: keep(engine, settings), crowded.look)
     reading = Reading(engine, settings.database)
     from .api import make_app
     from .api_deadletters import deadletter_routes

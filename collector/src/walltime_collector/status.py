@@ -88,6 +88,14 @@ class Loss:
 
 
 @dataclass(frozen=True)
+class Crowded:
+    """A service with too many names: so many of its transactions are stored as `_OTHER` since yesterday began."""
+
+    service: str
+    transactions: int
+
+
+@dataclass(frozen=True)
 class Reason:
     """Why data does not move; `what` is for the admin."""
 
@@ -120,6 +128,7 @@ class Status:
     tables: tuple[Table, ...]
     collectors: tuple[Other, ...]
     sdk_losses: tuple[Loss, ...]
+    crowded: tuple[Crowded, ...]
     listens: Mapping[str, str]
     """Where OTLP and the others are taken, as URLs."""
 
@@ -153,6 +162,7 @@ def status(engine: Engine, health: Health, settings: Settings, listens: Mapping[
         tables=stored.tables,
         collectors=stored.collectors,
         sdk_losses=stored.sdk_losses,
+        crowded=stored.crowded,
         listens=listens,
     )
 
@@ -161,6 +171,7 @@ class _Stored(NamedTuple):
     tables: tuple[Table, ...] = ()
     collectors: tuple[Other, ...] = ()
     sdk_losses: tuple[Loss, ...] = ()
+    crowded: tuple[Crowded, ...] = ()
 
 
 def _stored(engine: Engine) -> tuple[_Stored, str]:
@@ -170,8 +181,9 @@ def _stored(engine: Engine) -> tuple[_Stored, str]:
             Table(**row, retention_days=days.get(row["name"].removesuffix("_local"), 0))
             for row in query.run(engine, "status_tables")
         )
-        collectors = query.run(engine, "status_collectors", within_s=COLLECTORS_WITHIN_S)
-        losses = query.run(engine, "status_sdk_losses")
+        collectors = tuple(Other(**row) for row in query.run(engine, "status_collectors", within_s=COLLECTORS_WITHIN_S))
+        losses = tuple(Loss(**row) for row in query.run(engine, "status_sdk_losses"))
+        crowded = tuple(Crowded(**row) for row in query.run(engine, "status_crowded"))
     except EngineError as error:
         return _Stored(), str(error)
-    return _Stored(tables, tuple(Other(**row) for row in collectors), tuple(Loss(**row) for row in losses)), ""
+    return _Stored(tables, collectors, losses, crowded), ""

@@ -1,4 +1,6 @@
-"""What the engine is asked for besides data: whether it answers, the tables' retention, a row of counters a minute."""
+"""
+What the engine is asked for besides data: whether it answers, retention, crowded names, a row of counters a minute.
+"""
 
 from __future__ import annotations
 
@@ -26,10 +28,18 @@ class Upkeep:
 
     Args:
         keep: Brings the tables' retention up to date; called until it succeeds once.
+        look: Called every few seconds after that.
     """
 
-    def __init__(self, engine: Engine, health: Health, minutes: HealthMinutes, keep: Callable[[], object]) -> None:
-        self._engine, self._health, self._minutes, self._keep = engine, health, minutes, keep
+    def __init__(
+        self,
+        engine: Engine,
+        health: Health,
+        minutes: HealthMinutes,
+        keep: Callable[[], object],
+        look: Callable[[], object],
+    ) -> None:
+        self._engine, self._health, self._minutes, self._keep, self._look = engine, health, minutes, keep, look
         self._stop = threading.Event()
         self._is_kept = False
         self._minute_s = time.monotonic()
@@ -58,6 +68,9 @@ class Upkeep:
             with suppress(EngineUnavailable):  # the tables may not be there yet
                 self._keep()
                 self._is_kept = True
+        else:
+            with suppress(EngineUnavailable):
+                self._look()
         if time.monotonic() - self._minute_s >= _MINUTE_S:
             self._minute_s = time.monotonic()
             self._minutes.write()

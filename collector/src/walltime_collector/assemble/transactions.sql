@@ -222,10 +222,13 @@ WITH
     ),
     (a, b) -> if(attributes[a] != '', attributes[a], attributes[b]) AS either,
     extract(trace_state, '(?:^|,)\\s*ot=(?:[^,]*;)?th:([0-9a-f]{1,14})(?:[;,\\s]|$)') AS threshold,
-    events.attributes[indexOf(events.name, 'exception')]['exception.type'] AS exception
+    events.attributes[indexOf(events.name, 'exception')]['exception.type'] AS exception,
+    if(attributes['http.route'] = '', root.name, trim(concat(method, ' ', attributes['http.route']))) AS full_name,
+    -- as in schema/005
+    (today(), service, '_OTHER') IN crowded_names AND (today(), service, full_name) NOT IN crowded_names AS is_crowded_out
 SELECT
     trace_id, span_id, parent_span_id, started_at, duration_ns, service,
-    if(attributes['http.route'] = '', name, trim(concat(method, ' ', attributes['http.route']))) AS name,
+    if(is_crowded_out, '_OTHER', full_name) AS name,
     kind, host, instance, version, environment,
     either('user.id', 'enduser.id') AS user,
     either('http.request.method', 'http.method') AS method,
@@ -252,7 +255,9 @@ SELECT
     arrayMap(name -> name[1], target_names), arrayMap(name -> name[2], target_names), target_lines.3, arrayMap(line -> -line.1, target_lines), target_lines.4,
     arrayMap(line -> 0, target_lines), arrayMap(line -> 0, target_lines),
     statement_lines.2, statement_lines.3, arrayMap(line -> -line.1, statement_lines), statement_lines.4,
-    mapFilter((key, value) -> key NOT IN ('http.request.method', 'http.method', 'http.response.status_code', 'http.status_code', 'user.id', 'enduser.id', 'error.type'), attributes),
+    mapConcat(
+        mapFilter((key, value) -> key NOT IN ('http.request.method', 'http.method', 'http.response.status_code', 'http.status_code', 'user.id', 'enduser.id', 'error.type'), attributes),
+        if(is_crowded_out, map('walltime.name', full_name), map())),
     resource
 FROM
 (

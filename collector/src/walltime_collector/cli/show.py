@@ -259,7 +259,7 @@ def _annotations(bill: Bill) -> Table | None:
     own = {
         key: value
         for key, value in bill.attributes.items()
-        if value and key not in _SAID_ABOVE and not key.startswith("walltime.")
+        if value and key not in _SAID_ABOVE and (key == "walltime.name" or not key.startswith("walltime."))
     }
     if not own:
         return None

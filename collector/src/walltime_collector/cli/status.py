@@ -38,6 +38,14 @@ def render(status: Status, console: Console) -> RenderableType:
         Text(f"{printable(loss.service)} {_lost(loss)}", "yellow" if loss.what.startswith("lost.") else "dim")
         for loss in status.sdk_losses
     ]
+    parts += [
+        Text(
+            f"{printable(each.service)} has too many names: {plural(each.transactions, 'transaction')} since yesterday"
+            " went under _OTHER; name them by route",
+            "yellow",
+        )
+        for each in status.crowded
+    ]
     parts.append(Text(f"database: {printable(status.engine)}"))
     if status.engine_error:
         parts.append(Text(f"  it does not answer: {printable(status.engine_error)}", "red"))
