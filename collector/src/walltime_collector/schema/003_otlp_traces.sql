@@ -67,6 +67,7 @@ CREATE TABLE IF NOT EXISTS otlp_spans
     received_at_ns UInt64,
     has_ids Bool,
     has_plausible_start Bool,
+    has_all_attributes Bool,
     is_transaction Bool,
     trace_id FixedString(16),
     span_id FixedString(8),
@@ -101,8 +102,9 @@ CREATE TABLE IF NOT EXISTS otlp_spans
 ENGINE = Null;
 
 -- What was odd about what we got, counted: a minute and a reason.
---   bad_ids        the trace id or span id has not its 16 or 8 bytes, or is all zeros; such spans are not stored
---   clamped_start  started more than 29 days before or a day after it was received; stored at the time of receipt
+--   bad_ids             the trace id or span id has not its 16 or 8 bytes, or is all zeros; such spans are not stored
+--   clamped_start       started more than 29 days before or a day after it was received; stored at the time of receipt
+--   attributes_dropped  has more than 128 attributes, a transaction 1,024: of those beyond, none is stored that has no column
 CREATE TABLE IF NOT EXISTS irregular_spans
 (
     minute DateTime('UTC'),

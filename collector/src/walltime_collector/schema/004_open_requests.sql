@@ -27,6 +27,7 @@ SELECT
     received_at_ns,
     length(trace) = 16 AND length(id) = 8 AND trace != unhex('00000000000000000000000000000000') AND id != unhex('0000000000000000') AS has_ids,
     has_plausible_start,
+    length(keys) <= most_attributes AS has_all_attributes,
     is_transaction,
     toFixedString(substring(trace, 1, 16), 16) AS trace_id,
     toFixedString(substring(id, 1, 8), 8) AS span_id,
@@ -43,12 +44,12 @@ SELECT
     values.array_value.values.int_value AS int_arrays,
     -- arrays without a column are rare, and dear to look at: they have a path of their own
     mapFromArrays(
-        arrayFilter((key, is_here) -> is_here, keys, has_no_column),
+        arrayFilter((key, is_here) -> is_here, keys, is_attribute),
         arrayFilter(
             (text, is_here) -> is_here,
-            if(arrayExists((type, is_here) -> type > 4 AND is_here, types, has_no_column),
+            if(arrayExists((type, is_here) -> type > 4 AND is_here, types, is_attribute),
                 arrayMap((v, type, scalar) -> if(type > 4, nested(v), scalar), values, types, scalars), scalars),
-            has_no_column)) AS attributes,
+            is_attribute)) AS attributes,
     resource,
     arrayMap(at -> fromUnixTimestamp64Nano(toInt64(at), 'UTC'), event_at) AS `events.at`,
     event_name AS `events.name`,
@@ -62,8 +63,11 @@ FROM
     SELECT
         *,
         start_ns BETWEEN received_at_ns - 29 * 86400000000000 AND received_at_ns + 86400000000000 AS has_plausible_start,
+        if(is_transaction, 1024, 128) AS most_attributes,
         -- what has a column, or is in a custom_* map, is not among the attributes too; sent with another type than the column's it is
-        arrayMap((class, type) -> (abs(class) % 10 != type AND NOT (class > 20 AND type = 3)) OR (class > 0) != is_transaction, classes, types) AS has_no_column,
+        arrayMap(
+            (class, type, at) -> at <= most_attributes AND ((abs(class) % 10 != type AND NOT (class > 20 AND type = 3)) OR (class > 0) != is_transaction),
+            classes, types, arrayEnumerate(keys)) AS is_attribute,
         -- both at once, because each use of `text` costs
         arrayMap(each -> mapFromArrays(each.key, arrayMap(v -> text(v), each.value)), arrayConcat(event_attributes, link_attributes)) AS event_and_link_attributes
     FROM

@@ -111,8 +111,11 @@ WHERE NOT is_transaction AND has_ids;
 CREATE MATERIALIZED VIEW IF NOT EXISTS count_irregular TO irregular_spans AS
 SELECT
     toDateTime(intDiv(received_at_ns, 60000000000) * 60, 'UTC') AS minute,
-    if(has_ids, 'clamped_start', 'bad_ids') AS reason,
+    arrayJoin(arrayFilter(reason -> reason != '', [
+        if(has_ids, '', 'bad_ids'),
+        if(has_plausible_start OR NOT has_ids, '', 'clamped_start'),
+        if(has_all_attributes OR NOT has_ids, '', 'attributes_dropped')])) AS reason,
     count() AS spans
 FROM otlp_spans
-WHERE NOT has_ids OR NOT has_plausible_start
+WHERE NOT has_ids OR NOT has_plausible_start OR NOT has_all_attributes
 GROUP BY minute, reason
