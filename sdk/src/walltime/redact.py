@@ -15,18 +15,15 @@ from typing import TYPE_CHECKING, Final
 from urllib.parse import urlsplit
 
 from walltime.export.remembered import remembered
-from walltime.literals import spans
+from walltime.literals import replaced, replaced_if_alike
 from walltime.plain import MAX_TEXT_CHARS, decoded
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterable
 
-    from walltime.literals import Span
-
 MAX_SQL_CHARS: Final = 16_384
 REDACTED: Final = "(redacted)"
 
-_SPACE: Final = re.compile(r"\s+")
 _DJANGO: Final = r"(?:[A-Za-z_.-]{0,32}:\d{1,3}:)?"  # its KEY_PREFIX and VERSION stand before the key
 _KEY_PREFIX: Final = re.compile(_DJANGO + r"(?:[A-Za-z_./|-]{0,32}(?::|(?=\d)))?")
 _READABLE_SEGMENT: Final = re.compile(r"v\d{1,2}|[A-Za-z_.~-]{0,32}")
@@ -40,19 +37,15 @@ def _redact_text(sql: str) -> str:
     is_cut = len(sql) > MAX_SQL_CHARS
     text, is_settled = sql[:MAX_SQL_CHARS], False
     while not is_settled:
-        found, reads_differently = spans(text, is_cut=is_cut)
-        before, text = text, _SPACE.sub(" ", _without(text, found)).strip()
+        alike = replaced_if_alike(text)
+        if alike is not None:
+            return " ".join(alike.split())
+        before = text
+        left, reads_differently = replaced(text, is_cut=is_cut)
+        text = " ".join(left.split())
         # What is left may read in one more way; each round takes something out.
         is_settled = not reads_differently or text == before
     return text
-
-
-def _without(sql: str, found: Iterable[Span]) -> str:
-    parts, at = [], 0
-    for start, end, is_literal in found:
-        parts += [sql[at:start], "?" if is_literal else " "]
-        at = end
-    return "".join([*parts, sql[at:]])
 
 
 def redact_sql(sql: object) -> str:
