@@ -7,7 +7,11 @@ import os
 import signal
 
 armed = ""
-"""Set once by `serve` from Settings.crashpoint: `name`, or `name:3` for the third time; empty in production."""
+"""
+Set once by `serve` from Settings.crashpoint; empty in production.
+
+`name`, or `name:3` for the third time; `engine:WORD` for the database's process, whenever it is handed that word.
+"""
 
 _times = itertools.count(1)
 
@@ -15,4 +19,11 @@ _times = itertools.count(1)
 def reach(name: str) -> None:
     """Die here, as by kill -9, if the test asked for this place."""
     if armed and armed.partition(":")[0] == name and next(_times) >= int(armed.partition(":")[2] or 1):
+        os.kill(os.getpid(), signal.SIGKILL)
+
+
+def reach_with(name: str, content: bytes) -> None:
+    """Die of this content, if the test asked for this place and a word that is in it."""
+    place, _, word = armed.partition(":")
+    if place == name and word.encode() in content:
         os.kill(os.getpid(), signal.SIGKILL)

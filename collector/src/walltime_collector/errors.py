@@ -16,6 +16,7 @@ What can go wrong in the collector.
     │   └── SegmentUnknown     a segment of another version; it stays for the collector that wrote it
     └── EngineError
         ├── EngineUnavailable  it may heal: try again
+        │   └── EngineEnded    its process ended while it was asked
         ├── InsertRefused      the data itself was refused: trying again will not help
         ├── QueryFailed        the question was wrong, or over a limit
         └── MigrationFailed    the schema could not be brought up to date
@@ -107,6 +108,10 @@ class EngineError(CollectorError):
 
 class EngineUnavailable(EngineError):
     """The engine cannot now, and may again: the caller keeps its data and tries again."""
+
+
+class EngineEnded(EngineUnavailable):
+    """The embedded engine's process ended while it was asked; of what, only trying again can say."""
 
 
 class InsertRefused(EngineError):

@@ -12,11 +12,12 @@ from dataclasses import dataclass
 
 from .crashpoint import reach
 from .engine import Engine
-from .errors import CollectorError, EngineUnavailable, InsertRefused, SegmentCorrupt, SegmentUnknown
+from .errors import CollectorError, EngineEnded, EngineUnavailable, InsertRefused, SegmentCorrupt, SegmentUnknown
 from .health import Health
 from .reserve import Reserve
 from .spool.segment import Record
 from .spool.spool import Content, Segment, Spool
+from .trial import Trial
 
 log = logging.getLogger(__name__)
 
@@ -27,17 +28,30 @@ _PATIENCE = 5
 """Tries of a segment before the others go first."""
 _FAULTS = 10
 """Tries of a segment that failed while others went through, before it is put into dead/ as it is."""
+_ENDS = 3
+"""Deaths of the engine over a segment, before it is looked for what it dies of."""
 _TOGETHER_NS = 24 * 3600 * 1_000_000_000
 """Starts are stored at most 29 days before and a day after receipt; so an INSERT touches 32 days at most."""
 
 
+Numbered = Sequence[tuple[int, Record]]
+"""Records with their positions in the segment."""
+
+
 @dataclass
 class _Failing:
-    """A segment that the engine did not store. `faults`: tries between which others were; `loads`: how many then."""
+    """
+    A segment that the engine did not store.
+
+    `faults`: tries between which others were; `loads`: how many then. `ends`: tries over which the engine's process
+    ended; `deadly`: the positions of the requests that it dies of.
+    """
 
     loads: int
     tries: int = 0
     faults: int = 0
+    ends: int = 0
+    deadly: frozenset[int] = frozenset()
 
 
 class Loader:
@@ -48,9 +62,11 @@ class Loader:
     a second while little comes, and few large ones while the engine is busy or away.
     """
 
-    def __init__(self, spool: Spool, engine: Engine, health: Health, reserve: Reserve | None = None) -> None:
+    def __init__(
+        self, spool: Spool, engine: Engine, health: Health, reserve: Reserve | None = None, trial: Trial | None = None
+    ) -> None:
         self._spool, self._engine, self._health = spool, engine, health
-        self._reserve = reserve
+        self._reserve, self._trial = reserve, trial
         self._stop = threading.Event()
         self._damage_counted: set[str] = set()
         self._postponed_until_s: dict[str, float] = {}
@@ -142,9 +158,15 @@ class Loader:
         if content is None:
             return
         outcome: Counter[str] = Counter()
-        for first, records in _together(content.records):
-            token = content.token if len(records) == len(content.records) else _part(content.token, first, records)
-            outcome += self._insert(segment, content.token, records, first, token)
+        deadly = self._failing[segment.name].deadly if segment.name in self._failing else frozenset()
+        # what is left out leaves the token of the rest as it is, for what was stored before the engine's process ended
+        whole = content.token + "".join(f"-{at}" for at in sorted(deadly))
+        for part in _together(content.records):
+            token = content.token if len(part) == len(content.records) else _part(content.token, part)
+            outcome += self._insert(segment, whole, [each for each in part if each[0] not in deadly], token)
+        for at in sorted(deadly):
+            reason = "the database's process ends at every try to store it"
+            outcome += self._put_aside(segment, at, content.records[at], reason)
         reach("after_insert")
         self._spool.acknowledge(segment)
         reach("after_acknowledge")
@@ -178,8 +200,26 @@ class Loader:
             log.error("%s: it alone cannot be stored, kept in dead/: %s", segment.path.name, error)
             self._health.add("dead", segment.spans or 0)
             self._forget(segment)
-        elif failing.tries >= _PATIENCE:
+            return
+        if failing.tries >= _PATIENCE:
             self._postpone(segment)
+        if isinstance(error, EngineEnded):
+            failing.ends += 1
+            if failing.ends == _ENDS:
+                self._try_out(segment, failing)
+
+    def _try_out(self, segment: Segment, failing: _Failing) -> None:
+        content = self._read(segment)
+        if self._trial is None or content is None:
+            return
+        log.warning(
+            "%s: the database's process ended over it %d times; looking for what ends it", segment.path.name, _ENDS
+        )
+        try:
+            failing.deadly = frozenset(self._trial.deadly(content.records))
+        except (CollectorError, OSError) as error:
+            failing.ends = 0
+            log.warning("%s: cannot be tried out now: %s", segment.path.name, error)
 
     def _postpone(self, segment: Segment) -> None:
         self._postponed_until_s[segment.name] = time.monotonic() + _LAST_RETRY_S
@@ -221,14 +261,7 @@ class Loader:
         return content
 
     def _insert(
-        self,
-        segment: Segment,
-        whole: str,
-        records: Sequence[Record],
-        first: int,
-        token: str,
-        *,
-        is_refused: bool = False,
+        self, segment: Segment, whole: str, part: Numbered, token: str, *, is_refused: bool = False
     ) -> Counter[str]:
         """
         Insert, and say how many spans were stored, dead or lost.
@@ -240,38 +273,39 @@ class Loader:
             is_refused: It is in there: the other half of what was refused went through. So it is halved untried.
         """
         refusal: InsertRefused | None = None
-        if not is_refused or len(records) == 1:
+        if not is_refused or len(part) == 1:
             try:
-                if records:
-                    self._engine.insert(records, token)
+                if part:
+                    self._engine.insert([record for _, record in part], token)
             except InsertRefused as error:
                 refusal = error
             else:
-                return Counter(stored=sum(record.spans for record in records))
-        if len(records) > 1:
-            middle = len(records) // 2
-            left, right = records[:middle], records[middle:]
-            outcome = self._insert(segment, whole, left, first, _part(whole, first, left))
-            is_right = not outcome["dead"] and not outcome["lost"]
-            return outcome + self._insert(
-                segment, whole, right, first + middle, _part(whole, first + middle, right), is_refused=is_right
-            )
-        is_kept = self._spool.dead_letter(segment, records, first, str(refusal))
-        log.error("the database refused a request, %s: %s", "kept in dead/" if is_kept else "lost", refusal)
-        return Counter({"dead" if is_kept else "lost": sum(record.spans for record in records)})
+                return Counter(stored=sum(record.spans for _, record in part))
+        if len(part) == 1:
+            return self._put_aside(segment, *part[0], str(refusal))
+        left, right = part[: len(part) // 2], part[len(part) // 2 :]
+        outcome = self._insert(segment, whole, left, _part(whole, left))
+        is_right = not outcome["dead"] and not outcome["lost"]
+        return outcome + self._insert(segment, whole, right, _part(whole, right), is_refused=is_right)
+
+    def _put_aside(self, segment: Segment, at: int, record: Record, reason: str) -> Counter[str]:
+        is_kept = self._spool.dead_letter(segment, [record], at, reason)
+        log.error("the database refused a request, %s: %s", "kept in dead/" if is_kept else "lost", reason)
+        return Counter({"dead" if is_kept else "lost": record.spans})
 
 
-def _part(whole: str, first: int, records: Sequence[Record]) -> str:
-    return f"{whole}:{first}+{len(records)}"
+def _part(whole: str, part: Numbered) -> str:
+    return f"{whole}:{part[0][0]}+{len(part)}"
 
 
-def _together(records: Sequence[Record]) -> Iterator[tuple[int, Sequence[Record]]]:
+def _together(records: Sequence[Record]) -> Iterator[Numbered]:
     """Cut where more than a day lies between receipts: the segment was open for long, or the clock jumped."""
-    first = 0
+    part: list[tuple[int, Record]] = []
     earliest = latest = records[0].received_at_ns if records else 0
     for at, record in enumerate(records):
         earliest, latest = min(earliest, record.received_at_ns), max(latest, record.received_at_ns)
         if latest - earliest > _TOGETHER_NS:
-            yield first, records[first:at]
-            first, earliest, latest = at, record.received_at_ns, record.received_at_ns
-    yield first, records[first:]
+            yield part
+            part, earliest, latest = [], record.received_at_ns, record.received_at_ns
+        part.append((at, record))
+    yield part

@@ -44,6 +44,7 @@ from .spool.group_commit import GroupCommit
 from .spool.spool import Spool
 from .status import status
 from .tls import Tls
+from .trial import Trial
 from .upkeep import Upkeep
 from .watch import Watch
 
@@ -84,7 +85,8 @@ def serve(settings: Settings) -> None:
     )
     commit = GroupCommit(spool)
     # a server has a disk of its own
-    loader = Loader(spool, engine, health, None if settings.clickhouse else Reserve(settings.data))
+    own = (None, None) if settings.clickhouse else (Reserve(settings.data), Trial(settings.data / "trial"))
+    loader = Loader(spool, engine, health, *own)
     slow_logs = SlowLogReader(settings.slow_log, settings.data / "slowlog", engine, health)
     assembler = Assembler(engine, health, window_s=settings.foreign_window_s, settle_s=settings.foreign_settle_s)
     watch = Watch(settings, spool, health, tls)

@@ -14,7 +14,7 @@ import time
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from ..errors import EngineUnavailable
+from ..errors import EngineEnded, EngineUnavailable
 from . import Piece
 from .channel import CLOSE, LANE, receive, send
 
@@ -65,8 +65,8 @@ class Child:
         Send one question and wait for its answer: an error's text, or an empty one and the result.
 
         Raises:
-            EngineUnavailable: The process is not there, ended while it was asked, or did not answer within
-                `within_s`; then it is killed, because what hangs in it cannot be ended otherwise.
+            EngineUnavailable: The process is not there, ended while it was asked (EngineEnded), or did not answer
+                within `within_s`; then it is killed, because what hangs in it cannot be ended otherwise.
         """
         lane = self._asked(said, content, within_s)
         try:
@@ -75,7 +75,7 @@ class Child:
             raise self._hanging(lane, within_s) from error
         except (EOFError, OSError) as error:
             lane.socket.close()
-            raise EngineUnavailable(f"{self._name} ended while it was asked; it is started again") from error
+            raise EngineEnded(f"{self._name} ended while it was asked; it is started again") from error
         except BaseException:
             lane.socket.close()  # its answer, when it comes, must not be the next one's
             raise

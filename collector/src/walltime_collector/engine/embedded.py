@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from .. import crashpoint
 from ..directory import Ownership
 from ..errors import EngineUnavailable, InsertRefused, QueryFailed, SettingsRefused
 from ..spool.segment import Record
@@ -54,7 +55,7 @@ class EmbeddedEngine:
             raise SettingsRefused(f"--data {directory}: no database can be in a path with a `?`; choose another one")
         self._ownership = Ownership(directory)
         self._queries = threading.BoundedSemaphore(QUERY_CONNECTIONS)
-        arguments = (str(directory), database)
+        arguments = (str(directory), database, crashpoint.armed)
         self._child = Child(
             f"{directory}: the database", arguments, (self._ownership.fileno(),), count or (lambda _: None)
         )
@@ -117,7 +118,7 @@ class EmbeddedEngine:
         try:
             error, _ = self._child.ask(said, content, within_s=_INSERT_S)
         except EngineUnavailable as unavailable:
-            raise EngineUnavailable(f"insert {token}: {unavailable}") from unavailable
+            raise type(unavailable)(f"insert {token}: {unavailable}") from unavailable
         if error:
             refusal = InsertRefused if error_code(error) in REFUSED_DATA else EngineUnavailable
             raise refusal(f"insert {token}: {first_line(error)}")

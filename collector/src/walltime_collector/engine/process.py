@@ -1,10 +1,11 @@
 """
 The embedded engine's own process: owns chDB, and answers the collector on lanes that it is handed.
 
-    python -m walltime_collector.engine.process CONTROL DIRECTORY DATABASE
+    python -m walltime_collector.engine.process CONTROL DIRECTORY DATABASE CRASHPOINT
 
 CONTROL is the number of an inherited socket. On it comes `{"ready": true}` or `{"failed": "why"}`, once; then lanes go
-in, as file descriptors. It closes with the collector, however that ended, and this process ends with it.
+in, as file descriptors. It closes with the collector, however that ended, and this process ends with it. CRASHPOINT is
+empty but in tests.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ import threading
 from pathlib import Path
 from typing import Any
 
+from .. import crashpoint
 from .channel import LANE, receive, send
 from .database import Database
 
@@ -27,7 +29,7 @@ _PR_SET_PDEATHSIG = 1
 
 def main() -> None:
     """Serve until the collector says CLOSE, or is gone."""
-    number, directory, name = sys.argv[1:]
+    number, directory, name, crashpoint.armed = sys.argv[1:]
     _outlive_nobody()
     control = socket.socket(fileno=int(number))
     os.chdir(directory)  # where chDB leaves what it has to leave somewhere
@@ -80,6 +82,7 @@ def _answer(lane: socket.socket, database: Database) -> None:
 def _done(said: dict[str, Any], content: bytes, database: Database) -> tuple[dict[str, Any], bytes]:
     try:
         verb = said.pop("verb")
+        crashpoint.reach_with("engine", content)
         result: bytes | None = getattr(database, verb)(**said, **({"content": content} if verb == "insert" else {}))
     except Exception as error:  # noqa: BLE001 whatever it is, the one who asked must hear of it
         return {"error": str(error) or type(error).__name__}, b""

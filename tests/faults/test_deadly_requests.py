@@ -1,0 +1,135 @@
+"""Requests that the database's process dies of: each alone goes to dead/, everything around it is stored, once."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from walltime_collector import crashpoint
+from walltime_collector.engine.embedded import EmbeddedEngine
+from walltime_collector.errors import EngineEnded
+from walltime_collector.health import Health
+from walltime_collector.load import Loader
+from walltime_collector.spool.segment import Record
+from walltime_collector.spool.spool import Spool
+from walltime_collector.trial import Trial
+
+from tests.collector.test_schema import request, span
+from tests.servers import Collector, eventually, over_http
+
+DEADLY = "dies of this"
+GARBAGE = b"\x0a\x05\x12\x03\x12\x7f\x00"
+
+
+def record(text: str = "harmless") -> Record:
+    return Record(time.time_ns(), 2, request(span({"k": text}), span({"walltime.schema": 1})).SerializeToString())
+
+
+@pytest.fixture
+def spool(tmp_path: Path) -> Iterator[Spool]:
+    spool = Spool(tmp_path / "spool", max_bytes=2**30, segment_bytes=2**20, segment_age_s=0.01)
+    yield spool
+    spool.close()
+
+
+@pytest.fixture
+def mortal(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[EmbeddedEngine]:
+    monkeypatch.setattr(crashpoint, "armed", f"engine:{DEADLY}")
+    engine = EmbeddedEngine(tmp_path / "chdb", "walltime")
+    engine.migrate()
+    yield engine
+    engine.close()
+
+
+def stored(engine: EmbeddedEngine) -> tuple[int, int]:
+    """Spans and transactions, and that none is there twice."""
+    counts = []
+    for table in ("spans", "transactions"):
+        sql = "SELECT count() AS n, uniqExact(span_id) AS different FROM {table:Identifier}"
+        (row,) = engine.query(sql, {"table": table})
+        assert row["n"] == row["different"]
+        counts.append(int(row["n"]))
+    return counts[0], counts[1]
+
+
+def load(spool: Spool, engine: EmbeddedEngine, trial: Trial) -> Health:
+    health = Health()
+    spool.seal()
+    loader = Loader(spool, engine, health, trial=trial)
+    loader.start()
+    eventually(lambda: not spool.sealed(), 120)
+    loader.stop(1)
+    return health
+
+
+@pytest.mark.timeout(180)
+def test_two_deadly_requests_and_a_bad_one_are_put_aside_alone_and_the_others_are_stored_once(
+    spool: Spool, mortal: EmbeddedEngine, tmp_path: Path
+) -> None:
+    whole = [record() for _ in range(9)]
+    whole[2], whole[7], whole[4] = record(DEADLY), record(DEADLY), Record(time.time_ns(), 1, GARBAGE)
+    spool.append(whole)
+    health = load(spool, mortal, Trial(tmp_path / "trial")).report()
+    assert health["spans"] == {"received": 17, "stored": 12, "rejected": 0, "spooled": 0, "dead": 5, "lost": 0}
+    assert stored(mortal) == (6, 6)
+    letters = spool.dead_letters()
+    assert sorted((letter.name.rpartition("-")[2], letter.spans) for letter in letters) == [
+        ("2", 2),
+        ("4", 1),
+        ("7", 2),
+    ]
+    assert sum("ends at every try" in letter.reason for letter in letters) == 2
+    assert not (tmp_path / "trial").exists()
+
+
+@pytest.mark.timeout(180)
+def test_what_was_stored_before_the_process_ended_is_not_stored_again(
+    spool: Spool, mortal: EmbeddedEngine, tmp_path: Path
+) -> None:
+    whole = [record(), record(DEADLY), record()]
+    spool.append(whole)
+    spool.seal()
+    (segment,) = spool.sealed()
+    harmless = [whole[0], whole[2]]
+    mortal.insert(harmless, spool.read(segment).token)  # as if it had come so far with them
+    health = load(spool, mortal, Trial(tmp_path / "trial")).report()
+    assert (health["spans"]["stored"], health["spans"]["dead"]) == (4, 2)
+    assert stored(mortal) == (2, 2)
+
+
+@pytest.mark.timeout(180)
+def test_a_trial_finds_what_the_database_dies_of_and_nothing_in_what_it_survives(
+    mortal: EmbeddedEngine, tmp_path: Path
+) -> None:
+    harmless = [record() for _ in range(6)]
+    with pytest.raises(EngineEnded):
+        mortal.insert([record(DEADLY)], "deadly")
+    trial = Trial(tmp_path / "trial")
+    (tmp_path / "trial").mkdir()
+    (tmp_path / "trial" / "left by a collector that was killed").touch()
+    assert trial.deadly(harmless) == []
+    assert trial.deadly([*harmless, record(DEADLY)]) == [6]
+    assert trial.deadly([record(DEADLY)]) == [0]
+    assert stored(mortal) == (0, 0)
+
+
+@pytest.mark.timeout(180)
+def test_a_collector_goes_on_after_a_deadly_request_and_a_retry_of_it_ends_in_dead_again(tmp_path: Path) -> None:
+    with Collector(tmp_path / "data", crashpoint=f"engine:{DEADLY}", segment_age_s=0.5) as collector:
+        for _ in range(20):
+            assert collector.send(bytes(record().payload)).status_code == 200
+        assert collector.send(bytes(record(DEADLY).payload)).status_code == 200
+        for _ in range(20):
+            assert collector.send(bytes(record().payload)).status_code == 200
+        eventually(lambda: collector.health()["spans"]["dead"] == 2, 90)
+        eventually(lambda: collector.health()["spans"]["stored"] == 80, 30)
+        assert collector.health()["counts"]["engine_restarts"] == 3
+        (letter,) = over_http("GET", f"{collector.web_url}/api/deadletters").json()["letters"]
+        assert "ends at every try" in letter["reason"]
+        over_http("POST", f"{collector.web_url}/api/deadletters/retry", json={"names": [letter["name"]]})
+        eventually(lambda: collector.health()["counts"]["engine_restarts"] == 6, 60)
+        eventually(lambda: collector.health()["spans"]["dead"] == 2, 60)
+        assert collector.send(bytes(record().payload)).status_code == 200
+        eventually(lambda: collector.health()["spans"]["stored"] == 82, 30)
