@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import walltime
+from asgiref.sync import iscoroutinefunction
 from django.conf import settings
 from django.http import FileResponse, HttpRequest, HttpResponse, HttpResponseNotModified, StreamingHttpResponse
 from django.urls import include, path, re_path
@@ -29,7 +30,7 @@ if not settings.configured:
 
 @sync_and_async_middleware  # type: ignore[untyped-decorator]
 def measuring(get_response: Callable[[HttpRequest], Any]) -> Callable[[HttpRequest], Any]:
-    if asyncio.iscoroutinefunction(get_response):
+    if iscoroutinefunction(get_response):
 
         async def later(request: HttpRequest) -> HttpResponse:
             with walltime.component("middleware"):

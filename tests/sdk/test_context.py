@@ -6,6 +6,7 @@ import asyncio
 import concurrent.futures.thread
 import contextvars
 import itertools
+import sys
 import threading
 import time
 from collections.abc import Callable
@@ -110,7 +111,7 @@ def test_a_task_has_a_strand_of_its_own_and_their_overlap_is_covered_once(record
     assert min(times_ns.values()) >= 0
 
 
-class Thread314(threading.Thread):
+class LikeThread314(threading.Thread):
     """With a context of its own, as threads of Python 3.14 have it."""
 
     _context: contextvars.Context | None = None
@@ -123,6 +124,9 @@ class Thread314(threading.Thread):
     def run(self) -> None:
         assert self._context is not None
         self._context.run(super().run)
+
+
+Thread314: Any = threading.Thread if sys.version_info >= (3, 14) else LikeThread314
 
 
 @pytest.mark.parametrize("inherits", [False, True])

@@ -42,8 +42,9 @@ def test_urllib_request_is_measured_hop_by_hop(recorded: Sink, upstream: Upstrea
     with Upstream() as elsewhere, walltime.transaction("job"):
         with opener.open(f"{upstream.url}/redirect?to={elsewhere.url}/here") as response:
             assert response.read() == b"ok"
-        with pytest.raises(urllib.error.HTTPError):
+        with pytest.raises(urllib.error.HTTPError) as missing:
             opener.open(f"{upstream.url}/missing")
+        missing.value.close()
     bill = recorded.transaction()
     assert bill.cell("http.request") == {"calls": 3, "errors": 1}
     assert bill.cell("http.connect") == {"calls": 3}  # it never keeps a connection

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import inspect
 import os
 import subprocess
 import sys
@@ -161,7 +162,7 @@ def test_a_decorated_coroutine_function_stays_one_and_its_component_lasts_until_
         with walltime.transaction("job"):
             return await slow()
 
-    assert asyncio.iscoroutinefunction(slow)
+    assert inspect.iscoroutinefunction(slow)
     assert asyncio.run(job()) == 7
     (outer,), (inner,) = recorded.calls("slow"), recorded.calls("inner")
     assert outer.span.start_time_unix_nano <= inner.span.start_time_unix_nano

@@ -193,4 +193,5 @@ def test_a_pool_of_another_database_is_not_ours(recorded: Sink) -> None:
     shop = sqlalchemy.create_engine("sqlite://", poolclass=QueuePool)
     with walltime.transaction("job"), shop.connect() as connection:
         connection.execute(sqlalchemy.text("SELECT 1"))
+    shop.dispose()
     assert recorded.transaction().cell("mysql.pool") == {}
