@@ -99,10 +99,11 @@ class Transaction:
     """
 
     __slots__ = (
-        "_traceparent", "annotations", "bill", "calls", "cpu_system_ns", "cpu_user_ns", "duration_ns", "error_type",
-        "has_branches", "http_status", "ids", "is_error", "is_forced", "kind", "locate_ns", "method", "name",
-        "nested_ns", "outgoing", "outgoing_context", "owner", "parent_span_id", "path", "peak_rss_growth_bytes",
-        "places", "queue_ns", "scheme", "session", "sql_comment", "started_at_ns", "started_ns", "statement", "user",
+        "_traceparent", "annotations", "around", "bill", "calls", "context", "cpu_system_ns", "cpu_user_ns",
+        "duration_ns", "error_type", "has_branches", "http_status", "ids", "is_error", "is_forced", "kind", "locate_ns",
+        "method", "name", "nested_ns", "outgoing", "outgoing_context", "owner", "parent_span_id", "path",
+        "peak_rss_growth_bytes", "places", "queue_ns", "scheme", "session", "sql_comment", "started_at_ns",
+        "started_ns", "statement", "user",
     )  # fmt: skip
 
     def __init__(self, name: str, kind: str, ids: Ids, parent_span_id: int, started_ns: int) -> None:
@@ -141,6 +142,9 @@ class Transaction:
         self._traceparent = ""
         self.outgoing: list[tuple[str, str]] | None = None
         self.outgoing_context: object = None
+        self.around: object = None
+        """OpenTelemetry's context when it began, where it is in there only for who asks; `context` with it."""
+        self.context: object = None
 
     @property
     def transaction(self) -> Transaction:

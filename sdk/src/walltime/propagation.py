@@ -19,10 +19,10 @@ from opentelemetry.propagators.textmap import Getter
 from opentelemetry.trace import NonRecordingSpan, SpanContext, TraceFlags
 
 from walltime import w3c
-from walltime.hotpath import Ids
+from walltime.hotpath import Ids, current
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
     from typing import Any
 
     from opentelemetry.propagators.textmap import TextMapPropagator
@@ -93,7 +93,7 @@ def new_span_id() -> int:
 def caller(base: Context | None) -> SpanContext | None:
     """Return the span a transaction is to be the child of: the given context's, by default the current one's."""
     if base is None:
-        base = otel_context.get_current()
+        base = otel_context.get_current() if _attached is None or current() is not None else _attached()
     if not base:  # nothing is set, as for most requests
         return None
     span_context = trace.get_current_span(base).get_span_context()
@@ -114,9 +114,9 @@ def own_ids(parent: SpanContext | None, probability: float) -> Ids:
         return Ids(parent.trace_id, new_span_id(), flags, parent.trace_state or None)
     number = _ids.getrandbits(192)  # for both
     trace_id = number >> 64 or 1
-    return Ids(
-        trace_id, number & _LOW_64_BITS or 1, _RANDOM | _SAMPLED if is_sampled(trace_id, probability) else _RANDOM
-    )
+    flags = _RANDOM | _SAMPLED if is_sampled(trace_id, probability) else _RANDOM
+    # As `Ids(…)`, without the function of Python that a named tuple is made by.
+    return tuple.__new__(Ids, (trace_id, number & _LOW_64_BITS or 1, flags, None))
 
 
 class _Current(NonRecordingSpan):
@@ -140,6 +140,30 @@ def span_context(ids: Ids) -> SpanContext:
     return SpanContext(ids.trace_id, ids.span_id, False, _FLAGS[ids.trace_flags], ids.trace_state)
 
 
+_attached: Callable[[], Context] | None = None
+"""Says what is attached, where a transaction is in OpenTelemetry's context for who asks; None where it is attached."""
+
+
+def wait_for_who_asks(attached: Callable[[], Context] | None) -> None:
+    """Attach the transactions from here on no more (context/opentelemetry_context.py), or again."""
+    global _attached  # noqa: PLW0603  # one for a process, as OpenTelemetry's context is
+    _attached = attached
+
+
+def asked(context: Context, transaction: Transaction) -> Context:
+    """Return the context that somebody asks for: what is attached, with the transaction if it came after it."""
+    if transaction.around is not context:
+        return context
+    own = transaction.context
+    if own is None:
+        own = transaction.context = _with(transaction, context)
+    return own  # type: ignore[return-value]  # the hot path knows nothing of OpenTelemetry
+
+
+def _with(transaction: Transaction, around: Context) -> Context:
+    return Context({**around, _SPAN: _Current(transaction)})
+
+
 def enter(transaction: Transaction, base: Context | None) -> object:
     """
     Make the transaction OpenTelemetry's current span; return what `leave` takes.
@@ -149,13 +173,20 @@ def enter(transaction: Transaction, base: Context | None) -> object:
     """
     if getattr(trace, "_TRACER_PROVIDER", None) is not None:  # `get_tracer_provider` reads the environment: 0.5 µs
         return None if base is None else otel_context.attach(base)
-    around = otel_context.get_current() if base is None else base
-    return otel_context.attach(Context({**around, _SPAN: _Current(transaction)}))
+    if base is not None:
+        return otel_context.attach(_with(transaction, base))
+    if _attached is None:
+        return otel_context.attach(_with(transaction, otel_context.get_current()))
+    transaction.around = _attached()
+    return None
 
 
-def leave(token: object) -> None:
+def leave(transaction: Transaction, token: object) -> None:
     if token is not None:
         otel_context.detach(token)  # type: ignore[arg-type]  # the API hides its token's type
+    transaction.context = transaction.outgoing_context = (
+        None  # they lead back to it: only the collector would free them
+    )
 
 
 def forget() -> None:
@@ -170,7 +201,7 @@ def outgoing_headers(transaction: Transaction) -> list[tuple[str, str]]:
     They name the transaction's own span, which is always exported, so the next service's parent is always found.
     Built once for a transaction, and again when the application changes OpenTelemetry's context (baggage).
     """
-    context = otel_context.get_current()
+    context = otel_context.get_current() if _attached is None else _attached()
     if transaction.outgoing is None or transaction.outgoing_context is not context:
         transaction.outgoing = _headers(transaction, context)
         transaction.outgoing_context = context

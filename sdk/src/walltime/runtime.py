@@ -228,6 +228,6 @@ class Open:
             except ValueError:  # in a copy of the context it began in, so OpenTelemetry's token is not of here either
                 hotpath.strand.set(None)
             else:
-                propagation.leave(self._otel_token)
+                propagation.leave(self.transaction, self._otel_token)
         except Exception as ours:  # noqa: BLE001
             contain("finish", ours)

@@ -34,6 +34,7 @@ CONTEXT: Final = {
     "gc": "sys",
     "gevent": "gevent.greenlet",
     "gevent_threads": "gevent.threadpool",
+    "opentelemetry_context": "opentelemetry.context",
     "threading": "threading",
 }
 """What work is handed over by, by the name of our module → the module after whose import it can be wrapped."""

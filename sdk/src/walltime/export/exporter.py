@@ -94,8 +94,6 @@ class Exporter:
 
     def submit(self, transaction: Transaction) -> None:
         """Take a finished transaction; 0.3 µs, never waits. When the queue is full it is lost and counted."""
-        if self._pid != os.getpid():  # a fork that Python was not told of, as uWSGI's
-            self.begin()
         if len(self._queue) >= self._settings.max_queue or self._closing:
             self.counts["lost_queue_full"] += 1
             return

@@ -40,7 +40,7 @@ def has_any(headers: Mapping[str, Any]) -> bool:
     """Say whether any of them is one that is read: most requests of most services have none."""
     if propagate.get_global_textmap() is not _propagator:
         _update()
-    return not _all.isdisjoint(headers)
+    return not headers.keys().isdisjoint(_all)  # looks for each of the few among the many, not the other way round
 
 
 def caller(headers: Mapping[str, Any]) -> Context | None:

@@ -1,0 +1,113 @@
+"""A transaction is OpenTelemetry's current span for whoever asks, and in nobody's way."""
+
+from __future__ import annotations
+
+import gc
+from typing import Any
+
+import pytest
+import walltime
+from opentelemetry import baggage, trace
+from opentelemetry import context as otel_context
+from opentelemetry.context import Context
+from opentelemetry.context.contextvars_context import ContextVarsRuntimeContext
+from walltime import errors, hotpath, propagation, runtime
+from walltime.hotpath import Transaction
+
+from tests.sdk.sink import Sink
+
+
+def current_span_id() -> int:
+    return trace.get_current_span().get_span_context().span_id
+
+
+def running_span_id() -> int:
+    strand = hotpath.current()
+    assert strand is not None
+    return strand.transaction.ids.span_id
+
+
+def attached() -> Context:
+    assert propagation._attached is not None
+    return propagation._attached()
+
+
+def test_nothing_is_attached_until_somebody_attaches(recorded: Sink) -> None:
+    before = attached()
+    with walltime.transaction("job"):
+        assert current_span_id() == running_span_id()
+        assert otel_context.get_current() is otel_context.get_current()
+        assert attached() is before
+    assert otel_context.get_current() is before
+
+
+def test_what_the_application_attaches_is_what_it_gets(recorded: Sink) -> None:
+    with walltime.transaction("job"):
+        mine = baggage.set_baggage("customer", "17")
+        token = otel_context.attach(mine)
+        assert otel_context.get_current() is mine
+        assert current_span_id() == running_span_id(), "made from what it asked for"
+        cleared = otel_context.attach(Context())
+        assert not trace.get_current_span().get_span_context().is_valid
+        otel_context.detach(cleared)
+        otel_context.detach(token)
+        assert current_span_id() == running_span_id()
+
+
+def test_what_was_attached_before_stays(recorded: Sink) -> None:
+    token = otel_context.attach(baggage.set_baggage("customer", "17"))
+    with walltime.transaction("job"):
+        assert baggage.get_baggage("customer") == "17"
+        assert current_span_id() == running_span_id()
+    assert not trace.get_current_span().get_span_context().is_valid
+    otel_context.detach(token)
+
+
+def test_a_transaction_within_another_is_the_current_span_until_it_ends(recorded: Sink) -> None:
+    with walltime.transaction("outer"):
+        outer = running_span_id()
+        inside = runtime.Open("inner", "server", None, hotpath.clock())
+        inside.enter()
+        assert current_span_id() == running_span_id() != outer
+        inside.finish()
+        assert current_span_id() == outer
+    inner, around = recorded.transactions()
+    assert inner.span.parent_span_id == around.span.span_id
+
+
+def test_when_it_is_undone_transactions_are_attached(recorded: Sink) -> None:
+    walltime.uninstrument("opentelemetry_context")
+    assert ContextVarsRuntimeContext.get_current.__module__ == ContextVarsRuntimeContext.__module__
+    before = otel_context.get_current()
+    with walltime.transaction("job"):
+        assert otel_context.get_current() is not before
+        assert current_span_id() == running_span_id()
+    assert otel_context.get_current() is before
+
+
+def test_a_failure_of_ours_leaves_what_is_attached(recorded: Sink, monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(*_: Any) -> Context:
+        raise ValueError("ours")
+
+    monkeypatch.delenv("WALLTIME_TESTING_RAISE")
+    with walltime.transaction("job"):
+        monkeypatch.setattr(propagation, "asked", broken)
+        assert otel_context.get_current() is attached()
+        monkeypatch.undo()
+    assert errors.contained.pop("context") == 1
+
+
+@pytest.mark.parametrize("library", ["", "opentelemetry_context"])
+def test_a_transaction_that_was_asked_for_is_freed_without_the_collector(recorded: Sink, library: str) -> None:
+    if library:
+        walltime.uninstrument(library)
+    gc.collect()
+    for _ in range(3):
+        with walltime.transaction("job"):
+            strand = hotpath.current()
+            assert strand is not None
+            assert current_span_id() == strand.transaction.ids.span_id
+            propagation.outgoing_headers(strand.transaction)
+            del strand
+    recorded.transactions()
+    assert [each.name for each in gc.get_objects() if type(each) is Transaction] == []
