@@ -207,7 +207,7 @@ def test_an_engine_that_does_not_answer_is_red_also_while_nothing_is_sent(tmp_pa
         health,
         minutes,
         lambda: done.append("kept"),
-        lambda: done.append("looked"),
+        [lambda: done.append("looked")],
     )
     kept.error = EngineUnavailable("refused at 10.0.0.1")
     upkeep.step()

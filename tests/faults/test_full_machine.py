@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import resource
 import shutil
 import subprocess
@@ -16,6 +17,7 @@ import pytest
 from walltime_collector.engine import open_engine
 from walltime_collector.reserve import BALLAST_BYTES
 from walltime_collector.settings import Settings
+from walltime_collector.spool.spool import reserve_bytes
 
 from tests.clickhouse_server import ClickHouseServer
 from tests.collector.test_schema import request, span
@@ -125,6 +127,46 @@ def test_a_full_disk_of_the_database_gives_up_its_ballast_and_resumes_by_itself(
             engine.close()
     print(f"\nF5: the ballast gave {free / MIB:.0f} MiB; stored again after {resumed_s:.1f} s; {verdict} (seed {SEED})")
     assert verdict.is_clean, verdict
+
+
+def test_where_the_oldest_day_may_go_a_full_disk_takes_data_again_by_itself(tmp_path: Path) -> None:
+    """F5, where nobody makes room: the spool stops at the reserve, days go until it need not."""
+    day_ns = 86_400 * 1_000_000_000
+    with (
+        disk(tmp_path / "disk", 512 * MIB) as small,
+        Collector(small / "data", when_disk_full="drop_oldest_day") as collector,
+    ):
+        for age in (5, 4, 3, 0):
+            started_ns = time.time_ns() - age * day_ns
+            times = {"start_time_unix_nano": started_ns, "end_time_unix_nano": started_ns}
+            for _ in range(4):
+                fat = request(*[span({"fill": os.urandom(8_000).hex()}, **times) for _ in range(500)])
+                assert collector.send(fat.SerializeToString()).status_code == 200
+        wait_until_loaded(collector)
+        reserve = reserve_bytes(512 * MIB)
+        took = shutil.disk_usage(small).free - reserve + 2 * MIB
+        subprocess.run(["fallocate", "-l", str(took), small / "theirs"], check=True)
+        full_s = time.monotonic()
+        oracle = Oracle(SEED, tmp_path)
+        oracle.point_at(collector)
+        answers = {oracle.send_one()}
+        eventually(lambda: collector.health()["counts"].get("full_disk_days"), 30)
+        eventually(lambda: oracle.send_one() == 200, 30)
+        wait_until_loaded(collector)
+        taken_s = time.monotonic() - full_s
+        counts = collector.health()["counts"]
+        asked = {
+            "sql": "SELECT dateDiff('day', started_at, now()) AS age, count() FROM spans GROUP BY age ORDER BY age"
+        }
+        left = dict(httpx.post(f"{collector.web_url}/api/sql", json=asked, timeout=60).json()["rows"])
+        eventually(lambda: collector.health()["ok"] is True, 30)
+    went = f"{counts['full_disk_rows']} rows of {counts['full_disk_days']} day"
+    print(f"\nF5: {answers} when full; {went} went, taken again after {taken_s:.1f} s")
+    assert answers == {503}
+    assert (counts["full_disk_days"], counts["full_disk_rows"]) == (1, 2_000)
+    assert 5 not in left
+    assert (left[4], left[3]) == (2_000, 2_000)
+    assert left[0] >= 2_000
 
 
 def test_without_memory_requests_are_refused_and_the_collector_stays(tmp_path: Path) -> None:

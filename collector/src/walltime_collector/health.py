@@ -66,6 +66,7 @@ class Health:
     foreign_roots        SERVER and CONSUMER spans of other SDKs in the windows that were assembled here
     foreign_roots_late, foreign_spans_late   stored after their window was: transactions all the same; on no bill
     foreign_retries      how often assembling failed and was tried again
+    full_disk_days, full_disk_rows   dropped before their time, as `when_disk_full` says: days, and rows of all tables
     crowded_services     found to have more names than may be (crowded.py), a day and service
     """
 

@@ -106,5 +106,7 @@ _COUNTS = {
     "foreign_roots_late": "of them, stored too late for their window and made up for",
     "foreign_spans_late": "spans of other SDKs stored too late for their request's window: on no bill",
     "foreign_retries": "times that making transactions of other SDKs' spans failed and was tried again",
+    "full_disk_days": "days dropped before their time because the disk was full",
+    "full_disk_rows": "rows of those days",
     "crowded_services": "services found to have more names a day than may be; the rest is stored as _OTHER",
 }

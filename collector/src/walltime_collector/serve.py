@@ -21,9 +21,10 @@ from .access import Access
 from .assemble.assembler import Assembler
 from .clickhouse_http import ClickHouseHttp
 from .crowded import CrowdedNames
-from .directory import make_private
+from .directory import make_private, room
 from .engine import open_engine
 from .errors import EngineUnavailable, SettingsRefused
+from .full_disk import OldestDays
 from .health import Health
 from .health_minutes import HealthMinutes
 from .load import Loader
@@ -91,8 +92,10 @@ def serve(settings: Settings) -> None:
     assembler = Assembler(engine, health, window_s=settings.foreign_window_s, settle_s=settings.foreign_settle_s)
     watch = Watch(settings, spool, health, tls)
     minutes = HealthMinutes(engine, health, settings.data)
-    crowded = CrowdedNames(engine, health)
-    upkeep = Upkeep(engine, health, minutes, lambda: keep(engine, settings), crowded.look)
+    looks = [CrowdedNames(engine, health).look]
+    if settings.when_disk_full == "drop_oldest_day" and not settings.clickhouse:
+        looks.append(OldestDays(engine, health, lambda: room(settings.data)).look)
+    upkeep = Upkeep(engine, health, minutes, lambda: keep(engine, settings), looks)
     reading = Reading(engine, settings.database)
     from .api import make_app
     from .api_deadletters import deadletter_routes

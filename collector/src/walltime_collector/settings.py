@@ -126,6 +126,12 @@ class Settings(BaseSettings):
         default=400, ge=1, le=3650, description="days after which what is added up by the minute goes"
     )
 
+    when_disk_full: Literal["refuse", "drop_oldest_day"] = Field(
+        default="refuse",
+        description="of the embedded database, when its disk has only the reserve left: `refuse` takes nothing until"
+        " there is room; `drop_oldest_day` drops the oldest stored day, and the next, before their time",
+    )
+
     slow_log: Words = Field(
         default=(),
         description="slow logs of MySQL, MariaDB or Percona Server to follow, comma-separated: `PATH` or `NAME=PATH`",

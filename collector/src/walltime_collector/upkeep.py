@@ -1,5 +1,5 @@
 """
-What the engine is asked for besides data: whether it answers, retention, crowded names, a row of counters a minute.
+What the engine is asked for besides data: whether it answers, retention, a row of counters a minute, what else is due.
 """
 
 from __future__ import annotations
@@ -7,7 +7,7 @@ from __future__ import annotations
 import logging
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 
 from .engine import Engine
@@ -28,7 +28,7 @@ class Upkeep:
 
     Args:
         keep: Brings the tables' retention up to date; called until it succeeds once.
-        look: Called every few seconds after that.
+        looks: Called every few seconds after that.
     """
 
     def __init__(
@@ -37,9 +37,9 @@ class Upkeep:
         health: Health,
         minutes: HealthMinutes,
         keep: Callable[[], object],
-        look: Callable[[], object],
+        looks: Sequence[Callable[[], object]] = (),
     ) -> None:
-        self._engine, self._health, self._minutes, self._keep, self._look = engine, health, minutes, keep, look
+        self._engine, self._health, self._minutes, self._keep, self._looks = engine, health, minutes, keep, looks
         self._stop = threading.Event()
         self._is_kept = False
         self._minute_s = time.monotonic()
@@ -69,8 +69,9 @@ class Upkeep:
                 self._keep()
                 self._is_kept = True
         else:
-            with suppress(EngineUnavailable):
-                self._look()
+            for look in self._looks:
+                with suppress(EngineUnavailable):
+                    look()
         if time.monotonic() - self._minute_s >= _MINUTE_S:
             self._minute_s = time.monotonic()
             self._minutes.write()

@@ -14,6 +14,8 @@ _COUNTED = {
     "engine_restarts": "times the database's process was started again",
     "quarantined_bytes": "damaged bytes in quarantine/",
     "unreadable_segments": "segments that could not be read",
+    "full_disk_days": "days dropped before their time, for the disk was full",
+    "full_disk_rows": "rows that went with them",
     "slow_log_refused": "entries of slow logs refused",
     "slow_log_gaps": "gaps in slow logs",
     "foreign_retries": "times other SDKs' spans could not be made transactions",
