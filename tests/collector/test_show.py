@@ -5,7 +5,9 @@ from __future__ import annotations
 import io
 import re
 import secrets
+import threading
 import time
+from typing import Any, cast
 
 import pytest
 from hypothesis import given
@@ -212,6 +214,42 @@ def test_one_trace_is_found_without_reading_the_others(engine: Engine, store: St
         granules = re.findall(r"Granules: (\d+)/(\d+)", text)
         assert table in text
         assert int(granules[-1][0]) <= 2, text
+
+
+def test_no_part_is_opened_that_cannot_have_the_trace(engine: Engine, store: Store) -> None:
+    def opened() -> int:
+        (row,) = engine.query("SELECT sum(value) AS n FROM system.events WHERE event = 'SelectedParts'")
+        return int(row["n"])
+
+    engine.command("SYSTEM STOP MERGES transactions")
+    try:
+        sent = [make(f"GET /{at}") for at in range(10)]
+        for each in sent:
+            store([each])  # each insert leaves a part
+        before = opened()
+        found = query.run(engine, "show_transactions", trace_id=sent[5].trace_id, limit=10)
+        opened_then = opened() - before
+    finally:
+        engine.command("SYSTEM START MERGES transactions")
+    assert [row["name"] for row in found] == ["GET /5"]
+    assert opened_then <= 4  # its own; an index is wrong once in 800 times
+
+
+def test_questions_that_need_no_answer_of_each_other_are_asked_at_once(engine: Engine, store: Store) -> None:
+    sent = make("GET /x", kept="random", calls=[SentCall("render", 0, MS)])
+    store([sent])
+    all_there = threading.Barrier(3, timeout=20)
+
+    class Meeting:
+        """The engine, but no question is answered before three are asked."""
+
+        def query(self, *asked: Any) -> Any:
+            all_there.wait()
+            return engine.query(*asked)
+
+    trace = query.show(cast(Engine, Meeting()), sent.trace_id)
+    assert trace is not None
+    assert [call.component for call in trace.transactions[0].calls] == ["render"]
 
 
 def test_what_an_application_put_into_names_does_nothing_to_the_terminal(engine: Engine, store: Store) -> None:

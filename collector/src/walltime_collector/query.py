@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime, timezone
 from functools import cache
 from importlib.resources import files
@@ -69,12 +70,23 @@ def top(engine: Engine, *, since_s: int, service: str = "", by: str = "total", l
 
 
 def show(engine: Engine, trace_id: str) -> Trace | None:
-    """All transactions of a trace with their bills and kept calls; None when no transaction of it is stored."""
-    bills = run(engine, "show_transactions", trace_id=trace_id, limit=MAX_TRANSACTIONS + 1)
+    """
+    All transactions of a trace with their bills and kept calls; None when no transaction of it is stored.
+
+    Its questions are asked at once, as far as they do not need each other's answers, so it takes up to three of the
+    engine's QUERY_CONNECTIONS.
+
+    Raises:
+        EngineUnavailable: The engine cannot answer one of them now.
+    """
+    with ThreadPoolExecutor(2, "show") as beside:
+        asked_kept = beside.submit(_kept, engine, trace_id)
+        asked_logged = beside.submit(run, engine, "show_slow_queries", trace_id=trace_id, limit=MAX_CALLS)
+        bills = run(engine, "show_transactions", trace_id=trace_id, limit=MAX_TRANSACTIONS + 1)
+        spans, untagged = asked_kept.result()
+        logged = asked_logged.result()
     if not bills:
         return None
-    spans = _spans(engine, trace_id)
-    logged = run(engine, "show_slow_queries", trace_id=trace_id, limit=MAX_CALLS)
     is_complete = len(bills) <= MAX_TRANSACTIONS and len(spans) <= MAX_CALLS
     bills, spans = bills[:MAX_TRANSACTIONS], spans[:MAX_CALLS]
     by_span = {row["span"]: row for row in bills}
@@ -88,7 +100,6 @@ def show(engine: Engine, trace_id: str) -> Trace | None:
     for row in logged:
         entries.setdefault(row["span"], []).append(row)
     first_ns = min(int(row["started_ns"]) for row in bills)
-    untagged = _untagged(engine, spans)
     return Trace(
         trace_id=trace_id,
         transactions=tuple(
@@ -98,6 +109,12 @@ def show(engine: Engine, trace_id: str) -> Trace | None:
         spans_elsewhere=len(calls.get("", [])),
         is_complete=is_complete,
     )
+
+
+def _kept(engine: Engine, trace_id: str) -> tuple[Sequence[Mapping[str, Any]], Sequence[Mapping[str, Any]]]:
+    """The spans of this trace, see _spans, and what the log says untagged about the connections of those shown."""
+    spans = _spans(engine, trace_id)
+    return spans, _untagged(engine, spans[:MAX_CALLS])
 
 
 def _spans(engine: Engine, trace_id: str) -> Sequence[Mapping[str, Any]]:

@@ -22,6 +22,8 @@ QUERY_LIMITS = {
     "output_format_json_quote_64bit_integers": "0",
     "output_format_json_quote_denormals": "0",
     "output_format_json_validate_utf8": "1",
+    # first ask the index which parts have it: else all columns of every part are opened, and only then is it asked
+    "use_skip_indexes_on_data_read": "0",
     "readonly": "1",  # the last one: nothing can be set after it
 }
 
