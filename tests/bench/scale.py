@@ -1,7 +1,7 @@
 """
 `make bench-scale`: disk per transaction and per kept call, and how long answers take where there is a lot.
 
-    python -m tests.bench.scale [--rows 10000000] [--days 1] [--only disk|answers] [--folder DIR] [--json FILE]
+    python -m tests.bench.scale [--rows 10000000] [--days 1] [--only disk|answers] [--folder DIR] [--again]
 
 The disk is that of the shop's real data, stored through everything and merged. The answers are over copies of it:
 10 million transactions and their calls, some 100 million, in the embedded engine.
@@ -30,7 +30,7 @@ from tests.bench.ingest_report import versions
 from tests.bench.machine import ForeignLoad, machine
 from tests.bench.scale_ask import Took, ask_all
 from tests.bench.scale_disk import Table, measure_disk
-from tests.bench.scale_fill import Filled, engine_in, multiply, store
+from tests.bench.scale_fill import Filled, already, engine_in, multiply, store
 from tests.bench.shop_recorded import recorded
 from tests.servers import Collector
 
@@ -47,21 +47,24 @@ def main(
     only: Annotated[str, typer.Option(help="`disk` or `answers`.")] = "",
     seconds: Annotated[float, typer.Option(help="How long the shop is recorded for its disk.")] = 60.0,
     folder: Annotated[Path | None, typer.Option(help="Where the data goes, and stays. [a temporary one]")] = None,
+    again: Annotated[bool, typer.Option(help="Ask what an earlier run has left in --folder; fill nothing.")] = False,
     json_file: Annotated[Path | None, typer.Option("--json", help="Also write everything to this file.")] = None,
 ) -> None:
     """Measure what data takes on disk, and how long answers over much of it take."""
+    if again and (folder is None or not (folder / "answers").is_dir()):
+        raise typer.BadParameter("nothing is there to ask; say the --folder of an earlier run", param_hint="--again")
     foreign = ForeignLoad()
     console = Console()
     console.width = max(console.width, NARROWEST)
     found: dict[str, Any] = {"machine": machine(), "versions": versions()}
     where = folder or Path(tempfile.mkdtemp(prefix="walltime-bench-"))
     try:
-        if only != "answers":
+        if only != "answers" and not again:
             tables = measure_disk(where / "disk", recorded(seconds))
             console.print(disk_for_people(tables))
             found["disk"] = [asdict(table) for table in tables]
         if only != "disk":
-            filled, took = answers(where / "answers", rows, days)
+            filled, took = answers(where / "answers", rows, days, again=again)
             console.print(answers_for_people(filled, took))
             found |= {"filled": asdict(filled), "answers": [asdict(each) for each in took]}
     except ServiceError as error:
@@ -75,13 +78,16 @@ def main(
         json_file.write_text(json.dumps(found, indent=1) + "\n")
 
 
-def answers(folder: Path, rows: int, days: float) -> tuple[Filled, list[Took]]:
-    """Fill a collector's data directory, start the collector, ask it."""
+def answers(folder: Path, rows: int, days: float, *, again: bool) -> tuple[Filled, list[Took]]:
+    """Fill a collector's data directory unless it is `again`, start the collector, ask it."""
     columns = (TextColumn("filling"), BarColumn(), TextColumn("{task.percentage:.0f} %"), TimeElapsedColumn())
     with engine_in(folder) as engine, Progress(*columns, console=Console(stderr=True), transient=True) as progress:
-        task = progress.add_task("", total=1)
-        store(engine, recorded(20, sampled=SAMPLED))
-        filled = multiply(engine, rows, days, lambda share: progress.update(task, completed=share))
+        if again:
+            filled = already(engine)
+        else:
+            task = progress.add_task("", total=1)
+            store(engine, recorded(20, sampled=SAMPLED))
+            filled = multiply(engine, rows, days, lambda share: progress.update(task, completed=share))
     with Collector(folder) as collector:
         return filled, ask_all(collector)
 
@@ -125,10 +131,8 @@ def answers_for_people(filled: Filled, took: Sequence[Took]) -> Group:
     for each in took:
         numbers = (each.first_ms, each.median_ms, each.longest_ms)
         grid.add_row(each.question, str(each.times), *(f"{number:,.0f}" for number in numbers))
-    return Group(
-        grid,
-        Text(f"Filled in {filled.copying_s:.0f} s, merged {filled.merging_s:.0f} s more, into {filled.parts} parts."),
-    )
+    filling = f"Filled in {filled.copying_s:.0f} s, merged {filled.merging_s:.0f} s more, into {filled.parts} parts."
+    return Group(grid, Text(filling if filled.copying_s else f"Filled by an earlier run; {filled.parts} parts."))
 
 
 def _notes(found: dict[str, Any]) -> str:
