@@ -8,7 +8,7 @@ CREATE TABLE IF NOT EXISTS transactions
     span_id FixedString(8),
     parent_span_id FixedString(8),
     started_at DateTime64(9, 'UTC') CODEC(Delta, ZSTD(1)),
-    duration_ns UInt64,
+    duration_ns UInt64 CODEC(GCD, T64, ZSTD(1)),
     service LowCardinality(String),
     name LowCardinality(String),
     kind LowCardinality(String),
@@ -24,11 +24,11 @@ CREATE TABLE IF NOT EXISTS transactions
     kept LowCardinality(String),
     sample_probability Float64,
 
-    queue_ns Nullable(UInt64),
-    cpu_user_ns Nullable(UInt64),
-    cpu_system_ns Nullable(UInt64),
+    queue_ns Nullable(UInt64) CODEC(GCD, T64, ZSTD(1)),
+    cpu_user_ns Nullable(UInt64) CODEC(GCD, T64, ZSTD(1)),
+    cpu_system_ns Nullable(UInt64) CODEC(GCD, T64, ZSTD(1)),
     peak_rss_growth_bytes UInt64,
-    covered_ns UInt64,
+    covered_ns UInt64 CODEC(GCD, T64, ZSTD(1)),
     other_ns UInt64 ALIAS duration_ns - least(covered_ns, duration_ns),
     calls_dropped UInt32,
 
@@ -54,12 +54,12 @@ CREATE TABLE IF NOT EXISTS transactions
     custom_max_ns Map(LowCardinality(String), UInt64),
     custom_errors Map(LowCardinality(String), UInt64),
 
-    target Nested
-    (
-        component LowCardinality(String), address LowCardinality(String),
-        calls UInt32, time_ns UInt64, errors UInt32, hits UInt32, misses UInt32
-    ),
-    statement Nested(text String, calls UInt32, time_ns UInt64, errors UInt32),
+    -- written out, because a column inside of Nested cannot have a codec
+    `target.component` Array(LowCardinality(String)), `target.address` Array(LowCardinality(String)), `target.calls` Array(UInt32),
+    `target.time_ns` Array(UInt64) CODEC(GCD, T64, ZSTD(1)), `target.errors` Array(UInt32),
+    `target.hits` Array(UInt32), `target.misses` Array(UInt32),
+    `statement.text` Array(String), `statement.calls` Array(UInt32),
+    `statement.time_ns` Array(UInt64) CODEC(GCD, T64, ZSTD(1)), `statement.errors` Array(UInt32),
     attributes Map(LowCardinality(String), String),
     resource Map(LowCardinality(String), LowCardinality(String)),
 
