@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlsplit
 
@@ -76,25 +77,17 @@ def add_headers(connection: Any, strand: Strand) -> None:
         connection: an `http.client.HTTPConnection` before its `endheaders`. The lines go where its own go: `putheader`
             would check and join what is made of our own digits, for half the price of the whole wrapper.
     """
-    global _lines  # noqa: PLW0603  # one tuple, replaced whole: threads may lose each other's, and make it again
     try:
-        headers = outgoing_headers(strand.transaction)
-        of, lines = _lines
-        if of is not headers:
-            lines = [
-                (f"\r\n{name}:".lower().encode(), f"{name}: {value}".encode())
-                for name, value in headers
-                if value.isascii() and value.isprintable()  # nothing below here looks for line breaks
-            ]
-            _lines = (headers, lines)
         buffer = connection._buffer
         sent = b"\r\n".join(buffer).lower()
-        for begins, line in lines:
-            if begins not in sent:  # the application's own is what goes
-                buffer.append(line)
+        for name, value in outgoing_headers(strand.transaction):
+            # The application's own is what goes; and nothing below here looks for line breaks.
+            if _begins(name) not in sent and value.isascii() and value.isprintable():
+                buffer.append(f"{name}: {value}".encode())
     except Exception as ours:
         contain("http headers", ours)
 
 
-_lines: tuple[list[tuple[str, str]] | None, list[tuple[bytes, bytes]]] = (None, [])
-"""The headers of the transaction that asked last, and their lines: most make several requests in a row."""
+@lru_cache(maxsize=32)
+def _begins(name: str) -> bytes:
+    return f"\r\n{name}:".lower().encode()
