@@ -350,3 +350,13 @@ def test_bars_are_as_long_as_the_contributions_and_of_the_right_kind(days: Days)
 def test_the_answer_survives_json(days: Days) -> None:
     answer = days.why("cache 1 emptied")
     assert from_json(Why, asdict(answer)) == answer
+
+
+def test_every_call_is_said_to_be_kept_only_where_walltime_kept_them(days: Days) -> None:
+    answer = days.why("cache 1 emptied", 0)
+    assert len(answer.slow_examples) == len(answer.usual_examples) == 3
+    for kept, times in (("slow", 3), ("", 0), ("foreign", 0)):
+        slow = tuple(replace(each, kept=kept) for each in answer.slow_examples)
+        usual = tuple(replace(each, kept="") for each in answer.usual_examples)
+        shown = said(replace(answer, slow_examples=slow, usual_examples=usual))
+        assert shown.count("every call kept") == times

@@ -123,4 +123,6 @@ def _examples(why: Why, look: Look) -> RenderableType:
 
 def _command(each: Example, look: Look) -> Text:
     command = Text(f"walltime show {each.trace_id}", overflow="fold")
-    return command.append("   every call kept", "dim") if each.kept and look.is_wide else command
+    # of other SDKs there are the calls that they saw, which may be any part of them
+    is_whole = each.kept not in ("", "foreign")
+    return command.append("   every call kept", "dim") if is_whole and look.is_wide else command
