@@ -43,7 +43,7 @@ FROM
         ifNull(cpu_user_ns + cpu_system_ns, 0), toUInt64(isNotNull(cpu_user_ns + cpu_system_ns)),
         ifNull(transactions.queue_ns, 0), toUInt64(isNotNull(transactions.queue_ns)),
         COLUMNS('_(calls|time_ns|errors|hits|misses)$'),
-        mapApply((key, value) -> (toString(key), toUInt64OrZero(value)), mapFilter((key, value) -> match(key, '^walltime\\..+\\.(hits|misses|skipped)$'), attributes))
+        more_counters
     FROM transactions
     WHERE started_at >= since AND started_at < first_whole_minute AND ({service:String} = '' AND service != 'walltime.doctor' OR service = {service:String})
 ) AS each

@@ -22,7 +22,7 @@ SELECT
     sumMap(custom_calls) AS custom_calls,
     sumMap(custom_time_ns) AS custom_time_ns,
     sumMap(custom_errors) AS custom_errors,
-    sumMap(mapApply((key, value) -> (key, toUInt64OrZero(value)), mapFilter((key, value) -> match(key, '^walltime\\..+\\.(hits|misses|skipped)$'), attributes))) AS more_counters
+    sumMap(transactions.more_counters) AS more_counters
 FROM transactions
 WHERE service = {service:String} AND name = {name:String}
     AND (started_at >= slow_start AND started_at < slow_end OR started_at >= usual_start AND started_at < usual_end)

@@ -60,6 +60,8 @@ CREATE TABLE IF NOT EXISTS transactions
     `target.hits` Array(UInt32), `target.misses` Array(UInt32),
     `statement.text` Array(String), `statement.calls` Array(UInt32),
     `statement.time_ns` Array(UInt64) CODEC(GCD, T64, ZSTD(1)), `statement.errors` Array(UInt32),
+    -- hits, misses and skipped of components without columns, by their attribute, which is among the attributes too
+    more_counters Map(LowCardinality(String), UInt64),
     attributes Map(LowCardinality(String), String),
     resource Map(LowCardinality(String), LowCardinality(String)),
 

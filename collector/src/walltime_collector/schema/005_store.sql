@@ -84,6 +84,7 @@ SELECT
     arrayResize(int_arrays[indexOf(keys, 'walltime.statement.calls')], length(`statement.text`)) AS `statement.calls`,
     arrayResize(int_arrays[indexOf(keys, 'walltime.statement.time_ns')], length(`statement.text`)) AS `statement.time_ns`,
     arrayResize(int_arrays[indexOf(keys, 'walltime.statement.errors')], length(`statement.text`)) AS `statement.errors`,
+    mapApply((key, value) -> (key, toUInt64OrZero(value)), mapFilter((key, value) -> match(key, '^walltime\\..+\\.(hits|misses|skipped)$'), attributes)) AS more_counters,
     if(is_crowded_out, mapConcat(attributes, map('walltime.name', full_name)), attributes) AS attributes,
     resource
 FROM

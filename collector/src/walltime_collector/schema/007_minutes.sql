@@ -130,7 +130,7 @@ SELECT
     sumMap(t.custom_calls) AS custom_calls,
     sumMap(t.custom_time_ns) AS custom_time_ns,
     sumMap(t.custom_errors) AS custom_errors,
-    sumMap(mapApply((key, value) -> (key, toUInt64OrZero(value)), mapFilter((key, value) -> match(key, '^walltime\\..+\\.(hits|misses|skipped)$'), t.attributes))) AS more_counters
+    sumMap(t.more_counters) AS more_counters
 FROM transactions AS t
 GROUP BY minute, service, name;
 
