@@ -87,6 +87,7 @@ class ServerEngine:
         self._of_inserts = dict(self._cluster.settings_of_inserts) if self._cluster else {}
         if insert_quorum:
             self._of_inserts |= {"insert_quorum": insert_quorum, "insert_quorum_timeout": str(timeout_s * 900)}
+        self._proto = PROTO.read_text("utf-8")
         self._connect_lock = threading.Lock()
         self._client: Client | None = None
 
@@ -106,7 +107,7 @@ class ServerEngine:
         """See Engine."""
         settings = {
             "format_schema_source": "string",
-            "format_schema": PROTO.read_text("utf-8"),
+            "format_schema": self._proto,
             **insert_settings(token),
         }
         self._insert(SPANS_TABLE, INSERT_FORMAT, settings, protobuf_rows(records), token)
