@@ -1,8 +1,13 @@
-"""Collectors in every bad state: each takes connections on a free loopback port and does what its name says."""
+"""
+Collectors in every bad state: each takes connections on a free loopback port and does what its name says.
+
+And one that is well, to compare with.
+"""
 
 from __future__ import annotations
 
 import contextlib
+import http.server
 import socket
 import struct
 import threading
@@ -27,6 +32,27 @@ def collector(state: str) -> Iterator[str]:
     finally:
         over.set()
         server.close()
+
+
+@contextlib.contextmanager
+def collector_up() -> Iterator[str]:
+    """Run one that takes everything and keeps nothing."""
+
+    class Handler(http.server.BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+
+        def do_POST(self) -> None:
+            self.rfile.read(int(self.headers["Content-Length"]))
+            self.send_response(200)
+            self.send_header("Content-Length", "0")
+            self.end_headers()
+
+        def log_message(self, format: str, *args: object) -> None: ...
+
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+        threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True).start()
+        yield f"http://127.0.0.1:{server.server_port}/v1/traces"
+        server.shutdown()
 
 
 def _serve(server: socket.socket, over: threading.Event, answer: Callable[[socket.socket], None]) -> None:

@@ -45,13 +45,19 @@ def request(app: Any) -> bool:
     return said == b"answer"
 
 
-def main() -> None:
-    endpoint, seconds = sys.argv[1], float(sys.argv[2])
-    settings = {name: json.loads(value) for name, value in (pair.split("=", 1) for pair in sys.argv[3:])}
+def logged() -> list[str]:
+    """What the log says from here on."""
     lines: list[str] = []
     handler = logging.Handler()
     handler.emit = lambda record: lines.append(record.getMessage())  # type: ignore[method-assign]
     logging.getLogger().addHandler(handler)
+    return lines
+
+
+def main() -> None:
+    endpoint, seconds = sys.argv[1], float(sys.argv[2])
+    settings = {name: json.loads(value) for name, value in (pair.split("=", 1) for pair in sys.argv[3:])}
+    lines = logged()
     walltime.configure(endpoint=endpoint, service_name="loaded", **settings)
     app = walltime.WSGIMiddleware(application)
     for _ in range(WARM):  # more than the queue holds
