@@ -105,15 +105,16 @@ def serve(settings: Settings) -> None:
         max_in_flight_bytes=settings.max_in_flight_bytes,
         deadline_s=settings.request_deadline_s,
     )
-    intake = Intake(commit, health, arrivals.in_flight, max_request_bytes=settings.max_request_bytes)
+    in_flight, door = arrivals.in_flight, access.ingest
+    intake = Intake(commit, health, in_flight, door, max_request_bytes=settings.max_request_bytes)
     connections = _connections(health, settings)
     header_s = settings.header_deadline_s
     protocol = guarded(
         connections, intake.count_refused, header_s=header_s, max_request_bytes=settings.max_request_bytes
     )
-    receiver = _server(OtlpHttp(intake, arrivals, access.ingest), tls.ingest, http=protocol)
+    receiver = _server(OtlpHttp(intake, arrivals), tls.ingest, http=protocol)
     calls = GrpcServer(
-        OtlpGrpc(intake, access.ingest),
+        OtlpGrpc(intake),
         connections,
         Limits(header_s, settings.request_deadline_s),
         tls=tls.grpc,

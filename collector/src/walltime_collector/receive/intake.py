@@ -9,13 +9,14 @@ from concurrent.futures import ThreadPoolExecutor
 from enum import Enum
 from typing import NamedTuple
 
+from ..access import Door
 from ..crashpoint import reach
 from ..errors import RequestRefused, SpoolError, SpoolFull
 from ..health import Health
 from ..spool.group_commit import GroupCommit
 from ..spool.segment import Record
 from .check import Checked, check_traces, count_items
-from .decompress import decompress
+from .decompress import ENCODINGS, decompress
 from .in_flight import InFlight
 from .otlp_json import count_items_of_json, traces_from_json
 
@@ -34,6 +35,13 @@ class Signal(Enum):
     LOGS = "logs"
 
 
+class Head(NamedTuple):
+    """What a request says before its body; `encoding` is one of decompress.ENCODINGS."""
+
+    signal: Signal
+    encoding: bytes
+
+
 class Arrived(NamedTuple):
     """A request as it came over the wire; `encoding` is one of decompress.ENCODINGS."""
 
@@ -48,14 +56,36 @@ class Intake:
     Takes requests of both protocols.
 
     Args:
+        door: Asks senders for the token.
         in_flight: Bodies must be claimed there already; what they decompress to is claimed here.
         max_request_bytes: Also of a body after decompression.
     """
 
-    def __init__(self, commit: GroupCommit, health: Health, in_flight: InFlight, *, max_request_bytes: int) -> None:
-        self._commit, self._health = commit, health
+    def __init__(
+        self, commit: GroupCommit, health: Health, in_flight: InFlight, door: Door, *, max_request_bytes: int
+    ) -> None:
+        self._commit, self._health, self._door = commit, health, door
         self.in_flight, self.max_request_bytes = in_flight, max_request_bytes
         self._openers = ThreadPoolExecutor(2, "open")
+
+    def admit(self, signal: Signal | None, authorization: bytes, encoding: bytes) -> Head:
+        """
+        Judge a request before its body is read.
+
+        Args:
+            signal: What is taken where it was sent to; None: nothing is.
+
+        Raises:
+            RequestRefused: 404, 401 or 415. Who has no token is told no more than where.
+        """
+        if signal is None:
+            taken = "POST /v1/traces, /v1/metrics and /v1/logs over HTTP, the Export methods over gRPC"
+            raise RequestRefused(404, "unknown_path", f"this collector takes OTLP here: {taken}")
+        if not self._door.admits_bearer(authorization):
+            raise RequestRefused(401, "unauthenticated", "the token is missing or not the collector's")
+        if encoding not in ENCODINGS:
+            raise RequestRefused(415, "content_encoding", "the encoding must be gzip, zstd or none")
+        return Head(signal, encoding)
 
     async def take(self, arrived: Arrived) -> int:
         """

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from typing import NamedTuple
 
-from ..access import Door
 from ..errors import RequestRefused
 from .answers import RPC_CODES, export_response, grpc_trailers
 from .http2.frames import literal_headers
 from .http2.service import Headers, Response
-from .intake import Arrived, Intake, Signal
+from .intake import Arrived, Head, Intake, Signal
 
 _PATHS = {
     f"/opentelemetry.proto.collector.{each.value}.v1.{each.value.capitalize()}Service/Export".encode(): each
@@ -26,11 +24,6 @@ _ALL_TAKEN = Response(_HEAD_BLOCK, bytes(_PREFIX_BYTES), literal_headers(grpc_tr
 _NOT_GRPC = Response(literal_headers([(b":status", b"415"), (b"content-length", b"0")]))
 
 
-class _Call(NamedTuple):
-    signal: Signal
-    encoding: bytes
-
-
 class OtlpGrpc:
     """
     The service behind the gRPC port.
@@ -39,31 +32,27 @@ class OtlpGrpc:
     INVALID_ARGUMENT, UNAUTHENTICATED, RESOURCE_EXHAUSTED, UNIMPLEMENTED when it should not.
     """
 
-    def __init__(self, intake: Intake, door: Door) -> None:
-        self._intake, self._door = intake, door
+    def __init__(self, intake: Intake) -> None:
+        self._intake = intake
         self.in_flight = intake.in_flight
         self.max_body_bytes = intake.max_request_bytes + _PREFIX_BYTES
         self._tasks: set[asyncio.Task[None]] = set()
 
-    def open(self, headers: Headers) -> _Call | Response:
+    def open(self, headers: Headers) -> Head | Response:
         """Judge a call by its headers."""
         fields = dict(headers)
         if fields.get(b":method") != b"POST" or not fields.get(b"content-type", b"").startswith(b"application/grpc"):
             self._intake.count_refused("content_type")
             return _NOT_GRPC
-        signal = _PATHS.get(fields.get(b":path", b""))
-        encoding = fields.get(b"grpc-encoding", b"identity")
-        if signal is None:
-            return self.refuse(RequestRefused(404, "unknown_path", "this collector has no such method"))
-        if not self._door.admits_bearer(fields.get(b"authorization", b"")):
-            return self.refuse(RequestRefused(401, "unauthenticated", "the token is missing or not the collector's"))
-        if encoding not in _ENCODINGS.split(b","):
-            return self.refuse(RequestRefused(415, "content_encoding", "the encoding must be gzip, zstd or identity"))
-        return _Call(signal, encoding)
+        signal, encoding = _PATHS.get(fields.get(b":path", b"")), fields.get(b"grpc-encoding", b"identity")
+        try:
+            return self._intake.admit(signal, fields.get(b"authorization", b""), encoding)
+        except RequestRefused as refusal:
+            return self.refuse(refusal)
 
-    def run(self, call: _Call, body: bytes, respond: Callable[[Response], None]) -> None:
+    def run(self, head: Head, body: bytes, respond: Callable[[Response], None]) -> None:
         """Take a whole call."""
-        task = asyncio.get_running_loop().create_task(self._run(call, body, respond))
+        task = asyncio.get_running_loop().create_task(self._run(head, body, respond))
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
@@ -74,10 +63,10 @@ class OtlpGrpc:
         trailers = grpc_trailers(code, str(refusal), is_retryable=refusal.status == 503)
         return Response(literal_headers([*_HEAD, *trailers]))
 
-    async def _run(self, call: _Call, body: bytes, respond: Callable[[Response], None]) -> None:
+    async def _run(self, head: Head, body: bytes, respond: Callable[[Response], None]) -> None:
         try:
-            message, encoding = _message(body, call.encoding)
-            rejected = await self._intake.take(Arrived(call.signal, encoding, False, message))
+            message, encoding = _message(body, head.encoding)
+            rejected = await self._intake.take(Arrived(head.signal, encoding, False, message))
         except RequestRefused as refusal:
             respond(self.refuse(refusal))
         else:

@@ -3,26 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from typing import NamedTuple
 
-from ..access import Door
 from ..errors import RequestRefused
 from .answers import RPC_CODES, export_response, rpc_status
 from .arrival import Arrivals, Disconnected, Message, Receive
-from .decompress import ENCODINGS
-from .intake import RETRY_AFTER_S, Arrived, Intake, Signal
+from .intake import RETRY_AFTER_S, Arrived, Head, Intake, Signal
 
 Send = Callable[[Message], Awaitable[None]]
 
 PROTOBUF, JSON = b"application/x-protobuf", b"application/json"
 _PATHS = {b"/v1/traces": Signal.TRACES, b"/v1/metrics": Signal.METRICS, b"/v1/logs": Signal.LOGS}
-
-
-class _Head(NamedTuple):
-    """What a request says before its body."""
-
-    signal: Signal
-    encoding: bytes
 
 
 class OtlpHttp:
@@ -34,8 +24,8 @@ class OtlpHttp:
     Retry-After when it should. Error bodies are google.rpc.Status.
     """
 
-    def __init__(self, intake: Intake, arrivals: Arrivals, door: Door) -> None:
-        self._intake, self._arrivals, self._door = intake, arrivals, door
+    def __init__(self, intake: Intake, arrivals: Arrivals) -> None:
+        self._intake, self._arrivals = intake, arrivals
 
     async def __call__(self, scope: Message, receive: Receive, send: Send) -> None:
         """Handle one request."""
@@ -58,16 +48,12 @@ class OtlpHttp:
         else:
             await _answer(send, 200, export_response(rejected, is_json=is_json), is_json=is_json)
 
-    def _check(self, scope: Message, headers: dict[bytes, bytes], content_type: bytes) -> _Head:
+    def _check(self, scope: Message, headers: dict[bytes, bytes], content_type: bytes) -> Head:
         """Refuse what cannot be right before its body is read."""
         # The path as it was sent: nothing that only decodes or normalises to one of ours gets past the door.
         signal = _PATHS.get(scope["raw_path"])
-        if signal is None:
-            raise RequestRefused(
-                404, "unknown_path", "this collector takes POST /v1/traces, /v1/metrics and /v1/logs here"
-            )
-        if not self._door.admits_bearer(headers.get(b"authorization", b"")):
-            raise RequestRefused(401, "unauthenticated", "the token is missing or not the collector's")
+        encoding = headers.get(b"content-encoding", b"").strip().lower()
+        head = self._intake.admit(signal, headers.get(b"authorization", b""), encoding)
         if b"origin" in headers:  # what a page in a browser sends, whatever name it reached us by
             raise RequestRefused(403, "browser", "pages in a browser may not send here")
         if scope["method"] != "POST":
@@ -76,10 +62,7 @@ class OtlpHttp:
             raise RequestRefused(
                 415, "content_type", "the content type must be application/x-protobuf or application/json"
             )
-        encoding = headers.get(b"content-encoding", b"").strip().lower()
-        if encoding not in ENCODINGS:
-            raise RequestRefused(415, "content_encoding", "the content encoding must be gzip, zstd or none")
-        return _Head(signal, encoding)
+        return head
 
 
 def _length(headers: dict[bytes, bytes]) -> int:
