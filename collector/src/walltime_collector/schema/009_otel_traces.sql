@@ -8,7 +8,7 @@
 -- What others call a root is a span, and the transaction that was made of it is not told a second time.
 ALTER TABLE spans ADD INDEX IF NOT EXISTS by_hex_trace_id lower(hex(trace_id)) TYPE minmax GRANULARITY 1;
 
-ALTER TABLE transactions ADD INDEX IF NOT EXISTS by_hex_trace_id lower(hex(trace_id)) TYPE bloom_filter(0.001) GRANULARITY 1;
+ALTER TABLE transactions ADD INDEX IF NOT EXISTS by_hex_trace_id lower(hex(trace_id)) TYPE bloom_filter(0.00125) GRANULARITY 1;
 
 CREATE VIEW IF NOT EXISTS otel_traces AS
 WITH
