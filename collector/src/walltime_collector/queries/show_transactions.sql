@@ -6,7 +6,7 @@ SELECT
     lower(hex(span_id)) AS span,
     lower(hex(parent_span_id)) AS parent,
     toUnixTimestamp64Nano(started_at) AS started_ns,
-    * EXCEPT (trace_id, span_id, parent_span_id, started_at, kind, resource)
+    * EXCEPT (trace_id, span_id, parent_span_id, started_at, kind, resource, more_counters)
 FROM transactions
 PREWHERE trace_id = unhex({trace_id:String})
 ORDER BY started_at, span_id
