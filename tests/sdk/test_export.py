@@ -6,6 +6,7 @@ import os
 import socket
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 
 import pytest
@@ -22,6 +23,23 @@ def work(n: int = 1, name: str = "job") -> None:
     for _ in range(n):
         with walltime.transaction(name), walltime.component("step"):
             pass
+
+
+def test_requests_are_let_in_while_many_transactions_are_added_up(sink: Sink) -> None:
+    walltime.configure(endpoint=sink.endpoint, export_delay_s=60)
+    work(500)
+    waiting = runtime.exporter()._queue
+    seen = set()
+    interval_s = sys.getswitchinterval()
+    sys.setswitchinterval(60)  # the interpreter is not taken from who does not let it go
+    try:
+        runtime.exporter()._wake.set()
+        while waiting:
+            time.sleep(0)
+            seen.add(len(waiting))
+    finally:
+        sys.setswitchinterval(interval_s)
+    assert len(seen) > 5
 
 
 @pytest.fixture

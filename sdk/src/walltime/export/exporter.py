@@ -50,6 +50,12 @@ MAX_QUEUED_CALLS: Final = 50_000
 """Calls that may wait in the queue, about 12 MB; beyond, a transaction is added up at once and loses its detail."""
 BATCH: Final = 512
 """Transactions in one export; so many waiting wake the thread before its time."""
+AT_A_STRETCH: Final = 16
+"""
+Transactions added up, some 0.05 ms each, before others are let in.
+
+Python leaves the interpreter to a busy thread for 5 ms, and a request would wait as long each time it has let it go.
+"""
 MAX_ANSWER_BYTES: Final = 65_536
 RETRYABLE: Final = frozenset({429, 502, 503, 504})
 """Statuses after which OTLP allows the same request again."""
@@ -199,9 +205,15 @@ class Exporter:
                 contain("export", error)
             else:
                 self._tell(transaction, bill, encoded, file)
+            if count % AT_A_STRETCH == 0 and self._has_time():
+                time.sleep(0)
         if count and "otlp" in self._settings.exporters:
             sender.add(encoder.request(bytes(spans), self._missing()), count)
             sender.send_pending(self._closing)
+
+    def _has_time(self) -> bool:
+        """Say whether nobody waits for us and little waits: busy threads might keep the interpreter for long."""
+        return len(self._queue) < BATCH and self._asked == self._answered and not self._closing
 
     def _missing(self) -> dict[str, int]:
         """What of this process is on no bill so far: docs/wire.md, attributes of the scope."""
