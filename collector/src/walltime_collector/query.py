@@ -87,6 +87,8 @@ def show(engine: Engine, trace_id: str) -> Trace | None:
         logged = asked_logged.result()
     if not bills:
         return None
+    if not spans and any(row["kept"] for row in bills):  # they may have been stored between the two questions
+        spans, untagged = _kept(engine, trace_id)
     is_complete = len(bills) <= MAX_TRANSACTIONS and len(spans) <= MAX_CALLS
     bills, spans = bills[:MAX_TRANSACTIONS], spans[:MAX_CALLS]
     by_span = {row["span"]: row for row in bills}
