@@ -116,6 +116,7 @@ def test_a_trial_finds_what_the_database_dies_of_and_nothing_in_what_it_survives
 
 
 @pytest.mark.timeout(180)
+@pytest.mark.nightly
 def test_a_collector_goes_on_after_a_deadly_request_and_a_retry_of_it_ends_in_dead_again(tmp_path: Path) -> None:
     with Collector(tmp_path / "data", crashpoint=f"engine:{DEADLY}", segment_age_s=0.5) as collector:
         for _ in range(20):
