@@ -38,10 +38,11 @@ def under_load(folder: Path, collector: Collector, senders: int = 3, pause_s: fl
 def judge(oracle: Oracle, collector: Collector) -> Verdict:
     """Ends the collector and looks into its database."""
     oracle.stop()
-    oracle.point_at(collector)
-    assert oracle.send_one() == 200
-    wait_until_loaded(collector)
-    assert collector.stop() == 0
+    with collector:  # also when it is not well: a collector left behind is a warning in the tests to come
+        oracle.point_at(collector)
+        assert oracle.send_one() == 200
+        wait_until_loaded(collector)
+        assert collector.stop() == 0
     engine = open_engine(Settings(data=collector.directory))
     try:
         return oracle.judge(engine)
