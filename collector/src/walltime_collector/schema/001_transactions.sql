@@ -72,4 +72,4 @@ ENGINE = MergeTree
 PARTITION BY toDate(started_at)
 ORDER BY (service, name, started_at)
 TTL toDateTime(started_at) + INTERVAL 30 DAY
-SETTINGS non_replicated_deduplication_window = 10000, ttl_only_drop_parts = 1, default_compression_codec = 'ZSTD(1)', merge_selector_base = 10, min_columns_to_activate_adaptive_write_buffer = 1
+SETTINGS non_replicated_deduplication_window = 10000, ttl_only_drop_parts = 1, default_compression_codec = 'ZSTD(1)', merge_selector_base = 10, min_columns_to_activate_adaptive_write_buffer = 1, vertical_merge_algorithm_min_rows_to_activate = 1
