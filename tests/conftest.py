@@ -1,9 +1,12 @@
 """Settings of every test."""
 
 import signal
+from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from hypothesis import settings
+from walltime_collector.spool.spool import Spool
 
 # No deadline for an example: on a busy machine a slow one says nothing about the code.
 settings.register_profile("walltime", deadline=None)
@@ -38,3 +41,11 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """The longest files first; the others, and the tests of a file, stay in their order."""
     place = {path: at for at, path in enumerate(_LONGEST)}
     items.sort(key=lambda item: place.get(item.nodeid.removeprefix("tests/").partition("::")[0], len(place)))
+
+
+@pytest.fixture
+def spool(tmp_path: Path) -> Iterator[Spool]:
+    """A spool whose segments are sealed at once."""
+    spool = Spool(tmp_path / "spool", max_bytes=2**30, segment_bytes=2**20, segment_age_s=0.01)
+    yield spool
+    spool.close()

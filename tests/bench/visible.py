@@ -6,10 +6,8 @@ import secrets
 import time
 from typing import Any, Final
 
-import httpx
-
 from tests.collector.traffic import Sent, export_request
-from tests.servers import Collector
+from tests.servers import Collector, over_http
 
 LONGEST_S: Final = 60.0
 LOOK_EVERY_S: Final = 0.02
@@ -17,8 +15,7 @@ LOOK_EVERY_S: Final = 0.02
 
 def ask(collector: Collector, sql: str) -> list[list[Any]]:
     """The rows of a statement, through the collector."""
-    # plain HTTP: reading the authorities of TLS first would take 20 to 40 ms of what is measured
-    answer = httpx.post(f"{collector.web_url}/api/sql", json={"sql": sql}, timeout=60, verify=False)  # noqa: S501
+    answer = over_http("POST", f"{collector.web_url}/api/sql", json={"sql": sql}, timeout_s=60)
     assert answer.status_code == 200, answer.text
     rows: list[list[Any]] = answer.json()["rows"]
     return rows

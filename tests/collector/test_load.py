@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Iterator, Sequence
-from pathlib import Path
+from collections.abc import Callable, Sequence
 from typing import Any, cast
 
 import pytest
@@ -74,13 +73,6 @@ class Picky:
         self.stored += [bytes(record.payload) for record in records]
         self.tokens.append(token)
         self.times.append([record.received_at_ns for record in records])
-
-
-@pytest.fixture
-def spool(tmp_path: Path) -> Iterator[Spool]:
-    spool = Spool(tmp_path / "spool", max_bytes=2**30, segment_bytes=2**20, segment_age_s=0.01)
-    yield spool
-    spool.close()
 
 
 @pytest.fixture

@@ -28,13 +28,6 @@ def record(text: str = "harmless") -> Record:
 
 
 @pytest.fixture
-def spool(tmp_path: Path) -> Iterator[Spool]:
-    spool = Spool(tmp_path / "spool", max_bytes=2**30, segment_bytes=2**20, segment_age_s=0.01)
-    yield spool
-    spool.close()
-
-
-@pytest.fixture
 def mortal(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[EmbeddedEngine]:
     monkeypatch.setattr(crashpoint, "armed", f"engine:{DEADLY}")
     engine = EmbeddedEngine(tmp_path / "chdb", "walltime")

@@ -184,9 +184,8 @@ def enter(transaction: Transaction, base: Context | None) -> object:
 def leave(transaction: Transaction, token: object) -> None:
     if token is not None:
         otel_context.detach(token)  # type: ignore[arg-type]  # the API hides its token's type
-    transaction.context = transaction.outgoing_context = (
-        None  # they lead back to it: only the collector would free them
-    )
+    # they lead back to it: only the collector of garbage would free them
+    transaction.context = transaction.outgoing_context = None
 
 
 def forget() -> None:
