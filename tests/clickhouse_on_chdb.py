@@ -108,10 +108,10 @@ class Engine:
         if cluster:
             (folder / "cluster.xml").write_text(CLUSTER.format(name=cluster))
             self.path += f"?config-file={folder / 'cluster.xml'}"
-        self.keeps_it_open = chdb.connect(self.path)  # type: ignore[no-untyped-call]
+        self.keeps_it_open = chdb.connect(self.path)
 
     def run(self, statement: bytes, said: Mapping[str, str]) -> bytes:
-        connection: Any = chdb.connect(self.path)  # type: ignore[no-untyped-call]
+        connection: Any = chdb.connect(self.path)
         try:
             if self.cluster:
                 statement = self.alone(statement)

@@ -101,7 +101,7 @@ class Database:
                 self._idle.get().close()
 
     def _connect(self) -> Any:
-        return chdb.connect(self._opened)  # type: ignore[no-untyped-call]
+        return chdb.connect(self._opened)
 
     def _open_reader(self) -> Any:
         reader = self._connect()
