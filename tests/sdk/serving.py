@@ -47,6 +47,11 @@ class Client:
             yield connection
 
 
+def logged_by_walltime(output: str) -> list[str]:
+    """The lines that the SDK logged: each of its messages begins with its name. A path that holds the name is none."""
+    return [line for line in output.splitlines() if "walltime: " in line]
+
+
 def header(answer: bytes, name: str) -> str | None:
     head = answer.partition(b"\r\n\r\n")[0].decode("latin-1")
     found = re.search(rf"(?im)^{re.escape(name)}: (.*?)\r?$", head)
