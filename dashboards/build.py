@@ -27,7 +27,11 @@ def main() -> None:
 def _document(board: Dashboard) -> str:
     for number, panel in enumerate(board.panels or [], start=1):
         panel.id_val = number
-    return json.dumps(board, cls=JSONEncoder, indent=2, sort_keys=True, ensure_ascii=False) + "\n"
+    document = json.loads(json.dumps(board, cls=JSONEncoder))
+    for variable in document["templating"]["list"]:
+        # The SDK gives every variable the same id. Grafana 9.4 stores variables by id; without one it uses the name.
+        del variable["id"]
+    return json.dumps(document, indent=2, sort_keys=True, ensure_ascii=False) + "\n"
 
 
 if __name__ == "__main__":

@@ -16,7 +16,7 @@ from shop.load import Load
 from shop.services import ProgramMissingError, fast_folder
 from shop.stack import Stack
 
-from tests.dashboards.grafana import ALL, Plugin, Range, expand
+from tests.dashboards.grafana import Plugin, Range, dashboards, expand, variables
 from tests.servers import Collector, eventually
 
 QUIET_S = 3
@@ -56,9 +56,10 @@ class Grafana:
     user: tuple[str, str]
     shown: Range
 
-    def ask(self, sql: str, plugin: Plugin = "4", variables: Mapping[str, str | Sequence[str]] | None = None) -> Answer:
-        chosen = {"service": [ALL], "kind": [ALL], "trace_id": "", **(variables or {})}
-        return self.ask_raw(expand(sql, plugin, self.shown, chosen))
+    def ask(self, sql: str, plugin: Plugin = "4", chosen: Mapping[str, str | Sequence[str]] | None = None) -> Answer:
+        """With the values the dashboards' variables start with, apart from those chosen."""
+        start = {name: value for board in dashboards().values() for name, value in variables(board).items()}
+        return self.ask_raw(expand(sql, plugin, self.shown, {**start, **(chosen or {})}))
 
     def ask_raw(self, statement: str) -> Answer:
         """

@@ -41,6 +41,16 @@ def panels(board: Mapping[str, Any]) -> list[dict[str, Any]]:
     return [panel for panel in found if panel["type"] != "row"]
 
 
+def variables(board: Mapping[str, Any]) -> dict[str, str | list[str]]:
+    """
+    Name → the value it starts with, of the variables that Grafana 9.4 knows after it has read the dashboard.
+
+    It stores them by `id`, and by name only where there is no id: of two with the same id the last one is left.
+    """
+    stored = {each.get("id") or each["name"]: each for each in board["templating"]["list"]}
+    return {each["name"]: each["current"]["value"] for each in stored.values()}
+
+
 def expand(sql: str, plugin: Plugin, shown: Range, variables: Mapping[str, str | Sequence[str]]) -> str:
     """
     The statement as it leaves the plugin.

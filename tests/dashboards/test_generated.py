@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from tests.dashboards.grafana import GENERATED, dashboards, panels
+from tests.dashboards.grafana import variables as variables_in_grafana_9_4
 
 BOARDS = dashboards()
 PROVISIONING = GENERATED.parent / "provisioning"
@@ -84,6 +85,13 @@ def test_every_variable_used_exists_and_is_quoted(board: dict[str, Any]) -> None
         assert set(re.findall(r"\$\{?(\w+)", sql)) - used <= set(re.findall(r"\$(__\w+)", sql)) | used
         assert used <= variables(board)
         assert "[[" not in sql  # Grafana's old way to write a variable
+
+
+@each_board
+def test_grafana_9_4_knows_every_variable_after_it_has_read_the_dashboard(board: dict[str, Any]) -> None:
+    assert set(variables_in_grafana_9_4(board)) == variables(board)
+    ids = [variable["id"] for variable in board["templating"]["list"] if "id" in variable]
+    assert len(ids) == len(set(ids))
 
 
 @each_board
