@@ -69,7 +69,7 @@ class Collector:
         """What /healthz says."""
         return over_http("GET", f"{self.web_url}/healthz").json()
 
-    def wait_until_loaded(self, spans: int, timeout_s: float = 20) -> None:
+    def wait_until_loaded(self, spans: int, timeout_s: float = 60) -> None:
         """Until so many spans are in the database."""
         eventually(lambda: self.health()["spans"]["stored"] >= spans, timeout_s)
 
@@ -114,7 +114,7 @@ def over_http(method: str, url: str, *, timeout_s: float = 30, **options: Any) -
     return httpx.request(method, url, verify=False, timeout=timeout_s, **options)  # noqa: S501  no TLS, nothing to verify
 
 
-def eventually(claim: Callable[[], object], timeout_s: float = 10) -> None:
+def eventually(claim: Callable[[], object], timeout_s: float = 60) -> None:
     """Wait until the claim holds; fail when it does not in time."""
     deadline_s = time.monotonic() + timeout_s
     while not claim():

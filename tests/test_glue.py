@@ -88,7 +88,7 @@ def observe(folder: Path) -> Glued:
             user: len(re.findall(rf"^# User@Host: {user}\[", slow_log.read_text(errors="replace"), re.MULTILINE))
             for user in ("shop", "admin")
         }
-        eventually(lambda: counted(web)["slow_log_entries"] >= sum(logged.values()), timeout_s=30)
+        eventually(lambda: counted(web)["slow_log_entries"] >= sum(logged.values()))
         checkout = Asker(web).read_when(lambda trace: waiting(trace)["server"], "show", lock_wait.trace_id)
     done = subprocess.run(
         [sys.executable, "-c", READ, str(folder / "collector" / "data" / "chdb" / "data"), JOINED],

@@ -119,7 +119,7 @@ def observe(folder: Path) -> Seen:
             def is_joined() -> bool:
                 return any(call["server"] for call in ask()["transactions"][0]["calls"])
 
-            eventually(is_joined, timeout_s=20)
+            eventually(is_joined)
             command = [str(Path(sys.executable).with_name("walltime")), "show", trace_id, "--url", collector.web_url]
             wide = {**os.environ, "COLUMNS": "300", "NO_COLOR": "1"}
             shown = subprocess.run(command, env=wide, capture_output=True, text=True, timeout=60, check=True).stdout

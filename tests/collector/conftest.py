@@ -116,7 +116,7 @@ def collector(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Collector]:
         assert connection.getresponse().status == 200
         connection.close()
         running = Collector(program.ready["web"], sent)
-        deadline = time.monotonic() + 20
+        deadline = time.monotonic() + 60
         while running.get("/api/top?since=1h")[1]["transactions"] < len(sent):
             assert time.monotonic() < deadline, "what was acknowledged is not visible"
             time.sleep(0.05)

@@ -172,7 +172,7 @@ def test_b8_a_million_empty_messages_are_refused(collector: Collector) -> None:
     "path", ["/", "/v1/profiles", "/v1/traces/", "//v1/traces", "/v1/../v1/traces", "/v1/%74races", "/v1\\traces"]
 )
 def test_b13_another_path_is_not_found(collector: Collector, path: str) -> None:
-    connection = http.client.HTTPConnection(urlsplit(collector.otlp_url).netloc, timeout=10)
+    connection = http.client.HTTPConnection(urlsplit(collector.otlp_url).netloc, timeout=60)
     connection.request("POST", path, b"", PROTOBUF)
     assert connection.getresponse().status == 404
     connection.close()

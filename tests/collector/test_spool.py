@@ -256,6 +256,19 @@ def test_a_clock_that_jumps_neither_repeats_a_name_nor_hides_a_segment(tmp_path:
     again.close()
 
 
+@pytest.mark.parametrize("up_s", [0.0, 5.0, 3_599.0])
+def test_the_first_segment_is_due_at_once_however_short_the_machine_is_up(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, up_s: float
+) -> None:
+    monkeypatch.setattr("walltime_collector.spool.spool.time.monotonic", lambda: up_s)
+    spool = open_spool(tmp_path / "spool", segment_age_s=3600)
+    for _ in range(2):
+        spool.append([record(b"one")])
+        spool.seal_if_due()
+        assert len(spool.sealed()) == 1
+    spool.close()
+
+
 def test_a_segment_is_sealed_by_size(tmp_path: Path) -> None:
     spool = open_spool(tmp_path / "spool", segment_bytes=10_000)
     for _ in range(25):

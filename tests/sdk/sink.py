@@ -114,7 +114,7 @@ class Sink:
         kept = [span for span in self.spans() if "walltime.component" in span.attributes]
         return [span for span in kept if component in ("", span.attributes["walltime.component"])]
 
-    def wait_for(self, transactions: int, timeout_s: float = 10.0) -> list[Received]:
+    def wait_for(self, transactions: int, timeout_s: float = 60) -> list[Received]:
         deadline_s = time.monotonic() + timeout_s
         while time.monotonic() < deadline_s:
             if len(found := self.transactions()) >= transactions:

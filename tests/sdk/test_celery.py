@@ -54,7 +54,7 @@ def worker(sink: Sink, broker: str, folder: Path, *options: str) -> Program:
 
 def outcome(sent: Any) -> Any:
     """What became of a task. Not `sent.get()`: that subscribes, and when the server is gone its destructor tries on."""
-    deadline_s = time.monotonic() + 30
+    deadline_s = time.monotonic() + 60
     while time.monotonic() < deadline_s:
         meta = app.backend.get_task_meta(sent if isinstance(sent, str) else sent.id)
         if meta["status"] in {"SUCCESS", "FAILURE"}:

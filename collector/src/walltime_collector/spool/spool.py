@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import math
 import threading
 import time
 import uuid
@@ -99,7 +100,7 @@ class Spool:
         self._lock = threading.Lock()
         self._now_ns = now_ns
         self._last_name_ns = 0
-        self._last_seal_s = 0.0
+        self._last_seal_s = -math.inf  # not 0: the clock counts from the start of the machine
         self._active: _Active | None = None
         found = [Segment(path, size, None) for path, size in self._disk.files(directory) if path.suffix == SUFFIX]
         self._sealed = {segment.path: segment for segment in found}
