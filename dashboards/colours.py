@@ -61,6 +61,16 @@ def fixed(colour: str) -> DynamicConfigValue:
     return DynamicConfigValue("color", {"mode": "fixed", "fixedColor": colour})
 
 
+def series(name: str, colour: str) -> Override:
+    """The series of this name in this colour."""
+    return Override(MatcherConfig("byName", name), [fixed(colour)])
+
+
+def failed_series() -> Override:
+    """The series `failed` in red, with a line, so that one failure among thousands is seen."""
+    return Override(MatcherConfig("byName", "failed"), [fixed(FAILED), DynamicConfigValue("custom.lineWidth", 2)])
+
+
 def _colour(regexp: str, colour: str) -> Override:
     return Override(MatcherConfig("byRegexp", regexp), [fixed(colour)])
 

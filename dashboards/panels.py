@@ -15,6 +15,12 @@ from .source import SOURCE, Format, Query
 
 MIN_INTERVAL = "10s"
 """Points are not closer than this: a busier line says nothing more."""
+SPAN_NULLS_MS = 31_000
+"""
+A line crosses NULLs for less than this, two intervals of 10 s, so that a service with few requests has lines.
+
+A longer time without data is a gap. Longer intervals, of longer time ranges, are never crossed.
+"""
 
 
 def lines(
@@ -58,10 +64,11 @@ def lines(
     if series:
         panel.display_name(f"${{__field.labels.{series}}}")
     panel.color_scheme(dashboard.FieldColor().mode(FieldColorModeId.PALETTE_CLASSIC))
-    panel.line_width(1)
-    panel.fill_opacity(70 if is_stacked else 8)
+    # A border around stacked areas would draw a line for each series that is 0, on top of the others.
+    panel.line_width(0 if is_stacked else 1)
+    panel.fill_opacity(80 if is_stacked else 8)
     panel.show_points(models.VisibilityMode.AUTO)
-    panel.span_nulls(True)
+    panel.span_nulls(SPAN_NULLS_MS)
     if is_stacked:
         panel.stacking(common.StackingConfig().mode(models.StackingMode.NORMAL).group("A"))
     panel.tooltip(common.VizTooltipOptions().mode(models.TooltipDisplayMode.MULTI).sort(models.SortOrder.DESCENDING))

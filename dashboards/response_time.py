@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 from grafana_foundation_sdk.builders.dashboard import Dashboard
-from grafana_foundation_sdk.models.dashboard import DashboardFieldConfigSourceOverrides as Override
-from grafana_foundation_sdk.models.dashboard import MatcherConfig
 
-from . import columns, links, panels, variables
-from .colours import FAILED, NEUTRAL, fixed
+from . import colours, columns, links, panels, variables
+from .colours import NEUTRAL
 from .frame import frame
 
 
@@ -72,7 +70,7 @@ def build() -> Dashboard:
             width=8,
             unit="reqps",
             is_stacked=True,
-            overrides=[_colour("ok", NEUTRAL), _colour("failed", FAILED)],
+            overrides=[colours.series("ok", NEUTRAL), colours.failed_series()],
         )
     )
     board.with_panel(
@@ -158,7 +156,3 @@ def slowest_columns() -> dict[str, columns.Look]:
         "calls kept": columns.text(90),
         "trace": columns.link(links.to_transaction(), 270),
     }
-
-
-def _colour(series: str, colour: str) -> Override:
-    return Override(MatcherConfig("byName", series), [fixed(colour)])

@@ -7,8 +7,7 @@ from grafana_foundation_sdk.models.dashboard import DashboardFieldConfigSourceOv
 from grafana_foundation_sdk.models.dashboard import DynamicConfigValue, MatcherConfig
 from walltime_collector.cli.bars import COLOURS
 
-from . import columns, links, panels, variables
-from .colours import FAILED, fixed
+from . import colours, columns, links, panels, variables
 from .frame import frame
 
 
@@ -95,8 +94,8 @@ def build() -> Dashboard:
             height=9,
             unit="ops",
             overrides=[
-                Override(MatcherConfig("byName", "connects"), [fixed(COLOURS["mysql"])]),
-                Override(MatcherConfig("byName", "failed"), [fixed(FAILED)]),
+                colours.series("connects", COLOURS["mysql"]),
+                colours.failed_series(),
             ],
         )
     )

@@ -1,6 +1,7 @@
 -- What does the average transaction spend its time on, over time? The parts add up to the mean response time; where
 -- calls overlap (threads, asyncio) they add up to more. The built-in components are read off the table's columns, so a
--- new one needs no change here; a component that is absent for a while is 0, not a gap.
+-- new one needs no change here; a component that is absent for a while is 0. An interval without transactions is NULL for
+-- all of them, a gap.
 WITH
     (
         SELECT arraySort(groupArray((position, replaceOne(replaceOne(name, '_time_ns', ''), '_', '.')))).2
@@ -10,7 +11,7 @@ WITH
 SELECT
     time,
     component,
-    ns[component] / transactions / 1e6 AS ms
+    if(transactions = 0, NULL, ns[component] / transactions / 1e6) AS ms
 FROM
 (
     SELECT
@@ -32,6 +33,7 @@ FROM
             AND $__conditionalAll(service IN (${service:singlequote}), $service)
             AND $__conditionalAll(name IN (${kind:singlequote}), $kind)
         GROUP BY time
+        ORDER BY time WITH FILL STEP ($__interval_s)
     )
 )
 ARRAY JOIN components AS component

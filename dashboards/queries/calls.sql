@@ -1,4 +1,5 @@
 -- How often does the average transaction call each component, over time? Five times the usual number is a story of its own.
+-- An interval without transactions is NULL, a gap.
 WITH
     (
         SELECT arraySort(groupArray((position, replaceOne(replaceOne(name, '_time_ns', ''), '_', '.')))).2
@@ -8,7 +9,7 @@ WITH
 SELECT
     time,
     component,
-    calls[component] / transactions AS calls
+    if(transactions = 0, NULL, calls[component] / transactions) AS calls
 FROM
 (
     SELECT
@@ -29,6 +30,7 @@ FROM
             AND $__conditionalAll(service IN (${service:singlequote}), $service)
             AND $__conditionalAll(name IN (${kind:singlequote}), $kind)
         GROUP BY time
+        ORDER BY time WITH FILL STEP ($__interval_s)
     )
 )
 ARRAY JOIN components AS component

@@ -1,8 +1,9 @@
--- How many connections to MySQL are opened per second? Near the rate of transactions means no pool. None is 0, not a gap.
+-- How many connections to MySQL are opened per second? Near the rate of transactions means no pool. None is 0, not a gap;
+-- no failure is NULL, so that no red line lies on the axis.
 SELECT
     time,
     connects / seconds AS "connects",
-    errors / seconds AS "failed"
+    if(errors = 0, NULL, errors / seconds) AS "failed"
 FROM
 (
     SELECT

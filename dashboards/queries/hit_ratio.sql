@@ -1,14 +1,31 @@
--- Which share of the keys asked for did each memcache server have, over time?
+-- Which share of the keys asked for did each memcache server have, over time? An interval without keys is NULL, a gap.
 SELECT
-    $__timeInterval(started_at) AS time,
-    CAST(address, 'String') AS server,
-    sum(hits) / (sum(hits) + sum(misses)) AS ratio
-FROM transactions
-ARRAY JOIN target.component AS component, target.address AS address, target.hits AS hits, target.misses AS misses
-WHERE $__timeFilter(started_at)
-    AND $__conditionalAll(service IN (${service:singlequote}), $service)
-    AND $__conditionalAll(name IN (${kind:singlequote}), $kind)
-    AND component = 'memcache.get'
-    AND hits + misses > 0
-GROUP BY time, server
+    time,
+    server,
+    if(asked[server] = 0, NULL, hits[server] / asked[server]) AS ratio
+FROM
+(
+    SELECT
+        time,
+        hits,
+        asked,
+        groupUniqArrayArray(mapKeys(asked)) OVER () AS servers
+    FROM
+    (
+        SELECT
+            $__timeInterval(started_at) AS time,
+            sumMap(map(CAST(address, 'String'), toUInt64(found))) AS hits,
+            sumMap(map(CAST(address, 'String'), toUInt64(found + missed))) AS asked
+        FROM transactions
+        ARRAY JOIN target.component AS component, target.address AS address, target.hits AS found, target.misses AS missed
+        WHERE $__timeFilter(started_at)
+            AND $__conditionalAll(service IN (${service:singlequote}), $service)
+            AND $__conditionalAll(name IN (${kind:singlequote}), $kind)
+            AND component = 'memcache.get'
+            AND found + missed > 0
+        GROUP BY time
+        ORDER BY time WITH FILL STEP ($__interval_s)
+    )
+)
+ARRAY JOIN servers AS server
 ORDER BY time, server

@@ -1,9 +1,9 @@
 -- How many transactions per second, and how many of them failed? A quiet interval is 0, not a gap; one that sticks out
--- of the time shown counts with the part inside.
+-- of the time shown counts with the part inside. No failure is NULL: a line of zeros would lie on the others.
 SELECT
     time,
     (transactions - errors) / seconds AS "ok",
-    errors / seconds AS "failed"
+    if(errors = 0, NULL, errors / seconds) AS "failed"
 FROM
 (
     SELECT

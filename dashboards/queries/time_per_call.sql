@@ -1,4 +1,4 @@
--- How long does one call of each component take, over time? Where nobody called there is no point.
+-- How long does one call of each component take, over time? An interval without calls is NULL, a gap.
 WITH
     (
         SELECT arraySort(groupArray((position, replaceOne(replaceOne(name, '_time_ns', ''), '_', '.')))).2
@@ -7,26 +7,32 @@ WITH
     ) AS built_in
 SELECT
     time,
-    part.1 AS component,
-    part.2 / part.3 / 1e6 AS ms
+    component,
+    if(calls[component] = 0, NULL, ns[component] / calls[component] / 1e6) AS ms
 FROM
 (
     SELECT
-        $__timeInterval(started_at) AS time,
-        sumMap(custom_time_ns) AS own_time_ns,
-        sumMap(custom_calls) AS own_calls,
-        arrayConcat(
-            arrayZip(
-                built_in,
-                [COLUMNS('_time_ns$') EXCEPT (custom_time_ns) APPLY sum],
-                [COLUMNS('_calls$') EXCEPT (custom_calls) APPLY sum]),
-            arrayMap(c -> (toString(c), own_time_ns[c], own_calls[c]), mapKeys(own_time_ns))) AS parts
-    FROM transactions
-    WHERE $__timeFilter(started_at)
-        AND $__conditionalAll(service IN (${service:singlequote}), $service)
-        AND $__conditionalAll(name IN (${kind:singlequote}), $kind)
-    GROUP BY time
+        time,
+        CAST(time_parts, 'Map(String, UInt64)') AS ns,
+        CAST(call_parts, 'Map(String, UInt64)') AS calls,
+        groupUniqArrayArray(arrayFilter(name -> calls[name] > 0, mapKeys(calls))) OVER () AS components
+    FROM
+    (
+        SELECT
+            $__timeInterval(started_at) AS time,
+            arrayConcat(
+                arrayZip(built_in, [COLUMNS('_time_ns$') EXCEPT (custom_time_ns) APPLY sum]),
+                CAST(sumMap(custom_time_ns), 'Array(Tuple(String, UInt64))')) AS time_parts,
+            arrayConcat(
+                arrayZip(built_in, [COLUMNS('_calls$') EXCEPT (custom_calls) APPLY sum]),
+                CAST(sumMap(custom_calls), 'Array(Tuple(String, UInt64))')) AS call_parts
+        FROM transactions
+        WHERE $__timeFilter(started_at)
+            AND $__conditionalAll(service IN (${service:singlequote}), $service)
+            AND $__conditionalAll(name IN (${kind:singlequote}), $kind)
+        GROUP BY time
+        ORDER BY time WITH FILL STEP ($__interval_s)
+    )
 )
-ARRAY JOIN parts AS part
-WHERE part.3 > 0
+ARRAY JOIN components AS component
 ORDER BY time, component

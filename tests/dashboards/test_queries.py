@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from datetime import datetime
 from typing import Any
 
 import pytest
@@ -126,6 +125,8 @@ def test_the_parts_of_the_breakdown_add_up_to_the_mean_response_time(grafana: Gr
     )
     parts: dict[str, float] = {}
     for row in grafana.ask(BREAKDOWN).by_name():
+        if row["ms"] is None:  # an interval without transactions
+            continue
         parts[row["time"]] = parts.get(row["time"], 0.0) + row["ms"]
     assert list(parts) == means.column("time")
     assert list(parts.values()) == pytest.approx(means.column("ms"), rel=1e-6)
@@ -156,20 +157,6 @@ def test_load_times_time_is_the_time_spent(grafana: Grafana, query: str, column:
     ((total_s,),) = grafana.ask(f"SELECT sum({spent}) / 1e9 FROM transactions WHERE $__timeFilter(started_at)").rows
     load = sum(grafana.ask(query).column(column)) * grafana.shown.interval_s
     assert load == pytest.approx(total_s, rel=1e-6)
-
-
-def test_a_quiet_interval_is_zero_for_loads_and_rates_and_no_point_for_times(grafana: Grafana) -> None:
-    busy, seen = grafana.ask(LOAD), set(grafana.ask(BREAKDOWN).column("time"))
-    seconds = [datetime.fromisoformat(time).timestamp() for time in sorted(set(busy.column("time")))]
-    assert seconds == [seconds[0] + at for at in range(len(seconds))]
-    quiet = set(busy.column("time")) - seen
-    assert quiet
-    assert {row["busy"] for row in busy.by_name() if row["time"] in quiet} == {0}
-    for start in ("-- How many transactions per second", "-- How many calls per second", "-- How many keys per second"):
-        uid = "walltime-response-time" if "transactions" in start else "walltime-servers"
-        answer = grafana.ask(sql(uid, start))
-        number = list(answer.columns)[-1]
-        assert {row[number] for row in answer.by_name() if row["time"] in quiet} == {0}, start
 
 
 def test_plugin_3s_filter_by_milliseconds_finds_nothing_which_is_why_nothing_uses_it(grafana: Grafana) -> None:
