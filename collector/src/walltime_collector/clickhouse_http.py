@@ -157,6 +157,7 @@ class ClickHouseHttp:
             parameters={key[6:]: value for key, value in parameters.items() if key.startswith("param_")},
             format_name=_format(parameters),
             seconds=_seconds(parameters.get("max_execution_time", "")),
+            url={key: value for key, value in parameters.items() if key != "max_execution_time"},
         )
 
 

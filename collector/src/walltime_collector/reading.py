@@ -10,8 +10,10 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 
 from .engine import Engine
-from .errors import EngineError, TooManyQuestions
+from .errors import EngineError, QueryFailed, TooManyQuestions
 from .guard import Guard
+from .guard.messages import public
+from .guard.settings import within
 from .native import header
 
 RUN_AT_ONCE = 4
@@ -51,7 +53,7 @@ class Reading:
     """The way to the engine for statements from outside; safe to use from several threads."""
 
     def __init__(self, engine: Engine, database: str) -> None:
-        self._engine = engine
+        self._engine, self._database = engine, database
         self._guard = Guard(engine, database)
         self._running: set[str] = set()
         self._waiting = 0
@@ -66,6 +68,7 @@ class Reading:
         format_name: str = "TabSeparated",
         seconds: float = 0,
         settings: Mapping[str, str] | None = None,
+        url: Mapping[str, str] | None = None,
     ) -> Answer:
         """
         Check one statement and run it, when its turn comes.
@@ -76,6 +79,7 @@ class Reading:
             format_name: Used when the statement names none.
             seconds: Longest time to run, when that is less than the limit; 0 is no wish.
             settings: More ClickHouse settings, ours, never from outside.
+            url: Settings that came beside the statement; the guard takes what it allows.
 
         Raises:
             StatementRefused: The guard does not let it through.
@@ -83,16 +87,17 @@ class Reading:
             QueryFailed: ClickHouse does not understand it, it is over a limit, or it was stopped.
             EngineUnavailable: No answer now.
         """
-        with self._turn(name):
-            admitted = self._guard.admit(sql, parameters)
-            wishes = [seconds, float(admitted.settings.get("max_execution_time", 0))]
-            limit = min([MAX_EXECUTION_S, *(each for each in wishes if each > 0)])
-            within = {**LIMITS, **(settings or {}), **admitted.settings, "max_execution_time": str(limit)}
-            chosen = admitted.format_name or format_name
-            content = self._engine.read(admitted.sql, chosen, name=name, settings=within)
-            if not content and chosen == "Native" and not admitted.sql.startswith(("EXPLAIN", "DESCRIBE")):
-                content = self._columns(admitted.sql, name, within)
-            return Answer(content, chosen)
+        try:
+            with self._turn(name):
+                admitted = self._guard.admit(sql, parameters, url)
+                limits = within(LIMITS | dict(settings or {}), {"max_execution_time": str(seconds)}, admitted.settings)
+                chosen = admitted.format_name or format_name
+                content = self._engine.read(admitted.sql, chosen, name=name, settings=limits)
+                if not content and chosen == "Native" and not admitted.sql.startswith(("EXPLAIN", "DESCRIBE")):
+                    content = self._columns(admitted.sql, name, limits)
+                return Answer(content, chosen)
+        except QueryFailed as error:
+            raise QueryFailed(public(str(error), self._database)) from error
 
     def calls(self, sql: str) -> list[str]:
         """The functions of a SELECT that only calls functions without arguments; of any other statement, nothing."""

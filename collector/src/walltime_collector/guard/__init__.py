@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib.resources import files
 from typing import Any
@@ -20,6 +20,8 @@ from typing import Any
 from ..engine import Engine
 from ..engine.dialect import error_code
 from ..errors import QueryFailed, StatementRefused
+from ..people import printable
+from . import settings
 from .allowed import FORMATS
 from .check import Node, check
 from .rewrite import put_parameters, put_views, take_ending
@@ -29,6 +31,7 @@ MAX_STATEMENT_BYTES = 256 * 1024
 _PARSE = "SELECT parseQueryToJSON({sql:String}) AS answer"
 _PRINT = "SELECT formatQueryFromJSON({tree:String}) AS answer"
 _NORMALISE = "SELECT formatQuerySingleLine({sql:String}) AS answer"
+_TABLES = "SELECT name FROM system.tables WHERE database = {database:String}"
 _DESCRIBE = re.compile(r"DESCRIBE TABLE (?:(\w+)\.)?(\w+)(?: FORMAT (\w+))?")
 _NOT_TEXT = re.compile("[\0\ud800-\udfff]")
 _NO_TREE, _NO_SUCH_FUNCTION = 36, 46
@@ -41,7 +44,7 @@ class Admitted:
 
     Args:
         format_name: What its FORMAT clause said; empty without one.
-        settings: ClickHouse settings it may have; `max_execution_time` is a wish to be shortened, never a right.
+        settings: ClickHouse settings it may have; those of settings.LIMITS are wishes for less, never rights.
     """
 
     sql: str
@@ -61,25 +64,27 @@ class Guard:
         self._engine, self._database = engine, database
         self._views: dict[str, Any] = {}
 
-    def admit(self, sql: str, parameters: Mapping[str, str]) -> Admitted:
+    def admit(self, sql: str, parameters: Mapping[str, str], url: Mapping[str, str] | None = None) -> Admitted:
         """
         Check one statement and make it ready to run.
 
         Args:
             parameters: Values of `{name:Type}`, as texts that are escaped like a field of TSV.
+            url: Settings beside the statement; those that clients send by habit are ignored.
 
         Raises:
             StatementRefused: Something in it is not allowed; it says what.
             QueryFailed: ClickHouse does not understand it.
             EngineUnavailable: Nobody can say now.
         """
-        for text in (sql, *parameters.values()):
+        url = url or {}
+        for text in (sql, *parameters.values(), *url.values()):
             if _NOT_TEXT.search(text):
                 raise StatementRefused("a zero byte or half a character is not allowed", "leave it out")
             if len(text.encode()) > MAX_STATEMENT_BYTES:
                 raise StatementRefused(f"it is longer than {MAX_STATEMENT_BYTES} bytes", "ask with a shorter statement")
         try:
-            return self._admit(sql, parameters)
+            return self._admit(sql, parameters, url)
         except RecursionError as error:
             raise StatementRefused("the statement is nested too deeply", "make it flatter") from error
 
@@ -97,7 +102,7 @@ class Guard:
         is_bare = all(each["type"] == "Function" and not each["arguments"].get("children") for each in selected)
         return [each["name"] for each in selected] if is_bare else []
 
-    def _admit(self, sql: str, parameters: Mapping[str, str]) -> Admitted:
+    def _admit(self, sql: str, parameters: Mapping[str, str], url: Mapping[str, str]) -> Admitted:
         try:
             tree = self._parse(sql)
         except QueryFailed as error:
@@ -114,7 +119,9 @@ class Guard:
         check(self._parse(run), database=self._database, views=views.values())
         if ending.format_name not in {"", *FORMATS}:
             raise StatementRefused(f"the format {ending.format_name[:40]} is not allowed", "use JSON, CSV or TSV")
-        return Admitted(run, ending.format_name, self._settings(ending.settings))
+        chosen = settings.within(settings.from_url(url), settings.from_statement(ending.settings))
+        filters = settings.filters(ending.settings) or self._filters_in_url(url.get(settings.FILTERS, ""))
+        return Admitted(run, ending.format_name, chosen | self._filters(filters))
 
     def _describe(self, sql: str) -> Admitted:
         """DESCRIBE of a table of ours; the one statement allowed that has no tree as JSON."""
@@ -140,20 +147,29 @@ class Guard:
             answer["format_ast"] = said["format_ast"]
         return answer, {"like": said.get("like", "%").replace("\\", "\\\\"), "is_like": str(like == "like").lower()}
 
-    def _settings(self, said: Mapping[str, Any]) -> dict[str, str]:
-        admitted: dict[str, str] = {}
-        for name, value in said.items():
-            if name == "max_execution_time":
-                admitted[name] = str(value["value"])
-            elif name == "additional_table_filters" and value["field_type"] == "Map":
-                filters = [(each["value"][0]["value"], each["value"][1]["value"]) for each in value["value"]]
-                checked = ((_literal(table), _literal(self._condition(text))) for table, text in filters)
-                admitted[name] = "{" + ", ".join(f"{table}: {text}" for table, text in checked) + "}"
-            else:
+    def _filters(self, said: Sequence[tuple[str, str]]) -> dict[str, str]:
+        """The setting with conditions on tables of ours, each under its whole name, which no alias can be."""
+        if not said:
+            return {}
+        known = {str(row["name"]) for row in self._engine.query(_TABLES, {"database": self._database})}
+        checked = []
+        for table, condition in said:
+            name = table.removeprefix(f"{self._database}.")
+            if name not in known:
                 raise StatementRefused(
-                    f"the setting {name[:80]} is not allowed", "leave it out; max_execution_time can be set"
+                    f"{printable(table)[:80]!r} in {settings.FILTERS} is not one of Walltime's tables",
+                    f"filter those of {self._database}; SHOW TABLES lists them",
                 )
-        return admitted
+            checked.append(f"{_literal(f'{self._database}.{name}')}: {_literal(self._condition(condition))}")
+        return {settings.FILTERS: "{" + ", ".join(checked) + "}"}
+
+    def _filters_in_url(self, value: str) -> list[tuple[str, str]]:
+        if not value:
+            return []
+        ending = take_ending(self._parse(f"SELECT 1 SETTINGS {settings.FILTERS} = {value}"))
+        if set(ending.settings) != {settings.FILTERS} or ending.format_name:
+            raise StatementRefused(f"{settings.FILTERS} in the URL is not a map", "write {'table': 'condition'}")
+        return settings.filters(ending.settings)
 
     def _condition(self, text: str) -> str:
         """A filter of additional_table_filters: one expression, checked like a statement."""

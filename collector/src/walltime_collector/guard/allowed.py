@@ -65,6 +65,13 @@ EXPLAINS = frozenset(
     {"EXPLAIN", "EXPLAIN SYNTAX", "EXPLAIN AST", "EXPLAIN QUERY TREE", "EXPLAIN PIPELINE", "EXPLAIN ESTIMATE"}
 )
 
+# What an EXPLAIN may be asked to show; `enable_analyzer` there is a setting like any other.
+_EXPLAIN_SETTINGS = """
+header description indexes indices projections actions json sorting keep_logical_steps compact pretty optimize
+estimates graph run_passes dump_passes dump_ast dump_tree passes oneline
+"""
+EXPLAIN_SETTINGS = frozenset(_EXPLAIN_SETTINGS.split())
+
 # They make rows out of nothing. `values` takes only what is written in the statement.
 TABLE_FUNCTIONS = frozenset(
     {"numbers", "numbers_mt", "zeros", "zeros_mt", "generateSeries", "generate_series", "primes", "values"}
@@ -81,6 +88,18 @@ LAMBDA_FUNCTIONS = re.compile(
     r"|array(All|Avg|BottomK|Compact|Count|CumSum\w*|Difference|Exists|Fill|Filter|First\w*|Fold|Last\w*|Map|Max|Min"
     r"|Partial\w*Sort|Product|Reverse(Fill|Sort|Split)|Sort|Split|Sum|TopK))"
 )
+
+# Their first argument is the name of an aggregate function in a text.
+AGGREGATE_IN_TEXT = frozenset({"arrayReduce", "arrayReduceInRanges", "initializeAggregation"})
+
+# One of their arguments, counted from the start or the end, is the name of a type in a text. A type names functions
+# too: a state of an aggregate function, made of any bytes, is read by code that trusts them.
+TYPE_IN_TEXT: Mapping[str, int] = {
+    **dict.fromkeys(("cast", "_cast", "accuratecast", "accuratecastornull", "accuratecastordefault", "reinterpret"), 1),
+    "defaultvalueoftypename": 0,
+    **dict.fromkeys(("jsonextract", "jsonextractcaseinsensitive"), -1),
+    **dict.fromkeys(("jsonextractkeysandvalues", "jsonextractkeysandvaluescaseinsensitive"), -1),
+}
 
 _FORMATS = """
 Native RowBinary RowBinaryWithNames RowBinaryWithNamesAndTypes Null Values Vertical Markdown XML

@@ -7,7 +7,17 @@ from typing import Any
 
 from ..errors import StatementRefused
 from ..people import printable
-from .allowed import EXPLAINS, IN_FUNCTIONS, LAMBDA_FUNCTIONS, NODES, TABLE_FUNCTIONS, is_function
+from .allowed import (
+    AGGREGATE_IN_TEXT,
+    EXPLAIN_SETTINGS,
+    EXPLAINS,
+    IN_FUNCTIONS,
+    LAMBDA_FUNCTIONS,
+    NODES,
+    TABLE_FUNCTIONS,
+    TYPE_IN_TEXT,
+    is_function,
+)
 
 Node = dict[str, Any]
 
@@ -49,7 +59,7 @@ def check(tree: Any, *, database: str, views: Collection[Any]) -> None:
             _check_function(node, database)
         elif kind == "TableIdentifier":
             _check_table(node, database)
-        elif kind == "ColumnsApplyTransformer" and "func_name" in node and not is_function(node["func_name"]):
+        elif kind == "ColumnsApplyTransformer" and "func_name" in node and not _is_value(node["func_name"]):
             raise _refused_function(node["func_name"])
         todo += _children(kind, node)
 
@@ -83,14 +93,45 @@ def _check_function(node: Node, database: str) -> None:
     if not is_function(name):
         raise _refused_function(name)
     arguments = node.get("arguments", {}).get("children", [])
+    _check_names_in_text(name, arguments)
     if name in IN_FUNCTIONS and len(arguments) > 1 and arguments[1].get("type") == "Identifier":
         _check_table(arguments[1], database)
     if LAMBDA_FUNCTIONS.fullmatch(name) and len(arguments) > 1 and arguments[0].get("type") == "Identifier":
         function = arguments[0]["name"]
-        if not is_function(function):
+        if not _is_value(function):
             raise StatementRefused(
                 f"{_quoted(function)} as the function of {name} is not allowed", "write it as a lambda: x -> …"
             )
+
+
+def _check_names_in_text(name: str, arguments: list[Node]) -> None:
+    """Names of functions and types that are texts: they must be there to read, and allowed."""
+    if name in AGGREGATE_IN_TEXT:
+        called = _text(name, arguments, 0).partition("(")[0].strip()
+        if not is_function(called):
+            raise _refused_function(called)
+    elif name.lower() in TYPE_IN_TEXT and (len(arguments) > 1 or TYPE_IN_TEXT[name.lower()] == 0):
+        _check_type(_text(name, arguments, TYPE_IN_TEXT[name.lower()]))
+
+
+def _check_type(type_name: str) -> None:
+    if "aggregatefunction" in type_name.lower():
+        raise StatementRefused("a type that names a function is not allowed", "read states from the tables")
+
+
+def _text(name: str, arguments: list[Node], at: int) -> str:
+    try:
+        value = arguments[at].get("value", {}).get("value")
+    except IndexError:
+        value = None
+    if not isinstance(value, str):
+        raise StatementRefused(f"an argument of {name} must be a text that is written out", "write it between quotes")
+    return value
+
+
+def _is_value(function: str) -> bool:
+    """Whether a function may be named where its arguments cannot be seen."""
+    return is_function(function) and function not in AGGREGATE_IN_TEXT and function.lower() not in TYPE_IN_TEXT
 
 
 def _check_table_function(node: Node) -> None:
@@ -100,6 +141,9 @@ def _check_table_function(node: Node) -> None:
             f"the table function {_quoted(str(node.get('name')))} is not allowed",
             "read Walltime's own tables; SHOW TABLES lists them",
         )
+    structure = node.get("arguments", {}).get("children", [{}])[:1]
+    if node["name"] == "values" and structure:
+        _check_type(str(structure[0].get("value")))
 
 
 def _check_table(node: Node, database: str) -> None:
@@ -116,9 +160,12 @@ def _check_explain(node: Node) -> None:
     if parts - NODES["ExplainQuery"] - {"type"} or node.get("kind") not in EXPLAINS or "query" not in parts:
         raise _refused(str(node.get("kind")))
     settings = node.get("settings", {"type": "SetQuery", "changes": []})
-    for change in settings.get("changes", []):
-        if set(settings) != {"type", "changes"} or not isinstance(change.get("value", {}).get("value"), int):
-            raise _refused("such a setting of EXPLAIN")
+    changes = settings.get("changes", [])
+    is_known = all(
+        isinstance(each.get("value", {}).get("value"), int) and each["name"] in EXPLAIN_SETTINGS for each in changes
+    )
+    if set(settings) != {"type", "changes"} or not is_known:
+        raise _refused("such a setting of EXPLAIN")
 
 
 def _object(value: Any) -> Node:

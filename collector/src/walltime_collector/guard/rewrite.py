@@ -33,6 +33,8 @@ def take_ending(tree: Node) -> Ending:
         said = owner.pop(part, {})
         if said.get("default_settings"):
             raise StatementRefused("a setting to DEFAULT is not allowed", "leave it out")
+        if said.get("query_parameters"):
+            raise StatementRefused("a parameter in SETTINGS is not allowed", "send it as param_… in the URL")
         ending.settings.update({change["name"]: change["value"] for change in said.get("changes", [])})
     return ending
 
