@@ -18,7 +18,7 @@ from starlette.responses import JSONResponse
 from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from . import query
+from . import known, query
 from .access import Access
 from .answers import RANKINGS
 from .api_health import health_routes
@@ -84,7 +84,7 @@ def make_app(
         answer = query.top(
             engine,
             since_s=_since_s(said["since"]),
-            service=said["service"],
+            service=known.service(engine, said["service"]),
             by=said["by"],
             limit=_number("limit", said["limit"], MAX_LIMIT),
         )
@@ -125,12 +125,12 @@ def make_app(
     def statements(request: Request) -> JSONResponse:
         said = _parameters(request, {"since": "15m", "service": "", "by": "total", "limit": "20"})
         if said["by"] not in DIGEST_RANKINGS:
-            known = ", ".join(DIGEST_RANKINGS)
-            raise BadParameter("by", f"{_quoted(said['by'])} is not something to rank by", f"use {known}")
+            rankings = ", ".join(DIGEST_RANKINGS)
+            raise BadParameter("by", f"{_quoted(said['by'])} is not something to rank by", f"use {rankings}")
         answer = digest(
             engine,
             since_s=None if said["since"] == "all" else _since_s(said["since"]),
-            service=said["service"],
+            service=known.service(engine, said["service"]),
             by=said["by"],
             limit=_number("limit", said["limit"], MAX_LIMIT),
         )

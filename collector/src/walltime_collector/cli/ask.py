@@ -44,7 +44,7 @@ def ask(url: str, path: str, **parameters: str | int) -> Any:
         ValueError: `url` is not an http(s) address.
         NotAnswered: Nobody listens there, it is not a collector, or it says why it cannot answer.
     """
-    said = urlencode({key: value for key, value in parameters.items() if value != ""})
+    said = urlencode({key: value for key, value in parameters.items() if value != ""}, errors="replace")
     return _exchange(url, "GET", f"{path}?{said}", None)
 
 

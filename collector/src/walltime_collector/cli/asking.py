@@ -63,7 +63,7 @@ def print_for_people(console: Console, rendered: RenderableType) -> None:
     if console.is_terminal:
         return console.print(rendered)
     with console.capture() as capture:
-        console.print(rendered)
+        console.print(rendered, crop=False)  # a name that is longer than a line stays whole
     return write("".join(f"{line.rstrip()}\n" for line in capture.get().splitlines()))
 
 

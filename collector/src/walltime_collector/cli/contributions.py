@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from rich.console import Group, RenderableType
+from rich.console import Group, OverflowMethod, RenderableType
 from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
@@ -21,8 +21,9 @@ WIDE = 112
 SMALLEST_SHOWN = 0.01
 """Contributions below this part of the largest are added up on one line."""
 _MOST_STATEMENTS = 6
-_LONGEST_NAME = 24
-_LONGEST_BAR = 48
+_SHORTEST_NAME = 24
+"""So much of a name stands on a line, if it is so long; the rest below."""
+_SHORTEST_BAR, _LONGEST_BAR = 12, 48
 _MORE, _SLOWER = ("█", "▒"), ("m", "s")
 
 
@@ -34,6 +35,8 @@ class Look:
     in_colour: bool
     usual: str
     slow: str
+    overflow: OverflowMethod = "fold"
+    """Of names that are longer than their column: see bars.long_words."""
 
     @property
     def is_wide(self) -> bool:
@@ -81,12 +84,13 @@ def _table(shown: list[Contribution], rest: list[Contribution], why: Why, look: 
     rows.append([Text("all", "bold"), Text(signed(why.difference_ns), "bold"), *_blank(4), Text(total, "bold")])
     headings = ("", "difference", "more calls", "slower calls", "calls", "per call", "per transaction")
     widths = [max(len(heading), *(row[at].cell_len for row in rows)) for at, heading in enumerate(headings)]
-    widths[0] = min(widths[0], _LONGEST_NAME)
-    bar_width = max(min(look.width - 2 - sum(widths) - 2 * len(widths), _LONGEST_BAR), 4)
+    room = look.width - 2 - sum(widths[1:]) - 2 * len(widths)
+    widths[0] = min(widths[0], max(room - _SHORTEST_BAR, _SHORTEST_NAME))
+    bar_width = max(min(room - widths[0], _LONGEST_BAR), 4)
     scale = _scale(shown)
     bars = [_bar(each, scale, bar_width, look) for each in shown] + _blank(len(rows) - len(shown))
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
-    table.add_column(headings[0], width=widths[0], no_wrap=True, overflow="ellipsis")
+    table.add_column(headings[0], width=widths[0], overflow="fold")
     table.add_column(headings[1], width=widths[1], no_wrap=True, justify="right")
     table.add_column("", width=bar_width, no_wrap=True)
     for heading, width in zip(headings[2:], widths[2:], strict=True):

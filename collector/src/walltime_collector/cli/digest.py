@@ -7,6 +7,7 @@ from rich.table import Table
 from rich.text import Text
 
 from ..digest.answer import Digest, DigestedStatement, ServerView
+from ..naming import shown
 from ..people import count, duration, plural, printable, share
 from .bars import COLOURS, LETTERS, is_coloured, span
 
@@ -70,7 +71,7 @@ def _lines(statement: DigestedStatement) -> Text:
     if statement.senders:
         words.append("\nsent by ", "not bold dim")
         for at, sender in enumerate(statement.senders[:_FEW_SENDERS]):
-            name = printable(f"{sender.name} {sender.service}".strip())
+            name = f"{shown(sender.name) if sender.name else ''}  {printable(sender.service)}".strip()
             words.append(f"{'   ' if at else ''}{name} {share(sender.share)}", "not bold")
         if len(statement.senders) > _FEW_SENDERS:
             words.append(f"   and {plural(len(statement.senders) - _FEW_SENDERS, 'other')}", "not bold dim")

@@ -11,6 +11,7 @@ from rich.text import Text
 
 from ..answers import Bill, Component, Trace
 from ..components import FAMILIES, family
+from ..naming import shown
 from ..people import count, duration, milliseconds, percent, plural, printable, ratio, share
 from .bars import COLOURS, LETTERS, by_family, is_coloured, legend, span, stacked
 from .statements import statements
@@ -68,7 +69,7 @@ def render(trace: Trace, bill: Bill, console: Console, most_calls: int) -> Rende
 
 
 def _header(trace: Trace, bill: Bill) -> Group:
-    first = Text(printable(bill.name) or "(no name)", "bold", overflow="fold")
+    first = Text(shown(bill.name), "bold", overflow="fold")
     first.append(f"  {printable(bill.service)}", "not bold")
     first.append(f"   {duration(bill.duration_ns)}", "bold")
     if bill.http_status:

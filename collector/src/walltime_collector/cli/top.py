@@ -10,12 +10,17 @@ from rich.text import Text
 
 from ..answers import Kind, Top
 from ..components import FAMILIES, family
+from ..naming import shown
 from ..people import count, duration, plural, printable, ratio, share
-from .bars import COLOURS, by_family, is_coloured, legend, stacked
+from .bars import COLOURS, by_family, is_coloured, legend, long_words, stacked
 
 WIDE = 112
 """From this many columns a kind is one row of a table; below, a block of lines."""
 _GAP = "  "
+_NAMES = ("kind", "service")
+_SHORTEST_BAR = 10
+_MOST_NAME_LINES = 3
+"""Of a longer name a terminal shows the beginning; it is unique nearly always, and `why` takes it."""
 
 
 def render(top: Top, console: Console) -> RenderableType:
@@ -29,11 +34,7 @@ def render(top: Top, console: Console) -> RenderableType:
             ),
         )
     several = len({kind.service for kind in top.kinds}) > 1
-    body = (
-        _table(top, console.width, several, in_colour)
-        if console.width >= WIDE
-        else _blocks(top, console.width, several, in_colour)
-    )
+    body = (_table(top, console, several) if console.width >= WIDE else None) or _blocks(top, console, several)
     seen = {name for kind in top.kinds for name in by_family(_sizes(kind))}
     lines: list[RenderableType] = [
         _headline(top),
@@ -69,19 +70,31 @@ def _window(seconds: float) -> str:
     return f"{seconds:.0f} seconds"
 
 
-def _table(top: Top, width: int, several: bool, in_colour: bool) -> Group:
-    """One line of numbers and a bar per kind, and under it over the whole width what the time is spent on."""
+def _table(top: Top, console: Console, several: bool) -> RenderableType | None:
+    """
+    One line of numbers and a bar per kind, and under it over the whole width what the time is spent on.
+
+    A name that is longer than its column stands whole on a line of its own. None when a bar would not fit.
+    """
+    width, in_colour = console.width, is_coloured(console)
     cells = [_cells(kind, several) for kind in top.kinds]
     headings = {heading: Text(heading, "dim") for heading in cells[0]}
     widths = {heading: max(len(heading), *(row[heading].cell_len for row in cells)) + len(_GAP) for heading in headings}
     widths["kind"] = min(widths["kind"], width // 3)
+    if several:
+        widths["service"] = min(widths["service"], width // 5)
     bar_width = width - sum(widths.values())
+    if bar_width < _SHORTEST_BAR:
+        return None
     lines: list[RenderableType] = [_line(headings, widths).append("where its time goes", "dim")]
     for kind, row in zip(top.kinds, cells, strict=True):
         bar = stacked(by_family(_sizes(kind)), bar_width, in_colour=in_colour)
         beside = _beside(kind)
         spent = Text("  ").append_text(_mainly(kind, width - 2 - beside.cell_len))
         spent.append(" " * (width - spent.cell_len - beside.cell_len)).append_text(beside)
+        if any(row[heading].cell_len + len(_GAP) > widths[heading] for heading in _NAMES if heading in row):
+            lines.append(_name_line(kind, several, console))
+            row.update({heading: Text() for heading in _NAMES if heading in row})
         lines += [_line(row, widths).append_text(bar), spent, Text()]
     return Group(*lines[:-1])
 
@@ -94,29 +107,37 @@ def _cells(kind: Kind, several: bool) -> dict[str, Text]:
 def _line(cells: Mapping[str, Text], widths: Mapping[str, int]) -> Text:
     line = Text(no_wrap=True)
     for heading, text in cells.items():
-        cell, width = text.copy(), widths[heading] - len(_GAP)
-        cell.truncate(width, overflow="ellipsis")
-        padding = " " * (width - cell.cell_len)
-        line.append_text(cell + padding if heading in ("kind", "service") else Text(padding) + cell).append(_GAP)
+        padding = " " * (widths[heading] - len(_GAP) - text.cell_len)
+        line.append_text(text + padding if heading in _NAMES else Text(padding) + text).append(_GAP)
     return line
 
 
-def _blocks(top: Top, width: int, several: bool, in_colour: bool) -> Group:
+def _blocks(top: Top, console: Console, several: bool) -> Group:
     blocks: list[RenderableType] = []
+    width = console.width
     for kind in top.kinds:
-        name = _name(kind)
-        if several:
-            name.append(f"  {printable(kind.service)}", "not bold dim")
         numbers = Text()
         for heading, number in _numbers(kind).items():
             numbers.append("  " if numbers else "").append(f"{heading} ", "dim").append(number)
-        bar = stacked(by_family(_sizes(kind)), width - 2, in_colour=in_colour)
+        bar = stacked(by_family(_sizes(kind)), width - 2, in_colour=is_coloured(console))
+        name = _name_line(kind, several, console)
         blocks.append(Group(name, Padding(Group(numbers, bar, _mainly(kind, width - 2)), (0, 0, 1, 2))))
     return Group(*blocks)
 
 
+def _name_line(kind: Kind, several: bool, console: Console) -> Text:
+    """The whole name and its service: in a pipe on one line, on a terminal on as many as it takes, up to a limit."""
+    name = _name(kind)
+    if console.is_terminal:
+        name.truncate(_MOST_NAME_LINES * console.width, overflow="ellipsis")
+    if several:
+        name.append(f"{_GAP}{printable(kind.service)}", "not bold dim")
+    name.overflow, name.no_wrap = long_words(console), not console.is_terminal
+    return name
+
+
 def _name(kind: Kind) -> Text:
-    return Text(printable(kind.name) or "(no name)", "bold")
+    return Text(shown(kind.name), "bold")
 
 
 def _numbers(kind: Kind) -> dict[str, Text]:
@@ -148,7 +169,7 @@ def _mainly(kind: Kind, width: int) -> Text:
     line = Text()
     for at, (_, name, said) in enumerate(costs):
         item = Text("   " if line else "").append(printable(name), COLOURS[family(name)]).append(said)
-        left = f"   +{len(costs) - at}"
+        left = f"   {len(costs) - at} more"
         needed = item.cell_len + (len(left) if at + 1 < len(costs) else 0)
         if line and line.cell_len + needed > width:
             return line.append(left, "dim")

@@ -8,6 +8,7 @@ from rich.text import Text
 
 from ..answers import Bill, Call, Trace
 from ..components import family
+from ..naming import shown as shown_name
 from ..people import duration, plural, printable, share
 from .bars import COLOURS, LETTERS, by_family, span
 
@@ -48,7 +49,7 @@ def tree(trace: Trace, shown: Bill, width: int, *, in_colour: bool) -> Table:
         )
         largest = max(sizes, key=lambda name: sizes[name], default="other")
         name = Text().append("  " * min(bill.depth, 12) + ("└ " if bill.depth and in_colour else ""), "dim")
-        name.append(printable(bill.name), "bold" if bill is shown else "")
+        name.append(shown_name(bill.name), "bold" if bill is shown else "")
         name.append(f"  {printable(bill.service)}", "not bold dim")
         name.append("  failed", "bold red") if bill.is_error else None
         name.append(

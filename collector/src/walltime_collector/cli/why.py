@@ -10,11 +10,12 @@ from rich.table import Table
 from rich.text import Text
 
 from ..components import family
+from ..naming import shown
 from ..people import duration, plural, printable, share
 from ..why.answer import Example, Population, Why
 from ..why.cause import LOOKUPS, SQL
 from ..why.sentences import signed
-from .bars import COLOURS, is_coloured
+from .bars import COLOURS, is_coloured, long_words
 from .contributions import Look, by_server, by_statement, contributions, worth_showing
 
 _COMPONENT = re.compile(r"^[\w.()]+(?=: )|(?<=because )[\w.]+")
@@ -23,12 +24,12 @@ _COMPONENT = re.compile(r"^[\w.()]+(?=: )|(?<=because )[\w.]+")
 def render(why: Why, console: Console) -> RenderableType:
     """What the terminal shows; the caller prints it."""
     usual, slow = ("the others", "the slowest") if why.slowest_percent is not None else ("against", "during")
-    look = Look(console.width, is_coloured(console), usual, slow)
+    look = Look(console.width, is_coloured(console), usual, slow, long_words(console))
     shown, rest = worth_showing(why.components)
     parts: list[RenderableType] = [
-        _headline(why),
+        _headline(why, look),
         Padding(_populations(why, look), (0, 0, 0, 2)),
-        *(Padding(_sentence(each), (1, 0, 0, 0)) for each in why.sentences[1:]),
+        *(Padding(_sentence(each, look), (1, 0, 0, 0)) for each in why.sentences[1:]),
         _title("where the difference comes from"),
         contributions(shown, rest, why, look),
         _beside(why),
@@ -44,9 +45,9 @@ def render(why: Why, console: Console) -> RenderableType:
     return Group(*parts, _title("examples"), _examples(why, look))
 
 
-def _headline(why: Why) -> Text:
-    name, said = printable(why.name), printable(why.sentences[0])
-    line = Text(name, "bold", overflow="fold").append(f"  {printable(why.service)}   ", "not bold")
+def _headline(why: Why, look: Look) -> Text:
+    name, said = shown(why.name), printable(why.sentences[0])
+    line = Text(name, "bold", overflow=look.overflow).append(f"  {printable(why.service)}   ", "not bold")
     return line.append(said.removeprefix(name).removeprefix(":").strip())
 
 
@@ -78,8 +79,8 @@ def _span(side: Population) -> str:
     return f"{start} … {end[11:] if end[:10] == start[:10] else end} UTC"
 
 
-def _sentence(said: str) -> Text:
-    line = Text(printable(said), overflow="fold")
+def _sentence(said: str, look: Look) -> Text:
+    line = Text(printable(said), overflow=look.overflow)
     for found in _COMPONENT.finditer(line.plain):
         if family(found[0]) != "custom" or found.start() == 0:
             line.stylize(f"bold {COLOURS[family(found[0])]}", found.start(), found.end())

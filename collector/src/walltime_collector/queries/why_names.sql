@@ -1,7 +1,11 @@
--- Which transactions are there at all? For those who mistyped one.
-SELECT name
+-- Which kinds are stored, and have they transactions in the two windows? For a name that was cut, copied or mistyped.
+SELECT
+    service,
+    name,
+    countIf(started_at >= fromUnixTimestamp64Nano({slow_start_ns:Int64}, 'UTC') AND started_at < fromUnixTimestamp64Nano({slow_end_ns:Int64}, 'UTC')) AS slow,
+    countIf(started_at >= fromUnixTimestamp64Nano({usual_start_ns:Int64}, 'UTC') AND started_at < fromUnixTimestamp64Nano({usual_end_ns:Int64}, 'UTC')) AS usual
 FROM transactions
 WHERE {service:String} = '' OR service = {service:String}
-GROUP BY name
-ORDER BY count() DESC, name
-LIMIT 1000
+GROUP BY service, name
+ORDER BY count() DESC, service, name
+LIMIT 200000

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import difflib
 import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from .. import known
 from ..components import counters_by_component
 from ..engine import Engine
 from ..errors import BadParameter, NotStored
+from ..naming import shown
 from ..people import printable
 from ..query import iso, run
 from . import cause, chance, sentences
@@ -31,13 +32,15 @@ def explain(engine: Engine, name: str, compared: Comparison, *, service: str = "
     """
     Compare the two populations of the kind `name` of `service`, which may be left out when only one has such a kind.
 
+    Both names may be cut, copied from what was printed, or just begin like the one that is meant: see naming.find.
+
     Raises:
-        NotStored: There is no such kind, or one of the populations is empty.
+        NotStored: There is no such kind, several begin like this, or one of the populations is empty.
         BadParameter: Several services have a kind of this name.
         EngineUnavailable, QueryFailed: No answer.
     """
     windows = _windows(compared)
-    service = _service(engine, name, service, compared, windows)
+    name, service = _kind(engine, name, known.service(engine, service), compared, windows)
     kind = {"service": service, "name": name}
     threshold_ns = 0
     if compared.slowest_percent is not None:
@@ -98,21 +101,18 @@ def _windows(compared: Comparison) -> dict[str, int]:
     }
 
 
-def _service(engine: Engine, name: str, service: str, compared: Comparison, windows: Mapping[str, int]) -> str:
-    """The one service that has this kind on both sides."""
-    rows = run(engine, "why_services", name=name, service=service, **windows)
-    if not rows:
-        names = [row["name"] for row in run(engine, "why_names", service=service)]
-        close = difflib.get_close_matches(name, names, n=3, cutoff=0.4)
-        known = f"there is {', '.join(map(_quoted, close))}" if close else "`walltime top` shows which there are"
-        of = f" of service {_quoted(service)}" if service else ""
-        raise NotStored("kind", f"no transaction {_quoted(name)}{of} is stored", known)
+def _kind(
+    engine: Engine, written: str, service: str, compared: Comparison, windows: Mapping[str, int]
+) -> tuple[str, str]:
+    """The name, and the one service that has this kind on both sides."""
+    rows = known.kind(engine, written, service, windows)
+    name = str(rows[0].get("name", written))
     on_both = [row for row in rows if row["slow"] and row["usual"]]
     if len(on_both) > 1:
-        services = ", ".join(printable(row["service"]) for row in on_both)
+        services = ", ".join(printable(str(row["service"])) for row in on_both)
         raise BadParameter("service", f"{_quoted(name)} is a kind of several services: {services}", "say --service")
     if on_both:
-        return str(on_both[0]["service"])
+        return name, str(on_both[0]["service"])
     if compared.slowest_percent is not None or not any(row["slow"] for row in rows):
         window, where = compared.slow, "since" if compared.slowest_percent is not None else "during"
     else:
@@ -235,7 +235,7 @@ def _said(
     causes: Sequence[cause.Cause],
     targets: Sequence[Contribution],
 ) -> tuple[str, ...]:
-    said = [sentences.headline(name, verdict, judged.times if judged else None, usual, slow)]
+    said = [sentences.headline(shown(name), verdict, judged.times if judged else None, usual, slow)]
     if verdict != "chance":
         if factor := cause.everything_is_slower(components):
             said.append(sentences.of_everything(factor))
@@ -254,4 +254,4 @@ def _losers(row: Row) -> Losers:
 
 
 def _quoted(text: str) -> str:
-    return repr(printable(text)[:120])
+    return f"'{shown(text)}'"

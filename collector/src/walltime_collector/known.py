@@ -1,0 +1,85 @@
+"""Finds the service or the kind that a question means, when its name was cut, copied or mistyped."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Mapping
+
+from .engine import Engine
+from .errors import BadParameter, NotStored
+from .naming import Kind, find, listed, quoted, shown
+from .people import printable
+from .query import run
+
+_CLOSE = 0.4
+_LOOKED_AT = 1_000
+"""Of so many names, the most frequent, those that are like an unknown one are looked for."""
+
+
+def services(engine: Engine) -> list[str]:
+    """
+    The services that anything is stored of.
+
+    Raises:
+        EngineUnavailable: The engine cannot answer now.
+    """
+    return [str(row["service"]) for row in run(engine, "services")]
+
+
+def service(engine: Engine, written: str) -> str:
+    """
+    The service that is meant; what is like none is returned as it is, and nothing is stored of it.
+
+    Raises:
+        BadParameter: Several services are called like this.
+        EngineUnavailable: The engine cannot answer now.
+    """
+    if not written:
+        return ""
+    names = services(engine)
+    if written in names:
+        return written
+    known = [Kind("", name) for name in names]
+    found = find(written, known)
+    if len(found) > 1:
+        raise BadParameter("service", f"{_quoted(written)} can be {listed(found, known)}", "write one of them whole")
+    return found[0].name if found else written
+
+
+def kind(engine: Engine, written: str, service: str, windows: Mapping[str, int]) -> list[Mapping[str, object]]:
+    """
+    The one name that is meant, a row for each service that has it: see queries/why_services.sql.
+
+    Kinds with transactions in the windows go before those without.
+
+    Raises:
+        NotStored: None is called like this, or several are, and it lists them.
+        EngineUnavailable: The engine cannot answer now.
+    """
+    if rows := run(engine, "why_services", name=written, service=service, **windows):
+        return list(rows)
+    rows = run(engine, "why_names", service=service, **windows)
+    known = {Kind(row["service"], row["name"]): row for row in rows}
+    found = find(written, list(known))
+    found = [each for each in found if known[each]["slow"] or known[each]["usual"]] or found
+    if not found:
+        raise _unknown(written, service, list(known))
+    if len({each.name for each in found}) > 1:
+        candidates = listed(found, list(known))
+        raise NotStored("kind", f"{_quoted(written)} can be {candidates}", "write one of them whole")
+    return [known[each] for each in sorted(found, key=lambda each: each.service)]
+
+
+def _unknown(written: str, service: str, known: list[Kind]) -> NotStored:
+    by_name = {shown(each.name): each for each in reversed(known[:_LOOKED_AT])}
+    close = difflib.get_close_matches(printable(written), by_name, n=3, cutoff=_CLOSE)
+    there = f"there is {', '.join(quoted(by_name[name], known) for name in close)}" if close else ""
+    of = f" of service {_quoted(service)}" if service else ""
+    return NotStored(
+        "kind", f"no transaction {_quoted(written)}{of} is stored", there or "`walltime top` shows which there are"
+    )
+
+
+def _quoted(text: str) -> str:
+    plain = printable(text)
+    return f"'{plain[:120]}…'" if len(plain) > 120 else f"'{plain}'"
