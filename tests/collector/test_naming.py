@@ -148,7 +148,7 @@ def test_whatever_top_prints_at_any_width_is_accepted(
         ).splitlines()
         begin = next(at for at, line in enumerate(alone) if not line.strip()) + 1
         rows = alone[begin + 1 :] if alone[begin].startswith("kind ") else alone[begin:]
-        lines = []
+        lines: list[str] = []
         for line in rows:  # the row, or the lines of its name alone
             if line.startswith("  ") and lines:
                 break
