@@ -37,6 +37,20 @@ def test_every_setting_of_the_sdk_is_documented_as_it_is_declared(setting: Field
     assert row(setting.name) == f"| `{setting.name}` | {variables} | {default} | {setting.metadata['doc']} |"
 
 
+def test_every_safe_value_is_documented() -> None:
+    """In the list of what a setting is when its variable cannot be used."""
+    listed = DOCUMENTED.partition("show more of it:\n")[2].partition("`walltime.Settings.from_env()`")[0]
+    safe = {}
+    for part in re.split(r"\n- |; (?=`)", listed):
+        names, _, value = part.partition(":")
+        safe.update(dict.fromkeys(re.findall(r"`(\w+)`", names), value))
+    declared = {each.name: each.metadata["safe"] for each in fields(Settings) if "safe" in each.metadata}
+    assert declared.keys() == safe.keys() - {"certificate", "OTEL_PROPAGATORS"}
+    for name, value in declared.items():
+        says = str(value) if isinstance(value, bool) else f"`{''.join(value)}`" if value else "none"
+        assert says in safe[name], name
+
+
 def test_what_is_documented_of_the_sdk_is_there() -> None:
     documented = re.findall(r"^\| `(\w+)` \|", DOCUMENTED.partition("## Collector")[0], re.MULTILINE)
     assert documented == [each.name for each in fields(Settings)]

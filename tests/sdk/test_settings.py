@@ -166,3 +166,54 @@ def test_a_broken_environment_does_not_stop_an_application_that_configures_nothi
     with caplog.at_level(logging.WARNING), walltime.transaction("job"):
         pass
     assert "OTEL_TRACES_SAMPLER_ARG" in caplog.text
+
+
+@pytest.mark.parametrize(
+    ("name", "given", "value"),
+    [
+        ("exporters", "otlp", ("otlp",)),
+        ("exporters", " OTLP , console", ("otlp", "console")),
+        ("exporters", ["console"], ("console",)),
+        ("exporters", "none", ()),
+        ("exporters", "", ()),
+        ("exporters", (), ()),
+        ("sql_comment_keys", "traceparent, file", ("traceparent", "file")),
+        ("sql_comment_keys", ["service"], ("service",)),
+        ("sql_comment_keys", (each for each in ("file", "line")), ("file", "line")),
+        ("denied_annotations", "plate", ("plate",)),
+        ("denied_annotations", {"plate"}, ("plate",)),
+        ("headers", "a=1,b=x%20y", {"a": "1", "b": "x y"}),
+        ("certificate", Path("/ca.pem"), "/ca.pem"),
+    ],
+)
+def test_several_values_are_a_list_or_the_text_of_the_variable(name: str, given: object, value: object) -> None:
+    assert getattr(walltime.configure(**{name: given}), name) == value
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"exporters": "zipkin"},
+        {"exporters": ("otlp", "zipkin")},
+        {"exporters": ("otlp", "none")},
+        {"exporters": (1,)},
+        {"exporters": 1},
+        {"exporters": b"otlp"},
+        {"exporters": {"otlp": True}},
+        {"exporters": None},
+        {"denied_annotations": (None,)},
+        {"headers": {"a": "1\r\nx: y"}},
+        {"headers": {"a b": "1"}},
+        {"headers": {"a": 1}},
+        {"timeout_s": 0},
+        {"timeout_s": 1e300},
+        {"max_queue": 10**400},
+        {"endpoint": "http://a..b"},
+        {"service_name": "\udcff"},
+    ],
+    ids=repr,
+)
+def test_what_cannot_be_used_in_code_is_an_error_that_names_the_setting(given: dict[str, object]) -> None:
+    (name,) = given
+    with pytest.raises(walltime.SettingsError, match=f"^{name}: "):
+        walltime.configure(**given)

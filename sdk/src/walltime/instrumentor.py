@@ -5,10 +5,13 @@ Instrumenting a program from outside: by `walltime-run`, whose `sitecustomize` c
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING, Any
 
 from walltime import libraries
-from walltime.errors import SettingsError, contain
+from walltime.declaring import read
+from walltime.environment import report
+from walltime.errors import contain
 from walltime.settings import Settings
 
 if TYPE_CHECKING:
@@ -18,12 +21,12 @@ if TYPE_CHECKING:
 def instrument() -> None:
     """Do what the program would do itself, unless the environment switches us off. Never raises."""
     try:
-        try:
-            is_enabled = Settings.from_env().enabled
-        except SettingsError:
-            is_enabled = True  # the first transaction says what is wrong with the others
-        if is_enabled:
+        values, unusable = read(Settings, os.environ, {})
+        settings = Settings(**values)
+        if settings.enabled:  # the first transaction, or `configure`, says what is wrong with the variables
             libraries.instrument()
+        else:
+            report(settings, [each for each in unusable if each.setting == "enabled"])
     except Exception as ours:  # noqa: BLE001
         contain("walltime-run", ours)
 

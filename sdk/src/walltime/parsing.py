@@ -4,9 +4,15 @@ from __future__ import annotations
 
 from urllib.parse import unquote
 
+from walltime.valid import EXPORTERS
+
 
 class Unsupported(ValueError):
-    """OpenTelemetry knows this value and we do not: a warning, and the setting stays as it is."""
+    """OpenTelemetry knows this value and we do not: a warning, and the setting is `instead`, or stays as it is."""
+
+    def __init__(self, message: str, instead: object = None) -> None:
+        super().__init__(message)
+        self.instead = instead
 
 
 def text(value: str) -> str:
@@ -76,11 +82,32 @@ def protocol(value: str) -> str:
     return "http/protobuf"
 
 
+_EXPORTERS_OF_OTHERS = {
+    "jaeger",
+    "jaeger_proto",
+    "jaeger_thrift",
+    "zipkin",
+    "zipkin_json",
+    "zipkin_proto",
+    "prometheus",
+}
+_EXPORTERS_OF_OTHERS |= {"logging", "otlp_proto_grpc", "otlp_proto_http", "otlp_json_http", "otlp/stdout", "opencensus"}
+
+
 def exporters(value: str) -> tuple[str, ...]:
-    named = tuple(word.lower() for word in words(value))
-    if unknown := [name for name in named if name not in {"otlp", "console", "none"}]:
-        raise Unsupported(f"there is no exporter {unknown[0]!r}; there are otlp, console and none")
-    return tuple(name for name in named if name != "none")
+    """Those of `otlp` and `console` that are named; none for `none`."""
+    named = tuple(dict.fromkeys(word.lower() for word in words(value)))
+    if named == ("none",):
+        return ()
+    if "none" in named:
+        raise ValueError("say otlp, console or both, or none alone")
+    unknown = [name for name in named if name not in EXPORTERS]
+    if not unknown:
+        return named
+    message = "there are the exporters otlp, console and none"
+    if set(unknown) <= _EXPORTERS_OF_OTHERS:
+        raise Unsupported(message, tuple(name for name in named if name in EXPORTERS) or None)
+    raise ValueError(message)
 
 
 def sql_comment(value: str) -> str:

@@ -12,7 +12,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
 from opentelemetry import context as otel_context
-from opentelemetry import propagate, trace
+from opentelemetry import trace
 from opentelemetry.context import Context
 from opentelemetry.propagators.composite import CompositePropagator
 from opentelemetry.propagators.textmap import Getter
@@ -20,6 +20,7 @@ from opentelemetry.trace import NonRecordingSpan, SpanContext, TraceFlags
 
 from walltime import w3c
 from walltime.hotpath import Ids, current
+from walltime.propagators import get_global_textmap
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -63,7 +64,7 @@ _getter = _EnvironGetter()
 
 def extract(environ: Mapping[str, Any]) -> Context | None:
     """Return OpenTelemetry's context as the caller's headers say it, or None when they say nothing."""
-    propagator = propagate.get_global_textmap()
+    propagator = get_global_textmap()
     if _is_w3c(propagator):
         return w3c.extract(environ)
     for header in propagator.fields:
@@ -208,7 +209,7 @@ def outgoing_headers(transaction: Transaction) -> list[tuple[str, str]]:
 
 
 def _headers(transaction: Transaction, context: Context) -> list[tuple[str, str]]:
-    propagator = propagate.get_global_textmap()
+    propagator = get_global_textmap()
     if _is_w3c(propagator) and transaction.ids.trace_state is None and not context.get(w3c.BAGGAGE):
         # What OpenTelemetry's own would write, for a tenth of its 5 µs.
         return [("traceparent", transaction.traceparent)]

@@ -162,13 +162,14 @@ class Redaction:
         """
         Args:
             salt: key of the hashes, at least 16 bytes that nobody can guess.
-            denied: words of annotations' names that promise a secret, beside ours.
+            denied: words of annotations' names that promise a secret, beside ours; `*` for all names.
         """
         self.salt = salt
         self._raw_keys = raw_keys
         self._raw_sessions = raw_sessions
         self._hash_users = hash_users
         self._denied = frozenset(word.lower() for word in denied)
+        self._denies_all = "*" in self._denied
 
     def key(self, key: object) -> str:
         """A cache key: `redact_key`, or as it is when the settings say so."""
@@ -194,7 +195,7 @@ class Redaction:
         """
         if isinstance(value, bool):
             return value
-        if is_denied(key) or (self._denied and not self._denied.isdisjoint(_words(key))):
+        if self._denies_all or is_denied(key) or (self._denied and not self._denied.isdisjoint(_words(key))):
             return REDACTED
         if not isinstance(value, str):
             return value if isinstance(value, (int, float)) else f"({type(value).__name__})"

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-import logging
 import os
 import sys
 import threading
 from typing import TYPE_CHECKING, Final
 
 from walltime import context, hotpath, propagation, tagging
+from walltime.declaring import read
+from walltime.environment import report
 from walltime.errors import SettingsError, contain, contained, guarded
+from walltime.export import tls
 from walltime.export.exporter import Exporter
 from walltime.hotpath import Transaction, clock
 from walltime.server import forced, server_timing
@@ -72,48 +74,50 @@ def configure(**given: Any) -> Settings:
     """
     Set Walltime up with the environment and the given settings, which go before it; return what is in force.
 
-    May be called again: the transactions until then are sent with the settings they were made under.
+    May be called again: the transactions until then are sent with the settings they were made under. A variable of
+    the environment that cannot be used is a warning and costs no other.
 
     Args:
         given: names and values of `walltime.Settings`, such as service_name="shop", sample_probability=0.05.
 
     Raises:
-        SettingsError: a value cannot be used; what was in force stays.
+        SettingsError: a given value cannot be used; what was in force stays, and with nothing, nothing is measured.
     """
     global _settings, _exporter  # one set-up for a process
-    settings = Settings.from_env(**given)
+    try:
+        values, unusable = read(Settings, os.environ, given)
+        settings = Settings(**values)
+        context_tls = tls.context(settings, given, unusable)
+    except SettingsError:
+        _off()  # else the next transaction would take the environment's, without what the code asked for
+        raise
     with _lock:
         previous = _exporter
-        _settings, _exporter = settings, Exporter(settings, VERSION)
+        _settings, _exporter = settings, Exporter(settings, VERSION, context_tls)
         context.configure(settings)
         tagging.configure(settings)
         forced.secret = settings.force_secret.encode()
         server_timing.enabled = settings.server_timing
     if previous is not None:
         previous.shutdown()
+    report(settings, unusable)
     return settings
 
 
 def exporter() -> Exporter:
     """Return the exporter in force; without `configure`, the one the environment describes."""
-    if _exporter is None:
-        try:
-            configure()
-        except SettingsError as error:
-            # Nobody called configure, so nobody can catch this: the application runs on, with our defaults.
-            logging.getLogger("walltime").warning("walltime: %s. Defaults are used", error)
-            configure(**{name: getattr(Settings(), name) for name in Settings.__dataclass_fields__})
-    assert _exporter is not None  # noqa: S101
+    global _exporter  # noqa: PLW0603
+    if _settings is None:
+        configure()
+    if _exporter is None:  # `configure` failed, so nothing is measured
+        _exporter = Exporter(_settings or _OFF, VERSION, None)
     return _exporter
 
 
 @guarded("settings", lambda: _OFF)
 def settings() -> Settings:
     """Return the settings in force."""
-    if _settings is None:
-        exporter()
-    assert _settings is not None  # noqa: S101
-    return _settings
+    return configure() if _settings is None else _settings
 
 
 def is_enabled() -> bool:

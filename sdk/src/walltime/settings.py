@@ -9,13 +9,12 @@ tests/test_docs.py then asks for, and a test of what it does, marked `@pytest.ma
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
-from urllib.parse import urlsplit
 
-from walltime import parsing
-from walltime.declaring import check, read, setting
-from walltime.errors import SettingsError
+from walltime import parsing, valid
+from walltime.declaring import read, setting, settle
+from walltime.errors import SettingsError, warn
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -28,11 +27,13 @@ class Settings:
     enabled: bool = setting(
         True,
         "False leaves the application as it is; the variable says the opposite, true switches off",
+        safe=False,
         OTEL_SDK_DISABLED=parsing.negated,
     )
     service_name: str = setting(
         "",
         "name of the service; without it what `OTEL_RESOURCE_ATTRIBUTES` says, else `unknown_service`",
+        fault=valid.text,
         OTEL_SERVICE_NAME=parsing.text,
     )
 
@@ -40,11 +41,15 @@ class Settings:
     exporters: tuple[str, ...] = setting(
         ("otlp",),
         "where transactions go: `otlp`, `console` (lines of JSON, see `json_lines`), both with a comma, or `none`",
+        fault=valid.exporters,
+        safe=(),
         OTEL_TRACES_EXPORTER=parsing.exporters,
     )
     endpoint: str = setting(
         "http://localhost:4318/v1/traces",
-        "the collector; the second variable is the address that `/v1/traces` is put behind",
+        "the collector, empty: nothing is sent; the second variable is the address that `/v1/traces` is put behind",
+        fault=valid.address,
+        safe="",
         OTEL_EXPORTER_OTLP_TRACES_ENDPOINT=parsing.text,
         OTEL_EXPORTER_OTLP_ENDPOINT=parsing.base_endpoint,
     )
@@ -58,6 +63,8 @@ class Settings:
         {},
         "sent with every export, `name=value,…`",
         is_secret=True,
+        fault=valid.headers,
+        safe={},
         OTEL_EXPORTER_OTLP_TRACES_HEADERS=parsing.pairs,
         OTEL_EXPORTER_OTLP_HEADERS=parsing.pairs,
     )
@@ -70,6 +77,7 @@ class Settings:
     timeout_s: float = setting(
         10.0,
         "longest wait for the answer to one export; in seconds, as OpenTelemetry for Python reads it",
+        fault=valid.above_zero,
         OTEL_EXPORTER_OTLP_TRACES_TIMEOUT=parsing.number,
         OTEL_EXPORTER_OTLP_TIMEOUT=parsing.number,
     )
@@ -122,6 +130,7 @@ class Settings:
     summary: bool = setting(
         False,
         "log the bill of each transaction in one line, to the logger `walltime.summary` at INFO",
+        safe=False,
         WALLTIME_SUMMARY=parsing.flag,
     )
 
@@ -130,6 +139,7 @@ class Settings:
         0.01,
         "share of transactions whose calls are kept, by trace id; `OTEL_TRACES_SAMPLER` says `always_on`, `always_off` "
         "or `traceidratio` (with or without `parentbased_`), whose argument is 0.01 unless it is said",
+        fault=valid.share,
         OTEL_TRACES_SAMPLER=parsing.sampler,
         OTEL_TRACES_SAMPLER_ARG=parsing.number,
     )
@@ -169,12 +179,15 @@ class Settings:
         "what every SQL statement is tagged with: `full` the request id too, `static` only what is the same in every "
         "request (for a query cache), `off` nothing; True and False are full and off",
         choices=("full", "static", "off"),
+        safe="off",
         WALLTIME_SQL_COMMENT=parsing.sql_comment,
     )
     sql_comment_keys: tuple[str, ...] = setting(
         ("traceparent", "route", "service"),
         "what the comment says, the important first: `traceparent`, `route`, `service` (or `application`), `user`, the "
         "caller's `file`, `line`, `function`, and any other name is that of an annotation",
+        fault=valid.words,
+        safe=(),
         WALLTIME_SQL_COMMENT_KEYS=parsing.words,
     )
     sql_comment_position: str = setting(
@@ -195,11 +208,14 @@ class Settings:
         "a request whose header `X-Walltime-Force` has this text, of 16 characters or more, has its calls kept "
         "(`forced`) and its bill in the answer's `Server-Timing`",
         is_secret=True,
+        fault=valid.secret,
+        safe="",
         WALLTIME_FORCE_SECRET=parsing.text,
     )
     server_timing: bool = setting(
         False,
         "every answer has its bill in the header `Server-Timing`, for everybody to see",
+        safe=False,
         WALLTIME_SERVER_TIMING=parsing.flag,
     )
 
@@ -207,11 +223,13 @@ class Settings:
     context_threads: bool = setting(
         True,
         "work that a transaction hands to threads, thread pools and greenlets is billed to it",
+        safe=False,
         WALLTIME_CONTEXT_THREADS=parsing.flag,
     )
     python_gc: bool = setting(
         True,
         "pauses of the garbage collector have a line of their own, `python.gc`",
+        safe=False,
         WALLTIME_PYTHON_GC=parsing.flag,
     )
 
@@ -219,44 +237,42 @@ class Settings:
     raw_keys: bool = setting(
         False,
         "send the keys of memcache and redis as they are, not as prefix and keyed hash",
+        safe=False,
         WALLTIME_RAW_KEYS=parsing.flag,
     )
     raw_session_ids: bool = setting(
         False,
         "send what `set_session` was given as it is, not as a keyed hash",
+        safe=False,
         WALLTIME_RAW_SESSION_IDS=parsing.flag,
     )
     hash_user_ids: bool = setting(
         False,
         "send what `set_user` was given as a keyed hash",
+        safe=True,
         WALLTIME_HASH_USER_IDS=parsing.flag,
     )
     denied_annotations: tuple[str, ...] = setting(
         (),
-        "words whose annotations are sent as `(redacted)`, beside ours: password, secret, token, api_key, cookie, …",
+        "words whose annotations are sent as `(redacted)`, beside ours: password, secret, token, api_key, cookie, …; "
+        "`*` for all annotations",
+        fault=valid.words,
+        safe=("*",),
         WALLTIME_DENIED_ANNOTATIONS=parsing.words,
     )
     key_salt: str = setting(
         "",
         "key of the hashes that stand for keys; without it one of the process, so hashes of two do not compare",
         is_secret=True,
+        fault=valid.text,
+        safe="",
         WALLTIME_KEY_SALT=parsing.text,
     )
 
     def __post_init__(self) -> None:
         if isinstance(self.sql_comment, bool):
             object.__setattr__(self, "sql_comment", "full" if self.sql_comment else "off")
-        for each in fields(self):
-            check(each, getattr(self, each.name))
-        if not _is_http_address(self.endpoint):
-            raise SettingsError(
-                "endpoint is not an http(s) address; give http://host:4318/v1/traces, not "
-                f"{self.endpoint.rpartition('@')[2]!r}"
-            )
-        if 0 < len(self.force_secret) < 16:
-            raise SettingsError("force_secret is shorter than 16 characters; others would guess it")
-        if self.sample_probability > 1.0:
-            raise SettingsError(f"sample_probability {self.sample_probability} is not between 0 and 1")
+        settle(self)
 
     @property
     def json_lines_path(self) -> str:
@@ -266,21 +282,14 @@ class Settings:
     @classmethod
     def from_env(cls, environ: Mapping[str, str] | None = None, **given: Any) -> Settings:
         """
-        Return the settings of the environment, with `given` arguments before it.
+        Return the settings of the environment, with `given` arguments before it: a check before a deployment.
 
         Raises:
             SettingsError: a value cannot be used, or `given` has an unknown name.
         """
-        known = {each.name for each in fields(cls)}
-        if unknown := sorted(set(given) - known):
-            raise SettingsError(f"unknown setting {unknown[0]!r}; there are {', '.join(sorted(known))}")
-        asked = [each for each in fields(cls) if each.name not in given]
-        return cls(**read(asked, os.environ if environ is None else environ), **given)
-
-
-def _is_http_address(url: str) -> bool:
-    try:
-        parts = urlsplit(url)
-        return parts.scheme in {"http", "https"} and bool(parts.hostname) and parts.port != 0
-    except ValueError:  # a port beyond 65535, half an IPv6 address
-        return False
+        values, unusable = read(cls, os.environ if environ is None else environ, given)
+        for each in unusable:
+            if not each.is_only_unsupported:
+                raise SettingsError(str(each))
+            warn(each.variable, "walltime: %s", each)
+        return cls(**values)

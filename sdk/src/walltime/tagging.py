@@ -82,7 +82,8 @@ def configure(settings: Settings) -> None:
 
 
 def _service(settings: Settings) -> str:
-    return settings.service_name or str(OTELResourceDetector().detect().attributes.get("service.name", ""))
+    name = settings.service_name or str(OTELResourceDetector().detect().attributes.get("service.name", ""))
+    return name.encode("utf-8", "replace").decode()  # the environment's bytes may be no UTF-8
 
 
 def tag(strand: Strand, sql: Sql) -> Sql:

@@ -30,7 +30,7 @@ from opentelemetry.sdk.resources import OTELResourceDetector
 
 from walltime.detail import Detail
 from walltime.errors import contain, warn
-from walltime.export import one_line, otlp, tls
+from walltime.export import one_line, otlp
 from walltime.export.deadline import answer_until
 from walltime.export.json_lines import JsonLines
 from walltime.export.protobuf import resource_attribute
@@ -56,6 +56,8 @@ Transactions added up, some 0.05 ms each, before others are let in.
 
 Python leaves the interpreter to a busy thread for 5 ms, and a request would wait as long each time it has let it go.
 """
+LEAST_WAIT_S: Final = 0.001
+"""Between two looks at the queue, so that a delay of 0 does not keep a processor busy."""
 MAX_ANSWER_BYTES: Final = 65_536
 RETRYABLE: Final = frozenset({429, 502, 503, 504})
 """Statuses after which OTLP allows the same request again."""
@@ -66,10 +68,10 @@ LONGEST_PAUSE_S: Final = 30.0
 class Exporter:
     """Takes finished transactions and sends them to the collector, losing nothing silently (`counts`)."""
 
-    def __init__(self, settings: Settings, version: str) -> None:
+    def __init__(self, settings: Settings, version: str, tls: SSLContext | None) -> None:
         self._settings = settings
         self._version = version
-        self._tls = tls.context(settings)
+        self._tls = tls
         self._redaction = Redaction(
             settings.key_salt.encode() or secrets.token_bytes(16),
             raw_sessions=settings.raw_session_ids,
@@ -185,7 +187,7 @@ class Exporter:
                 if file is not None:
                     file.close()
                 return
-            self._wake.wait(self._settings.export_delay_s)
+            self._wake.wait(max(LEAST_WAIT_S, self._settings.export_delay_s))
             self._wake.clear()
 
     def _export_batch(self, encoder: otlp.Encoder, sender: Sender, file: JsonLines | None) -> None:
@@ -207,7 +209,9 @@ class Exporter:
                 self._tell(transaction, bill, encoded, file)
             if count % AT_A_STRETCH == 0 and self._has_time():
                 time.sleep(0)
-        if count and "otlp" in self._settings.exporters:
+        if count and "otlp" in self._settings.exporters and not self._settings.endpoint:
+            self.counts["lost_unreachable"] += count  # a variable that cannot be used: nobody knows where to
+        elif count and "otlp" in self._settings.exporters:
             sender.add(encoder.request(bytes(spans), self._missing()), count)
             sender.send_pending(self._closing)
 
@@ -310,7 +314,7 @@ class Sender:
             request, count = self.pending[0]
             try:
                 status, retry_after_s = self._post(request)
-            except (OSError, HTTPException) as error:
+            except (OSError, HTTPException, ValueError) as error:  # ValueError: of a host's name or a header
                 self.close()
                 self._back_off(None, f"{type(error).__name__}: {error}")
             else:

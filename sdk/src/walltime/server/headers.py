@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from opentelemetry import propagate
-
 from walltime import propagation
+from walltime.propagators import get_global_textmap
 from walltime.server import forced
 from walltime.server.queue_time import STAMPS
 
@@ -26,7 +25,7 @@ _of_mapping: list[tuple[str, str]] = []
 def _update() -> None:
     """Which headers there are is OpenTelemetry's global propagator's to say (OTEL_PROPAGATORS)."""
     global _propagator, _carriers, _all, _of_asgi, _of_mapping  # noqa: PLW0603
-    propagator = propagate.get_global_textmap()
+    propagator = get_global_textmap()
     headers = sorted(field.lower() for field in propagator.fields)
     _carriers = tuple(["HTTP_" + header.upper().replace("-", "_") for header in headers])
     headers += [name[5:].lower().replace("_", "-") for name in (*STAMPS, forced.HEADER) if name.startswith("HTTP_")]
@@ -38,14 +37,14 @@ def _update() -> None:
 
 def has_any(headers: Mapping[str, Any]) -> bool:
     """Say whether any of them is one that is read: most requests of most services have none."""
-    if propagate.get_global_textmap() is not _propagator:
+    if get_global_textmap() is not _propagator:
         _update()
     return not headers.keys().isdisjoint(_all)  # looks for each of the few among the many, not the other way round
 
 
 def caller(headers: Mapping[str, Any]) -> Context | None:
     """Return OpenTelemetry's context as the caller's headers say it, or None when they say nothing."""
-    if propagate.get_global_textmap() is not _propagator:
+    if get_global_textmap() is not _propagator:
         _update()
     for name in _carriers:
         if name in headers:
@@ -55,7 +54,7 @@ def caller(headers: Mapping[str, Any]) -> Context | None:
 
 def from_asgi(pairs: Iterable[tuple[bytes, bytes]]) -> dict[str, str]:
     """Pick them from an ASGI scope's headers, of which several of one name are one with commas."""
-    if propagate.get_global_textmap() is not _propagator:
+    if get_global_textmap() is not _propagator:
         _update()
     wanted = _of_asgi
     found: dict[str, str] = {}
@@ -69,6 +68,6 @@ def from_asgi(pairs: Iterable[tuple[bytes, bytes]]) -> dict[str, str]:
 
 def from_mapping(headers: Mapping[str, str]) -> dict[str, str]:
     """Pick them from a mapping that ignores case, or that has them in lower case."""
-    if propagate.get_global_textmap() is not _propagator:
+    if get_global_textmap() is not _propagator:
         _update()
     return {name: headers[header] for header, name in _of_mapping if header in headers}

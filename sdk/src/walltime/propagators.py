@@ -1,0 +1,23 @@
+"""OpenTelemetry's global propagator, as `opentelemetry.propagate` has it; none when OTEL_PROPAGATORS cannot be used."""
+
+from __future__ import annotations
+
+import os
+
+from opentelemetry.propagators.composite import CompositePropagator
+from opentelemetry.propagators.textmap import TextMapPropagator
+
+from walltime.errors import warn
+
+try:
+    from opentelemetry.propagate import get_global_textmap
+except Exception as error:  # noqa: BLE001  # importing it raises for a name that it does not know
+    _NONE = CompositePropagator([])
+    _named = os.environ.get("OTEL_PROPAGATORS", "")
+    warn("OTEL_PROPAGATORS", "walltime: OTEL_PROPAGATORS=%r: %s. No trace headers are read or sent", _named, error)
+
+    def get_global_textmap() -> TextMapPropagator:
+        return _NONE
+
+
+__all__ = ["get_global_textmap"]

@@ -1,0 +1,87 @@
+"""What is wrong with a setting's value, in the words that follow it in a message; "" when it can be used."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Final
+from urllib.parse import urlsplit
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+EXPORTERS: Final = ("otlp", "console")
+LEAST_SECRET_CHARS: Final = 16
+
+_HEADER_NAME: Final = re.compile(r"[!#-'*+\-.0-9A-Z^-z|~]+")
+_CONTROL: Final = re.compile(r"[\x00-\x08\x0a-\x1f\x7f]")
+
+
+def text(value: str) -> str:
+    return "" if _is_unicode(value) else "is not valid UTF-8"
+
+
+def words(value: tuple[str, ...]) -> str:
+    return "" if all(map(_is_unicode, value)) else "is not valid UTF-8"
+
+
+def exporters(value: tuple[str, ...]) -> str:
+    unknown = [name for name in value if name not in EXPORTERS]
+    return "names an exporter that is none of otlp, console and none" if unknown else ""
+
+
+def address(value: str) -> str:
+    return "" if not value or _is_address(value) else "is not an http(s) address; give http://host:4318/v1/traces"
+
+
+def _is_address(value: str) -> bool:
+    try:
+        parts = urlsplit(value)
+        if parts.scheme not in {"http", "https"} or not parts.hostname or parts.port == 0:
+            return False
+        parts.hostname.encode("idna")  # as connecting does: labels that are empty or too long
+        login = f"{parts.username}{parts.password}"
+    except ValueError:  # a port beyond 65535, half an IPv6 address
+        return False
+    if any(letter.isspace() or not letter.isprintable() for letter in parts.netloc):
+        return False
+    return _is_unicode(login) and parts.path.isascii() and parts.path.isprintable() and " " not in parts.path
+
+
+def headers(value: Mapping[str, str]) -> str:
+    for name, content in value.items():
+        if not isinstance(name, str) or not _HEADER_NAME.fullmatch(name):
+            return "has a name that no HTTP header can have"
+        if not isinstance(content, str) or _CONTROL.search(content) or not _is_latin(content):
+            return f"has a value for {name} that no HTTP header can have"
+    return ""
+
+
+def secret(value: str) -> str:
+    if 0 < len(value) < LEAST_SECRET_CHARS:
+        return f"is shorter than {LEAST_SECRET_CHARS} characters; others would guess it"
+    return text(value)
+
+
+def share(value: float) -> str:
+    return "" if value <= 1.0 else "is not between 0 and 1"
+
+
+def above_zero(value: float) -> str:
+    return "" if value > 0 else "is not above 0"
+
+
+def _is_unicode(value: str) -> bool:
+    """Whether it is no half of a character, as the environment has for bytes that are not UTF-8."""
+    try:
+        value.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def _is_latin(value: str) -> bool:
+    try:
+        value.encode("latin-1")
+    except UnicodeEncodeError:
+        return False
+    return True
