@@ -13,6 +13,7 @@ import subprocess
 import sys
 import termios
 from collections.abc import Mapping
+from importlib.metadata import version
 from pathlib import Path
 
 import pytest
@@ -215,6 +216,11 @@ def test_help_names_every_command() -> None:
         done = run(*arguments)
         assert done.returncode == 0
         assert all(re.search(rf"^  {command} ", done.stdout, re.MULTILINE) for command in ("serve", "top", "show"))
+
+
+def test_version_is_that_of_the_package() -> None:
+    done = run("--version")
+    assert (done.returncode, done.stdout, done.stderr) == (0, f"walltime {version('walltime-collector')}\n", "")
 
 
 def test_asking_does_not_load_what_only_the_collector_needs() -> None:

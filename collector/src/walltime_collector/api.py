@@ -41,7 +41,7 @@ from .people import printable, since_s
 from .reading import Reading
 from .sign_in import SignIn, login_route
 from .status import Status
-from .trace_id import parse_trace_id
+from .trace_id import find_trace_id
 from .why.explain import explain
 from .why.windows import comparison
 
@@ -94,9 +94,10 @@ def make_app(
         _parameters(request, {})
         written = request.path_params["trace_id"]
         try:
-            trace_id, _ = parse_trace_id(written)
+            trace_id, _ = find_trace_id(written)
         except ValueError as error:
             raise BadParameter("trace_id", f"{_quoted(written)} is not a trace id", str(error)) from error
+        trace_id = known.trace(engine, trace_id)
         trace = query.show(engine, trace_id)
         if trace is None:
             return _problem(

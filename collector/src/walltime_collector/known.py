@@ -9,9 +9,11 @@ from .engine import Engine
 from .errors import BadParameter, NotStored
 from .naming import Kind, find, listed, quoted, shown
 from .people import printable
-from .query import run
+from .query import iso, run
 
 _CLOSE = 0.4
+_TRACE_DIGITS = 32
+_LISTED = 5
 _LOOKED_AT = 1_000
 """Of so many names, the most frequent, those that are like an unknown one are looked for."""
 
@@ -68,6 +70,31 @@ def kind(engine: Engine, written: str, service: str, windows: Mapping[str, int])
         candidates = listed(found, list(known))
         raise NotStored("kind", f"{_quoted(written)} can be {candidates}", "write one of them whole")
     return [known[each] for each in sorted(found, key=lambda each: each.service)]
+
+
+def trace(engine: Engine, beginning: str) -> str:
+    """
+    The trace id that begins like this; a whole one is returned as it is.
+
+    Raises:
+        NotStored: No transaction has such a trace id, or several traces have.
+        EngineUnavailable: The engine cannot answer now.
+    """
+    if len(beginning) == _TRACE_DIGITS:
+        return beginning
+    first, last = beginning.ljust(_TRACE_DIGITS, "0"), beginning.ljust(_TRACE_DIGITS, "f")
+    rows = run(engine, "traces", first=first, last=last, limit=_LISTED + 1)
+    if not rows:
+        raise NotStored(
+            "trace_id",
+            f"no trace id of a stored transaction begins with {beginning}",
+            "a new one is there about 2 s after its request ended, and goes when its retention is over",
+        )
+    if len(rows) > 1:
+        candidates = [f"{row['trace']} ({shown(row['name'])} at {iso(int(row['started_ns']))[:19]})" for row in rows]
+        said = "; ".join(candidates[:_LISTED]) + (" and more" if len(rows) > _LISTED else "")
+        raise NotStored("trace_id", f"several trace ids begin with {beginning}: {said}", "write more digits of one")
+    return str(rows[0]["trace"])
 
 
 def _unknown(written: str, service: str, known: list[Kind]) -> NotStored:

@@ -14,7 +14,7 @@ from ..answers import Ranking, Selected, Top, Trace
 from ..digest.answer import Digest, DigestRanking
 from ..errors import BadParameter, CollectorError, NotAnswered
 from ..people import printable, since_s
-from ..trace_id import parse_span_id, parse_trace_id
+from ..trace_id import find_trace_id, parse_span_id
 from . import ask
 from .asking import (
     DEFAULT_URL,
@@ -55,9 +55,20 @@ def main() -> None:
     raise SystemExit(code)
 
 
+def _print_version(is_asked: bool) -> None:
+    if is_asked:
+        from importlib.metadata import version
+
+        write(f"walltime {version('walltime-collector')}\n")
+        raise typer.Exit
+
+
 @app.callback()
 def before_the_command(
     context: typer.Context,
+    _version: Annotated[
+        bool, typer.Option("--version", is_eager=True, callback=_print_version, help="Print the version.")
+    ] = False,
     token_file: Annotated[
         Path | None,
         typer.Option(envvar="WALLTIME_TOKEN_FILE", help="File of the token to show; or WALLTIME_TOKEN is the token."),
@@ -107,15 +118,19 @@ def ask_top(
 
 @app.command("show")
 def ask_show(
-    trace_id: Annotated[str, typer.Argument(help="A trace id, or a whole traceparent as the SQL comments carry it.")],
+    trace_id: Annotated[
+        str, typer.Argument(help="A trace id or its beginning; or a traceparent, an SQL comment, a log line.")
+    ],
     url: Url = DEFAULT_URL,
     as_json: Json = False,
-    span: Annotated[str, typer.Option(help="Show this transaction of the trace, by its span id.")] = "",
+    span: Annotated[
+        str, typer.Option(help="Show this transaction of the trace, by its span id or the beginning of it.")
+    ] = "",
     calls: Annotated[int, typer.Option(min=1, max=10_000, help="At most this many calls.")] = 60,
 ) -> None:
     """One transaction: its bill, and its calls in time order."""
     try:
-        trace, span_of_parent = parse_trace_id(trace_id)
+        trace, span_of_parent = find_trace_id(trace_id)
         span = parse_span_id(span) if span else span_of_parent
     except ValueError as error:
         raise typer.BadParameter(str(error)) from error

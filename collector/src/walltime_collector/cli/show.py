@@ -30,16 +30,19 @@ _SAID_ABOVE = {"http.request.method", "http.route", "http.response.status_code",
 
 def choose(trace: Trace, span_id: str) -> Bill:
     """
-    The transaction to show: the one with this span id, else the one nobody called.
+    The transaction to show: the one whose span id begins like this, else the one nobody called.
 
     Raises:
-        LookupError: The trace has no transaction with this span id.
+        LookupError: The trace has no transaction with this span id, or several.
     """
     if not span_id:
         return trace.transactions[0]
-    for bill in trace.transactions:
-        if bill.span_id == span_id:
-            return bill
+    found = [bill for bill in trace.transactions if bill.span_id.startswith(span_id)]
+    if len(found) == 1:
+        return found[0]
+    if found:
+        spans = ", ".join(bill.span_id for bill in found[:5])
+        raise LookupError(f"trace {trace.trace_id} has {len(found)} transactions whose span id begins so: {spans}")
     known = ", ".join(bill.span_id for bill in trace.transactions[:5])
     raise LookupError(f"trace {trace.trace_id} has no transaction with span id {span_id}; it has {known}")
 
