@@ -15,7 +15,7 @@ import threading
 import time
 from typing import Any
 
-from tests.safety import fault_points
+from tests.safety import bills, fault_points
 
 HANGS_AFTER_S = 20
 
@@ -56,8 +56,18 @@ def _in_a_child(servers: Any, endpoint: str | None, point: str | None) -> dict[s
 
 def _live(servers: Any, endpoint: str | None, point: str | None) -> dict[str, Any]:
     from walltime import errors, runtime
+    from walltime.export.exporter import Exporter
 
     from tests.safety.application import life
+
+    exported: list[bytes] = []
+    tell = Exporter._tell
+
+    def told(self: Exporter, transaction: Any, bill: Any, encoded: bytes, file: Any) -> None:
+        exported.append(encoded)
+        tell(self, transaction, bill, encoded, file)
+
+    Exporter._tell = told  # type: ignore[method-assign]  # in this process only
 
     fault_points.reached.clear()  # what ran while we were imported, and forked, is not the application's life
     if endpoint is None:
@@ -82,6 +92,7 @@ def _live(servers: Any, endpoint: str | None, point: str | None) -> dict[str, An
         "answers": repr(answers),
         "escaped": escaped,
         "contained": errors.contained,
+        "bills": [bills.read(encoded) for encoded in exported],
         "counts": {} if exporter is None else exporter.counts,
         "log": lines,
         "took_s": time.monotonic() - started_s,

@@ -1,4 +1,8 @@
-"""A failure in any function of Walltime leaves the application's answers as they are, byte by byte, and is counted."""
+"""
+A failure in any function of Walltime leaves the application's answers as they are, byte by byte, and is counted.
+
+The bills stay true as well: nothing is counted twice, and only the calls that could not be described are missing.
+"""
 
 from __future__ import annotations
 
@@ -10,6 +14,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
+from tests.safety import bills
 
 ROOT = Path(__file__).parents[2]
 
@@ -42,6 +48,8 @@ def _troubles(lives: dict[str, Any]) -> dict[str, str]:
             troubles[point] = "not reached"
         elif not outcome["contained"] and not point.startswith("walltime.errors:contain"):
             troubles[point] = "not counted"
+        elif wrong := bills.troubles(lives["whole"]["bills"], outcome["bills"], outcome["contained"]):
+            troubles[point] = f"another bill: {wrong[0]}"
         elif sum(" failed (" in line for line in outcome["log"]) > len(outcome["contained"]):
             troubles[point] = f"too much logged: {outcome['log']}"
     return troubles
@@ -56,6 +64,8 @@ def check(servers: dict[str, Any], *, every: int) -> None:
     lives = _lives({**servers, "every": every})
     assert lives["whole"]["answers"] == lives["bare"]["answers"]
     assert lives["whole"]["contained"] == {}
+    assert bills.troubles(lives["whole"]["bills"], lives["whole"]["bills"], {}) == []
+    assert len(lives["whole"]["bills"]) > 10
     troubles = _troubles(lives)
     print(f"{len(lives['outcomes'])} fault points raised, {len(troubles)} got through")
     assert not troubles, "\n".join(f"{point}: {trouble}" for point, trouble in sorted(troubles.items()))

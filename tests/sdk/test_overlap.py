@@ -34,7 +34,6 @@ class Lane:
 
     def begin(self, name: str, now_ns: int) -> None:
         self.open.append((name, now_ns, self.strand.nested_ns))
-        self.strand.nested_ns = 0
 
     def end(self, now_ns: int) -> None:
         name, started_ns, outer_ns = self.open.pop()

@@ -118,7 +118,7 @@ class component(_Decorator):  # noqa: N801  # used as a context manager and as a
                 strand = hotpath.task_strand()
             self._strand = strand
             if strand is not None:
-                self._outer_ns, strand.nested_ns = strand.nested_ns, 0
+                self._outer_ns = strand.nested_ns
                 self._started_ns = clock()
         except Exception as ours:  # noqa: BLE001
             contain("component", ours)

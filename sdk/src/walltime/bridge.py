@@ -52,7 +52,7 @@ class Seen:
         self.previous = previous
         self.over = False
         self.place = len(strand.transaction.calls)
-        self.outer_ns, strand.nested_ns = strand.nested_ns, 0
+        self.outer_ns = strand.nested_ns
         self.started_ns = clock()
 
 
@@ -99,10 +99,8 @@ def finish(seen: Seen, attributes: Mapping[str, Any], failure: str | None) -> No
             _finish_elsewhere(seen, said, ended_ns, failure, innermost)
             return
         _innermost.set(seen.previous)
-        if strand.nested_ns and _has_seen(seen, said.system):
-            # The same call was measured closer to the wire, by one of our wrappers or by another span.
-            strand.nested_ns += seen.outer_ns
-            return
+        if strand.nested_ns != seen.outer_ns and _has_seen(seen, said.system):
+            return  # the same call was measured closer to the wire, by one of our wrappers or by another span
         strand.record(
             said.line, said.subject, seen.started_ns, ended_ns, seen.outer_ns, failure, 0, said.status
         )  # fmt: skip
@@ -116,11 +114,9 @@ def _strand() -> Strand | None:
 
 
 def _unfinished(strand: Strand) -> Seen | None:
-    """Return the innermost span of this strand that is not over; what is over elsewhere hands back what it held."""
+    """Return the innermost span of this strand that is not over."""
     seen = _innermost.get()
     while seen is not None and seen.strand is strand and seen.over:
-        strand.nested_ns += seen.outer_ns
-        seen.outer_ns = 0
         seen = seen.previous
     return seen if seen is not None and seen.strand is strand else None
 
@@ -134,7 +130,6 @@ def _finish_elsewhere(
         inner = inner.previous
     if inner is not None:
         inner.previous = seen.previous
-        inner.outer_ns, seen.outer_ns = inner.outer_ns + seen.outer_ns, 0
     branch = Branch(seen.strand.transaction)
     branch.record(said.line, said.subject, seen.started_ns, ended_ns, 0, failure, 0, said.status)
 

@@ -55,7 +55,12 @@ class Strand(Protocol):
     """What a wrapped client sees of the transaction it runs in."""
 
     nested_ns: int
-    """Time of the measured calls that ended inside the call in progress; each call saves, zeroes and restores it."""
+    """
+    Exclusive time of all calls recorded on this strand so far; it only grows.
+
+    A wrapper reads it before its call and hands it to `record`: what it has grown by is the time of the calls inside.
+    A wrapper that fails before `record` has nothing to put back, so no failure of ours can count a call twice.
+    """
     statement: str | bytes | None
     """SQL as the application wrote it, while its cursor executes it; below the cursor the values are in the text."""
     owner: int
@@ -165,15 +170,16 @@ class Transaction:
         Remember one finished call; 0.2 µs.
 
         Args:
-            outer_ns: `nested_ns` as it was when the call began (the caller set it to 0 then).
+            outer_ns: `nested_ns` as it was when the call began.
         """
         if self.duration_ns:  # it ended while this call ran: what is handed over no longer changes
             outside("late")
             return
         elapsed_ns = ended_ns - started_ns
+        own_ns = elapsed_ns + outer_ns - self.nested_ns
         calls = self.calls
-        calls.append((line, subject, started_ns, ended_ns, elapsed_ns - self.nested_ns, failure, asked, found))
-        self.nested_ns = outer_ns + elapsed_ns
+        calls.append((line, subject, started_ns, ended_ns, own_ns, failure, asked, found))
+        self.nested_ns += own_ns
         if failure is not None or elapsed_ns >= self.locate_ns:
             note(self, line, started_ns, ended_ns)
         if len(calls) >= _MANY_CALLS:
@@ -310,9 +316,10 @@ class Branch:
             outside("late")
             return
         elapsed_ns = ended_ns - started_ns
+        own_ns = elapsed_ns + outer_ns - self.nested_ns
         calls = transaction.calls
-        calls.append((line, subject, started_ns, ended_ns, elapsed_ns - self.nested_ns, failure, asked, found))
-        self.nested_ns = outer_ns + elapsed_ns
+        calls.append((line, subject, started_ns, ended_ns, own_ns, failure, asked, found))
+        self.nested_ns += own_ns
         if failure is not None or elapsed_ns >= transaction.locate_ns:
             note(transaction, line, started_ns, ended_ns)
         if len(calls) >= _MANY_CALLS:

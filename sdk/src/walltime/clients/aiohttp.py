@@ -69,7 +69,7 @@ def _connect(original: Callable[..., Awaitable[Any]]) -> Callable[..., Awaitable
         if strand is None:
             outside("aiohttp")
             return await original(self, req, *args, **kwargs)
-        outer_ns, strand.nested_ns = strand.nested_ns, 0
+        outer_ns = strand.nested_ns
         started_ns = clock()
         try:
             connection = await original(self, req, *args, **kwargs)
@@ -87,7 +87,7 @@ def _create(original: Callable[..., Awaitable[Any]]) -> Callable[..., Awaitable[
         strand = task_strand()
         if strand is None:
             return await original(self, req, *args, **kwargs)
-        outer_ns, strand.nested_ns = strand.nested_ns, 0
+        outer_ns = strand.nested_ns
         started_ns = clock()
         try:
             if req.proxy:
@@ -132,7 +132,7 @@ def _send(original: Callable[..., Awaitable[Any]]) -> Callable[..., Awaitable[An
                 self.headers.setdefault(name, value)  # its own copy, made for this request; case does not matter
         except Exception as ours:
             contain("aiohttp", ours)
-        outer_ns, strand.nested_ns = strand.nested_ns, 0
+        outer_ns = strand.nested_ns
         started_ns = clock()
         try:
             response = await original(self, conn)
@@ -150,7 +150,7 @@ def _start(original: Callable[..., Awaitable[Any]]) -> Callable[..., Awaitable[A
         strand = task_strand()
         if strand is None:
             return await original(self, connection)
-        outer_ns, strand.nested_ns = strand.nested_ns, 0
+        outer_ns = strand.nested_ns
         started_ns = clock()
         try:
             response = await original(self, connection)
@@ -184,7 +184,7 @@ def _wait(original: Callable[..., Awaitable[Any]]) -> Callable[..., Awaitable[An
         strand = None if of is None else task_strand()
         if strand is None or of is None:
             return await original(self, *args, **kwargs)
-        outer_ns, strand.nested_ns = strand.nested_ns, 0
+        outer_ns = strand.nested_ns
         started_ns = clock()
         failure = None
         try:

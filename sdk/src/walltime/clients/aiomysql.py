@@ -42,7 +42,7 @@ def _read_row(original: Callable[..., Awaitable[Any]]) -> Callable[..., Awaitabl
         if strand is None or not self.unbuffered_active:
             return await original(self)
         fetch = getattr(self.connection, "_walltime", None) or Fetch(None, 0)
-        outer_ns, strand.nested_ns = strand.nested_ns, 0
+        outer_ns = strand.nested_ns
         started_ns = clock()
         try:
             row = await original(self)

@@ -54,7 +54,7 @@ def _prepare(original: Callable[..., Awaitable[Any]]) -> Callable[..., Awaitable
         if strand is None:
             outside("asyncmy")
             return await original(self, query)
-        outer_ns, strand.nested_ns = strand.nested_ns, 0
+        outer_ns = strand.nested_ns
         started_ns = clock()
         try:
             statement = await original(self, query)
@@ -85,7 +85,7 @@ def _execute(original: Callable[..., Awaitable[Any]]) -> Callable[..., Awaitable
         if strand is None:
             outside("asyncmy")
             return await original(self, *args, **kwargs)
-        outer_ns, strand.nested_ns = strand.nested_ns, 0
+        outer_ns = strand.nested_ns
         started_ns = clock()
         try:
             result = await original(self, *args, **kwargs)

@@ -61,10 +61,9 @@ def read_on(
         place = len(calls) - 1  # a pause of the garbage collector may put itself behind it meanwhile
         of, last, first_ns, _, own_ns, failed, asked, found = calls[place]
         if of == line and (last is subject or last is CONTINUED):
-            elapsed_ns = ended_ns - started_ns
-            own_ns += elapsed_ns - strand.nested_ns
-            calls[place] = (of, last, first_ns, ended_ns, own_ns, failed or failure, asked, found)
-            strand.nested_ns = outer_ns + elapsed_ns
+            more_ns = ended_ns - started_ns + outer_ns - strand.nested_ns
+            calls[place] = (of, last, first_ns, ended_ns, own_ns + more_ns, failed or failure, asked, found)
+            strand.nested_ns += more_ns
             return
     strand.record(line, CONTINUED, started_ns, ended_ns, outer_ns, failure)
 

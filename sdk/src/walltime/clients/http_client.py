@@ -108,7 +108,7 @@ def _endheaders(original: Callable[..., Any]) -> Callable[..., Any]:
             if encode_chunked:
                 return original(self, message_body, encode_chunked=True)
             return original(self, message_body)
-        outer_ns, strand.nested_ns = strand.nested_ns, 0
+        outer_ns = strand.nested_ns
         started_ns = clock()
         try:
             sent = original(self, message_body, encode_chunked=encode_chunked)
@@ -137,7 +137,7 @@ def _getresponse(original: Callable[..., Any]) -> Callable[..., Any]:
         asked = None if strand is None else getattr(self, "_walltime", None)
         if strand is None or asked is None:
             return original(self)
-        outer_ns, strand.nested_ns = strand.nested_ns, 0
+        outer_ns = strand.nested_ns
         started_ns = clock()
         try:
             response = original(self)
@@ -208,7 +208,7 @@ def _timed(original: Callable[..., Any], response: Any, how_much: Any) -> Any:
     strand, (line, subject) = current(), response._walltime
     if strand is None:
         return original(response, how_much)
-    outer_ns, strand.nested_ns = strand.nested_ns, 0
+    outer_ns = strand.nested_ns
     started_ns = clock()
     try:
         data = original(response, how_much)

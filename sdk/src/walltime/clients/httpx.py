@@ -45,7 +45,7 @@ def _send(original: Callable[..., Any]) -> Callable[..., Any]:
             outside("httpx")
             return original(self, request)
         added = _add_headers(request, strand)
-        outer_ns, strand.nested_ns = strand.nested_ns, 0
+        outer_ns = strand.nested_ns
         started_ns = clock()
         try:
             response = original(self, request)
@@ -67,7 +67,7 @@ def _send_async(original: Callable[..., Awaitable[Any]]) -> Callable[..., Awaita
             outside("httpx")
             return await original(self, request)
         added = _add_headers(request, strand)
-        outer_ns, strand.nested_ns = strand.nested_ns, 0
+        outer_ns = strand.nested_ns
         started_ns = clock()
         try:
             response = await original(self, request)
@@ -170,7 +170,7 @@ class _Blocks:
         strand = current()
         if strand is None:  # it outlived its transaction
             return next(self._blocks)
-        outer_ns, strand.nested_ns = strand.nested_ns, 0
+        outer_ns = strand.nested_ns
         started_ns = clock()
         failure = None
         try:
@@ -199,7 +199,7 @@ class _AsyncBlocks:
         strand = task_strand()
         if strand is None:
             return await anext(self._blocks)
-        outer_ns, strand.nested_ns = strand.nested_ns, 0
+        outer_ns = strand.nested_ns
         started_ns = clock()
         failure = None
         try:

@@ -153,7 +153,7 @@ class Fetch:
         if type(strand) is Inside:
             return
         transaction = strand.transaction
-        calls, own_ns = transaction.calls, ended_ns - started_ns - strand.nested_ns
+        calls, own_ns = transaction.calls, ended_ns - started_ns + outer_ns - strand.nested_ns
         # What is in the bill already no longer changes, and what branches do is measured by its ends.
         can_grow = failure is None and not (
             transaction.duration_ns or transaction.has_branches or transaction.bill is not None
@@ -164,7 +164,7 @@ class Fetch:
             self._call = calls[place] = (
                 line, subject, first_ns, ended_ns, before_ns + own_ns, None, connection_id, found + rows
             )  # fmt: skip
-            strand.nested_ns = outer_ns + ended_ns - started_ns
+            strand.nested_ns += own_ns
             return
         span_id = transaction.ids.span_id
         subject = CONTINUED if self._counted_by == span_id else self._subject

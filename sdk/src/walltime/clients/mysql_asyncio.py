@@ -60,7 +60,7 @@ def _query(library: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
             if strand is None:
                 outside(library)
                 return await original(self, sql, unbuffered)
-            outer_ns, strand.nested_ns = strand.nested_ns, 0
+            outer_ns = strand.nested_ns
             started_ns = clock()
             try:
                 rows = await original(self, sql, unbuffered)
@@ -106,7 +106,7 @@ def _next_result(library: str) -> Callable[[Callable[..., Any]], Callable[..., A
             strand = task_strand()
             if strand is None:
                 return await original(self, *args, **kwargs)
-            outer_ns, strand.nested_ns = strand.nested_ns, 0
+            outer_ns = strand.nested_ns
             started_ns = clock()
             try:
                 rows = await original(self, *args, **kwargs)

@@ -101,7 +101,7 @@ def _query(original: Callable[..., Any]) -> Callable[..., Any]:
             return original(self, query, *args, **kwargs)
         subject = query if strand.statement is None else strand.statement
         tagged = tag(strand, query)
-        outer_ns, strand.nested_ns = strand.nested_ns, 0
+        outer_ns = strand.nested_ns
         started_ns = clock()
         try:
             result = original(self, tagged, *args, **kwargs)
@@ -136,12 +136,11 @@ def _results(connection: Any, results: Iterator[Any], subject: Any) -> Iterator[
             except StopIteration:
                 return
         else:
-            outer_ns, strand.nested_ns = strand.nested_ns, 0
+            outer_ns = strand.nested_ns
             started_ns = clock()
             try:
                 result = next(results)
             except StopIteration:
-                strand.nested_ns += outer_ns
                 return
             except BaseException as error:
                 if first:
@@ -163,7 +162,7 @@ def _prepare(original: Callable[..., Any]) -> Callable[..., Any]:
         if strand is None:
             outside("mysql_connector")
             return original(self, statement, *args, **kwargs)
-        outer_ns, strand.nested_ns = strand.nested_ns, 0
+        outer_ns = strand.nested_ns
         started_ns = clock()
         try:
             result = original(self, statement, *args, **kwargs)
@@ -183,7 +182,7 @@ def _execute_prepared(original: Callable[..., Any]) -> Callable[..., Any]:
             outside("mysql_connector")
             return original(self, *args, **kwargs)
         subject = _UNKNOWN if strand.statement is None else strand.statement
-        outer_ns, strand.nested_ns = strand.nested_ns, 0
+        outer_ns = strand.nested_ns
         started_ns = clock()
         try:
             result = original(self, *args, **kwargs)
@@ -232,7 +231,7 @@ def _get_rows(original: Callable[..., Any]) -> Callable[..., Any]:
         strand = current()
         if strand is None:
             return original(self, *args, **kwargs)
-        outer_ns, strand.nested_ns = strand.nested_ns, 0
+        outer_ns = strand.nested_ns
         started_ns = clock()
         try:
             result = original(self, *args, **kwargs)
@@ -252,7 +251,7 @@ def _next(original: Callable[..., Any]) -> Callable[..., Any]:
         strand = current()
         if strand is None:
             return original(self)
-        outer_ns, strand.nested_ns = strand.nested_ns, 0
+        outer_ns = strand.nested_ns
         started_ns = clock()
         try:
             is_one = original(self)
@@ -261,8 +260,6 @@ def _next(original: Callable[..., Any]) -> Callable[..., Any]:
             raise
         if is_one:
             _read(strand, _connection(self), None, started_ns, outer_ns, 0)
-        else:
-            strand.nested_ns += outer_ns
         return is_one
 
     return next_result

@@ -112,7 +112,7 @@ def _query(original: Callable[..., Any]) -> Callable[..., Any]:
         tagged = tag(strand, query)
         if strand.statement is _COUNTED:
             return original(self, tagged)
-        outer_ns, strand.nested_ns = strand.nested_ns, 0  # no cursor sends it, so it is counted here
+        outer_ns = strand.nested_ns  # no cursor sends it, so it is counted here
         started_ns = clock()
         try:
             result = original(self, tagged)
@@ -143,7 +143,7 @@ def _cursor_query(original: Callable[..., Any]) -> Callable[..., Any]:
             return original(self, q)
         outer, strand.statement = strand.statement, _COUNTED
         subject = q if outer is None else outer
-        outer_ns, strand.nested_ns = strand.nested_ns, 0
+        outer_ns = strand.nested_ns
         started_ns = clock()
         try:
             rows = original(self, q)
@@ -192,13 +192,13 @@ def _next_result(original: Callable[..., Any]) -> Callable[..., Any]:
         strand = current()
         if strand is None or strand.statement is _COUNTED:
             return original(self)
+        outer_ns = strand.nested_ns
         started_ns = clock()
         try:
             outcome = original(self)
         except BaseException as error:
             ended_ns = clock()
             try:
-                outer_ns, strand.nested_ns = strand.nested_ns, 0
                 Fetch(*_about(self)).read(strand, started_ns, ended_ns, outer_ns, 0, number(error))
             except Exception as ours:
                 contain("mysqlclient", ours)
@@ -207,7 +207,6 @@ def _next_result(original: Callable[..., Any]) -> Callable[..., Any]:
             return outcome
         ended_ns = clock()
         try:
-            outer_ns, strand.nested_ns = strand.nested_ns, 0
             self._walltime_fetch = fetch = Fetch(*_about(self))
             fetch.read(strand, started_ns, ended_ns, outer_ns, 0)
         except Exception as ours:
@@ -224,13 +223,13 @@ def _do_get_result(original: Callable[..., Any]) -> Callable[..., Any]:
         strand = current()
         if strand is None or strand.statement is _COUNTED:
             return original(self, db)
+        outer_ns = strand.nested_ns
         started_ns = clock()
         result = original(self, db)
         ended_ns = clock()
         try:
             fetch = db.__dict__.get("_walltime_fetch")
             if fetch is not None:
-                outer_ns, strand.nested_ns = strand.nested_ns, 0
                 is_counted = 0 <= self.rowcount < NO_ROW_COUNT
                 fetch.read(strand, started_ns, ended_ns, outer_ns, self.rowcount if is_counted else 0)
                 self._walltime = None if is_counted else fetch
@@ -250,7 +249,7 @@ def _reads(count: Callable[[Any], int]) -> Callable[[Callable[..., Any]], Callab
             fetch = self.__dict__.get("_walltime")
             if strand is None or fetch is None or self._result is None:
                 return original(self, *args, **kwargs)
-            outer_ns, strand.nested_ns = strand.nested_ns, 0
+            outer_ns = strand.nested_ns
             started_ns = clock()
             try:
                 rows = original(self, *args, **kwargs)

@@ -34,7 +34,7 @@ def waited(
             strand = current()
             if strand is None:
                 return original(self, *args, **kwargs)
-            outer_ns, strand.nested_ns = strand.nested_ns, 0
+            outer_ns = strand.nested_ns
             started_ns = clock()
             try:
                 taken = original(self, *args, **kwargs)
@@ -46,7 +46,6 @@ def waited(
                 raise
             ended_ns = clock()
             if ended_ns - started_ns < WAIT_NS:
-                strand.nested_ns += outer_ns
                 return taken
             try:
                 _leave(strand, at, server, self, None, started_ns, ended_ns, outer_ns)
@@ -70,7 +69,7 @@ def waited_async(
             strand = task_strand()
             if strand is None:
                 return await original(self, *args, **kwargs)
-            outer_ns, strand.nested_ns = strand.nested_ns, 0
+            outer_ns = strand.nested_ns
             started_ns = clock()
             try:
                 taken = await original(self, *args, **kwargs)
@@ -82,7 +81,6 @@ def waited_async(
                 raise
             ended_ns = clock()
             if ended_ns - started_ns < WAIT_NS:
-                strand.nested_ns += outer_ns
                 return taken
             try:
                 _leave(strand, at, server, self, None, started_ns, ended_ns, outer_ns)
@@ -105,8 +103,7 @@ def _leave(
     ended_ns: int,
     outer_ns: int,
 ) -> None:
-    failure = class_name(error) if error is not None and not strand.nested_ns else None
-    if failure or ended_ns - started_ns - strand.nested_ns >= WAIT_NS:
+    nested_ns = strand.nested_ns - outer_ns
+    failure = class_name(error) if error is not None and not nested_ns else None
+    if failure or ended_ns - started_ns - nested_ns >= WAIT_NS:
         strand.record(at[server(pool)], None, started_ns, ended_ns, outer_ns, failure)
-    else:
-        strand.nested_ns += outer_ns

@@ -74,7 +74,7 @@ def _fetch(original: Callable[..., Any]) -> Callable[..., Any]:
             if expire is None:
                 return original(self, name, keys, expect_cas, key_prefix)
             return original(self, name, keys, expect_cas, key_prefix, expire)  # get-and-touch, newer than 4.0.0
-        outer_ns, strand.nested_ns = strand.nested_ns, 0
+        outer_ns = strand.nested_ns
         started_ns = clock()
         try:
             if expire is None:
@@ -150,7 +150,7 @@ def _store(original: Callable[..., Any]) -> Callable[..., Any]:
         if strand is None:
             outside("pymemcache")
             return original(self, name, values, expire, noreply, flags, cas)
-        outer_ns, strand.nested_ns = strand.nested_ns, 0
+        outer_ns = strand.nested_ns
         started_ns = clock()
         try:
             stored = original(self, name, values, expire, noreply, flags, cas)
@@ -185,7 +185,7 @@ def _misc(original: Callable[..., Any]) -> Callable[..., Any]:
         if strand is None:
             outside("pymemcache")
             return original(self, cmds, cmd_name, noreply, end_tokens)
-        outer_ns, strand.nested_ns = strand.nested_ns, 0
+        outer_ns = strand.nested_ns
         started_ns = clock()
         try:
             lines = original(self, cmds, cmd_name, noreply, end_tokens)

@@ -154,6 +154,6 @@ def _skip(method: str, server: Target | None, of: Any) -> None:
     if method in _MANY and hasattr(of, "__len__") and not of:  # nothing was asked for
         return
     subject, asked = first_of(of) if method in _MANY else (of, 1)
-    outer_ns, strand.nested_ns = strand.nested_ns, 0
+    outer_ns = strand.nested_ns
     now_ns = clock()
     strand.record(at[server], subject, now_ns, now_ns, outer_ns, SKIPPED, asked)

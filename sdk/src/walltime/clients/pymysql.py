@@ -87,7 +87,7 @@ def _init(original: Callable[..., Any]) -> Callable[..., Any]:
         strand = current()
         if strand is None:
             return original(self, *args, **kwargs)  # type: ignore[no-any-return]  # None, as of every __init__
-        outer_ns, strand.nested_ns = strand.nested_ns, 0
+        outer_ns = strand.nested_ns
         started_ns = clock()
         try:
             return original(self, *args, **kwargs)  # type: ignore[no-any-return]
@@ -125,7 +125,7 @@ def _query(original: Callable[..., Any]) -> Callable[..., Any]:
         if strand is None:
             outside("pymysql")
             return original(self, sql, unbuffered)
-        outer_ns, strand.nested_ns = strand.nested_ns, 0
+        outer_ns = strand.nested_ns
         started_ns = clock()
         try:
             rows = original(self, sql, unbuffered)
@@ -197,7 +197,7 @@ def _next_result(original: Callable[..., Any]) -> Callable[..., Any]:
         strand = current()
         if strand is None:
             return original(self, unbuffered)
-        outer_ns, strand.nested_ns = strand.nested_ns, 0
+        outer_ns = strand.nested_ns
         started_ns = clock()
         try:
             rows = original(self, unbuffered)
@@ -227,7 +227,7 @@ def _read_row(original: Callable[..., Any]) -> Callable[..., Any]:
         strand = current()
         if strand is None or not self.unbuffered_active:
             return original(self)
-        outer_ns, strand.nested_ns = strand.nested_ns, 0
+        outer_ns = strand.nested_ns
         started_ns = clock()
         try:
             row = original(self)

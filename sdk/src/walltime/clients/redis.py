@@ -126,7 +126,7 @@ def _connect(original: Callable[..., Any]) -> Callable[..., Any]:
         strand = current()
         if strand is None or getattr(self, "_sock", None) is not None:  # asked for each command; it is connected
             return original(self, *args, **options)
-        outer_ns, strand.nested_ns = strand.nested_ns, 0
+        outer_ns = strand.nested_ns
         started_ns = clock()
         try:
             nothing = original(self, *args, **options)
@@ -150,7 +150,7 @@ def _connect_async(original: Callable[..., Awaitable[Any]]) -> Callable[..., Awa
         strand = task_strand()
         if strand is None or getattr(self, "is_connected", False):
             return await original(self, *args, **options)
-        outer_ns, strand.nested_ns = strand.nested_ns, 0
+        outer_ns = strand.nested_ns
         started_ns = clock()
         try:
             nothing = await original(self, *args, **options)

@@ -40,7 +40,7 @@ def timed_command(where: Where) -> Wrap:
             if strand is None:
                 outside("redis")
                 return original(self, *args, **options)
-            outer_ns, strand.nested_ns = strand.nested_ns, 0
+            outer_ns = strand.nested_ns
             started_ns = clock()
             try:
                 answer = original(self, *args, **options)
@@ -70,7 +70,7 @@ def timed_command_async(where: Where) -> Wrap:
             if strand is None:
                 outside("redis")
                 return await original(self, *args, **options)
-            outer_ns, strand.nested_ns = strand.nested_ns, 0
+            outer_ns = strand.nested_ns
             started_ns = clock()
             try:
                 answer = await original(self, *args, **options)
@@ -139,7 +139,7 @@ def timed_pipeline(queued: Queued, settled: Settled) -> Wrap:
             batch = _look(queued, self, args)
             if batch is None:
                 return original(self, *args, **options)
-            outer_ns, strand.nested_ns = strand.nested_ns, 0
+            outer_ns = strand.nested_ns
             started_ns = clock()
             try:
                 result = original(self, *args, **options)
@@ -172,7 +172,7 @@ def timed_pipeline_async(queued: Queued, settled: Settled) -> Wrap:
             batch = _look(queued, self, args)
             if batch is None:
                 return await original(self, *args, **options)
-            outer_ns, strand.nested_ns = strand.nested_ns, 0
+            outer_ns = strand.nested_ns
             started_ns = clock()
             try:
                 result = await original(self, *args, **options)
@@ -217,11 +217,10 @@ def _bill_batch(
 def _bill_commands(
     strand: Strand, target: Target | None, answered: Iterable[tuple[Arguments, Any]], ended_ns: int
 ) -> None:
-    outer_ns = strand.nested_ns
     for arguments, answer in answered:
         command = command_of(arguments)
         is_error = isinstance(answer, Exception)
         failure, found = (class_name(answer), 0) if is_error else (None, command.found(arguments, answer))
         line, asked = command.at[target], command.asked(arguments)
-        strand.nested_ns = 0  # it takes no time of its own: that is the pipeline's
-        strand.record(line, key_of(command, arguments), ended_ns, ended_ns, outer_ns, failure, asked, found)
+        key = key_of(command, arguments)  # it takes no time of its own: that is the pipeline's
+        strand.record(line, key, ended_ns, ended_ns, strand.nested_ns, failure, asked, found)

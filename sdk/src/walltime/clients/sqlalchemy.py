@@ -40,7 +40,7 @@ def _connect(original: Callable[..., Any]) -> Callable[..., Any]:
             return original(self)
         if getattr(self._dialect, "name", None) not in _DIALECTS:
             return original(self)
-        outer_ns, strand.nested_ns = strand.nested_ns, 0
+        outer_ns = strand.nested_ns
         started_ns = clock()
         try:
             connection = original(self)

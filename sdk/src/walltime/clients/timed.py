@@ -90,7 +90,7 @@ def wrap(ended: Ended) -> Wrap:
             if strand is None:
                 outside(ended.library)
                 return original(self, *args, **kwargs)
-            outer_ns, strand.nested_ns = strand.nested_ns, 0
+            outer_ns = strand.nested_ns
             started_ns = clock()
             try:
                 value = original(self, *args, **kwargs)
@@ -114,7 +114,7 @@ def wrap_async(ended: Ended) -> Wrap:
             if strand is None:
                 outside(ended.library)
                 return await original(self, *args, **kwargs)
-            outer_ns, strand.nested_ns = strand.nested_ns, 0
+            outer_ns = strand.nested_ns
             started_ns = clock()
             try:
                 value = await original(self, *args, **kwargs)

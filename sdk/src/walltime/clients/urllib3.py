@@ -65,7 +65,7 @@ def _make_request(original: Callable[..., Any]) -> Callable[..., Any]:
                 self, conn, method, url, body, headers, retries, timeout, chunked, response_conn, preload_content,
                 decode_content, enforce_content_length,
             )  # fmt: skip
-        outer_ns, strand.nested_ns = strand.nested_ns, 0
+        outer_ns = strand.nested_ns
         started_ns = clock()
         try:
             response = original(
@@ -134,7 +134,7 @@ def _raw_read(original: Callable[..., Any]) -> Callable[..., Any]:
         of = None if strand is None else getattr(self, "_walltime", None)
         if strand is None or of is None:
             return original(self, amt, read1=True) if read1 else original(self, amt)
-        outer_ns, strand.nested_ns = strand.nested_ns, 0
+        outer_ns = strand.nested_ns
         started_ns = clock()
         try:
             data = original(self, amt, read1=True) if read1 else original(self, amt)
@@ -174,7 +174,7 @@ def _timed(blocks: Iterator[bytes], line: Line, subject: object) -> Iterator[byt
         if strand is None:  # it outlived its transaction
             yield from blocks
             return
-        outer_ns, strand.nested_ns = strand.nested_ns, 0
+        outer_ns = strand.nested_ns
         started_ns, failure, block = clock(), None, None
         try:
             block = next(blocks, None)

@@ -35,15 +35,13 @@ def _collecting(phase: str, info: dict[str, Any]) -> None:
             strand = current()
             if strand is not None and context.with_gc:
                 _strand = strand
-                _outer_ns, strand.nested_ns = strand.nested_ns, 0  # finalizers may make calls
+                _outer_ns = strand.nested_ns  # finalizers may make calls
                 _started_ns = clock()
         elif _strand is not None:
             strand, _strand = _strand, None
             ended_ns = clock()
             if (ended_ns - _started_ns >= SHORTEST_NS or info["generation"] == _OLDEST) and _can_be_told(strand):
                 strand.record(_LINE, None, _started_ns, ended_ns, _outer_ns)
-            else:
-                strand.nested_ns += _outer_ns
     except Exception as ours:  # noqa: BLE001  # it would be written to stderr
         contain("gc", ours)
 

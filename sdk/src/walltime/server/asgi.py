@@ -131,7 +131,7 @@ def _receiving(receive: Receive) -> Receive:
         strand = task_strand()
         if strand is None:
             return await receive()
-        outer_ns, strand.nested_ns = strand.nested_ns, 0
+        outer_ns = strand.nested_ns
         started_ns = clock()
         try:
             return await receive()

@@ -43,7 +43,7 @@ class Job:
             self._started_ns = clock()
             if strand is not None and not strand.transaction.duration_ns:  # else it is left over, as in a thread
                 self._strand = strand
-                self._outer_ns, strand.nested_ns = strand.nested_ns, 0
+                self._outer_ns = strand.nested_ns
                 return
             opened = runtime.Open(self.name, "consumer", caller(_as_headers(sent)), self._started_ns)
             if queued_ns is not None:
