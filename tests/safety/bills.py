@@ -17,9 +17,11 @@ _COUNTED_AS = {
     "http_client": ("http.",),
     "component": ("page", "render", "step", "fails", "decorated", "many"),
     "transaction": ("step",),
-    "gc": (),
+    "instrument": ("",),
+    "after": ("",),
+    "wsgi": ("",),
 }
-"""Where a failure was contained → the components that may have lost calls by it; failures elsewhere cost no call."""
+"""First word of where a failure was contained → the components that may have lost calls by it; others lose none."""
 
 
 def read(encoded: bytes) -> Bill:
@@ -70,7 +72,7 @@ def trouble(bill: Bill) -> str | None:
 def troubles(whole: list[Bill], bills: list[Bill], contained: dict[str, int]) -> list[str]:
     """Say what is wrong in the bills of a life in which failures were contained; `whole` are those without any."""
     found = [f"{bill['name']}: {wrong}" for bill in bills if (wrong := trouble(bill))]
-    may_lack = tuple(prefix for where in contained for prefix in _COUNTED_AS.get(where, ()))
+    may_lack = tuple(prefix for where in contained for prefix in _COUNTED_AS.get(where.split()[0], ()))
     without = {bill["name"]: bill["components"] for bill in whole}
     expected_of = Counter(bill["name"] for bill in whole)
     more = Counter(bill["name"] for bill in bills) - expected_of

@@ -70,8 +70,9 @@ class transaction(_Decorator):  # noqa: N801  # used as a context manager and as
                 opened = component(self.name)
                 opened.__enter__()
             elif runtime.settings().enabled:
-                opened = runtime.Open(self.name, self.kind, None, clock())
-                opened.enter(runtime.running_task())
+                made = runtime.Open(self.name, self.kind, None, clock())
+                made.enter(runtime.running_task())
+                opened = made  # one that could not be entered leaves no bill: it would be an empty one
         except Exception as ours:  # noqa: BLE001  # our failure is not the application's
             contain("transaction", ours)
         self._opened.append(opened)

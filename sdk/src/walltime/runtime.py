@@ -204,8 +204,8 @@ class Open:
         transaction = self.transaction
         if transaction.duration_ns:
             return
+        transaction.duration_ns = clock() - transaction.started_ns or 1  # first: without it, the bill would not add up
         try:
-            transaction.duration_ns = clock() - transaction.started_ns or 1
             before = self._usage
             if before is not None and _THREAD is not None and hotpath.current() is transaction:
                 after = resource.getrusage(_THREAD)
