@@ -41,6 +41,22 @@ class Received:
             if key.endswith(".time_ns") and isinstance(value, int)
         }
 
+    def check(self, calls: list[Received]) -> None:
+        """One call has one time: calls, time, longest and the spans of these calls agree."""
+        for component, time_ns in self.times_ns().items():
+            count, max_ns = (self.attributes[f"walltime.{component}.{name}"] for name in ("calls", "max_ns"))
+            own_ns = [
+                call.attributes.get("walltime.own_ns", 0)
+                for call in calls
+                if call.attributes["walltime.component"] == component
+            ]
+            assert max_ns <= time_ns, component
+            assert max_ns == time_ns or count != 1, component
+            if self.attributes.get("walltime.kept") and "walltime.calls_dropped" not in self.attributes:
+                assert (sum(own_ns), max(own_ns, default=0)) == (time_ns, max_ns), component
+        for call in calls:
+            assert call.attributes.get("walltime.own_ns", 0) <= call.duration_ns
+
     def targets(self) -> dict[tuple[str, str], dict[str, int]]:
         names = ("calls", "errors", "hits", "misses")
         asked = [self.attributes.get(f"walltime.target.{name}", []) for name in ("component", "address", *names)]
@@ -104,9 +120,10 @@ class Sink:
         return [span for span in self.spans() if "walltime.schema" in span.attributes]
 
     def transaction(self) -> Received:
-        """The one transaction there is; its bill adds up."""
+        """The one transaction there is; its bill adds up, and agrees with the calls that were kept."""
         (only,) = self.transactions()
         assert sum(only.times_ns().values()) == only.attributes["walltime.covered_ns"] <= only.duration_ns
+        only.check(self.calls())
         return only
 
     def calls(self, component: str = "") -> list[Received]:

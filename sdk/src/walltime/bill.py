@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 
 from walltime.call import CONTINUED, LINES, OTHER, SKIPPED
 from walltime.call import lines as component_lines
+from walltime.pieces import joined, parted, without_calls
 from walltime.redact import redact_sql
 
 if TYPE_CHECKING:
@@ -23,6 +24,8 @@ if TYPE_CHECKING:
 MAX_COMPONENTS: Final = 32
 MAX_TARGETS: Final = 64
 MAX_STATEMENTS: Final = 64
+MAX_STILL_OPEN: Final = 500
+"""Calls in pieces that are waited for before the end; with more, what goes on later is time and no part of a call."""
 
 LOOKUPS: Final = frozenset(
     {
@@ -109,7 +112,7 @@ class Bill:
     shares `OTHER`.
     """
 
-    __slots__ = ("_covered_until_ns", "_servers", "covered_ns", "lines", "statements", "undetailed")
+    __slots__ = ("_covered_until_ns", "_servers", "covered_ns", "lines", "statements", "still_open", "undetailed")
 
     def __init__(self) -> None:
         self.lines: dict[Line, Cell] = {}
@@ -119,6 +122,8 @@ class Bill:
         """Wall time inside measured calls, each nanosecond once, also when calls overlapped."""
         self.undetailed = 0
         """Calls that were added without being kept one by one."""
+        self.still_open: list[Call] = []
+        """Calls before the end that may go on; covered, and not yet added."""
         self._covered_until_ns = 0
         self._servers = 0
 
@@ -131,11 +136,19 @@ class Bill:
         if not detail:
             self.undetailed += self._calls() - before
 
+    def add_early(self, calls: Sequence[Call], has_pieces: bool) -> None:
+        """Add finished calls before the transaction's end, but for those that may go on; they are not kept."""
+        if has_pieces:
+            calls, self.still_open = parted(joined([*self.still_open, *calls]))
+            if len(self.still_open) > MAX_STILL_OPEN:
+                calls, self.still_open = calls + without_calls(self.still_open), []
+        self.add(calls, detail=False)
+
     def _add_line(self, line: Line, calls: list[Call]) -> None:
         # In local variables, several times as fast as a cell's. An addition costs as much as three comparisons, so what
         # is rare is counted, and taken from the rest.
         cell = self.lines.get(line) or self._new_cell(line)
-        time_ns = replied = found = unanswered = no_calls = 0
+        time_ns = replied = found = unanswered = broken_off = no_calls = 0
         max_ns = cell.max_ns
         for _, subject, _, _, own_ns, failure, asked, of_asked in calls:
             time_ns += own_ns
@@ -152,6 +165,7 @@ class Bill:
                 unanswered += asked
                 if failure is not None:
                     _fail(cell, failure)
+                    broken_off += max(0, of_asked)
             if subject is CONTINUED:
                 no_calls += 1
         cell.calls += len(calls) - no_calls
@@ -165,7 +179,7 @@ class Bill:
         elif tells == _STORE:
             cell.not_stored += replied - found
         elif tells in _READS:
-            cell.rows += found
+            cell.rows += found + broken_off
             self._add_statements(calls, int(tells == _SQL))
 
     def _add_statements(self, calls: list[Call], counts: int) -> None:
@@ -177,12 +191,13 @@ class Bill:
         for _, subject, _, _, own_ns, failure, _, _ in calls:
             if subject is not last:  # a loop sends the same one again and again
                 last = subject
-                text = subject if type(subject) is str else _as_text(subject)
+                sql = subject[0] if type(subject) is tuple else subject
+                text = sql if type(sql) is str else _as_text(sql)
                 if text in said:
                     times_ns = said[text]
                 else:
                     times_ns = []
-                    if subject is not CONTINUED and (counts or subject is not None):
+                    if sql is not CONTINUED and (counts or sql is not None):
                         said[text] = times_ns
             times_ns.append(own_ns)
             if failure is not None:

@@ -19,7 +19,7 @@ Call: TypeAlias = "tuple[Line, object, int, int, int, str | None, int, int]"
 """
 One finished call: (line, subject, started_ns, ended_ns, own_ns, failure, asked, found).
 
-subject   what was asked for, still raw: SQL text, a cache key, (method, scheme, URL), or `CONTINUED`
+subject   what was asked for, still raw: SQL text, a cache key, (method, scheme, URL), or a `Piece`
 own_ns    exclusive time: ended − started less the time of the measured calls inside it
 failure   None, or what went wrong in a word: an error number, an exception's class, an HTTP status; or `SKIPPED`
 asked     cache: keys asked for; MySQL: the connection's id; HTTP: how often the request was sent before
@@ -27,7 +27,22 @@ found     cache: keys found or stored, −1 without a reply; MySQL: rows; HTTP: 
 """
 
 CONTINUED: Final = "walltime: more of a call that is counted already"
-"""Subject of a record that adds time to its component but is no call of its own (an HTTP body that is read later)."""
+"""Subject on a bill of what adds time to its component but is no call of its own: a piece whose call is elsewhere."""
+
+
+class Piece:
+    """
+    Subject of a record that is a piece of a call, such as reading a response's body (`pieces.py`).
+
+    `of` is the call's own subject, the very object: a tuple made for this call alone.
+    """
+
+    __slots__ = ("of",)
+
+    def __init__(self, of: tuple[object, ...]) -> None:
+        self.of = of
+
+
 SKIPPED: Final = "skipped"
 """Failure of a call that was not made, such as one to a cache server that is known to be dead."""
 

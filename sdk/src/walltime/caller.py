@@ -108,14 +108,14 @@ def _search(frame: FrameType | None) -> tuple[FrameType | None, FrameType | None
     return None, second
 
 
-def note(transaction: Transaction, line: Line, started_ns: int, ended_ns: int) -> None:
+def note(transaction: Transaction, line: Line, started_ns: int) -> None:
     """Remember where the application made this call, when it is one of SQL."""
     if LINES[line].component.startswith("mysql."):
         places = transaction.places
         if places is None:
             places = transaction.places = {}
         if len(places) < MAX_NOTED and (place := find(3)) is not None:
-            places[started_ns, ended_ns] = place
+            places[started_ns] = place
 
 
 def _place(frame: FrameType) -> Place:

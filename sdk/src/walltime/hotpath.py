@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
 from walltime.bill import Bill
 from walltime.caller import LONG_NS, note
 from walltime.errors import contain
+from walltime.pieces import joined, without_calls
 from walltime.plain import plain, text
 
 if TYPE_CHECKING:
@@ -105,9 +106,9 @@ class Transaction:
 
     __slots__ = (
         "_traceparent", "annotations", "around", "bill", "calls", "context", "cpu_system_ns", "cpu_user_ns",
-        "duration_ns", "error_type", "has_branches", "http_status", "ids", "is_error", "is_forced", "kind", "locate_ns",
-        "method", "name", "nested_ns", "outgoing", "outgoing_context", "owner", "parent_span_id", "path",
-        "peak_rss_growth_bytes", "places", "queue_ns", "scheme", "session", "sql_comment", "started_at_ns",
+        "duration_ns", "error_type", "has_branches", "has_pieces", "http_status", "ids", "is_error", "is_forced",
+        "kind", "locate_ns", "method", "name", "nested_ns", "outgoing", "outgoing_context", "owner", "parent_span_id",
+        "path", "peak_rss_growth_bytes", "places", "queue_ns", "scheme", "session", "sql_comment", "started_at_ns",
         "started_ns", "statement", "user",
     )  # fmt: skip
 
@@ -123,11 +124,13 @@ class Transaction:
         self.statement: str | bytes | None = None
         self.owner = 0
         self.calls: list[Call] = []
-        self.places: dict[tuple[int, int], Place] | None = None
-        """Where calls were made, by their start and end, as far as it was looked for."""
+        self.places: dict[int, Place] | None = None
+        """Where calls were made, by their start, as far as it was looked for."""
         self.locate_ns = 0 if ids.trace_flags & 1 else LONG_NS
         """Calls that took this long are looked for; 0 when all of them will be kept."""
         self.has_branches = False
+        self.has_pieces = False
+        """Whether there are calls to be joined of their pieces."""
         self.bill: Bill | None = None
         self.annotations: dict[str, str | int | float | bool] | None = None
         self.user = ""
@@ -181,7 +184,7 @@ class Transaction:
         calls.append((line, subject, started_ns, ended_ns, own_ns, failure, asked, found))
         self.nested_ns += own_ns
         if failure is not None or elapsed_ns >= self.locate_ns:
-            note(self, line, started_ns, ended_ns)
+            note(self, line, started_ns)
         if len(calls) >= _MANY_CALLS:
             self._add_up_early()
 
@@ -197,8 +200,8 @@ class Transaction:
             end = len(self.calls)
             early = self.calls[MAX_CALLS:end]
             del self.calls[MAX_CALLS:end]
-            self.bill.add(early, detail=False)
             self.bill.cover(early, self.has_branches)
+            self.bill.add_early(early, self.has_pieces)
         finally:
             adding.release()
 
@@ -206,16 +209,19 @@ class Transaction:
         """Return the bill of all calls, after the end; `detail` False when they are not kept beside it."""
         bill = self.bill
         calls = self.calls
+        early = bill
         if bill is None:
             bill = self.bill = Bill()
-            bill.add(calls, detail=detail)
             if self.has_branches:
                 bill.cover(calls, has_branches=True)
-            else:
-                bill.covered_ns = bill.time_ns
         else:
             bill.cover(calls[MAX_CALLS:], self.has_branches)
-            bill.add(calls, detail=detail)
+        if self.has_pieces:
+            calls[:] = without_calls(joined([*calls, *bill.still_open]))
+            bill.still_open = []
+        bill.add(calls, detail=detail)
+        if early is None and not self.has_branches:
+            bill.covered_ns = bill.time_ns
         return bill
 
     def set_name(self, name: str) -> None:
@@ -321,7 +327,7 @@ class Branch:
         calls.append((line, subject, started_ns, ended_ns, own_ns, failure, asked, found))
         self.nested_ns += own_ns
         if failure is not None or elapsed_ns >= transaction.locate_ns:
-            note(transaction, line, started_ns, ended_ns)
+            note(transaction, line, started_ns)
         if len(calls) >= _MANY_CALLS:
             transaction._add_up_early()
 

@@ -14,8 +14,7 @@ from aiohttp.client_reqrep import ClientRequest, ClientResponse
 from aiohttp.connector import BaseConnector, NamedPipeConnector, TCPConnector, UnixConnector
 from aiohttp.streams import StreamReader
 
-from walltime.call import CONTINUED
-from walltime.clients.http import CONNECT, DEFAULT_PORTS, REQUEST, read_on
+from walltime.clients.http import CONNECT, DEFAULT_PORTS, REQUEST, read_on, record_piece
 from walltime.errors import contain
 from walltime.hotpath import clock, inside, outside, task_strand
 from walltime.patching import Patch
@@ -44,15 +43,23 @@ def _line(url: Any) -> Line:
     return REQUEST[url.host or "", url.port or DEFAULT_PORTS.get(url.scheme, 0)]
 
 
+def _subject(of: Any) -> tuple[str, str, str]:
+    """Return what stands for one request in all its pieces; of the request, or of its response, which is given it."""
+    subject: tuple[str, str, str] | None = getattr(of, "_walltime", None)
+    if subject is None:
+        subject = of._walltime = (of.method, "", str(of.url))
+    return subject
+
+
 def _step(
     strand: Strand, request: Any, started_ns: int, ended_ns: int, outer_ns: int, error: BaseException | None = None
 ) -> None:
     """Put a step before the answer on the line of its request; when it fails, that was the request. Never raises."""
     try:
+        subject = _subject(request)
         if error is None:
-            strand.record(_line(request.url), CONTINUED, started_ns, ended_ns, outer_ns)
+            record_piece(strand, _line(request.url), subject, started_ns, ended_ns, outer_ns)
         else:
-            subject = (request.method, "", str(request.url))
             strand.record(_line(request.url), subject, started_ns, ended_ns, outer_ns, type(error).__name__)
     except Exception as ours:
         contain("aiohttp", ours)
@@ -140,6 +147,10 @@ def _send(original: Callable[..., Awaitable[Any]]) -> Callable[..., Awaitable[An
             _step(strand, self, started_ns, clock(), outer_ns, error)
             raise
         _step(strand, self, started_ns, clock(), outer_ns)
+        try:
+            response._walltime = _subject(self)
+        except Exception as ours:
+            contain("aiohttp", ours)
         return response
 
     return send
@@ -157,14 +168,14 @@ def _start(original: Callable[..., Awaitable[Any]]) -> Callable[..., Awaitable[A
         except BaseException as error:
             ended_ns = clock()
             try:
-                line, subject = _line(self.url), (self.method, "", str(self.url))
+                line, subject = _line(self.url), _subject(self)
                 strand.record(line, subject, started_ns, ended_ns, outer_ns, type(error).__name__)
             except Exception as ours:
                 contain("aiohttp", ours)
             raise
         ended_ns = clock()
         try:
-            line, subject, status = _line(self.url), (self.method, "", str(self.url)), self.status
+            line, subject, status = _line(self.url), _subject(self), self.status
             failure = None if status < 400 else str(status)
             strand.record(line, subject, started_ns, ended_ns, outer_ns, failure, 0, status)
             if connection.protocol is not None:  # what the connection brings now is the body; without, it is here

@@ -36,12 +36,20 @@ def _connect(original: Callable[..., Awaitable[Any]]) -> Callable[..., Awaitable
     return sent_async("aiomysql", "mysql.connect", about)(whole_async(original))
 
 
+def _fetch(connection: Any) -> Fetch:
+    """Its reads are one call, also where it is not known what was asked for."""
+    fetch: Fetch | None = getattr(connection, "_walltime", None)
+    if fetch is None:
+        fetch = connection._walltime = Fetch(None, 0)
+    return fetch
+
+
 def _read_row(original: Callable[..., Awaitable[Any]]) -> Callable[..., Awaitable[Any]]:
     async def read(self: Any) -> Any:
         strand = task_strand()
         if strand is None or not self.unbuffered_active:
             return await original(self)
-        fetch = getattr(self.connection, "_walltime", None) or Fetch(None, 0)
+        connection = self.connection  # gone after the last row
         outer_ns = strand.nested_ns
         started_ns = clock()
         try:
@@ -49,13 +57,13 @@ def _read_row(original: Callable[..., Awaitable[Any]]) -> Callable[..., Awaitabl
         except BaseException as error:
             ended_ns = clock()
             try:
-                fetch.read(strand, started_ns, ended_ns, outer_ns, 0, number(error))
+                _fetch(connection).read(strand, started_ns, ended_ns, outer_ns, 0, number(error))
             except Exception as ours:
                 contain("aiomysql", ours)
             raise
         ended_ns = clock()
         try:
-            fetch.read(strand, started_ns, ended_ns, outer_ns, 0 if row is None else 1)
+            _fetch(connection).read(strand, started_ns, ended_ns, outer_ns, 0 if row is None else 1)
         except Exception as ours:
             contain("aiomysql", ours)
         return row

@@ -6,7 +6,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlsplit
 
-from walltime.call import CONTINUED, lines
+from walltime.call import Piece, lines
 from walltime.errors import contain
 from walltime.propagation import outgoing_headers
 
@@ -34,7 +34,7 @@ def proxied(url: str) -> Target:
 def read_on(
     strand: Strand,
     line: Line,
-    subject: object,
+    subject: tuple[str, str, str],
     started_ns: int,
     ended_ns: int,
     outer_ns: int,
@@ -43,8 +43,8 @@ def read_on(
     """
     Add a read of a response's body to its request: on the same line of the bill, and no call of its own.
 
-    The call itself grows as long as it is the last one, so that a body read in a thousand blocks is one call in the
-    detail; where others came between, or branches run, the read is a record of its own.
+    The call itself grows as long as it is the last one, so that a body read in a thousand blocks is one record; where
+    others came between, or branches run, the read is a piece of it (`pieces.py`).
 
     Args:
         subject: the object that was recorded with the request.
@@ -60,12 +60,26 @@ def read_on(
     ):
         place = len(calls) - 1  # a pause of the garbage collector may put itself behind it meanwhile
         of, last, first_ns, _, own_ns, failed, asked, found = calls[place]
-        if of == line and (last is subject or last is CONTINUED):
+        if of == line and (last is subject or (type(last) is Piece and last.of is subject)):
             more_ns = ended_ns - started_ns + outer_ns - strand.nested_ns
             calls[place] = (of, last, first_ns, ended_ns, own_ns + more_ns, failed or failure, asked, found)
             strand.nested_ns += more_ns
             return
-    strand.record(line, CONTINUED, started_ns, ended_ns, outer_ns, failure)
+    record_piece(strand, line, subject, started_ns, ended_ns, outer_ns, failure)
+
+
+def record_piece(
+    strand: Strand,
+    line: Line,
+    subject: tuple[str, str, str],
+    started_ns: int,
+    ended_ns: int,
+    outer_ns: int,
+    failure: str | None = None,
+) -> None:
+    """Record a piece of the request that has this subject, before or after the request itself."""
+    strand.transaction.has_pieces = True
+    strand.record(line, Piece(subject), started_ns, ended_ns, outer_ns, failure)
 
 
 def add_headers(connection: Any, strand: Strand) -> None:

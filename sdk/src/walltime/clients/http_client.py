@@ -12,8 +12,7 @@ from http.client import HTTPConnection, HTTPResponse, HTTPSConnection
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Final
 
-from walltime.call import CONTINUED
-from walltime.clients.http import REQUEST, add_headers, proxied, read_on
+from walltime.clients.http import REQUEST, add_headers, proxied, read_on, record_piece
 from walltime.clients.timed import timed
 from walltime.errors import contain
 from walltime.hotpath import clock, current, inside, outside
@@ -122,7 +121,7 @@ def _endheaders(original: Callable[..., Any]) -> Callable[..., Any]:
             raise
         ended_ns = clock()
         try:
-            strand.record(asked[0], CONTINUED, started_ns, ended_ns, outer_ns)
+            record_piece(strand, *asked, started_ns, ended_ns, outer_ns)
             self._walltime = asked
         except Exception as ours:
             contain("http_client", ours)

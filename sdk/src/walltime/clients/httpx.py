@@ -158,7 +158,7 @@ def _blocks_async(original: Callable[..., AsyncIterator[bytes]]) -> Callable[...
 class _Blocks:
     """A body's blocks, each timed. No generator: closing the one it asks is not changed by one more around it."""
 
-    def __init__(self, blocks: Iterator[bytes], line: Line, subject: object) -> None:
+    def __init__(self, blocks: Iterator[bytes], line: Line, subject: tuple[str, str, str]) -> None:
         self._blocks = blocks
         self._line = line
         self._subject = subject
@@ -187,7 +187,7 @@ class _Blocks:
 class _AsyncBlocks:
     """`_Blocks` of an AsyncClient."""
 
-    def __init__(self, blocks: AsyncIterator[bytes], line: Line, subject: object) -> None:
+    def __init__(self, blocks: AsyncIterator[bytes], line: Line, subject: tuple[str, str, str]) -> None:
         self._blocks = blocks
         self._line = line
         self._subject = subject
@@ -214,7 +214,13 @@ class _AsyncBlocks:
 
 
 def _read_on(
-    strand: Strand, line: Line, subject: object, started_ns: int, ended_ns: int, outer_ns: int, failure: str | None
+    strand: Strand,
+    line: Line,
+    subject: tuple[str, str, str],
+    started_ns: int,
+    ended_ns: int,
+    outer_ns: int,
+    failure: str | None,
 ) -> None:
     try:
         read_on(strand, line, subject, started_ns, ended_ns, outer_ns, failure)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
-from walltime.call import CONTINUED, lines
+from walltime.call import Piece, lines
 from walltime.clients.timed import Ended, wrap, wrap_async
 from walltime.hotpath import Inside, current, inside, task_strand
 from walltime.redact import MAX_SQL_CHARS
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 About: TypeAlias = "Callable[[Any], tuple[Target | None, int]]"
 """Says of a driver's connection which server it talks to and its number there; 0 while it has none."""
 
-CONNECT: Final = lines("mysql.connect")
 QUERY: Final = lines("mysql.query")
 FETCH: Final = lines("mysql.fetch")
 
@@ -132,16 +131,17 @@ class Fetch:
     """
     What is read of a statement's result after its query: one call of `mysql.fetch`, however many reads it takes.
 
-    A loop over a million rows is one line of the detail, and its time is still what was spent reading. The subject is
-    the statement; None where one text has several, or a procedure several results, and this is not the first.
+    A loop over a million rows is one line of the detail, and its time is still what was spent reading. It is of a
+    statement; of None where one text has several, or a procedure several results, and this is not the first.
     """
 
-    __slots__ = ("_call", "_connection_id", "_counted_by", "_place", "_subject", "_target")
+    __slots__ = ("_call", "_connection_id", "_counted_by", "_place", "_statement", "_subject", "_target")
 
-    def __init__(self, target: Target | None, connection_id: int, subject: object = None) -> None:
+    def __init__(self, target: Target | None, connection_id: int, statement: object = None) -> None:
         self._target = target
         self._connection_id = connection_id
-        self._subject = subject
+        self._statement = statement
+        self._subject: tuple[object, ...] = ()
         self._counted_by = 0  # the transaction, by its span id: a result may live longer than it
         self._call: Call | None = None
         self._place = 0
@@ -160,15 +160,19 @@ class Fetch:
         )
         call, place = self._call, self._place
         if can_grow and call is not None and place < len(calls) and calls[place] is call:
-            line, subject, first_ns, _, before_ns, _, connection_id, found = call
+            line, of, first_ns, _, before_ns, _, connection_id, found = call
             self._call = calls[place] = (
-                line, subject, first_ns, ended_ns, before_ns + own_ns, None, connection_id, found + rows
+                line, of, first_ns, ended_ns, before_ns + own_ns, None, connection_id, found + rows
             )  # fmt: skip
             strand.nested_ns += own_ns
             return
         span_id = transaction.ids.span_id
-        subject = CONTINUED if self._counted_by == span_id else self._subject
-        self._counted_by = span_id
+        subject: object
+        if self._counted_by == span_id:
+            subject, transaction.has_pieces = Piece(self._subject), True
+        else:
+            subject = self._subject = (self._statement,)
+            self._counted_by = span_id
         strand.record(
             FETCH[self._target], subject, started_ns, ended_ns, outer_ns, failure, self._connection_id, rows
         )  # fmt: skip

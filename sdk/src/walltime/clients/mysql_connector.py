@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 from mysql.connector.connection import MySQLConnection
 from mysql.connector.cursor import MySQLCursor, MySQLCursorPrepared
 
-from walltime.call import CONTINUED, lines
+from walltime.call import lines
 from walltime.clients.mysql import NO_ROW_COUNT, QUERY, Fetch, kept, number, sent, template, whole
 from walltime.errors import contain
 from walltime.hotpath import clock, current, outside
@@ -69,7 +69,7 @@ def _of(connection: type) -> list[Patch]:
         Patch(connection, "cmd_query", _query),
         Patch(connection, "cmd_init_db", sent("mysql_connector", "mysql.query", _about, "USE")),
         Patch(connection, "cmd_stmt_prepare", _prepare),
-        Patch(connection, "cmd_stmt_reset", sent("mysql_connector", "mysql.prepare", _about, CONTINUED)),
+        Patch(connection, "cmd_stmt_reset", sent("mysql_connector", "mysql.reset", _about)),
         Patch(connection, "cmd_stmt_execute", _execute_prepared),
         Patch(connection, "get_rows", _get_rows),
         Patch(connection, "commit", _sends("mysql.commit")),

@@ -13,8 +13,7 @@ from pymysql.connections import Connection, MySQLResult
 from pymysql.constants import COMMAND
 from pymysql.cursors import Cursor
 
-from walltime.call import CONTINUED
-from walltime.clients.mysql import CONNECT, NO_ROW_COUNT, QUERY, Fetch, kept, number, sent, whole
+from walltime.clients.mysql import NO_ROW_COUNT, QUERY, Fetch, kept, number, sent, whole
 from walltime.errors import contain
 from walltime.hotpath import clock, current, outside
 from walltime.patching import Patch
@@ -83,21 +82,14 @@ def _known(connection: Any) -> tuple[Line, int]:
 
 
 def _init(original: Callable[..., Any]) -> Callable[..., Any]:
+    """What is done here around `connect` is part of it: above all 30 ms for a TLS context."""
+    timed = sent("pymysql", "mysql.connect", _about)(whole(original))
+
     def __init__(self: Connection[Any], *args: Any, **kwargs: Any) -> None:  # noqa: N807  # it replaces one
-        strand = current()
-        if strand is None:
-            return original(self, *args, **kwargs)  # type: ignore[no-any-return]  # None, as of every __init__
-        outer_ns = strand.nested_ns
-        started_ns = clock()
-        try:
-            return original(self, *args, **kwargs)  # type: ignore[no-any-return]
-        finally:
-            ended_ns = clock()
-            try:
-                # What happens here around `connect` prepares it: above all 30 ms for a TLS context.
-                strand.record(CONNECT[_server(self)], CONTINUED, started_ns, ended_ns, outer_ns)
-            except Exception as ours:
-                contain("pymysql", ours)
+        if current() is None or kwargs.get("defer_connect"):
+            original(self, *args, **kwargs)
+        else:
+            timed(self, *args, **kwargs)
 
     return __init__
 
@@ -222,6 +214,14 @@ def _next_result(original: Callable[..., Any]) -> Callable[..., Any]:
     return next_result
 
 
+def _fetch(result: Any) -> Fetch:
+    """Its reads are one call, also where it is not known what was asked for."""
+    fetch: Fetch | None = getattr(result, "_walltime", None)
+    if fetch is None:
+        fetch = result._walltime = Fetch(None, 0)
+    return fetch
+
+
 def _read_row(original: Callable[..., Any]) -> Callable[..., Any]:
     def read(self: Any) -> Any:
         strand = current()
@@ -234,14 +234,14 @@ def _read_row(original: Callable[..., Any]) -> Callable[..., Any]:
         except BaseException as error:
             ended_ns = clock()
             try:
-                fetch = getattr(self, "_walltime", None) or Fetch(None, 0)
+                fetch = _fetch(self)
                 fetch.read(strand, started_ns, ended_ns, outer_ns, 0, number(error))
             except Exception as ours:
                 contain("pymysql", ours)
             raise
         ended_ns = clock()
         try:
-            fetch = getattr(self, "_walltime", None) or Fetch(None, 0)
+            fetch = _fetch(self)
             fetch.read(strand, started_ns, ended_ns, outer_ns, 0 if row is None else 1)
         except Exception as ours:
             contain("pymysql", ours)

@@ -168,7 +168,7 @@ def _read_chunked(original: Callable[..., Iterator[bytes]]) -> Callable[..., Ite
     return read_chunked
 
 
-def _timed(blocks: Iterator[bytes], line: Line, subject: object) -> Iterator[bytes]:
+def _timed(blocks: Iterator[bytes], line: Line, subject: tuple[str, str, str]) -> Iterator[bytes]:
     while True:
         strand = current()
         if strand is None:  # it outlived its transaction

@@ -45,7 +45,7 @@ class CallEncoder:
             if call[1] is not CONTINUED:
                 # Ids of calls only have to differ within the trace; an odd step visits all 2^64 of them.
                 number = (number + 0x9E3779B97F4A7C15) & 0xFFFFFFFFFFFFFFFF or 1
-                place = places.get((call[2], call[3]))
+                place = places.get(call[2])
                 spans.append(self._encode(call, trace_id, number.to_bytes(8, "big"), parent, offset_ns, flags, place))
         return b"".join(spans)
 
@@ -64,8 +64,9 @@ class CallEncoder:
         attributes = _about_calls(line) + count("walltime.own_ns", max(0, own_ns))
         name, kind = component, INTERNAL if target is None else CLIENT
         if component.startswith("mysql.") or component.endswith(".query"):
-            if subject is not None:
-                text = redact_sql(subject)
+            sql = subject[0] if type(subject) is tuple else subject
+            if sql is not None:
+                text = redact_sql(sql)
                 name = _verb(text) or component
                 attributes += _query_text(text) + self._code(text, place)
                 if failure is None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Final
 
-from walltime.call import CONTINUED, LINES, SKIPPED
+from walltime.call import LINES, SKIPPED, Piece
 from walltime.hotpath import clock
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ def server_timing(transaction: Transaction) -> str:
     for line, subject, _, _, own_ns, failure, _, _ in list(transaction.calls):
         component = LINES[line].component
         times_ns[component] = times_ns.get(component, 0) + own_ns
-        calls[component] = calls.get(component, 0) + (subject is not CONTINUED and failure is not SKIPPED)
+        calls[component] = calls.get(component, 0) + (type(subject) is not Piece and failure is not SKIPPED)
     longest = sorted(times_ns, key=times_ns.__getitem__, reverse=True)
     parts = [f"total;dur={total_ns / 1e6:.2f}"]
     if transaction.queue_ns is not None:
