@@ -28,6 +28,8 @@ class Collector:
 
     options: ClassVar[Sequence[str]] = ()
     """More of the command line."""
+    launcher: ClassVar[Sequence[str]] = ()
+    """A program that sets something up and then becomes the collector."""
 
     def __init__(self, directory: Path, **settings: str | int | float) -> None:
         self.directory = directory
@@ -37,7 +39,7 @@ class Collector:
         self._log_path = directory.with_name(directory.name + ".log")
         self._log_file = self._log_path.open("a", encoding="utf-8")
         self.process = subprocess.Popen(
-            [walltime, "serve", "--data", directory, *FREE_PORTS, *self.options],
+            [*self.launcher, walltime, "serve", "--data", directory, *FREE_PORTS, *self.options],
             env=environment,
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,

@@ -16,7 +16,8 @@ from google.rpc.error_details_pb2 import RetryInfo
 from google.rpc.status_pb2 import Status
 from walltime_collector.access import Door
 from walltime_collector.health import Health
-from walltime_collector.receive.connections import Connections
+from walltime_collector.ports import connections as ports
+from walltime_collector.ports.connections import Connections
 from walltime_collector.receive.grpc_server import GrpcServer
 from walltime_collector.receive.http2 import frames
 from walltime_collector.receive.http2.stream import Limits
@@ -106,7 +107,7 @@ def test_b11_connections_of_one_address_beyond_its_limit_are_hung_up_on(tmp_path
     spool = Spool(tmp_path / "spool", max_bytes=MIB, segment_bytes=MIB, segment_age_s=1.0)
     commit = GroupCommit(spool)
     intake = Intake(commit, health, InFlight(MIB), Door(), max_request_bytes=MIB)
-    connections = Connections(health, most=100, most_per_address=3)
+    connections = Connections(health, ports.Limits(100, 3, MIB, "max_connections"))
     server = GrpcServer(OtlpGrpc(intake), connections, Limits(10, 30), tls=None, grace_s=1)
     listening = socket.create_server(("127.0.0.1", 0))
     address = listening.getsockname()

@@ -13,8 +13,8 @@ from typing import Any
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
-from starlette.requests import Request
-from starlette.responses import JSONResponse
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
@@ -39,6 +39,7 @@ from .errors import (
 from .health import Health
 from .people import printable, since_s
 from .reading import Reading
+from .receive.arrival import Disconnected
 from .sign_in import SignIn, login_route
 from .status import Status
 from .trace_id import find_trace_id
@@ -166,6 +167,8 @@ def make_app(
                 500, "engine", told(request, error), "ask about less: a shorter time, a service"
             ),
             StatementRefused: lambda _, error: _problem(403, "sql", error.what, error.what_now),
+            Disconnected: _nobody_waits,
+            ClientDisconnect: _nobody_waits,
             TooManyQuestions: lambda _, error: _problem(429, "sql", *str(error).split("; ", 1)),
             RequestRefused: lambda _, error: _problem(error.status, "body", str(error), "send a shorter statement"),
             EngineUnavailable: lambda request, error: _problem(
@@ -260,6 +263,11 @@ def _json(document: Mapping[str, Any], status: int = 200) -> JSONResponse:
 
 def _problem(status: int, where: str, what: str, what_now: str) -> JSONResponse:
     return _json({"error": {"where": where, "what": what, "what_now": what_now}}, status)
+
+
+def _nobody_waits(request: Request, error: Exception) -> Response:
+    """The client left in mid-request: a status that nobody sees, and nothing for the log."""
+    return Response(status_code=499)
 
 
 def _not_found(request: Request, error: Any) -> JSONResponse:

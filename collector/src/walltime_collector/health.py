@@ -54,7 +54,8 @@ class Health:
     dead_retried    moved from dead/ back into the spool
     lost            refused by the engine when dead/ was full, or damaged in the spool
     refused_*       requests answered with an error, by reason
-    refused_connections  of the OTLP ports, beyond the limits of them
+    refused_connections  of any port, beyond its limits: refused, or closed while idle to accept others
+    closed_<port>_<reason>   connections refused or closed, by the reasons of ports/connections.py
     not_stored_metrics, not_stored_logs   taken and not kept: metrics, log records
     quarantined_bytes, torn_bytes, unreadable_segments   damage found in the spool
     unknown_segments     of another version of the collector; they stay in the spool

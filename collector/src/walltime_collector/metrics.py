@@ -84,8 +84,15 @@ def _counts(counts: Mapping[str, Any]) -> Iterable[Metric]:
         if name.startswith("refused_"):
             refused.add_metric([name.removeprefix("refused_")], count)
     yield refused
+    closed = CounterMetricFamily(
+        "walltime_closed_connections", "connections refused or closed by a limit or deadline", labels=["port", "reason"]
+    )
+    for name, count in counts.items():
+        if name.startswith("closed_"):
+            closed.add_metric(name.removeprefix("closed_").split("_", 1), count)
+    yield closed
     for name in sorted({*_COUNTS, *counts}):
-        if not name.startswith("refused_"):
+        if not name.startswith(("refused_", "closed_")):
             yield CounterMetricFamily(
                 f"walltime_{name}", _COUNTS.get(name, name.replace("_", " ")), counts.get(name, 0)
             )

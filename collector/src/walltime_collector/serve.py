@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import logging
 import os
 import signal
 import socket
-import ssl
 import sys
-from collections.abc import Iterator
-from typing import Any, Literal
+from typing import Any
 
-import uvicorn
 import uvloop
 
 from . import crashpoint
@@ -23,23 +19,29 @@ from .clickhouse_http import ClickHouseHttp
 from .crowded import CrowdedNames
 from .directory import make_private, room
 from .engine import open_engine
-from .errors import EngineUnavailable, SettingsRefused
+from .errors import EngineUnavailable
 from .full_disk import OldestDays
 from .health import Health
 from .health_minutes import HealthMinutes
 from .load import Loader
+from .ports.connections import Connections
+from .ports.descriptors import raise_limit
+from .ports.groups import groups
+from .ports.http_protocol import HttpLimits, Wording
+from .ports.listening import listen, listened
+from .ports.server import HttpServer
+from .ports.wording import clickhouse_wording, web_wording
 from .reading import Reading
+from .receive.answers import otlp_wording
 from .receive.arrival import Arrivals
-from .receive.connections import Connections
 from .receive.grpc_server import GrpcServer
 from .receive.http2.stream import Limits
-from .receive.http_protocol import guarded
 from .receive.intake import Intake
 from .receive.otlp_grpc import OtlpGrpc
 from .receive.otlp_http import OtlpHttp
 from .reserve import Reserve
 from .retention import keep
-from .settings import Settings, address, is_loopback
+from .settings import Settings, is_loopback
 from .slowlog.reader import SlowLogReader
 from .spool.group_commit import GroupCommit
 from .spool.spool import Spool
@@ -51,6 +53,9 @@ from .watch import Watch
 
 log = logging.getLogger(__name__)
 
+_SWEEP_EVERY_S = 1.0
+_MOST_READ_REQUEST_BYTES = 8 * 1024 * 1024
+"""On the web and ClickHouse ports; what each path takes is less."""
 _GRACE_S = 3
 """On SIGTERM: requests that run have this long to be answered."""
 
@@ -67,13 +72,14 @@ def serve(settings: Settings) -> None:
         CollectorError: It cannot start: SettingsRefused, DirectoryInUse, EngineUnavailable, MigrationFailed.
     """
     crashpoint.armed = settings.crashpoint
+    descriptors = raise_limit()
     os.umask(0o077)
     access, tls = Access(settings), Tls(settings)
     may_send = settings.insecure or not access.ingest.is_open or settings.ingest_client_ca is not None
     may_read = settings.insecure or not access.read.is_open or settings.read_client_ca is not None
-    grpc = _listen(settings.grpc, "grpc", is_guarded=may_send, guard="WALLTIME_INGEST_TOKEN")
-    http = _listen(settings.http, "http", is_guarded=may_send, guard="WALLTIME_INGEST_TOKEN")
-    web = _listen(settings.web, "web", is_guarded=may_read, guard="WALLTIME_READ_TOKEN")
+    grpc = listen(settings.grpc, "grpc", is_guarded=may_send, guard="WALLTIME_INGEST_TOKEN")
+    http = listen(settings.http, "http", is_guarded=may_send, guard="WALLTIME_INGEST_TOKEN")
+    web = listen(settings.web, "web", is_guarded=may_read, guard="WALLTIME_READ_TOKEN")
     clickhouse = _listen_clickhouse(settings, access) if settings.clickhouse_http else None
     make_private(settings.data)
     health = Health()
@@ -107,19 +113,32 @@ def serve(settings: Settings) -> None:
     )
     in_flight, door = arrivals.in_flight, access.ingest
     intake = Intake(commit, health, in_flight, door, max_request_bytes=settings.max_request_bytes)
-    connections = _connections(health, settings)
-    header_s = settings.header_deadline_s
-    protocol = guarded(
-        connections, intake.count_refused, header_s=header_s, max_request_bytes=settings.max_request_bytes
+    senders, readers = groups(settings, health, descriptors)
+    receiver = HttpServer(
+        "http",
+        OtlpHttp(intake, arrivals),
+        senders,
+        HttpLimits(settings.header_deadline_s, settings.request_deadline_s, settings.max_request_bytes),
+        tls=tls.ingest,
+        count_refused=intake.count_refused,
+        wording=otlp_wording,
+        grace_s=_GRACE_S,
     )
-    receiver = _server(OtlpHttp(intake, arrivals), tls.ingest, http=protocol)
     calls = GrpcServer(
         OtlpGrpc(intake),
-        connections,
-        Limits(header_s, settings.request_deadline_s),
+        senders,
+        Limits(settings.header_deadline_s, settings.request_deadline_s),
         tls=tls.grpc,
         grace_s=_GRACE_S,
     )
+
+    def reading_port(name: str, app: Any, wording: Wording) -> HttpServer:
+        limits = HttpLimits(settings.header_deadline_s, settings.request_deadline_s, _MOST_READ_REQUEST_BYTES)
+        count = intake.count_refused
+        return HttpServer(
+            name, app, readers, limits, tls=tls.read, count_refused=count, wording=wording, grace_s=_GRACE_S
+        )
+
     app = make_app(
         engine,
         health,
@@ -130,21 +149,21 @@ def serve(settings: Settings) -> None:
         any_address=settings.insecure or not is_loopback(web.getsockname()[0]),
         more=deadletter_routes(spool, health, access),
     )
-    pages = _server(app, tls.read)
-    servers: list[tuple[uvicorn.Server | GrpcServer[Any], socket.socket]] = [
+    servers: list[tuple[HttpServer | GrpcServer[Any], socket.socket]] = [
         (calls, grpc),
         (receiver, http),
-        (pages, web),
+        (reading_port("web", app, web_wording), web),
     ]
     listens = {
-        "grpc": f"{tls.scheme}://{_name(grpc)}",
-        "http": f"{tls.scheme}://{_name(http)}",
-        "web": f"{tls.scheme}://{_name(web)}",
+        "grpc": f"{tls.scheme}://{listened(grpc)}",
+        "http": f"{tls.scheme}://{listened(http)}",
+        "web": f"{tls.scheme}://{listened(web)}",
     }
-    ready = f"ready grpc={_name(grpc)} http={_name(http)} web={_name(web)}"
+    ready = f"ready grpc={listened(grpc)} http={listened(http)} web={listened(web)}"
     if clickhouse is not None:
-        servers.append((_server(_clickhouse_http(reading, settings, access), tls.read), clickhouse))
-        ready += f" clickhouse={_name(clickhouse)}"
+        endpoint = _clickhouse_http(reading, settings, access)
+        servers.append((reading_port("clickhouse", endpoint, clickhouse_wording), clickhouse))
+        ready += f" clickhouse={listened(clickhouse)}"
     try:
         engine.migrate()
     except EngineUnavailable as error:
@@ -155,7 +174,7 @@ def serve(settings: Settings) -> None:
     watch.start()
     upkeep.start()
     try:
-        uvloop.run(_run(servers, ready, health))
+        uvloop.run(_run(servers, [senders, readers], ready, health))
     finally:
         reading.close()
         assembler.stop()
@@ -170,7 +189,10 @@ def serve(settings: Settings) -> None:
 
 
 async def _run(
-    servers: list[tuple[uvicorn.Server | GrpcServer[Any], socket.socket]], ready: str, health: Health
+    servers: list[tuple[HttpServer | GrpcServer[Any], socket.socket]],
+    connections: list[Connections],
+    ready: str,
+    health: Health,
 ) -> None:
     def stop() -> None:
         health.stopping()
@@ -183,19 +205,25 @@ async def _run(
     loop = asyncio.get_running_loop()
     for each in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(each, stop)
+    sweeping = asyncio.create_task(_sweep(connections))
     tasks = [asyncio.create_task(server.serve(sockets=[sock])) for server, sock in servers]
     while not all(server.started for server, _ in servers) and not any(task.done() for task in tasks):
         await asyncio.sleep(0.01)
     sys.stdout.write(ready + "\n")
     sys.stdout.flush()
     await asyncio.gather(*tasks)
+    sweeping.cancel()
 
 
-def _connections(health: Health, settings: Settings) -> Connections:
-    # where only this machine can reach the ports, one address is all its applications
-    is_local = all(is_loopback(address.rpartition(":")[0].strip("[]")) for address in (settings.grpc, settings.http))
-    most = settings.max_connections
-    return Connections(health, most=most, most_per_address=most if is_local else settings.max_connections_per_address)
+async def _sweep(connections: list[Connections]) -> None:
+    loop = asyncio.get_running_loop()
+    while True:
+        await asyncio.sleep(_SWEEP_EVERY_S)
+        for each in connections:
+            try:
+                each.sweep(loop.time())
+            except Exception:
+                log.exception("closing slow connections failed; it is tried again in a second")
 
 
 def _clickhouse_http(reading: Reading, settings: Settings, access: Access) -> Any:
@@ -210,50 +238,4 @@ def _clickhouse_http(reading: Reading, settings: Settings, access: Access) -> An
 def _listen_clickhouse(settings: Settings, access: Access) -> socket.socket:
     is_guarded = settings.insecure or not access.clickhouse.is_open or settings.read_client_ca is not None
     guard = "WALLTIME_CLICKHOUSE_HTTP_TOKEN"
-    return _listen(settings.clickhouse_http, "clickhouse-http", is_guarded=is_guarded, guard=guard)
-
-
-class _Server(uvicorn.Server):
-    """uvicorn, without its hold on the process's signals: there are two of them in the process."""
-
-    @contextlib.contextmanager
-    def capture_signals(self) -> Iterator[None]:
-        yield
-
-
-def _server(
-    app: Any, tls: ssl.SSLContext | None, *, http: type[asyncio.Protocol] | Literal["httptools"] = "httptools"
-) -> uvicorn.Server:
-    return _Server(
-        uvicorn.Config(
-            app,
-            ws="none",
-            lifespan="off",
-            log_config=None,
-            access_log=False,
-            proxy_headers=False,
-            server_header=False,
-            date_header=False,
-            timeout_keep_alive=60,
-            timeout_graceful_shutdown=_GRACE_S,
-            ssl_context_factory=None if tls is None else lambda *_: tls,
-            http=http,
-        )
-    )
-
-
-def _listen(setting: str, name: str, *, is_guarded: bool, guard: str) -> socket.socket:
-    host, port = address(setting, name, is_guarded=is_guarded, guard=guard)
-    family = socket.AF_INET6 if ":" in host else socket.AF_INET
-    try:
-        return socket.create_server((host, port), family=family, backlog=512)
-    except OSError as error:
-        raise SettingsRefused(
-            f"--{name} {setting}: cannot listen there: {error.strerror}; "
-            "stop what listens there, or choose another address (port 0 takes a free one)"
-        ) from error
-
-
-def _name(sock: socket.socket) -> str:
-    host, port = sock.getsockname()[:2]
-    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+    return listen(settings.clickhouse_http, "clickhouse-http", is_guarded=is_guarded, guard=guard)

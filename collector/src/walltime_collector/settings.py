@@ -151,6 +151,12 @@ class Settings(BaseSettings):
     max_connections_per_address: int = Field(
         default=64, gt=0, description="of them, from one address; not where only this machine can reach the OTLP ports"
     )
+    max_read_connections: int = Field(
+        default=256, gt=0, description="open connections of the web and ClickHouse ports together"
+    )
+    max_read_connections_per_address: int = Field(
+        default=64, gt=0, description="of them, from one address; not where only this machine can reach these ports"
+    )
     max_spool_bytes: int = Field(default=2048 * MIB, gt=0, description="the spool answers 503 beyond this")
     segment_bytes: int = Field(default=20 * MIB, gt=0, description="a spool segment is sealed and loaded at this size")
     segment_age_s: float = Field(default=1.0, gt=0, description="or at this age")

@@ -81,7 +81,7 @@ class Upkeep:
         while not is_over:
             try:
                 self.step()
-            except CollectorError as error:
+            except (CollectorError, OSError) as error:
                 log.warning("%s", error)
             except Exception:
                 log.exception("the upkeep failed in a way nobody thought of; it goes on")

@@ -71,7 +71,7 @@ class Watch:
                     self._minute_s = self._clock()
                     if self._tls.renew():
                         log.info("the certificate changed; connections made from now on get the new one")
-            except CollectorError as error:
+            except (CollectorError, OSError) as error:
                 log.warning("%s", error)
             except Exception:
                 log.exception("the watch failed in a way nobody thought of; it goes on")

@@ -51,7 +51,7 @@ class Assembler:
                 is_news = True
             except Exception as error:  # whatever it is, the roots are stored and this thread must go on
                 self._health.add("foreign_retries")
-                if not isinstance(error, CollectorError):
+                if not isinstance(error, CollectorError | OSError):
                     log.exception("assembling foreign transactions failed in a way nobody thought of; it tries again")
                 elif is_news:
                     log.warning("cannot assemble foreign transactions now, will try again: %s", error)

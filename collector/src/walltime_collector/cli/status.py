@@ -7,6 +7,7 @@ from rich.table import Table as Grid
 from rich.text import Text
 
 from ..people import count, plural, printable, share, size
+from ..ports.reasons import REASONS
 from ..status import Loss, Status, Table
 
 _COUNTED = {
@@ -34,6 +35,10 @@ def render(status: Status, console: Console) -> RenderableType:
         for name, meaning in _COUNTED.items()
         if status.counts.get(name)
     ]
+    for name, number in sorted(status.counts.items()):
+        if name.startswith("closed_"):
+            port, reason = name.removeprefix("closed_").split("_", 1)
+            parts.append(Text(f"{port} port: {plural(number, 'connection')} {REASONS[reason]}", "yellow"))
     for path, error in status.slow_logs.items():
         parts.append(Text(f"slow log {printable(path)}: {printable(error) or 'followed'}", "yellow" if error else ""))
     parts += [

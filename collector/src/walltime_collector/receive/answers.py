@@ -8,7 +8,7 @@ import json
 from ..native import varint
 from .intake import RETRY_AFTER_S
 
-RPC_CODES = {400: 3, 401: 16, 403: 7, 404: 5, 405: 12, 408: 4, 413: 8, 415: 3, 503: 14}
+RPC_CODES = {400: 3, 401: 16, 403: 7, 404: 5, 405: 12, 408: 4, 413: 8, 414: 8, 415: 3, 431: 8, 503: 14}
 """google.rpc.Code of the HTTP statuses we answer."""
 _RETRY_INFO = b"type.googleapis.com/google.rpc.RetryInfo"
 
@@ -37,6 +37,11 @@ def rpc_status(code: int, message: str, *, is_json: bool = False, is_retryable: 
         delay = b"\x08" + varint(RETRY_AFTER_S)
         made += _bytes_field(3, _bytes_field(1, _RETRY_INFO) + _bytes_field(2, _bytes_field(1, delay)))
     return made
+
+
+def otlp_wording(status: int, message: str) -> tuple[str, bytes]:
+    """The body of an error for requests whose type is not known: its content type, and a google.rpc.Status."""
+    return "application/x-protobuf", rpc_status(RPC_CODES[status], message)
 
 
 def grpc_trailers(code: int, message: str, *, is_retryable: bool = False) -> list[tuple[bytes, bytes]]:

@@ -1,4 +1,4 @@
-"""Runs the gRPC port in the event loop: accepts, sweeps out what is too slow on either OTLP port, drains at the end."""
+"""Runs the gRPC port in the event loop: accepts connections, and drains them at the end."""
 
 from __future__ import annotations
 
@@ -8,12 +8,11 @@ import ssl
 from collections.abc import Sequence
 from typing import Generic
 
-from .connections import Connections
+from ..ports.connections import Connections, Slot
+from ..ports.listener import Listener
 from .http2.connection import Http2Connection
 from .http2.service import Call, Service
 from .http2.stream import Limits
-
-_SWEEP_EVERY_S = 1.0
 
 
 class GrpcServer(Generic[Call]):
@@ -40,24 +39,24 @@ class GrpcServer(Generic[Call]):
 
     async def serve(self, sockets: Sequence[socket.socket]) -> None:
         """Take connections until told to exit; then close the port, let calls end, close the connections."""
-        loop = asyncio.get_running_loop()
-        # until its handshake is done a connection is not one of ours yet, and in nobody's count
-        handshake_s = self._limits.header_s if self._tls else None
-        servers = [
-            await loop.create_server(
-                self._connection, sock=sock, ssl=self._tls, ssl_handshake_timeout=handshake_s, backlog=512
+        listeners = [
+            Listener(
+                "grpc",
+                each,
+                self._connections,
+                self._connection,
+                tls=self._tls,
+                handshake_s=self._limits.header_s,
             )
-            for sock in sockets
+            for each in sockets
         ]
         self.started = True
-        swept_s = loop.time()
         while not self.should_exit:
             await asyncio.sleep(0.1)
-            if (now_s := loop.time()) - swept_s >= _SWEEP_EVERY_S:
-                swept_s = now_s
-                self._connections.sweep(now_s)
-        for server in servers:
-            server.close()
+        for each in listeners:
+            each.close()
+        for listening in sockets:
+            listening.close()
         await self._drain()
 
     async def _drain(self) -> None:
@@ -68,19 +67,17 @@ class GrpcServer(Generic[Call]):
         while self._open and loop.time() < until_s:
             await asyncio.sleep(0.02)
         for each in [*self._open]:
-            each.close()
+            each.abort()
 
-    def _connection(self) -> Http2Connection[Call]:
-        return _Registered(self._open, self._service, self._connections, self._limits)
+    def _connection(self, slot: Slot) -> Http2Connection[Call]:
+        return _Registered(self._open, self._service, slot, self._limits)
 
 
 class _Registered(Http2Connection[Call]):
     """A connection that its server knows of while it is open."""
 
-    def __init__(
-        self, known: set[_Registered[Call]], service: Service[Call], connections: Connections, limits: Limits
-    ) -> None:
-        super().__init__(service, connections, limits)
+    def __init__(self, known: set[_Registered[Call]], service: Service[Call], slot: Slot, limits: Limits) -> None:
+        super().__init__(service, slot, limits)
         self._known_to = known
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]

@@ -7,7 +7,8 @@ from functools import partial
 from typing import Generic
 
 from ...errors import RequestRefused
-from ..connections import Connections
+from ...ports.connections import Slot
+from ...ports.deadlines import ReadingDeadline
 from . import frames
 from .frames import ConnectionFailed
 from .header_blocks import MAX_HEADER_BYTES, Block, HeaderBlocks
@@ -25,34 +26,32 @@ _RESET_COSTS = 5
 class Http2Connection(asyncio.Protocol, Generic[Call]):
     """
     Args:
-        connections: Where it counts itself, and may be refused.
+        slot: Where it is counted as open; it leaves when its transport is closed.
         limits: Enforced by sweep(), which somebody calls every second.
     """
 
-    def __init__(self, service: Service[Call], connections: Connections, limits: Limits) -> None:
-        self._service, self._connections, self._limits = service, connections, limits
+    def __init__(self, service: Service[Call], slot: Slot, limits: Limits) -> None:
+        self._service, self._slot, self._limits = service, slot, limits
         self._loop = asyncio.get_running_loop()
         self._blocks: HeaderBlocks[Call] = HeaderBlocks(service.open)
         self._streams: dict[int, Stream[Call]] = {}
         self._running = 0
         self._last_stream = 0
         self._reader = FrameReader()
-        self._is_draining = self._has_called = self._will_flush = False
+        self._is_draining = self._has_called = self._will_flush = self._is_heard = False
         self._unacknowledged_bytes = 0
         self._room = _CONNECTION_WINDOW_BYTES
         self._send_window = self._initial_window = frames.DEFAULT_WINDOW_BYTES
         self._now_s = self._called_s = self._began_s = self._loop.time()
         self._patience = Patience(self._now_s)
-        self._paused_s: float | None = None
         self._out: list[bytes] = []
 
     # -- the transport's calls
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         self._transport = transport
-        if not self._connections.enter(self, transport):
-            transport.abort()
-            return
+        self._reading = ReadingDeadline(transport, self._limits.request_s)
+        self._slot.connection = self
         stream_window = min(self._service.max_body_bytes + MAX_FRAME_BYTES, frames.LARGEST_WINDOW_BYTES)
         values = {
             frames.MAX_CONCURRENT_STREAMS: MAX_STREAMS,
@@ -64,7 +63,7 @@ class Http2Connection(asyncio.Protocol, Generic[Call]):
         transport.write(frames.settings(values) + frames.window_update(0, room))
 
     def connection_lost(self, error: Exception | None) -> None:
-        self._connections.leave(self)
+        self._slot.leave()
         for stream in self._streams.values():
             if not stream.is_whole:
                 self._service.in_flight.give(stream.size)
@@ -72,15 +71,14 @@ class Http2Connection(asyncio.Protocol, Generic[Call]):
 
     def pause_writing(self) -> None:
         # Who does not read our answers is not listened to, or they would pile up here.
-        self._paused_s = self._loop.time()
         self._transport.pause_reading()
 
     def resume_writing(self) -> None:
-        self._paused_s = None
         self._transport.resume_reading()
 
     def data_received(self, data: bytes) -> None:
         self._now_s = self._loop.time()
+        self._is_heard = True
         try:
             for frame in self._reader.feed(data):
                 self._take(frame)
@@ -100,11 +98,15 @@ class Http2Connection(asyncio.Protocol, Generic[Call]):
     def sweep(self, now_s: float) -> None:
         """End what takes longer than its limit."""
         limits, self._now_s = self._limits, now_s
-        if self._paused_s is not None and now_s - self._paused_s > limits.request_s:
+        if self._reading.is_over(now_s):
+            self._slot.note("slow_reader")
             self._transport.abort()
+        elif self._transport.is_closing():
+            return
         elif (
             not self._reader.is_greeted or self._blocks.unfinished_stream
         ) and now_s - self._began_s > limits.header_s:
+            self._slot.note("slow_headers" if self._is_heard else "silent")
             self._fail(frames.PROTOCOL_ERROR, "too slow")
         elif not self._streams and not self._running:
             if now_s - self._called_s > (limits.idle_s if self._has_called else limits.first_call_s):
@@ -131,7 +133,15 @@ class Http2Connection(asyncio.Protocol, Generic[Call]):
         self._close_if_done()
         self._flush()
 
-    def close(self) -> None:
+    def idle_since_s(self) -> float | None:
+        """See Connection."""
+        return None if self._streams or self._running or self._blocks.unfinished_stream else self._called_s
+
+    def unread_bytes(self) -> int:
+        """See Connection."""
+        return self._reading.unread_bytes
+
+    def abort(self) -> None:
         """Close now."""
         self._transport.abort()
 

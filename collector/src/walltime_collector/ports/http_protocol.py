@@ -1,0 +1,243 @@
+"""uvicorn's HTTP/1.1 with the limits it lacks: of headers, of a request's bytes, of time, of pipelined requests."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import sys
+from collections.abc import Callable
+from http import HTTPStatus
+from typing import Any, NamedTuple
+
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+
+from .connections import Slot
+from .deadlines import ReadingDeadline
+
+log = logging.getLogger(__name__)
+log.setLevel(logging.ERROR)
+
+MAX_HEADER_BYTES = 32 * 1024
+MAX_URL_BYTES = 16 * 1024
+MAX_HEADERS = 100
+_MAX_PIPELINED = 32
+_ROOM_FOR_CHUNKS = 8
+"""A body may take so many times its limit on the wire: chunks have sizes, and one of a byte has five bytes of them."""
+_GRACE_S = 5.0
+"""Beyond the deadline of a body, for the application to answer 408 itself."""
+_LINGER_S = 2.0
+_MOST_LINGERING_BYTES = 64 * 1024 * 1024
+"""After a refusal, so much more is read and thrown away."""
+RETRY_AFTER_S = 5
+
+Wording = Callable[[int, str], tuple[str, bytes]]
+"""Makes the body of an error from its status and a sentence; returns its content type and the body."""
+
+
+class HttpLimits(NamedTuple):
+    """
+    Of one port.
+
+    Args:
+        header_s: From the connection, or the first byte of a later request, to the end of its headers.
+        request_s: From the headers to the end of the body; and how long an answer may stay unread.
+        max_request_bytes: Of a body.
+    """
+
+    header_s: float
+    request_s: float
+    max_request_bytes: int
+
+
+class _Refused(Exception):
+    """A request is refused while it is parsed."""
+
+    def __init__(self, status: int, reason: str, message: str) -> None:
+        super().__init__(message)
+        self.status, self.reason = status, reason
+
+
+_NOT_HTTP = _Refused(400, "not_http", "this is not an HTTP request")
+_NO_MEMORY = _Refused(503, "memory", "the collector has no memory for this now; send again later")
+
+
+def guarded(limits: HttpLimits, count_refused: Callable[[str], None], wording: Wording) -> type[HttpToolsProtocol]:
+    """
+    The protocol class of a port; it takes a `slot` beside uvicorn's own arguments.
+
+    Args:
+        count_refused: Called with a word for why, for each request that is refused here.
+    """
+    most_bytes = limits.max_request_bytes * _ROOM_FOR_CHUNKS + MAX_HEADER_BYTES
+
+    class Guarded(HttpToolsProtocol):
+        def __init__(self, *arguments: Any, slot: Slot, **named: Any) -> None:
+            super().__init__(*arguments, **named)
+            self.logger = log  # uvicorn's has a line for each request that is not HTTP; here they are counted
+            self._slot = slot
+            self._arriving = "headers"
+            """What the peer is in the middle of sending: `headers`, `body` or nothing."""
+            self._since_s = self._idle_since_s = self.loop.time()
+            self._is_heard = self._is_refused = False
+            self._request_bytes = self._overhead_bytes = self._header_bytes = self._headers = 0
+
+        # -- the transport's calls
+
+        def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+            super().connection_made(transport)
+            self._reading = ReadingDeadline(transport, limits.request_s)
+            self._slot.connection = self
+
+        def connection_lost(self, error: Exception | None) -> None:
+            self._slot.leave()
+            super().connection_lost(error)
+
+        def data_received(self, data: bytes) -> None:
+            if self.transport.is_closing():
+                return
+            if self._is_refused:
+                self._discard(data)
+                return
+            self._is_heard = True
+            if not self._arriving:
+                self._begin("headers")
+                self._request_bytes = self._overhead_bytes = 0
+            self._request_bytes += len(data)
+            # of a header or a trailer without end the parser would copy what it has with every packet
+            self._overhead_bytes += len(data)
+            super().data_received(data)
+            if self.transport.is_closing() or self._is_refused:
+                return
+            if self._overhead_bytes > MAX_HEADER_BYTES:
+                self._refuse(_too_large() if self._arriving == "headers" else _NOT_HTTP)
+            elif self._request_bytes > most_bytes:
+                self.transport.close()
+
+        # -- the parser's calls
+
+        def on_message_begin(self) -> None:
+            self._begin("headers")
+            self._request_bytes = self._header_bytes = self._headers = 0
+            super().on_message_begin()
+
+        def on_url(self, url: bytes) -> None:
+            if len(self.url) + len(url) > MAX_URL_BYTES:
+                raise _Refused(414, "url", f"the URL is longer than {MAX_URL_BYTES} bytes; send less of it in the URL")
+            super().on_url(url)
+
+        def on_header(self, name: bytes, value: bytes) -> None:
+            self._headers += 1
+            self._header_bytes += len(name) + len(value) + 4
+            if self._headers > MAX_HEADERS or self._header_bytes + len(self.url) > MAX_HEADER_BYTES:
+                raise _too_large()
+            if self._arriving == "headers":  # trailers are nothing that anybody reads here
+                super().on_header(name, value)
+
+        def on_headers_complete(self) -> None:
+            if len(self.pipeline) >= _MAX_PIPELINED:
+                raise _Refused(400, "pipelined", "too many requests at once on one connection; wait for the answers")
+            self._begin("body")
+            self._overhead_bytes = 0
+            super().on_headers_complete()
+
+        def on_body(self, body: bytes) -> None:
+            self._overhead_bytes = 0
+            super().on_body(body)
+
+        def on_message_complete(self) -> None:
+            self._begin("")
+            self._overhead_bytes = 0
+            super().on_message_complete()
+
+        def on_response_complete(self) -> None:
+            self._idle_since_s = self.loop.time()
+            super().on_response_complete()
+
+        def send_400_response(self, msg: str) -> None:
+            error = sys.exc_info()[1]
+            cause = None if error is None else error.__context__
+            # when the body did not fit into memory, what a sender hears must not be that its request is wrong
+            known = (
+                cause if isinstance(cause, _Refused) else _NO_MEMORY if isinstance(cause, MemoryError) else _NOT_HTTP
+            )
+            self._refuse(known)
+
+        # -- what Connections asks for
+
+        def sweep(self, now_s: float) -> None:
+            if self._reading.is_over(now_s):
+                self._close_late("slow_reader")
+            elif self.transport.is_closing():
+                return
+            elif self._is_refused:
+                if now_s - self._since_s > _LINGER_S:
+                    self.transport.abort()
+            elif self.flow.read_paused:  # by us: the time does not count
+                self._since_s = now_s
+            elif self._arriving == "headers" and now_s - self._since_s > limits.header_s:
+                self._close_late("slow_headers" if self._is_heard else "silent")
+            elif self._arriving == "body" and now_s - self._since_s > limits.request_s + _GRACE_S:
+                self._close_late("slow_body")
+
+        def idle_since_s(self) -> float | None:
+            is_answering = self.cycle is not None and not self.cycle.response_complete
+            is_arriving = self._is_heard and bool(self._arriving)
+            is_busy = (is_answering or is_arriving or self.pipeline) and not self._is_refused
+            return None if is_busy else self._idle_since_s
+
+        def unread_bytes(self) -> int:
+            return self._reading.unread_bytes
+
+        def abort(self) -> None:
+            self.transport.abort()
+
+        def _begin(self, arriving: str) -> None:
+            if arriving != self._arriving:
+                self._arriving, self._since_s = arriving, self.loop.time()
+
+        def _close_late(self, reason: str) -> None:
+            self._slot.note(reason)
+            self.transport.abort()
+
+        def _refuse(self, refusal: _Refused) -> None:
+            count_refused(refusal.reason)
+            cycle = self.cycle
+            is_own = self._arriving == "body" and cycle is not None and not cycle.response_started
+            # otherwise it would be taken for the answer of a request before
+            if not self.pipeline and (cycle is None or cycle.response_complete or is_own):
+                self.transport.write(error_response(refusal.status, str(refusal), wording))
+                if is_own:  # the application learns that nobody waits for its answer
+                    cycle.disconnected = True
+                    cycle.message_event.set()
+                self._linger()
+            else:
+                self.transport.close()
+
+        def _linger(self) -> None:
+            """Read on for a while: closing now would reset the connection, and the peer might never see the answer."""
+            self._is_refused, self._since_s, self._request_bytes = True, self.loop.time(), 0
+            self.flow.resume_reading()
+            if self.transport.can_write_eof():
+                self.transport.write_eof()
+
+        def _discard(self, data: bytes) -> None:
+            self._request_bytes += len(data)
+            if self._request_bytes > _MOST_LINGERING_BYTES:
+                self.transport.abort()
+
+    return Guarded
+
+
+def error_response(status: int, message: str, wording: Wording) -> bytes:
+    """A whole response with an error, after which the connection is closed."""
+    content_type, body = wording(status, message)
+    lines = [f"HTTP/1.1 {status} {HTTPStatus(status).phrase}", "connection: close"]
+    lines += [f"content-type: {content_type}", f"content-length: {len(body)}"]
+    if status == 503:
+        lines.append(f"retry-after: {RETRY_AFTER_S}")
+    return "\r\n".join([*lines, "", ""]).encode() + body
+
+
+def _too_large() -> _Refused:
+    what = f"the headers are more than {MAX_HEADER_BYTES} bytes or more than {MAX_HEADERS}"
+    return _Refused(431, "headers", f"{what}; send fewer")

@@ -1,0 +1,125 @@
+"""Accepts a port's connections, so that each is counted before its TLS handshake."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import errno
+import socket
+import ssl
+from collections.abc import Callable
+from functools import partial
+
+from .connections import Connections, Slot
+
+_AT_ONCE = 64
+_OUT_OF_RESOURCES = {errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM}
+_NEXT_TURN_S = 0.005
+_PAUSE_S = 0.5
+"""After the system had no descriptor: accepting at once again would only spin."""
+
+Make = Callable[[Slot], asyncio.Protocol]
+
+
+class Listener:
+    """
+    One listening socket.
+
+    Args:
+        port: Its name in counters and the log.
+        make: A new connection's protocol; the protocol sets `slot.connection` when it is connected and calls
+            `slot.leave()` when the connection is lost.
+        handshake_s: A TLS handshake that takes longer is given up.
+        refusal: Sent to a connection that is one too many, where the port speaks no TLS.
+    """
+
+    def __init__(
+        self,
+        port: str,
+        listening: socket.socket,
+        connections: Connections,
+        make: Make,
+        *,
+        tls: ssl.SSLContext | None,
+        handshake_s: float,
+        refusal: bytes = b"",
+    ) -> None:
+        self._port, self._listening, self._connections, self._make = port, listening, connections, make
+        self._tls, self._handshake_s, self._refusal = tls, handshake_s, refusal
+        self._loop = asyncio.get_running_loop()
+        self._opening: set[asyncio.Task[None]] = set()
+        self._pause: asyncio.TimerHandle | None = None
+        listening.setblocking(False)
+        self._loop.add_reader(listening, self._accept)
+
+    def close(self) -> None:
+        """Accept no more, and give up handshakes; the socket itself is the caller's."""
+        self._loop.remove_reader(self._listening)
+        if self._pause is not None:
+            self._pause.cancel()
+        for task in self._opening:
+            task.cancel()
+
+    async def wait_closed(self) -> None:
+        """Wait for the handshakes that were given up."""
+        await asyncio.gather(*self._opening, return_exceptions=True)
+
+    def _accept(self) -> None:
+        for _ in range(_AT_ONCE):
+            if self._connections.is_crowded:  # those that make room need a turn of the event loop to close
+                self._wait(_NEXT_TURN_S)
+                return
+            try:
+                connection, peer = self._listening.accept()
+            except (BlockingIOError, InterruptedError, ConnectionAbortedError):
+                return
+            except OSError as error:
+                if error.errno not in _OUT_OF_RESOURCES:
+                    raise
+                self._connections.note(self._port, "no_descriptors", "")
+                self._wait(_PAUSE_S)
+                return
+            slot = self._connections.enter(self._port, str(peer[0]) if peer else "")
+            if slot is None:
+                self._refuse(connection)
+                continue
+            connection.setblocking(False)
+            task = self._loop.create_task(self._open(slot, connection))
+            slot.cancel = task.cancel
+            self._opening.add(task)
+            task.add_done_callback(partial(self._opened, slot, connection))
+
+    def _wait(self, seconds: float) -> None:
+        self._loop.remove_reader(self._listening)
+        self._pause = self._loop.call_later(seconds, self._go_on)
+
+    def _go_on(self) -> None:
+        self._loop.add_reader(self._listening, self._accept)
+
+    def _refuse(self, connection: socket.socket) -> None:
+        with connection, contextlib.suppress(OSError):
+            connection.setblocking(False)
+            if self._tls is None and self._refusal:
+                connection.send(self._refusal)
+                connection.recv(65536)  # a close with unread bytes would be a reset, which takes the answer with it
+
+    async def _open(self, slot: Slot, connection: socket.socket) -> None:
+        connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        await self._loop.connect_accepted_socket(
+            lambda: self._make(slot),
+            connection,
+            ssl=self._tls,
+            ssl_handshake_timeout=self._handshake_s if self._tls is not None else None,
+        )
+
+    def _opened(self, slot: Slot, connection: socket.socket, task: asyncio.Task[None]) -> None:
+        self._opening.discard(task)
+        # cancelled: by close(), or to make room; perhaps before it began
+        error = None if task.cancelled() else task.exception()
+        if error is None and not task.cancelled():
+            return
+        connection.close()
+        # a reset: the peer hung up, as load balancers do that only try whether a port is open
+        if error is not None and not isinstance(error, ConnectionResetError):
+            slot.note("handshake")
+        slot.leave()

@@ -1,0 +1,37 @@
+"""Opens the listening sockets, and refuses addresses that others could reach without a token."""
+
+from __future__ import annotations
+
+import socket
+
+from ..errors import SettingsRefused
+from ..settings import address
+
+
+def listen(setting: str, name: str, *, is_guarded: bool, guard: str) -> socket.socket:
+    """
+    Listen on `setting`, which is host:port.
+
+    Args:
+        name: The setting's name, as an option of the command line.
+        is_guarded: See settings.address.
+        guard: See settings.address.
+
+    Raises:
+        SettingsRefused: It is no address, may not be used without a token, or nobody can listen there.
+    """
+    host, port = address(setting, name, is_guarded=is_guarded, guard=guard)
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    try:
+        return socket.create_server((host, port), family=family, backlog=512)
+    except OSError as error:
+        raise SettingsRefused(
+            f"--{name} {setting}: cannot listen there: {error.strerror}; "
+            "stop what listens there, or choose another address (port 0 takes a free one)"
+        ) from error
+
+
+def listened(sock: socket.socket) -> str:
+    """The address of a listening socket, as host:port."""
+    host, port = sock.getsockname()[:2]
+    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
