@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Final
 
 import pytest
 from opentelemetry.proto.trace.v1.trace_pb2 import Span
@@ -53,7 +53,11 @@ def test_absurd_times_are_clamped_counted_and_touch_few_partitions(
     absurd = [span(start_time_unix_nano=start, end_time_unix_nano=now_ns) for start in starts]
     half_days = range(-57, 2)  # as transactions, which are kept for 30 days
     days = [
-        span({"walltime.schema": 1}, start_time_unix_nano=now_ns + at * DAY_NS // 2, end_time_unix_nano=0)
+        span(
+            {"walltime.schema": 1},
+            start_time_unix_nano=(start_ns := now_ns + at * DAY_NS // 2),
+            end_time_unix_nano=start_ns,
+        )
         for at in half_days
     ]
     before = counted(engine, "clamped_start")
@@ -64,7 +68,7 @@ def test_absurd_times_are_clamped_counted_and_touch_few_partitions(
     )
     assert started == [{"ns": now_ns}]
     assert counted(engine, "clamped_start") == before + len(absurd)
-    assert max(the(engine, "spans", each)["duration_ns"] for each in absurd) == 30 * DAY_NS
+    assert {the(engine, "spans", each)["duration_ns"] for each in absurd} == {0}
     assert {the(engine, "transactions", each)["duration_ns"] for each in days} == {0}
     partitions = engine.query(
         "SELECT uniqExact(toDate(started_at)) AS n FROM transactions WHERE hex(trace_id) IN {ids:Array(String)}",
@@ -73,13 +77,75 @@ def test_absurd_times_are_clamped_counted_and_touch_few_partitions(
     assert 29 <= partitions[0]["n"] <= 32
 
 
+NOW_NS = time.time_ns()
+IMPLAUSIBLE: Final = {
+    "no start": {"start_time_unix_nano": 0},
+    "start in milliseconds": {"start_time_unix_nano": NOW_NS // 1_000_000},
+    "start in microseconds": {"start_time_unix_nano": NOW_NS // 1_000},
+    "start in 400 days": {"start_time_unix_nano": NOW_NS + 400 * DAY_NS, "end_time_unix_nano": NOW_NS + 400 * DAY_NS},
+    "start beyond any date": {"start_time_unix_nano": 2**64 - 2, "end_time_unix_nano": 2**64 - 1},
+    "no end": {"end_time_unix_nano": 0},
+    "end before start": {"start_time_unix_nano": NOW_NS, "end_time_unix_nano": NOW_NS - 1},
+    "longer than 7 days": {"start_time_unix_nano": NOW_NS, "end_time_unix_nano": NOW_NS + 7 * DAY_NS + 1},
+    "end beyond any date": {"end_time_unix_nano": 2**64 - 1},
+}
+ABSURD_NS: Final[dict[str, object]] = {
+    "walltime.queue_ns": 7 * DAY_NS + 1,
+    "walltime.mysql.query.time_ns": 2**63 - 1,
+    "walltime.render.max_ns": 2**62,
+    "walltime.target.time_ns": [5, 2**63 - 1],
+}
+
+
+@pytest.mark.parametrize("name", [*IMPLAUSIBLE, *ABSURD_NS])
+def test_times_that_cannot_be_are_set_aside_counted_and_in_no_mean(engine: Engine, name: str) -> None:
+    times = IMPLAUSIBLE.get(name, {})
+    own = {name: ABSURD_NS[name]} if name in ABSURD_NS else {}
+    bill = span({"walltime.schema": 1, "walltime.mysql.query.calls": 3, "user.id": "u-17", **own}, **times)
+    root = span({"http.route": "/", **own}, **times)
+    good = span({"walltime.schema": 1})
+    before, roots = counted(engine, "implausible_times"), number_of_roots(engine)
+    store(engine, request(bill, root, good), received_at_ns=NOW_NS)
+    assert counted(engine, "implausible_times") == before + 2
+    assert rows(engine, "transactions", bill) == []
+    assert number_of_roots(engine) == roots, "it would become a transaction"
+    assert the(engine, "transactions", good)["duration_ns"] == 5_000_000
+    for one in (bill, root):
+        row = the(engine, "spans", one)
+        sent = f"start {one.start_time_unix_nano} ns, end {one.end_time_unix_nano} ns"
+        assert row["duration_ns"] == row["own_ns"] == 0
+        assert row["attributes"]["walltime.set_aside"] == f"times are not plausible: {sent}"
+    kept = the(engine, "spans", bill)["attributes"]
+    assert (kept["walltime.mysql.query.calls"], kept["user.id"], kept["walltime.schema"]) == ("3", "u-17", "1")
+
+
+def number_of_roots(engine: Engine) -> int:
+    return int(engine.query("SELECT count() AS n FROM foreign_roots")[0]["n"])
+
+
+@pytest.mark.parametrize(
+    "times",
+    [
+        {"start_time_unix_nano": NOW_NS, "end_time_unix_nano": NOW_NS + 7 * DAY_NS},
+        {"start_time_unix_nano": NOW_NS, "end_time_unix_nano": NOW_NS},
+        {"start_time_unix_nano": NOW_NS - 300 * DAY_NS, "end_time_unix_nano": NOW_NS - 300 * DAY_NS + 5},
+        {"start_time_unix_nano": NOW_NS + 300 * DAY_NS, "end_time_unix_nano": NOW_NS + 300 * DAY_NS + 5},
+    ],
+)
+def test_unusual_times_and_clocks_that_are_wrong_are_taken(engine: Engine, times: dict[str, int]) -> None:
+    bill = span({"walltime.schema": 1}, **times)
+    store(engine, request(bill), received_at_ns=NOW_NS)
+    duration_ns = times["end_time_unix_nano"] - times["start_time_unix_nano"]
+    assert the(engine, "transactions", bill)["duration_ns"] == duration_ns
+
+
 def test_nothing_else_absurd_stops_an_insert(engine: Engine) -> None:
     hostile = span(
         {
             "walltime.schema": 1,
             "walltime.mysql.query.calls": -5,
-            "walltime.mysql.query.time_ns": 2**63 - 1,
-            "walltime.covered_ns": 2**63 - 1,
+            "walltime.mysql.query.time_ns": 7 * DAY_NS,
+            "walltime.covered_ns": 7 * DAY_NS,
             "walltime.render.calls": -1,
             "http.response.status_code": 10**9,
             "walltime.target.component": ["a", "b", "c"],
@@ -99,7 +165,7 @@ def test_nothing_else_absurd_stops_an_insert(engine: Engine) -> None:
     store(engine, request(hostile))
     row = the(engine, "transactions", hostile)
     assert row["mysql_query_calls"] == 0
-    assert row["mysql_query_time_ns"] == 2**63 - 1
+    assert row["mysql_query_time_ns"] == 7 * DAY_NS
     assert row["other_ns"] == 0
     assert row["target.address"] == ["only one", "", ""]
     assert row["statement.calls"] == []

@@ -66,7 +66,8 @@ CREATE TABLE IF NOT EXISTS otlp_spans
 (
     received_at_ns UInt64,
     has_ids Bool,
-    has_plausible_start Bool,
+    has_recent_start Bool,
+    has_plausible_times Bool,
     has_all_attributes Bool,
     is_transaction Bool,
     trace_id FixedString(16),
@@ -104,6 +105,8 @@ ENGINE = Null;
 -- What was odd about what we got, counted: a minute and a reason.
 --   bad_ids             the trace id or span id has not its 16 or 8 bytes, or is all zeros; such spans are not stored
 --   clamped_start       started more than 29 days before or a day after it was received; stored at the time of receipt
+--   implausible_times   has a start, an end or a duration that cannot be (see 004); stored in `spans` without a duration, never a
+--                       transaction; the attribute `walltime.set_aside` has the times as sent
 --   attributes_dropped  has more than 128 attributes, a transaction 1,024: of those beyond, none is stored that has no column
 CREATE TABLE IF NOT EXISTS irregular_spans
 (

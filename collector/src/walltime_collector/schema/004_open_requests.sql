@@ -7,6 +7,10 @@
 -- Starts more than 29 days back or a day ahead become the time of receipt, so that an insert, whose requests were received
 -- together, touches at most 32 daily partitions; and so that a retry cuts the very same blocks, which is what makes its
 -- token work.
+--
+-- Times that cannot be (a start more than a year from its receipt, an end before its start, a duration or a `walltime.*_ns` above
+-- 7 days) would spoil every mean. Such a span is no transaction and has no duration: it is stored among the spans, with what
+-- it sent as attributes, and counted. docs/decisions/005 says why.
 CREATE MATERIALIZED VIEW IF NOT EXISTS open_requests TO otlp_spans AS
 WITH
     -- a value as text, by its type: 1 string, 2 bool, 3 int, 4 double, 5 array, 6 list of keys and values, 7 bytes
@@ -26,14 +30,15 @@ WITH
 SELECT
     received_at_ns,
     length(trace) = 16 AND length(id) = 8 AND trace != unhex('00000000000000000000000000000000') AND id != unhex('0000000000000000') AS has_ids,
-    has_plausible_start,
+    has_recent_start,
+    has_plausible_times,
     length(keys) <= most_attributes AS has_all_attributes,
     is_transaction,
     toFixedString(substring(trace, 1, 16), 16) AS trace_id,
     toFixedString(substring(id, 1, 8), 8) AS span_id,
     toFixedString(if(length(parent) = 8, substring(parent, 1, 8), ''), 8) AS parent_span_id,
-    fromUnixTimestamp64Nano(toInt64(if(has_plausible_start, start_ns, received_at_ns)), 'UTC') AS started_at,
-    if(end_ns > start_ns, least(toUInt64(end_ns - start_ns), 30 * 86400000000000), 0) AS duration_ns,
+    fromUnixTimestamp64Nano(toInt64(if(has_recent_start, start_ns, received_at_ns)), 'UTC') AS started_at,
+    if(has_plausible_times, toUInt64(end_ns - start_ns), 0) AS duration_ns,
     service,
     name,
     transform(kind_code, [2, 3, 4, 5], ['server', 'client', 'producer', 'consumer'], 'internal') AS kind,
@@ -44,12 +49,14 @@ SELECT
     values.array_value.values.int_value AS int_arrays,
     -- arrays without a column are rare, and dear to look at: they have a path of their own
     mapFromArrays(
-        arrayFilter((key, is_here) -> is_here, keys, is_attribute),
-        arrayFilter(
-            (text, is_here) -> is_here,
-            if(arrayExists((type, is_here) -> type > 4 AND is_here, types, is_attribute),
-                arrayMap((v, type, scalar) -> if(type > 4, nested(v), scalar), values, types, scalars), scalars),
-            is_attribute)) AS attributes,
+        arrayConcat(arrayFilter((key, is_here) -> is_here, keys, is_attribute), if(has_plausible_times, [], ['walltime.set_aside'])),
+        arrayConcat(
+            arrayFilter(
+                (text, is_here) -> is_here,
+                if(arrayExists((type, is_here) -> type > 4 AND is_here, types, is_attribute),
+                    arrayMap((v, type, scalar) -> if(type > 4, nested(v), scalar), values, types, scalars), scalars),
+                is_attribute),
+            if(has_plausible_times, [], [concat('times are not plausible: start ', toString(start_ns), ' ns, end ', toString(end_ns), ' ns')]))) AS attributes,
     resource,
     arrayMap(at -> fromUnixTimestamp64Nano(toInt64(at), 'UTC'), event_at) AS `events.at`,
     event_name AS `events.name`,
@@ -62,8 +69,9 @@ FROM
 (
     SELECT
         *,
-        start_ns BETWEEN received_at_ns - 29 * 86400000000000 AND received_at_ns + 86400000000000 AS has_plausible_start,
-        if(is_transaction, 1024, 128) AS most_attributes,
+        start_ns BETWEEN received_at_ns - 29 * 86400000000000 AND received_at_ns + 86400000000000 AS has_recent_start,
+        is_bill AND has_plausible_times AS is_transaction,
+        if(is_bill, 1024, 128) AS most_attributes,
         -- what has a column, or is in a custom_* map, is not among the attributes too; sent with another type than the column's it is
         arrayMap(
             (class, type, at) -> at <= most_attributes AND ((abs(class) % 10 != type AND NOT (class > 20 AND type = 3)) OR (class > 0) != is_transaction),
@@ -77,7 +85,14 @@ FROM
             CAST(values.value, 'Array(Int8)') AS types,
             values.string_value AS strings, values.int_value AS ints, values.double_value AS doubles,
             arrayMap((type, string, int, double, bool) -> scalar(type, string, int, double, bool), types, strings, ints, doubles, values.bool_value) AS scalars,
-            ints[indexOf(keys, 'walltime.schema')] = 1 AS is_transaction,
+            ints[indexOf(keys, 'walltime.schema')] = 1 AS is_bill,
+            -- a year covers clocks that are wrong; start 0, and units that are not nanoseconds, are decades off
+            start_ns BETWEEN received_at_ns - 366 * 86400000000000 AND received_at_ns + 366 * 86400000000000
+                AND end_ns BETWEEN start_ns AND start_ns + 7 * 86400000000000
+                AND NOT arrayExists((int, key) -> int > 7 * 86400000000000 AND key LIKE 'walltime.%\\_ns', ints, keys)
+                AND NOT arrayExists(
+                    (ints, key) -> arrayExists(int -> int > 7 * 86400000000000, ints) AND key LIKE 'walltime.%\\_ns',
+                    values.array_value.values.int_value, keys) AS has_plausible_times,
             -- the units are the type a key's column takes, 9 when it has none; below 0 it is a column of spans; the tens are the custom_*
             -- map of an integer: 2 calls, 3 time_ns, 4 max_ns, 5 errors (a component may be called `target`)
             arrayMap(key -> multiIf(

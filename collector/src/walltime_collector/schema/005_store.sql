@@ -114,9 +114,10 @@ SELECT
     toDateTime(intDiv(received_at_ns, 60000000000) * 60, 'UTC') AS minute,
     arrayJoin(arrayFilter(reason -> reason != '', [
         if(has_ids, '', 'bad_ids'),
-        if(has_plausible_start OR NOT has_ids, '', 'clamped_start'),
+        if(has_recent_start OR NOT has_ids, '', 'clamped_start'),
+        if(has_plausible_times OR NOT has_ids, '', 'implausible_times'),
         if(has_all_attributes OR NOT has_ids, '', 'attributes_dropped')])) AS reason,
     count() AS spans
 FROM otlp_spans
-WHERE NOT has_ids OR NOT has_plausible_start OR NOT has_all_attributes
+WHERE NOT has_ids OR NOT has_recent_start OR NOT has_plausible_times OR NOT has_all_attributes
 GROUP BY minute, reason

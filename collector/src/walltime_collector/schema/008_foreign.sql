@@ -22,7 +22,7 @@ SETTINGS non_replicated_deduplication_window = 10000;
 CREATE MATERIALIZED VIEW IF NOT EXISTS find_foreign_roots TO foreign_roots AS
 SELECT now('UTC') AS loaded_at, trace_id, span_id, started_at, duration_ns, service
 FROM spans
-WHERE component = '' AND kind IN ('server', 'consumer');
+WHERE component = '' AND kind IN ('server', 'consumer') AND NOT mapContains(attributes, 'walltime.set_aside');
 
 -- What was done with the roots that were stored from `since` until before `until`: a row for each step, written once.
 --   planned    into how many INSERTs they go (parts), whoever does it, and how many roots and spans there were
