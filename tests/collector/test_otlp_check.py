@@ -37,22 +37,22 @@ def test_b6_spans_and_those_with_unusable_ids_are_counted_however_they_are_neste
 ) -> None:
     every = [each for scopes in shape for spans in scopes for each in spans]
     bad = [each for each in every if not _is_usable(each)]
-    assert check_traces(nested(shape).SerializeToString()) == (len(every), len(bad))
+    assert check_traces(nested(shape).SerializeToString())[:2] == (len(every), len(bad))
 
 
 def test_b6_every_length_and_all_zeros() -> None:
     for size in (0, 7, 9, 15, 17, 32):
-        assert check_traces(request(span(trace_id=b"\x01" * size), span()).SerializeToString()) == (2, 1)
-        assert check_traces(request(span(), span(span_id=b"\x01" * size)).SerializeToString()) == (2, 1)
-    assert check_traces(request(span(trace_id=bytes(16))).SerializeToString()) == (1, 1)
-    assert check_traces(request(span(span_id=bytes(8))).SerializeToString()) == (1, 1)
+        assert check_traces(request(span(trace_id=b"\x01" * size), span()).SerializeToString())[:2] == (2, 1)
+        assert check_traces(request(span(), span(span_id=b"\x01" * size)).SerializeToString())[:2] == (2, 1)
+    assert check_traces(request(span(trace_id=bytes(16))).SerializeToString())[:2] == (1, 1)
+    assert check_traces(request(span(span_id=bytes(8))).SerializeToString())[:2] == (1, 1)
     looks_like_none = span(trace_id=b"\x0a\x10" + bytes(13) + b"\x01", span_id=b"\x01" + bytes(7))
-    assert check_traces(request(looks_like_none, looks_like_none).SerializeToString()) == (2, 0)
+    assert check_traces(request(looks_like_none, looks_like_none).SerializeToString())[:2] == (2, 0)
 
 
 def test_b5_a_string_that_is_not_utf8_costs_nothing() -> None:
     body = request(span(name="name-here"), span()).SerializeToString().replace(b"name-here", b"name-\xff\xfere")
-    assert check_traces(body) == (2, 0)
+    assert check_traces(body)[:2] == (2, 0)
 
 
 def test_the_receiver_looks_at_what_the_database_opens() -> None:

@@ -94,7 +94,7 @@ def test_b10_ids_are_hex_in_any_case_and_a_wrong_one_costs_its_span_alone() -> N
         {"traceId": each, "spanId": "eee19b7ec3c1b174"} for each in ("ab" * 16, "zz" * 16, "ab" * 15, "é", "ab  " * 8)
     ]
     payload = traces_from_json(json.dumps({"resourceSpans": [{"scopeSpans": [{"spans": spans}]}]}).encode())
-    assert check_traces(payload) == (5, 4)
+    assert check_traces(payload)[:2] == (5, 4)
 
 
 def test_64_bit_integers_are_strings_or_numbers() -> None:

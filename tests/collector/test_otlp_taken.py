@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import gzip
 import json
 import os
@@ -12,6 +13,7 @@ import grpc
 import httpx
 import pytest
 from backports import zstd
+from google.protobuf import json_format
 from opentelemetry.proto.collector.logs.v1.logs_service_pb2 import ExportLogsServiceRequest, ExportLogsServiceResponse
 from opentelemetry.proto.collector.metrics.v1.metrics_service_pb2 import (
     ExportMetricsServiceRequest,
@@ -64,7 +66,8 @@ def as_json(sent: ExportTraceServiceRequest) -> bytes:
 def stored(receiver: Collector, sent: ExportTraceServiceRequest) -> list[Mapping[str, Any]]:
     """The first span of a request as the database has it."""
     trace_id = sent.resource_spans[0].scope_spans[0].spans[0].trace_id.hex()
-    statement = f"SELECT name, duration_ns, attributes FROM spans WHERE hex(trace_id) = upper('{trace_id}')"
+    columns = "name, duration_ns, attributes, resource, events.attributes, links.attributes"
+    statement = f"SELECT {columns} FROM spans WHERE hex(trace_id) = upper('{trace_id}')"
     answer = httpx.post(f"{receiver.web_url}/api/sql", json={"sql": statement}, timeout=30)
     assert answer.status_code == 200, answer.text
     found = answer.json()
@@ -217,7 +220,37 @@ def test_b9_values_nested_without_end_cost_what_is_too_deep_and_nothing_else(rec
     assert receiver.send(field(1, field(2, field(2, one_span)))).content == b""
     wait_until_stored(receiver)
     (row,) = stored(receiver, sent)
-    assert (row["attributes"]["flat"], row["attributes"]["deep"]) == ("y", "[null]")
+    assert (row["attributes"]["flat"], row["attributes"]["deep"]) == ("y", "[" * 16 + "null" + "]" * 16)
+    assert receiver.health()["counts"]["nested_values_cut"] == 1
+
+
+def test_b9_values_in_values_are_kept_as_json_from_either_format(receiver: Collector) -> None:
+    values: dict[str, object] = {
+        "map": {"b": {"c": "d", "n": [1, {"x": 0.5}]}},
+        "list": [{"x": 1}, [], {}, "text"],
+        "lists": [[1], [[True, None]]],
+        "flat": [1, 2],
+    }
+    texts = {key: json.dumps(value, separators=(",", ":")) for key, value in values.items()}
+    sent = request(span(values), resource={"service.name": "shop", **values})
+    one = sent.resource_spans[0].scope_spans[0].spans[0]
+    one.events.add(name="e").attributes.extend(one.attributes)
+    one.links.add(trace_id=b"\x01" * 16, span_id=b"\x01" * 8).attributes.extend(one.attributes)
+    other = type(sent).FromString(sent.SerializeToString())
+    other.resource_spans[0].scope_spans[0].spans[0].trace_id = os.urandom(16)
+    written = json_format.MessageToDict(other, use_integers_for_enums=True)
+    its_span = written["resourceSpans"][0]["scopeSpans"][0]["spans"][0]
+    for ids in (its_span, its_span["links"][0]):
+        ids |= {key: base64.b64decode(ids[key]).hex() for key in ("traceId", "spanId")}
+    assert receiver.send(sent.SerializeToString()).status_code == 200
+    headers = {"content-type": "application/json"}
+    assert httpx.post(receiver.otlp_url, json=written, headers=headers, timeout=60).status_code == 200
+    wait_until_stored(receiver)
+    for each in (sent, other):
+        (row,) = stored(receiver, each)
+        assert row["attributes"] == texts
+        assert row["events.attributes"] == row["links.attributes"] == [texts]
+        assert row["resource"] == texts
 
 
 def test_b7_absurd_times_are_stored_and_clamped(receiver: Collector) -> None:

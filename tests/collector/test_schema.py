@@ -33,6 +33,8 @@ tokens = itertools.count()
 def any_value(value: object) -> AnyValue:
     if isinstance(value, AnyValue):
         return value
+    if value is None:
+        return AnyValue()
     if isinstance(value, bool):
         return AnyValue(bool_value=value)
     if isinstance(value, int):

@@ -57,6 +57,7 @@ class Health:
     refused_connections  of any port, beyond its limits: refused, or closed while idle to accept others
     closed_<port>_<reason>   connections refused or closed, by the reasons of ports/connections.py
     not_stored_metrics, not_stored_logs   taken and not kept: metrics, log records
+    nested_values_cut    attribute values in more than 16 lists in lists, or beyond 100,000 of a request: stored as null
     quarantined_bytes, torn_bytes, unreadable_segments   damage found in the spool
     unknown_segments     of another version of the collector; they stay in the spool
     slow_log_entries     entries of slow logs that are stored

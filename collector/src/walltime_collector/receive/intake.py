@@ -18,6 +18,7 @@ from ..spool.segment import Record
 from .check import Checked, check_traces, count_items
 from .decompress import ENCODINGS, decompress
 from .in_flight import InFlight
+from .nested_values import write_nested_as_json
 from .otlp_json import count_items_of_json, traces_from_json
 
 log = logging.getLogger(__name__)
@@ -148,4 +149,8 @@ class Intake:
             return b"", Checked(count(payload), 0)
         if arrived.is_json:
             payload = traces_from_json(payload)
-        return payload, check_traces(payload)
+        checked = check_traces(payload)
+        if checked.has_nested:
+            payload, cut = write_nested_as_json(payload, self.max_request_bytes)
+            self._health.add("nested_values_cut", cut)
+        return payload, checked

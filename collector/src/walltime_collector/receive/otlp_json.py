@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import binascii
+import functools
 import json
 import re
 from collections.abc import Callable, Mapping
@@ -12,13 +13,14 @@ from typing import Any, NamedTuple
 from google.protobuf.descriptor import Descriptor, FieldDescriptor
 
 from ..errors import RequestRefused
-from .messages import TracesRequest
+from .messages import MAX_DEPTH, TRACES, TracesRequest
 
 _MAX_PARTS = 1_000_000
 """Objects, lists and values of one body: a body of 20 MiB could hold ten million, each a hundred times its size."""
 _WRITTEN = re.compile(r"-?[0-9]{1,20}")
 _IDS = frozenset({"trace_id", "span_id", "parent_span_id"})
 _NOT_OF_SENDERS = frozenset({"received_at_ns"})
+_NESTED_LISTS = {"array_value": TRACES["Elements"], "kvlist_value": TRACES["Entries"]}
 
 
 class _Wrong(Exception):
@@ -164,10 +166,30 @@ def _integer(least: int, most: int) -> Callable[[Any], int]:
     return read
 
 
-def _reader(field: FieldDescriptor) -> Callable[[Any], Any]:
+def _nested_list(message: Any, depth: int) -> Callable[[Any], bytes]:
+    """A list in so many lists. One list deeper than MAX_DEPTH is not looked into: nested_values.py cuts it."""
+
+    def read(value: Any) -> bytes:
+        if depth > MAX_DEPTH:
+            return b""
+        fields = _fields_of_nested(message.DESCRIPTOR, depth)
+        content: bytes = message(**_read_message(fields, value)).SerializeToString()
+        return content
+
+    return read
+
+
+@functools.cache
+def _fields_of_nested(message: Descriptor, depth: int) -> _Fields:
+    return _fields(message, depth)
+
+
+def _reader(field: FieldDescriptor, depth: int) -> Callable[[Any], Any]:
     if field.message_type is not None:
-        fields = _fields(field.message_type)
+        fields = _fields(field.message_type, depth)
         return lambda value: _read_message(fields, value)
+    if field.name in _NESTED_LISTS:
+        return _nested_list(_NESTED_LISTS[field.name], depth + 1)
     if field.name == "bytes_value":
         return _base64
     if field.name in _IDS:
@@ -182,12 +204,17 @@ def _reader(field: FieldDescriptor) -> Callable[[Any], Any]:
     }[field.type]
 
 
-def _fields(message: Descriptor) -> _Fields:
-    """By both names that protobuf's JSON has for a field: OTLP's senders use the first, lowerCamelCase."""
+def _fields(message: Descriptor, depth: int = 1) -> _Fields:
+    """
+    By both names that protobuf's JSON has for a field: OTLP's senders use the first, lowerCamelCase.
+
+    Args:
+        depth: In how many lists a value in this message is.
+    """
     made = {}
     for field in message.fields:
         if field.name not in _NOT_OF_SENDERS:
-            made[field.json_name] = made[field.name] = _Field(field.name, field.is_repeated, _reader(field))
+            made[field.json_name] = made[field.name] = _Field(field.name, field.is_repeated, _reader(field, depth))
     return made
 
 
