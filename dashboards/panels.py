@@ -7,12 +7,20 @@ from collections.abc import Mapping, Sequence
 from grafana_foundation_sdk.builders import common, dashboard, stat, table, timeseries
 from grafana_foundation_sdk.models import common as models
 from grafana_foundation_sdk.models.dashboard import DashboardFieldConfigSourceOverrides as Override
-from grafana_foundation_sdk.models.dashboard import DynamicConfigValue, FieldColorModeId, MatcherConfig
+from grafana_foundation_sdk.models.dashboard import (
+    DataTransformerConfig,
+    DynamicConfigValue,
+    FieldColorModeId,
+    MatcherConfig,
+)
 from walltime_collector.cli.bars import COLOURS
 
 from .colours import by_component
+from .columns import message
 from .source import SOURCE, Format, Query
 
+NO_VALUE = "–"
+"""In a tile. Not for tables and lines: Grafana would write it into every empty cell."""
 MIN_INTERVAL = "10s"
 """Points are not closer than this: a busier line says nothing more."""
 SPAN_NULLS_MS = 31_000
@@ -111,35 +119,36 @@ def components(
     return panel
 
 
+def status(query: str) -> table.Panel:
+    """One line of text at the top: what is shown, or why nothing is and what to do."""
+    panel = rows(query, "", "What is shown, or why there is nothing, and what to do.", {"status": message()}, height=2)
+    panel.show_header(False)
+    return panel
+
+
 def tiles(
     query: str,
     title: str,
     description: str,
     columns: Mapping[str, Sequence[DynamicConfigValue]],
-    *,
-    text_too: bool = False,
 ) -> stat.Panel:
-    """
-    The query's one row, a big number per column.
-
-    Args:
-        text_too: Show columns of text as well.
-    """
+    """The query's one row, a big number per column."""
     panel = stat.Panel()
     panel.title(title)
     panel.description(description)
     panel.datasource(SOURCE)
     panel.with_target(Query(query, Format.TABLE))
     panel.span(24)
-    panel.height(4)
-    panel.unit("short")
+    panel.height(3)
+    panel.unit("none")
+    panel.no_value(NO_VALUE)
     panel.color_scheme(dashboard.FieldColor().mode(FieldColorModeId.FIXED).fixed_color("text"))
     panel.color_mode(models.BigValueColorMode.VALUE)
     panel.graph_mode(models.BigValueGraphMode.NONE)
     panel.text_mode(models.BigValueTextMode.VALUE_AND_NAME)
-    panel.reduce_options(
-        common.ReduceDataOptions().calcs(["lastNotNull"]).fields("/.*/" if text_too else "").values(False)
-    )
+    # Fixed sizes: by default Grafana makes all texts as small as the longest of them needs.
+    panel.text(common.VizTextDisplayOptions().title_size(13).value_size(20))
+    panel.reduce_options(common.ReduceDataOptions().calcs(["lastNotNull"]).fields("").values(False))
     _override(panel, _by_name(columns))
     return panel
 
@@ -153,7 +162,7 @@ def rows(
     width: int = 24,
     height: int = 9,
 ) -> table.Panel:
-    """A table, in the order of the query; `columns` says how some of them look."""
+    """A table, in the order of the query; `columns` says how they look."""
     panel = table.Panel()
     panel.title(title)
     panel.description(description)
@@ -161,7 +170,8 @@ def rows(
     panel.with_target(Query(query, Format.TABLE))
     panel.span(width)
     panel.height(height)
-    panel.unit("short")
+    panel.unit("none")
+    panel.show_header(True)
     panel.color_scheme(dashboard.FieldColor().mode(FieldColorModeId.FIXED).fixed_color("text"))
     _override(panel, _by_name(columns))
     return panel
@@ -176,6 +186,9 @@ def trace(query: str, title: str, description: str, *, height: int = 14) -> dash
     panel.datasource(SOURCE)
     panel.with_target(Query(query, Format.TRACE))
     panel.options({})
+    panel.with_transformation(
+        DataTransformerConfig(id_val="extractFields", options={"source": "span", "format": "json", "replace": True})
+    )
     panel.span(24)
     panel.height(height)
     return panel

@@ -17,15 +17,16 @@ def build() -> Dashboard:
         "Where the wall time of transactions goes, and how much of it there is.",
     )
     board.variables([variables.service(), variables.kind()])
+    board.with_panel(panels.status("status"))
     board.with_panel(
         panels.tiles(
             "summary",
             "",
             "All transactions of the time shown. Percentiles are of all of them, not of a sample.",
             {
-                "per second": columns.number(1),
-                "failed": columns.bad(columns.percent()),
-                **columns.all_of(("mean", "p50", "p95", "p99", "slowest"), columns.ms()),
+                "per second": columns.mean(),
+                "failed": columns.failed(),
+                **columns.all_of(("mean", "p50", "p95", "p99", "slowest"), columns.duration()),
             },
         )
     )
@@ -35,7 +36,7 @@ def build() -> Dashboard:
             "Where the time goes: mean per transaction",
             "The whole height is the mean response time, each nanosecond counted once, in the component it was spent "
             "in; `other` is time in no measured call. Where calls overlap (threads, asyncio) the parts add up to more.",
-            width=13,
+            width=11,
             height=11,
             unit="ms",
             is_stacked=True,
@@ -47,15 +48,14 @@ def build() -> Dashboard:
             "The bill of the average transaction",
             "Time and calls side by side: 2 queries of 15 s and 10,000 queries of 3 ms are different problems.",
             {
-                "component": columns.text(140),
-                "share": columns.bar(100),
-                "per transaction": columns.ms(105),
-                "calls": columns.number(2, 70),
-                "per call": columns.ms(80),
-                "longest": columns.ms(80),
-                "errors": columns.bad(columns.number(0, 65)),
+                "component": columns.rest(130),
+                "share": columns.bar(75),
+                "per transaction": columns.duration(124),
+                "calls": columns.mean(75),
+                **columns.all_of(("per call", "longest"), columns.duration()),
+                "errors": columns.bad(columns.count(70)),
             },
-            width=11,
+            width=13,
             height=11,
         )
     )
@@ -116,17 +116,18 @@ def build() -> Dashboard:
             "kinds",
             "Kinds of transaction, by the time they take",
             "A click on a kind shows this dashboard for it alone; one on a trace id shows that transaction. "
-            "Times are means per transaction; `own` is what the application named itself.",
+            "Times are means per transaction; `own` is what the application named itself; `detailed` is the last one "
+            "whose calls were kept.",
             {
-                "service": columns.text(110),
+                "service": columns.text(80),
                 "kind": columns.link(links.to_kind()),
-                "share": columns.bar(110),
-                "transactions": columns.number(0, 100),
-                "failed": columns.bad(columns.percent()),
-                **columns.all_of(("mean", "p50", "p95", "p99"), columns.ms(75)),
-                **columns.all_of(("mysql", "memcache", "http", "own", "other"), columns.ms(80)),
-                "slowest": columns.link(links.to_transaction(), 110),
-                "with its calls": columns.link(links.to_transaction(), 110),
+                "share": columns.bar(75),
+                "transactions": columns.count(105),
+                "failed": columns.failed(),
+                **columns.all_of(("mean", "p95"), columns.duration()),
+                **columns.all_of(("mysql", "http", "own", "other"), columns.duration()),
+                "memcache": columns.duration(95),
+                **columns.all_of(("slowest", "detailed"), columns.trace_id(links.to_transaction())),
             },
             height=10,
         )
@@ -146,13 +147,15 @@ def build() -> Dashboard:
 def slowest_columns() -> dict[str, columns.Look]:
     """Looks for queries/slowest.sql."""
     return {
-        "started": columns.text(170),
-        "service": columns.text(110),
+        "started": columns.moment(),
+        "service": columns.text(80),
         "kind": columns.link(links.to_kind()),
-        "took": columns.ms(),
-        **columns.all_of(("mysql", "memcache", "http", "own", "other"), columns.ms(80)),
-        **columns.all_of(("queries", "misses"), columns.number(0, 75)),
-        "error": columns.text(120),
-        "calls kept": columns.text(90),
-        "trace": columns.link(links.to_transaction(), 270),
+        "took": columns.duration(),
+        **columns.all_of(("mysql", "http", "own", "other"), columns.duration()),
+        "memcache": columns.duration(95),
+        "queries": columns.count(75),
+        "misses": columns.count(70),
+        "error": columns.text(85),
+        "calls kept": columns.text(86),
+        "trace": columns.trace_id(links.to_transaction()),
     }

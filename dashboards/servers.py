@@ -19,6 +19,7 @@ def build() -> Dashboard:
         "Hit ratio, calls and time by server, MySQL's load by kind, and the statements that make it.",
     )
     board.variables([variables.service(), variables.kind()])
+    board.with_panel(panels.status("status"))
     board.with_row(Row("memcache"))
     board.with_panel(
         panels.tiles(
@@ -27,10 +28,9 @@ def build() -> Dashboard:
             "All memcache servers together, over the time shown.",
             {
                 "hit ratio": columns.percent(),
-                "gets per transaction": columns.number(2),
-                "misses per transaction": columns.number(2),
-                "per get": columns.ms(),
-                "errors": columns.bad(columns.number()),
+                **columns.all_of(("gets per transaction", "misses per transaction"), columns.mean()),
+                "per get": columns.duration(),
+                "errors": columns.bad(columns.count()),
             },
         )
     )
@@ -63,10 +63,9 @@ def build() -> Dashboard:
             "",
             "All MySQL servers together, over the time shown, as the application sees them.",
             {
-                "queries per transaction": columns.number(2),
-                "per query": columns.ms(),
-                "connects per transaction": columns.number(2),
-                **columns.all_of(("errors", "deadlocks", "lock timeouts"), columns.bad(columns.number())),
+                **columns.all_of(("queries per transaction", "connects per transaction"), columns.mean()),
+                "per query": columns.duration(),
+                **columns.all_of(("errors", "deadlocks", "lock timeouts"), columns.bad(columns.count())),
             },
         )
     )
@@ -75,14 +74,34 @@ def build() -> Dashboard:
             "mysql_load",
             "Average active statements by kind",
             "The time transactions wait for MySQL, divided by the time that passed: how many statements it works on at "
-            "once, and for whom. A click leads to the kind. The twelve kinds with most of it, and the rest together.",
-            width=16,
+            "once, and for whom. The twelve kinds with most of it, and the rest together. The table beside it has the "
+            "links.",
+            width=12,
             height=9,
             series="kind",
             is_stacked=True,
             overrides=[
-                Override(MatcherConfig("byType", "number"), [DynamicConfigValue("links", [links.to_kind_of_series()])])
+                Override(MatcherConfig("byType", "number"), [DynamicConfigValue("links", [links.to_kind_of_series()])]),
+                # no dashboard of their own
+                Override(MatcherConfig("byRegexp", r"/\(all others\)$/"), [DynamicConfigValue("links", [])]),
             ],
+        )
+    )
+    board.with_panel(
+        panels.rows(
+            "mysql_kinds",
+            "Kinds of transaction, by their time in MySQL",
+            "A click on a kind shows its response time. `queries` are means per transaction.",
+            {
+                "service": columns.text(85),
+                "kind": columns.link(links.to_kind()),
+                "time": columns.duration(),
+                "share": columns.bar(75),
+                "queries": columns.mean(75),
+                "per query": columns.duration(85),
+            },
+            width=12,
+            height=9,
         )
     )
     board.with_panel(
@@ -90,8 +109,8 @@ def build() -> Dashboard:
             "connects",
             "Connections opened per second",
             "As many as transactions means that every one connects anew: use a pool, or persistent connections.",
-            width=8,
-            height=9,
+            width=24,
+            height=6,
             unit="ops",
             overrides=[
                 colours.series("connects", COLOURS["mysql"]),
@@ -129,12 +148,14 @@ def build() -> Dashboard:
             "Servers, by the time spent on them",
             "`hit ratio` and `misses` are of memcache's gets.",
             {
+                "component": columns.rest(130),
+                "server": columns.rest(150),
                 "share": columns.bar(),
-                "time": columns.ms(100),
-                "per call": columns.ms(100),
-                **columns.all_of(("calls made", "misses", "kinds that call it"), columns.number(0, 130)),
-                "hit ratio": columns.percent(100),
-                "errors": columns.bad(columns.number(0, 100)),
+                **columns.all_of(("time", "per call"), columns.duration()),
+                **columns.all_of(("calls made", "misses"), columns.count(95)),
+                "hit ratio": columns.percent(),
+                "errors": columns.bad(columns.count(70)),
+                "kinds that call it": columns.count(135),
             },
             height=9,
         )
@@ -147,14 +168,13 @@ def build() -> Dashboard:
             "By total time. `calls per transaction` is of those that send it: far above 1 is a loop that queries.",
             {
                 "statement": columns.long_text(),
-                "time": columns.ms(),
-                "share": columns.bar(100),
-                "calls made": columns.number(0, 90),
-                "calls per transaction": columns.number(1, 145),
-                "per call": columns.ms(),
-                "errors": columns.bad(columns.number(0, 65)),
-                "sent by": columns.text(250),
-                "example": columns.link(links.to_transaction(with_kind=False), 120),
+                **columns.all_of(("time", "per call"), columns.duration()),
+                "share": columns.bar(75),
+                "calls made": columns.count(95),
+                "calls per transaction": columns.mean(165),
+                "errors": columns.bad(columns.count(70)),
+                "sent by": columns.text(200),
+                "example": columns.trace_id(links.to_transaction(with_kind=False)),
             },
             height=11,
         )
@@ -163,16 +183,21 @@ def build() -> Dashboard:
         panels.rows(
             "slow_log_digest",
             "Statements, as MySQL's slow log tells it",
-            "By total time on the server. Empty where none is followed (walltime serve --slow-log).",
+            "By total time on the server; waits and rows examined and sent are means per call. A cell is empty where "
+            "the server does not report it. MariaDB reports no wait for row locks: `likely row lock` is its time in "
+            "the storage engine that neither disk nor pages explain.",
             {
-                "statement": columns.long_text(),
-                "share": columns.bar(100),
-                "calls made": columns.number(0, 90),
-                **columns.all_of(("time", "per call", "p95", "longest", "lock wait"), columns.ms()),
-                **columns.all_of(("rows examined", "rows sent"), columns.number(1, 110)),
-                "full scans": columns.percent(85),
-                "routes": columns.text(180),
-                "example": columns.link(links.to_transaction(with_kind=False), 120),
+                "statement": columns.long_text(145),
+                **columns.all_of(("time", "per call", "longest", "row lock"), columns.duration()),
+                "share": columns.bar(70),
+                "calls": columns.count(80),
+                "lock wait": columns.duration(85),
+                "likely row lock": columns.duration(120),
+                "examined": columns.mean(90),
+                "sent": columns.mean(75),
+                "full scans": columns.percent(86),
+                "routes": columns.text(75),
+                "example": columns.trace_id(links.to_transaction(with_kind=False)),
             },
             height=11,
         )

@@ -21,23 +21,23 @@ def build() -> Dashboard:
     board.refresh("")
     board.tooltip(DashboardCursorSync.OFF)
     board.variables([variables.service(), variables.kind(), variables.trace_id()])
+    board.with_panel(panels.status("trace_status"))
     board.with_panel(
         panels.tiles(
             "trace_summary",
             "",
             "The first transaction of the request. CPU is spent inside the other times, the queue lies before them.",
             {
-                **columns.all_of(("took", "cpu", "queue"), columns.ms()),
+                **columns.all_of(("took", "cpu", "queue"), columns.duration()),
                 **{
-                    name: columns.coloured(columns.ms(), COLOURS[family])
+                    name: columns.coloured(columns.duration(), COLOURS[family])
                     for name, family in {
                         **{name: name for name in ("mysql", "memcache", "http", "other")},
                         "own": "custom",
                     }.items()
                 },
-                **columns.all_of(("queries", "misses"), columns.number()),
+                **columns.all_of(("queries", "misses"), columns.count()),
             },
-            text_too=True,
         )
     )
     board.with_panel(
@@ -47,13 +47,15 @@ def build() -> Dashboard:
             "Every transaction with this trace id, in the order they started. "
             "`calls kept` says why the calls were kept one by one; empty: only the bill was.",
             {
-                "started": columns.text(170),
-                "service": columns.text(110),
+                "started": columns.moment(),
+                "service": columns.text(85),
                 "kind": columns.link(links.to_kind()),
-                **columns.all_of(("took", "other", "cpu", "queue"), columns.ms(80)),
-                "status": columns.text(65),
-                "error": columns.text(120),
-                "trace": columns.text(270),
+                **columns.all_of(("took", "other", "cpu", "queue"), columns.duration()),
+                "status": columns.code(),
+                "error": columns.text(100),
+                **columns.all_of(("user", "host", "version"), columns.text(95)),
+                "calls kept": columns.text(90),
+                "trace": columns.hidden(),
             },
             height=5,
         )
@@ -64,17 +66,17 @@ def build() -> Dashboard:
             "The bill",
             "Each nanosecond once; the parts of a transaction add up to what it took (to more where calls overlap).",
             {
-                "service": columns.text(90),
-                "component": columns.text(130),
-                "time": columns.ms(80),
-                "share": columns.bar(100),
-                "calls": columns.number(0, 60),
-                **columns.all_of(("per call", "longest"), columns.ms(80)),
-                "errors": columns.bad(columns.number(0, 60)),
-                **columns.all_of(("hits", "misses"), columns.number(0, 60)),
+                "service": columns.text(100),
+                "kind": columns.rest(150),
+                "component": columns.rest(130),
+                "time": columns.duration(),
+                "share": columns.bar(),
+                "calls": columns.count(70),
+                **columns.all_of(("per call", "longest"), columns.duration()),
+                "errors": columns.bad(columns.count(70)),
+                **columns.all_of(("hits", "misses"), columns.count(70)),
             },
-            width=13,
-            height=10,
+            height=9,
         )
     )
     board.with_panel(
@@ -83,16 +85,17 @@ def build() -> Dashboard:
             "The servers it talked to",
             "One line per component and server.",
             {
-                "component": columns.text(130),
-                "server": columns.text(150),
-                **columns.all_of(("time", "per call"), columns.ms(80)),
-                "calls": columns.number(0, 60),
-                "hit ratio": columns.percent(75),
-                "misses": columns.number(0, 65),
-                "errors": columns.bad(columns.number(0, 60)),
+                "component": columns.rest(130),
+                "server": columns.rest(150),
+                **columns.all_of(("time", "per call"), columns.duration()),
+                "calls": columns.count(70),
+                "hit ratio": columns.percent(),
+                "misses": columns.count(70),
+                "errors": columns.bad(columns.count(70)),
+                "service": columns.text(100),
+                "kind": columns.rest(150),
             },
-            width=11,
-            height=10,
+            height=8,
         )
     )
     board.with_panel(
@@ -102,10 +105,10 @@ def build() -> Dashboard:
             "As the application wrote them: many calls of the same one are a loop that queries.",
             {
                 "statement": columns.long_text(),
-                **columns.all_of(("time", "per call"), columns.ms(80)),
-                "share": columns.bar(100),
-                "calls": columns.number(0, 60),
-                "errors": columns.bad(columns.number(0, 60)),
+                **columns.all_of(("time", "per call"), columns.duration()),
+                "share": columns.bar(),
+                "calls": columns.count(70),
+                "errors": columns.bad(columns.count(70)),
                 "service": columns.text(100),
                 "kind": columns.text(180),
             },
@@ -125,14 +128,22 @@ def build() -> Dashboard:
             "trace_slow_queries",
             "What the database's log says of it",
             "Entries of the slow log whose comment carries this trace id: what the server did while the application "
-            "waited. Empty where the log is off, or not followed, or nothing was slow enough for it.",
+            "waited, and the rows it examined, sent and changed. A cell is empty where the server does not report it. "
+            "MariaDB reports no wait for row locks: `likely row lock` is its time in the storage engine that neither "
+            "disk nor pages explain.",
             {
-                "started": columns.text(200),
-                "statement": columns.long_text(),
-                **columns.all_of(("took", "lock wait", "row lock wait", "io wait"), columns.ms(90)),
-                **columns.all_of(("rows examined", "rows sent", "rows affected"), columns.number(0, 105)),
-                "error": columns.text(60),
-                "connection": columns.text(90),
+                "started": columns.time_of_day(),
+                "statement": columns.long_text(140),
+                **columns.all_of(("took", "row lock", "io wait"), columns.duration()),
+                "lock wait": columns.duration(85),
+                "likely row lock": columns.duration(120),
+                "examined": columns.count(90),
+                "sent": columns.count(66),
+                "changed": columns.count(80),
+                "how": columns.rest(80),
+                "server": columns.text(70),
+                "error": columns.code(),
+                "connection": columns.code(95),
             },
             height=8,
         )

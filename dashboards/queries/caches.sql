@@ -1,9 +1,9 @@
 -- How are the caches doing, over the whole time shown?
 SELECT
-    if(sum(memcache_get_hits) + sum(memcache_get_misses) = 0, NULL, sum(memcache_get_hits) / (sum(memcache_get_hits) + sum(memcache_get_misses))) AS "hit ratio",
-    sum(memcache_get_calls) / count() AS "gets per transaction",
-    sum(memcache_get_misses) / count() AS "misses per transaction",
-    if(sum(memcache_get_calls) = 0, NULL, sum(memcache_get_time_ns) / sum(memcache_get_calls) / 1e6) AS "per get",
+    sum(memcache_get_hits) / nullIf(sum(memcache_get_hits) + sum(memcache_get_misses), 0) AS "hit ratio",
+    if(count() = 0, NULL, sum(memcache_get_calls) / count()) AS "gets per transaction",
+    if(count() = 0, NULL, sum(memcache_get_misses) / count()) AS "misses per transaction",
+    if(sum(memcache_get_calls) = 0, NULL, sum(memcache_get_time_ns) / sum(memcache_get_calls)) AS "per get",
     arraySum([COLUMNS('^memcache_.+_errors$') APPLY sum]) AS "errors"
 FROM transactions
 WHERE $__timeFilter(started_at)

@@ -7,11 +7,11 @@ WITH
     ) AS built_in
 SELECT
     part.1 AS component,
-    part.2 / transactions / 1e6 AS "per transaction",
-    part.2 / total_ns AS "share",
+    part.2 / transactions AS "per transaction",
+    part.2 / nullIf(total_ns, 0) AS "share",
     part.3 / transactions AS "calls",
-    if(part.3 > 0, part.2 / part.3 / 1e6, NULL) AS "per call",
-    if(part.3 > 0, part.4 / 1e6, NULL) AS "longest",
+    if(part.3 > 0, part.2 / part.3, NULL) AS "per call",
+    if(part.3 > 0, part.4, NULL) AS "longest",
     part.5 AS "errors"
 FROM
 (

@@ -1,8 +1,8 @@
 -- How is MySQL doing, over the whole time shown, as the application sees it?
 SELECT
-    sum(mysql_query_calls) / count() AS "queries per transaction",
-    if(sum(mysql_query_calls) = 0, NULL, sum(mysql_query_time_ns) / sum(mysql_query_calls) / 1e6) AS "per query",
-    sum(mysql_connect_calls) / count() AS "connects per transaction",
+    if(count() = 0, NULL, sum(mysql_query_calls) / count()) AS "queries per transaction",
+    if(sum(mysql_query_calls) = 0, NULL, sum(mysql_query_time_ns) / sum(mysql_query_calls)) AS "per query",
+    if(count() = 0, NULL, sum(mysql_connect_calls) / count()) AS "connects per transaction",
     arraySum([COLUMNS('^mysql_.+_errors$') APPLY sum]) AS "errors",
     sum(mysql_query_deadlocks) AS "deadlocks",
     sum(mysql_query_lock_timeouts) AS "lock timeouts"

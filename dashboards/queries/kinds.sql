@@ -2,20 +2,18 @@
 SELECT
     service,
     name AS kind,
-    sum(duration_ns) / sum(sum(duration_ns)) OVER () AS "share",
+    sum(duration_ns) / nullIf(sum(sum(duration_ns)) OVER (), 0) AS "share",
     count() AS "transactions",
     countIf(is_error) / count() AS "failed",
-    avg(duration_ns) / 1e6 AS "mean",
-    (quantilesTDigest(0.5, 0.95, 0.99)(duration_ns) AS percentiles_ns)[1] / 1e6 AS "p50",
-    percentiles_ns[2] / 1e6 AS "p95",
-    percentiles_ns[3] / 1e6 AS "p99",
-    arraySum([COLUMNS('^mysql_.+_time_ns$') APPLY sum]) / count() / 1e6 AS "mysql",
-    arraySum([COLUMNS('^memcache_.+_time_ns$') APPLY sum]) / count() / 1e6 AS "memcache",
-    arraySum([COLUMNS('^http_.+_time_ns$') APPLY sum]) / count() / 1e6 AS "http",
-    sum(arraySum(mapValues(custom_time_ns))) / count() / 1e6 AS "own",
-    sum(other_ns) / count() / 1e6 AS "other",
+    avg(duration_ns) AS "mean",
+    quantileTDigest(0.95)(duration_ns) AS "p95",
+    arraySum([COLUMNS('^mysql_.+_time_ns$') APPLY sum]) / count() AS "mysql",
+    arraySum([COLUMNS('^memcache_.+_time_ns$') APPLY sum]) / count() AS "memcache",
+    arraySum([COLUMNS('^http_.+_time_ns$') APPLY sum]) / count() AS "http",
+    sum(arraySum(mapValues(custom_time_ns))) / count() AS "own",
+    sum(other_ns) / count() AS "other",
     lower(hex(argMax(trace_id, duration_ns))) AS "slowest",
-    if(countIf(kept != '') = 0, '', lower(hex(argMaxIf(trace_id, started_at, kept != '')))) AS "with its calls"
+    if(countIf(kept != '') = 0, '', lower(hex(argMaxIf(trace_id, started_at, kept != '')))) AS "detailed"
 FROM transactions
 WHERE $__timeFilter(started_at)
     AND $__conditionalAll(service IN (${service:singlequote}), $service)

@@ -2,10 +2,10 @@
 SELECT
     component,
     address AS server,
-    sum(time_ns) / 1e6 AS "time",
-    sum(time_ns) / sum(sum(time_ns)) OVER () AS "share",
+    sum(time_ns) AS "time",
+    sum(time_ns) / nullIf(sum(sum(time_ns)) OVER (), 0) AS "share",
     sum(calls) AS "calls made",
-    if(sum(calls) = 0, NULL, sum(time_ns) / sum(calls) / 1e6) AS "per call",
+    if(sum(calls) = 0, NULL, sum(time_ns) / sum(calls)) AS "per call",
     if(sum(found) + sum(missed) = 0, NULL, sum(found) / (sum(found) + sum(missed))) AS "hit ratio",
     sum(missed) AS "misses",
     sum(failed) AS "errors",

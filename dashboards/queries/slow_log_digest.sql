@@ -1,16 +1,28 @@
 -- Which statements take the time, as the server's slow log tells it? A log that keeps one of n statements counts each n
 -- times. A statement's comment says the route it came from: the kind without GET or POST.
+-- Waits for locks are means per call. What a server does not report is NULL; for MariaDB, waits for row locks are inferred
+-- as in `walltime show` (queries/trace_slow_queries.sql says how).
+WITH
+    if(
+        row_lock_ns > 0,
+        0,
+        toInt64(least(toUInt64(toFloat64OrZero(fields['Engine_time']) * 1000000), query_ns))
+            - toInt64(io_wait_ns)
+            - toInt64(toUInt64OrZero(fields['Pages_accessed'])) * 200000
+    ) AS unexplained_ns,
+    row_lock_ns > 0 OR mapContains(fields, 'InnoDB_queue_wait') AS is_row_lock_known
 SELECT
     any(fingerprint) AS "statement",
-    sum(query_ns * weight) / 1e6 AS "time",
-    sum(query_ns * weight) / sum(sum(query_ns * weight)) OVER () AS "share",
-    sum(weight) AS "calls made",
-    sum(query_ns * weight) / sum(weight) / 1e6 AS "per call",
-    quantileTDigest(0.95)(query_ns) / 1e6 AS "p95",
-    max(query_ns) / 1e6 AS "longest",
-    sum(lock_ns * weight) / sum(weight) / 1e6 AS "lock wait",
-    sum(rows_examined * weight) / sum(weight) AS "rows examined",
-    sum(rows_sent * weight) / sum(weight) AS "rows sent",
+    sum(query_ns * weight) AS "time",
+    sum(query_ns * weight) / nullIf(sum(sum(query_ns * weight)) OVER (), 0) AS "share",
+    sum(weight) AS "calls",
+    sum(query_ns * weight) / sum(weight) AS "per call",
+    max(query_ns) AS "longest",
+    sum(lock_ns * weight) / sum(weight) AS "lock wait",
+    sumIf(row_lock_ns * weight, is_row_lock_known) / nullIf(sumIf(weight, is_row_lock_known), 0) AS "row lock",
+    nullIf(sumIf(unexplained_ns * weight, unexplained_ns >= 5000000), 0) / sum(weight) AS "likely row lock",
+    sum(rows_examined * weight) / sum(weight) AS "examined",
+    sum(rows_sent * weight) / sum(weight) AS "sent",
     sumIf(weight, is_full_scan) / sum(weight) AS "full scans",
     arrayStringConcat(arraySort(groupUniqArrayIf(10)(toString(route), route != '')), ', ') AS "routes",
     if(countIf(trace_id != toFixedString('', 16)) = 0, '',

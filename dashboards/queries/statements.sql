@@ -1,11 +1,11 @@
 -- Which statements take the time, as the application sees it, and who sends them?
 SELECT
     text AS "statement",
-    sum(time_ns) / 1e6 AS "time",
-    sum(time_ns) / sum(sum(time_ns)) OVER () AS "share",
+    sum(time_ns) AS "time",
+    sum(time_ns) / nullIf(sum(sum(time_ns)) OVER (), 0) AS "share",
     sum(calls) AS "calls made",
     sum(calls) / count() AS "calls per transaction",
-    if(sum(calls) = 0, NULL, sum(time_ns) / sum(calls) / 1e6) AS "per call",
+    if(sum(calls) = 0, NULL, sum(time_ns) / sum(calls)) AS "per call",
     sum(failed) AS "errors",
     arrayStringConcat(arraySort(groupUniqArray(10)(name)), ', ') AS "sent by",
     lower(hex(argMax(trace_id, time_ns))) AS "example"

@@ -11,10 +11,10 @@ WITH
     ) AS slowest
 SELECT
     text AS "statement",
-    time_ns / 1e6 AS "time",
-    time_ns / duration_ns AS "share",
+    time_ns AS "time",
+    time_ns / nullIf(duration_ns, 0) AS "share",
     calls,
-    if(calls > 0, time_ns / calls / 1e6, NULL) AS "per call",
+    if(calls > 0, time_ns / calls, NULL) AS "per call",
     errors,
     service,
     name AS kind

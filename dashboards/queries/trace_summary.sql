@@ -10,17 +10,16 @@ WITH
             AND $__conditionalAll(name IN (${kind:singlequote}), $kind)
     ) AS slowest
 SELECT
-    name AS "kind",
-    duration_ns / 1e6 AS "took",
-    arraySum([COLUMNS('^mysql_.+_time_ns$')]) / 1e6 AS "mysql",
+    duration_ns AS "took",
+    arraySum([COLUMNS('^mysql_.+_time_ns$')]) AS "mysql",
     mysql_query_calls AS "queries",
-    arraySum([COLUMNS('^memcache_.+_time_ns$')]) / 1e6 AS "memcache",
+    arraySum([COLUMNS('^memcache_.+_time_ns$')]) AS "memcache",
     memcache_get_misses AS "misses",
-    arraySum([COLUMNS('^http_.+_time_ns$')]) / 1e6 AS "http",
-    arraySum(mapValues(custom_time_ns)) / 1e6 AS "own",
-    other_ns / 1e6 AS "other",
-    (cpu_user_ns + cpu_system_ns) / 1e6 AS "cpu",
-    queue_ns / 1e6 AS "queue"
+    arraySum([COLUMNS('^http_.+_time_ns$')]) AS "http",
+    arraySum(mapValues(custom_time_ns)) AS "own",
+    other_ns AS "other",
+    (cpu_user_ns + cpu_system_ns) AS "cpu",
+    queue_ns AS "queue"
 FROM transactions
 WHERE trace_id = if(length(asked) = 16, toFixedString(asked, 16), slowest)
 ORDER BY started_at

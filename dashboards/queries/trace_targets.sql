@@ -12,9 +12,9 @@ WITH
 SELECT
     component,
     address AS server,
-    time_ns / 1e6 AS "time",
+    time_ns AS "time",
     calls,
-    if(calls > 0, time_ns / calls / 1e6, NULL) AS "per call",
+    if(calls > 0, time_ns / calls, NULL) AS "per call",
     if(hits + misses > 0, hits / (hits + misses), NULL) AS "hit ratio",
     misses,
     errors,

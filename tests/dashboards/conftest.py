@@ -58,29 +58,26 @@ class Grafana:
 
     def ask(self, sql: str, plugin: Plugin = "4", chosen: Mapping[str, str | Sequence[str]] | None = None) -> Answer:
         """With the values the dashboards' variables start with, apart from those chosen."""
+        return self.ask_raw(self.expanded(sql, plugin, chosen))
+
+    def expanded(self, sql: str, plugin: Plugin = "4", chosen: Mapping[str, str | Sequence[str]] | None = None) -> str:
         start = {name: value for board in dashboards().values() for name, value in variables(board).items()}
-        return self.ask_raw(expand(sql, plugin, self.shown, {**start, **(chosen or {})}))
+        return expand(sql, plugin, self.shown, {**start, **(chosen or {})})
 
     def ask_raw(self, statement: str) -> Answer:
         """
         Fails with the server's own words.
 
-        64-bit integers come as numbers.
+        64-bit integers come as numbers, NaN as None.
         """
-        response = httpx.post(
-            self.url,
-            params={
-                "default_format": "JSONCompact",
-                "database": "walltime",
-                "output_format_json_quote_64bit_integers": "0",
-            },
-            content=statement,
-            auth=self.user,
-            timeout=60,
-        )
-        assert response.status_code == 200, f"{response.text}\n{statement}"
-        document = response.json()
+        document = self.fetch(statement, "JSONCompact").json()
         return Answer({column["name"]: column["type"] for column in document["meta"]}, document["data"])
+
+    def fetch(self, statement: str, form: str) -> httpx.Response:
+        params = {"default_format": form, "database": "walltime", "output_format_json_quote_64bit_integers": "0"}
+        response = httpx.post(self.url, params=params, content=statement, auth=self.user, timeout=60)
+        assert response.status_code == 200, f"{response.text}\n{statement}"
+        return response
 
 
 @pytest.fixture(scope="session")

@@ -1,0 +1,121 @@
+"""Where there is nothing to see the dashboards say why and what to do; nowhere is a NaN."""
+
+from __future__ import annotations
+
+import re
+import shutil
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+import pytest
+from shop.services import fast_folder
+
+from tests.dashboards.conftest import BUYER_TRACE_ID, Grafana
+from tests.dashboards.grafana import Range, dashboards, panels
+from tests.servers import Collector
+
+PANELS = [
+    pytest.param(panel, id=f"{uid.removeprefix('walltime-')}: {panel['title'] or panel['type']}")
+    for uid, board in dashboards().items()
+    for panel in panels(board)
+]
+STATUS = {uid: panels(board)[0] for uid, board in dashboards().items()}
+NOWHERE: dict[str, Any] = {"kind": ["GET /nowhere"]}
+UNKNOWN_ID = "d" * 32
+
+
+def says(grafana: Grafana, uid: str, **chosen: Any) -> str:
+    (line,) = grafana.ask(STATUS[uid]["targets"][0]["rawSql"], "3.3", chosen).column("status")
+    assert line == grafana.ask(STATUS[uid]["targets"][0]["rawSql"], "4", chosen).column("status")[0]
+    return str(line)
+
+
+def odd_numbers(grafana: Grafana, sql: str, **chosen: Any) -> set[str]:
+    """NaN and infinities in the answer; JSON would have NULL for them, Grafana's plugin asks for another format."""
+    text = grafana.fetch(grafana.expanded(sql, "4", chosen), "TabSeparated").text
+    return {"nan", "inf", "-inf"} & set(re.split(r"[\t\n]", text))
+
+
+@pytest.fixture(scope="module")
+def empty() -> Iterator[Grafana]:
+    """A collector nobody ever sent anything to."""
+    folder = fast_folder()
+    try:
+        with Collector(folder / "collector", clickhouse_http="127.0.0.1:0") as collector:
+            url = "http://" + re.findall(r"clickhouse=(\S+)", collector.ready)[0]
+            yield Grafana(url, ("grafana", ""), Range(1_790_000_000, 1_790_003_600, interval_s=10))
+    finally:
+        shutil.rmtree(folder)
+
+
+@pytest.mark.parametrize("panel", PANELS)
+def test_an_empty_database_draws_nothing_that_is_not_a_number(empty: Grafana, panel: dict[str, Any]) -> None:
+    assert odd_numbers(empty, "SELECT 0 / 0") == {"nan"}
+    assert odd_numbers(empty, panel["targets"][0]["rawSql"]) == set()
+
+
+@pytest.mark.parametrize("panel", PANELS)
+def test_nor_does_a_choice_without_transactions(grafana: Grafana, panel: dict[str, Any]) -> None:
+    choices: list[dict[str, Any]] = [{}, NOWHERE, {"trace_id": UNKNOWN_ID}]
+    for chosen in choices:
+        assert odd_numbers(grafana, panel["targets"][0]["rawSql"], **chosen) == set()
+    long_ago = replace(grafana, shown=Range(1_700_000_000, 1_700_003_600, interval_s=10))
+    assert odd_numbers(long_ago, panel["targets"][0]["rawSql"]) == set()
+
+
+@pytest.mark.parametrize("uid", STATUS)
+def test_an_empty_database_says_how_to_send_the_first_transaction(empty: Grafana, uid: str) -> None:
+    line = says(empty, uid)
+    assert line.startswith("No transaction is stored yet.")
+    assert "OTEL_SERVICE_NAME=shop walltime-run " in line
+    assert "walltime doctor" in line
+
+
+@pytest.mark.parametrize("uid", ["walltime-response-time", "walltime-servers"])
+def test_what_is_shown_is_counted_and_a_time_or_a_choice_without_transactions_says_so(
+    grafana: Grafana, uid: str
+) -> None:
+    ((transactions, services, kinds),) = grafana.ask_raw(
+        "SELECT count(), uniqExact(service), uniqExact(service, name) FROM transactions"
+    ).rows
+    assert says(grafana, uid).startswith(
+        f"{transactions} transactions of {services} services, {kinds} kinds; the last "
+    )
+    nowhere = says(grafana, uid, **NOWHERE)
+    assert nowhere.startswith("No transaction of the services and kinds chosen.")
+    assert f"there are {transactions} in the time shown" in nowhere
+    earlier = replace(grafana, shown=Range(1_700_000_000, 1_700_003_600, interval_s=10))
+    assert re.match(r"No transaction in the time shown\. The last one began at 20\d\d-", says(earlier, uid))
+
+
+def test_the_transaction_dashboard_says_which_request_it_shows_or_why_none(grafana: Grafana) -> None:
+    uid = "walltime-transaction"
+    given = says(grafana, uid, trace_id=f"00-{BUYER_TRACE_ID}-00000000000000a1-01")
+    assert re.match(rf"Request {BUYER_TRACE_ID}, GET /recommendations of shop, 20\d\d-", given)
+    assert re.match(r"The slowest of the time and kinds chosen: [0-9a-f]{32}, ", says(grafana, uid))
+    assert says(grafana, uid, trace_id=UNKNOWN_ID).startswith(f"No transaction has the trace id {UNKNOWN_ID}.")
+    assert says(grafana, uid, trace_id="it's 42").startswith("No trace id is in the text above")
+    assert says(grafana, uid, **NOWHERE).startswith("No transaction of the services and kinds chosen in the time shown")
+
+
+@pytest.mark.parametrize("uid", STATUS)
+def test_what_is_missing_looks_different_in_old_and_new_grafanas(uid: str) -> None:
+    (rule,) = STATUS[uid]["fieldConfig"]["overrides"]
+    properties = {each["id"]: each["value"] for each in rule["properties"]}
+    assert properties["custom.displayMode"] == properties["custom.cellOptions"]["type"] == "color-text"
+    (mapping,) = properties["mappings"]
+    pattern = re.fullmatch("/(.*)/", mapping["options"]["pattern"])
+    assert mapping["type"] == "regex"
+    assert mapping["options"]["result"]["color"] == "orange"
+    assert pattern is not None
+    assert re.match(pattern[1], "No transaction is stored yet.")
+    assert not re.match(pattern[1], "Request 7d5a")
+
+
+@pytest.mark.parametrize("panel", PANELS)
+def test_no_text_for_missing_values_fills_the_empty_cells_of_tables(panel: dict[str, Any]) -> None:
+    if panel["type"] in ("table", "timeseries"):
+        assert "noValue" not in panel["fieldConfig"]["defaults"]
+    if panel["type"] == "stat":
+        assert panel["fieldConfig"]["defaults"]["noValue"] == "–"
