@@ -7,7 +7,7 @@ import os
 import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from .engine import Engine
 from .errors import EngineError, QueryFailed, TooManyQuestions
@@ -43,10 +43,16 @@ LIMITS = {
 
 @dataclass(frozen=True)
 class Answer:
-    """A whole answer, in ClickHouse's output format of that name."""
+    """
+    A whole answer, in ClickHouse's output format of that name.
+
+    Args:
+        summary: What the engine knows of `result_rows`, `read_rows` and `read_bytes`.
+    """
 
     content: bytes
     format_name: str
+    summary: Mapping[str, int] = field(default_factory=dict)
 
 
 class Reading:
@@ -92,16 +98,24 @@ class Reading:
                 admitted = self._guard.admit(sql, parameters, url)
                 limits = within(LIMITS | dict(settings or {}), {"max_execution_time": str(seconds)}, admitted.settings)
                 chosen = admitted.format_name or format_name
-                content = self._engine.read(admitted.sql, chosen, name=name, settings=limits)
+                summary: dict[str, int] = {}
+                content = self._engine.read(admitted.sql, chosen, name=name, settings=limits, summarize=summary.update)
                 if not content and chosen == "Native" and not admitted.sql.startswith(("EXPLAIN", "DESCRIBE")):
                     content = self._columns(admitted.sql, name, limits)
-                return Answer(content, chosen)
+                return Answer(content, chosen, summary)
         except QueryFailed as error:
             raise QueryFailed(public(str(error), self._database)) from error
 
     def calls(self, sql: str) -> list[str]:
         """The functions of a SELECT that only calls functions without arguments; of any other statement, nothing."""
         return self._guard.calls(sql)
+
+    def timezone(self) -> str:
+        """The engine's time zone, in which it reads and writes dates that name none; empty while it does not answer."""
+        try:
+            return str(self._engine.query("SELECT timezone() AS timezone")[0]["timezone"])
+        except EngineError:
+            return ""
 
     def stop(self, name: str) -> None:
         """End that statement if it still runs; its `answer` raises QueryFailed."""

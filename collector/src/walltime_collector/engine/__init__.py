@@ -80,7 +80,15 @@ class Engine(Protocol):
             EngineUnavailable: No answer now.
         """
 
-    def read(self, sql: str, format_name: str, *, name: str, settings: Mapping[str, str]) -> bytes:
+    def read(
+        self,
+        sql: str,
+        format_name: str,
+        *,
+        name: str,
+        settings: Mapping[str, str],
+        summarize: Callable[[Mapping[str, int]], object] | None = None,
+    ) -> bytes:
         """
         Answer one statement whole, as the bytes ClickHouse writes in that output format; no rows may be no bytes.
 
@@ -90,6 +98,7 @@ class Engine(Protocol):
 
         Args:
             name: For `stop`; no other running read has it.
+            summarize: Called with what the engine knows of `result_rows`, `read_rows` and `read_bytes`.
 
         Raises:
             QueryFailed: It is wrong or over a limit; the message has ClickHouse's text, `Code: N. DB::Exception: …`.

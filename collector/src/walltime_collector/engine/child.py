@@ -60,9 +60,11 @@ class Child:
         self._thread = threading.Thread(target=self._run, name="engine", daemon=True)
         self._thread.start()
 
-    def ask(self, said: dict[str, Any], content: Iterable[Piece] = (), *, within_s: float) -> tuple[str, bytes]:
+    def ask(
+        self, said: dict[str, Any], content: Iterable[Piece] = (), *, within_s: float
+    ) -> tuple[dict[str, Any], bytes]:
         """
-        Send one question and wait for its answer: an error's text, or an empty one and the result.
+        Send one question and wait for its answer: what it says, with an `error` when it failed, and the result.
 
         Raises:
             EngineUnavailable: The process is not there, ended while it was asked (EngineEnded), or did not answer
@@ -84,7 +86,7 @@ class Child:
                 self._lanes.append(lane)
             else:
                 lane.socket.close()
-        return answer.get("error", ""), result
+        return answer, result
 
     def close(self) -> None:
         """End the process, in good order if it can, and wait until it has ended; again is harmless."""

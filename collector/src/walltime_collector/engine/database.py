@@ -76,17 +76,19 @@ class Database:
         finally:
             self._idle.put(reader)
 
-    def read(self, sql: str, format_name: str, settings: Mapping[str, str]) -> bytes:
-        """Answer one statement of somebody else's, in a session of its own with these settings."""
+    def read(self, sql: str, format_name: str, settings: Mapping[str, str]) -> tuple[bytes, dict[str, int]]:
+        """Answer one statement of somebody else's, in a session of its own with these settings; and how much it was."""
         limit = int(settings.get("max_result_bytes", 0)) or sys.maxsize
         with self._session(settings) as session:
             if sql.startswith(("SELECT", "WITH", "(")):  # the others cannot be streamed, and are short
                 # ClickHouse's own limit counts a constant column as one value, however many rows it is written in.
                 # Only blocks of Native can be put together again; what they say is small enough is asked once more.
-                content = _bounded(session, sql, limit, is_kept=format_name == "Native")
-                if format_name == "Native":
-                    return content
-            return bytes(session.query(sql, format_name).bytes())
+                content, summary = _bounded(session, sql, limit, is_kept=format_name == "Native")
+                if format_name != "Native":
+                    content = bytes(session.query(sql, format_name).bytes())
+                return content, summary
+            answer = session.query(sql, format_name)
+            return bytes(answer.bytes()), {"result_rows": answer.rows_read()}
 
     def stop(self, name: str) -> None:
         """End what runs with that `log_comment`."""
@@ -127,9 +129,10 @@ class Database:
             raise RuntimeError(str(error).replace(self._path, "data").removeprefix(_STREAMED)) from error
 
 
-def _bounded(session: Any, sql: str, limit_bytes: int, *, is_kept: bool) -> bytes:
-    """The answer in blocks of Native; ended as soon as it is larger than the limit."""
+def _bounded(session: Any, sql: str, limit_bytes: int, *, is_kept: bool) -> tuple[bytes, dict[str, int]]:
+    """The answer in blocks of Native, and how much it was; ended as soon as it is larger than the limit."""
     blocks, size = [], 0
+    summary = {"read_rows": 0, "read_bytes": 0, "result_rows": 0}
     stream = session.send_query(sql, "Native")
     for chunk in stream:
         block = bytes(chunk.bytes())
@@ -139,9 +142,13 @@ def _bounded(session: Any, sql: str, limit_bytes: int, *, is_kept: bool) -> byte
             raise RuntimeError(
                 f"Code: 396. DB::Exception: the answer is larger than {limit_bytes} bytes. (TOO_MANY_ROWS_OR_BYTES)"
             )
+        summary["read_rows"] += chunk.storage_rows_read()
+        summary["read_bytes"] += chunk.storage_bytes_read()
+        summary["result_rows"] += chunk.rows_read()
         if is_kept:
             blocks.append(block)
-    return b"".join(blocks)
+    # without rows there is no chunk to say how many were read for it
+    return b"".join(blocks), summary if summary["result_rows"] else {"result_rows": 0}
 
 
 def _set(connection: Any, settings: Mapping[str, str]) -> None:

@@ -89,12 +89,21 @@ class EmbeddedEngine:
         with self._queries:
             return read_rows(self._ask({"verb": "query", "sql": sql, **_bound(parameters or {})}, within_s=_QUERY_S))
 
-    def read(self, sql: str, format_name: str, *, name: str, settings: Mapping[str, str]) -> bytes:
+    def read(
+        self,
+        sql: str,
+        format_name: str,
+        *,
+        name: str,
+        settings: Mapping[str, str],
+        summarize: Callable[[Mapping[str, int]], object] | None = None,
+    ) -> bytes:
         """See Engine."""
         alone = {**settings, "log_comment": name, "readonly": "1"}
         said = {"verb": "read", "sql": sql, "format_name": format_name, "settings": alone}
         # it may be run twice, see Database.read
-        return self._ask(said, within_s=2 * float(settings.get("max_execution_time", 30)) + _GRACE_S)
+        within_s = 2 * float(settings.get("max_execution_time", 30)) + _GRACE_S
+        return self._ask(said, within_s=within_s, summarize=summarize)
 
     def stop(self, name: str) -> None:
         """See Engine."""
@@ -105,10 +114,18 @@ class EmbeddedEngine:
         self._child.close()
         self._ownership.release()
 
-    def _ask(self, said: dict[str, Any], *, within_s: float) -> bytes:
-        error, result = self._child.ask(said, within_s=within_s)
-        if error:
-            raise QueryFailed(first_line(error))
+    def _ask(
+        self,
+        said: dict[str, Any],
+        *,
+        within_s: float,
+        summarize: Callable[[Mapping[str, int]], object] | None = None,
+    ) -> bytes:
+        answer, result = self._child.ask(said, within_s=within_s)
+        if "error" in answer:
+            raise QueryFailed(first_line(answer["error"]))
+        if summarize is not None:
+            summarize(answer.get("summary", {}))
         return result
 
     def _insert(
@@ -116,10 +133,10 @@ class EmbeddedEngine:
     ) -> None:
         said = {"verb": "insert", "table": table, "format_name": format_name, "settings": settings}
         try:
-            error, _ = self._child.ask(said, content, within_s=_INSERT_S)
+            answer, _ = self._child.ask(said, content, within_s=_INSERT_S)
         except EngineUnavailable as unavailable:
             raise type(unavailable)(f"insert {token}: {unavailable}") from unavailable
-        if error:
+        if error := answer.get("error", ""):
             refusal = InsertRefused if error_code(error) in REFUSED_DATA else EngineUnavailable
             raise refusal(f"insert {token}: {first_line(error)}")
 

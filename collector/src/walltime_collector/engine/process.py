@@ -83,10 +83,13 @@ def _done(said: dict[str, Any], content: bytes, database: Database) -> tuple[dic
     try:
         verb = said.pop("verb")
         crashpoint.reach_with("engine", content)
-        result: bytes | None = getattr(database, verb)(**said, **({"content": content} if verb == "insert" else {}))
+        if verb == "read":
+            result, summary = database.read(**said)
+            return {"summary": summary}, result
+        done: bytes | None = getattr(database, verb)(**said, **({"content": content} if verb == "insert" else {}))
     except Exception as error:  # noqa: BLE001 whatever it is, the one who asked must hear of it
         return {"error": str(error) or type(error).__name__}, b""
-    return {}, result or b""
+    return {}, done or b""
 
 
 if __name__ == "__main__":

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from clickhouse_connect.driver.client import Client
@@ -141,7 +141,15 @@ class ServerEngine:
         except (ValueError, LookupError, TypeError) as error:
             raise EngineUnavailable(f"{self._address}: answered, but not as ClickHouse does: {error}") from error
 
-    def read(self, sql: str, format_name: str, *, name: str, settings: Mapping[str, str]) -> bytes:
+    def read(
+        self,
+        sql: str,
+        format_name: str,
+        *,
+        name: str,
+        settings: Mapping[str, str],
+        summarize: Callable[[Mapping[str, int]], object] | None = None,
+    ) -> bytes:
         """See Engine."""
         alone = {**self._of_queries, **settings, "log_comment": name, "readonly": "1", **_WHOLE_ANSWER}
         return self._ask(sql, {}, None, alone, headers={"X-ClickHouse-Format": format_name})

@@ -1,0 +1,37 @@
+"""Errors as ClickHouse reports them: a number, a name and a text, which clients parse."""
+
+from __future__ import annotations
+
+_STATUS = {46: 404, 47: 404, 60: 404, 62: 400, 81: 404, 159: 408, 202: 429, 271: 400, 497: 403, 516: 401}
+_NAMES = {
+    48: "NOT_IMPLEMENTED",
+    62: "SYNTAX_ERROR",
+    81: "UNKNOWN_DATABASE",
+    202: "TOO_MANY_SIMULTANEOUS_QUERIES",
+    210: "NETWORK_ERROR",
+    271: "CANNOT_DECOMPRESS",
+    497: "ACCESS_DENIED",
+    516: "AUTHENTICATION_FAILED",
+    1002: "UNKNOWN_EXCEPTION",
+}
+
+NOT_IMPLEMENTED, SYNTAX_ERROR, UNKNOWN_DATABASE, TOO_MANY_QUERIES = 48, 62, 81, 202
+NETWORK_ERROR, CANNOT_DECOMPRESS, ACCESS_DENIED, AUTHENTICATION_FAILED, UNKNOWN = 210, 271, 497, 516, 1002
+
+
+class Refused(Exception):
+    """
+    The response is an error; its text is the response body.
+
+    Args:
+        status: Of HTTP; 0 takes the usual one of this code.
+    """
+
+    def __init__(self, code: int, text: str, status: int = 0) -> None:
+        super().__init__(text)
+        self.code, self.status = code, status or _STATUS.get(code, 500)
+
+
+def refused(code: int, text: str, status: int = 0) -> Refused:
+    """An error of our own in ClickHouse's form."""
+    return Refused(code, f"Code: {code}. DB::Exception: {text}. ({_NAMES[code]})", status)
