@@ -124,7 +124,7 @@ NAMES_THAT_HIDE = [
     "SELECT 1 SETTINGS additional_table_filters = 'x'",
     "SELECT 1 SETTINGS max_execution_time = DEFAULT",
     "SELECT 1 FORMAT Template",
-    "SELECT 1 FORMAT Parquet",
+    "SELECT 1 FORMAT Protobuf",
     "SELECT 1 FORMAT MySQLWire",
 ]
 TABLES_OF_OTHERS = [

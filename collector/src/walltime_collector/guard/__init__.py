@@ -184,11 +184,11 @@ class Guard:
 
     def _our_views(self) -> dict[str, Any]:
         if not self._views:
-            database = {"database": self._database}
+            values = {"database": self._database, "settings": settings.names().replace("\\", "\\\\")}
             views = {}
             for name in ("tables", "columns", "databases", "functions", "settings"):
                 tree = self._parse((files(__package__) / "visible" / f"{name}.sql").read_text("utf-8"))
-                put_parameters(tree, database)
+                put_parameters(tree, values)
                 views[name] = [self._parse(self._print(tree))]  # printed and parsed: as it will come back
             self._views = views
         return self._views

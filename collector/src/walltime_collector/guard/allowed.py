@@ -101,15 +101,22 @@ TYPE_IN_TEXT: Mapping[str, int] = {
     **dict.fromkeys(("jsonextractkeysandvalues", "jsonextractkeysandvaluescaseinsensitive"), -1),
 }
 
+# Not here on purpose: formats that read or write a schema by its name (Protobuf, CapnProto, AvroConfluent), that take
+# their text from settings (Template, CustomSeparated), and those of other databases' wires.
 _FORMATS = """
-Native RowBinary RowBinaryWithNames RowBinaryWithNamesAndTypes Null Values Vertical Markdown XML
+Native RowBinary RowBinaryWithNames RowBinaryWithNamesAndTypes Null Values Vertical Markdown XML SQLInsert Hash
 TSV TSVWithNames TSVWithNamesAndTypes TSVRaw TSVRawWithNames TSVRawWithNamesAndTypes TabSeparated
 TabSeparatedWithNames TabSeparatedWithNamesAndTypes TabSeparatedRaw TabSeparatedRawWithNames
-TabSeparatedRawWithNamesAndTypes CSV CSVWithNames CSVWithNamesAndTypes JSON JSONStrings JSONCompact
-JSONCompactStrings JSONColumns JSONCompactColumns JSONColumnsWithMetadata JSONEachRow JSONLines NDJSON
+TabSeparatedRawWithNamesAndTypes Raw RawWithNames RawWithNamesAndTypes TSKV LineAsString RawBLOB
+CSV CSVWithNames CSVWithNamesAndTypes JSON JSONStrings JSONCompact
+JSONCompactStrings JSONColumns JSONCompactColumns JSONColumnsWithMetadata JSONEachRow JSONLines NDJSON JSONL
 JSONStringsEachRow JSONCompactEachRow JSONCompactEachRowWithNames JSONCompactEachRowWithNamesAndTypes
-JSONCompactStringsEachRow JSONObjectEachRow Pretty PrettyCompact PrettySpace PrettyNoEscapes
-PrettyCompactNoEscapes PrettyCompactMonoBlock
+JSONCompactStringsEachRow JSONCompactStringsEachRowWithNames JSONCompactStringsEachRowWithNamesAndTypes
+JSONObjectEachRow JSONEachRowWithProgress JSONStringsEachRowWithProgress JSONCompactEachRowWithProgress
+JSONCompactStringsEachRowWithProgress PrettyJSONEachRow PrettyJSONLines PrettyNDJSON
+Pretty PrettyCompact PrettySpace PrettyNoEscapes PrettyCompactNoEscapes PrettySpaceNoEscapes
+PrettyMonoBlock PrettyCompactMonoBlock PrettySpaceMonoBlock PrettyNoEscapesMonoBlock PrettyCompactNoEscapesMonoBlock
+PrettySpaceNoEscapesMonoBlock Parquet Arrow ArrowStream ORC Avro MsgPack BSONEachRow Npy Buffers ODBCDriver2
 """
 FORMATS = frozenset(_FORMATS.split())
 

@@ -61,6 +61,11 @@ _OUTPUT_VALUE = re.compile(r"[\w.+-]{0,40}")
 _NEVER_IGNORED = re.compile(r"additional_\w+|final")
 
 
+def names() -> str:
+    """Return a regular expression of the settings that a statement may bring, and of the one that says so."""
+    return f"^({'|'.join(sorted(LIMITS | set(_CHOICES) | {'readonly'}))}|{_OUTPUT.pattern})$"
+
+
 def from_url(parameters: Mapping[str, str]) -> dict[str, str]:
     """
     Return the settings among a URL's parameters that a statement may have; filters are left out.
