@@ -100,6 +100,7 @@ def test_the_response_says_what_clients_look_for(port: Port) -> None:
     summary = json.loads(headers["x-clickhouse-summary"])
     assert (summary["result_rows"], summary["read_rows"], summary["result_bytes"]) == ("3", "3", str(len(TSV)))
     assert int(summary["elapsed_ns"]) > 0
+    assert port.post(SQL, "session_timezone=Asia/Tokyo")[2]["x-clickhouse-timezone"] == "Asia/Tokyo"
     nothing = port.post("SELECT 1 WHERE 0")[2]
     assert json.loads(nothing["x-clickhouse-summary"])["result_rows"] == "0"
     failed = port.post("SELECT nothing", "query_id=mine-2")[2]
@@ -208,12 +209,15 @@ def test_clickhouse_connect_reads_tables_of_arrow_and_pandas(client: Any) -> Non
     assert client.query_arrow(SQL, use_strings=True).to_pylist()[1] == {"n": 1, "s": "s1"}
     assert client.query_df(SQL)["s"].tolist() == ["s0", "s1", "s2"]
     assert client.query_df("SELECT name, duration_ns FROM transactions").shape[0] > 0
-    assert client.query_np(SQL).shape == (3, 2)
+    assert client.query_np(SQL)["n"].tolist() == [0, 1, 2]
     assert client.raw_query(SQL, fmt="TSV") == TSV
     with client.query_rows_stream("SELECT number FROM numbers(100000)") as rows:
         assert sum(row[0] for row in rows) == 4_999_950_000
     assert client.command("SELECT count() FROM numbers(7)") == 7
     assert client.query(SQL).summary["result_rows"] == "3"
+    assert client.query("SELECT number FROM numbers(9)", settings={"max_execution_time": 5}).row_count == 9
+    with pytest.raises(DatabaseError, match="TOO_MANY_ROWS"):
+        client.query("SELECT number FROM numbers(9)", settings={"max_result_rows": 3})
     with pytest.raises(DatabaseError, match="UNKNOWN_TABLE"):
         client.query_arrow("SELECT * FROM nothing")
 

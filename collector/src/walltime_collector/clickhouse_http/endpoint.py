@@ -93,7 +93,8 @@ class ClickHouseHttp:
             log.exception("a statement failed in a way that is not foreseen")
             failure = refused(UNKNOWN, "the collector failed on this statement; see its log")
             return await send_error(send, failure, packing, about)
-        about = replace(about, timezone=self._timezone, elapsed_ns=time.perf_counter_ns() - started_ns)
+        timezone = question.settings.get("session_timezone") or self._timezone  # the guard has checked it
+        about = replace(about, timezone=timezone, elapsed_ns=time.perf_counter_ns() - started_ns)
         return await send_answer(send, answer, packing, about)
 
     def close(self) -> None:
