@@ -26,6 +26,8 @@ from shop.load import Load, Sent
 from shop.services import ProgramMissingError, fast_folder
 from shop.stack import Stack
 
+from tests.slowness import stretched
+
 REQUESTS = 700
 BUYER = 301
 BUYER_TRACE_ID = "b" * 32
@@ -284,7 +286,7 @@ def test_without_a_collector_the_shop_serves_and_its_workers_exit_within_2_s(is_
                 assert sent.errors == 0
                 assert stack.shop.process is not None
                 stack.shop.process.terminate()
-                assert stack.shop.process.wait(timeout=2) == 0
+                assert stack.shop.process.wait(timeout=stretched(2)) == 0
                 assert "Worker exiting" in stack.shop.output()
                 assert "was sent SIGKILL" not in stack.shop.output()
     finally:

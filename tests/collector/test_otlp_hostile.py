@@ -31,6 +31,7 @@ from tests.collector.test_otlp_http2 import HEADERS, PATH, Peer
 from tests.collector.test_otlp_taken import as_json
 from tests.collector.test_schema import request, span
 from tests.servers import PROTOBUF, Collector
+from tests.slowness import stretched
 
 pytestmark = [pytest.mark.nightly, pytest.mark.timeout(1800)]
 
@@ -189,7 +190,7 @@ def test_b11_five_hundred_sockets_that_trickle_do_not_slow_the_others(tmp_path: 
             each.close()
         connection.close()
         assert alive == 0
-        assert attacked_s < 2 * quiet_s + 0.02
+        assert attacked_s < 2 * quiet_s + stretched(0.02)
         sys.stdout.write(
             f"\n500 trickling {protocol} sockets: p99 of a good sender {quiet_s * 1e3:.1f} ms before,"
             f" {attacked_s * 1e3:.1f} ms during; after 33 s {alive} are left\n"

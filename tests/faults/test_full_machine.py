@@ -109,17 +109,17 @@ def test_a_full_disk_of_the_database_gives_up_its_ballast_and_resumes_by_itself(
             subprocess.run(["dd", "if=/dev/zero", f"of={small}/theirs", "bs=1M"], capture_output=True, check=False)
             answers = [oracle.send_one() for _ in range(20)]
             assert set(answers) == {503}
-            eventually(lambda: not ballast.exists() and collector.health()["ok"] is False, 30)
+            eventually(lambda: not ballast.exists() and collector.health()["ok"] is False)
             assert collector.process.poll() is None
             free = shutil.disk_usage(small).free
             (small / "theirs").unlink()
             free_s = time.monotonic()
-            eventually(lambda: oracle.send_one() == 200, 30)
+            eventually(lambda: oracle.send_one() == 200)
             wait_until_loaded(collector)
             resumed_s = time.monotonic() - free_s
             assert oracle.send_one() == 200
             wait_until_loaded(collector)
-            eventually(ballast.exists, 10)
+            eventually(ballast.exists)
         engine = open_engine(Settings(data=small / "data"))
         try:
             verdict = oracle.judge(engine)
@@ -151,7 +151,7 @@ def test_where_the_oldest_day_may_go_a_full_disk_takes_data_again_by_itself(tmp_
         oracle.point_at(collector)
         answers = {oracle.send_one()}
         eventually(lambda: collector.health()["counts"].get("full_disk_days"), 30)
-        eventually(lambda: oracle.send_one() == 200, 30)
+        eventually(lambda: oracle.send_one() == 200)
         wait_until_loaded(collector)
         taken_s = time.monotonic() - full_s
         counts = collector.health()["counts"]

@@ -16,6 +16,7 @@ from walltime_collector.settings import Settings
 
 from tests.faults.oracle import Oracle, Verdict, wait_until_loaded
 from tests.servers import Collector
+from tests.slowness import stretched
 
 SEED = 20261121
 # small segments, so that the kills meet inserts, seals and acknowledgements as well as appends
@@ -123,7 +124,7 @@ def end_and_start(folder: Path, times: int) -> None:
     verdict = judge(oracle, collector)
     print(f"\nF15: {times} ends; {verdict}; the slowest took {slowest_s:.1f} s; refused {oracle.refused} (seed {SEED})")
     assert verdict.is_clean, verdict
-    assert slowest_s < 20  # 3 s for requests that run, 5 s to drain, and a machine that has more to do
+    assert slowest_s < stretched(20)  # 3 s for requests that run, 5 s to drain, and a machine that has more to do
     assert set(oracle.refused) <= {503}
 
 

@@ -19,6 +19,7 @@ from tests.clickhouse_server import ClickHouseServer, Fault
 from tests.faults.load import held
 from tests.faults.oracle import SPANS, STORED, Oracle, body_of, wait_until_loaded
 from tests.servers import Collector, eventually
+from tests.slowness import stretched
 
 pytestmark = pytest.mark.nightly
 SEED = 20261121
@@ -240,4 +241,4 @@ def test_a_server_that_accepts_and_never_answers_holds_up_nobody(tmp_path: Path,
     print(f"\nF11: 30 s hung, {attempts} attempts of 5 s; slowest answer {slowest_s * 1000:.0f} ms; {verdict}")
     assert verdict.is_clean, verdict
     assert attempts >= 2
-    assert slowest_s < 5
+    assert slowest_s < stretched(5)

@@ -22,6 +22,7 @@ from tests.safety.collectors import PIECE_S, STATES, collector, collector_up
 from tests.safety.paced import RATE, WINDOW_S
 from tests.sdk.sink import Sink
 from tests.servers import eventually
+from tests.slowness import stretched
 
 ROOT = Path(__file__).parents[2]
 LONGEST_EXIT_S = 2.0
@@ -60,7 +61,7 @@ def check(state: str, said: dict[str, Any], exit_s: float, seconds: float) -> No
     )
     assert said["requests"] >= 100
     assert said["wrong"] == 0
-    assert exit_s <= LONGEST_EXIT_S
+    assert exit_s <= LONGEST_EXIT_S or exit_s <= stretched(LONGEST_EXIT_S)
     assert said["grown_bytes"] <= MOST_GROWTH_BYTES
     assert said["threads"] == 2, "the application's and one of ours"
     assert len(said["log"]) <= 1 + seconds // 60, said["log"]
@@ -128,7 +129,7 @@ began.append(time.monotonic())
         command = [sys.executable, "-c", program.replace("ENDPOINT", sink.endpoint)]
         took_s = float(subprocess.run(command, capture_output=True, check=True, timeout=30).stdout)
     print(f"exit with an empty queue: {took_s * 1000:.1f} ms")
-    assert took_s <= 0.1
+    assert took_s <= 0.1 or took_s <= stretched(0.1)
 
 
 def test_an_answer_in_small_pieces_is_given_up_at_the_deadline_of_the_whole(caplog: pytest.LogCaptureFixture) -> None:
@@ -136,7 +137,7 @@ def test_an_answer_in_small_pieces_is_given_up_at_the_deadline_of_the_whole(capl
         walltime.configure(endpoint=endpoint, timeout_s=4 * PIECE_S)
         with walltime.transaction("job"):
             pass
-        eventually(lambda: "no collector" in caplog.text, 5)  # 100,000 pieces would take five hours
+        eventually(lambda: "no collector" in caplog.text)  # 100,000 pieces would take five hours
     assert "TimeoutError" in caplog.text
 
 
