@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 
 import pytest
-from walltime_collector import query
+from walltime_collector import kept_calls, query
 from walltime_collector.cli.show import KEPT
 from walltime_collector.cli.top import render as render_top
 from walltime_collector.components import counters_by_component, family
@@ -96,7 +96,7 @@ def test_calls_say_where_they_were_made_on_which_connection_and_at_which_attempt
     ]
     assert (calls[6].component, calls[6].result) == ("http.request", "200, attempt 3")
     assert (calls[8].source, calls[8].connection_id) == ("shop/views.py:42 product", 77)
-    guessed = query._source({"code.file.path": "a.py", "code.line.number": "1", "walltime.code.guessed": "true"})
+    guessed = kept_calls.source({"code.file.path": "a.py", "code.line.number": "1", "walltime.code.guessed": "true"})
     assert guessed == "most likely a.py:1"
     shown = said(asked(engine, sent.trace_id), width=240)
     assert "shop/views.py:42 product" in shown

@@ -13,6 +13,7 @@ from tests.collector.traffic import Shop, export_request
 
 SUMS = """
 SELECT service, name, toStartOfMinute(started_at) AS at, count() AS transactions, countIf(is_error) AS errors,
+    countIf(intDiv(http_status, 100) = 4) AS client_errors, countIf(intDiv(http_status, 100) = 5) AS server_errors,
     sum(duration_ns) AS total_ns, max(duration_ns) AS longest_ns, sum(other_ns) AS other_total_ns,
     COLUMNS('^(mysql|memcache|http)_.*_(calls|time_ns|errors|hits|misses|rows)$') APPLY sum,
     sumMap(custom_time_ns) AS custom
@@ -20,6 +21,7 @@ FROM transactions GROUP BY ALL ORDER BY ALL
 """
 MINUTES = """
 SELECT service, name, minute AS at, sum(transactions) AS transactions, sum(errors) AS errors,
+    sum(status_4xx) AS client_errors, sum(status_5xx) AS server_errors,
     sum(duration_ns) AS total_ns, max(max_ns) AS longest_ns, sum(other_ns) AS other_total_ns,
     COLUMNS('^(mysql|memcache|http)_.*_(calls|time_ns|errors|hits|misses|rows)$') APPLY sum,
     sumMap(custom_time_ns) AS custom
@@ -78,6 +80,8 @@ def test_percentiles_of_the_minutes_are_near_those_of_the_durations(shop: Stored
 
 def test_an_insert_that_is_tried_again_adds_nothing_to_the_minutes(engine: Engine) -> None:
     sent = [each for visit in range(20) for each in Shop(seed=visit).visit(time.time_ns())]
+    for each, status in zip(sent, (404, 422, 500, 503, 301), strict=False):
+        each.attributes["http.response.status_code"] = status
     record = Record(time.time_ns(), len(sent), export_request(sent))
 
     def counted() -> list[Rows]:
@@ -90,3 +94,4 @@ def test_an_insert_that_is_tried_again_adds_nothing_to_the_minutes(engine: Engin
     assert counted() == once
     engine.insert([record], "not-the-same")
     assert counted() != once
+    assert counted()[0] == engine.query(SUMS)

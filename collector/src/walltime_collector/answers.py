@@ -56,6 +56,9 @@ class Kind:
     """Per transaction, over those whose CPU time is known; None when of none."""
     queue_mean_ns: int | None
     components: tuple[Share, ...]
+    status_4xx: int = 0
+    """Transactions answered with 400 to 499: no failure of the service, but often much shorter than the others."""
+    status_5xx: int = 0
 
 
 @dataclass(frozen=True)
@@ -73,6 +76,8 @@ class Top:
     errors: int
     total_ns: int
     kinds: tuple[Kind, ...]
+    services: tuple[str, ...] = ()
+    """All that are stored, when there is nothing to rank."""
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ import logging
 import math
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import Any
 
 from starlette.applications import Starlette
@@ -89,6 +89,8 @@ def make_app(
             by=said["by"],
             limit=_number("limit", said["limit"], MAX_LIMIT),
         )
+        if not answer.kinds:
+            answer = replace(answer, services=tuple(known.services(engine)))
         return _json(asdict(answer))
 
     def transactions(request: Request) -> JSONResponse:

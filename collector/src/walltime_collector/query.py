@@ -10,10 +10,11 @@ from functools import cache
 from importlib.resources import files
 from typing import Any
 
-from .answers import Bill, Call, Component, Kind, Share, Statement, Target, Top, Trace
+from .answers import Bill, Component, Kind, Share, Statement, Target, Top, Trace
 from .components import counters_by_component, number
 from .engine import Engine, Parameter
 from .glue import beside_calls, beside_statements, of_connections
+from .kept_calls import kept_call
 from .trace_tree import in_order, own_times, owners
 
 MAX_TRANSACTIONS = 500
@@ -191,6 +192,8 @@ def _kind(row: Mapping[str, Any], window_s: float) -> Kind:
         cpu_mean_ns=_known(row["cpu_mean_ns"]),
         queue_mean_ns=_known(row["queue_mean_ns"]),
         components=shares,
+        status_4xx=int(row["status_4xx"]),
+        status_5xx=int(row["status_5xx"]),
     )
 
 
@@ -221,7 +224,9 @@ def _bill(
             Target(*values) for values in _nested(row, "target", "component address calls time_ns errors hits misses")
         ),
         statements=statements,
-        calls=of_connections(beside_calls([_call(call, started_ns) for call in calls], entries), untagged, started_ns),
+        calls=of_connections(
+            beside_calls([kept_call(call, started_ns) for call in calls], entries), untagged, started_ns
+        ),
         logged=logged,
         is_error=bool(row["is_error"]),
         sample_probability=row["sample_probability"] or 0.0,  # what is not a number arrives as None
@@ -250,51 +255,8 @@ _AS_STORED = (
 )
 
 
-def _call(row: Mapping[str, Any], transaction_started_ns: int) -> Call:
-    said: Mapping[str, str] = row["attributes"]
-    host, port = said.get("server.address", ""), said.get("server.port", "")
-    system = row["component"].partition(".")[0]
-    failed = row["status"].upper().endswith("ERROR")
-    return Call(
-        component=row["component"],
-        name=row["name"],
-        offset_ns=int(row["started_ns"]) - transaction_started_ns,
-        duration_ns=int(row["duration_ns"]),
-        own_ns=int(row["own_ns"]),
-        address=row["address"] or (f"{host}:{port}" if host and port else host),
-        text=row["statement"]
-        or _first(said, "db.query.text", f"walltime.{system}.key", "url.full", "db.statement", "http.url"),
-        result=_result(said, system),
-        error=_first(said, "error.type", "db.response.status_code")
-        or (row["status_message"] or "failed" if failed else ""),
-        source=_source(said),
-        connection_id=number(said.get("walltime.mysql.connection_id", "")),
-    )
-
-
-def _result(said: Mapping[str, str], system: str) -> str:
-    rows = said.get("db.response.returned_rows", "")
-    result = f"{rows} row{'' if rows == '1' else 's'}" if rows else ""
-    result = result or _first(said, f"walltime.{system}.result", "http.response.status_code")
-    again = said.get("http.request.resend_count", "")
-    return f"{result}, attempt {number(again) + 1}".removeprefix(", ") if again else result
-
-
-def _source(said: Mapping[str, str]) -> str:
-    """By the semantic conventions' names since 1.30, and by those before."""
-    path = _first(said, "code.file.path", "code.filepath")
-    line = _first(said, "code.line.number", "code.lineno")
-    place = f"{path}:{line}" if path and line else path
-    found = f"{place} {_first(said, 'code.function.name', 'code.function')}".strip()
-    return f"most likely {found}" if found and said.get("walltime.code.guessed") == "true" else found
-
-
 def _nested(row: Mapping[str, Any], name: str, columns: str) -> list[tuple[Any, ...]]:
     return list(zip(*(row[f"{name}.{column}"] for column in columns.split()), strict=True))
-
-
-def _first(attributes: Mapping[str, str], *keys: str) -> str:
-    return next((attributes[key] for key in keys if attributes.get(key)), "")
 
 
 def _known(mean: float | None) -> int | None:

@@ -10,7 +10,7 @@ from rich.text import Text
 
 from ..answers import Kind, Top
 from ..components import FAMILIES, family
-from ..naming import shown
+from ..naming import NO_ROUTE, shown
 from ..people import count, duration, plural, printable, ratio, share
 from .bars import COLOURS, by_family, is_coloured, legend, long_words, stacked
 
@@ -19,6 +19,10 @@ WIDE = 112
 _GAP = "  "
 _NAMES = ("kind", "service")
 _SHORTEST_BAR = 10
+_MOST_SERVICES = 20
+_ABOUT_NO_ROUTE = (
+    "404s, files, and what no framework routes; walltime.current().set_name(…) gives requests a name of their own"
+)
 _MOST_NAME_LINES = 3
 """Of a longer name a terminal shows the beginning; it is unique nearly always, and `why` takes it."""
 
@@ -27,12 +31,7 @@ def render(top: Top, console: Console) -> RenderableType:
     """What the terminal shows; the caller prints it."""
     in_colour = is_coloured(console)
     if not top.kinds:
-        return Group(
-            _headline(top),
-            Text(
-                "Nothing is stored for this time. Is the application instrumented, and does it send to this collector?"
-            ),
-        )
+        return Group(_headline(top), Text(_nothing(top)))
     several = len({kind.service for kind in top.kinds}) > 1
     body = (_table(top, console, several) if console.width >= WIDE else None) or _blocks(top, console, several)
     seen = {name for kind in top.kinds for name in by_family(_sizes(kind))}
@@ -43,9 +42,25 @@ def render(top: Top, console: Console) -> RenderableType:
         Text(),
         legend([name for name in FAMILIES if name in seen], in_colour=in_colour),
     ]
+    if any(shown(kind.name).endswith(NO_ROUTE) for kind in top.kinds):
+        lines.append(Text(f"{NO_ROUTE}: {_ABOUT_NO_ROUTE}", "dim"))
     if top.all_kinds > len(top.kinds):
         lines.append(Text(f"{plural(top.all_kinds - len(top.kinds), 'more kind')}: --limit {top.all_kinds}", "dim"))
     return Group(*lines)
+
+
+def _nothing(top: Top) -> str:
+    """Why there may be nothing to rank, and what to do."""
+    names = ", ".join(printable(name) for name in top.services[:_MOST_SERVICES])
+    if top.service and names and top.service not in top.services:
+        return f"Nothing is stored for this service. Those that are: {names}."
+    if names:
+        return f"Nothing is stored for this time. --since looks further back; stored are transactions of {names}."
+    return (
+        "Nothing is stored for this time. Is the application instrumented (walltime-run), and does it send to this "
+        'collector? A script opens its transactions itself, `with walltime.transaction("name"):`; calls outside of '
+        "any are on no bill. `walltime doctor` looks for what is wrong."
+    )
 
 
 def _headline(top: Top) -> Text:
@@ -77,7 +92,8 @@ def _table(top: Top, console: Console, several: bool) -> RenderableType | None:
     A name that is longer than its column stands whole on a line of its own. None when a bar would not fit.
     """
     width, in_colour = console.width, is_coloured(console)
-    cells = [_cells(kind, several) for kind in top.kinds]
+    statuses = _statuses(top)
+    cells = [_cells(kind, several, statuses) for kind in top.kinds]
     headings = {heading: Text(heading, "dim") for heading in cells[0]}
     widths = {heading: max(len(heading), *(row[heading].cell_len for row in cells)) + len(_GAP) for heading in headings}
     widths["kind"] = min(widths["kind"], width // 3)
@@ -99,9 +115,9 @@ def _table(top: Top, console: Console, several: bool) -> RenderableType | None:
     return Group(*lines[:-1])
 
 
-def _cells(kind: Kind, several: bool) -> dict[str, Text]:
+def _cells(kind: Kind, several: bool, statuses: Mapping[str, str]) -> dict[str, Text]:
     service = {"service": Text(printable(kind.service), "dim")} if several else {}
-    return {"kind": _name(kind), **service, **_numbers(kind)}
+    return {"kind": _name(kind), **service, **_numbers(kind, statuses)}
 
 
 def _line(cells: Mapping[str, Text], widths: Mapping[str, int]) -> Text:
@@ -114,10 +130,10 @@ def _line(cells: Mapping[str, Text], widths: Mapping[str, int]) -> Text:
 
 def _blocks(top: Top, console: Console, several: bool) -> Group:
     blocks: list[RenderableType] = []
-    width = console.width
+    width, statuses = console.width, _statuses(top)
     for kind in top.kinds:
         numbers = Text()
-        for heading, number in _numbers(kind).items():
+        for heading, number in _numbers(kind, statuses).items():
             numbers.append("  " if numbers else "").append(f"{heading} ", "dim").append(number)
         bar = stacked(by_family(_sizes(kind)), width - 2, in_colour=is_coloured(console))
         name = _name_line(kind, several, console)
@@ -140,7 +156,17 @@ def _name(kind: Kind) -> Text:
     return Text(shown(kind.name), "bold")
 
 
-def _numbers(kind: Kind) -> dict[str, Text]:
+def _statuses(top: Top) -> dict[str, str]:
+    """The columns of statuses that any kind has, with their colours."""
+    return {
+        heading: style
+        for heading, style in (("4xx", "yellow"), ("5xx", "red"))
+        if any(getattr(kind, f"status_{heading}") for kind in top.kinds)
+    }
+
+
+def _numbers(kind: Kind, statuses: Mapping[str, str]) -> dict[str, Text]:
+    answered = {heading: getattr(kind, f"status_{heading}") / kind.transactions for heading in statuses}
     return {
         "share": Text(share(kind.share), "bold"),
         "per min": Text(count(round(kind.per_minute, 1))),
@@ -148,6 +174,7 @@ def _numbers(kind: Kind) -> dict[str, Text]:
         "p95": Text(duration(kind.p95_ns)),
         "p99": Text(duration(kind.p99_ns)),
         "errors": Text(count(kind.errors), "bold red" if kind.errors else "dim"),
+        **{heading: Text(share(part), statuses[heading] if part else "dim") for heading, part in answered.items()},
     }
 
 

@@ -15,6 +15,7 @@ from ..people import duration, plural, printable, share
 from ..why.answer import Example, Population, Why
 from ..why.cause import LOOKUPS, SQL
 from ..why.sentences import signed
+from .answered import by_status
 from .bars import COLOURS, is_coloured, long_words
 from .contributions import Look, by_server, by_statement, contributions, worth_showing
 
@@ -34,6 +35,8 @@ def render(why: Why, console: Console) -> RenderableType:
         contributions(shown, rest, why, look),
         _beside(why),
     ]
+    if why.is_mix_changed:
+        parts += [_title("by status"), by_status(why)]
     names = [each.component for each in shown]
     # A lookup may cost nothing itself and be the cause of everything.
     missing = {each.component for each in why.targets if each.usual.misses or each.slow.misses}
@@ -56,6 +59,8 @@ def _populations(why: Why, look: Look) -> Table:
     for name, side in ((look.slow, why.slow), (look.usual, why.usual)):
         times = f"p50 {duration(side.p50_ns)}, p95 {duration(side.p95_ns)}, p99 {duration(side.p99_ns)}"
         failed = Text(f"{share(side.errors / side.transactions)} failed", "red" if side.errors else "dim")
+        if client_errors := _client_errors(why, side):
+            failed.append(f"  {share(client_errors / side.transactions)} 4xx", "yellow")
         who = Text(plural(side.transactions, "transaction"))
         if look.is_wide:
             table.add_row(Text(name, "dim"), Text(_span(side)), who, Text(times, "dim"), failed)
@@ -72,6 +77,11 @@ def _populations(why: Why, look: Look) -> Table:
     outer.add_row(table)
     outer.add_row(Text(words, "dim"))
     return outer
+
+
+def _client_errors(why: Why, side: Population) -> int:
+    mine = [each for each in why.statuses if each.status == "4xx"]
+    return sum(each.slow_transactions if side is why.slow else each.usual_transactions for each in mine)
 
 
 def _span(side: Population) -> str:

@@ -11,6 +11,8 @@ SELECT
     name,
     sum(each.transactions) AS transactions,
     sum(each.errors) AS errors,
+    sum(each.status_4xx) AS status_4xx,
+    sum(each.status_5xx) AS status_5xx,
     sum(duration_ns) AS total_ns,
     sum(other_ns) AS other_total_ns,
     quantilesTDigestMerge(0.5, 0.95, 0.99)(states) AS percentiles_ns,
@@ -31,7 +33,7 @@ FROM
 (
     SELECT
         service, name, transactions, errors, duration_ns, other_ns, percentiles_ns AS states, max_ns AS longest_ns,
-        cpu_ns, cpu_known, queue_ns, queue_known,
+        cpu_ns, cpu_known, queue_ns, queue_known, status_4xx, status_5xx,
         COLUMNS('_(calls|time_ns|errors|hits|misses)$'),
         more_counters
     FROM transactions_1m
@@ -42,6 +44,7 @@ FROM
         initializeAggregation('quantilesTDigestState(0.5, 0.95, 0.99)', duration_ns), duration_ns,
         ifNull(cpu_user_ns + cpu_system_ns, 0), toUInt64(isNotNull(cpu_user_ns + cpu_system_ns)),
         ifNull(transactions.queue_ns, 0), toUInt64(isNotNull(transactions.queue_ns)),
+        toUInt64(intDiv(http_status, 100) = 4), toUInt64(intDiv(http_status, 100) = 5),
         COLUMNS('_(calls|time_ns|errors|hits|misses)$'),
         more_counters
     FROM transactions

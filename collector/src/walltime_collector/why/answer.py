@@ -75,6 +75,28 @@ class Contribution:
 
 
 @dataclass(frozen=True)
+class StatusClass:
+    """
+    How some transactions of both sides were answered: `2xx` to `5xx`; `failed` or `no status` where HTTP has no part.
+
+    Over all classes `mix_ns` + `like_with_like_ns` is the whole difference.
+    """
+
+    status: str
+    usual_transactions: int
+    slow_transactions: int
+    usual_share: float
+    slow_share: float
+    usual_mean_ns: float | None
+    """None where none was answered so."""
+    slow_mean_ns: float | None
+    mix_ns: float
+    """What it makes that there are more, or fewer, of them than usual."""
+    like_with_like_ns: float
+    """What it makes that they take longer, or less long, than those of the same class usually do."""
+
+
+@dataclass(frozen=True)
 class Example:
     """One typical transaction: about as long as its population's mean, with its calls kept if there is such a one."""
 
@@ -119,3 +141,7 @@ class Why:
     """At most 100, those that differ most."""
     usual_examples: tuple[Example, ...]
     slow_examples: tuple[Example, ...]
+    statuses: tuple[StatusClass, ...] = ()
+    """How the transactions of both sides were answered, the usual answer first."""
+    is_mix_changed: bool = False
+    """The mix of statuses changed beyond chance, and that alone makes 5 % of the usual time or more."""

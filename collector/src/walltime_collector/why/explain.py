@@ -13,8 +13,8 @@ from ..errors import BadParameter, NotStored
 from ..naming import shown
 from ..people import printable
 from ..query import iso, run
-from . import cause, chance, sentences
-from .answer import Contribution, Example, Population, Verdict, Why
+from . import cause, chance, sentences, statuses
+from .answer import Contribution, Example, Population, StatusClass, Verdict, Why
 from .arithmetic import Losers, Sums, Totals, calls_per_lost_lookup, contribution, contributions
 from .chance import Block, Judged
 from .windows import Comparison, Window
@@ -67,7 +67,9 @@ def explain(engine: Engine, name: str, compared: Comparison, *, service: str = "
 
     judged = _judged(engine, asked, compared, usual, slow, components)
     verdict = _verdict(compared, usual, slow, judged)
-    said = _said(name, verdict, judged, usual, slow, components, causes, targets)
+    classes = statuses.by_status(run(engine, "why_statuses", **asked))
+    is_mix_changed = statuses.is_worth_saying(classes, usual.mean_ns)
+    said = _said(name, verdict, judged, usual, slow, components, causes, targets, classes if is_mix_changed else ())
     return Why(
         service=service,
         name=name,
@@ -89,6 +91,8 @@ def explain(engine: Engine, name: str, compared: Comparison, *, service: str = "
         statements=statements,
         usual_examples=_examples(engine, kind, compared.usual, usual, 0, (threshold_ns or _LONGEST_NS) - 1),
         slow_examples=_examples(engine, kind, compared.slow, slow, threshold_ns, _LONGEST_NS),
+        statuses=classes,
+        is_mix_changed=is_mix_changed,
     )
 
 
@@ -234,9 +238,13 @@ def _said(
     components: Sequence[Contribution],
     causes: Sequence[cause.Cause],
     targets: Sequence[Contribution],
+    mixed: Sequence[StatusClass],
 ) -> tuple[str, ...]:
+    """The sentences; `mixed` are the classes of statuses when their mix changed."""
     said = [sentences.headline(shown(name), verdict, judged.times if judged else None, usual, slow)]
-    if verdict != "chance":
+    if mixed:
+        said.append(sentences.of_statuses(mixed, slow.mean_ns - usual.mean_ns))
+    if verdict != "chance" and not (mixed and statuses.is_all_of_it(mixed, slow.mean_ns - usual.mean_ns)):
         if factor := cause.everything_is_slower(components):
             said.append(sentences.of_everything(factor))
         else:

@@ -5,14 +5,16 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 
-from ..people import count, duration, percent, plural, ratio
-from .answer import Contribution, Cost, Population, Verdict
+from ..people import count, duration, percent, plural, ratio, share
+from . import statuses
+from .answer import Contribution, Cost, Population, StatusClass, Verdict
 from .cause import Cause, Lookup, fails_more, pace
 from .chance import CHANCE, Chance
 
 _SELECT_LIST = re.compile(r"^(\s*SELECT\s).*?(\sFROM\s)", re.IGNORECASE | re.DOTALL)
 _LONGEST_STATEMENT = 90
 _SHORT_QUEUE_NS = 1_000_000
+_MOST_STATUSES = 3
 
 
 def headline(name: str, verdict: Verdict, judged: Chance | None, usual: Population, slow: Population) -> str:
@@ -20,8 +22,8 @@ def headline(name: str, verdict: Verdict, judged: Chance | None, usual: Populati
     now, before = duration(slow.mean_ns), duration(usual.mean_ns)
     difference = signed(slow.mean_ns - usual.mean_ns)
     if verdict == "selected":
-        share = percent(slow.transactions / (slow.transactions + usual.transactions))
-        return f"{name}: the slowest {share} take {now}, the others {before} ({difference})."
+        part = percent(slow.transactions / (slow.transactions + usual.transactions))
+        return f"{name}: the slowest {part} take {now}, the others {before} ({difference})."
     change = f"{name}: {before} → {now} ({difference})"
     if verdict == "chance" and judged:
         why = _p(judged) if judged.p_value >= CHANCE else "the usual time goes up and down as much by itself"
@@ -72,6 +74,15 @@ def of_queue(usual: Population, slow: Population) -> str:
         return ""
     now, before = duration(slow.queue_ns), duration(usual.queue_ns)
     return f"Before they began they queued for {now} instead of {before}, which is no part of these times."
+
+
+def of_statuses(classes: Sequence[StatusClass], difference_ns: float) -> str:
+    """How the mix of statuses changed, what that makes of the difference, and what is left of it like with like."""
+    changed = sorted(classes, key=lambda each: -abs(each.slow_share - each.usual_share))[:_MOST_STATUSES]
+    shares = ", ".join(f"{each.status} {share(each.usual_share)} → {share(each.slow_share)}" for each in changed)
+    mix, same = statuses.mix_ns(classes), statuses.like_with_like_ns(classes)
+    words = f"The mix of statuses changed: {shares}. This makes {signed(mix)} of the {signed(difference_ns)}"
+    return f"{words}; like with like, each status compared with itself, the difference is {signed(same)}."
 
 
 def signed(ns: float) -> str:

@@ -1,0 +1,42 @@
+"""How transactions were answered: the table of `walltime why` by status."""
+
+from __future__ import annotations
+
+from rich.console import RenderableType
+from rich.padding import Padding
+from rich.table import Table
+from rich.text import Text
+
+from ..people import duration, share
+from ..why.answer import StatusClass, Why
+from ..why.sentences import signed
+from ..why.statuses import like_with_like_ns, mix_ns
+
+_STYLES = {"4xx": "yellow", "5xx": "red", "failed": "red"}
+
+
+def by_status(why: Why) -> RenderableType:
+    """A class of statuses a line, what its share and what its time make of the difference, and the sums of both."""
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
+    for heading in ("", "share", "mean", "mix", "like with like"):
+        table.add_column(heading, justify="right" if heading else "left")
+    for each in why.statuses:
+        table.add_row(
+            Text(each.status, _STYLES.get(each.status, "")),
+            Text(f"{share(each.usual_share)} → {share(each.slow_share)}"),
+            Text(" → ".join(_mean(ns) for ns in _means(each))),
+            Text(signed(each.mix_ns)),
+            Text(signed(each.like_with_like_ns)),
+        )
+    sums = (mix_ns(why.statuses), like_with_like_ns(why.statuses))
+    total = f"{duration(why.usual.mean_ns)} → {duration(why.slow.mean_ns)}"
+    table.add_row(Text("all", "bold"), Text(), Text(total, "bold"), *(Text(signed(ns), "bold") for ns in sums))
+    return Padding(table, (0, 0, 0, 2))
+
+
+def _means(each: StatusClass) -> tuple[float | None, float | None]:
+    return each.usual_mean_ns, each.slow_mean_ns
+
+
+def _mean(ns: float | None) -> str:
+    return "–" if ns is None else duration(ns)

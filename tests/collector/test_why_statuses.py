@@ -1,0 +1,181 @@
+"""4xx and 5xx are shown apart: a mix of statuses that changes is no slower or faster service."""
+
+from __future__ import annotations
+
+import io
+import time
+from collections.abc import Sequence
+from dataclasses import asdict, replace
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from rich.console import Console
+from walltime_collector import query
+from walltime_collector.answers import from_json
+from walltime_collector.cli.top import render as render_top
+from walltime_collector.cli.why import render
+from walltime_collector.engine import Engine
+from walltime_collector.why.answer import Why
+from walltime_collector.why.explain import explain
+from walltime_collector.why.statuses import by_status, like_with_like_ns, mix_ns
+from walltime_collector.why.windows import Comparison, Window
+
+from tests.collector.conftest import MINUTE_NS, Store
+from tests.collector.traffic import MS, Sent, SentCall
+
+NAME = "GET /authors/{id}"
+
+
+def authors(service: str, from_ns: int, statuses: Sequence[int], query_ns: int = 8 * MS) -> list[Sent]:
+    """Requests half a second apart; one that is answered with 4xx makes no query."""
+    sent = []
+    for at, status in enumerate(statuses):
+        started_ns = from_ns + at * 500 * MS
+        took_ns = query_ns + at % 7 * MS // 10
+        calls = [] if 400 <= status < 500 else [SentCall("mysql.query", 0, took_ns, {"db.query.text": "SELECT author"})]
+        attributes = {"http.response.status_code": status} if status else {}
+        sent.append(
+            Sent(
+                f"{started_ns:032x}",
+                f"{at + 1:016x}",
+                NAME,
+                started_ns,
+                2 * MS + sum(call.duration_ns for call in calls),
+                service,
+                calls=calls,
+                attributes=attributes,
+                is_error=status >= 500,
+            )
+        )
+    return sent
+
+
+def compared(engine: Engine, store: Store, service: str, usual: list[Sent], slow: list[Sent]) -> Why:
+    store([*usual, *slow])
+    windows = [Window(sent[0].started_ns, sent[-1].started_ns + 1) for sent in (slow, usual)]
+    return explain(engine, NAME, Comparison(*windows), service=service)
+
+
+def said(rendered: object) -> str:
+    console = Console(width=140, color_system=None, file=io.StringIO())
+    with console.capture() as capture:
+        console.print(rendered)
+    return " ".join(capture.get().split())
+
+
+def test_a_mean_halved_by_4xx_is_explained_by_them_and_blames_no_component(engine: Engine, store: Store) -> None:
+    now_ns = time.time_ns()
+    usual = authors("mixed", now_ns - 10 * MINUTE_NS, [200] * 99 + [422])
+    slow = authors("mixed", now_ns - 5 * MINUTE_NS, [200, 422] * 60)
+    answer = compared(engine, store, "mixed", usual, slow)
+
+    assert answer.is_mix_changed
+    assert answer.verdict == "different"
+    assert mix_ns(answer.statuses) + like_with_like_ns(answer.statuses) == pytest.approx(answer.difference_ns)
+    assert abs(like_with_like_ns(answer.statuses)) < 0.02 * abs(answer.difference_ns)
+    assert "The mix of statuses changed: 2xx 99.0 % → 50.0 %, 4xx 1.0 % → 50.0 %." in answer.headline
+    assert "like with like, each status compared with itself, the difference is " in answer.headline
+    assert not any(sentence.startswith("mysql.query") for sentence in answer.sentences)
+    shown = said(render(answer, Console(width=140, color_system=None)))
+    assert "by status share mean mix like with like 2xx 99.0 % → 50.0 %" in shown
+    assert "50.0 % 4xx" in shown
+    assert from_json(Why, asdict(answer)) == answer
+
+
+def test_what_is_slower_beside_a_changed_mix_is_said_too(engine: Engine, store: Store) -> None:
+    now_ns = time.time_ns()
+    usual = authors("both", now_ns - 10 * MINUTE_NS, [200] * 100)
+    slow = authors("both", now_ns - 5 * MINUTE_NS, [200, 404] * 60, query_ns=16 * MS)
+    answer = compared(engine, store, "both", usual, slow)
+
+    assert answer.is_mix_changed
+    assert "The mix of statuses changed" in " ".join(answer.sentences)
+    assert like_with_like_ns(answer.statuses) == pytest.approx(4 * MS, rel=0.05)  # half of them, 8 ms each
+    assert mix_ns(answer.statuses) < -3 * MS
+
+
+def test_the_same_mix_is_not_worth_a_word(engine: Engine, store: Store) -> None:
+    now_ns = time.time_ns()
+    usual = authors("same", now_ns - 10 * MINUTE_NS, [200, 200, 404] * 40)
+    slow = authors("same", now_ns - 5 * MINUTE_NS, [200, 200, 404] * 40, query_ns=20 * MS)
+    answer = compared(engine, store, "same", usual, slow)
+
+    assert not answer.is_mix_changed
+    assert "mix of statuses" not in " ".join(answer.sentences)
+    assert mix_ns(answer.statuses) == pytest.approx(0, abs=1)
+    assert any(sentence.startswith("mysql.query: each call takes") for sentence in answer.sentences)
+
+
+def test_top_has_a_share_of_4xx_and_5xx_beside_the_errors(engine: Engine, store: Store) -> None:
+    now_ns = time.time_ns()
+    store(authors("statuses", now_ns - 4 * MINUTE_NS, [200] * 50 + [422] * 40 + [503] * 10))
+    store(authors("jobs", now_ns - 4 * MINUTE_NS, [0] * 10))
+    for since_s in (3600, 225):  # whole minutes, and a part of one from the transactions themselves
+        answer = query.top(engine, since_s=since_s, service="statuses")
+        (kind,) = answer.kinds
+        expected = authors("statuses", now_ns - 4 * MINUTE_NS, [200] * 50 + [422] * 40 + [503] * 10)
+        mine = [sent for sent in expected if query.iso(sent.started_ns) >= answer.since]
+        statuses = [int(str(sent.attributes["http.response.status_code"])) for sent in mine]
+        assert (kind.transactions, kind.errors) == (len(mine), sum(status >= 500 for status in statuses))
+        assert kind.status_4xx == sum(status == 422 for status in statuses)
+        assert kind.status_5xx == sum(status == 503 for status in statuses)
+    whole = query.top(engine, since_s=3600, service="statuses")
+    for width in (60, 120):
+        shown = said(render_top(whole, Console(width=width, color_system=None)))
+        assert "4xx" in shown
+        assert "40.0 %" in shown
+        assert "10.0 %" in shown
+    plain = query.top(engine, since_s=3600, service="jobs")
+    assert "4xx" not in said(render_top(plain, Console(width=120, color_system=None)))
+
+
+def test_a_request_without_a_route_is_readable_and_what_is_left_out_is_counted(engine: Engine, store: Store) -> None:
+    sent = authors("routeless", time.time_ns() - MINUTE_NS, [404] * 3)
+    components = [SentCall(f"part{at}", at, 10_000) for at in range(12)]
+    store([replace(each, name="GET", calls=components) for each in sent])
+    shown = said(render_top(query.top(engine, since_s=3600, service="routeless"), Console(width=80, color_system=None)))
+    assert "GET (no route)" in shown
+    assert "(no route): 404s, files" in shown
+    assert " more " in shown
+    assert "+" not in shown
+
+
+def test_nothing_stored_says_which_services_are_and_how_a_script_opens_a_transaction(engine: Engine) -> None:
+    nothing = query.top(engine, since_s=60, service="nobody")
+    shown = said(render_top(nothing, Console(width=100, color_system=None)))
+    assert 'with walltime.transaction("name"):' in shown
+    assert "walltime doctor" in shown
+    shown = said(render_top(replace(nothing, services=("shop", "jobs")), Console(width=100, color_system=None)))
+    assert "Nothing is stored for this service. Those that are: shop, jobs." in shown
+
+
+classes = st.dictionaries(
+    st.sampled_from(["2xx", "3xx", "4xx", "5xx", "failed", "no status"]),
+    st.tuples(st.integers(1, 10**6), st.integers(0, 10**15)),
+    min_size=1,
+)
+
+
+@settings(max_examples=200, derandomize=True, deadline=None)
+@given(usual=classes, slow=classes)
+def test_mix_and_like_with_like_are_the_whole_difference(
+    usual: dict[str, tuple[int, int]], slow: dict[str, tuple[int, int]]
+) -> None:
+    rows = [
+        {"is_slow": is_slow, "status": status, "transactions": n, "total_ns": total_ns}
+        for is_slow, side in ((False, usual), (True, slow))
+        for status, (n, total_ns) in side.items()
+    ]
+    found = by_status(rows)
+    means = [sum(total for _, total in side.values()) / sum(n for n, _ in side.values()) for side in (usual, slow)]
+    assert mix_ns(found) + like_with_like_ns(found) == pytest.approx(
+        means[1] - means[0], rel=1e-9, abs=max(means) * 1e-9
+    )
+    assert sum(each.usual_share for each in found) == pytest.approx(1)
+    assert sum(each.slow_share for each in found) == pytest.approx(1)
+    if {status: n for status, (n, _) in usual.items()} == {status: n for status, (n, _) in slow.items()}:
+        assert mix_ns(found) == 0
+    for each in found:
+        if not each.usual_transactions or not each.slow_transactions:
+            assert each.like_with_like_ns == 0
