@@ -22,7 +22,7 @@ from walltime_collector.why.statuses import by_status, like_with_like_ns, mix_ns
 from walltime_collector.why.windows import Comparison, Window
 
 from tests.collector.conftest import MINUTE_NS, Store
-from tests.collector.traffic import MS, Sent, SentCall
+from tests.collector.traffic import MS, Sent, SentCall, Value
 
 NAME = "GET /authors/{id}"
 
@@ -34,7 +34,7 @@ def authors(service: str, from_ns: int, statuses: Sequence[int], query_ns: int =
         started_ns = from_ns + at * 500 * MS
         took_ns = query_ns + at % 7 * MS // 10
         calls = [] if 400 <= status < 500 else [SentCall("mysql.query", 0, took_ns, {"db.query.text": "SELECT author"})]
-        attributes = {"http.response.status_code": status} if status else {}
+        attributes: dict[str, Value] = {"http.response.status_code": status} if status else {}
         sent.append(
             Sent(
                 f"{started_ns:032x}",
@@ -53,8 +53,8 @@ def authors(service: str, from_ns: int, statuses: Sequence[int], query_ns: int =
 
 def compared(engine: Engine, store: Store, service: str, usual: list[Sent], slow: list[Sent]) -> Why:
     store([*usual, *slow])
-    windows = [Window(sent[0].started_ns, sent[-1].started_ns + 1) for sent in (slow, usual)]
-    return explain(engine, NAME, Comparison(*windows), service=service)
+    during, against = (Window(sent[0].started_ns, sent[-1].started_ns + 1) for sent in (slow, usual))
+    return explain(engine, NAME, Comparison(during, against), service=service)
 
 
 def said(rendered: object) -> str:
