@@ -320,12 +320,21 @@ def test_parameters_are_values_whatever_is_in_them(answer: Answer) -> None:
     assert answer("SELECT {p:String} FORMAT TSVRaw", p=escaped).decode() == evil + "\n"
     assert answer("SELECT {p:String} FORMAT TSVRaw", p=r"a\tb\nc\\d") == b"a\tb\nc\\d\n"
     assert answer("SELECT {a:Array(String)}[1] FORMAT TSVRaw", a=r"['it\'s', 'b']") == b"it's\n"
+    assert answer("SELECT {m:Map(String, UInt8)}", m=r"{'k\'':1,'l':2}") == b"{'k\\'':1,'l':2}\n"
+    assert (
+        answer("SELECT {m:Map(String, Map(String, Array(String)))}['a']['b'][2]", m="{'a':{'b':['c','d']}}") == b"d\n"
+    )
+    assert answer("SELECT {m:Map(String, String)}", m="{}") == b"{}\n"
+    assert answer("SELECT {l:LowCardinality(Nullable(String))} IS NULL", l=r"\N") == b"1\n"
     assert answer(
         "SELECT {n:UInt8} + 1, {f:Nullable(Float64)}, {d:DateTime}", n="5", f=r"\N", d="2024-01-01 00:00:00"
     ) == (b"6\t\\N\t2024-01-01 00:00:00\n")
     assert answer("SELECT number FROM numbers(10) LIMIT {n:UInt8}", n="2") == b"0\n1\n"
     with pytest.raises(QueryFailed):
         answer("SELECT {n:UInt8}", n="1 OR 1")
+    for text in ("{'k':1},{'l':2}", "{'k':1}) OR (1", "{'k'", "1"):
+        with pytest.raises(QueryFailed):
+            answer("SELECT {m:Map(String, UInt8)}", m=text)
     with pytest.raises(StatementRefused, match="send param_missing"):
         answer("SELECT {missing:String}")
 

@@ -85,12 +85,14 @@ def nodes(tree: Any) -> Iterator[Node]:
 
 _ESCAPED = re.compile(r"\\(.)", re.DOTALL)
 _ESCAPES = {"t": "\t", "n": "\n", "r": "\r", "0": "\0", "b": "\b", "f": "\f"}
+_NULLABLE = re.compile(r"(LowCardinality\()?Nullable\(")
+_MAP = re.compile(r"\s*Map\s*\(")
 _COMPOSITE = re.compile(r"\s*(Array|Map|Tuple|Nested|JSON|Variant|Dynamic)\b")
 
 
 def _value(text: str, type_name: str) -> Node:
     """A parameter's text is escaped like a field of TSV, but that of an array, map or tuple is a literal."""
-    if type_name.startswith("Nullable(") and text == r"\N":
+    if _NULLABLE.match(type_name) and text == r"\N":
         value: Node = {"type": "Literal", "value": {"field_type": "Null", "value": None}}
     else:
         plain = (
@@ -99,9 +101,16 @@ def _value(text: str, type_name: str) -> Node:
         value = {"type": "Literal", "value": {"field_type": "String", "value": plain}}
     if type_name == "String":
         return value
-    to = {"type": "Literal", "value": {"field_type": "String", "value": type_name}}
-    return {
-        "type": "Function",
-        "name": "_CAST",
-        "arguments": {"type": "ExpressionList", "children": [value, to]},
-    }
+    if _MAP.match(type_name):  # ClickHouse casts no text to a map, but one to a tuple that has a map in it
+        value["value"]["value"] = f"({value['value']['value']})"
+        first = {"type": "Literal", "value": {"field_type": "UInt64", "value": 1}}
+        return _call("tupleElement", _cast(value, f"Tuple({type_name})"), first)
+    return _cast(value, type_name)
+
+
+def _cast(value: Node, type_name: str) -> Node:
+    return _call("_CAST", value, {"type": "Literal", "value": {"field_type": "String", "value": type_name}})
+
+
+def _call(name: str, *arguments: Node) -> Node:
+    return {"type": "Function", "name": name, "arguments": {"type": "ExpressionList", "children": [*arguments]}}
