@@ -3,20 +3,32 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
+from dataclasses import fields
 from pathlib import Path
 
 import pytest
 import tomli
+import walltime_collector
 from pydantic import SecretStr
 from typer.testing import CliRunner
+from walltime.neighbours import NEIGHBOURS as SDKS_NEIGHBOURS
 from walltime.settings import Settings as SdkSettings
 from walltime_collector.cli import app
 from walltime_collector.configuration import configure, misspelled, shown
 from walltime_collector.errors import SettingsRefused
+from walltime_collector.neighbours import NEIGHBOURS as COLLECTORS_NEIGHBOURS
 from walltime_collector.settings import Settings
 
+OF_THE_SDK = {
+    variable
+    for each in fields(SdkSettings)
+    for variable in each.metadata["variables"]
+    if variable.startswith("WALLTIME_")
+}
+OF_THE_COMMAND_LINE = {f"WALLTIME_{name}" for name in ("URL", "TOKEN", "TOKEN_FILE", "CONFIG", "CLIENT_CERTIFICATE")}
 SECRET = "s3cret-which-nobody-may-see"
 
 
@@ -103,11 +115,34 @@ def test_a_file_that_others_can_write_is_not_trusted_and_secrets_are_not_for_oth
 
 
 def test_a_misspelled_variable_is_pointed_out_and_those_of_the_sdk_are_not(monkeypatch: pytest.MonkeyPatch) -> None:
-    for name in SdkSettings.__dataclass_fields__:
-        monkeypatch.setenv(f"WALLTIME_{name.upper()}", "1")
+    for variable in OF_THE_SDK | OF_THE_COMMAND_LINE:
+        monkeypatch.setenv(variable, "1")
+    monkeypatch.setenv("WALLTIME_COLLECTOR_SERVICE_HOST", "10.0.0.1")  # as Kubernetes does for a service of that name
+    monkeypatch.setenv("WALLTIME_COLLECTOR_PORT_4317_TCP_ADDR", "10.0.0.1")
     assert list(misspelled()) == []
     monkeypatch.setenv("WALLTIME_RETENTION_SPAN_DAYS", "1")
     assert list(misspelled()) == [("WALLTIME_RETENTION_SPAN_DAYS", "WALLTIME_RETENTION_SPANS_DAYS")]
+    monkeypatch.setenv("WALLTIME_HASH_USERS_IDS", "1")
+    monkeypatch.setenv("WALLTIME_ZEBRA", "1")
+    monkeypatch.setenv("walltime_datta", "1")
+    assert list(misspelled())[:1] + list(misspelled())[2:] == [
+        ("WALLTIME_HASH_USERS_IDS", "WALLTIME_HASH_USER_IDS"),
+        ("WALLTIME_ZEBRA", ""),
+        ("walltime_datta", "WALLTIME_DATA"),
+    ]
+
+
+def test_sdk_and_collector_know_each_others_variables() -> None:
+    """Neither may warn of them. A new setting goes into the other's neighbours.py."""
+    mine = {f"WALLTIME_{name.upper()}" for name in Settings.model_fields}
+    assert OF_THE_SDK | OF_THE_COMMAND_LINE <= COLLECTORS_NEIGHBOURS
+    assert mine | OF_THE_COMMAND_LINE <= SDKS_NEIGHBOURS
+    of_grafana = {f"WALLTIME_CLICKHOUSE_{name}" for name in ("HOST", "PORT", "DATABASE")}
+    assert of_grafana == COLLECTORS_NEIGHBOURS - OF_THE_SDK - OF_THE_COMMAND_LINE
+    assert SDKS_NEIGHBOURS - mine - OF_THE_COMMAND_LINE == of_grafana
+    cli = "".join(path.read_text() for path in (Path(walltime_collector.__file__).parent / "cli").glob("*.py"))
+    named = set(re.findall(r"\bWALLTIME_[A-Z_]+[A-Z]\b", cli)) - mine
+    assert named == OF_THE_COMMAND_LINE
 
 
 def test_what_is_printed_is_toml_that_says_the_same_again_without_the_secrets(

@@ -284,7 +284,9 @@ def test_an_unknown_variable_is_warned_of_with_what_may_be_meant(
         ("WALLTIME_HASH_USERS_IDS", "is WALLTIME_HASH_USER_IDS meant?"),
         ("WALLTIME_RAW_KEY", "is WALLTIME_RAW_KEYS meant?"),
         ("walltime_summary", "is WALLTIME_SUMMARY meant?"),
-        ("WALLTIME_COLOUR", "docs/settings.md lists all settings"),
+        ("WALLTIME_SERVICE_NAME", "is OTEL_SERVICE_NAME meant?"),
+        ("WALLTIME_ENDPOINT", "is OTEL_EXPORTER_OTLP_TRACES_ENDPOINT meant?"),
+        ("WALLTIME_ZEBRA", "docs/settings.md lists all settings"),
     ):
         monkeypatch.setenv(variable, "s3cret")
         walltime.configure()

@@ -72,13 +72,17 @@ def bearer(authorization: bytes) -> bytes:
     return token.strip() if scheme.lower() == b"bearer" else b""
 
 
+def _where(settings: Settings, name: str) -> str:
+    return settings.where(name if getattr(settings, f"{name}_file") is None else f"{name}_file")
+
+
 def _token(settings: Settings, name: str) -> str:
     token = settings.secret(name)
     if not token:
         return ""
     if len(token) < LEAST_TOKEN_CHARACTERS or not (token.isascii() and token.isprintable()) or " " in token:
         raise SettingsRefused(
-            f"WALLTIME_{name.upper()}: not a token; make one of {LEAST_TOKEN_CHARACTERS} or more letters and digits, "
+            f"{_where(settings, name)}: not a token; make one of {LEAST_TOKEN_CHARACTERS} or more letters and digits, "
             "as with: openssl rand -hex 24"
         )
     return token

@@ -14,16 +14,18 @@ import tomli
 from pydantic import SecretStr, ValidationError
 
 from .errors import SettingsRefused
+from .neighbours import NEIGHBOURS, is_of_others
 from .settings import Settings
 
 FILE = "walltime.toml"
+_PREFIX = "WALLTIME_"
 _MASK = "********"
 _ALIKE = 0.7
 
 
 @dataclass(frozen=True)
 class Configuration:
-    """The settings in force, and who said those that are not defaults: `--http`, `WALLTIME_HTTP`, or the file."""
+    """The settings in force, and where those are set that are not defaults: `--http`, `WALLTIME_HTTP`, or the file."""
 
     settings: Settings
     sources: Mapping[str, str]
@@ -43,29 +45,41 @@ def configure(said: Mapping[str, Any], config: Path | None) -> Configuration:
     """
     path = _find(config)
     in_file = {} if path is None else _read(path)
-    in_environment = {name: f"WALLTIME_{name.upper()}" for name in Settings.model_fields}
-    in_environment = {name: variable for name, variable in in_environment.items() if variable in os.environ}
-    sources = {name: str(path) for name in in_file}
-    sources |= in_environment
+    # as pydantic reads them: a variable's letters may be small
+    upper = {variable.upper(): variable for variable in sorted(os.environ, reverse=True)}
+    in_environment = {name: upper.get(f"WALLTIME_{name.upper()}") for name in Settings.model_fields}
+    sources = dict.fromkeys(in_file, str(path))
+    sources |= {name: variable for name, variable in in_environment.items() if variable is not None}
     sources |= {name: f"--{name.replace('_', '-')}" for name in said}
-    values = {name: value for name, value in in_file.items() if name not in in_environment} | dict(said)
+    values = {name: value for name, value in in_file.items() if in_environment[name] is None} | dict(said)
     try:
-        return Configuration(Settings(**values), sources)
+        settings = Settings(**values)
     except ValidationError as error:
         first = error.errors()[0]
         name = str(first["loc"][0])
-        where = sources.get(name, name)
         # what was said may be a secret: only what is wrong with it is repeated
-        raise SettingsRefused(f"{where}{f': {name}' if where == str(path) else ''}: {first['msg']}") from None
+        reason = first["msg"].removeprefix("Value error, ")
+        raise SettingsRefused(f"{_where(name, sources, path)}: {reason}") from None
+    settings.sources.update({name: _where(name, sources, path) for name in sources})
+    return Configuration(settings, sources)
+
+
+def _where(name: str, sources: Mapping[str, str], path: Path | None) -> str:
+    """A setting's source for a message; of a file, the key too."""
+    source = sources.get(name, name)
+    return f"{source}: {name}" if source == str(path) else source
 
 
 def misspelled() -> Iterator[tuple[str, str]]:
-    """Variables of the environment that look like a setting and are none, each with what may have been meant."""
-    known = [f"WALLTIME_{name.upper()}" for name in Settings.model_fields]
+    """Variables of the environment that look like a setting and are none, each with what may be meant, or empty."""
+    mine = [f"WALLTIME_{name.upper()}" for name in Settings.model_fields if name != "crashpoint"]
+    known = {*mine, "WALLTIME_CRASHPOINT", *NEIGHBOURS}
+    candidates = [name.removeprefix(_PREFIX) for name in (*mine, *sorted(NEIGHBOURS))]
     for variable in sorted(os.environ):
-        if variable.startswith("WALLTIME_") and variable not in known:
-            for meant in difflib.get_close_matches(variable, known, 1, 0.93):
-                yield variable, meant
+        name = variable.upper()
+        if name.startswith(_PREFIX) and name not in known and not is_of_others(name, os.environ):
+            meant = difflib.get_close_matches(name.removeprefix(_PREFIX), candidates, 1, _ALIKE)
+            yield variable, _PREFIX + meant[0] if meant else ""
 
 
 def shown(configuration: Configuration) -> str:
@@ -100,7 +114,7 @@ def _read(path: Path) -> dict[str, Any]:
         document = tomli.loads(path.read_text("utf-8"))
     except OSError as error:
         raise SettingsRefused(f"{path}: cannot be read: {error.strerror}; name another file with --config") from error
-    except (tomli.TOMLDecodeError, UnicodeDecodeError) as error:
+    except (ValueError, RecursionError) as error:  # also of bytes that are no text, and of numbers without end
         raise SettingsRefused(f"{path}: not TOML: {error}; write name = value, texts in quotes") from error
     if found.st_mode & stat.S_IWOTH or found.st_uid not in (0, os.geteuid()):
         raise SettingsRefused(

@@ -12,9 +12,12 @@ from .errors import DirectoryInUse, SettingsRefused
 _ORPHANED_S = 3.0
 
 
-def make_private(directory: Path) -> None:
+def make_private(directory: Path, where: str = "") -> None:
     """
     Create the directory and its parents with mode 0700; an existing one keeps its mode.
+
+    Args:
+        where: Where it is set, for a message.
 
     Raises:
         SettingsRefused: It cannot be made.
@@ -22,8 +25,9 @@ def make_private(directory: Path) -> None:
     try:
         directory.mkdir(mode=0o700, parents=True, exist_ok=True)
     except OSError as error:
+        named = f"{where} {directory}".lstrip()
         raise SettingsRefused(
-            f"{directory}: cannot make this directory: {error.strerror}; choose another one with --data"
+            f"{named}: cannot make this directory: {error.strerror}; choose another one with --data"
         ) from error
 
 

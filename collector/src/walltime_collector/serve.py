@@ -77,11 +77,11 @@ def serve(settings: Settings) -> None:
     access, tls = Access(settings), Tls(settings)
     may_send = settings.insecure or not access.ingest.is_open or settings.ingest_client_ca is not None
     may_read = settings.insecure or not access.read.is_open or settings.read_client_ca is not None
-    grpc = listen(settings.grpc, "grpc", is_guarded=may_send, guard="WALLTIME_INGEST_TOKEN")
-    http = listen(settings.http, "http", is_guarded=may_send, guard="WALLTIME_INGEST_TOKEN")
-    web = listen(settings.web, "web", is_guarded=may_read, guard="WALLTIME_READ_TOKEN")
+    grpc = listen(settings, "grpc", is_guarded=may_send, guard="WALLTIME_INGEST_TOKEN")
+    http = listen(settings, "http", is_guarded=may_send, guard="WALLTIME_INGEST_TOKEN")
+    web = listen(settings, "web", is_guarded=may_read, guard="WALLTIME_READ_TOKEN")
     clickhouse = _listen_clickhouse(settings, access) if settings.clickhouse_http else None
-    make_private(settings.data)
+    make_private(settings.data, settings.where("data", "--data"))
     health = Health()
     engine = open_engine(settings, health.add)  # it starts beside what follows
     spool = Spool(
@@ -238,4 +238,4 @@ def _clickhouse_http(reading: Reading, settings: Settings, access: Access) -> An
 def _listen_clickhouse(settings: Settings, access: Access) -> socket.socket:
     is_guarded = settings.insecure or not access.clickhouse.is_open or settings.read_client_ca is not None
     guard = "WALLTIME_CLICKHOUSE_HTTP_TOKEN"
-    return listen(settings.clickhouse_http, "clickhouse-http", is_guarded=is_guarded, guard=guard)
+    return listen(settings, "clickhouse_http", is_guarded=is_guarded, guard=guard)

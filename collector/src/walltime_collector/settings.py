@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import ipaddress
 import os
+from functools import cached_property
 from pathlib import Path
 from typing import Annotated, Literal
 
-from pydantic import Field, SecretStr, field_validator
+from pydantic import Field, SecretStr, ValidationInfo, field_validator
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
 from .errors import SettingsRefused
 
 MIB = 1024 * 1024
+_MAX_SECONDS = 1_000_000
+_MAX_COUNT = 2**63 - 1
 Words = Annotated[tuple[str, ...], NoDecode]
 """Comma-separated in the environment, a list in the file."""
 
@@ -29,7 +32,7 @@ class Settings(BaseSettings):
     Sizes are bytes, times are seconds unless the name says otherwise. Port 0 takes a free one.
     """
 
-    model_config = SettingsConfigDict(env_prefix="WALLTIME_", frozen=True)
+    model_config = SettingsConfigDict(env_prefix="WALLTIME_", frozen=True, allow_inf_nan=False)
 
     data: Path = Field(default_factory=default_data_dir, description="directory of the spool and the embedded database")
     grpc: str = Field(default="127.0.0.1:4317", description="address of OTLP/gRPC")
@@ -179,6 +182,44 @@ class Settings(BaseSettings):
     def _split(cls, written: object) -> object:
         return tuple(filter(None, map(str.strip, written.split(",")))) if isinstance(written, str) else written
 
+    @field_validator("*", mode="before")
+    @classmethod
+    def _usable(cls, written: object, info: ValidationInfo) -> object:
+        """Refuse what would only fail later, or be read as something else: NUL in a path, true as a number."""
+        field = cls.model_fields[str(info.field_name)]
+        is_secret = field.annotation is SecretStr
+        if isinstance(written, str) and not is_secret and any(letter < " " for letter in written):
+            raise ValueError("has a line break, a tab or another control character in it")
+        if isinstance(written, str) and any("\ud800" <= letter <= "\udfff" for letter in written):
+            raise ValueError("is not valid UTF-8")
+        if isinstance(written, bool) and type(field.default) in (int, float):
+            raise ValueError("is true or false; write a number")
+        if written == "" and field.annotation == Path | None:
+            return None
+        return default_data_dir() if written == "" and field.annotation is Path else written
+
+    @field_validator("*", mode="after")
+    @classmethod
+    def _bounded(cls, value: object, info: ValidationInfo) -> object:
+        most = _MAX_SECONDS if str(info.field_name).endswith("_s") else _MAX_COUNT
+        if isinstance(value, (int, float)) and value > most:
+            raise ValueError(f"is more than {most:,}")
+        return value
+
+    @cached_property
+    def sources(self) -> dict[str, str]:
+        """Where each setting that is no default is set: an option, a variable, or a file and its key."""
+        return {}
+
+    def where(self, name: str, otherwise: str = "") -> str:
+        """
+        Where the setting is set, for a message about its value.
+
+        Args:
+            otherwise: What to call a default; without it, the variable.
+        """
+        return self.sources.get(name) or otherwise or f"WALLTIME_{name.upper()}"
+
     def read_clickhouse_password(self) -> str:
         """The password of the ClickHouse server; see `secret`."""
         return self.secret("clickhouse_password")
@@ -194,7 +235,7 @@ class Settings(BaseSettings):
         if path is None:
             said: SecretStr = getattr(self, name)
             return said.get_secret_value()
-        where = f"WALLTIME_{name.upper()}_FILE {path}"
+        where = f"{self.where(f'{name}_file')} {path}"
         try:
             secret = path.read_text("utf-8").rstrip("\r\n")
         except (OSError, UnicodeDecodeError) as error:
@@ -209,11 +250,12 @@ SECRETS = tuple(name for name, field in Settings.model_fields.items() if isinsta
 """The settings that are never shown."""
 
 
-def address(setting: str, name: str, *, is_guarded: bool, guard: str) -> tuple[str, int]:
+def address(setting: str, name: str, *, is_guarded: bool, guard: str, where: str = "") -> tuple[str, int]:
     """
     Split `host:port`.
 
     Args:
+        where: Where it is set, for messages; without it, the option of that name.
         is_guarded: Whether who connects is asked for a token or a certificate, or the user says that nobody need be.
         guard: The setting that would make it so.
 
@@ -222,11 +264,14 @@ def address(setting: str, name: str, *, is_guarded: bool, guard: str) -> tuple[s
     """
     host, colon, port = setting.rpartition(":")
     host = host.removeprefix("[").removesuffix("]")
-    if not colon or not host or not port.isdecimal() or int(port) > 65535:
-        raise SettingsRefused(f"--{name} {setting}: not an address; write host:port, as in 127.0.0.1:4318")
+    where = where or f"--{name}"
+    if not colon or not host or not (port.isascii() and port.isdecimal()) or len(port) > 5 or int(port) > 65535:
+        raise SettingsRefused(
+            f"{where} {setting.rpartition('@')[2]}: not an address; write host:port, as in 127.0.0.1:4318"
+        )
     if not is_guarded and not is_loopback(host):
         raise SettingsRefused(
-            f"--{name} {setting}: other machines could reach it and nothing asks them for a token; "
+            f"{where} {setting}: other machines could reach it and nothing asks them for a token; "
             f"set {guard}, use 127.0.0.1, or say --insecure if the network is trusted"
         )
     return host, int(port)

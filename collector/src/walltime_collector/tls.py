@@ -19,11 +19,12 @@ class Tls:
 
     def __init__(self, settings: Settings) -> None:
         self._certificate, self._key = settings.tls_certificate, settings.tls_key
+        self._where = settings.where
         if self._certificate is None:
             for name in ("tls_key", "ingest_client_ca", "read_client_ca"):
                 if getattr(settings, name) is not None:
                     raise SettingsRefused(
-                        f"WALLTIME_{name.upper()}: of no use without TLS; set WALLTIME_TLS_CERTIFICATE"
+                        f"{settings.where(name)}: of no use without TLS; set WALLTIME_TLS_CERTIFICATE"
                     )
         self._stamp = self._read_stamp()
         self.ingest = self._context(settings.ingest_client_ca, "ingest_client_ca")
@@ -66,18 +67,21 @@ class Tls:
             try:
                 context.load_verify_locations(client_ca)
             except OSError as error:  # ssl.SSLError is one
-                raise SettingsRefused(f"WALLTIME_{name.upper()} {client_ca}: {_explained(error)}") from error
+                raise SettingsRefused(f"{self._where(name)} {client_ca}: {_explained(error)}") from error
             context.verify_mode = ssl.CERT_REQUIRED
         return context
 
     def _load(self, context: ssl.SSLContext, certificate: Path) -> None:
+        named = f"{self._where('tls_certificate')} {certificate}"
+        _check_readable(certificate, named)
+        if self._key is not None:
+            its_key = f"{self._where('tls_key')} {self._key}"
+            _check_readable(self._key, its_key)
+            named += f", {its_key}"
         try:
             # without the callback OpenSSL would ask the terminal for the password of an encrypted key, and wait
             context.load_cert_chain(certificate, self._key, password=lambda: b"")
         except OSError as error:  # ssl.SSLError is one
-            named = f"WALLTIME_TLS_CERTIFICATE {certificate}"
-            if self._key is not None:
-                named += f", WALLTIME_TLS_KEY {self._key}"
             raise SettingsRefused(f"{named}: {_explained(error)}") from error
 
     def _read_stamp(self) -> tuple[tuple[int, int], ...]:
@@ -90,6 +94,14 @@ class Tls:
             else:
                 stamps.append((found.st_mtime_ns, found.st_ino))
         return tuple(stamps)
+
+
+def _check_readable(path: Path, named: str) -> None:
+    """OpenSSL does not say which of the two files it cannot read."""
+    try:
+        path.open("rb").close()
+    except OSError as error:
+        raise SettingsRefused(f"{named}: {_explained(error)}") from error
 
 
 def _explained(error: OSError) -> str:

@@ -48,7 +48,11 @@ def unknown(environ: Mapping[str, str]) -> list[tuple[str, str]]:
     known = [*sorted(name for name in mine if name.startswith(_PREFIX)), *sorted(NEIGHBOURS - mine)]
     candidates = [name.removeprefix(_PREFIX) for name in known]
     close = [get_close_matches(name[len(_PREFIX) :].upper(), candidates, 1, _LEAST_ALIKE) for name in found]
-    return [(name, _PREFIX + meant[0] if meant else "") for name, meant in zip(found, close, strict=True)]
+    by_setting = {each.name.upper(): next(iter(each.metadata["variables"])) for each in fields(Settings)}
+    return [
+        (name, by_setting.get(name[len(_PREFIX) :].upper()) or (_PREFIX + meant[0] if meant else ""))
+        for name, meant in zip(found, close, strict=True)
+    ]
 
 
 def _shown(settings: Settings, name: str) -> str:

@@ -1,7 +1,7 @@
 """
 The WALLTIME_… variables that are no spelling mistakes although the SDK does not read them.
 
-tests/test_variables.py compares the list with the collector's settings.
+tests/collector/test_configuration.py compares the list with the collector's settings.
 """
 
 from __future__ import annotations
@@ -54,6 +54,8 @@ NEIGHBOURS: Final = frozenset(
         "WALLTIME_MAX_CONNECTIONS",
         "WALLTIME_MAX_CONNECTIONS_PER_ADDRESS",
         "WALLTIME_MAX_IN_FLIGHT_BYTES",
+        "WALLTIME_MAX_READ_CONNECTIONS",
+        "WALLTIME_MAX_READ_CONNECTIONS_PER_ADDRESS",
         "WALLTIME_MAX_REQUEST_BYTES",
         "WALLTIME_MAX_SPOOL_BYTES",
         "WALLTIME_READ_CLIENT_CA",

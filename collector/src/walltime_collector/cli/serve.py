@@ -76,6 +76,7 @@ def serve(
         return
     log_to_stderr(configuration.settings.log_format)
     for variable, meant in misspelled():
-        log.warning("%s is no setting and does nothing; is %s meant?", variable, meant)
+        hint = f"is {meant} meant?" if meant else "docs/settings.md lists all settings"
+        log.warning("%s is no variable of Walltime and does nothing; %s", variable, hint)
     forget(f"WALLTIME_{name.upper()}" for name in SECRETS)
     run(configuration.settings)

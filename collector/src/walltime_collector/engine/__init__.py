@@ -131,9 +131,11 @@ def open_engine(settings: Settings, count: Callable[[str], object] | None = None
         DirectoryInUse: Another process has the embedded one open.
     """
     if settings.clickhouse:
-        from .client import ClientTls
+        from .client import ClientTls, address
         from .server import ServerEngine
 
+        address(settings.clickhouse, settings.where("clickhouse", "--clickhouse"))
+        files = ("clickhouse_ca", "clickhouse_certificate", "clickhouse_key")
         return ServerEngine(
             settings.clickhouse,
             user=settings.clickhouse_user,
@@ -145,6 +147,7 @@ def open_engine(settings: Settings, count: Callable[[str], object] | None = None
                 settings.clickhouse_verify,
                 settings.clickhouse_certificate,
                 settings.clickhouse_key,
+                ", ".join(settings.where(name) for name in files if getattr(settings, name) is not None),
             ),
             compression=settings.clickhouse_compression,
             insert_quorum=settings.clickhouse_insert_quorum,
@@ -152,7 +155,8 @@ def open_engine(settings: Settings, count: Callable[[str], object] | None = None
         )
     from .embedded import EmbeddedEngine
 
-    return EmbeddedEngine(settings.data / "chdb", settings.database, count)
+    where = settings.where("data", "--data")
+    return EmbeddedEngine(settings.data / "chdb", settings.database, count, where)
 
 
 # Shared by every engine: what an INSERT of spans needs, and the schema files.

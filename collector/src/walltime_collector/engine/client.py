@@ -40,17 +40,19 @@ class ClientTls:
     verify: bool = True
     certificate: Path | None = None
     key: Path | None = None
+    where: str = "WALLTIME_CLICKHOUSE_CA, …_CERTIFICATE, …_KEY"
+    """Where the files are set, for a message."""
 
     def __post_init__(self) -> None:
         try:
             context = ssl.create_default_context(cafile=self.ca)
             if self.certificate is not None:
-                context.load_cert_chain(self.certificate, self.key)
+                # without the callback OpenSSL would ask the terminal for the password of an encrypted key, and wait
+                context.load_cert_chain(self.certificate, self.key, password=lambda: b"")
         except (OSError, ssl.SSLError) as error:
             files = ", ".join(str(each) for each in (self.ca, self.certificate, self.key) if each is not None)
             raise SettingsRefused(
-                f"WALLTIME_CLICKHOUSE_CA, …_CERTIFICATE, …_KEY: cannot be used: {error}: {files}; "
-                "they are PEM files that the collector's user may read"
+                f"{self.where}: cannot be used: {error}: {files}; they are PEM files that the collector's user may read"
             ) from error
 
 
@@ -89,9 +91,12 @@ def connect(url: str, *, user: str, password: str, timeout_s: int, tls: ClientTl
     )
 
 
-def address(url: str) -> str:
+def address(url: str, where: str = "--clickhouse") -> str:
     """
     The URL as it is used.
+
+    Args:
+        where: Where it is set, for a message.
 
     Raises:
         SettingsRefused: It is none of a ClickHouse server, or has in it what does not belong there.
@@ -102,10 +107,12 @@ def address(url: str) -> str:
     except ValueError:  # a port beyond 65535, half an IPv6 address
         is_address = False
     if not is_address:
-        raise SettingsRefused(f"--clickhouse {url}: not an address; write http://host:8123 or https://host:8443")
+        raise SettingsRefused(
+            f"{where} {url.rpartition('@')[2]}: not an address; write http://host:8123 or https://host:8443"
+        )
     if parts.username or parts.password or parts.query or parts.fragment:
         raise SettingsRefused(
-            f"--clickhouse {parts.scheme}://…{parts.hostname}: an address has neither user nor settings in it; "
+            f"{where} {parts.scheme}://…{parts.hostname}: an address has neither user nor settings in it; "
             "give WALLTIME_CLICKHOUSE_USER and WALLTIME_CLICKHOUSE_PASSWORD or WALLTIME_CLICKHOUSE_PASSWORD_FILE"
         )
     return url.rstrip("/")

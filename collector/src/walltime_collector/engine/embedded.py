@@ -43,16 +43,19 @@ class EmbeddedEngine:
 
     Args:
         count: Called with `engine_restarts` when it had to be started again, from any thread.
+        where: Where the directory is set, for a message.
 
     Raises:
         SettingsRefused: There cannot be a database in that directory.
         DirectoryInUse: Another collector has it open.
     """
 
-    def __init__(self, directory: Path, database: str, count: Callable[[str], object] | None = None) -> None:
+    def __init__(
+        self, directory: Path, database: str, count: Callable[[str], object] | None = None, where: str = "--data"
+    ) -> None:
         self._directory = directory = directory.absolute()
         if "?" in str(directory):  # chDB would take it for the end of the path, and write elsewhere
-            raise SettingsRefused(f"--data {directory}: no database can be in a path with a `?`; choose another one")
+            raise SettingsRefused(f"{where} {directory}: no database can be in a path with a `?`; choose another one")
         self._ownership = Ownership(directory)
         self._queries = threading.BoundedSemaphore(QUERY_CONNECTIONS)
         arguments = (str(directory), database, crashpoint.armed)

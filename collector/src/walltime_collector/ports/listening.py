@@ -5,28 +5,30 @@ from __future__ import annotations
 import socket
 
 from ..errors import SettingsRefused
-from ..settings import address
+from ..settings import Settings, address
 
 
-def listen(setting: str, name: str, *, is_guarded: bool, guard: str) -> socket.socket:
+def listen(settings: Settings, name: str, *, is_guarded: bool, guard: str) -> socket.socket:
     """
-    Listen on `setting`, which is host:port.
+    Listen on a setting, which is host:port.
 
     Args:
-        name: The setting's name, as an option of the command line.
+        name: The setting's name.
         is_guarded: See settings.address.
         guard: See settings.address.
 
     Raises:
         SettingsRefused: It is no address, may not be used without a token, or nobody can listen there.
     """
-    host, port = address(setting, name, is_guarded=is_guarded, guard=guard)
+    setting = getattr(settings, name)
+    where = settings.where(name, f"--{name.replace('_', '-')}")
+    host, port = address(setting, name, is_guarded=is_guarded, guard=guard, where=where)
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     try:
         return socket.create_server((host, port), family=family, backlog=512)
-    except OSError as error:
+    except (OSError, UnicodeError) as error:  # UnicodeError: of a host that cannot have such a name
         raise SettingsRefused(
-            f"--{name} {setting}: cannot listen there: {error.strerror}; "
+            f"{where} {setting}: cannot listen there: {getattr(error, 'strerror', None) or error}; "
             "stop what listens there, or choose another address (port 0 takes a free one)"
         ) from error
 
