@@ -10,7 +10,7 @@ WITH
             - toInt64(io_wait_ns)
             - toInt64(toUInt64OrZero(fields['Pages_accessed'])) * 200000
     ) AS unexplained_ns,
-    row_lock_ns > 0 OR mapContains(fields, 'InnoDB_queue_wait') AS is_row_lock_known
+    row_lock_ns > 0 OR mapContains(fields, 'InnoDB_pages_distinct') AS is_row_lock_known
 SELECT
     any(fingerprint) AS "statement",
     sum(query_ns * weight) AS "time",

@@ -1,7 +1,7 @@
 -- What did the database's own log say about this request's statements?
--- What a server does not report is NULL: only Percona Server reports waits for row locks, under the same condition as the
--- other InnoDB fields. For MariaDB the wait is inferred as in `walltime show`: time in the storage engine that neither disk
--- nor pages explain (Engine_time is in milliseconds; at most 200 µs a page; from 5 ms on).
+-- What a server does not report is NULL. Only Percona Server reports waits for row locks, beside the pages it looked at
+-- (fields that are 0 are not stored). For MariaDB the wait is inferred as in `walltime show`: time in the storage engine
+-- that neither disk nor pages explain (Engine_time is in milliseconds; at most 200 µs a page; from 5 ms on).
 WITH
     unhex(extract(lower(${trace_id:singlequote}), '[0-9a-f]{32}')) AS asked,
     (
@@ -24,9 +24,9 @@ SELECT
     fingerprint AS "statement",
     query_ns AS "took",
     lock_ns AS "lock wait",
-    if(row_lock_ns > 0 OR mapContains(fields, 'InnoDB_queue_wait'), row_lock_ns, NULL) AS "row lock",
+    if(row_lock_ns > 0 OR mapContains(fields, 'InnoDB_pages_distinct'), row_lock_ns, NULL) AS "row lock",
     if(unexplained_ns >= 5000000, unexplained_ns, NULL) AS "likely row lock",
-    if(io_wait_ns > 0 OR mapContains(fields, 'InnoDB_queue_wait') OR mapContains(fields, 'Pages_read_time'), io_wait_ns, NULL)
+    if(io_wait_ns > 0 OR mapContains(fields, 'InnoDB_pages_distinct') OR mapContains(fields, 'Engine_time'), io_wait_ns, NULL)
         AS "io wait",
     rows_examined AS "examined",
     rows_sent AS "sent",

@@ -1,0 +1,139 @@
+"""Waits for locks in the panels of the database's log: empty where not reported, inferred as in `walltime show`."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import time
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from shop.services import fast_folder
+from walltime_collector.glue import beside_statements
+
+from tests.dashboards.conftest import Grafana
+from tests.dashboards.grafana import Range, dashboards, panels
+from tests.servers import Collector, eventually
+
+MS = 1_000_000
+TRACE_ID = "ab" * 16
+COMMENT = f"/*traceparent='00-{TRACE_ID}-00000000000000a1-01'*/"
+MARIADB = """# Time: 261121  9:39:29
+# User@Host: shop[shop] @  [127.0.0.1]
+# Thread_id: 4  Schema: shop  QC_hit: No
+# Query_time: {query}  Lock_time: {lock}  Rows_sent: 3  Rows_examined: 8
+# Rows_affected: 0  Bytes_sent: 199
+# Pages_accessed: {pages}  Pages_read: 0  Pages_prefetched: 0  Pages_updated: 0  Old_rows_read: 0
+# Pages_read_time: {read}  Engine_time: {engine}
+# Full_scan: No  Full_join: No  Tmp_table: No  Tmp_table_on_disk: No
+SET timestamp={at};
+SELECT {name} FROM carts WHERE id = 7 FOR UPDATE {comment};
+"""
+PERCONA = """# Time: 2026-11-21T05:38:04.123456Z
+# User@Host: app[app] @  [10.0.0.7]  Id:   99
+# Schema: shop  Last_errno: 0  Killed: 0
+# Query_time: 1.000000  Lock_time: 0.000002  Rows_sent: 1  Rows_examined: 2  Rows_affected: 3  Bytes_sent: 4
+#   InnoDB_IO_r_ops: 3  InnoDB_IO_r_bytes: 49152  InnoDB_IO_r_wait: 0.012345
+#   InnoDB_rec_lock_wait: {row_lock}  InnoDB_queue_wait: 0.000000
+#   InnoDB_pages_distinct: 2
+SET timestamp={at};
+SELECT {name} FROM bar {comment};
+"""
+MYSQL = """# Time: 2026-11-21T05:38:04.123456Z
+# User@Host: root[root] @ localhost [127.0.0.1]  Id:    12
+# Query_time: 0.250000  Lock_time: 0.100000 Rows_sent: 7  Rows_examined: 70
+SET timestamp={at};
+SELECT mysql FROM foo {comment};
+"""
+
+
+def logged(at: int) -> str:
+    def mariadb(
+        name: str, query: str, engine: str, *, pages: int = 6, read: str = "0.0000", lock: str = "0.000531"
+    ) -> str:
+        values = {"query": query, "engine": engine, "pages": pages, "read": read, "lock": lock}
+        return MARIADB.format(**values, name=name, at=at, comment=COMMENT)
+
+    return "".join(
+        (
+            mariadb("waits", "0.470000", "469.2000"),
+            mariadb("works", "0.004000", "3.9000"),
+            mariadb("reads", "0.600000", "599.0000", read="597.0000"),
+            mariadb("scans", "0.600000", "599.0000", pages=5_000),
+            mariadb("longer_in_the_engine_than_at_all", "0.300000", "9000.0000"),
+            PERCONA.format(name="percona_waits", row_lock="0.900000", at=at, comment=COMMENT),
+            PERCONA.format(name="percona_does_not", row_lock="0.000000", at=at, comment=COMMENT),
+            MYSQL.format(at=at, comment=COMMENT),
+        )
+    )
+
+
+@pytest.fixture(scope="module")
+def log() -> Iterator[Grafana]:
+    folder = fast_folder()
+    slow_log = folder / "slow.log"
+    slow_log.touch()
+    try:
+        with Collector(folder / "collector", clickhouse_http="127.0.0.1:0", slow_log=f"db={slow_log}") as collector:
+            url = "http://" + re.findall(r"clickhouse=(\S+)", collector.ready)[0]
+            now_s = int(time.time())
+            asked = Grafana(url, ("grafana", ""), Range(now_s - 86_400, now_s + 86_400, interval_s=60))
+            slow_log.write_text(logged(now_s))
+            asked_all = "SELECT min(started_at), max(started_at), count() FROM slow_queries"
+            eventually(lambda: asked.ask_raw(asked_all).rows[0][2] == 8, 30)
+            yield Grafana(url, ("grafana", ""), Range(now_s - 366 * 86_400, now_s + 366 * 86_400, interval_s=3600))
+    finally:
+        shutil.rmtree(folder)
+
+
+def panel(uid: str, title: str) -> str:
+    (found,) = (each for each in panels(dashboards()[uid]) if each["title"] == title)
+    return str(found["targets"][0]["rawSql"])
+
+
+OF_REQUEST = panel("walltime-transaction", "What the database's log says of it")
+DIGEST = panel("walltime-servers", "Statements, as MySQL's slow log tells it")
+
+
+def by_statement(rows: list[dict[str, Any]]) -> dict[str, dict[str, Any]]:
+    return {re.findall(r"select (\w+)", row["statement"].lower())[0]: row for row in rows}
+
+
+def both(log: Grafana) -> list[dict[str, dict[str, Any]]]:
+    return [by_statement(log.ask(sql, "3.3", {"trace_id": TRACE_ID}).by_name()) for sql in (OF_REQUEST, DIGEST)]
+
+
+def test_a_wait_for_a_row_lock_that_mariadb_does_not_report_is_inferred(log: Grafana) -> None:
+    for rows in both(log):
+        assert rows["waits"]["row lock"] is None
+        assert rows["waits"]["likely row lock"] == pytest.approx(469.2 * MS - 6 * 0.2 * MS)
+        assert rows["waits"]["lock wait"] == pytest.approx(0.531 * MS)
+        for name in ("works", "reads", "scans"):
+            assert (rows[name]["row lock"], rows[name]["likely row lock"]) == (None, None), name
+        assert rows["longer_in_the_engine_than_at_all"]["likely row lock"] == pytest.approx(300 * MS - 6 * 0.2 * MS)
+
+
+def test_what_a_server_reports_is_shown_even_when_it_is_0_and_the_rest_is_empty(log: Grafana) -> None:
+    for rows in both(log):
+        assert rows["percona_waits"]["row lock"] == 900 * MS
+        assert rows["percona_does_not"]["row lock"] == 0
+        assert rows["mysql"]["row lock"] is None
+        assert rows["mysql"]["lock wait"] == 100 * MS
+        assert {rows[name]["likely row lock"] for name in ("percona_waits", "percona_does_not", "mysql")} == {None}
+    (of_request, _) = both(log)
+    assert of_request["mysql"]["io wait"] is None
+    assert of_request["waits"]["io wait"] == 0
+    assert of_request["reads"]["io wait"] == 597 * MS
+
+
+def test_the_panel_infers_what_walltime_show_infers(log: Grafana) -> None:
+    entries = log.ask_raw(
+        "SELECT *, toUInt64(toFloat64OrZero(fields['Engine_time']) * 1000000) AS engine_ns, "
+        "toUInt64OrZero(fields['Pages_accessed']) AS pages_accessed FROM slow_queries"
+    ).by_name()
+    shown = {each.text: each.server.likely_row_lock_ns or None for each in beside_statements((), entries)[1]}
+    rows = log.ask(OF_REQUEST, "4", {"trace_id": TRACE_ID}).by_name()
+    texts = {entry["fingerprint"]: entry["sample"] for entry in entries}
+    assert {texts[row["statement"]]: row["likely row lock"] for row in rows} == shown
+    assert len([wait for wait in shown.values() if wait]) == 2
