@@ -127,7 +127,7 @@ def make_app(
         return _json(asdict(explain(engine, said["kind"], compared, service=said["service"])))
 
     def statements(request: Request) -> JSONResponse:
-        said = _parameters(request, {"since": "15m", "service": "", "by": "total", "limit": "20"})
+        said = _parameters(request, {"since": "15m", "service": "", "by": "total", "limit": "20", "statement": ""})
         if said["by"] not in DIGEST_RANKINGS:
             rankings = ", ".join(DIGEST_RANKINGS)
             raise BadParameter("by", f"{_quoted(said['by'])} is not something to rank by", f"use {rankings}")
@@ -137,6 +137,7 @@ def make_app(
             service=known.service(engine, said["service"]),
             by=said["by"],
             limit=_number("limit", said["limit"], MAX_LIMIT),
+            statement=said["statement"],
         )
         return _json(asdict(answer))
 

@@ -25,6 +25,7 @@ from .asking import (
     exchanged,
     print_for_people,
     print_json,
+    print_version,
     read_as,
     sent,
     write,
@@ -55,19 +56,11 @@ def main() -> None:
     raise SystemExit(code)
 
 
-def _print_version(is_asked: bool) -> None:
-    if is_asked:
-        from importlib.metadata import version
-
-        write(f"walltime {version('walltime-collector')}\n")
-        raise typer.Exit
-
-
 @app.callback()
 def before_the_command(
     context: typer.Context,
     _version: Annotated[
-        bool, typer.Option("--version", is_eager=True, callback=_print_version, help="Print the version.")
+        bool, typer.Option("--version", is_eager=True, callback=print_version, help="Print the version.")
     ] = False,
     token_file: Annotated[
         Path | None,
@@ -198,6 +191,12 @@ def ask_why(
 
 @app.command("digest")
 def ask_digest(
+    statement: Annotated[
+        str,
+        typer.Argument(
+            help="Only this statement, whole: its id, or the beginning of id or text.", metavar="[STATEMENT]"
+        ),
+    ] = "",
     url: Url = DEFAULT_URL,
     as_json: Json = False,
     since: Annotated[str, typer.Option(help="How far back: 90s, 15m, 2h, 7d; all: also a log of years ago.")] = "15m",
@@ -210,7 +209,7 @@ def ask_digest(
         since == "all" or since_s(since)
     except ValueError as error:
         raise typer.BadParameter(str(error), param_hint="--since") from error
-    document = asked(url, "/api/digest", since=since, service=service, by=by, limit=limit)
+    document = asked(url, "/api/digest", since=since, service=service, by=by, limit=limit, statement=statement)
     if as_json:
         return print_json(document)
     answer = read_as(Digest, document, url)

@@ -50,6 +50,15 @@ def print_json(document: Any) -> None:
     write(json.dumps(document, indent=2) + "\n")
 
 
+def print_version(is_asked: bool) -> None:
+    """The answer to --version, whatever else the command line has."""
+    if is_asked:
+        from importlib.metadata import version
+
+        write(f"walltime {version('walltime-collector')}\n")
+        raise typer.Exit
+
+
 def console() -> Console:
     """Where people read."""
     from rich.console import Console

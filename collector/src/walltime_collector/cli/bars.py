@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from itertools import accumulate
 
-from rich.console import Console, OverflowMethod
+from rich.console import Console
 from rich.style import Style
 from rich.text import Text
 
@@ -37,11 +37,6 @@ _EIGHTHS = " ▏▎▍▌▋▊▉█"
 def is_coloured(console: Console) -> bool:
     """Whether bars may be told apart by colour here; if not, they are letters."""
     return console.color_system is not None and not console.no_color
-
-
-def long_words(console: Console) -> OverflowMethod:
-    """What happens to a name that is longer than a line: a terminal breaks it, in a pipe it stays whole."""
-    return "fold" if console.is_terminal else "ignore"
 
 
 def by_family(parts: Mapping[str, float]) -> dict[str, float]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from rich.console import Group, OverflowMethod, RenderableType
+from rich.console import Group, RenderableType
 from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
@@ -35,8 +35,8 @@ class Look:
     in_colour: bool
     usual: str
     slow: str
-    overflow: OverflowMethod = "fold"
-    """Of names that are longer than their column: see bars.long_words."""
+    is_piped: bool = False
+    """Nothing is broken in a pipe that is one word."""
 
     @property
     def is_wide(self) -> bool:

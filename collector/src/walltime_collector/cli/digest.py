@@ -7,11 +7,15 @@ from rich.table import Table
 from rich.text import Text
 
 from ..digest.answer import Digest, DigestedStatement, ServerView
+from ..digest.short import shortened
 from ..naming import shown
 from ..people import count, duration, plural, printable, share
 from .bars import COLOURS, LETTERS, is_coloured, span
 
 _FEW_SENDERS = 3
+_FEW = 3
+"""So many statements that were asked for are shown whole."""
+_WORTH_SAYING = 0.01
 _BAR = 12
 
 
@@ -26,6 +30,7 @@ def render(digest: Digest, console: Console) -> RenderableType:
             Text("the database's own log, and an instrumented application sends its statements by itself."),
         )
     in_colour = is_coloured(console)
+    is_whole = bool(digest.statement) and len(digest.statements) <= _FEW
     table = Table(box=None, pad_edge=False, padding=(0, 2, 1, 0), show_header=False)
     table.add_column(justify="right", no_wrap=True)
     if console.width >= 100:
@@ -33,9 +38,13 @@ def render(digest: Digest, console: Console) -> RenderableType:
     table.add_column(overflow="fold")
     for statement in digest.statements:
         bar = span(COLOURS["mysql"], LETTERS["mysql"], 0, statement.share, _BAR, in_colour=in_colour)
-        table.add_row(Text(share(statement.share)), *([bar] if console.width >= 100 else []), _lines(statement))
+        table.add_row(
+            Text(share(statement.share)), *([bar] if console.width >= 100 else []), _lines(statement, is_whole=is_whole)
+        )
     left = digest.all_statements - len(digest.statements)
     more = [Text(f"{plural(left, 'more statement')}: --limit {digest.all_statements}", "dim")] if left else []
+    if any(shortened(each.fingerprint) != each.fingerprint for each in digest.statements) and not is_whole:
+        more.append(Text("a whole statement: walltime digest ID", "dim"))
     return Group(_headline(digest), Text(), table, *more)
 
 
@@ -43,6 +52,8 @@ def _headline(digest: Digest) -> Text:
     line = Text("Statements by total time" if digest.by == "total" else f"Statements by {digest.by}", "bold")
     if digest.service:
         line.append(f" of {printable(digest.service)}")
+    if digest.statement:
+        line.append(f"   like {printable(digest.statement)[:60]}", "not bold")
     if digest.client_ns:
         line.append(f"   {duration(digest.client_ns)} for the applications", "not bold")
     if digest.entries:
@@ -50,11 +61,15 @@ def _headline(digest: Digest) -> Text:
             f"   {duration(digest.server_ns)} in {plural(digest.entries, 'entry', 'entries')} of the slow log",
             "not bold",
         )
+    if digest.unsent_ns >= _WORTH_SAYING * digest.server_ns and not digest.service:
+        line.append(f", {duration(digest.unsent_ns)} of it sent by no known service", "not bold yellow")
+        line.append(" (--service NAME leaves that out)", "not bold dim")
     return line
 
 
-def _lines(statement: DigestedStatement) -> Text:
-    words = Text(printable(statement.fingerprint) or "(empty)", "bold")
+def _lines(statement: DigestedStatement, *, is_whole: bool) -> Text:
+    text = statement.fingerprint if is_whole else shortened(statement.fingerprint)
+    words = Text(printable(text) or "(empty)", "bold")
     words.append(f"  {statement.fingerprint_id}", "not bold dim")
     if client := statement.client:
         words.append("\nclient ", "not bold dim").append(duration(client.time_ns), "not bold")
@@ -75,6 +90,14 @@ def _lines(statement: DigestedStatement) -> Text:
             words.append(f"{'   ' if at else ''}{name} {share(sender.share)}", "not bold")
         if len(statement.senders) > _FEW_SENDERS:
             words.append(f"   and {plural(len(statement.senders) - _FEW_SENDERS, 'other')}", "not bold dim")
+    elif statement.is_unsent:
+        words.append("\nsent by ", "not bold dim").append("no known service", "not bold yellow")
+        who = (
+            "before the first transaction was stored: a migration, or the application before it was instrumented"
+            if statement.is_before_applications
+            else "a migration, a shell, a backup, or a program that is not instrumented"
+        )
+        words.append(f": {who}", "not bold dim")
     return words
 
 

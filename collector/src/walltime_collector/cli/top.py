@@ -12,7 +12,7 @@ from ..answers import Kind, Top
 from ..components import FAMILIES, family
 from ..naming import NO_ROUTE, shown
 from ..people import count, duration, plural, printable, ratio, share
-from .bars import COLOURS, by_family, is_coloured, legend, long_words, stacked
+from .bars import COLOURS, by_family, is_coloured, legend, stacked
 
 WIDE = 112
 """From this many columns a kind is one row of a table; below, a block of lines."""
@@ -148,7 +148,7 @@ def _name_line(kind: Kind, several: bool, console: Console) -> Text:
         name.truncate(_MOST_NAME_LINES * console.width, overflow="ellipsis")
     if several:
         name.append(f"{_GAP}{printable(kind.service)}", "not bold dim")
-    name.overflow, name.no_wrap = long_words(console), not console.is_terminal
+    name.overflow, name.no_wrap = ("fold", False) if console.is_terminal else ("ignore", True)
     return name
 
 

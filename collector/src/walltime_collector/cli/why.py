@@ -16,7 +16,7 @@ from ..why.answer import Example, Population, Why
 from ..why.cause import LOOKUPS, SQL
 from ..why.sentences import signed
 from .answered import by_status
-from .bars import COLOURS, is_coloured, long_words
+from .bars import COLOURS, is_coloured
 from .contributions import Look, by_server, by_statement, contributions, worth_showing
 
 _COMPONENT = re.compile(r"^[\w.()]+(?=: )|(?<=because )[\w.]+")
@@ -25,12 +25,12 @@ _COMPONENT = re.compile(r"^[\w.()]+(?=: )|(?<=because )[\w.]+")
 def render(why: Why, console: Console) -> RenderableType:
     """What the terminal shows; the caller prints it."""
     usual, slow = ("the others", "the slowest") if why.slowest_percent is not None else ("against", "during")
-    look = Look(console.width, is_coloured(console), usual, slow, long_words(console))
+    look = Look(console.width, is_coloured(console), usual, slow, not console.is_terminal)
     shown, rest = worth_showing(why.components)
     parts: list[RenderableType] = [
         _headline(why, look),
         Padding(_populations(why, look), (0, 0, 0, 2)),
-        *(Padding(_sentence(each, look), (1, 0, 0, 0)) for each in why.sentences[1:]),
+        *(Padding(_sentence(each), (1, 0, 0, 0)) for each in why.sentences[1:]),
         _title("where the difference comes from"),
         contributions(shown, rest, why, look),
         _beside(why),
@@ -48,10 +48,14 @@ def render(why: Why, console: Console) -> RenderableType:
     return Group(*parts, _title("examples"), _examples(why, look))
 
 
-def _headline(why: Why, look: Look) -> Text:
+def _headline(why: Why, look: Look) -> RenderableType:
     name, said = shown(why.name), printable(why.sentences[0])
-    line = Text(name, "bold", overflow=look.overflow).append(f"  {printable(why.service)}   ", "not bold")
-    return line.append(said.removeprefix(name).removeprefix(":").strip())
+    rest = said.removeprefix(name).removeprefix(":").strip()
+    line = Text(name, "bold", overflow="fold").append(f"  {printable(why.service)}", "not bold")
+    if look.is_piped and line.cell_len > look.width:
+        line.no_wrap, line.overflow = True, "ignore"
+        return Group(line, Text(rest))
+    return line.append(f"   {rest}", "not bold")
 
 
 def _populations(why: Why, look: Look) -> Table:
@@ -89,8 +93,8 @@ def _span(side: Population) -> str:
     return f"{start} … {end[11:] if end[:10] == start[:10] else end} UTC"
 
 
-def _sentence(said: str, look: Look) -> Text:
-    line = Text(printable(said), overflow=look.overflow)
+def _sentence(said: str) -> Text:
+    line = Text(printable(said), overflow="fold")
     for found in _COMPONENT.finditer(line.plain):
         if family(found[0]) != "custom" or found.start() == 0:
             line.stylize(f"bold {COLOURS[family(found[0])]}", found.start(), found.end())

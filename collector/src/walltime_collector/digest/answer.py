@@ -72,6 +72,13 @@ class DigestedStatement:
     server: ServerView | None
     senders: tuple[Sender, ...]
     """Most expensive first; of the applications where they are known, else as the comments say."""
+    is_before_applications: bool = False
+    """No known service sent it, and its last entry is older than the first transaction that is stored."""
+
+    @property
+    def is_unsent(self) -> bool:
+        """No transaction sent it, as far as anybody knows."""
+        return not self.senders and not (self.server and self.server.joined)
 
 
 @dataclass(frozen=True)
@@ -89,3 +96,7 @@ class Digest:
     entries: int
     """Of the slow log in this time; 0 when none is followed, or nothing was slow."""
     statements: tuple[DigestedStatement, ...]
+    statement: str = ""
+    """What was asked for: an id, or a text; all statements that begin like this are here."""
+    unsent_ns: int = 0
+    """Server time of statements that no known service sent: migrations, shells, other programs."""

@@ -11,6 +11,7 @@ from ..engine import Engine
 from ..query import iso, run
 from ..slowlog.fingerprint import fingerprint_id, of_template
 from .answer import ClientView, Digest, DigestedStatement, Sender, ServerView
+from .meant import meant
 
 _MOST_ROWS = 20_000
 _MOST_SENDERS = 10
@@ -32,14 +33,29 @@ class _Statement:
     senders: dict[tuple[str, str], _Sum] = field(default_factory=dict)
     server: ServerView | None = None
     named: dict[tuple[str, str], _Sum] = field(default_factory=dict)
+    last_us: int = 0
+    """Its last entry in the slow log."""
 
 
-def digest(engine: Engine, *, since_s: int | None, service: str = "", by: str = "total", limit: int = 20) -> Digest:
+def digest(
+    engine: Engine,
+    *,
+    since_s: int | None,
+    service: str = "",
+    by: str = "total",
+    limit: int = 20,
+    statement: str = "",
+) -> Digest:
     """
     Rank the statements of the last `since_s` seconds by one of DIGEST_RANKINGS.
 
     Args:
         since_s: None is all there is, also a log of years ago.
+        statement: Only those that are meant by this: an id or its beginning, a text or its beginning.
+
+    Raises:
+        NotStored: There are statements, but none like this one.
+        EngineUnavailable: The engine cannot answer now.
     """
     until_ns = time.time_ns()
     since_ns = 0 if since_s is None else until_ns - since_s * 1_000_000_000
@@ -50,7 +66,11 @@ def digest(engine: Engine, *, since_s: int | None, service: str = "", by: str = 
     logged = run(engine, "digest_server", since_us=since_ns // 1_000, service=service, limit=_MOST_ROWS)
     _add_server(found, logged)
     total_ns = sum(max(each.client.time_ns, each.server.time_ns if each.server else 0) for each in found.values())
-    statements = [_answer(number, each, total_ns) for number, each in found.items()]
+    (first,) = run(engine, "digest_first")
+    statements = [_answer(number, each, total_ns, int(first["first_us"])) for number, each in found.items()]
+    unsent_ns = sum(each.server.time_ns for each in statements if each.server and each.is_unsent)
+    if statement:
+        statements = meant(statement, statements)
     statements.sort(key=lambda each: (-_RANK[by](each), -each.total_ns, each.fingerprint_id))
     return Digest(
         since=iso(since_ns),
@@ -63,6 +83,8 @@ def digest(engine: Engine, *, since_s: int | None, service: str = "", by: str = 
         server_ns=int(logged[0]["all_time_ns"]) if logged else 0,
         entries=int(logged[0]["all_entries"]) if logged else 0,
         statements=tuple(statements[:limit]),
+        statement=statement,
+        unsent_ns=unsent_ns,
     )
 
 
@@ -92,6 +114,7 @@ def _add_applications(found: dict[int, _Statement], rows: Any) -> int:
 def _add_server(found: dict[int, _Statement], rows: Any) -> None:
     for row in rows:
         statement = found.setdefault(int(row["fingerprint_id"]), _Statement(row["fingerprint_text"]))
+        statement.last_us = int(row["last_us"])
         calls, time_ns = int(row["calls"]), int(row["time_ns"])
         lock_ns, row_lock_ns = int(row["lock_ns"]), int(row["row_lock_ns"])
         useful = int(row["rows_sent"]) + int(row["rows_affected"])
@@ -120,7 +143,7 @@ def _add_server(found: dict[int, _Statement], rows: Any) -> None:
                 statement.named[service, route] = _Sum(int(of_calls), int(of_time_ns))
 
 
-def _answer(number: int, each: _Statement, whole_ns: int) -> DigestedStatement:
+def _answer(number: int, each: _Statement, whole_ns: int, first_us: int) -> DigestedStatement:
     server_ns = each.server.time_ns if each.server else 0
     total_ns = max(each.client.time_ns, server_ns)
     senders = each.senders or each.named
@@ -140,4 +163,5 @@ def _answer(number: int, each: _Statement, whole_ns: int) -> DigestedStatement:
             Sender(service, name, sums.calls, sums.time_ns, sums.time_ns / max(sent_ns, 1))
             for (service, name), sums in ranked[:_MOST_SENDERS]
         ),
+        is_before_applications=not senders and each.last_us < first_us,
     )

@@ -9,6 +9,7 @@ SELECT
     sum(weight) AS calls,
     sum(query_ns * weight) AS time_ns,
     max(query_ns) AS max_ns,
+    toUnixTimestamp64Micro(max(slow_queries.started_at)) AS last_us,
     quantileTDigestWeighted(0.95)(query_ns, weight) AS p95_ns,
     sum(lock_ns * weight) AS lock_ns,
     sum(row_lock_ns * weight) AS row_lock_ns,
@@ -25,7 +26,15 @@ SELECT
     sum(entries) OVER () AS all_entries
 FROM slow_queries
 WHERE started_at >= fromUnixTimestamp64Micro({since_us:Int64}, 'UTC')
-    AND ({service:String} = '' OR service = {service:String})
+    AND ({service:String} = '' OR service = {service:String} OR service = '' AND trace_id IN (
+        -- its comment names the transaction, but not the service
+        SELECT trace_id
+        FROM transactions
+        WHERE {service:String} != '' AND service = {service:String} AND trace_id IN (
+            SELECT trace_id
+            FROM slow_queries
+            WHERE {service:String} != '' AND started_at >= fromUnixTimestamp64Micro({since_us:Int64}, 'UTC')
+                AND service = '' AND trace_id != toFixedString('', 16))))
 GROUP BY fingerprint_id
 ORDER BY time_ns DESC, fingerprint_id
 LIMIT {limit:UInt32}
