@@ -14,7 +14,7 @@ from walltime_collector.digest.rank import digest
 from walltime_collector.digest.short import LONGEST, short_lists, shortened
 from walltime_collector.engine import Engine
 from walltime_collector.errors import NotStored
-from walltime_collector.slowlog.parser import Entry
+from walltime_collector.slowlog.header import Entry
 
 from tests.collector.conftest import Store
 from tests.collector.test_digest import HOUR_S, keep, log_of, said
