@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import bz2
+import gzip
+import lzma
 import os
 import random
 import shutil
-from collections.abc import Iterator
+import sys
+from collections.abc import Callable, Iterator
 from io import FileIO
 from pathlib import Path
 
@@ -13,6 +17,11 @@ import pytest
 from walltime_collector.errors import SettingsRefused
 from walltime_collector.slowlog.follow import Follower
 from walltime_collector.slowlog.journal import Checkpoint, Journal
+
+if sys.version_info >= (3, 14):
+    from compression import zstd
+else:
+    from backports import zstd
 
 SERVER_SAYS = b"""/usr/sbin/mariadbd, Version: 10.11.19-MariaDB-log (Debian 12). started with:
 Tcp port: 3306  Unix socket: /run/mysqld/mysqld.sock
@@ -158,6 +167,109 @@ def test_copytruncate_loses_nothing(log: Log, reading: Reading, restarts: bool) 
     assert reading.gaps == 0
 
 
+COMPRESSORS: dict[str, Callable[[bytes], bytes]] = {
+    ".gz": gzip.compress, ".bz2": bz2.compress, ".xz": lzma.compress, ".zst": zstd.compress,
+}  # fmt: skip
+
+
+def compress(path: Path, suffix: str) -> Path:
+    """As logrotate does: the compressed file has the times of the plain one."""
+    made, status = path.with_name(path.name + suffix), path.stat()
+    made.write_bytes(COMPRESSORS[suffix](path.read_bytes()))
+    os.utime(made, ns=(status.st_atime_ns, status.st_mtime_ns))
+    path.unlink()
+    return made
+
+
+@pytest.mark.parametrize("restarts", [False, True])
+@pytest.mark.parametrize("suffix", COMPRESSORS)
+@pytest.mark.parametrize("name", ["slow.log.1", "slow.log-20261121", "slow-20261121.log"])
+def test_copytruncate_that_compresses_at_once_loses_nothing(
+    log: Log, reading: Reading, restarts: bool, suffix: str, name: str
+) -> None:
+    log.write(3)
+    reading.catch_up()
+    log.write(2)
+    log.copy_and_truncate(name)
+    compress(log.path.with_name(name), suffix)
+    reading.restart() if restarts else None
+    log.write(1)
+    reading.catch_up()
+    assert reading.seen == list(range(6))
+    assert reading.gaps == 0
+
+
+@pytest.mark.parametrize("restarts", [False, True])
+@pytest.mark.parametrize("copy", [None, "elsewhere", "slow-query.log"])
+def test_a_truncation_without_a_copy_is_counted_as_a_gap(
+    log: Log, reading: Reading, restarts: bool, copy: str | None
+) -> None:
+    log.write(3)
+    reading.catch_up()
+    log.write(2)
+    log.copy_and_truncate(copy) if copy else os.truncate(log.path, 0)
+    reading.restart() if restarts else None
+    log.write(1)
+    reading.catch_up()
+    assert reading.seen == [0, 1, 2, 5]
+    assert reading.gaps == 1
+
+
+def test_a_copy_that_is_damaged_is_a_gap_and_the_log_goes_on(log: Log, reading: Reading) -> None:
+    log.write(30)
+    reading.catch_up()
+    log.write(300)
+    log.copy_and_truncate("slow.log.1")
+    copy = compress(log.path.with_name("slow.log.1"), ".gz")
+    copy.write_bytes(copy.read_bytes()[:-100])
+    log.write(1)
+    reading.catch_up()
+    assert reading.seen == [*range(30), 330]
+    assert reading.gaps == 1
+
+
+@pytest.mark.parametrize("is_compressed", [False, True])
+def test_rotated_logs_are_read_while_the_log_is_empty(log: Log, reading: Reading, is_compressed: bool) -> None:
+    log.write(10)
+    reading.catch_up()
+    for _ in range(3):
+        log.write(5)
+        for older in (2, 1):
+            for suffix in ("", ".gz"):
+                path = log.path.with_name(f"slow.log.{older}{suffix}")
+                path.rename(path.with_name(f"slow.log.{older + 1}{suffix}")) if path.exists() else None
+        log.rename("slow.log.1")
+        log.reopen()
+        compress(log.path.with_name("slow.log.1"), ".gz") if is_compressed else None
+    os.truncate(log.path, 0)
+    reading.restart()
+    reading.catch_up()
+    assert reading.seen == list(range(25))
+    assert reading.gaps == 0
+    log.write(1)
+    reading.catch_up()
+    assert reading.seen == list(range(26))
+
+
+def test_a_log_that_is_compressed_after_it_was_read_is_not_read_again(log: Log, reading: Reading) -> None:
+    log.write(10)
+    reading.catch_up()
+    log.rename("slow.log.1")
+    log.reopen()
+    log.write(10)
+    reading.catch_up()
+    compress(log.path.with_name("slow.log.1"), ".gz")
+    log.rename("slow.log.1")
+    copy = compress(log.path.with_name("slow.log.1"), ".gz")
+    copy.rename(log.path.with_name("slow.log.2.gz"))
+    log.reopen()
+    os.utime(log.path.with_name("slow.log.2.gz"))  # not every tool keeps the times
+    log.write(1)
+    reading.catch_up()
+    assert reading.seen == list(range(21))
+    assert reading.gaps == 0
+
+
 def test_a_file_truncated_and_grown_beyond_where_we_were_is_seen_as_new(log: Log, reading: Reading) -> None:
     log.write(10)
     reading.catch_up()
@@ -165,6 +277,7 @@ def test_a_file_truncated_and_grown_beyond_where_we_were_is_seen_as_new(log: Log
     log.write(30)
     reading.catch_up()
     assert reading.seen == list(range(40))
+    assert reading.gaps == 1, "nobody knows what was behind the tenth"
 
 
 def test_several_rotations_while_nobody_reads_lose_nothing(log: Log, reading: Reading) -> None:

@@ -2,18 +2,20 @@
 Follows one log through rotation, truncation and restarts of either side: what was read, and where to read on.
 
 A file is known by its first bytes, not by its name, and by its inode only beside them: a log that was renamed, or
-copied and truncated, or whose inode went to another file, is found again by what it says.
+copied and truncated, or compressed, or whose inode went to another file, is found again by what it says.
 """
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import logging
-import os
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from .content import Content, PlainFile, open_content
 from .header import Entry
 from .journal import Checkpoint
 from .parser import Losses, Parser
@@ -24,7 +26,7 @@ PIECE_BYTES = 512 * 1024
 HEAD_BYTES = 1024
 _ENOUGH_HEAD_BYTES = 256
 """Fewer first bytes may be the same in every log of a server: they do not tell one file from another."""
-_NOT_LOGS = (".gz", ".bz2", ".xz", ".zst", ".lz4", ".tmp", ".new")
+_NOT_LOGS = (".lz4", ".tmp", ".new")
 
 
 @dataclass(frozen=True)
@@ -48,11 +50,12 @@ class Follower:
     def __init__(self, path: Path, checkpoint: Checkpoint | None) -> None:
         self._path = path
         self._from = checkpoint
-        self._file = -1
+        self._file: Content | None = None
         self._parser = Parser()
         self._read_bytes = 0
         self._head = b""
         self._was_quiet = False
+        self._passed_over: set[tuple[Path, int, int]] = set()
         self.losses = Losses()
         """Of all that was read."""
         self.gaps = 0
@@ -65,36 +68,36 @@ class Follower:
         Raises:
             OSError: The log is not there or cannot be read; nothing is lost by it, the next look may go better.
         """
-        if self._file < 0:
-            self._find_again()
-        if self._is_other_content():
-            return self._content_is_gone()
-        piece = os.pread(self._file, PIECE_BYTES, self._read_bytes)
+        file = self._file or self._find_again()
+        if self._is_other_content(file):
+            return self._content_is_gone(file)
+        piece = file.read_at(self._read_bytes, PIECE_BYTES)
         if piece:
             self._was_quiet = False
             self._head = (self._head + piece)[:HEAD_BYTES] if self._read_bytes < HEAD_BYTES else self._head
             self._read_bytes += len(piece)
-            return self._result(self._parser.feed(piece), is_progress=True)
-        if self._is_replaced():
-            return self._go_to(self._following())
+            return self._result(file, self._parser.feed(piece), is_progress=True)
+        following = self._following(file)
+        if following:
+            return self._go_to(file, following)
         entries = self._parser.quiet() if self._was_quiet else []
         self._was_quiet = True
-        return self._result(entries, is_progress=False)
+        return self._result(file, entries, is_progress=False)
 
     def close(self) -> None:
         """Let go of the file."""
-        if self._file >= 0:
-            os.close(self._file)
-            self._file = -1
+        if self._file:
+            self._file.close()
+            self._file = None
 
-    def _result(self, entries: list[Entry], *, is_progress: bool) -> Look:
+    def _result(self, file: Content, entries: list[Entry], *, is_progress: bool) -> Look:
         self.losses.malformed += self._parser.losses.malformed
         self.losses.skipped_bytes += self._parser.losses.skipped_bytes
         self._parser.losses = Losses()
-        return Look(entries, self._checkpoint(), is_progress)
+        return Look(entries, self._checkpoint(file), is_progress)
 
-    def _checkpoint(self) -> Checkpoint:
-        status = os.fstat(self._file)
+    def _checkpoint(self, file: Content) -> Checkpoint:
+        status = file.status()
         return Checkpoint(
             device=status.st_dev,
             inode=status.st_ino,
@@ -104,71 +107,95 @@ class Follower:
             carried=self._parser.carried,
         )
 
-    def _begin(self, handle: int, at: Checkpoint | None) -> None:
+    def _begin(self, file: Content, at: Checkpoint | None) -> Content:
         self.close()
-        self._file, self._was_quiet = handle, False
+        self._file, self._was_quiet = file, False
         self._parser = Parser(at.carried, at.offset) if at else Parser()
         self._read_bytes = self._parser.position
-        self._head = os.pread(handle, min(HEAD_BYTES, self._read_bytes), 0)
+        self._head = file.read_at(0, min(HEAD_BYTES, self._read_bytes))
+        return file
 
-    def _find_again(self) -> None:
+    def _find_again(self) -> Content:
         """Open the file the checkpoint is in, wherever it is by now; else the log from its beginning."""
         at = self._from
         found = self._find(at) if at else None
         if at and found:
-            self._begin(_open(found), at)
-            return
-        self._begin(_open(self._path), None)  # as long as nothing is there, it may yet come back: no gap
+            return self._begin(open_content(found), at)
+        file = self._begin(open_content(self._path), None)  # while nothing is there, it may yet come back: no gap
         if at and at.offset:
-            self.gaps += 1
-            log.warning("%s: what followed its byte %d is gone; reading the log that is there", self._path, at.offset)
+            self._count_gap(at.offset)
+        return file
 
-    def _is_other_content(self) -> bool:
+    def _count_gap(self, at: int) -> None:
+        self.gaps += 1
+        log.warning("%s: what followed its byte %d is gone; reading the log that is there", self._path, at)
+
+    def _is_other_content(self, file: Content) -> bool:
         """Whether the open file was truncated, and perhaps written again, since it was read."""
-        size = len(self._head)
-        return os.fstat(self._file).st_size < self._read_bytes or os.pread(self._file, size, 0) != self._head
+        if not isinstance(file, PlainFile):
+            return False
+        return file.is_shorter_than(self._read_bytes) or file.read_at(0, len(self._head)) != self._head
 
-    def _content_is_gone(self) -> Look:
-        """Go on in the copy that was made before the truncation, if there is one; else with what is there now."""
-        at = self._checkpoint()
+    def _content_is_gone(self, file: Content) -> Look:
+        """
+        Go on in the copy that was made before the truncation, if there is one; else with what is there now.
+
+        Without a copy nobody knows whether something had been written behind what was read: it is counted as a gap.
+        """
+        at = self._checkpoint(file)
         copy = self._find(at) if self._head else None
         if copy and not _is_same(copy, self._path):
-            self._begin(_open(copy), at)
-            return self._result([], is_progress=True)
-        return self._go_to(self._path)
+            return self._result(self._begin(open_content(copy), at), [], is_progress=True)
+        look = self._go_to(file, self._path)
+        self._count_gap(at.offset)
+        return look
 
-    def _is_replaced(self) -> bool:
+    def _following(self, file: Content) -> Path | None:
         """
-        Whether the server writes another file by now, and this one is read to its end.
+        Where to read on when this file is read to its end and grows no more; None while the server may write it.
 
-        A renamed file is written until the server reopens its log. The new one may have been made before that, so only
-        that something is in it says that the server has moved on, and that this one grows no more.
+        That is the oldest of the rotated logs that were written after this one, which nobody has read, else the log. A
+        renamed file is written until the server reopens its log. The new one may have been made before that: only when
+        something is in it, or in a log that was rotated later, the server has moved on.
         """
+        here = file.status()
         try:
             now = self._path.stat()
         except FileNotFoundError:
-            return False
-        here = os.fstat(self._file)
-        is_new = (now.st_dev, now.st_ino) != (here.st_dev, here.st_ino) and now.st_size > 0
-        return is_new and os.fstat(self._file).st_size == self._read_bytes
-
-    def _following(self) -> Path:
-        """The oldest of the rotated logs that were written after this one, which nobody has read; else the log."""
-        here = os.fstat(self._file)
+            return None
+        if (now.st_dev, now.st_ino) == (here.st_dev, here.st_ino) or not file.has_ended_at(self._read_bytes):
+            return None
         later = [
             (status.st_mtime_ns, path)
             for path in self._rotated()
             if (status := path.stat()).st_mtime_ns > here.st_mtime_ns
             and (status.st_dev, status.st_ino) != (here.st_dev, here.st_ino)
+            and status.st_size
+            and (path, status.st_mtime_ns, status.st_size) not in self._passed_over
         ]
-        return min(later)[1] if later else self._path
+        for _, path in sorted(later):
+            if self._is_readable(path):
+                return path
+        return self._path if now.st_size else None
 
-    def _go_to(self, path: Path) -> Look:
-        handle = _open(path)  # before anything is taken from the parser: this may fail
+    def _is_readable(self, path: Path) -> bool:
+        """Whether a rotated log is whole, and not another form of the one that is open; if not, it is passed over."""
+        try:
+            with contextlib.closing(open_content(path)) as other:
+                is_copy = len(self._head) >= _ENOUGH_HEAD_BYTES and other.read_at(0, len(self._head)) == self._head
+                if not is_copy and other.is_whole():
+                    return True
+                status = other.status()
+                self._passed_over.add((path, status.st_mtime_ns, status.st_size))
+        except OSError:
+            pass  # the next look may go better
+        return False
+
+    def _go_to(self, file: Content, path: Path) -> Look:
+        following = open_content(path)  # before anything is taken from the parser: this may fail
         entries = self._parser.finish()
-        self._result([], is_progress=True)
-        self._begin(handle, None)
-        return self._result(entries, is_progress=True)
+        self._result(file, [], is_progress=True)
+        return self._result(self._begin(following, None), entries, is_progress=True)
 
     def _find(self, at: Checkpoint) -> Path | None:
         """The file that goes on behind the checkpoint: the same inode if it can be, else the same content."""
@@ -182,30 +209,27 @@ class Follower:
         return candidates[0] if candidates else None
 
     def _rotated(self) -> Iterator[Path]:
-        name = self._path.name
+        """Rotated logs: slow.log.1, slow.log-20261121.gz, and slow-20261121.log as logrotate's `extension` names it."""
+        name, stem, suffix = (re.escape(each) for each in (self._path.name, self._path.stem, self._path.suffix))
+        is_one = re.compile(rf"{name}[._-].*|{stem}[._-]\d[\d._-]*{suffix}(\.\w+)?")
         for path in sorted(self._path.parent.iterdir()):
-            is_one = path.name.startswith((f"{name}.", f"{name}-", f"{name}_")) and not path.name.endswith(_NOT_LOGS)
-            if is_one and path.is_file() and not _is_same(path, self._path):
+            if (
+                is_one.fullmatch(path.name)
+                and not path.name.endswith(_NOT_LOGS)
+                and path.is_file()
+                and not _is_same(path, self._path)
+            ):
                 yield path
-
-
-def _open(path: Path) -> int:
-    return os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)  # a FIFO would wait for its writer
 
 
 def _holds(path: Path, at: Checkpoint) -> bool:
     """Whether the file begins as the checkpoint's did and reaches that far."""
     try:
-        handle = _open(path)
+        with contextlib.closing(open_content(path)) as file:
+            head = hashlib.sha256(file.read_at(0, at.head_bytes)).hexdigest()
+            return head == at.head and not file.is_shorter_than(at.offset) and file.is_whole()
     except OSError:
         return False
-    try:
-        head = hashlib.sha256(os.pread(handle, at.head_bytes, 0)).hexdigest()
-        return os.fstat(handle).st_size >= at.offset and head == at.head
-    except OSError:
-        return False
-    finally:
-        os.close(handle)
 
 
 def _is_same(one: Path, other: Path) -> bool:
