@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Mapping
 from typing import Any
@@ -59,6 +60,27 @@ STATEMENTS = (
 )
 
 
+# The view reads a statement as MySQL does by default; the slow log's lexer is stricter where servers differ.
+BY_DEFAULT = re.compile(
+    r"""
+      (?P<comment> /\* (?!\+) .*? (?:\*/|\Z) | \#[^\n]* | --(?=[\s]|\Z)[^\n]* )
+    | (?P<literal>
+          (?:[xXbBnN]|_[a-zA-Z0-9]+[ ]?)? '(?:[^'\\]|\\.|'')*(?:'|\\?\Z)
+        | "(?:[^"\\]|\\.|"")*(?:"|\\?\Z)
+        | \$\w*\$.*?(?:\$\w*\$|\Z)
+        | \$? (?:\d[\w$]* (?:\.(?:\d[\w$]*|[eE])?)? | \.\d[\w$]*) (?:(?<=[eE])[-+]\d+)?
+      )
+    | (?P<name> `(?:[^`]|``)*(?:`|\Z) | %\(\w+\)s | %s | [^\W\d][\w$]* )
+    """,
+    re.VERBOSE | re.DOTALL,
+)
+LEFT = {"literal": "?", "comment": " "}
+
+
+def by_default(sql: str) -> str:
+    return " ".join(BY_DEFAULT.sub(lambda token: LEFT.get(str(token.lastgroup), token.group()), sql).split())
+
+
 def calls(engine: Engine, *spans: Span) -> list[dict[str, Any]]:
     trace_id = b"\x01" + time.time_ns().to_bytes(15, "big")
     for number, each in enumerate(spans, 1):
@@ -77,7 +99,9 @@ def test_no_literal_is_left_in_a_statement_and_it_reads_as_the_logs_does(engine:
     texts = [*STATEMENTS, *(grammar.statement()[0] for _ in range(300))]
     found = calls(engine, *(span({"db.system": "mysql", "db.query.text": text}, kind=CLIENT) for text in texts))
     read = {text: row["statement"] for text, row in zip(texts, found, strict=True)}
-    assert {text: said for text, said in read.items() if said != redact(text)} == {}
+    assert {text: said for text, said in read.items() if said != by_default(text)} == {}
+    plain = [Grammar("mysql", seed, is_plain=True).statement()[0] for seed in range(100)]
+    assert [redact(text) for text in plain] == [by_default(text) for text in plain]
     assert MARK not in "".join(read.values())
 
 

@@ -38,7 +38,22 @@ def test_the_sender_is_found(statement: str, expected: Sender) -> None:
     assert sender(statement) == expected
 
 
-@given(st.text(st.sampled_from("/*'=,:;k v%\\\n")), st.text(st.sampled_from("/*'\" \n")))
+@given(st.text(st.sampled_from("=,:;k v%\n()")), st.text(st.sampled_from("/*'\" \n")))
 def test_the_last_comment_wins_whatever_stands_before_and_after(before: str, after: str) -> None:
-    statement = f"{before} /*{PARENT}*/ {after.replace('*/', '')}"
+    statement = f"{before} /*{PARENT}*/ {after.replace('/*', '').replace('*/', '')}"
     assert sender(statement)[:2] == (TRACE, SPAN)
+
+
+@pytest.mark.parametrize(
+    "statement",
+    [
+        f"select '/*{PARENT}*/",
+        f'select "/*{PARENT}*/"',
+        f"select 'it\\'s /*{PARENT}*/', 5",
+        f"select `/*{PARENT}*/`",
+        f"select 1 # /*{PARENT}*/",
+        f"select 1 -- /*{PARENT}*/",
+    ],
+)
+def test_what_is_no_comment_of_its_own_says_nothing(statement: str) -> None:
+    assert sender(statement) == NOBODY

@@ -12,7 +12,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from walltime_collector.slowlog.header import Entry
-from walltime_collector.slowlog.parser import MAX_STATEMENT_BYTES, Losses, Parser
+from walltime_collector.slowlog.long import MAX_STATEMENT_BYTES
+from walltime_collector.slowlog.parser import Losses, Parser
 
 REAL_LOGS = Path(__file__).parents[3] / "shared" / "data" / "slowlogs"
 # entries and total Query_time in µs, as pt-query-digest 3.2.1 counts them
@@ -251,7 +252,7 @@ def test_garbage_is_counted_and_costs_nothing_that_was_good() -> None:
 
 def test_administrator_commands_and_empty_statements_are_entries() -> None:
     header = HEADER.replace(b"SET timestamp=1795253969;\n", b"")
-    log = header + b"# administrator command: Quit;\n" + HEADER + HEADER + b"select 1;\n"
+    log = header + b"# administrator command: Quit;\n" + HEADER + b";\n" + HEADER + b"select 1;\n"
     entries, losses = parsed(log)
     assert [entry.statement for entry in entries] == ["administrator command: Quit", "", "select 1"]
     assert losses == Losses()
@@ -312,4 +313,7 @@ def test_what_someone_may_write_into_a_string_costs_no_more_than_its_length(line
     entries, _ = parsed(HEADER + b"insert into t values ('" + text + b"');\n" + HEADER + b"select 1;\n")
     assert entries[-1].statement == "select 1"
     forged = HEADER.replace(b"Schema: s", b"Schema: s" + b" " * 60_000 + b"x" * 60_000)
-    assert parsed(HEADER + b"select '" + (b";\n" + forged) * 5 + HEADER + b"select 1;\n")[0][-1].statement == "select 1"
+    assert (
+        parsed(HEADER + b"select '" + (b";\n" + forged) * 5 + b";\n" + HEADER + b"select 1;\n")[0][-1].statement
+        == "select 1"
+    )

@@ -27,8 +27,10 @@ _Syntax: TypeAlias = tuple[re.Pattern[str], re.Pattern[str]]
 # Each expression begins with one class of characters, so that the search leaps to where something may begin; what it
 # is, they say who look back at that character. Most of those are within a word, which the first line finds out.
 _EXPONENT: Final = r"(?:(?<=[eE])[-+][\d][\d$]*)?"
-_NUMBER: Final = rf"[\w$]*(?:\.(?:[\d][\w$]*|[eE][\d]*)?)?{_EXPONENT}"
-_FRACTION: Final = rf"(?<=\.)[\d][\w$]*{_EXPONENT}"
+_NAME_AHEAD: Final = r"(?=[\w$]*[g-wyzG-WYZ])"
+"""A word that begins with digits and has such a letter is a name: `123foo`. Hexadecimal letters may be a number's."""
+_NUMBER: Final = rf"(?:[\d]*{_NAME_AHEAD}|[\w$]*(?:\.(?:[\d](?!{_NAME_AHEAD})[\w$]*|[eE][\d]*)?)?{_EXPONENT})"
+_FRACTION: Final = rf"(?<=\.)(?![\d]{_NAME_AHEAD})[\d][\w$]*{_EXPONENT}"
 _NAMES: Final = r"(?<=`)[^`]*(?:`[\s.,()=]*`[^`]*)*"
 _PLACEHOLDER: Final = r"[\d]{1,3}(?![\w$])"
 

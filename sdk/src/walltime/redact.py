@@ -32,8 +32,20 @@ _READABLE_SEGMENT: Final = re.compile(r"v\d{1,2}|[A-Za-z_.~-]{0,32}")
 # ---- SQL ----
 
 
+_EXECUTABLE: Final = re.compile(r"/\*(?=M?!)")
+_OPENS_EXECUTABLE: Final = "\x01"
+
+
 @remembered(max_chars=1_000_000)
 def _redact_text(sql: str) -> str:
+    text = _without_literals(sql)
+    if not text.strip("; ") and "/*" in sql:
+        # Nothing but executable comments, as in mysqldump's CREATE VIEW: their text is the statement.
+        text = _without_literals(_EXECUTABLE.sub(_OPENS_EXECUTABLE, sql)).replace(_OPENS_EXECUTABLE, "/*")
+    return text
+
+
+def _without_literals(sql: str) -> str:
     is_cut = len(sql) > MAX_SQL_CHARS
     text, is_settled = sql[:MAX_SQL_CHARS], False
     while not is_settled:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from typing import NamedTuple
 from urllib.parse import unquote
 
 from ..trace_id import parse_trace_id
+from .lexer import lex
 
 # the SDK's is at the very end; other tools' comments may follow or precede it
-_LOOKED_AT_CHARS = 8_192
 _MOST_COMMENTS = 16
 _VALUE = r"(?:'(?:[^'\\]|\\.)*'|[^\s,;'\"=*]+)"
 _PAIRS = re.compile(rf"\s*[\w.%-]+\s*[=:]\s*{_VALUE}(?:\s*,\s*[\w.%-]+\s*[=:]\s*{_VALUE})*\s*", re.DOTALL)
@@ -31,14 +32,22 @@ NOBODY = Sender()
 
 
 def sender(statement: str) -> Sender:
+    """The sender of a statement, see `sender_of`."""
+    return sender_of(lex(statement).comments)
+
+
+def sender_of(comments: Sequence[str]) -> Sender:
     """
     The sender according to the last comment that carries a `traceparent`, else the last one of keys and values.
 
     Understands sqlcommenter (`/*key='value',…*/` at the end), the same in front as other tracers write it, and
     marginalia's `key:value`. What cannot be read is not there.
+
+    Args:
+        comments: As `lexer.lex` finds them, so none is a part of a literal.
     """
     found = NOBODY
-    for content in _comments(statement):
+    for content in (*comments[: -_MOST_COMMENTS - 1 : -1], *comments[:_MOST_COMMENTS]):
         pairs = _pairs(content)
         if not pairs:
             continue
@@ -51,26 +60,6 @@ def sender(statement: str) -> Sender:
             return said
         found = found if any(found) else said
     return found
-
-
-def _comments(statement: str) -> list[str]:
-    """Contents of the statement's last and first comments, the last one first."""
-    if "/*" not in statement:
-        return []
-    parts = [statement]
-    if len(statement) > 2 * _LOOKED_AT_CHARS:
-        parts = [statement[-_LOOKED_AT_CHARS:], statement[:_LOOKED_AT_CHARS]]
-    contents: list[str] = []
-    for part in parts:
-        end = len(part)
-        for _ in range(_MOST_COMMENTS):
-            closes = part.rfind("*/", 0, end)
-            opens = part.rfind("/*", 0, closes) if closes > 0 else -1
-            if opens < 0:
-                break
-            contents.append(part[opens + 2 : closes])
-            end = opens
-    return contents
 
 
 def _pairs(content: str) -> dict[str, str]:

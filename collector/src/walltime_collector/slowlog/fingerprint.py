@@ -11,27 +11,11 @@ from functools import lru_cache
 from hashlib import md5
 from typing import Final
 
+from .lexer import lex
+
 MAX_SAMPLE_CHARS: Final = 4_096
 ADMINISTRATOR: Final = "administrator command: "
 """What the log writes for what is no statement: Quit, Ping, Init DB …"""
-
-# One token a match, so the scan is linear; an unterminated literal or comment runs to the end of the text. The SDK
-# redacts templates by the same rules (sdk/src/walltime/literals.py), and more where another server would read them in
-# another way: what differs there would differ in the fingerprint.
-_TOKEN: Final = re.compile(
-    r"""
-      (?P<comment> /\* (?!\+) .*? (?:\*/|\Z) | \#[^\n]* | --(?=[\s]|\Z)[^\n]* )
-    | (?P<literal>
-          (?:[xXbBnN]|_[a-zA-Z0-9]+[ ]?)? '(?:[^'\\]|\\.|'')*(?:'|\\?\Z)
-        | "(?:[^"\\]|\\.|"")*(?:"|\\?\Z)
-        | \$\w*\$.*?(?:\$\w*\$|\Z)
-        | \$? (?:\d[\w$]* (?:\.(?:\d[\w$]*|[eE])?)? | \.\d[\w$]*) (?:(?<=[eE])[-+]\d+)?
-      )
-    | (?P<name> `(?:[^`]|``)*(?:`|\Z) | %\(\w+\)s | %s | [^\W\d][\w$]* )
-    """,
-    re.VERBOSE | re.DOTALL,
-)
-_SPACE: Final = re.compile(r"\s+")
 
 # a placeholder may stand for NULL as well as for a number; PyMySQL writes %% where the server sees %
 _VALUE: Final = re.compile(r"(`(?:[^`]|``)*(?:`|\Z))|%\(\w+\)s|%s\b|(%)%+|\b(?:null|true|false)\b")
@@ -52,18 +36,8 @@ _ROWS: Final = re.compile(r"\bvalues? ?(?=\()")
 
 
 def redact(sql: str) -> str:
-    """
-    Return the statement without its literals: each becomes `?`, comments go, white space folds, placeholders stay.
-
-    Double-quoted text counts as a string, as MySQL reads it by default.
-    """
-    return _SPACE.sub(" ", _TOKEN.sub(_replace, sql)).strip()
-
-
-def _replace(token: re.Match[str]) -> str:
-    if token.lastgroup == "literal":
-        return "?"
-    return token.group() if token.lastgroup == "name" else " "
+    """Return the statement without its literals and comments, see `lexer`; white space folds, placeholders stay."""
+    return lex(sql).redacted
 
 
 def fingerprint(sql: str) -> str:

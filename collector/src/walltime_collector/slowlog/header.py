@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from .lexer import Lexed
 
 MAX_FIELDS = 64
 MAX_FIELD_CHARS = 256
@@ -16,8 +20,10 @@ _LONGEST_S = 10 * 366 * 86_400
 _MOST = 2**64 - 1
 
 _USER = re.compile(
-    r"# User(?:@Host)?: (?P<user>[^\[]*)(?:\[(?P<other>[^@]*)\])?\s*@\s*(?P<host>\S*?)\s*\[(?P<ip>[^\]]*)\]"
+    r"# User(?:@Host)?: (?P<names>[^\n]*?) ?@ *(?P<host>[^\s\[\]]*) *\[(?P<ip>[^\s\[\]]*)\](?=\s+Id:\s*\d+\s*$|\s*$)",
+    re.MULTILINE,
 )
+_NAMES = re.compile(r"(?P<user>[^\[]*)(?:\[(?P<other>.*)\])?", re.DOTALL)
 _TIME = re.compile(
     r"# Time: (?:\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?(?:Z|[-+]\d\d:\d\d)?|\d{6}\s+\d{1,2}:\d\d:\d\d)"
 )
@@ -26,7 +32,12 @@ _PAIR = re.compile(r"\b(\w+): +(\S+)")
 _SECONDS = re.compile(r"\d{1,20}(?:\.\d{1,9})?")
 _TIMESTAMP = re.compile(r"timestamp=(\d{1,18})")
 _WARNING = re.compile(r"# (Note|Warning|Error) (\d+)")
-_WHOLE = re.compile(r"# Query_time: +[\d.]+ +Lock_time: +[\d.]+ +Rows_sent: +\d+ +Rows_examined: +\d+\b")
+_KNOWN_LINE = re.compile(
+    rb"# ?\s*(?:Time|User@Host|User|Thread_id|Schema|Query_time|Rows_\w+|Bytes_\w+|Tmp_\w+|InnoDB_\w+|QC_[Hh]it"
+    rb"|Full_\w+|Filesort\w*|Log_slow_\w+|Stored\s?routine|Stored_routine|Pages_\w+|Killed|Errno|Last_errno|Profile_\w+|Id"
+    rb"|Merge_\w+|explain|Disk_\w+|Sort_\w+|Read_\w+): |#\s*\n|\s*\n"
+    rb"|# (?:No InnoDB statistics|Warnings|Note \d|Warning \d|Error \d)"
+)
 
 
 @dataclass(frozen=True)
@@ -68,9 +79,15 @@ class Entry:
     position: int = 0
     """Byte of the log it begins at."""
     statement: str = ""
-    """With its literals: not to be stored. At most parser.MAX_STATEMENT_BYTES."""
+    """With its literals: not to be stored. At most long.MAX_STATEMENT_BYTES."""
     tail: str = ""
     """The end of a statement that is longer."""
+    lexed: Lexed | None = None
+    """The statement as it was read, when it was read from a log."""
+
+    def forget_rows(self) -> None:
+        """For what runs no statement the server writes the counts of the statement before."""
+        self.rows_sent = self.rows_examined = self.rows_affected = self.bytes_sent = 0
 
 
 FLAGS = {
@@ -90,29 +107,28 @@ _COUNTERS = {
 """MySQL's log_slow_extra counts what others say Yes or No to; a full scan it does not say."""
 
 
-def is_whole(lines: Sequence[bytes]) -> bool:
-    """Whether these lines, found in the middle of a statement, are surely a header."""
-    return _WHOLE.match(lines[-1].decode("utf-8", "replace")) is not None and any(
-        _USER.match(line.decode("utf-8", "replace")) for line in lines
-    )
+def is_unknown_line(line: bytes) -> bool:
+    """Whether no server writes such a line into a header."""
+    return _KNOWN_LINE.match(line) is None
 
 
-def read_header(
-    lines: Sequence[bytes], settings: bytes, use: str | None, carried: Carried
-) -> tuple[Entry | None, Carried]:
+def read_header(lines: bytes, settings: bytes, use: bytes | None, carried: Carried) -> tuple[Entry | None, Carried]:
     """
     Read the lines above a statement; None when they say no Query_time.
 
     Args:
         lines: Those that begin with `#`.
         settings: The `SET timestamp=…;` line.
-        use: The database of the `use …;` line.
+        use: The `use …;` line.
     """
-    text = b"\n".join(lines).decode("utf-8", "replace")
+    text = lines.decode("utf-8", "replace").replace("\r\n", "\n")
     said: dict[str, str] = {}
     kept: dict[str, str] = {}
     if "\n# explain: " in text or "\n# Warnings" in text:
         text = _take_free_text(text, kept)
+    user = _USER.search(text)
+    if user:
+        text = text[: user.start()] + "\n" + text[user.end() :]
     schema = _SCHEMA.search(text)
     if schema:
         text = text[: schema.start()] + text[schema.end() :]
@@ -120,12 +136,11 @@ def read_header(
     when = _TIME.search(text) if "# Time: " in text else None
     carried = Carried(
         time=when[0][8:] if when else carried.time,
-        database=carried.database if use is None else use,
+        database=carried.database if use is None else _used(use),
     )
     query_ns = nanoseconds(said.pop("Query_time", ""))
     if query_ns is None:
         return None, carried
-    user = _USER.search(text)
     is_mariadb = "QC_hit" in said
     flags = frozenset(column for name, column in FLAGS.items() if said.pop(name, "") == "Yes")
     if "Created_tmp_tables" in said:
@@ -166,8 +181,19 @@ def nanoseconds(seconds: str) -> int | None:
 
 
 def _user(found: re.Match[str] | None) -> str:
-    """`foo[foo] @ …` is foo, `[SQL_SLAVE] @ …` is SQL_SLAVE."""
-    return (found["user"].strip() or (found["other"] or "").strip()) if found else ""
+    """`foo[foo] @ …` is foo, `[SQL_SLAVE] @ …` is SQL_SLAVE; a name may have brackets and `@` in it."""
+    names = found["names"].strip() if found else ""
+    half = len(names) // 2 - 1
+    if half > 0 and names == f"{names[:half]}[{names[:half]}]":
+        return names[:half]
+    parts = _NAMES.fullmatch(names)
+    return (parts["user"].strip() or (parts["other"] or "").strip()) if parts else names
+
+
+def _used(line: bytes) -> str:
+    """The database of a `use …;` line; in backticks, one in the name is doubled."""
+    name = line.decode("utf-8", "replace")[4:].rstrip().removesuffix(";").strip()
+    return name[1:-1].replace("``", "`") if name[:1] == "`" else name
 
 
 def _number(said: dict[str, str], name: str) -> int:

@@ -1,45 +1,52 @@
 """
 Bytes of a slow log in, entries out: MySQL 5 to 9 with and without log_slow_extra, Percona Server, MariaDB.
 
-    NOTHING ──a header's first line──► HEADER ──first line that is none──► STATEMENT ──`;` and the next header──► …
+    # Time: …              )
+    # User@Host: …         )  a header: lines that begin with `#`
+    # Query_time: …        )
+    use shop;                 only when the database changed
+    SET timestamp=…;          old servers do not write it; behind it no header can come until the statement has ended
+    SELECT …;                 any text, as the client sent it, and behind it `;` and a line feed
 
-An entry is known to have ended only when the next one begins, or when the follower says that nothing followed. A line
-in the middle of a statement that looks like a header is one only if what follows it is one too.
+An entry is known to have ended only when the next one begins, or when the follower says that nothing followed. A
+statement may hold all of the above inside of a literal or a comment: see `ends`.
 """
 
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
-from enum import Enum
+from dataclasses import dataclass
+from typing import Final
 
-from .header import Carried, Entry, is_whole, read_header
-from .quotes import Quotes
-
-MAX_LINE_BYTES = 1024 * 1024
-MAX_HEADER_BYTES = 32 * 1024
-MAX_HEADER_LINE_BYTES = 2 * 1024
-MAX_STATEMENT_BYTES = 1024 * 1024
-TAIL_BYTES = 8 * 1024
-"""Of a statement that is over the limit the end is kept beside its beginning: the comment is there."""
-_MAX_DOUBTFUL_LINES = 40
-
-_STARTS = re.compile(rb"#\s+(?:Time|User@Host|User|Thread_id|Schema|Query_time): ?")
-_FACTS = frozenset({b"# R", b"# B", b"# P", b"# F", b"# L", b"# I", b"#  ", b"# e", b"#"})
-"""How lines of a header begin that say no more than what is in them."""
-_SERVER_STARTS = re.compile(
-    rb"[^'\"]{0,512}(?:mysqld|mariadbd)[^\s,]{0,32}, Version: .+(?:started with:|embedded library)"
+from .ends import Candidate, find_end
+from .header import Carried, Entry, read_header
+from .lexed import lex_bytes
+from .lexer import Lexed
+from .lines import (
+    ADMINISTRATOR,
+    AGAIN,
+    ALL_HEADER,
+    BEGINS_NEXT,
+    HEADER,
+    NEXT_START,
+    SENDING_ROWS,
+    START,
+    WHOLE,
+    banner_starts,
+    garbage_bytes,
+    known_header_bytes,
+    without_end,
 )
-_SERVER_SAYS = re.compile(rb"(?:[tT][cC][pP] [pP]ort: |Time\s+Id\s+Command)")
-_ADMINISTRATOR = b"# administrator command: "
-_USE = re.compile(rb"use [^;]+;\s*")
-_SET = re.compile(rb"SET (?:last_insert_id|insert_id|timestamp)=[^;]*;\s*")
+from .long import MAX_STATEMENT_BYTES, TAIL_BYTES, Cut
 
+MAX_HEADER_BYTES: Final = 32 * 1024
+MAX_HEADER_LINE_BYTES: Final = 2 * 1024
+_MAX_HEADER_LINES: Final = 200
+MAX_DOUBT_BYTES: Final = 4 * 1024 * 1024
+"""So much may follow a header that may be a part of a literal, until it is taken for a header."""
+_MAX_BUFFER_BYTES: Final = 2 * 1024 * 1024
 
-class _State(Enum):
-    NOTHING = 0
-    HEADER = 1
-    STATEMENT = 2
+_WAIT: Final = -1
 
 
 @dataclass
@@ -50,26 +57,6 @@ class Losses:
     """Headers without a statement or without a readable Query_time."""
     skipped_bytes: int = 0
     """What belongs to no entry: garbage, and what statements and headers had beyond their limits."""
-
-
-@dataclass
-class _Open:
-    """The entry being read."""
-
-    starts: int
-    header: list[bytes] = field(default_factory=list)
-    header_bytes: int = 0
-    has_query_time: bool = False
-    database: str | None = None
-    settings: bytes = b""
-    statement: list[bytes] = field(default_factory=list)
-    statement_bytes: int = 0
-    tail: bytes = b""
-    last_line: bytes = b""
-    doubtful: list[tuple[bytes, int]] = field(default_factory=list)
-    quotes: Quotes = field(default_factory=Quotes)
-    quotes_read: int = 0
-    """So many pieces of the statement are in `quotes`."""
 
 
 class Parser:
@@ -86,203 +73,216 @@ class Parser:
         self.position = position
         """Reading may go on from here, with `carried`: everything before has become an entry or a loss."""
         self.losses = Losses()
-        self._at = position
-        self._rest = b""
-        self._is_continued = False
-        self._state = _State.NOTHING
-        self._open = _Open(position)
-        self._done: list[Entry] = []
+        self._buffer = b""
+        self._retry_bytes = 0
+        """Until the buffer is so long, reading it again would find nothing."""
+        self._is_skipping_line = False
+        self._cut: Cut | None = None
 
     def feed(self, piece: bytes) -> list[Entry]:
         """Read the next bytes and return the entries that are known to have ended."""
-        lines = (self._rest + piece).split(b"\n")
-        self._rest = lines.pop()
-        for line in lines:
-            if self._state is _State.HEADER and line[:3] in _FACTS and not self._is_continued:
-                self._at += len(line) + 1  # most lines of a log
-                self._add_header(line)
-            else:
-                self._line(line, len(line) + 1, ended=True)
-        if len(self._rest) > MAX_LINE_BYTES:
-            part, self._rest = self._rest, b""
-            self._line(part, len(part), ended=False)
-        return self._taken()
+        if self._is_skipping_line:
+            piece = self._skip_line(piece)
+        self._buffer += piece
+        if len(self._buffer) < self._retry_bytes:
+            return []
+        return self._read(is_over=False)
 
     def quiet(self) -> list[Entry]:
         """Nothing followed for a while: the last entry has ended if its statement has."""
-        if self._rest or self._state is not _State.STATEMENT:
+        if not self._buffer.endswith((b";\n", b";\r\n")):
             return []
-        if self._open.doubtful:
-            self._are_text()
-        if self._open.last_line.endswith(b";") and (self._open.tail or not self._is_inside_quotes()):
-            self._end_entry(self._at)
-        return self._taken()
+        return self._read(is_over=False, is_quiet=True)
 
     def finish(self) -> list[Entry]:
         """Nothing will ever follow: whatever the last statement ends with, it has ended."""
-        if self._rest:
-            line, self._rest = self._rest, b""
-            self._line(line, len(line), ended=True)
-        if self._open.doubtful:
-            self._are_text()
-        self._end_entry(self._at)
-        return self._taken()
+        if self._is_skipping_line:
+            self._is_skipping_line = False
+        return self._read(is_over=True)
 
-    def _taken(self) -> list[Entry]:
-        done, self._done = self._done, []
+    def _read(self, *, is_over: bool, is_quiet: bool = False) -> list[Entry]:
+        done: list[Entry] = []
+        at = 0
+        while at < len(self._buffer):
+            following = self._read_one(at, done, is_over=is_over, is_quiet=is_quiet)
+            if following == _WAIT:
+                break
+            at = following
+        self._drop(at)
         return done
 
-    def _line(self, line: bytes, length: int, *, ended: bool) -> None:
-        starts, self._at = self._at, self._at + length
-        is_continued, self._is_continued = self._is_continued, not ended
-        line = line.removesuffix(b"\r")
-        if is_continued and self._state is not _State.STATEMENT:
-            self._skip(length)
-            self.position = self._at if self._state is _State.NOTHING else self.position
-        elif self._state is _State.STATEMENT:
-            self._in_statement(line, starts, is_continued)
-        elif self._state is _State.HEADER:
-            self._in_header(line, starts)
-        else:
-            self._in_nothing(line, starts, length)
+    def _drop(self, size: int) -> None:
+        """What the buffer begins with has become an entry or a loss."""
+        if size:
+            self._buffer = self._buffer[size:]
+            self.position += size
+            self._retry_bytes = 0
 
-    def _in_nothing(self, line: bytes, starts: int, length: int) -> None:
-        if _STARTS.match(line):
-            self._begin(line, starts)
-            return
-        if line.startswith(_ADMINISTRATOR):
+    def _wait(self, at: int) -> int:
+        """More must be read; reading the same again before there is a quarter more would be quadratic."""
+        size = len(self._buffer) - at
+        self._retry_bytes = size + size // 4 if size > 64 * 1024 else 0
+        return _WAIT
+
+    # ---- one entry ----
+
+    def _read_one(self, at: int, done: list[Entry], *, is_over: bool, is_quiet: bool) -> int:
+        buffer = self._buffer
+        if not START.match(buffer, at):
+            return self._skip_garbage(at, is_over=is_over)
+        header = HEADER.match(buffer, at)
+        if header is None:
+            if is_over:
+                self.losses.malformed += 1
+                return len(buffer)
+            return self._bounded_wait(at)
+        starts = header.end()
+        lines = header["lines"]
+        if not is_over and len(buffer) - starts < 256:
+            rest = buffer[starts:]
+            if (not rest and not header["set"]) or (b"\n" not in rest and rest.startswith(BEGINS_NEXT)):
+                return self._bounded_wait(at)
+        query_time = lines.find(b"# Query_time: ")
+        if again := AGAIN.search(
+            lines, max(query_time, 0) if query_time >= 0 or len(lines) > MAX_HEADER_BYTES else len(lines)
+        ):
             self.losses.malformed += 1
-        elif line.strip() and not (_server_starts(line) or _SERVER_SAYS.match(line)):
-            self._skip(length)
-        self.position = self._at
+            return at + again.end()
+        if not header["set"]:
+            starts = at + known_header_bytes(lines) if not header["use"] else starts
+        ends, following = self._find_end(
+            at, starts, has_set=header["set"] is not None, is_over=is_over, is_quiet=is_quiet
+        )
+        if ends == _WAIT:
+            return self._bounded_wait(at, starts)
+        return self._end_entry(at, header, starts, ends, following, done)
 
-    def _in_header(self, line: bytes, starts: int) -> None:
-        entry = self._open
-        if line.startswith(b"#"):
-            if line.startswith(_ADMINISTRATOR):
-                self._begin_statement(line[2:])
-            elif entry.settings and _STARTS.match(line):  # an empty statement, which leaves no line of its own
-                self._end_entry(starts, is_empty=True)
-                self._begin(line, starts)
-            elif (entry.has_query_time or entry.header_bytes > MAX_HEADER_BYTES) and _starts_over(line):
-                self._end_entry(starts)
-                self._begin(line, starts)
-            else:
-                self._add_header(line)
-        elif not entry.settings and _USE.fullmatch(line):
-            entry.database = line[4:].partition(b";")[0].strip(b"` ").decode("utf-8", "replace")
-        elif not entry.settings and _SET.fullmatch(line):
-            entry.settings = line
-        elif _server_starts(line):
-            self._end_entry(starts)
-            self.position = self._at
-        elif line.strip() or entry.settings:
-            self._begin_statement(line)
+    def _find_end(self, at: int, starts: int, *, has_set: bool, is_over: bool, is_quiet: bool) -> tuple[int, int]:
+        """Where the statement ends and the next entry begins; _WAIT if more must be read."""
+        buffer = self._buffer
+        candidates: list[Candidate] = []
+        found: list[tuple[int, int]] = []
+        search = starts - 1
+        asked = 0
+        while (line := buffer.find(b"\n# ", search)) >= 0:
+            search = line + 1
+            if line < starts or not START.match(buffer, search):
+                continue
+            if not WHOLE.match(buffer, search):
+                if not is_over and ALL_HEADER.match(buffer, search):
+                    return _WAIT, 0
+                continue
+            ends, is_strong = line, buffer.endswith((b";", b";\r"), starts, line)
+            if not is_strong and (banner := banner_starts(buffer, starts, search)) >= 0:
+                ends, is_strong = banner, True
+            is_strong = is_strong or not has_set
+            if is_strong and not candidates and self._is_closed(starts, ends):
+                return ends, search
+            candidates.append(Candidate(ends - starts, is_strong))
+            found.append((ends, search))
+            if is_strong and len(candidates) >= 4 * asked:
+                asked = len(candidates)
+                number = find_end(buffer[starts:ends].decode("latin-1"), candidates, is_over=False)
+                if number is not None:
+                    return found[number]
+        if not candidates:
+            return self._end_of_last(starts, is_over=is_over, is_quiet=is_quiet)
+        is_long = len(buffer) - found[0][0] > MAX_DOUBT_BYTES
+        if is_over and not any(strong for _, strong in candidates) and self._is_closed(starts, len(buffer)):
+            return self._end_of_last(starts, is_over=True, is_quiet=False)
+        text = buffer[starts:].decode("latin-1")  # so that positions are those of bytes
+        number = find_end(text, candidates, is_over=is_over or is_quiet or is_long)
+        if number is None:
+            return _WAIT, 0
+        return found[number] if number < len(found) else self._end_of_last(starts, is_over=True, is_quiet=False)
 
-    def _in_statement(self, line: bytes, starts: int, is_continued: bool) -> None:
-        entry = self._open
-        if entry.doubtful:
-            may_be = line.startswith(b"#") and not entry.doubtful[-1][0].endswith(b";")  # no line of a header ends so
-            if may_be and len(entry.doubtful) < _MAX_DOUBTFUL_LINES and len(line) < MAX_HEADER_BYTES:
-                entry.doubtful.append((line, starts))
-                if is_whole([each for each, _ in entry.doubtful]):
-                    self._are_header()
-                return
-            self._are_text()
-        if is_continued:
-            self._add_statement(line, is_continued=True)
-        elif line.startswith(b"#") and _STARTS.match(line):
-            if entry.last_line.endswith(b";") and not self._is_inside_quotes():
-                self._end_entry(starts)
-                self._begin(line, starts)
-            else:
-                entry.doubtful.append((line, starts))
-        elif _server_starts(line) and not self._is_inside_quotes():
-            self._end_entry(starts)
-            self.position = self._at
-        else:
-            self._add_statement(line)
+    def _end_of_last(self, starts: int, *, is_over: bool, is_quiet: bool) -> tuple[int, int]:
+        buffer = self._buffer
+        size = len(buffer)
+        banner = -1 if buffer.endswith((b";", b";\n", b";\r\n")) else banner_starts(buffer, starts, size)
+        ends = banner if banner >= 0 else size
+        if is_over or (is_quiet and self._is_closed(starts, ends)):
+            return ends, size
+        return _WAIT, 0
 
-    def _are_header(self) -> None:
-        lines = self._open.doubtful
-        self._end_entry(lines[0][1])
-        self._begin(*lines[0])
-        for line, _ in lines[1:]:
-            self._add_header(line)
+    def _is_closed(self, starts: int, ends: int) -> bool:
+        if self._cut and self._cut.is_state_unknown:
+            return True
+        return lex_bytes(self._buffer[starts:ends]).is_closed
 
-    def _are_text(self) -> None:
-        lines, self._open.doubtful = self._open.doubtful, []
-        for line, _ in lines:
-            self._add_statement(line)
-
-    def _is_inside_quotes(self) -> bool:
-        """Whether the statement, as far as it was read, ends inside a literal; of one over the limit nobody knows."""
-        entry = self._open
-        for piece in entry.statement[entry.quotes_read :]:
-            entry.quotes.read(piece)
-        entry.quotes_read = len(entry.statement)
-        return entry.quotes.is_open or bool(entry.tail)
-
-    def _begin(self, line: bytes, starts: int) -> None:
-        self._state = _State.HEADER
-        self._open = _Open(starts)
-        self._add_header(line)
-
-    def _add_header(self, line: bytes) -> None:
-        entry = self._open
-        entry.header_bytes += len(line)
-        if entry.header_bytes > MAX_HEADER_BYTES:
-            self._skip(len(line))
-            return
-        entry.header.append(line[:MAX_HEADER_LINE_BYTES])
-        entry.has_query_time = entry.has_query_time or b"Query_time: " in line
-
-    def _begin_statement(self, line: bytes) -> None:
-        self._state = _State.STATEMENT
-        self._add_statement(line)
-
-    def _add_statement(self, line: bytes, *, is_continued: bool = False) -> None:
-        entry = self._open
-        entry.last_line = line[-64:]
-        if entry.statement and not is_continued:
-            line = b"\n" + line
-        room = max(MAX_STATEMENT_BYTES - entry.statement_bytes, 0)
-        entry.statement_bytes += len(line)
-        if room:
-            entry.statement.append(line[:room])
-        if len(line) > room:
-            entry.tail = (entry.tail + line[room:])[-TAIL_BYTES:]
-
-    def _end_entry(self, ends: int, *, is_empty: bool = False) -> None:
-        """Whatever is open becomes an entry or a loss; reading may go on at `ends`."""
-        entry, self._open, state = self._open, _Open(ends), self._state
-        self._state = _State.NOTHING
-        self.position = ends
-        if state is _State.NOTHING:
-            return
-        read, self.carried = read_header(entry.header, entry.settings, entry.database, self.carried)
-        if read is None or not (state is _State.STATEMENT or is_empty):
+    def _end_entry(
+        self, at: int, header: re.Match[bytes], starts: int, ends: int, following: int, done: list[Entry]
+    ) -> int:
+        lines = header["lines"] if header["set"] or header["use"] else self._buffer[at:starts]
+        if len(lines) > MAX_HEADER_BYTES:
+            whole = len(lines)
+            lines = b"".join(
+                [line[:MAX_HEADER_LINE_BYTES] for line in lines.splitlines(keepends=True)][:_MAX_HEADER_LINES]
+            )
+            self.losses.skipped_bytes += whole - len(lines)
+        read, self.carried = read_header(lines, header["set"] or b"", header["use"], self.carried)
+        cut, self._cut = self._cut, None
+        if read is None or (starts >= ends and not header["set"]):
             self.losses.malformed += 1
+        else:
+            read.position = self.position + at
+            self._set_statement(read, self._buffer[starts:ends], cut)
+            done.append(read)
+        if cut:
+            size = ends - starts + cut.size
+            self.losses.skipped_bytes += max(size - MAX_STATEMENT_BYTES - TAIL_BYTES, 0)
+            self.position += cut.size
+        return following
+
+    def _set_statement(self, entry: Entry, text: bytes, cut: Cut | None) -> None:
+        entry.lexed = lex_bytes(text)
+        if text.startswith(b"#") and (command := ADMINISTRATOR.fullmatch(text)):
+            entry.statement = command[1].decode("ascii")
+            entry.lexed = Lexed(entry.statement, (), is_closed=True)
+            if not entry.statement.endswith(SENDING_ROWS):
+                entry.forget_rows()
             return
-        self._skip(max(entry.statement_bytes - MAX_STATEMENT_BYTES - len(entry.tail), 0))
-        read.position = entry.starts
-        read.statement = _text(b"".join(entry.statement), is_last=not entry.tail)
-        read.tail = _text(entry.tail, is_last=True)
-        self._done.append(read)
+        if cut or len(text) > MAX_STATEMENT_BYTES:
+            head = cut.head if cut else text[:MAX_STATEMENT_BYTES]
+            entry.statement = head.decode("utf-8", "replace")
+            end = text if cut else text[MAX_STATEMENT_BYTES:]
+            entry.tail = without_end(end[-TAIL_BYTES:]).decode("utf-8", "replace")
+        else:
+            entry.statement = without_end(text).decode("utf-8", "replace")
 
-    def _skip(self, size: int) -> None:
-        self.losses.skipped_bytes += size
+    # ---- what is no entry ----
 
+    def _skip_garbage(self, at: int, *, is_over: bool) -> int:
+        buffer = self._buffer
+        next_start = NEXT_START.search(buffer, at)
+        ends = next_start.start() if next_start else len(buffer) if is_over else buffer.rfind(b"\n", at) + 1
+        if ends > at:
+            self.losses.skipped_bytes += garbage_bytes(buffer[at:ends])
+            return ends
+        if next_start:  # a command of an administrator without a header
+            self.losses.malformed += 1
+            line_ends = buffer.find(b"\n", at) + 1
+            return line_ends or (len(buffer) if is_over else self._bounded_wait(at))
+        return self._bounded_wait(at)
 
-def _server_starts(line: bytes) -> bool:
-    return b", Version: " in line and _SERVER_STARTS.match(line) is not None
+    def _bounded_wait(self, at: int, starts: int = 0) -> int:
+        """Wait for more, but never keep more than a few MiB of one entry."""
+        buffer = self._buffer
+        if len(buffer) - at < _MAX_BUFFER_BYTES:
+            return self._wait(at)
+        if not starts:  # a line or a header without an end
+            self.losses.skipped_bytes += len(buffer) - at
+            self.losses.malformed += 1
+            self._is_skipping_line = not buffer.endswith(b"\n")
+            return len(buffer)
+        self._cut = self._cut or Cut(buffer[starts : starts + MAX_STATEMENT_BYTES])
+        self._buffer = self._cut.shorten(buffer, starts)
+        return self._wait(at)
 
-
-def _starts_over(line: bytes) -> bool:
-    return line.startswith((b"# Time: ", b"# User@Host: "))
-
-
-def _text(text: bytes, *, is_last: bool) -> str:
-    if is_last:
-        text = text.rstrip().removesuffix(b";").rstrip()
-    return text.decode("utf-8", "replace")
+    def _skip_line(self, piece: bytes) -> bytes:
+        ends = piece.find(b"\n") + 1
+        self._is_skipping_line = not ends
+        skipped = ends or len(piece)
+        self.losses.skipped_bytes += skipped
+        self.position += skipped
+        return piece[skipped:]

@@ -5,9 +5,10 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable
 
-from .comment import sender
-from .fingerprint import MAX_SAMPLE_CHARS, fingerprint_id, of_redacted, redact
+from .comment import sender_of
+from .fingerprint import MAX_SAMPLE_CHARS, fingerprint_id, of_redacted
 from .header import FLAGS, Entry
+from .lexer import lex
 
 TABLE = "slow_log_entries"
 MAX_FINGERPRINT_CHARS = 8_192
@@ -19,11 +20,10 @@ def rows(entries: Iterable[Entry], server: str, read_at_s: int) -> bytes:
 
 
 def _row(entry: Entry, server: str, read_at_s: int) -> bytes:
-    sample = redact(entry.statement)
+    lexed = entry.lexed or lex(entry.statement)
+    sample = lexed.redacted
     fingerprint = of_redacted(sample)
-    sent_by = sender(entry.tail or entry.statement)
-    if entry.tail and not sent_by.trace_id:
-        sent_by = sender(entry.statement)
+    sent_by = sender_of(lexed.comments)
     fields = dict(entry.fields)
     if entry.tail:
         fields["cut"] = "the statement is longer than what was read of it"

@@ -1,0 +1,63 @@
+"""How the lines of a slow log look that are no part of a statement."""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+from .header import is_unknown_line
+
+_STARTS: Final = rb"#\s+(?:Time|User@Host|User|Thread_id|Schema|Query_time): ?"
+START: Final = re.compile(_STARTS)
+NEXT_START: Final = re.compile(rb"^(?:%b|# administrator command: )" % _STARTS, re.MULTILINE)
+_USE: Final = rb"use (?:`(?:[^`]|``)*`|[^;`\n]+);[ \t\r]*\n"
+_SET: Final = rb"SET (?:last_insert_id|insert_id|timestamp)=[^;\n]*;[ \t\r]*\n"
+HEADER: Final = re.compile(
+    rb"(?P<lines>(?:(?:#(?! administrator command: )[^\n]*|[ \t\r]*)\n)+)(?P<use>%b)?(?P<set>%b)?" % (_USE, _SET)
+)
+BEGINS_NEXT: Final = (b"use ", b"SET ", b"#", b"\r", b"\n", b" ", b"\t")
+WHOLE: Final = re.compile(rb"(?:#[^\n]*\n){0,40}?# Query_time: +\d")
+ALL_HEADER: Final = re.compile(rb"(?:#[^\n]*\n){0,40}(?:#[^\n]*)?\Z")
+AGAIN: Final = re.compile(rb"\n(?=# (?:Time|User@Host): )")
+SERVER_STARTS: Final = re.compile(
+    rb"^[^'\"\n]{0,512}(?:mysqld|mariadbd)[^\s,]{0,32}, Version: [^\n]+(?:started with:|embedded library)[^\n]*"
+    rb"(?:\n|\Z)(?:(?:[tT][cC][pP] [pP]ort: |Time\s+Id\s+Command)[^\n]*(?:\n|\Z))*",
+    re.MULTILINE,
+)
+ADMINISTRATOR: Final = re.compile(rb"# (administrator command: [A-Za-z_ ]{1,64});?\s*")
+SENDING_ROWS: Final = ("Execute", "Fetch", "Field List", "Statistics")
+NO_GARBAGE: Final = re.compile(
+    rb"[^'\"\n]{0,512}(?:mysqld|mariadbd)[^\s,]{0,32}, Version: .+(?:started with:|embedded library)"
+    rb"|(?:[tT][cC][pP] [pP]ort: |Time\s+Id\s+Command)|\s*\Z"
+)
+LONGEST_BANNER_BYTES: Final = 2048
+
+
+def banner_starts(buffer: bytes, starts: int, ends: int) -> int:
+    """Where the lines of a starting server begin that end at `ends`; -1 if there are none."""
+    first = max(starts, ends - LONGEST_BANNER_BYTES)
+    if buffer.find(b", Version: ", first, ends) < 0:
+        return -1
+    found = [banner.start() for banner in SERVER_STARTS.finditer(buffer, first, ends) if banner.end() == ends]
+    return found[-1] if found else -1
+
+
+def garbage_bytes(text: bytes) -> int:
+    """Bytes of a text outside of all entries that no server writes there."""
+    return sum(len(line) + 1 for line in text.split(b"\n") if not NO_GARBAGE.match(line))
+
+
+def without_end(text: bytes) -> bytes:
+    return text.rstrip().removesuffix(b";").rstrip()
+
+
+def known_header_bytes(lines: bytes) -> int:
+    """Of lines without a `SET timestamp` behind them, those that a server writes; others begin the statement."""
+    at = 0
+    has_query_time = False
+    for line in lines.splitlines(keepends=True):
+        if has_query_time and is_unknown_line(line):
+            return at
+        has_query_time = has_query_time or line.startswith(b"# Query_time: ")
+        at += len(line)
+    return at

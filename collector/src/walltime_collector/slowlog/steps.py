@@ -1,0 +1,117 @@
+"""What a server may do at each character of a SQL text that means something: steps between states of reading."""
+
+from __future__ import annotations
+
+import re
+from typing import Final
+
+CODE, SINGLE, DOUBLE, NAME, BRACKETS, LINE, BLOCK, NESTED, HINT, HINT_SINGLE, HINT_DOUBLE, DOLLARS = range(12)
+
+LITERALS: Final = frozenset({SINGLE, DOUBLE, HINT_SINGLE, HINT_DOUBLE, DOLLARS})
+COMMENTS: Final = frozenset({LINE, BLOCK, NESTED, HINT})
+NAMES: Final = frozenset({NAME, BRACKETS})
+
+ESCAPING, ANSI_QUOTES, NO_BACKSLASH_ESCAPES = MODES = range(3)
+"""Backslashes are escapes in both kinds of quotes, in single ones only, in none."""
+
+State = tuple[int, bool, str]
+"""Where the reading is; whether in an executable comment; the tag of a dollar quote."""
+Entry = tuple[State, int]
+"""A state, and the position from which it looks at the text again."""
+
+_PLAIN_HINT: Final = re.compile(r"/\*\+(?:(?!/\*)[^'\"`])*?\*/", re.DOTALL)
+_EXECUTABLE: Final = re.compile(r"/\*M?!")
+_DOLLAR_TAG: Final = re.compile(r"\$(?:[^\W\d]\w*)?\$")
+_WORD: Final = re.compile(r"[\w$]")
+
+
+def step(state: State, text: str, at: int, mode: int, *, is_executed: bool) -> list[Entry]:
+    """
+    Where a reading may be behind the character at `at`; nowhere, if it makes no sense there.
+
+    The first one is what MySQL does by default.
+    """
+    kind, in_executable, tag = state
+    letter = text[at]
+    stays = (state, at + 1)
+    code: State = (CODE, in_executable, "")
+    if kind == CODE:
+        return _in_code(state, text, at, is_executed=is_executed)
+    if kind in (SINGLE, DOUBLE):
+        quote = "'" if kind == SINGLE else '"'
+        if letter == "\\" and (mode == ESCAPING or (mode == ANSI_QUOTES and kind == SINGLE)):
+            escapes = (state, at + 2)
+            # behind a byte that is not ASCII it may be the second byte of a character
+            return [escapes, stays] if at and text[at - 1] > "\x7f" else [escapes]
+        if letter == quote:
+            return [(state, at + 2)] if text.startswith(quote, at + 1) else [(code, at + 1)]
+    elif kind == NAME and letter == "`":
+        closes = (code, at + 1)
+        return [closes, stays] if at and text[at - 1] > "\x7f" else [closes]
+    elif (kind == BRACKETS and letter == "]") or (kind == LINE and letter == "\n"):
+        return [(code, at + 1)]
+    elif kind == BLOCK:
+        if letter == "*":
+            return [(code, at + 2)]
+        if letter == "/":
+            return [(state, at + 2), ((NESTED, in_executable, ""), at + 2)]
+    elif kind == NESTED and letter == "*":
+        return [((BLOCK, in_executable, ""), at + 2)]
+    elif kind == HINT:
+        if letter == "*":
+            return [(code, at + 2)]
+        if letter in "'\"":
+            return [((HINT_SINGLE if letter == "'" else HINT_DOUBLE, in_executable, ""), at + 1)]
+    elif (kind == HINT_SINGLE and letter == "'") or (kind == HINT_DOUBLE and letter == '"'):
+        return [((HINT, in_executable, ""), at + 1)]
+    elif kind == DOLLARS and text.startswith(tag, at):
+        return [(code, at + len(tag))]
+    return [stays]
+
+
+def _in_code(state: State, text: str, at: int, *, is_executed: bool) -> list[Entry]:
+    _, in_executable, _ = state
+    letter = text[at]
+    stays = (state, at + 1)
+    if letter == "'":
+        return [((SINGLE, in_executable, ""), at + 1)]
+    if letter == '"':
+        return [((DOUBLE, in_executable, ""), at + 1)]
+    if letter == "`":
+        opens = ((NAME, in_executable, ""), at + 1)
+        return [opens, stays] if at and text[at - 1] > "\x7f" else [opens]
+    if letter == "#":
+        return [((LINE, in_executable, ""), at + 1)]
+    if letter == "-":
+        opens = ((LINE, in_executable, ""), at + 2)
+        following = text[at + 2 : at + 3]
+        # elsewhere two dashes alone are a comment
+        return [opens] if following <= " " or following == "\x7f" or following.isspace() else [stays, opens]
+    if letter == "/":
+        return _at_comment(state, text, at, is_executed=is_executed)
+    if letter == "*":
+        if in_executable:
+            return [((CODE, False, ""), at + 2)]
+        return [stays] if text.startswith("/*", at + 1) else []
+    if letter == "[":
+        return [stays, ((BRACKETS, in_executable, ""), at + 1)]
+    if letter < " " and letter != "\n":  # no server takes a control character for code
+        return []
+    if letter == "\\":
+        return [stays] if text.startswith("N", at + 1) else []
+    if letter == "$" and (tag := _DOLLAR_TAG.match(text, at)) and not (at and _WORD.match(text, at - 1)):
+        return [stays, ((DOLLARS, in_executable, tag.group()), tag.end())]
+    return [stays]
+
+
+def _at_comment(state: State, text: str, at: int, *, is_executed: bool) -> list[Entry]:
+    _, in_executable, _ = state
+    block = ((BLOCK, in_executable, ""), at + 2)
+    if not in_executable and (opener := _EXECUTABLE.match(text, at)):
+        executed = ((CODE, True, ""), opener.end())
+        return [executed] if is_executed else [executed, block]
+    if text.startswith("/*+", at):
+        if hint := _PLAIN_HINT.match(text, at):
+            return [(state, hint.end())]
+        return [block, ((HINT, in_executable, ""), at + 3)]
+    return [block]
