@@ -50,6 +50,9 @@ STATEMENTS = (
     b"select N's3cr3t', _utf8's3cr3t', _binary 's3cr3t', x's3cr3t', b's3cr3t'",
     b"select 'a' 's3cr3t' \"s3cr3t\"",
     b"select \\N, 's3cr3t'",
+    b"select \\x, 's3cr3t'",
+    b"select \x1f, 's3cr3t'",
+    b"select a */ 's3cr3t', \"s3cr3t\"",
     b"select 's3cr3t\x00s3cr3t\\0', 's3cr3t'",
     b"insert into t values ('" + b"\\\\s3cr3t'',''" * 20_000 + b"')",
     b"insert into t values "

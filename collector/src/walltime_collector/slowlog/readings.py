@@ -53,7 +53,21 @@ class Readings(NamedTuple):
 class _Way:
     """All readings under one way to treat backslashes: a layer behind each event."""
 
-    def __init__(self, text: str, events: list[int], mode: int, *, is_executed: bool, is_default: bool = False) -> None:
+    def __init__(
+        self,
+        text: str,
+        events: list[int],
+        mode: int,
+        *,
+        is_executed: bool,
+        is_default: bool = False,
+        is_patient: bool = False,
+    ) -> None:
+        """
+        Args:
+            is_default: Only the reading of MySQL's default.
+            is_patient: Readings that make no sense go on.
+        """
         self.layers: list[_Layer] = []
         layer: _Layer = {START: []}
         for at in events:
@@ -61,7 +75,11 @@ class _Way:
             for entry in layer:
                 state, resumes = entry
                 nexts = [entry] if resumes > at else step(state, text, at, mode, is_executed=is_executed)
-                for each in _as_by_default(state, nexts, text) if is_default else nexts:
+                if is_default:
+                    nexts = _as_by_default(state, nexts, text)
+                elif not nexts and is_patient:
+                    nexts = [(state, at + 1)]
+                for each in nexts:
                     following.setdefault(each, []).append(entry)
             self.layers.append(following)
             layer = following
@@ -102,7 +120,11 @@ def read_every_way(text: str, *, is_cut: bool, is_executed: bool = False) -> Rea
     ways = [_Way(text, events, mode, is_executed=is_executed) for mode in MODES]
     sensible = [way.sensible() for way in ways if way.whole]
     default = _Way(text, events, ESCAPING, is_executed=is_executed, is_default=True)
-    layers = sensible if default.whole and not is_cut else [way.layers for way in ways]
+    if default.whole and not is_cut:
+        layers = sensible
+    else:
+        patient = [_Way(text, events, mode, is_executed=is_executed, is_patient=True) for mode in MODES]
+        layers = [way.layers for way in patient]
     literals = list(_tokens(events, layers, LITERALS, len(text)))
     names = [] if literals == [(0, len(text))] else list(_tokens(events, layers, NAMES, len(text)))
     comments = list(_tokens(events, layers, COMMENTS, len(text)))
