@@ -81,9 +81,11 @@ def build() -> Dashboard:
             series="kind",
             is_stacked=True,
             overrides=[
-                Override(MatcherConfig("byType", "number"), [DynamicConfigValue("links", [links.to_kind_of_series()])]),
-                # no dashboard of their own
-                Override(MatcherConfig("byRegexp", r"/\(all others\)$/"), [DynamicConfigValue("links", [])]),
+                # (all others) has no dashboard of its own; Grafana 12 adds links, a later rule takes none away
+                Override(
+                    MatcherConfig("byRegexp", r"/^(?!.*\(all others\)$)/"),
+                    [DynamicConfigValue("links", [links.to_kind_of_series()])],
+                ),
             ],
         )
     )

@@ -105,6 +105,19 @@ def test_links_lead_to_dashboards_there_are_and_set_variables_they_have(board: d
         assert all(":percentencode}" in use for use in re.findall(r"=(\$\{[^}]*\})", query)), url
 
 
+@each_board
+def test_what_old_and_new_grafanas_name_differently_is_said_twice(board: dict[str, Any]) -> None:
+    """Grafana before 9.5 reads how a cell looks from displayMode, later ones from cellOptions."""
+    assert board["schemaVersion"] <= 37, "Grafana 9.4 does not know newer ones"
+    for panel in panels(board):
+        for rule in panel["fieldConfig"].get("overrides", []):
+            said = {each["id"]: each["value"] for each in rule["properties"]}
+            assert ("custom.displayMode" in said) is ("custom.cellOptions" in said)
+            if "custom.cellOptions" in said:
+                new = said["custom.cellOptions"]
+                assert said["custom.displayMode"] == {"gauge": new.get("mode")}.get(new["type"], new["type"])
+
+
 def test_one_gets_from_everywhere_to_a_transaction() -> None:
     for uid in ("walltime-response-time", "walltime-servers", "walltime-transaction"):
         assert any("/d/walltime-transaction?" in url for url in links([p["fieldConfig"] for p in panels(BOARDS[uid])]))

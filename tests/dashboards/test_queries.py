@@ -72,6 +72,11 @@ def test_a_panel_draws_and_the_same_with_both_plugins(grafana: Grafana, panel: d
     if panel["type"] == "stat":
         assert len(answer.rows) == 1
     if panel["type"] == "traces":
+        (transformation,) = panel["transformations"]
+        assert transformation == {
+            "id": "extractFields",
+            "options": {"source": "span", "format": "json", "replace": True},
+        }
         for span in spans(answer):
             assert {name: type(value) for name, value in span.items()} == SPAN
     shown = (*(TIME, NUMBER, TEXT), re.compile("Bool"))
