@@ -18,6 +18,7 @@ from contextvars import ContextVar
 from threading import Lock
 from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
 
+from walltime import after
 from walltime.bill import Bill
 from walltime.caller import LONG_NS, note
 from walltime.errors import contain
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
 
     from opentelemetry.trace import TraceState
 
+    from walltime.after import After
     from walltime.call import Call, Line
     from walltime.caller import Place
     from walltime.tagging import Comment
@@ -105,11 +107,11 @@ class Transaction:
     """
 
     __slots__ = (
-        "_traceparent", "annotations", "around", "bill", "calls", "context", "cpu_system_ns", "cpu_user_ns",
-        "duration_ns", "error_type", "has_branches", "has_pieces", "http_status", "ids", "is_error", "is_forced",
-        "kind", "locate_ns", "method", "name", "nested_ns", "outgoing", "outgoing_context", "owner", "parent_span_id",
-        "path", "peak_rss_growth_bytes", "places", "queue_ns", "scheme", "session", "sql_comment", "started_at_ns",
-        "started_ns", "statement", "user",
+        "_traceparent", "after", "after_error_type", "after_ns", "annotations", "around", "bill", "calls", "context",
+        "cpu_system_ns", "cpu_user_ns", "duration_ns", "error_type", "has_branches", "has_pieces", "http_status",
+        "ids", "is_error", "is_forced", "is_over", "kind", "locate_ns", "method", "name", "nested_ns", "outgoing",
+        "outgoing_context", "owner", "parent_span_id", "path", "peak_rss_growth_bytes", "places", "queue_ns",
+        "scheme", "session", "sql_comment", "started_at_ns", "started_ns", "statement", "user",
     )  # fmt: skip
 
     def __init__(self, name: str, kind: str, ids: Ids, parent_span_id: int, started_ns: int) -> None:
@@ -120,6 +122,14 @@ class Transaction:
         self.started_at_ns = time.time_ns()
         self.started_ns = started_ns
         self.duration_ns = 0
+        """From its start until its response had ended; 0 until then."""
+        self.after: After | None = None
+        """Its calls after the response."""
+        self.after_ns = 0
+        """From the end of the response until its application returned."""
+        self.after_error_type = ""
+        self.is_over = False
+        """It was handed to the exporter and no longer changes."""
         self.nested_ns = 0
         self.statement: str | bytes | None = None
         self.owner = 0
@@ -175,8 +185,9 @@ class Transaction:
         Args:
             outer_ns: `nested_ns` as it was when the call began.
         """
-        if self.duration_ns:  # it ended while this call ran: what is handed over no longer changes
-            outside("late")
+        if self.duration_ns:  # its response ended while this call ran, or before
+            if not after.record(self, line, subject, started_ns, ended_ns, outer_ns, failure, asked, found):
+                outside("late")
             return
         elapsed_ns = ended_ns - started_ns
         own_ns = elapsed_ns + outer_ns - self.nested_ns
@@ -209,7 +220,6 @@ class Transaction:
         """Return the bill of all calls, after the end; `detail` False when they are not kept beside it."""
         bill = self.bill
         calls = self.calls
-        early = bill
         if bill is None:
             bill = self.bill = Bill()
             if self.has_branches:
@@ -220,8 +230,8 @@ class Transaction:
             calls[:] = without_calls(joined([*calls, *bill.still_open]))
             bill.still_open = []
         bill.add(calls, detail=detail)
-        if early is None and not self.has_branches:
-            bill.covered_ns = bill.time_ns
+        if not self.has_branches:
+            bill.covered_ns = bill.time_ns  # nothing overlapped; true as well when adding up early has failed
         return bill
 
     def set_name(self, name: str) -> None:
@@ -299,7 +309,8 @@ class Branch:
         self.statement: str | bytes | None = None
         self.owner = owner
         self.transaction = transaction
-        transaction.has_branches = True
+        if not transaction.duration_ns:
+            transaction.has_branches = True
 
     @property
     def sql_comment(self) -> Comment | None:
@@ -319,7 +330,8 @@ class Branch:
         """`Transaction.record` with what is nested on this strand."""
         transaction = self.transaction
         if transaction.duration_ns:
-            outside("late")
+            if not after.record(self, line, subject, started_ns, ended_ns, outer_ns, failure, asked, found):
+                outside("late")
             return
         elapsed_ns = ended_ns - started_ns
         own_ns = elapsed_ns + outer_ns - self.nested_ns

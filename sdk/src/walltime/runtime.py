@@ -50,6 +50,7 @@ def _after_fork() -> None:
         strand = hotpath.current()
         if strand is not None:
             strand.transaction.duration_ns = 1  # its parent bills it and sends it
+            strand.transaction.is_over = True
             hotpath.strand.set(None)  # and the child may go on to work for others, as in a pool of processes
             propagation.forget()
         if _exporter is not None:
@@ -163,7 +164,7 @@ def running_task() -> int:
 class Open:
     """A transaction in progress: what is needed to close it and to put everything back."""
 
-    __slots__ = ("_otel_token", "_parent", "_pid", "_strand_token", "_usage", "shows_bill", "transaction")
+    __slots__ = ("_holder", "_otel_token", "_parent", "_pid", "_strand_token", "_usage", "shows_bill", "transaction")
 
     def __init__(self, name: str, kind: str, parent: Context | None, started_ns: int) -> None:
         """Make the transaction; nobody sees it before `enter`."""
@@ -176,6 +177,8 @@ class Open:
         self.shows_bill = False
         """Whether the answer carries the bill so far (server/server_timing.py)."""
         self._parent = parent
+        self._holder: Exporter | None = None
+        """Who keeps it after its response, until `finish`."""
 
     def enter(self, task: int = 0) -> None:
         """
@@ -202,8 +205,36 @@ class Open:
         It stays the current one until `leave`: calls made in between are counted as late, and know their trace.
         """
         transaction = self.transaction
-        if transaction.duration_ns:
+        try:
+            if not transaction.duration_ns:
+                self._stop()
+            if self._holder is not None:
+                self._holder.release(transaction)
+            elif self._pid == _pid and not transaction.is_over:  # else it began before a fork: its parent sends it
+                transaction.is_over = True
+                (_exporter or exporter()).submit(transaction)
+        except Exception as ours:  # noqa: BLE001
+            contain("finish", ours)
+
+    def end_response(self) -> None:
+        """
+        End the transaction's duration: its response is over. Never raises; a second call does nothing.
+
+        What it calls from here until `end` is kept apart, as after the response.
+        """
+        if self.transaction.duration_ns:
             return
+        self._stop()
+        try:
+            if self._pid == _pid:
+                holder = _exporter or exporter()
+                holder.hold(self.transaction)
+                self._holder = holder
+        except Exception as ours:  # noqa: BLE001
+            contain("finish", ours)
+
+    def _stop(self) -> None:
+        transaction = self.transaction
         transaction.duration_ns = clock() - transaction.started_ns or 1  # first: without it, the bill would not add up
         try:
             before = self._usage
@@ -214,12 +245,6 @@ class Open:
                 transaction.cpu_system_ns = int(system_s * 1e9 + 0.5) if system_s > 0 else 0
                 transaction.peak_rss_growth_bytes = (after.ru_maxrss - before.ru_maxrss) * _KILOBYTE
         except Exception as ours:  # noqa: BLE001  # our failure is not the request's
-            contain("finish", ours)
-        if self._pid != _pid:  # begun before a fork, and its parent sends it
-            return
-        try:
-            (_exporter or exporter()).submit(transaction)
-        except Exception as ours:  # noqa: BLE001
             contain("finish", ours)
 
     def leave(self) -> None:

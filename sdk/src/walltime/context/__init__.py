@@ -68,7 +68,7 @@ def run(strand: Strand, otel: Context, job: Callable[..., Any], /, *args: Any, *
     """Run a job on a strand of its transaction, and leave the thread as it was."""
     entered = attached = None
     try:
-        entered = hotpath.enter(None if strand.transaction.duration_ns else strand)
+        entered = hotpath.enter(None if strand.transaction.is_over else strand)
         attached = otel_context.attach(otel)
     except Exception as ours:  # noqa: BLE001
         contain("context", ours)

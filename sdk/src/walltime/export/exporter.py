@@ -34,7 +34,7 @@ from walltime.export import one_line, otlp
 from walltime.export.deadline import answer_until
 from walltime.export.json_lines import JsonLines
 from walltime.export.protobuf import resource_attribute
-from walltime.hotpath import outside_calls
+from walltime.hotpath import clock, outside_calls
 from walltime.patching import unwrapped
 from walltime.redact import Redaction, redact_url
 
@@ -58,6 +58,8 @@ Python leaves the interpreter to a busy thread for 5 ms, and a request would wai
 """
 LEAST_WAIT_S: Final = 0.001
 """Between two looks at the queue, so that a delay of 0 does not keep a processor busy."""
+LONGEST_AFTER_RESPONSE_S: Final = 10.0
+"""How long a bill waits for what its request does after the response; later calls are `late`."""
 MAX_ANSWER_BYTES: Final = 65_536
 RETRYABLE: Final = frozenset({429, 502, 503, 504})
 """Statuses after which OTLP allows the same request again."""
@@ -88,6 +90,8 @@ class Exporter:
         self._pid = os.getpid()
         self._queue: deque[Transaction] = deque()
         self._queued_calls = 0
+        self._held: dict[int, tuple[Transaction, int]] = {}
+        """By `id`: the response is over, its application has not returned yet; with the time from when."""
         self._asked = self._answered = 0
         self._thread: threading.Thread | None = None
         self._starting = threading.Lock()
@@ -99,6 +103,27 @@ class Exporter:
             "lost_refused": 0,
             "lost_internal": 0,
         }
+
+    def hold(self, transaction: Transaction) -> None:
+        """Keep a transaction whose response is over until `release`, at most LONGEST_AFTER_RESPONSE_S."""
+        if self._thread is None:
+            self._start()
+        self._held[id(transaction)] = transaction, clock()
+        if self._closing or len(self._held) > self._settings.max_queue:
+            self.release(transaction)
+
+    def release(self, transaction: Transaction) -> None:
+        """Take a transaction that was held; once it was let go, this does nothing."""
+        if self._held.pop(id(transaction), None) is not None:
+            transaction.is_over = True
+            transaction.after_ns = max(0, clock() - transaction.started_ns - transaction.duration_ns)
+            self.submit(transaction)
+
+    def _release_overdue(self, now_ns: int) -> None:
+        for transaction, held_since_ns in self._held.copy().values():
+            if now_ns - held_since_ns < LONGEST_AFTER_RESPONSE_S * 1e9:
+                break  # they are in the order in which they came
+            self.release(transaction)
 
     def submit(self, transaction: Transaction) -> None:
         """Take a finished transaction; 0.3 µs, never waits. When the queue is full it is lost and counted."""
@@ -154,6 +179,8 @@ class Exporter:
         thread = self._thread
         if thread is None or self._pid != os.getpid():
             return
+        for transaction, _ in self._held.copy().values():  # what they still do is on no bill
+            self.release(transaction)
         self._closing = True
         self._wake.set()
         thread.join(self._settings.exit_timeout_s if timeout_s is None else timeout_s)
@@ -174,6 +201,7 @@ class Exporter:
         encoder = otlp.Encoder(resource, self._version, settings.sample_probability, self._redaction)
         file = JsonLines(settings.json_lines_path, resource, self.counts) if settings.json_lines_path else None
         while True:
+            self._release_overdue(clock())
             closing, asked = self._closing, self._asked
             while self._queue:
                 self._export_batch(encoder, sender, file)
@@ -202,6 +230,7 @@ class Exporter:
                 spans += encoded
                 count += 1
                 transaction.calls.clear()  # a thread or task that outlives it may hold it for long
+                transaction.after = None
             except Exception as error:  # noqa: BLE001  # one transaction that cannot be encoded costs no other
                 self.counts["lost_internal"] += 1
                 contain("export", error)

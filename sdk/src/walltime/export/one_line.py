@@ -11,6 +11,7 @@ from walltime import hotpath
 from walltime.bill import Bill
 from walltime.errors import guarded
 from walltime.hotpath import clock
+from walltime.pieces import joined, without_calls
 
 if TYPE_CHECKING:
     from walltime.bill import Cell
@@ -44,6 +45,9 @@ def summary() -> str:
         bill.cover(calls, transaction.has_branches)
     else:
         bill.cover(calls[hotpath.MAX_CALLS :], transaction.has_branches)
+    if transaction.has_pieces:
+        still_open = [] if transaction.bill is None else transaction.bill.still_open
+        calls = without_calls(joined([*calls, *still_open]))
     bill.add(calls)
     return line(transaction, bill, clock() - transaction.started_ns)
 

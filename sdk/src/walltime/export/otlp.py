@@ -58,6 +58,7 @@ class Encoder:
             _SPAN_KINDS[transaction.kind],
             transaction.started_at_ns, transaction.started_at_ns + transaction.duration_ns,
             self._constant + _about(transaction, self._redaction) + otlp_bill.encode(transaction, bill)
+            + (_after(transaction) if transaction.after is not None or transaction.after_error_type else b"")
             + (few("walltime.kept", kept) if kept else b""),
             transaction.is_error, ids.trace_flags | IS_REMOTE_KNOWN | (IS_REMOTE if parent else 0),
             ids.trace_state.to_header() if ids.trace_state is not None else "",
@@ -81,6 +82,19 @@ def _about(transaction: Transaction, redaction: Redaction) -> bytes:
     if transaction.annotations:
         facts = transaction.annotations.items()
         about += b"".join([attribute(key, redaction.annotation(key, value)) for key, value in facts])
+    return about
+
+
+def _after(transaction: Transaction) -> bytes:
+    """What it did after its response."""
+    about = attribute("walltime.after_response.duration_ns", transaction.after_ns)
+    if transaction.after_error_type:
+        about += few("walltime.after_response.error_type", transaction.after_error_type)
+    if transaction.after is not None:
+        components = transaction.after.add_up().components
+        about += attribute("walltime.after_response.component", list(components))
+        for name in ("calls", "time_ns", "errors"):
+            about += attribute(f"walltime.after_response.{name}", [getattr(cell, name) for cell in components.values()])
     return about
 
 

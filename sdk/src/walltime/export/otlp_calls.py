@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from walltime.redact import Redaction
 
 
+_AFTER: Final = attribute("walltime.after_response", True)
 MAX_STATEMENTS: Final = 2048
 """Whose last place is remembered."""
 
@@ -33,20 +34,24 @@ class CallEncoder:
         """Statement → where it was last seen to come from."""
 
     def spans(self, transaction: Transaction) -> bytes:
-        """Return the transaction's calls, in the order they ended."""
+        """Return the transaction's calls, in the order they ended, then those after its response."""
         ids = transaction.ids
         trace_id, parent = ids.trace_id.to_bytes(16, "big"), ids.span_id.to_bytes(8, "big")
         offset_ns = transaction.started_at_ns - transaction.started_ns
         flags = ids.trace_flags | IS_REMOTE_KNOWN
         number = ids.span_id
-        spans = []
+        spans: list[bytes] = []
         places = transaction.places or {}
-        for call in transaction.calls:
+        in_time = sum(call[1] is not CONTINUED for call in transaction.calls)
+        after = [] if transaction.after is None else transaction.after.calls
+        for call in [*transaction.calls, *after] if after else transaction.calls:
             if call[1] is not CONTINUED:
                 # Ids of calls only have to differ within the trace; an odd step visits all 2^64 of them.
                 number = (number + 0x9E3779B97F4A7C15) & 0xFFFFFFFFFFFFFFFF or 1
                 place = places.get(call[2])
-                spans.append(self._encode(call, trace_id, number.to_bytes(8, "big"), parent, offset_ns, flags, place))
+                more = _AFTER if len(spans) >= in_time else b""
+                span_id = number.to_bytes(8, "big")
+                spans.append(self._encode(call, trace_id, span_id, parent, offset_ns, flags, place, more))
         return b"".join(spans)
 
     def _encode(
@@ -58,10 +63,11 @@ class CallEncoder:
         offset_ns: int,
         flags: int,
         place: Place | None,
+        more: bytes,
     ) -> bytes:
         line, subject, started_ns, ended_ns, own_ns, failure, asked, found = call
         component, target = LINES[line]
-        attributes = _about_calls(line) + count("walltime.own_ns", max(0, own_ns))
+        attributes = _about_calls(line) + count("walltime.own_ns", max(0, own_ns)) + more
         name, kind = component, INTERNAL if target is None else CLIENT
         if component.startswith("mysql.") or component.endswith(".query"):
             sql = subject[0] if type(subject) is tuple else subject

@@ -121,7 +121,7 @@ def _sending(opened: runtime.Open, send: Send) -> Send:
             contain("asgi", ours)
         await send(message)
         if is_last:
-            opened.end()
+            opened.end_response()
 
     return sending
 

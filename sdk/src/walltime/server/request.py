@@ -95,11 +95,13 @@ def failed(transaction: Transaction, error: BaseException) -> None:
     Note an exception of the application.
 
     One that ends a task or a generator from outside (a client that left, a server that stops) is no failure of it:
-    the response is `incomplete` then. After the end nothing is noted.
+    the response is `incomplete` then. After the response it is noted apart; after the end nothing is.
     """
-    if transaction.duration_ns:
-        return
     name = type(error).__name__
+    if transaction.duration_ns:
+        if not transaction.is_over and name not in _LEAVING:
+            transaction.after_error_type = name
+        return
     if name in _LEAVING and not isinstance(error, Exception):
         incomplete(transaction)
     else:

@@ -1,4 +1,8 @@
-"""WSGI: a transaction from the call of the application until the server closes the response body (PEP 3333)."""
+"""
+WSGI: a transaction from the call of the application until the response body is at its end (PEP 3333).
+
+What happens when the server closes the body then (Django's signals, Flask's `call_on_close`) is after the response.
+"""
 
 from __future__ import annotations
 
@@ -101,6 +105,7 @@ def _closing(body: Any, opened: runtime.Open) -> Iterable[bytes]:
     close = getattr(body, "close", None)
 
     def closed() -> None:
+        opened.end_response()
         try:
             if close is not None:
                 close()
@@ -134,8 +139,11 @@ class _Body:
             self._failed(error)
             raise
         self._is_begun = False
+        self._opened.end_response()  # the server asked for more when all of it was sent
 
     def close(self) -> None:
+        self._incomplete()
+        self._opened.end_response()
         try:
             close = getattr(self._body, "close", None)
             if close is not None:
@@ -144,11 +152,12 @@ class _Body:
             self._failed(error)
             raise
         finally:
-            self._finish()
+            self._opened.finish()
 
     def __del__(self) -> None:
-        if not self._opened.transaction.duration_ns:
-            self._finish()
+        if not self._opened.transaction.is_over:
+            self._incomplete()
+            self._opened.finish()
 
     def _failed(self, error: BaseException) -> None:
         try:
@@ -156,16 +165,14 @@ class _Body:
         except Exception as ours:
             contain("wsgi", ours)
 
-    def _finish(self) -> None:
-        opened = self._opened
-        if opened.transaction.duration_ns:
-            return
+    def _incomplete(self) -> None:
+        """Note it when the server stopped in the middle."""
+        transaction = self._opened.transaction
         try:
-            if self._is_begun and not opened.transaction.is_error:
-                incomplete(opened.transaction)
+            if self._is_begun and not transaction.is_error and not transaction.duration_ns:
+                incomplete(transaction)
         except Exception as ours:
             contain("wsgi", ours)
-        opened.finish()
 
 
 class _SizedBody(_Body):
