@@ -47,19 +47,27 @@ def read(encoded: bytes) -> Bill:
         "targets_ns": sum(arrays.get("walltime.target.time_ns", [])),
         "statements_ns": sum(arrays.get("walltime.statement.time_ns", [])),
         "spans_own_ns": sum(
-            each.value.int_value for span in spans[1:] for each in span.attributes if each.key == "walltime.own_ns"
+            each.value.int_value
+            for span in spans[1:]
+            for each in span.attributes
+            if each.key == "walltime.own_ns" and not any(of.key == "walltime.after_response" for of in span.attributes)
         ),
     }
 
 
-def trouble(bill: Bill) -> str | None:
-    """Say what is wrong in a bill of a transaction that ran in one thread, if anything."""
+def trouble(bill: Bill, *, overlaps: bool = False) -> str | None:
+    """
+    Say what is wrong in a bill, if anything.
+
+    Args:
+        overlaps: calls of it may have run at the same time.
+    """
     duration_ns, covered_ns, components = bill["duration_ns"], bill["covered_ns"], bill["components"]
     times_ns = sum(each["time_ns"] for each in components.values())
     of_mysql_ns = sum(each["time_ns"] for name, each in components.items() if name.startswith("mysql."))
     if not 0 <= covered_ns <= duration_ns:
         return f"{covered_ns} ns covered of {duration_ns}"
-    if times_ns != covered_ns:
+    if times_ns < covered_ns or (times_ns != covered_ns and not overlaps):
         return f"the components are {times_ns} ns, {covered_ns} are covered"
     if bill["targets_ns"] > times_ns or bill["statements_ns"] > of_mysql_ns or bill["spans_own_ns"] > times_ns:
         return f"its parts are more than the whole: {bill}"
@@ -67,6 +75,11 @@ def trouble(bill: Bill) -> str | None:
         if each["max_ns"] > each["time_ns"] or each["time_ns"] < 0:
             return f"{name}: its longest call is longer than all of them, {each}"
     return None
+
+
+def troubles_in_themselves(bills: list[Bill]) -> list[str]:
+    """Say what is wrong in bills of frameworks, whose requests run in tasks and threads."""
+    return [f"{bill['name']}: {wrong}" for bill in bills if (wrong := trouble(bill, overlaps=True))]
 
 
 def troubles(whole: list[Bill], bills: list[Bill], contained: dict[str, int]) -> list[str]:

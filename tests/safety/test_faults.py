@@ -34,9 +34,10 @@ def _lives(servers: dict[str, Any], **environment: str) -> dict[str, Any]:
     return json.loads(process.stdout)  # type: ignore[no-any-return]
 
 
-def _troubles(lives: dict[str, Any]) -> dict[str, str]:
-    """What went wrong, by fault point."""
+def _troubles(lives: dict[str, Any], *, in_one_thread: bool = True) -> dict[str, str]:
+    """What went wrong, by fault point; of bills of several threads only what is wrong in themselves."""
     troubles = {}
+    whole = lives["whole"]["bills"]
     for point, outcome in lives["outcomes"].items():
         if "died" in outcome:
             troubles[point] = outcome["died"]
@@ -48,7 +49,11 @@ def _troubles(lives: dict[str, Any]) -> dict[str, str]:
             troubles[point] = "not reached"
         elif not outcome["contained"] and not point.startswith("walltime.errors:contain"):
             troubles[point] = "not counted"
-        elif wrong := bills.troubles(lives["whole"]["bills"], outcome["bills"], outcome["contained"]):
+        elif wrong := (
+            bills.troubles(whole, outcome["bills"], outcome["contained"])
+            if in_one_thread
+            else bills.troubles_in_themselves(outcome["bills"])
+        ):
             troubles[point] = f"another bill: {wrong[0]}"
         elif sum(" failed (" in line for line in outcome["log"]) > len(outcome["contained"]):
             troubles[point] = f"too much logged: {outcome['log']}"

@@ -132,6 +132,7 @@ def test_as_many_statements_are_on_the_bill_as_the_server_saw(recorded: Sink, ma
     late = hotpath.outside_calls.copy()
     with uvicorn_serving(shop(mariadb, threading.Event()), log_level="critical") as client:
         client.ask(path)  # connects: what is sent there is part of the connect
+        recorded.wait_for(2 if path == "/background" else 1)  # and the connection is back in its pool
         client.ask(path)
         found = recorded.wait_for(4 if path == "/background" else 2)
     for bill in found:
@@ -159,7 +160,8 @@ def test_as_many_statements_are_on_the_bill_as_the_server_saw(recorded: Sink, ma
 def test_a_client_that_leaves_costs_no_statement(recorded: Sink, mariadb: MariaDB) -> None:
     gone = threading.Event()
     with uvicorn_serving(shop(mariadb, gone), log_level="critical") as client:
-        client.ask("/async")
+        client.ask("/async")  # connects
+        recorded.wait_for(1)
         with client.connection("/leaves") as connection:
             while b"x" * 10_000 not in connection.recv(65536):
                 pass
