@@ -89,7 +89,7 @@ def test_a_stock_collector_passes_everything_on(
     run("go", "install", BUILDER, folder=folder, GOBIN=str(tmp_path), GOFLAGS="-mod=mod")
     run(str(tmp_path / "builder"), "--config", "builder.yaml", folder=folder)
     counted, listen = Counted(receiver), f"127.0.0.1:{free_port()}"
-    exporters = 5
+    exporters = 11
     log = tmp_path / "otelcol.log"
     with otelcol(folder / "made" / "otelcol", folder / "config.yaml", listen, receiver, log):
         sender = OTLPSpanExporter(endpoint=listen, insecure=True)

@@ -24,6 +24,7 @@ from .otlp_json import count_items_of_json, traces_from_json
 log = logging.getLogger(__name__)
 
 RETRY_AFTER_S = 5
+_NAMED_ENCODINGS = ", ".join(each.decode() for each in ENCODINGS[2:])
 _IN_THE_LOOP_BYTES = 256 * 1024
 """Bodies above this are opened in a thread, so that one large request does not hold up the others."""
 
@@ -85,7 +86,7 @@ class Intake:
         if not self._door.admits_bearer(authorization):
             raise RequestRefused(401, "unauthenticated", "the token is missing or not the collector's")
         if encoding not in ENCODINGS:
-            raise RequestRefused(415, "content_encoding", "the encoding must be gzip, zstd or none")
+            raise RequestRefused(415, "content_encoding", f"the encoding must be {_NAMED_ENCODINGS}, or none")
         return Head(signal, encoding)
 
     async def take(self, arrived: Arrived) -> int:

@@ -17,7 +17,7 @@ _PATHS = {
 }
 _UNIMPLEMENTED = 12
 _PREFIX_BYTES = 5
-_ENCODINGS = b"identity,gzip,zstd"
+_ENCODINGS = b"identity,gzip,zstd,snappy,deflate"
 _HEAD = [(b":status", b"200"), (b"content-type", b"application/grpc"), (b"grpc-accept-encoding", _ENCODINGS)]
 _HEAD_BLOCK = literal_headers(_HEAD)
 _ALL_TAKEN = Response(_HEAD_BLOCK, bytes(_PREFIX_BYTES), literal_headers(grpc_trailers(0, "")))
