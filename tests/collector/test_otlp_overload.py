@@ -23,7 +23,7 @@ from walltime_collector.receive.http2 import frames
 from walltime_collector.receive.http2.stream import Limits
 from walltime_collector.receive.in_flight import InFlight
 from walltime_collector.receive.intake import Intake
-from walltime_collector.receive.otlp_grpc import OtlpGrpc
+from walltime_collector.receive.otlp_grpc import GrpcCall, OtlpGrpc
 from walltime_collector.spool.group_commit import GroupCommit
 from walltime_collector.spool.spool import Spool
 
@@ -108,7 +108,9 @@ def test_b11_connections_of_one_address_beyond_its_limit_are_hung_up_on(tmp_path
     commit = GroupCommit(spool)
     intake = Intake(commit, health, InFlight(MIB), Door(), max_request_bytes=MIB)
     connections = Connections(health, ports.Limits(100, 3, MIB, "max_connections"))
-    server = GrpcServer(OtlpGrpc(intake), connections, Limits(10, 30), tls=None, grace_s=1)
+    server: GrpcServer[GrpcCall] = GrpcServer(
+        OtlpGrpc(intake, health), connections, Limits(10, 30), tls=None, grace_s=1
+    )
     listening = socket.create_server(("127.0.0.1", 0))
     address = listening.getsockname()
     running = threading.Thread(target=lambda: asyncio.run(server.serve([listening])))

@@ -34,10 +34,11 @@ from .ports.wording import clickhouse_wording, web_wording
 from .reading import Reading
 from .receive.answers import otlp_wording
 from .receive.arrival import Arrivals
+from .receive.cors import origin_pattern, with_cors
 from .receive.grpc_server import GrpcServer
 from .receive.http2.stream import Limits
 from .receive.intake import Intake
-from .receive.otlp_grpc import OtlpGrpc
+from .receive.otlp_grpc import GrpcCall, OtlpGrpc
 from .receive.otlp_http import OtlpHttp
 from .reserve import Reserve
 from .retention import keep
@@ -75,6 +76,7 @@ def serve(settings: Settings) -> None:
     descriptors = raise_limit()
     os.umask(0o077)
     access, tls = Access(settings), Tls(settings)
+    origins = origin_pattern(settings.cors_allowed_origins)
     may_send = settings.insecure or not access.ingest.is_open or settings.ingest_client_ca is not None
     may_read = settings.insecure or not access.read.is_open or settings.read_client_ca is not None
     grpc = listen(settings, "grpc", is_guarded=may_send, guard="WALLTIME_INGEST_TOKEN")
@@ -114,9 +116,10 @@ def serve(settings: Settings) -> None:
     in_flight, door = arrivals.in_flight, access.ingest
     intake = Intake(commit, health, in_flight, door, max_request_bytes=settings.max_request_bytes)
     senders, readers = groups(settings, health, descriptors)
+    otlp_http = OtlpHttp(intake, arrivals, origins)
     receiver = HttpServer(
         "http",
-        OtlpHttp(intake, arrivals),
+        otlp_http if origins is None else with_cors(otlp_http, origins),
         senders,
         HttpLimits(settings.header_deadline_s, settings.request_deadline_s, settings.max_request_bytes),
         tls=tls.ingest,
@@ -124,8 +127,8 @@ def serve(settings: Settings) -> None:
         wording=otlp_wording,
         grace_s=_GRACE_S,
     )
-    calls = GrpcServer(
-        OtlpGrpc(intake),
+    calls: GrpcServer[GrpcCall] = GrpcServer(
+        OtlpGrpc(intake, health),
         senders,
         Limits(settings.header_deadline_s, settings.request_deadline_s),
         tls=tls.grpc,

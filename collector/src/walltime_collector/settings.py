@@ -140,6 +140,11 @@ class Settings(BaseSettings):
         description="slow logs of MySQL, MariaDB or Percona Server to follow, comma-separated: `PATH` or `NAME=PATH`",
     )
 
+    cors_allowed_origins: Words = Field(
+        default=(),
+        description="origins whose pages may send OTLP/HTTP from a browser, comma-separated: `https://shop.example.com`,"
+        " `https://*.example.com`, or `*` for every page; none: no page may",
+    )
     max_request_bytes: int = Field(default=20 * MIB, gt=0, description="largest request body, also after decompression")
     request_deadline_s: float = Field(
         default=30.0, gt=0, description="a request that has not arrived whole by then is refused"
@@ -177,7 +182,7 @@ class Settings(BaseSettings):
         default=5.0, ge=0, description="on SIGTERM: how long to load what is spooled; the rest waits on disk"
     )
 
-    @field_validator("slow_log", "allowed_hosts", mode="before")
+    @field_validator("slow_log", "allowed_hosts", "cors_allowed_origins", mode="before")
     @classmethod
     def _split(cls, written: object) -> object:
         return tuple(filter(None, map(str.strip, written.split(",")))) if isinstance(written, str) else written

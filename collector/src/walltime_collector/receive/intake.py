@@ -53,6 +53,12 @@ class Arrived(NamedTuple):
     body: bytes
 
 
+def check_encoding(encoding: bytes) -> None:
+    """Raise RequestRefused, 415, for an encoding that is none of ENCODINGS."""
+    if encoding not in ENCODINGS:
+        raise RequestRefused(415, "content_encoding", f"the encoding must be {_NAMED_ENCODINGS}, or none")
+
+
 class Intake:
     """
     Takes requests of both protocols.
@@ -85,8 +91,7 @@ class Intake:
             raise RequestRefused(404, "unknown_path", f"this collector takes OTLP here: {taken}")
         if not self._door.admits_bearer(authorization):
             raise RequestRefused(401, "unauthenticated", "the token is missing or not the collector's")
-        if encoding not in ENCODINGS:
-            raise RequestRefused(415, "content_encoding", f"the encoding must be {_NAMED_ENCODINGS}, or none")
+        check_encoding(encoding)
         return Head(signal, encoding)
 
     async def take(self, arrived: Arrived) -> int:

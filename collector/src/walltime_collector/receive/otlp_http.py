@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Awaitable, Callable
 
 from ..errors import RequestRefused
@@ -22,10 +23,13 @@ class OtlpHttp:
     What it answers, in the request's own type: 200 when the request is on disk, with partial_success when some of its
     spans were rejected; 400, 401, 403, 404, 405, 408, 413, 415 when the request must not be sent again; 503 with
     Retry-After when it should. Error bodies are google.rpc.Status.
+
+    Args:
+        origins: The pages in browsers that may send; None: no page may.
     """
 
-    def __init__(self, intake: Intake, arrivals: Arrivals) -> None:
-        self._intake, self._arrivals = intake, arrivals
+    def __init__(self, intake: Intake, arrivals: Arrivals, origins: re.Pattern[str] | None = None) -> None:
+        self._intake, self._arrivals, self._origins = intake, arrivals, origins
 
     async def __call__(self, scope: Message, receive: Receive, send: Send) -> None:
         """Handle one request."""
@@ -54,7 +58,9 @@ class OtlpHttp:
         signal = _PATHS.get(scope["raw_path"])
         encoding = headers.get(b"content-encoding", b"").strip().lower()
         head = self._intake.admit(signal, headers.get(b"authorization", b""), encoding)
-        if b"origin" in headers:  # what a page in a browser sends, whatever name it reached us by
+        if b"origin" in headers and not self._may_send(
+            headers[b"origin"]
+        ):  # what a page in a browser sends, whatever name it reached us by
             raise RequestRefused(403, "browser", "pages in a browser may not send here")
         if scope["method"] != "POST":
             raise RequestRefused(405, "method", "only POST is allowed here")
@@ -63,6 +69,9 @@ class OtlpHttp:
                 415, "content_type", "the content type must be application/x-protobuf or application/json"
             )
         return head
+
+    def _may_send(self, origin: bytes) -> bool:
+        return self._origins is not None and self._origins.fullmatch(origin.decode("latin-1")) is not None
 
 
 def _length(headers: dict[bytes, bytes]) -> int:

@@ -130,12 +130,15 @@ class Http2Connection(asyncio.Protocol, Generic[Call]):
         if not self._is_draining:
             self._is_draining = True
             self._out.append(frames.goaway(self._last_stream, frames.NO_ERROR))
+            for stream in [number for number, known in self._streams.items() if known.is_streaming]:
+                self._end_stream(stream)
         self._close_if_done()
         self._flush()
 
     def idle_since_s(self) -> float | None:
         """See Connection."""
-        return None if self._streams or self._running or self._blocks.unfinished_stream else self._called_s
+        is_answering = self._running or any(not each.is_streaming for each in self._streams.values())
+        return None if is_answering or self._blocks.unfinished_stream else self._called_s
 
     def unread_bytes(self) -> int:
         """See Connection."""
@@ -291,17 +294,40 @@ class Http2Connection(asyncio.Protocol, Generic[Call]):
         self._out.append(framed(stream, response) + frames.rst_stream(stream, frames.NO_ERROR))
         self._forget(stream)
 
-    def _respond(self, stream: int, size: int, response: Response) -> None:
+    def _respond(self, stream: int, size: int, response: Response | None) -> bool:
+        known = self._streams.get(stream)
+        if response is None or not response.is_last:
+            if response is not None and known is not None:
+                self._stream(stream, known, response, size)
+                self._flush()
+            return stream in self._streams
         self._service.in_flight.give(size)
         self._running -= 1
         self._patience.regain()
-        known = self._streams.get(stream)
         if known is not None:
             self._send(stream, known, response)
         self._close_if_done()
         if not self._will_flush:  # one fsync ends many calls: their answers go out together
             self._will_flush = True
             self._loop.call_soon(self._flush)
+        return False
+
+    def _stream(self, stream: int, known: Stream[Call], response: Response, size: int) -> None:
+        if not known.is_streaming:  # it waits for nobody from now on
+            known.is_streaming = True
+            self._service.in_flight.give(size)
+            self._running -= 1
+        data_bytes = len(response.data)
+        if data_bytes > self._send_window or data_bytes > self._initial_window + known.granted:
+            self._end_stream(stream)  # the peer takes nothing
+            return
+        self._send_window -= data_bytes
+        known.granted -= data_bytes
+        self._out.append(framed(stream, response))
+
+    def _end_stream(self, stream: int) -> None:
+        self._out.append(frames.rst_stream(stream, frames.REFUSED_STREAM))
+        del self._streams[stream]
 
     def _send(self, stream: int, known: Stream[Call], response: Response) -> None:
         size = len(response.data)

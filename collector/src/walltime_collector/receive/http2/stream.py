@@ -27,13 +27,15 @@ class Limits(NamedTuple):
 class Stream(Generic[Call]):
     """A call that is arriving, being worked on, or waiting to be answered; `size` is of its body so far."""
 
-    __slots__ = ("call", "chunks", "deadline_s", "granted", "is_whole", "size", "unsent")
+    __slots__ = ("call", "chunks", "deadline_s", "granted", "is_streaming", "is_whole", "size", "unsent")
 
     def __init__(self, call: Call, deadline_s: float) -> None:
         self.call, self.deadline_s = call, deadline_s
         self.chunks: list[bytes] = []
         self.size = 0
         self.is_whole = False
+        self.is_streaming = False
+        """Whether it is answered by a stream, which has begun."""
         self.granted = 0
         """What the peer's WINDOW_UPDATEs added to its initial window for this stream, less what we sent."""
         self.unsent: Response | None = None
@@ -41,6 +43,9 @@ class Stream(Generic[Call]):
 
 def framed(stream: int, response: Response) -> bytes:
     """The frames of a response; with data, only while the windows have room for it."""
+    if not response.is_last:
+        head = frames.frame(frames.HEADERS, frames.END_HEADERS, stream, response.head) if response.head else b""
+        return head + frames.frame(frames.DATA, 0, stream, response.data)
     if not response.trailers:
         return frames.frame(frames.HEADERS, frames.END_HEADERS | frames.END_STREAM, stream, response.head)
     return (
