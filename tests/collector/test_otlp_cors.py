@@ -22,7 +22,7 @@ REFUSED = [
     "https://evil.example/.example.org",
     "null",
 ]
-TOKEN = "a-token-for-the-senders"  # noqa: S105  a test's own
+TOKEN = "a-token-for-the-senders"
 BODY = request(span()).SerializeToString()
 
 
