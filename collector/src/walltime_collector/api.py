@@ -155,7 +155,7 @@ def make_app(
             Route("/api/why", why),
             Route("/api/digest", statements),
             sql_route(reading, _json),
-            *health_routes(health, access, tell),
+            *health_routes(engine, health, access, tell),
             *([] if access.read.is_open else [login_route(access.read)]),
             *more,
         ],
@@ -282,5 +282,5 @@ def _not_found(request: Request, error: Any) -> JSONResponse:
         printable(request.url.path)[:80],
         "there is no such page",
         "there are /api/top, /api/transactions/{trace_id}, /api/why, /api/digest, /api/sql, /api/deadletters, "
-        "/api/status, /healthz, /readyz and /metrics",
+        "/api/status, /api/applications, /healthz, /readyz and /metrics",
     )

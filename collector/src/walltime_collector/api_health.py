@@ -11,6 +11,8 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from .access import Access
+from .applications import applications
+from .engine import Engine
 from .health import Health
 from .metrics import Metrics
 from .sign_in import MAY_READ
@@ -19,7 +21,7 @@ from .status import Reason, Status
 _HEADERS = {"Cache-Control": "no-store", "X-Content-Type-Options": "nosniff"}
 
 
-def health_routes(health: Health, access: Access, tell: Callable[[], Status]) -> list[Route]:
+def health_routes(engine: Engine, health: Health, access: Access, tell: Callable[[], Status]) -> list[Route]:
     """
     The routes; each answers 200 or, when the claim does not hold, 503.
 
@@ -27,6 +29,7 @@ def health_routes(health: Health, access: Access, tell: Callable[[], Status]) ->
     /readyz   what is sent now is taken and kept, though it may be stored later: for load balancers
     /metrics  always 200
     /api/status  always 200; for `walltime status` and `walltime doctor`
+    /api/applications  what is stored of each service; for `walltime doctor`
 
     Args:
         tell: Says how things are; it asks the engine.
@@ -58,7 +61,11 @@ def health_routes(health: Health, access: Access, tell: Callable[[], Status]) ->
             )
         return JSONResponse(asdict(said), 200, _HEADERS)
 
+    def of_applications(request: Request) -> Response:
+        return JSONResponse(asdict(applications(engine)), 200, _HEADERS)
+
     return [
+        Route("/api/applications", of_applications),
         Route("/healthz", healthz),
         Route("/readyz", readyz),
         Route("/metrics", scraped),

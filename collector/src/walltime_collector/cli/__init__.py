@@ -269,8 +269,9 @@ def doctor(
         ),
     ] = None,
 ) -> None:
-    """Send a transaction through everything, find it again, and say what is wrong. Exit code 1 when something is."""
-    from .doctor import as_document, examine, render
+    """Look at collector and applications, send a transaction through everything; exit code 1 when one is ill."""
+    from .doctor import examine
+    from .doctor_report import as_document, render
 
     token = os.environ.get("WALLTIME_INGEST_TOKEN", "") if ingest_token_file is None else _secret(ingest_token_file)
     examination = exchanged(lambda: examine(url, token, otlp))

@@ -5,20 +5,19 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from importlib.metadata import version
 from typing import Any
 from urllib.parse import urlsplit
 
-from rich.console import Group, RenderableType
-from rich.text import Text
-
 from ..answers import from_json
+from ..applications import Application, Applications
 from ..canary import Canary, hatch
 from ..errors import NotAnswered
 from ..people import printable, size
 from ..status import Status
 from . import ask
+from .doctor_applications import Finding, findings, summary
 
 VISIBLE_WITHIN_S = 15.0
 """What is acknowledged can be asked for after 2 s; a busy collector may take longer."""
@@ -53,6 +52,10 @@ class Examination:
     url: str
     is_ok: bool
     steps: tuple[Step, ...]
+    applications: tuple[Application, ...] = ()
+    findings: tuple[Finding, ...] = ()
+    """What is to be mended, or looked at, in applications."""
+    now_s: float = 0.0
 
 
 def examine(url: str, ingest_token: str, otlp_url: str = "") -> Examination:
@@ -64,26 +67,12 @@ def examine(url: str, ingest_token: str, otlp_url: str = "") -> Examination:
         ingest_token: For sending; empty: none is shown.
         otlp_url: Where to send to; empty: where the collector says it takes OTLP/HTTP.
     """
-    steps = tuple(_Doctor(url, ingest_token, otlp_url).steps())
-    return Examination(url, all(step.is_ok for step in steps), steps)
-
-
-def as_document(examination: Examination) -> dict[str, Any]:
-    """The examination as JSON."""
-    return asdict(examination)
-
-
-def render(examination: Examination) -> RenderableType:
-    """What the terminal shows."""
-    lines = []
-    for step in examination.steps:
-        line = Text("ok    " if step.is_ok else "ILL   ", "green" if step.is_ok else "bold red")
-        line.append(f"{step.name:<12}", "bold").append(f"{step.took_s * 1000:7.0f} ms  ", "dim")
-        lines.append(line.append(printable(step.said), "not bold"))
-        if step.what_now:
-            lines.append(Text(f"      {'':<12}{'':>12}{printable(step.what_now)}"))
-    lines.append(Text("all is well" if examination.is_ok else "something is wrong; see above", "bold"))
-    return Group(*lines)
+    doctor = _Doctor(url, ingest_token, otlp_url)
+    steps = tuple(doctor.steps())
+    seen = doctor.applications
+    return Examination(
+        url, all(step.is_ok for step in steps), steps, seen.applications, findings(seen), now_s=seen.now_s
+    )
 
 
 class _Doctor:
@@ -92,6 +81,7 @@ class _Doctor:
         self._status: Status | None = None
         self._canary: Canary | None = None
         self._asked_ns = (0, 0)
+        self.applications = Applications(0.0, ())
 
     def steps(self) -> Iterator[Step]:
         status = self._step("collector", self._collector)
@@ -105,6 +95,7 @@ class _Doctor:
             ("disk", self._disk),
             ("database", self._database),
             ("slow logs", self._slow_logs),
+            ("applications", self._applications),
         ):
             yield self._step(name, look)
         for name, look in (
@@ -202,6 +193,16 @@ class _Doctor:
                 "; ".join(f"{path}: {error}" for path, error in bad.items()), "docs/mysql.md says who must read it"
             )
         return ", ".join(self._known.slow_logs) or "none are followed"
+
+    def _applications(self) -> str:
+        self.applications = from_json(Applications, ask.ask(self._url, "/api/applications"))
+        ill = [finding for finding in findings(self.applications) if finding.is_ill]
+        if ill:
+            services = ", ".join(dict.fromkeys(printable(finding.service) for finding in ill))
+            raise Ill(
+                f"{summary(self.applications)}; something is wrong in {services}", "see below, service by service"
+            )
+        return summary(self.applications)
 
     def _send(self) -> str:
         listening = self._known.listens.get("http", "")
