@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass, field
+from typing import Any
 
 from .engine import Engine
 from .naming import METHODS
@@ -69,10 +70,10 @@ def applications(engine: Engine) -> Applications:
     Raises:
         EngineUnavailable: The engine cannot answer now.
     """
-    found = {
-        row["service"]: Application(**{name: value if name == "service" else int(value) for name, value in row.items()})
-        for row in run(engine, "applications", methods=sorted(METHODS))
-    }
+    found = {}
+    for row in run(engine, "applications", methods=sorted(METHODS)):
+        numbers: dict[str, Any] = {name: int(value) for name, value in row.items() if name != "service"}
+        found[str(row["service"])] = Application(row["service"], **numbers)
     for row in run(engine, "status_sdk_losses"):
         if row["service"] != "walltime.doctor":
             found.setdefault(row["service"], Application(row["service"])).losses.append(Loss(**row))
@@ -81,8 +82,8 @@ def applications(engine: Engine) -> Applications:
             found[row["service"]].sdks.extend(sorted(row["sdks"]))
     for row in run(engine, "applications_coverage"):
         if row["service"] in found:
-            numbers = {name: int(row[name]) for name in ("transactions", "time_ns", "other_ns", "cpu_ns")}
-            found[row["service"]].uncovered.append(Uncovered(row["name"], **numbers))
+            sums = (int(row[name]) for name in ("transactions", "time_ns", "other_ns", "cpu_ns"))
+            found[row["service"]].uncovered.append(Uncovered(row["name"], *sums))
     for row in run(engine, "applications_clocks"):
         if row["service"] in found:
             clock = Clock(row["host"], int(row["ahead_ns"]), int(row["behind_ns"]))
