@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import io
+import json
 import re
 import secrets
 import threading
 import time
+from dataclasses import asdict
 from typing import Any, cast
 
 import pytest
@@ -14,7 +16,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.console import Console
 from walltime_collector import query
-from walltime_collector.answers import Trace
+from walltime_collector.after_response import after_response
+from walltime_collector.answers import Trace, from_json
 from walltime_collector.cli.show import choose, render
 from walltime_collector.engine import Engine
 from walltime_collector.trace_id import parse_span_id, parse_trace_id
@@ -111,6 +114,53 @@ def test_the_lines_on_the_screen_add_up_to_the_duration(shop: Stored) -> None:
         assert len(lines_ms) == len({call.component for call in sent.calls}) + 1
         assert round(sum(lines_ms), 3) == total_ms or f"add up to {sent.duration_ns:,} ns exactly" in shown
         assert total_ms == pytest.approx(sent.duration_ns / 1e6, abs=0.0005)
+
+
+AFTER = {
+    "walltime.after_response.duration_ns": 35 * MS,
+    "walltime.after_response.component": ["mysql.commit", "http.request"],
+    "walltime.after_response.calls": [2, 1],
+    "walltime.after_response.time_ns": [3 * MS, 30 * MS],
+    "walltime.after_response.errors": [0, 1],
+    "walltime.after_response.error_type": "LookupError",
+}
+
+
+def test_what_came_after_the_response_is_shown_apart_and_is_in_no_sum(engine: Engine, store: Store) -> None:
+    sent = make("GET /after", attributes=AFTER)
+    store([sent])
+    trace = asked(engine, sent.trace_id)
+    (bill,) = trace.transactions
+    after = bill.after_response
+    assert after is not None
+    assert (after.duration_ns, after.error_type) == (35 * MS, "LookupError")
+    assert [(each.component, each.calls, each.time_ns, each.errors) for each in after.components] == [
+        ("mysql.commit", 2, 3 * MS, 0), ("http.request", 1, 30 * MS, 1),
+    ]  # fmt: skip
+    assert (bill.components, bill.duration_ns, bill.other_ns, bill.overlap_ns) == ((), 10 * MS, 10 * MS, 0)
+    assert from_json(Trace, json.loads(json.dumps(asdict(trace)))) == trace
+    shown = re.sub(r" +", " ", said(trace))
+    lines = [line.strip() for line in shown.partition("after the response")[2].splitlines()][1:]
+    assert lines[1:3] == ["mysql.commit 2 3.000", "http.request 1 30.000 1 error"]
+    assert "it went on for 35 ms, which is not in the duration above; ended by LookupError" in shown.replace(
+        "35.0", "35"
+    )
+    assert "after the response" not in said(asked(engine, _stored(store).trace_id))
+    top = query.top(engine, since_s=3600)
+    kind = next(each for each in top.kinds if each.name == "GET /after")
+    assert (kind.components, kind.mean_ns) == ((), 10 * MS)
+
+
+def _stored(store: Store) -> Sent:
+    sent = make("GET /plain")
+    store([sent])
+    return sent
+
+
+@given(st.dictionaries(st.sampled_from(sorted(AFTER)), st.text(max_size=20) | st.just("[1]") | st.just('{"a": 1}')))
+def test_whatever_is_sent_as_after_the_response_is_read(attributes: dict[str, str]) -> None:
+    after = after_response(attributes)
+    assert (after is None) == ("walltime.after_response.duration_ns" not in attributes)
 
 
 def test_calls_that_overlap_are_shown_as_such_and_the_bill_still_adds_up(engine: Engine, store: Store) -> None:

@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields, is_dataclass
 from typing import Any, Literal, TypeVar, get_args, get_type_hints
 
+from .after_response import AfterResponse
+
 Ranking = Literal["total", "mean", "p50", "p95", "p99", "max", "transactions", "errors"]
 """What `top` can be ordered by, largest first."""
 RANKINGS: tuple[Ranking, ...] = get_args(Ranking)
@@ -229,6 +231,8 @@ class Bill:
     calls: tuple[Call, ...]
     attributes: Mapping[str, str]
     logged: tuple[Logged, ...] = ()
+    after_response: AfterResponse | None = None
+    """What it did after its response; in none of the above but `calls`."""
 
 
 @dataclass(frozen=True)

@@ -10,6 +10,7 @@ from functools import cache
 from importlib.resources import files
 from typing import Any
 
+from .after_response import after_response
 from .answers import Bill, Component, Kind, Share, Statement, Target, Top, Trace
 from .components import counters_by_component, number
 from .engine import Engine, Parameter
@@ -228,6 +229,7 @@ def _bill(
             beside_calls([kept_call(call, started_ns) for call in calls], entries), untagged, started_ns
         ),
         logged=logged,
+        after_response=after_response(row["attributes"]),
         is_error=bool(row["is_error"]),
         sample_probability=row["sample_probability"] or 0.0,  # what is not a number arrives as None
         **{column: row[column] for column in _AS_STORED},

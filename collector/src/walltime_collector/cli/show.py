@@ -13,6 +13,7 @@ from ..answers import Bill, Component, Trace
 from ..components import FAMILIES, family
 from ..naming import shown
 from ..people import count, duration, milliseconds, percent, plural, printable, ratio, share
+from .after import after_the_response
 from .bars import COLOURS, LETTERS, by_family, is_coloured, legend, span, stacked
 from .statements import statements
 from .waterfall import calls, tree
@@ -55,6 +56,11 @@ def render(trace: Trace, bill: Bill, console: Console, most_calls: int) -> Rende
         sections += [_title("by server"), Padding(_targets(bill), (0, 0, 0, 2))]
     if bill.statements or bill.logged:
         sections += [_title("statements"), Padding(statements(bill), (0, 0, 0, 2))]
+    if bill.after_response is not None:
+        sections += [
+            _title("after the response"),
+            Padding(after_the_response(bill.after_response), (0, 0, 0, 2)),
+        ]
     sections += [_title("calls in time order"), Padding(_calls(bill, width - 2, most_calls, in_colour), (0, 0, 0, 2))]
     if bill.attributes and (said := _annotations(bill)):
         sections += [_title("attributes"), Padding(said, (0, 0, 0, 2))]
