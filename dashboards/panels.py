@@ -131,23 +131,26 @@ def tiles(
     title: str,
     description: str,
     columns: Mapping[str, Sequence[DynamicConfigValue]],
+    *,
+    value_px: int = 26,
 ) -> stat.Panel:
-    """The query's one row, a big number per column."""
+    """The query's one row, a big number per column, side by side."""
     panel = stat.Panel()
     panel.title(title)
     panel.description(description)
     panel.datasource(SOURCE)
     panel.with_target(Query(query, Format.TABLE))
     panel.span(24)
-    panel.height(3)
+    panel.height(4)
     panel.unit("none")
     panel.no_value(NO_VALUE)
     panel.color_scheme(dashboard.FieldColor().mode(FieldColorModeId.FIXED).fixed_color("text"))
     panel.color_mode(models.BigValueColorMode.VALUE)
     panel.graph_mode(models.BigValueGraphMode.NONE)
     panel.text_mode(models.BigValueTextMode.VALUE_AND_NAME)
-    # Fixed sizes: by default Grafana makes all texts as small as the longest of them needs.
-    panel.text(common.VizTextDisplayOptions().title_size(13).value_size(20))
+    # By default Grafana chooses the sizes by the longest text, and may put the tiles into several rows.
+    panel.text(common.VizTextDisplayOptions().title_size(13).value_size(value_px))
+    panel.orientation(models.VizOrientation.VERTICAL)
     panel.reduce_options(common.ReduceDataOptions().calcs(["lastNotNull"]).fields("").values(False))
     _override(panel, _by_name(columns))
     return panel

@@ -38,6 +38,7 @@ def build() -> Dashboard:
                 },
                 **columns.all_of(("queries", "misses"), columns.count()),
             },
+            value_px=19,
         )
     )
     board.with_panel(

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from typing import Any
 
 SCREEN_PX = 1600
-DOCKED_MENU_PX = 300
-"""The menu of Grafana 11 and later on a wide screen; that of 9.4 is 57 px wide."""
+DOCKED_MENU_PX, NARROW_MENU_PX = 300, 57
+"""The menu of Grafana 11 and later on a wide screen; that of 9.4."""
 PAGE_PADDING_PX = 2 * 16 + 18
 """With the scroll bar."""
 GRID_COLUMNS, ROW_PX, MARGIN_PX = 24, 30, 8
@@ -33,9 +33,9 @@ def text_px(text: str, font_px: float = FONT_PX) -> float:
     return sum(_ADVANCE.get(letter, 760) / 1000 + LETTER_SPACING_EM for letter in text) * font_px
 
 
-def panel_px(panel: Mapping[str, Any]) -> tuple[float, float]:
-    """Width and height inside a panel, below its title, with the menu docked."""
-    grid_px = SCREEN_PX - DOCKED_MENU_PX - PAGE_PADDING_PX
+def panel_px(panel: Mapping[str, Any], menu_px: int = DOCKED_MENU_PX) -> tuple[float, float]:
+    """Width and height inside a panel, below its title."""
+    grid_px = SCREEN_PX - menu_px - PAGE_PADDING_PX
     at = panel["gridPos"]
     width_px = (grid_px + MARGIN_PX) / GRID_COLUMNS * at["w"] - MARGIN_PX
     height_px = at["h"] * (ROW_PX + MARGIN_PX) - MARGIN_PX

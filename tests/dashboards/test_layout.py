@@ -10,8 +10,10 @@ from tests.dashboards.conftest import Answer, Grafana
 from tests.dashboards.grafana import dashboards, panels
 from tests.dashboards.screen import (
     CELL_PADDING_PX,
+    DOCKED_MENU_PX,
     FONT_PX,
     HEADING_PADDING_PX,
+    NARROW_MENU_PX,
     TABLE_ROW_PX,
     panel_px,
     text_px,
@@ -95,19 +97,25 @@ def test_a_sentence_at_the_top_is_not_cut(grafana: Grafana, panel: dict[str, Any
             assert text_px(line) + CELL_PADDING_PX <= panel_px(panel)[0], line
 
 
+@pytest.mark.parametrize("menu_px", [NARROW_MENU_PX, DOCKED_MENU_PX])
 @pytest.mark.parametrize("panel", named("stat"))
-def test_tiles_are_large_and_their_texts_fit(grafana: Grafana, panel: dict[str, Any]) -> None:
+def test_tiles_are_large_and_their_texts_fit(grafana: Grafana, panel: dict[str, Any], menu_px: int) -> None:
+    """As Grafana's BigValue lays them out when the sizes are given: the value below the title, not beside it."""
     answer = grafana.ask(panel["targets"][0]["rawSql"])
     size = panel["options"]["text"]
     assert size["titleSize"] >= 12
-    assert size["valueSize"] >= 20
-    width_px, height_px = panel_px(panel)
-    assert (size["titleSize"] + size["valueSize"]) * 1.3 + 2 * 8 <= height_px
-    tile_px = width_px / len(answer.columns) - 2 * 10
+    assert size["valueSize"] >= 18
+    assert panel["options"]["orientation"] == "vertical", "side by side"
+    width_px, height_px = panel_px(panel, menu_px)
+    tiles = len(answer.columns)
+    tile_px = (width_px + 8) / tiles - 8
+    assert tile_px / height_px < 2.5, "wider tiles have the value beside the title"
+    padding_px = 12 if height_px > 100 else 8
+    assert (size["titleSize"] + size["valueSize"]) * 1.2 <= height_px - 2 * padding_px
     for name in answer.columns:
-        assert text_px(name, size["titleSize"]) <= tile_px, name
+        assert text_px(name, size["titleSize"]) <= tile_px - 2 * padding_px, name
         for text in LONGEST[looks(panel)[name]["unit"]]:
-            assert text_px(text, size["valueSize"]) <= tile_px, (name, text)
+            assert text_px(text, size["valueSize"]) <= tile_px - 2 * padding_px, (name, text)
 
 
 @pytest.mark.parametrize("panel", [*named("table"), *named("stat")])
