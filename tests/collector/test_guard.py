@@ -146,7 +146,7 @@ TABLES_OF_OTHERS = [
     "SELECT * FROM INFORMATION_SCHEMA.TABLES",
     "SHOW TABLES FROM default",
     "SHOW TABLES FROM system",
-    "SHOW FULL TABLES",
+    "SHOW CHANGED SETTINGS LIKE '%'",
     "SHOW CREATE TABLE transactions",
     "SHOW PROCESSLIST",
     "SHOW GRANTS",
@@ -221,6 +221,15 @@ NEEDED = [
     "SELECT 1 -- a comment\n;",
     "SELECT ';', '--', '/*', 'INTO OUTFILE', 'file(1)', `1` FROM (SELECT 1)",
     "SELECT * FROM system.tables",
+    "SELECT system.tables.name, d.engine FROM system.tables t JOIN system.databases d"
+    " ON system.tables.database = system.databases.name WHERE NOT empty(t.data_paths) AND system.tables.name LIKE '%'",
+    "SELECT system.columns.*, system.columns.type == 'Bool' FROM system.columns ORDER BY system.columns.position",
+    "SELECT name FROM transactions WHERE name NOT IN (SELECT system.tables.name FROM system.tables) LIMIT 1",
+    "SELECT attrs.c2 FROM system.data_type_families dt LEFT JOIN"
+    " (SELECT * FROM VALUES (('Bool', 1), ('Date', 10))) AS attrs ON dt.name = attrs.c1",
+    "SELECT name FROM system.table_functions UNION ALL SELECT name FROM system.table_engines",
+    "SELECT database, table, name, type, expr FROM system.data_skipping_indices",
+    "SHOW FULL TABLES FROM `walltime` LIKE '%'",
 ]
 
 
@@ -304,14 +313,31 @@ def test_system_tables_show_our_tables_and_no_paths(answer: Answer) -> None:
     assert answer("SELECT DISTINCT database FROM system.tables") == b"walltime\n"
     assert answer("SELECT DISTINCT database FROM system.columns") == b"walltime\n"
     assert answer("SELECT name FROM system.databases") == answer("SHOW DATABASES") == b"walltime\n"
-    with pytest.raises(QueryFailed, match="data_paths"):
-        answer("SELECT data_paths FROM system.tables")
+    assert answer("SELECT DISTINCT data_paths FROM system.tables") == b"['']\n"
+    with pytest.raises(QueryFailed, match="metadata_path"):
+        answer("SELECT metadata_path FROM system.tables")
     assert b"/" not in answer("SELECT * FROM system.tables WHERE name = 'transactions' FORMAT JSON").replace(
         b"\\/", b""
     )
     assert set(answer("SHOW TABLES NOT LIKE 's%'").split()) >= {b"transactions", b"otlp_spans"}
     assert not [name for name in answer("SHOW TABLES NOT LIKE 's%'").split() if name.startswith(b"s")]
     assert answer("SHOW TABLES LIKE 'tr_nsactions'") == b"transactions\n"
+    assert answer("SHOW FULL TABLES LIKE 'transactions'") == b"transactions\tMergeTree\n"
+    assert answer("SHOW FULL TEMPORARY TABLES LIKE '%'") == b""
+
+
+def test_columns_of_system_tables_may_be_named_in_full(answer: Answer) -> None:
+    assert answer("SELECT system.databases.name FROM system.databases") == b"walltime\n"
+    assert answer("SELECT system.databases.database FROM system.databases d") == b"walltime\n"
+    assert answer("SELECT (SELECT system.databases.name FROM system.databases AS x)") == b"walltime\n"
+    assert answer("SELECT count() FROM system.tables WHERE system.tables.database != 'walltime'") == b"0\n"
+    for sql in (
+        "SELECT system.tables.create_table_query FROM system.tables",
+        "SELECT system.tables.name FROM system.tables a JOIN system.tables b ON a.name = b.name",
+        "SELECT system.tables.name FROM system.databases",
+    ):
+        with pytest.raises(QueryFailed):
+            answer(sql)
 
 
 def test_parameters_are_values_whatever_is_in_them(answer: Answer) -> None:

@@ -34,6 +34,10 @@ _NORMALISE = "SELECT formatQuerySingleLine({sql:String}) AS answer"
 _TABLES = "SELECT name FROM system.tables WHERE database = {database:String}"
 _DESCRIBE = re.compile(r"DESCRIBE TABLE (?:(\w+)\.)?(\w+)(?: FORMAT (\w+))?")
 _NOT_TEXT = re.compile("[\0\ud800-\udfff]")
+_VIEWS = (
+    *("tables", "columns", "databases", "functions", "settings"),
+    *("data_type_families", "table_functions", "table_engines", "data_skipping_indices"),
+)
 _NO_TREE, _NO_SUCH_FUNCTION = 36, 46
 
 
@@ -136,16 +140,23 @@ class Guard:
     def _show(self, tree: Node) -> tuple[Node, dict[str, str]]:
         """SHOW TABLES and SHOW DATABASES as a SELECT from the view of ours that has their names."""
         said = {part: value for part, value in tree.items() if value is not False}
-        unknown = set(said) - {"type", "databases", "from", "like", "not_like", "case_insensitive_like", "format_ast"}
+        known = "type databases full temporary from like not_like case_insensitive_like format_ast"
+        unknown = set(said) - set(known.split())
         asked_of = said.get("from", {"name": self._database}).get("name")
         if unknown or asked_of != self._database:
             raise StatementRefused("this SHOW is not allowed", f"use SHOW TABLES FROM {self._database}")
         question = "show_databases" if "databases" in said else "show_tables"
+        if "full" in said and question == "show_tables":
+            question = "show_full_tables"
         like = "not_like" if "not_like" in said else "like"
         answer = self._parse((files(__package__) / "visible" / f"{question}.sql").read_text("utf-8"))
         if "format_ast" in said:
             answer["format_ast"] = said["format_ast"]
-        return answer, {"like": said.get("like", "%").replace("\\", "\\\\"), "is_like": str(like == "like").lower()}
+        return answer, {
+            "like": said.get("like", "%").replace("\\", "\\\\"),
+            "is_like": str(like == "like").lower(),
+            "is_temporary": str("temporary" in said).lower(),
+        }
 
     def _filters(self, said: Sequence[tuple[str, str]]) -> dict[str, str]:
         """The setting with conditions on tables of ours, each under its whole name, which no alias can be."""
@@ -186,7 +197,7 @@ class Guard:
         if not self._views:
             values = {"database": self._database, "settings": settings.names().replace("\\", "\\\\")}
             views = {}
-            for name in ("tables", "columns", "databases", "functions", "settings"):
+            for name in _VIEWS:
                 tree = self._parse((files(__package__) / "visible" / f"{name}.sql").read_text("utf-8"))
                 put_parameters(tree, values)
                 views[name] = [self._parse(self._print(tree))]  # printed and parsed: as it will come back

@@ -74,7 +74,7 @@ EXPLAIN_SETTINGS = frozenset(_EXPLAIN_SETTINGS.split())
 
 # They make rows out of nothing. `values` takes only what is written in the statement.
 TABLE_FUNCTIONS = frozenset(
-    {"numbers", "numbers_mt", "zeros", "zeros_mt", "generateSeries", "generate_series", "primes", "values"}
+    {"numbers", "numbers_mt", "zeros", "zeros_mt", "generateSeries", "generate_series", "primes", "values", "VALUES"}
 )
 
 # Their second argument may be the name of a table.

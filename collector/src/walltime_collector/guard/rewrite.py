@@ -60,15 +60,57 @@ def put_parameters(tree: Node, parameters: Mapping[str, str]) -> None:
 
 
 def put_views(tree: Node, views: Mapping[str, Any]) -> None:
-    """Put a subquery of ours where `system.<name>` is read: its harmless columns, the rows about our own tables."""
-    for node in list(nodes(tree)):  # all of them first: what is put in reads system tables itself
-        table = node.get("database_and_table_name")
-        if node.get("type") != "TableExpression" or not isinstance(table, dict):
+    """
+    Put a subquery of ours where `system.<name>` is read: its harmless columns, the rows about our own tables.
+
+    Its columns may be named in full (`system.tables.name`), also where the table has an alias: JDBC drivers do both.
+    """
+    todo: list[tuple[Any, Mapping[str, str]]] = [(tree, {})]
+    while todo:
+        node, aliases = todo.pop()
+        if isinstance(node, list):
+            todo += [(each, aliases) for each in node]
+        if not isinstance(node, dict):
             continue
-        database, name = [*table.get("name_parts", []), "", ""][:2]
-        if database == "system" and name in views and len(table["name_parts"]) == 2:
-            del node["database_and_table_name"]
+        if node.get("type") == "SelectQuery":
+            aliases = {**aliases, **_aliases(node, views)}
+        elif node.get("type") == "Identifier" and len(node.get("name_parts", ())) > 2:
+            _shorten(node, aliases)
+        elif "qualifier" in node:
+            _shorten(node["qualifier"], aliases)
+        name = _system_table(node, views)
+        if name:
+            table = node.pop("database_and_table_name")
+            # it reads the system table itself: nothing is put into it
             node["subquery"] = {"type": "Subquery", "alias": table.get("alias", name), "children": views[name]}
+        else:
+            todo += [(each, aliases) for each in node.values()]
+
+
+def _aliases(select: Node, views: Mapping[str, Any]) -> dict[str, str]:
+    """What the views that this SELECT reads are called in it, by their names; one that it reads twice is not there."""
+    read: dict[str, list[str]] = {}
+    for element in select.get("tables", {}).get("children", []):
+        expression = element.get("table_expression", {})
+        if name := _system_table(expression, views):
+            read.setdefault(name, []).append(expression["database_and_table_name"].get("alias", name))
+    return {name: called[0] for name, called in read.items() if len(called) == 1}
+
+
+def _system_table(node: Node, views: Mapping[str, Any]) -> str:
+    """The name of the view that stands for what this table expression reads; empty when it is none of ours."""
+    table = node.get("database_and_table_name")
+    if node.get("type") != "TableExpression" or not isinstance(table, dict):
+        return ""
+    parts = table.get("name_parts", [])
+    return parts[1] if len(parts) == 2 and parts[0] == "system" and parts[1] in views else ""
+
+
+def _shorten(identifier: Node, aliases: Mapping[str, str]) -> None:
+    parts = identifier.get("name_parts", [])
+    if len(parts) > 1 and parts[0] == "system" and parts[1] in aliases:
+        identifier["name_parts"] = [aliases[parts[1]], *parts[2:]]
+        identifier["name"] = ".".join(identifier["name_parts"])
 
 
 def nodes(tree: Any) -> Iterator[Node]:

@@ -1,1 +1,2 @@
-SELECT name FROM system.tables WHERE (name LIKE {like:String}) = {is_like:Bool} ORDER BY name
+SELECT name FROM system.tables
+WHERE (name LIKE {like:String}) = {is_like:Bool} AND is_temporary = {is_temporary:Bool} ORDER BY name
