@@ -192,6 +192,7 @@ def test_gzip_when_asked_for_and_allowed(port: Port) -> None:
     ("sql", "query", "status", "code", "says"),
     [
         ("SELECT 1 +", "", 400, 62, "Syntax error"),
+        ("SELECT (\nFORMAT JSON", "", 400, 62, "closed. (SYNTAX_ERROR)\n"),
         ("", "", 400, 62, "Empty query"),
         (b"SELECT '\xff'", "", 400, 62, "not UTF-8"),
         ("SELECT 1; SELECT 2", "", 400, 62, "Multi-statements"),

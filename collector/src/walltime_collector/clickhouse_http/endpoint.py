@@ -32,6 +32,7 @@ from .errors import (
     TOO_MANY_QUERIES,
     UNKNOWN,
     Refused,
+    failed,
     refused,
 )
 from .question import MAX_BODY_BYTES, Packing, Question, packing_of, parameters_of, query_id_of, question_of
@@ -148,6 +149,5 @@ def _as_clickhouse(error: Exception) -> Refused:
     if isinstance(error, TooManyQuestions):
         return refused(TOO_MANY_QUERIES, str(error))
     if isinstance(error, QueryFailed):
-        text = str(error)
-        return Refused(error_code(error) or UNKNOWN, text[max(text.find("Code: "), 0) :])
+        return failed(error_code(error) or UNKNOWN, str(error))
     return refused(NETWORK_ERROR, str(error), 503)

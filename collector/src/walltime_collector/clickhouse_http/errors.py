@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 _STATUS = {46: 404, 47: 404, 60: 404, 62: 400, 81: 404, 159: 408, 202: 429, 271: 400, 497: 403, 516: 401}
 _NAMES = {
     48: "NOT_IMPLEMENTED",
@@ -14,6 +16,8 @@ _NAMES = {
     516: "AUTHENTICATION_FAILED",
     1002: "UNKNOWN_EXCEPTION",
 }
+
+_NAME_AT_THE_END = re.compile(r"\([A-Z][A-Z0-9_]+\)$")
 
 NOT_IMPLEMENTED, SYNTAX_ERROR, UNKNOWN_DATABASE, TOO_MANY_QUERIES = 48, 62, 81, 202
 NETWORK_ERROR, CANNOT_DECOMPRESS, ACCESS_DENIED, AUTHENTICATION_FAILED, UNKNOWN = 210, 271, 497, 516, 1002
@@ -35,3 +39,11 @@ class Refused(Exception):
 def refused(code: int, text: str, status: int = 0) -> Refused:
     """An error of our own in ClickHouse's form."""
     return Refused(code, f"Code: {code}. DB::Exception: {text}. ({_NAMES[code]})", status)
+
+
+def failed(code: int, text: str) -> Refused:
+    """An error of ClickHouse; clients want its name at the end, which is not there when the text was cut."""
+    text = text[max(text.find("Code: "), 0) :].strip()
+    if not _NAME_AT_THE_END.search(text) and code in _NAMES:
+        text = f"{text.rstrip('. ')}. ({_NAMES[code]})"
+    return Refused(code, text)
