@@ -12,6 +12,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
+from .askers import asker
 from .attended import attended
 from .errors import BadParameter, QueryFailed, StatementRefused
 from .guard import MAX_STATEMENT_BYTES
@@ -43,8 +44,12 @@ def sql_route(reading: Reading, as_json: Callable[[Mapping[str, Any]], Response]
         async with arrivals.body(request.receive) as body:
             statement = _statement(body)
             name = str(uuid.uuid4())
+            asked_by = asker(request.scope)
             return await attended(
-                request.receive, threads, lambda: as_json(_answer(reading, statement, name)), lambda: reading.stop(name)
+                request.receive,
+                threads,
+                lambda: as_json(_answer(reading, statement, name, asked_by)),
+                lambda: reading.stop(name),
             )
 
     return Route("/api/sql", sql, methods=["POST"])
@@ -61,9 +66,11 @@ def _statement(body: bytes) -> str:
     return sql
 
 
-def _answer(reading: Reading, sql: str, name: str) -> dict[str, Any]:
+def _answer(reading: Reading, sql: str, name: str, asked_by: str) -> dict[str, Any]:
     try:
-        answer = reading.answer(sql, name=name, parameters={}, format_name="JSONCompact", settings=_SETTINGS)
+        answer = reading.answer(
+            sql, name=name, parameters={}, format_name="JSONCompact", settings=_SETTINGS, asker=asked_by
+        )
     except QueryFailed as error:
         said = str(error)
         raise BadParameter("sql", said[max(said.find("Code: "), 0) :], "correct it, or ask about less") from error

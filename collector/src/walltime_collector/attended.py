@@ -18,13 +18,14 @@ async def attended(receive: Receive, threads: Executor, work: Callable[[], T], s
 
     Args:
         receive: Of ASGI, after the body was read: what comes next is that the asker left.
-        stop: Called in a thread when the asker leaves, also before `work` has begun; it makes `work` end soon.
+        stop: Called in a thread when the asker leaves and `work` has begun; it makes `work` end soon.
 
     Raises:
         Disconnected: There is nobody to answer any more.
     """
     loop = asyncio.get_running_loop()
-    working = loop.run_in_executor(threads, work)
+    job = threads.submit(work)
+    working = asyncio.wrap_future(job)
     leaving = asyncio.ensure_future(_left(receive))
     either: set[asyncio.Future[Any]] = {working, leaving}
     try:
@@ -32,8 +33,8 @@ async def attended(receive: Receive, threads: Executor, work: Callable[[], T], s
         if working.done():
             return working.result()
         working.add_done_callback(lambda done: done.cancelled() or done.exception())  # nobody is there to hear it
-        working.cancel()
-        await loop.run_in_executor(None, stop)
+        if not job.cancel():  # asyncio's own future can always be cancelled, which says nothing of the thread
+            await loop.run_in_executor(None, stop)
         raise Disconnected
     finally:
         leaving.cancel()

@@ -16,7 +16,8 @@ What can go wrong in the collector.
     │   └── SegmentUnknown     a segment of another version; it stays for the collector that wrote it
     └── EngineError
         ├── EngineUnavailable  it may heal: try again
-        │   └── EngineEnded    its process ended while it was asked
+        │   ├── EngineEnded    its process ended while it was asked
+        │   └── EngineHung     it did not answer in time, and was killed to end what was asked
         ├── InsertRefused      the data itself was refused: trying again will not help
         ├── QueryFailed        the question was wrong, or over a limit
         └── MigrationFailed    the schema could not be brought up to date
@@ -111,7 +112,20 @@ class EngineUnavailable(EngineError):
 
 
 class EngineEnded(EngineUnavailable):
-    """The embedded engine's process ended while it was asked; of what, only trying again can say."""
+    """
+    The embedded engine's process ended while it was asked; of what, only trying again can say.
+
+    Args:
+        was_killed: It was killed because something else that it was asked did not end.
+    """
+
+    def __init__(self, message: str, *, was_killed: bool = False) -> None:
+        super().__init__(message)
+        self.was_killed = was_killed
+
+
+class EngineHung(EngineUnavailable):
+    """The embedded engine did not answer this in time; it was killed, because nothing else would have ended it."""
 
 
 class InsertRefused(EngineError):

@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
+import logging
 import os
 import threading
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
+import time
+from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 
 from .engine import Engine
-from .errors import EngineError, QueryFailed, TooManyQuestions
+from .errors import EngineEnded, EngineError, EngineHung, QueryFailed
 from .guard import Guard
 from .guard.messages import public
 from .guard.settings import within
 from .native import header
+from .turns import Turns
+
+log = logging.getLogger(__name__)
 
 RUN_AT_ONCE = 4
 WAIT_AT_MOST = 32
@@ -22,6 +28,8 @@ WAIT_S = 15.0
 THREADS = RUN_AT_ONCE + WAIT_AT_MOST + 4
 """What a door needs: a thread for each that runs or waits, and some to turn the rest away at once."""
 MAX_EXECUTION_S = 30.0
+_TRIES = 4
+_LATE_S = 2.0
 
 LIMITS = {
     "max_execution_time": str(MAX_EXECUTION_S),
@@ -38,6 +46,7 @@ LIMITS = {
     "max_ast_elements": "20000",
     "max_expanded_ast_elements": "100000",
     "allow_introspection_functions": "0",
+    "function_range_max_elements_in_block": "20000000",
 }
 
 
@@ -61,9 +70,8 @@ class Reading:
     def __init__(self, engine: Engine, database: str) -> None:
         self._engine, self._database = engine, database
         self._guard = Guard(engine, database)
-        self._running: set[str] = set()
-        self._waiting = 0
-        self._changed = threading.Condition()
+        self._turns = Turns(RUN_AT_ONCE, WAIT_AT_MOST, WAIT_S)
+        self._suspects = threading.Lock()
 
     def answer(
         self,
@@ -75,6 +83,7 @@ class Reading:
         seconds: float = 0,
         settings: Mapping[str, str] | None = None,
         url: Mapping[str, str] | None = None,
+        asker: str = "",
     ) -> Answer:
         """
         Check one statement and run it, when its turn comes.
@@ -86,6 +95,7 @@ class Reading:
             seconds: Longest time to run, when that is less than the limit; 0 is no wish.
             settings: More ClickHouse settings, ours, never from outside.
             url: Settings that came beside the statement; the guard takes what it allows.
+            asker: Who sent it, for the log.
 
         Raises:
             StatementRefused: The guard does not let it through.
@@ -93,18 +103,47 @@ class Reading:
             QueryFailed: ClickHouse does not understand it, it is over a limit, or it was stopped.
             EngineUnavailable: No answer now.
         """
-        try:
-            with self._turn(name):
+        with self._turns.turn(name):
+            try:
                 admitted = self._guard.admit(sql, parameters, url)
                 limits = within(LIMITS | dict(settings or {}), {"max_execution_time": str(seconds)}, admitted.settings)
                 chosen = admitted.format_name or format_name
                 summary: dict[str, int] = {}
-                content = self._engine.read(admitted.sql, chosen, name=name, settings=limits, summarize=summary.update)
+                content = self._read(admitted.sql, chosen, name, limits, summary)
                 if not content and chosen == "Native" and not admitted.sql.startswith(("EXPLAIN", "DESCRIBE")):
                     content = self._columns(admitted.sql, name, limits)
                 return Answer(content, chosen, summary)
-        except QueryFailed as error:
-            raise QueryFailed(public(str(error), self._database)) from error
+            except QueryFailed as error:
+                raise QueryFailed(public(str(error), self._database)) from error
+            except EngineHung as error:
+                log.warning(
+                    "the database was killed to end a statement that its time limit did not end: sha256 %s, %d bytes,"
+                    " asked by %s%s; it is started again, and what ran beside it is asked again",
+                    *(hashlib.sha256(sql.encode()).hexdigest()[:16], len(sql.encode()), asker or "an unknown client"),
+                    ", which had left" if self._turns.has_left(name) else "",
+                )
+                raise QueryFailed(
+                    "Code: 159. DB::Exception: Timeout exceeded: one function call in it takes longer than the whole"
+                    " statement may, and the database was restarted to end it; give that function shorter values."
+                    " (TIMEOUT_EXCEEDED)"
+                ) from error
+
+    def _read(self, sql: str, format_name: str, name: str, limits: Mapping[str, str], summary: dict[str, int]) -> bytes:
+        """Read, again when the engine ended meanwhile: most likely not because of this one, and it changes nothing."""
+        for _ in range(_TRIES):
+            if self._turns.has_left(name):
+                raise QueryFailed("Code: 394. DB::Exception: its client left before it ran. (QUERY_WAS_CANCELLED)")
+            began_s = time.monotonic()
+            try:
+                return self._engine.read(sql, format_name, name=name, settings=limits, summarize=summary.update)
+            except EngineEnded as ended:
+                if not ended.was_killed:
+                    break
+                if time.monotonic() - began_s > float(limits["max_execution_time"]) + _LATE_S:
+                    raise EngineHung(str(ended)) from ended  # another one like that was found first
+        # it may be this one that the engine died of: then it must not take others along again
+        with self._suspects:
+            return self._engine.read(sql, format_name, name=name, settings=limits, summarize=summary.update)
 
     def calls(self, sql: str) -> list[str]:
         """The functions of a SELECT that only calls functions without arguments; of any other statement, nothing."""
@@ -118,16 +157,14 @@ class Reading:
             return ""
 
     def stop(self, name: str) -> None:
-        """End that statement if it still runs; its `answer` raises QueryFailed."""
-        with self._changed:
-            is_running = name in self._running
-        if is_running:
+        """End that statement, or give up its place in the queue; its `answer` soon raises an error."""
+        if self._turns.leave(name):
             with suppress(EngineError):  # then its time limit ends it
                 self._engine.stop(name)
 
     def close(self) -> None:
         """End what still runs, so that the process can end."""
-        for name in list(self._running):
+        for name in self._turns.running():
             self.stop(name)
 
     def _columns(self, sql: str, name: str, settings: Mapping[str, str]) -> bytes:
@@ -136,24 +173,3 @@ class Reading:
             self._engine.read(f"DESCRIBE TABLE ({sql})", "JSONCompact", name=f"{name} columns", settings=settings)
         )
         return header([(row[0], row[1]) for row in said["data"]])
-
-    @contextmanager
-    def _turn(self, name: str) -> Iterator[None]:
-        with self._changed:
-            if len(self._running) >= RUN_AT_ONCE:
-                if self._waiting >= WAIT_AT_MOST:
-                    raise TooManyQuestions(f"{RUN_AT_ONCE} statements run and {WAIT_AT_MOST} wait; ask again later")
-                self._waiting += 1
-                try:
-                    is_free = self._changed.wait_for(lambda: len(self._running) < RUN_AT_ONCE, WAIT_S)
-                finally:
-                    self._waiting -= 1
-                if not is_free:
-                    raise TooManyQuestions(f"{RUN_AT_ONCE} statements ran for {WAIT_S:.0f} s; ask again later")
-            self._running.add(name)
-        try:
-            yield
-        finally:
-            with self._changed:
-                self._running.discard(name)
-                self._changed.notify()

@@ -11,6 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
 from ..access import Door
+from ..askers import asker
 from ..attended import attended
 from ..engine.dialect import error_code
 from ..errors import (
@@ -85,7 +86,7 @@ class ClickHouseHttp:
             async with self._arrivals.body(receive) as body:
                 question = question_of(scope["method"], body, headers, parameters, self._database)
                 started_ns = time.perf_counter_ns()
-                answer = await self._answer(question, receive)
+                answer = await self._answer(question, receive, asker(scope))
         except Disconnected:
             return None
         except (Refused, RequestRefused, StatementRefused, TooManyQuestions, EngineError) as error:
@@ -115,13 +116,13 @@ class ClickHouseHttp:
         if scope["method"] not in _METHODS:
             raise refused(NOT_IMPLEMENTED, "only GET and POST are allowed here", 405)
 
-    async def _answer(self, question: Question, receive: Receive) -> Answer:
+    async def _answer(self, question: Question, receive: Receive, asked_by: str) -> Answer:
         name = str(uuid.uuid4())
         return await attended(
-            receive, self._threads, lambda: self._read(question, name), lambda: self._reading.stop(name)
+            receive, self._threads, lambda: self._read(question, name, asked_by), lambda: self._reading.stop(name)
         )
 
-    def _read(self, question: Question, name: str) -> Answer:
+    def _read(self, question: Question, name: str, asked_by: str) -> Answer:
         if not self._timezone:
             self._timezone = self._reading.timezone()
         is_greeting = "revision" in question.sql and self._reading.calls(question.sql) == _GREETING
@@ -135,6 +136,7 @@ class ClickHouseHttp:
             format_name=question.format_name,
             seconds=question.seconds,
             url=question.settings,
+            asker=asked_by,
         )
 
 

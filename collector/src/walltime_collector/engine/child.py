@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import logging
 import os
+import select
 import signal
 import socket
 import subprocess
@@ -14,7 +15,7 @@ import time
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from ..errors import EngineEnded, EngineUnavailable
+from ..errors import EngineEnded, EngineHung, EngineUnavailable
 from . import Piece
 from .channel import CLOSE, LANE, receive, send
 
@@ -23,6 +24,7 @@ log = logging.getLogger(__name__)
 WAIT_S = 20.0
 """So long a caller waits for the process to be ready."""
 
+_LOOK_S = 0.25  # so often a waiting caller looks whether it is to wait less
 _CLOSE_S = 3.0
 _WELL_S = 30.0
 _PATIENCE_S = 1.0
@@ -54,6 +56,8 @@ class Child:
         self._process: subprocess.Popen[bytes] | None = None
         self._control: socket.socket | None = None
         self._lanes: list[_Lane] = []
+        self._named: dict[str, _Lane] = {}
+        self._killed: subprocess.Popen[bytes] | None = None
         self._failure = ""
         self._is_closing = False
         # one thread starts them all: the kernel ends a child with the thread that started it
@@ -61,23 +65,30 @@ class Child:
         self._thread.start()
 
     def ask(
-        self, said: dict[str, Any], content: Iterable[Piece] = (), *, within_s: float
+        self, said: dict[str, Any], content: Iterable[Piece] = (), *, within_s: float, name: str = ""
     ) -> tuple[dict[str, Any], bytes]:
         """
         Send one question and wait for its answer: what it says, with an `error` when it failed, and the result.
 
+        Args:
+            name: For `hurry`; no other question that is on its way has it.
+
         Raises:
             EngineUnavailable: The process is not there, ended while it was asked (EngineEnded), or did not answer
-                within `within_s`; then it is killed, because what hangs in it cannot be ended otherwise.
+                within `within_s` (EngineHung); then it is killed, because what hangs in it cannot be ended otherwise.
         """
         lane = self._asked(said, content, within_s)
         try:
+            self._wait(lane, name)
             answer, result = receive(lane.socket)
         except TimeoutError as error:
-            raise self._hanging(lane, within_s) from error
+            raise self._hanging(lane, f"{said['verb']} {name}".strip()) from error
         except (EOFError, OSError) as error:
             lane.socket.close()
-            raise EngineEnded(f"{self._name} ended while it was asked; it is started again") from error
+            self._wait_for_the_end(lane.process, _CLOSE_S)  # whoever asks again must not meet what is left of it
+            raise EngineEnded(
+                f"{self._name} ended while it was asked; it is started again", was_killed=lane.process is self._killed
+            ) from error
         except BaseException:
             lane.socket.close()  # its answer, when it comes, must not be the next one's
             raise
@@ -87,6 +98,12 @@ class Child:
             else:
                 lane.socket.close()
         return answer, result
+
+    def hurry(self, name: str, within_s: float) -> None:
+        """Wait no longer than that for the answer to the question of that name; nothing if it is not on its way."""
+        with self._changed:
+            if lane := self._named.get(name):
+                lane.give_s(within_s)
 
     def close(self) -> None:
         """End the process, in good order if it can, and wait until it has ended; again is harmless."""
@@ -109,10 +126,11 @@ class Child:
         while True:
             lane = self._take()
             try:
+                lane.give_s(within_s, is_new=True)
                 lane.socket.settimeout(within_s)
                 send(lane.socket, said, pieces)
             except TimeoutError as error:
-                raise self._hanging(lane, within_s) from error
+                raise self._hanging(lane, said["verb"]) from error
             except OSError:  # it has ended, and what was not sent whole is not done: the next one may do it
                 lane.socket.close()
                 self._wait_for_the_end(lane.process)
@@ -122,14 +140,35 @@ class Child:
             else:
                 return lane
 
-    def _wait_for_the_end(self, process: subprocess.Popen[bytes]) -> None:
-        with self._changed:
-            self._changed.wait_for(lambda: self._process is not process, WAIT_S)
+    def _wait(self, lane: _Lane, name: str) -> None:
+        """Return when there is something to read; TimeoutError when its time is over, which may get shorter."""
+        if name:
+            with self._changed:
+                self._named[name] = lane
+        try:
+            coming = select.poll()
+            coming.register(lane.socket, select.POLLIN)
+            while not coming.poll(1000 * min(max(lane.left_s(), 0), _LOOK_S)):
+                if lane.left_s() <= 0:
+                    raise TimeoutError
+        finally:
+            with self._changed:
+                self._named.pop(name, None)
 
-    def _hanging(self, lane: _Lane, within_s: float) -> EngineUnavailable:
+    def _wait_for_the_end(self, process: subprocess.Popen[bytes], within_s: float = WAIT_S) -> None:
+        with self._changed:
+            self._changed.wait_for(lambda: self._process is not process, within_s)
+
+    def _hanging(self, lane: _Lane, what: str) -> EngineHung:
         lane.socket.close()
+        waited = f"did not answer within {lane.given_s:g} s"
+        with self._changed:
+            is_first = lane.process is self._process and self._killed is not lane.process
+            self._killed = lane.process
+        if is_first:
+            log.warning("%s %s and is killed: a %s does not end otherwise", self._name, waited, what)
         lane.process.kill()
-        return EngineUnavailable(f"{self._name} did not answer within {within_s:g} s; it is started again")
+        return EngineHung(f"{self._name} {waited}; it is started again")
 
     def _take(self) -> _Lane:
         with self._changed:
@@ -138,8 +177,13 @@ class Child:
                 raise EngineUnavailable(f"{self._name} {self._failure or 'is not ready'}; try again")
             if self._lanes:
                 return self._lanes.pop()
+            process = self._process
             try:
-                return _Lane(_open_lane(self._control), self._process)
+                return _Lane(_open_lane(self._control), process)
+            except (BrokenPipeError, ConnectionError):  # it is ending now
+                if self._changed.wait_for(lambda: self._process is not process, _CLOSE_S):
+                    return self._take()
+                raise EngineUnavailable(f"{self._name} is ending; try again") from None
             except OSError as error:
                 raise EngineUnavailable(f"{self._name} cannot be asked now: {error.strerror}; try again") from error
 
@@ -220,6 +264,17 @@ class Child:
 class _Lane:
     def __init__(self, ours: socket.socket, process: subprocess.Popen[bytes]) -> None:
         self.socket, self.process = ours, process
+        self.given_s = self._asked_s = 0.0
+
+    def give_s(self, within_s: float, *, is_new: bool = False) -> None:
+        """Let it answer within so many seconds from now; without `is_new`, never longer than it had."""
+        now_s = time.monotonic()
+        if is_new:
+            self._asked_s, self.given_s = now_s, within_s
+        self.given_s = round(min(self.given_s, now_s - self._asked_s + within_s), 2)
+
+    def left_s(self) -> float:
+        return self._asked_s + self.given_s - time.monotonic()
 
 
 def _open_lane(control: socket.socket) -> socket.socket:

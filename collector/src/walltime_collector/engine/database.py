@@ -5,6 +5,7 @@ from __future__ import annotations
 import queue
 import sys
 import threading
+import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -17,6 +18,7 @@ from .parameters import as_text
 
 _STREAMED = "Streaming query failed: "
 _MIB = 1024 * 1024
+_SHORT_S = 0.5
 
 # Of the database as a whole. Its caches are made for servers, 5 GiB and more; and merging can wait for what receives.
 _SETTINGS = {
@@ -78,17 +80,26 @@ class Database:
 
     def read(self, sql: str, format_name: str, settings: Mapping[str, str]) -> tuple[bytes, dict[str, int]]:
         """Answer one statement of somebody else's, in a session of its own with these settings; and how much it was."""
-        limit = int(settings.get("max_result_bytes", 0)) or sys.maxsize
+        limit_bytes = int(settings.get("max_result_bytes", 0)) or sys.maxsize
+        limit_s = float(settings.get("max_execution_time", 0))
+        began_s = time.monotonic()
         with self._session(settings) as session:
             if sql.startswith(("SELECT", "WITH", "(")):  # the others cannot be streamed, and are short
                 # ClickHouse's own limit counts a constant column as one value, however many rows it is written in.
                 # Only blocks of Native can be put together again; what they say is small enough is asked once more.
-                content, summary = _bounded(session, sql, limit, is_kept=format_name == "Native")
-                if format_name != "Native":
-                    content = bytes(session.query(sql, format_name).bytes())
-                return content, summary
-            answer = session.query(sql, format_name)
-            return bytes(answer.bytes()), {"result_rows": answer.rows_read()}
+                content, summary = _bounded(session, sql, limit_bytes, is_kept=format_name == "Native")
+                if format_name == "Native":
+                    return content, summary
+                spent_s = time.monotonic() - began_s
+                if not limit_s or spent_s < _SHORT_S:
+                    return bytes(session.query(sql, format_name).bytes()), summary
+            else:
+                answer = session.query(sql, format_name)
+                return bytes(answer.bytes()), {"result_rows": answer.rows_read()}
+        # one limit for both times; it cannot be changed in a session that is already read-only
+        left = f"{max(limit_s - spent_s, 0.001):.3f}"
+        with self._session({**settings, "max_execution_time": left}) as session:
+            return bytes(session.query(sql, format_name).bytes()), summary
 
     def stop(self, name: str) -> None:
         """End what runs with that `log_comment`."""

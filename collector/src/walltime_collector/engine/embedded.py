@@ -9,7 +9,7 @@ from typing import Any
 
 from .. import crashpoint
 from ..directory import Ownership
-from ..errors import EngineUnavailable, InsertRefused, QueryFailed, SettingsRefused
+from ..errors import EngineEnded, EngineUnavailable, InsertRefused, QueryFailed, SettingsRefused
 from ..spool.segment import Record
 from . import (
     INSERT_FORMAT,
@@ -28,8 +28,9 @@ from .dialect import QUERY_CONNECTIONS, QUERY_LIMITS, REFUSED_DATA, apply_schema
 from .parameters import as_text
 
 # A statement's own limit ends it; what is still there so much later hangs, and the process is killed.
-_GRACE_S = 30.0
-_QUERY_S = float(QUERY_LIMITS["max_execution_time"]) + _GRACE_S
+_GRACE_S = 15.0
+_LEFT_S = 5.0  # the same for one that nobody waits for any more
+_QUERY_S = float(QUERY_LIMITS["max_execution_time"]) + 30.0
 _INSERT_S = 300.0
 _COMMAND_S = 3600.0
 
@@ -89,8 +90,12 @@ class EmbeddedEngine:
 
     def query(self, sql: str, parameters: Mapping[str, Parameter] | None = None) -> Rows:
         """See Engine."""
+        said = {"verb": "query", "sql": sql, **_bound(parameters or {})}
         with self._queries:
-            return read_rows(self._ask({"verb": "query", "sql": sql, **_bound(parameters or {})}, within_s=_QUERY_S))
+            try:
+                return read_rows(self._ask(said, within_s=_QUERY_S))
+            except EngineEnded:  # most likely of another statement; this one changes nothing and can be asked again
+                return read_rows(self._ask(said, within_s=_QUERY_S))
 
     def read(
         self,
@@ -104,12 +109,12 @@ class EmbeddedEngine:
         """See Engine."""
         alone = {**settings, "log_comment": name, "readonly": "1"}
         said = {"verb": "read", "sql": sql, "format_name": format_name, "settings": alone}
-        # it may be run twice, see Database.read
-        within_s = 2 * float(settings.get("max_execution_time", 30)) + _GRACE_S
-        return self._ask(said, within_s=within_s, summarize=summarize)
+        within_s = float(settings.get("max_execution_time", 30)) + _GRACE_S
+        return self._ask(said, within_s=within_s, name=name, summarize=summarize)
 
     def stop(self, name: str) -> None:
-        """See Engine."""
+        """See Engine. What does not end soon is ended with the process."""
+        self._child.hurry(name, _LEFT_S)
         self._ask({"verb": "stop", "name": name}, within_s=_QUERY_S)
 
     def close(self) -> None:
@@ -122,9 +127,10 @@ class EmbeddedEngine:
         said: dict[str, Any],
         *,
         within_s: float,
+        name: str = "",
         summarize: Callable[[Mapping[str, int]], object] | None = None,
     ) -> bytes:
-        answer, result = self._child.ask(said, within_s=within_s)
+        answer, result = self._child.ask(said, within_s=within_s, name=name)
         if "error" in answer:
             raise QueryFailed(first_line(answer["error"]))
         if summarize is not None:

@@ -90,7 +90,7 @@ LAMBDA_FUNCTIONS = re.compile(
 )
 
 # Their first argument is the name of an aggregate function in a text.
-AGGREGATE_IN_TEXT = frozenset({"arrayReduce", "arrayReduceInRanges", "initializeAggregation"})
+AGGREGATE_IN_TEXT = frozenset({"arrayReduce", "initializeAggregation"})
 
 # One of their arguments, counted from the start or the end, is the name of a type in a text. A type names functions
 # too: a state of an aggregate function, made of any bytes, is read by code that trusts them.
@@ -100,6 +100,32 @@ TYPE_IN_TEXT: Mapping[str, int] = {
     **dict.fromkeys(("jsonextract", "jsonextractcaseinsensitive"), -1),
     **dict.fromkeys(("jsonextractkeysandvalues", "jsonextractkeysandvaluescaseinsensitive"), -1),
 }
+
+# Their time is the product of the sizes of these arguments, and ClickHouse does not look at the clock during a call:
+# at least one of them must be written out, and be short.
+SHORT_ARGUMENT: Mapping[str, tuple[int, ...]] = {
+    **dict.fromkeys(
+        (
+            *("editDistance", "editDistanceUTF8", "levenshteinDistance", "levenshteinDistanceUTF8"),
+            *("damerauLevenshteinDistance", "jaroSimilarity", "jaroWinklerSimilarity"),
+            *("arrayLevenshteinDistance", "arrayLevenshteinDistanceWeighted", "arraySimilarity"),
+            *("hasAny", "hasAll", "hasSubstr"),
+        ),
+        (0, 1),
+    ),
+    **dict.fromkeys(("cutURLParameter", "multiMatchAny", "multiMatchAnyIndex", "multiMatchAllIndices"), (1,)),
+    **dict.fromkeys(
+        (
+            f"multiSearch{what}{how}"
+            for what in ("AllPositions", "Any", "FirstIndex", "FirstPosition")
+            for how in ("", "CaseInsensitive", "CaseInsensitiveUTF8", "UTF8")
+        ),
+        (1,),
+    ),
+    **dict.fromkeys(("multiFuzzyMatchAny", "multiFuzzyMatchAnyIndex", "multiFuzzyMatchAllIndices"), (2,)),
+}
+SHORT_BYTES = 1_000
+SHORT_ELEMENTS = 100
 
 # Not here on purpose: formats that read or write a schema by its name (Protobuf, CapnProto, AvroConfluent), that take
 # their text from settings (Template, CustomSeparated), and those of other databases' wires.

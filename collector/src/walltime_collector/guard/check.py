@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Collection
 from typing import Any
 
@@ -14,6 +15,9 @@ from .allowed import (
     IN_FUNCTIONS,
     LAMBDA_FUNCTIONS,
     NODES,
+    SHORT_ARGUMENT,
+    SHORT_BYTES,
+    SHORT_ELEMENTS,
     TABLE_FUNCTIONS,
     TYPE_IN_TEXT,
     is_function,
@@ -94,6 +98,11 @@ def _check_function(node: Node, database: str) -> None:
         raise _refused_function(name)
     arguments = node.get("arguments", {}).get("children", [])
     _check_names_in_text(name, arguments)
+    if name in SHORT_ARGUMENT and not any(_is_short(each) for each in _at(arguments, SHORT_ARGUMENT[name])):
+        raise StatementRefused(
+            f"{name} of two values of any length is not allowed, because no time limit could end it",
+            f"write one of them out: a text of at most {SHORT_BYTES} bytes or {SHORT_ELEMENTS} elements",
+        )
     if name in IN_FUNCTIONS and len(arguments) > 1 and arguments[1].get("type") == "Identifier":
         _check_table(arguments[1], database)
     if LAMBDA_FUNCTIONS.fullmatch(name) and len(arguments) > 1 and arguments[0].get("type") == "Identifier":
@@ -129,9 +138,26 @@ def _text(name: str, arguments: list[Node], at: int) -> str:
     return value
 
 
+def _at(arguments: list[Node], places: tuple[int, ...]) -> list[Node]:
+    return [arguments[place] for place in places if place < len(arguments)]
+
+
+def _is_short(node: Node) -> bool:
+    """Whether a value is written out in the statement, and is a short one."""
+    if node.get("type") == "Literal":
+        elements = node["value"].get("value")
+        is_few = not isinstance(elements, list) or len(elements) <= SHORT_ELEMENTS
+        return is_few and len(json.dumps(elements)) <= SHORT_BYTES
+    if node.get("type") != "Function" or node["name"] not in ("array", "_CAST", "CAST"):
+        return False
+    children = node.get("arguments", {}).get("children", [])
+    return len(children) <= SHORT_ELEMENTS and all(_is_short(each) for each in children)
+
+
 def _is_value(function: str) -> bool:
     """Whether a function may be named where its arguments cannot be seen."""
-    return is_function(function) and function not in AGGREGATE_IN_TEXT and function.lower() not in TYPE_IN_TEXT
+    needs_arguments = function in AGGREGATE_IN_TEXT or function in SHORT_ARGUMENT or function.lower() in TYPE_IN_TEXT
+    return is_function(function) and not needs_arguments
 
 
 def _check_table_function(node: Node) -> None:
