@@ -19,6 +19,7 @@ from walltime.hotpath import Transaction
 from walltime.libraries import instrument, uninstrument
 from walltime.runtime import VERSION, configure, counters, flush, shutdown
 from walltime.server.asgi import ASGIMiddleware
+from walltime.server.request import routed_to
 from walltime.server.wsgi import WSGIMiddleware
 from walltime.settings import Settings
 
@@ -40,6 +41,7 @@ __all__ = [
     "flush",
     "instrument",
     "logs",
+    "routed_to",
     "shutdown",
     "summary",
     "transaction",

@@ -23,6 +23,7 @@ SERVERS: Final[dict[str, str]] = {
     "rq": "rq",
     "starlette": "starlette.applications",
     "uvicorn": "uvicorn.server",
+    "wagtail": "wagtail.hooks",
     "wsgiref": "wsgiref.simple_server",
 }
 """Framework or server, by the name of our module → the module after whose import it can be wrapped."""

@@ -1,4 +1,4 @@
-"""Flask: every application, without a change of it; named by the rule of the URL, `GET /product/<int:id>`."""
+"""Flask: every application, without a change of it; named by the rule of the URL, `GET /product/{id}`."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from flask.globals import request
 from walltime.errors import contain
 from walltime.patching import Patch
 from walltime.server.request import MARK, failed_now, name_by_route
+from walltime.server.route import simplified
 from walltime.server.wsgi import serve
 
 if TYPE_CHECKING:
@@ -43,7 +44,7 @@ def _named(original: Callable[..., Any]) -> Callable[..., Any]:
         try:
             rule = request.url_rule
             if rule is not None:
-                name_by_route(rule.rule)
+                name_by_route(simplified(rule.rule))
         except Exception as ours:
             contain("flask", ours)
         return original(self, *context)

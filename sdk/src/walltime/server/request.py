@@ -9,6 +9,7 @@ from opentelemetry.context import Context
 
 from walltime import hotpath, runtime
 from walltime.errors import contain
+from walltime.plain import text
 from walltime.server import forced, server_timing
 from walltime.server.headers import caller, has_any
 from walltime.server.queue_time import queue_ns
@@ -75,6 +76,36 @@ def name_by_route(route: str) -> None:
                 transaction.set_name(f"{WEBSOCKET} {route}")
     except Exception as ours:
         contain("route", ours)
+
+
+def routed_to(page: object) -> None:
+    """
+    Name the running request by what a route for every path led to: `GET /{path}` becomes `GET /{HomePage}`.
+
+    For content management systems and the like, where the route says nothing: call it in the view, or in a middleware
+    behind it. Wagtail's pages are named without it.
+
+    Args:
+        page: the object, whose class is the name, or the name itself: few distinct ones.
+    """
+    try:
+        strand = hotpath.current()
+        if strand is None or strand.transaction.duration_ns:
+            return
+        word = page if type(page) is str else (page if isinstance(page, type) else type(page)).__name__
+        method, _, route = strand.transaction.name.partition(" ")
+        if route:
+            strand.transaction.set_name(f"{method} {_leading_to(route, text(word))}")
+    except Exception as ours:
+        contain("route", ours)
+
+
+def _leading_to(route: str, word: str) -> str:
+    """The route with the word for its last parameter; behind it where it has none."""
+    before, brace, behind = route.rpartition("{")
+    if not brace or behind.startswith("language}"):
+        return f"{route.rstrip('/')}/{{{word}}}"
+    return f"{before}{{{word}}}{behind.partition('}')[2]}"
 
 
 def answered(transaction: Transaction, status: int) -> None:

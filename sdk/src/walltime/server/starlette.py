@@ -24,6 +24,7 @@ from walltime.propagation import span_context
 from walltime.runtime import running_task
 from walltime.server.asgi import serve
 from walltime.server.request import MARK, failed, name_by_route
+from walltime.server.route import simplified
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -57,7 +58,7 @@ def _served(original: Callable[..., Any]) -> Callable[..., Any]:
 def name_by_template(scope: Any, path: str) -> None:
     """Name the request by the template of its route and those of the mounts around it. Never raises."""
     try:
-        name_by_route(scope.get(_MOUNTED, "") + path)
+        name_by_route(simplified(scope.get(_MOUNTED, "") + path))
     except Exception as ours:
         contain("starlette", ours)
 
@@ -76,7 +77,7 @@ def _mounted(original: Callable[..., Any]) -> Callable[..., Any]:
             scope[_MOUNTED] = scope.get(_MOUNTED, "") + self.path
         except Exception as ours:
             contain("starlette", ours)
-        name_by_template(scope, "/{path:path}")  # until a route inside is found: static files have none
+        name_by_template(scope, "/{path}")  # until a route inside is found: static files have none
         await original(self, scope, receive, send)
 
     return handle

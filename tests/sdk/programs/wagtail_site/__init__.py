@@ -1,0 +1,1 @@
+"""A Wagtail site of two kinds of pages, on SQLite in memory."""
