@@ -7,7 +7,7 @@ SELECT
     sum(calls) AS "calls made",
     if(sum(calls) = 0, NULL, sum(time_ns) / sum(calls)) AS "per call",
     if(sum(found) + sum(missed) = 0, NULL, sum(found) / (sum(found) + sum(missed))) AS "hit ratio",
-    sum(missed) AS "misses",
+    if(sum(found) + sum(missed) = 0, NULL, sum(missed)) AS "misses",
     sum(failed) AS "errors",
     length(groupUniqArray((service, name))) AS "kinds that call it"
 FROM transactions

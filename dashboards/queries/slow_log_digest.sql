@@ -1,6 +1,7 @@
 -- Which statements take the time, as the server's slow log tells it? A log that keeps one of n statements counts each n
 -- times. A statement's comment says the route it came from: the kind without GET or POST.
--- Waits for locks are means per call. What a server does not report is NULL; for MariaDB, waits for row locks are inferred
+-- Waits for locks are means per call. What a server does not report is NULL (no full scan, too: many
+-- logs do not say); for MariaDB, waits for row locks are inferred
 -- as in `walltime show` (queries/trace_slow_queries.sql says how).
 WITH
     if(
@@ -23,7 +24,7 @@ SELECT
     nullIf(sumIf(unexplained_ns * weight, unexplained_ns >= 5000000), 0) / sum(weight) AS "likely row lock",
     sum(rows_examined * weight) / sum(weight) AS "examined",
     sum(rows_sent * weight) / sum(weight) AS "sent",
-    sumIf(weight, is_full_scan) / sum(weight) AS "full scans",
+    nullIf(sumIf(weight, is_full_scan), 0) / sum(weight) AS "full scans",
     arrayStringConcat(arraySort(groupUniqArrayIf(10)(toString(route), route != '')), ', ') AS "routes",
     if(countIf(trace_id != toFixedString('', 16)) = 0, '',
         lower(hex(argMaxIf(trace_id, query_ns, trace_id != toFixedString('', 16))))) AS "example"

@@ -30,7 +30,8 @@ SELECT
         AS "io wait",
     rows_examined AS "examined",
     rows_sent AS "sent",
-    rows_affected AS "changed",
+    -- MariaDB and Percona Server report it beside the bytes sent; MySQL does not, and has the bytes received there
+    if(rows_affected > 0 OR (bytes_sent > 0 AND NOT mapContains(fields, 'Bytes_received')), rows_affected, NULL) AS "changed",
     arrayStringConcat(
         arrayFilter(said -> said != '', [
             if(is_full_scan, 'full scan', ''), if(is_full_join, 'full join', ''),

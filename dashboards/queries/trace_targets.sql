@@ -16,7 +16,7 @@ SELECT
     calls,
     if(calls > 0, time_ns / calls, NULL) AS "per call",
     if(hits + misses > 0, hits / (hits + misses), NULL) AS "hit ratio",
-    misses,
+    if(hits + misses = 0, NULL, misses) AS "misses",
     errors,
     service,
     name AS kind

@@ -223,6 +223,19 @@ def test_ids_in_tables_are_those_of_transactions(grafana: Grafana) -> None:
                 assert set(ids) <= stored
 
 
+def test_only_caches_have_hits_and_misses(grafana: Grafana) -> None:
+    for uid, start in (
+        ("walltime-servers", "-- What does each server"),
+        ("walltime-transaction", "-- Which servers did"),
+    ):
+        rows = grafana.ask(sql(uid, start)).by_name()
+        assert rows
+        for row in rows:
+            assert row["component"].endswith((".get", ".delete")) or row["misses"] is row["hit ratio"] is None
+    caches = [row for row in grafana.ask(sql("walltime-servers", "-- What does each")).by_name() if row["misses"]]
+    assert {row["component"] for row in caches} >= {"memcache.get"}
+
+
 def test_choosing_a_kind_leaves_only_its_transactions(grafana: Grafana) -> None:
     ((everything,),) = grafana.ask_raw("SELECT count() FROM transactions").rows
     rows = grafana.ask(KINDS).by_name()
