@@ -7,7 +7,7 @@ import sys
 import threading
 from typing import TYPE_CHECKING, Final
 
-from walltime import context, hotpath, propagation, tagging
+from walltime import context, hotpath, propagation, recipients, tagging
 from walltime.declaring import read
 from walltime.environment import report
 from walltime.errors import SettingsError, contain, contained, guarded
@@ -97,6 +97,7 @@ def configure(**given: Any) -> Settings:
         _settings, _exporter = settings, Exporter(settings, VERSION, context_tls)
         context.configure(settings)
         tagging.configure(settings)
+        recipients.configure(settings)
         forced.secret = settings.force_secret.encode()
         server_timing.enabled = settings.server_timing
     if previous is not None:

@@ -1,9 +1,7 @@
 """
 The SDK's settings: the only place that reads OTEL_* and WALLTIME_* variables.
 
-One declaration is one setting: its name, its default, what it means (word for word its row in docs/settings.md), and
-the variables that set it, each with the parser of its text. To add one, declare it, add the row that
-tests/test_docs.py then asks for, and a test of what it does, marked `@pytest.mark.setting("<name>")`.
+Each has a row in docs/settings.md, with the text of its declaration, and a test marked `@pytest.mark.setting("<name>")`.
 """
 
 from __future__ import annotations
@@ -259,6 +257,13 @@ class Settings:
         fault=valid.words,
         safe=("*",),
         WALLTIME_DENIED_ANNOTATIONS=parsing.words,
+    )
+    propagate_to: tuple[str, ...] = setting(
+        ("*",),
+        "hosts whose HTTP requests carry `traceparent` (and baggage): patterns such as `*.shop.internal`, or `none`",
+        fault=valid.words,
+        safe=("none",),
+        WALLTIME_PROPAGATE_TO=parsing.words,
     )
     key_salt: str = setting(
         "",

@@ -14,6 +14,7 @@ from aiohttp.client_reqrep import ClientRequest, ClientResponse
 from aiohttp.connector import BaseConnector, NamedPipeConnector, TCPConnector, UnixConnector
 from aiohttp.streams import StreamReader
 
+from walltime import recipients
 from walltime.clients.http import CONNECT, DEFAULT_PORTS, REQUEST, read_on, record_piece
 from walltime.errors import contain
 from walltime.hotpath import clock, inside, outside, task_strand
@@ -135,7 +136,8 @@ def _send(original: Callable[..., Awaitable[Any]]) -> Callable[..., Awaitable[An
         if strand is None:
             return await original(self, conn)
         try:
-            for name, value in outgoing_headers(strand.transaction):
+            told = not recipients.limited or recipients.is_told(self.url.host)
+            for name, value in outgoing_headers(strand.transaction) if told else ():
                 self.headers.setdefault(name, value)  # its own copy, made for this request; case does not matter
         except Exception as ours:
             contain("aiohttp", ours)

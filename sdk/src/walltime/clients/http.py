@@ -6,6 +6,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlsplit
 
+from walltime import recipients
 from walltime.call import Piece, lines
 from walltime.errors import contain
 from walltime.propagation import outgoing_headers
@@ -91,6 +92,8 @@ def add_headers(connection: Any, strand: Strand) -> None:
             would check and join what is made of our own digits, for half the price of the whole wrapper.
     """
     try:
+        if recipients.limited and not recipients.is_told(recipients.host_of(connection)):
+            return
         buffer = connection._buffer
         sent = b"\r\n".join(buffer).lower()
         for name, value in outgoing_headers(strand.transaction):

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 from httpx import AsyncClient, Client
 from httpx._client import BoundAsyncStream, BoundSyncStream
 
+from walltime import recipients
 from walltime.clients.http import DEFAULT_PORTS, REQUEST, read_on
 from walltime.errors import contain
 from walltime.hotpath import clock, current, outside, task_strand
@@ -109,6 +110,8 @@ def _add_headers(request: Request, strand: Strand) -> list[str]:
     """Return the names of those added. The request is the application's, which may send it again for somebody else."""
     added: list[str] = []
     try:
+        if recipients.limited and not recipients.is_told(request.url.host):
+            return added
         for name, value in outgoing_headers(strand.transaction):
             if name not in request.headers:
                 request.headers[name] = value
