@@ -111,8 +111,43 @@ def test_the_tables_can_be_found(collector: Collector) -> None:
         ("", "Empty query"),
     ],
 )
-def test_what_cannot_be_answered_is_one_sentence(collector: Collector, statement: str, says: str) -> None:
+def test_what_is_asked_wrongly_is_one_sentence(collector: Collector, statement: str, says: str) -> None:
+    assert_one_sentence(run("sql", statement, "--url", collector.url), 2, says)
+
+
+@pytest.mark.parametrize(
+    ("statement", "says"),
+    [
+        ("SELECT count() FROM numbers(100000000000)", "TOO_MANY_ROWS"),
+        ("SELECT groupArray(repeat('x', 1000)) FROM numbers(10000000)", "MEMORY_LIMIT_EXCEEDED"),
+    ],
+)
+def test_what_is_right_and_too_much_is_no_answer(collector: Collector, statement: str, says: str) -> None:
     assert_one_sentence(run("sql", statement, "--url", collector.url), 1, says)
+
+
+@pytest.mark.parametrize(
+    ("statement", "says"),
+    [
+        ("SELECT toUInt8(unhex('cc41'))", "Cannot parse string"),
+        ("SELECT toUInt8(trace_id) FROM transactions", "Cannot parse string"),
+        ("SELECT toDate(unhex('ff'))", "Cannot parse"),
+        ("SELECT throwIf(1, unhex('fffe'))", "FUNCTION_THROW_IF_VALUE_IS_NON_ZERO"),
+        ("SELECT arrayMap(x -> toInt64(x), [unhex('c3')])", "Cannot parse"),
+    ],
+)
+def test_an_error_that_is_not_utf_8_is_clickhouses(collector: Collector, statement: str, says: str) -> None:
+    assert_one_sentence(run("sql", statement, "--url", collector.url), 2, says)
+
+
+@pytest.mark.parametrize(
+    "selected",
+    ["CAST('a', concat('Enum8(\\'a', unhex('ff'), '\\' = 1)'))", "unhex('ff')", "map(unhex('ff'), [unhex('fe')])"],
+)
+def test_an_answer_that_is_not_utf_8_is_an_answer(collector: Collector, selected: str) -> None:
+    status, document = post(collector, json.dumps({"sql": f"SELECT {selected} AS x"}).encode())
+    assert "codec" not in json.dumps(document)
+    assert status == (403 if "CAST" in selected else 200)
 
 
 def test_two_forms_at_once_are_asked_wrongly(collector: Collector) -> None:

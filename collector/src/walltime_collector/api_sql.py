@@ -14,12 +14,15 @@ from starlette.routing import Route
 
 from .askers import asker
 from .attended import attended
+from .engine.dialect import error_code
 from .errors import BadParameter, QueryFailed, StatementRefused
 from .guard import MAX_STATEMENT_BYTES
 from .reading import THREADS, Reading
 from .receive.arrival import Arrivals
 
 _DEADLINE_S = 30.0
+# ClickHouse's codes for a statement that is right and too much: rows, time, memory, bytes; or that was stopped.
+_OVER_LIMIT = frozenset({158, 159, 160, 241, 307, 394, 396})
 _SETTINGS = {
     "output_format_json_quote_64bit_integers": "0",
     "output_format_json_quote_denormals": "0",
@@ -73,8 +76,9 @@ def _answer(reading: Reading, sql: str, name: str, asked_by: str) -> dict[str, A
         )
     except QueryFailed as error:
         said = str(error)
-        raise BadParameter("sql", said[max(said.find("Code: "), 0) :], "correct it, or ask about less") from error
+        where, what_now = ("limit", "ask about less") if error_code(error) in _OVER_LIMIT else ("sql", "correct it")
+        raise BadParameter(where, said[max(said.find("Code: "), 0) :], what_now) from error
     if answer.format_name != "JSONCompact":
         raise StatementRefused("a FORMAT clause is not allowed here", "leave it out; walltime sql has --json and --csv")
-    document = json.loads(answer.content or b'{"meta": [], "data": []}')
+    document = json.loads((answer.content or b'{"meta": [], "data": []}').decode("utf-8", "replace"))
     return {"columns": document["meta"], "rows": document["data"]}

@@ -10,6 +10,7 @@ What can go wrong in the collector.
     ├── TooManyQuestions       as much SQL runs and waits as may; ask again later
     ├── NotStored              a question is about what is not stored; the API answers 404
     ├── NotAnswered            a command asked and got no answer; it ends with status 1
+    │   └── AskedWrongly       because of what was asked; it ends with status 2
     ├── SpoolError
     │   ├── SpoolFull          nothing was written; the receiver answers 503
     │   ├── SegmentCorrupt     a file that is no segment; it goes to quarantine/
@@ -85,6 +86,10 @@ class TooManyQuestions(CollectorError):
 
 class NotAnswered(CollectorError):
     """A command understood the question and got no answer; the message is one sentence for people. Exit code 1."""
+
+
+class AskedWrongly(NotAnswered):
+    """The collector refused what a command asked, as it would at every try. Exit code 2."""
 
 
 class SpoolError(CollectorError):

@@ -169,7 +169,8 @@ class Reading:
 
     def _columns(self, sql: str, name: str, settings: Mapping[str, str]) -> bytes:
         """A block without rows: ClickHouse writes none, and Grafana would show a table without headings."""
-        said = json.loads(
-            self._engine.read(f"DESCRIBE TABLE ({sql})", "JSONCompact", name=f"{name} columns", settings=settings)
+        described = self._engine.read(
+            f"DESCRIBE TABLE ({sql})", "JSONCompact", name=f"{name} columns", settings=settings
         )
+        said = json.loads(described.decode("utf-8", "replace"))
         return header([(row[0], row[1]) for row in said["data"]])

@@ -12,7 +12,7 @@ import typer
 
 from ..answers import Ranking, Selected, Top, Trace
 from ..digest.answer import Digest, DigestRanking
-from ..errors import BadParameter, CollectorError, NotAnswered
+from ..errors import AskedWrongly, BadParameter, CollectorError, NotAnswered
 from ..people import printable, since_s
 from ..trace_id import find_trace_id, parse_span_id
 from . import ask
@@ -50,7 +50,7 @@ def main() -> None:
     except typer.TyperException as error:
         code = _complain(error.format_message(), error.exit_code)
     except CollectorError as error:
-        code = _complain(str(error), 1)
+        code = _complain(str(error), 2 if isinstance(error, AskedWrongly) else 1)
     except (KeyboardInterrupt, typer.Abort):
         code = 130
     raise SystemExit(code)

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode, urlsplit
 
-from ..errors import NotAnswered
+from ..errors import AskedWrongly, NotAnswered
 from ..people import printable
 
 TIMEOUT_S = 60.0
@@ -42,7 +42,8 @@ def ask(url: str, path: str, **parameters: str | int) -> Any:
 
     Raises:
         ValueError: `url` is not an http(s) address.
-        NotAnswered: Nobody listens there, it is not a collector, or it says why it cannot answer.
+        NotAnswered: Nobody listens there, it is not a collector, or it says why it cannot answer; AskedWrongly when
+            the question itself is the reason.
     """
     said = urlencode({key: value for key, value in parameters.items() if value != ""}, errors="replace")
     return _exchange(url, "GET", f"{path}?{said}", None)
@@ -105,8 +106,18 @@ def _exchange(url: str, method: str, path: str, document: bytes | None) -> Any:
             f"what answers at {url} is not a Walltime collector (HTTP {response.status}); give --url its web address"
         ) from error
     if response.status != http.client.OK:
-        raise NotAnswered(_explained(answer, url, response.status))
+        refusal = AskedWrongly if _is_asked_wrongly(answer, response.status) else NotAnswered
+        raise refusal(_explained(answer, url, response.status))
     return answer
+
+
+def _is_asked_wrongly(document: Any, status: int) -> bool:
+    """Whether the fault is in the question: a parameter or a statement, not its size today nor who asks."""
+    error = document.get("error") if isinstance(document, dict) else None
+    where = error.get("where") if isinstance(error, dict) else ""
+    return (status == http.client.BAD_REQUEST and where != "limit") or (
+        status == http.client.FORBIDDEN and where == "sql"
+    )
 
 
 def _connection(scheme: str, host: str, port: int | None) -> http.client.HTTPConnection:

@@ -70,7 +70,7 @@ class Database:
         reader = self._idle.get()
         try:
             return bytes(reader.query(sql, QUERY_FORMAT, params=dict(parameters)).bytes())
-        except RuntimeError:
+        except (RuntimeError, UnicodeDecodeError):
             # rows that a query wrote before it failed would come out in front of this connection's next answer
             spoiled, reader = reader, self._open_reader()
             spoiled.close()
@@ -136,8 +136,16 @@ class Database:
                 yield session
             finally:
                 session.close()
-        except RuntimeError as error:
-            raise RuntimeError(str(error).replace(self._path, "data").removeprefix(_STREAMED)) from error
+        except (RuntimeError, UnicodeDecodeError) as error:
+            raise RuntimeError(error_text(error).replace(self._path, "data").removeprefix(_STREAMED)) from error
+
+
+def error_text(error: Exception) -> str:
+    """What ClickHouse said; an error that quotes bytes that are no UTF-8 comes as Python's, with all of its bytes."""
+    for each in (error, error.__cause__):
+        if isinstance(each, UnicodeDecodeError):
+            return each.object.decode("utf-8", "replace")
+    return str(error) or type(error).__name__
 
 
 def _bounded(session: Any, sql: str, limit_bytes: int, *, is_kept: bool) -> tuple[bytes, dict[str, int]]:

@@ -59,7 +59,7 @@ def read_rows(content: bytes) -> Rows:
     """
     if not content:
         return []
-    answer: Any = json.loads(content)
+    answer: Any = json.loads(content.decode("utf-8", "replace"))  # names and types may have any bytes, as values may
     names = [column["name"] for column in answer["meta"]]
     return [dict(zip(names, row, strict=True)) for row in answer["data"]]
 

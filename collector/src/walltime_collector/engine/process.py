@@ -22,7 +22,7 @@ from typing import Any
 
 from .. import crashpoint
 from .channel import LANE, receive, send
-from .database import Database
+from .database import Database, error_text
 
 _PR_SET_PDEATHSIG = 1
 
@@ -88,7 +88,7 @@ def _done(said: dict[str, Any], content: bytes, database: Database) -> tuple[dic
             return {"summary": summary}, result
         done: bytes | None = getattr(database, verb)(**said, **({"content": content} if verb == "insert" else {}))
     except Exception as error:  # noqa: BLE001 whatever it is, the one who asked must hear of it
-        return {"error": str(error) or type(error).__name__}, b""
+        return {"error": error_text(error)}, b""
     return {}, done or b""
 
 
