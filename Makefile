@@ -1,5 +1,5 @@
 # make demo · make test · make lint · make bench — each does all the set-up it needs.
-.PHONY: help setup demo test test-nightly lint format bench bench-ingest bench-scale dashboards pins clean
+.PHONY: help setup demo test test-nightly lint format bench bench-ingest bench-scale bench-slowlog dashboards pins clean
 PYTHON ?= python3
 BIN := .venv/bin
 # Compiled files are kept: a shell that forbids them makes every server and every test start twice as slowly.
@@ -47,6 +47,10 @@ bench-ingest: setup
 ## bench-scale   bytes on disk, and answers over 10 million transactions and 100 million calls (ROWS=100000: a rough answer)
 bench-scale: setup
 	@PYTHONPATH=examples $(BIN)/python -m tests.bench.scale $(if $(ROWS),--rows $(ROWS)) $(ARGS)
+
+## bench-slowlog CPU of 200 MiB of slow log and of long INSERTs until stored, beside pt-query-digest (ARGS='--mib 20')
+bench-slowlog: setup
+	@PYTHONPATH=examples $(BIN)/python -m tests.bench.slowlog $(ARGS)
 
 ## dashboards    write dashboards/generated/*.json anew, after a change of dashboards/ or its queries
 dashboards: setup

@@ -128,6 +128,8 @@ def test_what_is_no_difference_makes_none() -> None:
         ("select 1 limit 5", "select 1 limit 5, 10", "select 1 limit 10 offset 5"),
         ("select * from t where a = null", "select * from t where a = %s", "select * from t where a = %(a)s"),
         ("select /* one */ 1", "select 2 /*traceparent='x'*/"),
+        ("select a from t order by a ASC, b asc limit 5", "select a from t order by a, b limit 9"),
+        ("/*!50001 CREATE VIEW v AS SELECT 1 */;", "/*!50001 create  view v as select 2 */ /* why */"),
         ("insert into t values (1,2)", "insert into t values (1,2), (3,4), (5", "insert into t values (1,2),"),
     )
     for statements in same:
@@ -139,6 +141,10 @@ def test_what_is_a_difference_makes_one() -> None:
         ("select a from t1", "select a from t2"),
         ("select `null` from t", "select null from t"),
         ("select a - 5", "select a + 5"),
+        ("select a from t order by a asc", "select a from t order by a desc"),
+        ("/*!50001 CREATE VIEW v AS SELECT 1 */", "/*!50001 CREATE VIEW w AS SELECT 1 */"),
+        ("select * from 123foo", "select * from 123_foo"),
+        ("select * from db.123foo", "select * from db.456bars"),
         ("insert into t (a) values (1)", "replace into t (a) values (1)"),
         ("administrator command: Quit", "administrator command: Ping"),
     )
@@ -164,8 +170,22 @@ def test_a_hostile_statement_costs_no_more_than_its_length(text: str) -> None:
     fingerprint(text)  # a quadratic one would take minutes, and the run has a limit
 
 
-# As pt-fingerprint 3.2.1 answers. It differs where it turns digits within names into `?` (utf8 → utf?), and where it
-# keeps the text of executable comments, which the SDK drops.
+@pytest.mark.parametrize(
+    "template",
+    [
+        "/*!50001 CREATE VIEW v AS SELECT * FROM t WHERE a = %s */",
+        "/*!40000 ALTER TABLE `t` DISABLE KEYS */",
+        "SELECT /*!40001 SQL_NO_CACHE */ * FROM 123foo ORDER BY 1_foo ASC, b LIMIT %s",
+        "SELECT t.2fast, `3rd` FROM db.4you AS t",
+    ],
+)
+def test_the_sdk_s_template_has_the_log_s_fingerprint(template: str) -> None:
+    logged = template.replace("%s", "'x'") + " /*route='%2Fx',service='s'*/"
+    assert fingerprint(redact_sql(template)) == fingerprint(logged) == fingerprint(template)
+    assert redact_sql(logged) == redact(logged)
+
+
+# As pt-fingerprint 3.2.1 answers; docs/decisions/009 lists where it differs.
 PT_FINGERPRINT_SAYS = {
     "SELECT * FROM t WHERE a IN (1, 2, 3) AND b = 'x' LIMIT 5, 10": "select * from t where a in(?+) and b = ? limit ?",
     "INSERT INTO t (a, b) VALUES (1, 'x'), (2, 'y')": "insert into t (a, b) values(?+)",
@@ -175,6 +195,10 @@ PT_FINGERPRINT_SAYS = {
     "LOAD DATA INFILE '/tmp/foo.txt' INTO TABLE db.tbl": "load data infile ? into table db.tbl",
     "administrator command: Init DB": "administrator command: Init DB",
     "SELECT  a -- b\nFROM t /* c */ LIMIT 5 OFFSET 6": "select a from t limit ?",
+    "select a from t order by name ASC, b asc, c desc limit 5": "select a from t order by name, b, c desc limit ?",
+    "/*!40000 ALTER TABLE `t` DISABLE KEYS */": "/*!? alter table `t` disable keys */",
+    "/*!50001 CREATE VIEW v AS SELECT 'x' */": "/*!? create view v as select ? */",
+    "select * from 123_ooh": "select * from ?_ooh",
 }
 
 

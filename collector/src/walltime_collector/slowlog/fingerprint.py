@@ -31,6 +31,7 @@ _LISTS: Final = re.compile(
     r"|\b(in) \?"  # a driver may write the whole list for one placeholder
     r"|\b(in|values?)[\s,]*\([\s?,()]*$"
 )
+_ASCENDING: Final = re.compile(r"(`(?:[^`]|``)*(?:`|\Z))| asc\b")  # it is the default order
 _LIMIT: Final = re.compile(r"\blimit \?(?: ?, ?\?| offset \?)")
 _ROWS: Final = re.compile(r"\bvalues? ?(?=\()")
 
@@ -53,6 +54,9 @@ def of_redacted(sql: str) -> str:
     if _SIGNED.search(text):
         text = _SIGN.sub(r"\1", text)
     text = _LISTS.sub(lambda found: f"{found[1] or found[2] or found[3]}(?+)", text)
+    before, order_by, keys = text.partition("order by ")
+    if order_by:
+        text = before + order_by + _ASCENDING.sub(r"\1", keys)
     return _LIMIT.sub("limit ?", _equal_rows(text))
 
 

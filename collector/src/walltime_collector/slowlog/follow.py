@@ -22,7 +22,7 @@ from .parser import Losses, Parser
 
 log = logging.getLogger(__name__)
 
-PIECE_BYTES = 512 * 1024
+PIECE_BYTES = 4 * 1024 * 1024
 HEAD_BYTES = 1024
 _ENOUGH_HEAD_BYTES = 256
 """Fewer first bytes may be the same in every log of a server: they do not tell one file from another."""

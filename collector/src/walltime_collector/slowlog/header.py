@@ -7,10 +7,11 @@ import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import TYPE_CHECKING
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from .lexer import Lexed
+    from .lexed import Statement
 
 MAX_FIELDS = 64
 MAX_FIELD_CHARS = 256
@@ -38,6 +39,9 @@ _KNOWN_LINE = re.compile(
     rb"|Merge_\w+|explain|Disk_\w+|Sort_\w+|Read_\w+): |#\s*\n|\s*\n"
     rb"|# (?:No InnoDB statistics|Warnings|Note \d|Warning \d|Error \d)"
 )
+
+
+OfHeader = tuple[Any, ...]
 
 
 @dataclass(frozen=True)
@@ -82,8 +86,18 @@ class Entry:
     """With its literals: not to be stored. At most long.MAX_STATEMENT_BYTES."""
     tail: str = ""
     """The end of a statement that is longer."""
-    lexed: Lexed | None = None
+    read: Statement | None = field(default=None, compare=False)
     """The statement as it was read, when it was read from a log."""
+    encoded: bytes = field(default=b"", compare=False)
+    """What the header says, as a part of a row, once it was made."""
+
+    def of_header(self) -> OfHeader:
+        """What of it the header says, in the order of the fields."""
+        return (
+            *(self.query_ns, self.started_us, self.lock_ns, self.row_lock_ns, self.io_wait_ns, self.rows_sent),
+            *(self.rows_examined, self.rows_affected, self.bytes_sent, self.database, self.user, self.client_host),
+            *(self.connection_id, self.weight, self.errno, self.flags, self.fields),
+        )
 
     def forget_rows(self) -> None:
         """For what runs no statement the server writes the counts of the statement before."""
@@ -177,7 +191,8 @@ def nanoseconds(seconds: str) -> int | None:
     if not _SECONDS.fullmatch(seconds):
         return None
     whole, _, part = seconds.partition(".")
-    return int(whole) * 1_000_000_000 + int(part.ljust(9, "0")) if int(whole) < _LONGEST_S else None
+    whole_s = int(whole)
+    return whole_s * 1_000_000_000 + int((part + "000000000")[:9]) if whole_s < _LONGEST_S else None
 
 
 def _user(found: re.Match[str] | None) -> str:
@@ -220,6 +235,7 @@ def _started_us(start: str, when: str, settings: bytes, query_ns: int, *, is_mar
     return logged_us if is_mariadb else max(logged_us - query_ns // 1000, 0)
 
 
+@lru_cache(maxsize=1024)
 def _iso_us(written: str) -> int | None:
     """`2026-11-21T05:38:04.123456Z`; without an offset it is local time (log_timestamps=SYSTEM has one)."""
     try:
@@ -233,6 +249,7 @@ def _iso_us(written: str) -> int | None:
     return seconds * 1_000_000 + int((digits[0] if digits and dot else "").ljust(6, "0")[:6])
 
 
+@lru_cache(maxsize=1024)
 def _old_us(written: str) -> int | None:
     """`071015 21:43:52`, in the server's time zone, which it does not say: taken for this machine's."""
     try:

@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 from typing import Final, NamedTuple
 
+from .escapes import only_default_makes_sense
 from .readings import Piece, read_every_way
 
 # The SDK redacts templates by the same rules (sdk/src/walltime/literals.py); a difference would break the join.
@@ -22,7 +23,7 @@ _FRACTION: Final = rf"(?<=\.)(?![\d]{_NAME_AHEAD})[\d][\w$]*{_EXPONENT}"
 _NAMES: Final = r"(?<=`)LETTER[^`]*(?:BACKTICK[\s.,()=]*`[^`]*)*BACKTICK"
 _PLACEHOLDER: Final = r"[\d]{1,3}(?![\w$])"
 _MYSQL_DASHES: Final = r"(?<=-)-(?=[\s\x00-\x1f\x7f])[^\n]*"
-_STRING: Final = r"{q}[^{q}\\]*(?:(?:{q}{q}|BACKSLASH[^{q}])[^{q}\\]*)*{q}(?!{q})"
+_STRING: Final = r"{q}[^{q}\\]*(?:(?:{q}{q}|BACKSLASHLOOK{q}).)[^{q}\\]*)*{q}(?![{q}BEHIND])"
 _QUOTED: Final = _STRING.format(q="'")[1:]
 _DOUBLE_QUOTED: Final = _STRING.format(q='"')[1:]
 
@@ -60,7 +61,9 @@ def _compiled(syntax: str) -> tuple[re.Pattern[str], re.Pattern[str]]:
     return re.compile(anywhere, flags), re.compile(in_ascii, flags)
 
 
-_READ_ALIKE: Final = _compiled(_ALIKE)
+_READ_ALIKE: Final = _compiled(_ALIKE.replace("LOOK", "(?!").replace("BEHIND", ""))
+_READ_BY_DEFAULT: Final = _compiled(_ALIKE.replace("LOOK", "(?=|").replace("BEHIND", r"\w$"))
+"""With escaped quotes in strings, and no word right behind a string."""
 _READ_LEFT: Final = _compiled(_LEFT)
 
 
@@ -84,25 +87,28 @@ def lex(sql: str, *, is_cut: bool = False) -> Lexed:
         is_cut: The end is missing, so an open literal is no sign of a wrong reading.
     """
     text = sql + "\n"
-    parts = _READ_ALIKE[text.isascii()].split(text)  # text, kept, comment, text, …
+    parts = [""] if "\\'" in text else _READ_ALIKE[text.isascii()].split(text)  # text, kept, comment, text, …
     if not parts[-1]:
-        return _lex_every_way(sql, is_cut=is_cut)
-    comments: tuple[str, ...] = ()
-    if len(parts) > 1:
-        found = parts[2::3]
-        comments = tuple([each[1:-2] for each in found if each and each[0] == "*"])
-        pieces = parts[0::3]
-        kept = parts[1::3]
-        tokens = [
-            "?" if name is None and comment is None else " " if name is None else "`" + name
-            for name, comment in zip(kept, found, strict=True)
-        ]
-        whole = [""] * (2 * len(pieces) - 1)
-        whole[0::2] = pieces
-        whole[1::2] = tokens
-        text = "".join(whole)
-    redacted = " ".join(text.split())
-    return Lexed(redacted, comments, is_closed=True)
+        if is_cut or "\\" not in text or not only_default_makes_sense(text):
+            return _lex_every_way(sql, is_cut=is_cut)
+        parts = _READ_BY_DEFAULT[text.isascii()].split(text)
+        if not parts[-1]:
+            return _lex_every_way(sql, is_cut=is_cut)
+    return _joined(parts)
+
+
+def _joined(parts: list[str]) -> Lexed:
+    if len(parts) == 1:
+        return Lexed(" ".join(parts[0].split()), (), is_closed=True)
+    kept, found = parts[1::3], parts[2::3]
+    comments = tuple([each[1:-2] for each in found if each and each[0] == "*"])
+    whole = parts[: 2 * len(kept) + 1]
+    whole[0::2] = parts[0::3]
+    whole[1::2] = [
+        "?" if name is None and comment is None else " " if name is None else "`" + name
+        for name, comment in zip(kept, found, strict=True)
+    ]
+    return Lexed(" ".join("".join(whole).split()), comments, is_closed=True)
 
 
 def _lex_every_way(sql: str, *, is_cut: bool) -> Lexed:

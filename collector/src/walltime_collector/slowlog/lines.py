@@ -15,13 +15,20 @@ _SET: Final = rb"SET (?:last_insert_id|insert_id|timestamp)=[^;\n]*;[ \t\r]*\n"
 HEADER: Final = re.compile(
     rb"(?P<lines>(?:(?:#(?! administrator command: )[^\n]*|[ \t\r]*)\n)+)(?P<use>%b)?(?P<set>%b)?" % (_USE, _SET)
 )
+PLAIN_HEADER: Final = re.compile(
+    rb"(?P<lines># (?:Time|User@Host|Query_time|Thread_id): [^\n]*\n"
+    rb"(?:#(?! administrator command: )[^\n]*\n)*)(?P<use>%b)?(?P<set>%b)?" % (_USE, _SET)
+)
+NEXT_HEADER: Final = re.compile(
+    rb"# (?:Query_time: +\d|(?:Time|User@Host|Thread_id): [^\n]*\n(?:#[^\n]*\n){0,39}?# Query_time: +\d)"
+)
 BEGINS_NEXT: Final = (b"use ", b"SET ", b"#", b"\r", b"\n", b" ", b"\t")
 WHOLE: Final = re.compile(rb"(?:#[^\n]*\n){0,40}?# Query_time: +\d")
 ALL_HEADER: Final = re.compile(rb"(?:#[^\n]*\n){0,40}(?:#[^\n]*)?\Z")
 AGAIN: Final = re.compile(rb"\n(?=# (?:Time|User@Host): )")
 SERVER_STARTS: Final = re.compile(
-    rb"^[^'\"\n]{0,512}(?:mysqld|mariadbd)[^\s,]{0,32}, Version: [^\n]+(?:started with:|embedded library)[^\n]*"
-    rb"(?:\n|\Z)(?:(?:[tT][cC][pP] [pP]ort: |Time\s+Id\s+Command)[^\n]*(?:\n|\Z))*",
+    rb"^(?:[^'\"\n]{0,512}(?:mysqld|mariadbd)[^\s,]{0,32}, Version: [^\n]+(?:started with:|embedded library)[^\n]*"
+    rb"(?:\n|\Z)(?:(?:[tT][cC][pP] [pP]ort: |Time\s+Id\s+Command)[^\n]*(?:\n|\Z))*)+",
     re.MULTILINE,
 )
 ADMINISTRATOR: Final = re.compile(rb"# (administrator command: [A-Za-z_ ]{1,64});?\s*")

@@ -19,7 +19,10 @@ TAIL_BYTES: Final = 8 * 1024
 """Of a statement that is over the limit the end is kept beside its beginning: the comment is there."""
 LONG_BYTES: Final = 128 * 1024
 HEAD_BYTES: Final = 64 * 1024
+_SHORTEST_HEAD_BYTES: Final = 32 * 1024
+_LIST: Final = re.compile(rb"\b(?:values?|in)\s*\(", re.IGNORECASE)
 _LONGEST_HEAD_BYTES: Final = 512 * 1024
+MAX_SAMPLE_CHARS: Final = 4_096
 _ENOUGH_CHARS: Final = 8 * 1024
 """Of a redacted statement: more is not stored, neither of its text nor of its fingerprint."""
 _MAX_SPECIALS_BYTES: Final = 16 * 1024
@@ -31,6 +34,8 @@ _HARMLESS: Final = bytes(set(range(256)) - set(b"'\"`#$\n\x01\x02\x03\x04\x05"))
 _HARMLESS_IN_LINE: Final = _HARMLESS + b"\n"
 _MARKS: Final = b"\x01\x02\x03\x04\x05"
 _MEANINGS: Final = ((b"\x01", b"--?"), (b"\x02", b"/*"), (b"\x03", b"*/"), (b"\x04", b"\\'"), (b"\x05", b'\\"'))
+_ESCAPE: Final = re.compile(rb"\\.", re.DOTALL)
+_ESCAPED: Final = {b"\\'": b"\x04", b'\\"': b"\x05"}
 _MULTIBYTE: Final = re.compile(rb"[\x80-\xff](?=[\\`])")
 _NO_SPECIAL: Final = re.compile(rb"\\[^'\"\\]|[^'\"`\\#$\n*/\-\x80-\xff]+|[\x80-\xff]+(?![\\`\x80-\xff])")
 _BY_DEFAULT: Final = re.compile(
@@ -42,16 +47,31 @@ _BY_DEFAULT: Final = re.compile(
 
 def specials(text: bytes) -> bytes:
     """What of a text may open or close a literal, a name or a comment, in any reading."""
-    if _MULTIBYTE.search(text):
+    if not text.isascii() and _MULTIBYTE.search(text):
         return _NO_SPECIAL.sub(b"", text)
-    text = text.translate(None, _MARKS).replace(b"\\\\", b"")
-    text = text.replace(b"\\'", b"\x04").replace(b'\\"', b"\x05")
-    text = text.replace(b"--", b"\x01").replace(b"/*", b"\x02").replace(b"*/", b"\x03")
+    if any(mark in text for mark, _ in _MEANINGS):
+        text = text.translate(None, _MARKS)
+    if b"\\" in text:
+        text = _without_escapes(text)
+    if b"*" in text:
+        text = text.replace(b"/*", b"\x02").replace(b"*/", b"\x03")
+    text = text.replace(b"--", b"\x01")
     has_lines = b"#" in text or b"\x01" in text
     text = text.translate(None, _HARMLESS if has_lines else _HARMLESS_IN_LINE).replace(b"''", b"")
     for mark, meaning in _MEANINGS:
         text = text.replace(mark, meaning)
     return text
+
+
+def _without_escapes(text: bytes) -> bytes:
+    """An escaped quote becomes a mark; any other escape means the same in every reading, and goes."""
+    if text.count(b"\\") < len(text) // 500:  # a call for each is cheaper than to go through the text three times
+        return _ESCAPE.sub(_mark, text)
+    return text.replace(b"\\\\", b"").replace(b"\\'", b"\x04").replace(b'\\"', b"\x05")
+
+
+def _mark(escape: re.Match[bytes]) -> bytes:
+    return _ESCAPED.get(escape[0], b"")
 
 
 @dataclass
@@ -77,9 +97,7 @@ class Cut:
 
 def lex_long(text: bytes, *, is_cut: bool) -> Lexed:
     """Lex a statement of more than LONG_BYTES; beyond what is stored of it, only its end and its comment are right."""
-    size = HEAD_BYTES
-    while size < _LONGEST_HEAD_BYTES and len(_BY_DEFAULT.sub(b"?", text[:size])) < 2 * _ENOUGH_CHARS:
-        size *= 2
+    size = _head_bytes(text)
     head_ends, tail_starts = _between_rows(text, size)
     middle = specials(text[head_ends:tail_starts])
     shortened = text[:head_ends] + middle + text[tail_starts:]
@@ -92,6 +110,18 @@ def lex_long(text: bytes, *, is_cut: bool) -> Lexed:
         is_open = is_open or token["open"] is not None
     head = _lexed(text[:size], is_cut=True)
     return Lexed(head.redacted, tuple(comments[-16:]), is_closed=not is_open)
+
+
+def _head_bytes(text: bytes) -> int:
+    """How much of the beginning is read: what is stored comes from it."""
+    size = _SHORTEST_HEAD_BYTES
+    enough = MAX_SAMPLE_CHARS + 200 if _LIST.search(text, 0, size) else 2 * _ENOUGH_CHARS
+    while size < _LONGEST_HEAD_BYTES:
+        # numbers leave too, and each would be one character
+        if len(_BY_DEFAULT.sub(b"?", text[:size]).translate(None, b"0123456789")) >= enough:
+            break
+        size *= 2
+    return size
 
 
 def _between_rows(text: bytes, size: int) -> tuple[int, int]:

@@ -2,58 +2,85 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable
+from json.encoder import encode_basestring
+from typing import Final
 
-from .comment import sender_of
+from .comment import NOBODY, sender_of
 from .fingerprint import MAX_SAMPLE_CHARS, fingerprint_id, of_redacted
 from .header import FLAGS, Entry
+from .lexed import Statement
 from .lexer import lex
 
-TABLE = "slow_log_entries"
-MAX_FINGERPRINT_CHARS = 8_192
+TABLE: Final = "slow_log_entries"
+MAX_FINGERPRINT_CHARS: Final = 8_192
+_CUT: Final = ("cut", "the statement is longer than what was read of it")
+_MAX_REMEMBERED: Final = 8_192
+_texts: dict[str, str] = {}
+"""The part of a row for each redacted statement: statements that differ in their literals alone share it."""
 
 
 def rows(entries: Iterable[Entry], server: str, read_at_s: int) -> bytes:
     """JSON objects, one a line, for `Engine.insert_rows(TABLE, …)`."""
-    return b"".join(_row(entry, server, read_at_s) for entry in entries)
+    common = f'{{"read_at":{read_at_s},"server":{_text(server)},"position":'.encode("utf-8", "replace")
+    now_us = read_at_s * 1_000_000
+    made = []
+    for entry in entries:
+        statement = entry.read or Statement(entry.statement, lex(entry.statement))
+        started_us = now_us if entry.started_us is None else entry.started_us
+        made.append(
+            b'%b%d,"started_us":%d,%b,%b}\n'
+            % (
+                common,
+                entry.position,
+                started_us,
+                entry.encoded or encoded_header(entry),
+                statement.encoded or _encoded_statement(statement),
+            )
+        )
+    return b"".join(made)
 
 
-def _row(entry: Entry, server: str, read_at_s: int) -> bytes:
-    lexed = entry.lexed or lex(entry.statement)
-    sample = lexed.redacted
-    fingerprint = of_redacted(sample)
-    sent_by = sender_of(lexed.comments)
+def encoded_header(entry: Entry) -> bytes:
+    """The part of a row that the lines above the statement say."""
     fields = dict(entry.fields)
     if entry.tail:
-        fields["cut"] = "the statement is longer than what was read of it"
-    row = {
-        "started_us": read_at_s * 1_000_000 if entry.started_us is None else entry.started_us,
-        "read_at": read_at_s,
-        "query_ns": entry.query_ns,
-        "lock_ns": entry.lock_ns,
-        "row_lock_ns": entry.row_lock_ns,
-        "io_wait_ns": entry.io_wait_ns,
-        "rows_sent": entry.rows_sent,
-        "rows_examined": entry.rows_examined,
-        "rows_affected": entry.rows_affected,
-        "bytes_sent": entry.bytes_sent,
-        "server": server,
-        "database": entry.database,
-        "user": entry.user,
-        "client_host": entry.client_host,
-        "connection_id": entry.connection_id,
-        "position": entry.position,
-        "fingerprint": fingerprint[:MAX_FINGERPRINT_CHARS],
-        "fingerprint_id": fingerprint_id(fingerprint),
-        "sample": sample[:MAX_SAMPLE_CHARS],
-        "trace_id": sent_by.trace_id,
-        "span_id": sent_by.span_id,
-        "service": sent_by.service,
-        "route": sent_by.route,
-        "weight": entry.weight,
-        "errno": entry.errno,
-        **{column: column in entry.flags for column in FLAGS.values()},
-        "fields": fields,
-    }
-    return json.dumps(row, ensure_ascii=False).encode("utf-8", "replace") + b"\n"
+        fields[_CUT[0]] = _CUT[1]
+    pairs = ",".join([f"{_text(name)}:{_text(value)}" for name, value in fields.items()])
+    flags = ",".join([f'"{column}":{"true" if column in entry.flags else "false"}' for column in FLAGS.values()])
+    return (
+        f'"query_ns":{entry.query_ns},"lock_ns":{entry.lock_ns},"row_lock_ns":{entry.row_lock_ns},'
+        f'"io_wait_ns":{entry.io_wait_ns},"rows_sent":{entry.rows_sent},"rows_examined":{entry.rows_examined},'
+        f'"rows_affected":{entry.rows_affected},"bytes_sent":{entry.bytes_sent},"database":{_text(entry.database)},'
+        f'"user":{_text(entry.user)},"client_host":{_text(entry.client_host)},"connection_id":{entry.connection_id},'
+        f'"weight":{entry.weight},"errno":{entry.errno},{flags},"fields":{{{pairs}}}'
+    ).encode("utf-8", "replace")
+
+
+def _encoded_statement(statement: Statement) -> bytes:
+    redacted, comments, _ = statement.lexed
+    text = _texts.get(redacted)
+    if text is None:
+        text = _encoded_text(redacted)
+        if len(_texts) >= _MAX_REMEMBERED:
+            _texts.clear()
+        _texts[redacted] = text
+    sent_by = sender_of(comments) if comments else NOBODY
+    text += (
+        f',"trace_id":"{sent_by.trace_id}","span_id":"{sent_by.span_id}",'
+        f'"service":{_text(sent_by.service)},"route":{_text(sent_by.route)}'
+    )
+    statement.encoded = text.encode("utf-8", "replace")
+    return statement.encoded
+
+
+def _encoded_text(redacted: str) -> str:
+    fingerprint = of_redacted(redacted)
+    return (
+        f'"fingerprint":{_text(fingerprint[:MAX_FINGERPRINT_CHARS])},"fingerprint_id":{fingerprint_id(fingerprint)},'
+        f'"sample":{_text(redacted[:MAX_SAMPLE_CHARS])}'
+    )
+
+
+def _text(text: str) -> str:
+    return str(encode_basestring(text))

@@ -1,0 +1,146 @@
+"""
+What a slow log costs until it is stored: CPU seconds of the reader and of the engine, beside pt-query-digest.
+
+    make bench-slowlog [ARGS='--mib 200 --logs DIRECTORY']
+
+Three logs: samples repeated as they are, the same statements with literals that are never the same, long INSERTs.
+"""
+
+from __future__ import annotations
+
+import argparse
+import random
+import re
+import resource
+import shutil
+import subprocess
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
+
+from walltime_collector.engine.embedded import EmbeddedEngine
+from walltime_collector.health import Health
+from walltime_collector.slowlog.reader import FollowedLog
+
+from tests.bench.machine import machine
+
+SAMPLES: Final = Path(__file__).parents[3] / "shared" / "data" / "slowlogs"
+_LARGEST_SAMPLE_BYTES: Final = 60_000
+_MIB: Final = 1024 * 1024
+_NUMBER: Final = re.compile(rb"(?<![\w.`])\d+(?![\w.])")
+_TEXT: Final = re.compile(rb"'[^'\\\n]*'")
+_HEADER: Final = (
+    b"# Time: 2026-11-21T05:38:%02d.%06dZ\n# User@Host: root[root] @ localhost [127.0.0.1]  Id: %5d\n"
+    b"# Query_time: 0.%06d  Lock_time: 0.%06d Rows_sent: %d  Rows_examined: %d\nSET timestamp=17952394%02d;\n"
+)
+
+
+def samples(folder: Path, size: int) -> Iterator[bytes]:
+    """The small sample logs again and again."""
+    logs = [path.read_bytes() for path in sorted(folder.glob("*.txt")) if path.stat().st_size < _LARGEST_SAMPLE_BYTES]
+    whole = b"".join(log if log.endswith(b";\n") else b"" for log in logs)
+    for _ in range(max(size // len(whole), 1)):
+        yield whole
+
+
+def distinct(folder: Path, size: int) -> Iterator[bytes]:
+    """The statements of the samples, each time with other numbers, texts, times and counts."""
+    chance = random.Random(19)
+    statements = [
+        statement
+        for log in samples(folder, 0)
+        for statement in re.findall(rb"\n((?:[^#\n][^\n]*\n)+)", log)
+        if len(statement) < 2_000
+    ]
+    while size > 0:
+        number = chance.getrandbits(40)
+        text = _NUMBER.sub(lambda _: b"%d" % (chance.getrandbits(20)), chance.choice(statements))
+        text = _TEXT.sub(lambda _: b"'%x'" % chance.getrandbits(60), text)
+        values = [number % n for n in (60, 999_999, 99_999, 900_000, 90_000, 1_000, 1_000_000, 60)]
+        entry = _HEADER % tuple(values) + text.rstrip(b"; \n") + b";\n"
+        size -= len(entry)
+        yield entry
+
+
+def inserts(size: int) -> Iterator[bytes]:
+    """Long INSERTs of 0.2 to 1.2 MB."""
+    chance = random.Random(19)
+    while size > 0:
+        rows = b",".join(
+            b"(%d,'%x','it\\'s \"%x\"',NULL)"
+            % (chance.getrandbits(30), chance.getrandbits(200), chance.getrandbits(80))
+            if chance.random() < 0.01
+            else b"(%d,'%x','2026-11-21 10:00:%02d',%d.5)"
+            % (chance.getrandbits(30), chance.getrandbits(200), chance.getrandbits(5), chance.getrandbits(9))
+            for _ in range(chance.randint(2_200, 13_000))
+        )
+        entry = _HEADER % (1, 2, 3, 4, 5, 6, 7, 8) + b"INSERT INTO `t` (`a`, `b`, `c`, `d`) VALUES " + rows + b";\n"
+        size -= len(entry)
+        yield entry
+
+
+def stored_s(log: Path, folder: Path) -> tuple[int, float, float]:
+    """Entries, and CPU seconds of the reader and of the engine's process until all is stored."""
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    engine = EmbeddedEngine(folder / "chdb", "walltime")
+    engine.migrate()
+    health = Health()
+    (folder / "journal").mkdir()
+    began_s = time.process_time()
+    followed = FollowedLog(log, "bench", folder / "journal", health)
+    while followed.step(engine):
+        pass
+    time.sleep(1.1)
+    followed.step(engine)
+    followed.step(engine)
+    reader_s = time.process_time() - began_s
+    (row,) = engine.query("SELECT count() AS entries FROM slow_queries")
+    engine.close()
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    engine_s = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+    return int(row["entries"]), reader_s, engine_s
+
+
+def digest_s(log: Path) -> float | None:
+    """CPU seconds of pt-query-digest for the same log; None where it is not installed."""
+    tool = shutil.which("pt-query-digest")
+    if tool is None:
+        return None
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    subprocess.run([tool, "--no-version-check", str(log)], capture_output=True, check=True)
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--mib", type=int, default=200, help="size of the logs of short statements")
+    parser.add_argument("--logs", type=Path, default=SAMPLES, help="folder of sample logs")
+    parser.add_argument("--no-digest", action="store_true", help="without pt-query-digest")
+    arguments = parser.parse_args()
+    print(machine())
+    size = arguments.mib * _MIB
+    for name, pieces in (
+        ("samples repeated", samples(arguments.logs, size)),
+        ("distinct literals", distinct(arguments.logs, size)),
+        ("long INSERTs", inserts(63_000_000 * arguments.mib // 200)),
+    ):
+        with tempfile.TemporaryDirectory(prefix="walltime-bench-") as folder:
+            log = Path(folder) / "slow.log"
+            with log.open("wb") as file:
+                file.writelines(pieces)
+            entries, reader_s, engine_s = stored_s(log, Path(folder))
+            pt_s = None if arguments.no_digest else digest_s(log)
+            both_s = reader_s + engine_s
+            print(
+                f"{name}: {log.stat().st_size / 1e6:.1f} MB, {entries:,} entries, reader {reader_s:.1f} s + engine"
+                f" {engine_s:.1f} s = {both_s:.1f} s of CPU ({both_s / entries * 1e6:.1f} µs"
+                f" an entry), pt-query-digest {'not installed' if pt_s is None else f'{pt_s:.1f} s'}",
+                flush=True,
+            )
+
+
+if __name__ == "__main__":
+    main()
