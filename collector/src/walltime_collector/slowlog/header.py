@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from .lexed import Statement
@@ -41,7 +41,10 @@ _KNOWN_LINE = re.compile(
 )
 
 
-OfHeader = tuple[Any, ...]
+OfHeader = tuple[
+    int, int | None, int, int, int, int, int, int, int, str, str, str, int, int, int, frozenset[str], Mapping[str, str]
+]  # fmt: skip
+"""The first fields of an Entry."""
 
 
 @dataclass(frozen=True)
@@ -94,10 +97,10 @@ class Entry:
     def of_header(self) -> OfHeader:
         """What of it the header says, in the order of the fields."""
         return (
-            *(self.query_ns, self.started_us, self.lock_ns, self.row_lock_ns, self.io_wait_ns, self.rows_sent),
-            *(self.rows_examined, self.rows_affected, self.bytes_sent, self.database, self.user, self.client_host),
-            *(self.connection_id, self.weight, self.errno, self.flags, self.fields),
-        )
+            self.query_ns, self.started_us, self.lock_ns, self.row_lock_ns, self.io_wait_ns, self.rows_sent,
+            self.rows_examined, self.rows_affected, self.bytes_sent, self.database, self.user, self.client_host,
+            self.connection_id, self.weight, self.errno, self.flags, self.fields,
+        )  # fmt: skip
 
     def forget_rows(self) -> None:
         """For what runs no statement the server writes the counts of the statement before."""
