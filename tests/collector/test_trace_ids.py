@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from walltime_collector import known
 from walltime_collector.engine import Engine
 from walltime_collector.errors import NotStored
-from walltime_collector.trace_id import find_trace_id
+from walltime_collector.trace_id import find_span_id, find_trace_id
 
 from tests.collector.conftest import Collector, Store
 from tests.collector.test_cli import assert_one_sentence, run
@@ -53,6 +53,19 @@ def test_a_trace_id_is_found_in_whatever_was_copied(text: str, found: tuple[str,
 def test_what_has_no_trace_id_is_refused_with_what_may_be_written(text: str) -> None:
     with pytest.raises(ValueError, match="32 hexadecimal digits"):
         find_trace_id(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "found"), [(SPAN, SPAN), (SPAN[:4].upper(), SPAN[:4]), (f"{SPAN[:9]}…", SPAN[:9]), (f"'{SPAN}'", SPAN)]
+)
+def test_a_span_id_may_be_cut(text: str, found: str) -> None:
+    assert find_span_id(text) == found
+
+
+@pytest.mark.parametrize("text", ["", "b7a", "xyzx", SPAN + "0"])
+def test_what_is_no_span_id_is_refused(text: str) -> None:
+    with pytest.raises(ValueError, match="16 hexadecimal digits"):
+        find_span_id(text)
 
 
 def test_of_several_ids_one_has_to_be_taken() -> None:

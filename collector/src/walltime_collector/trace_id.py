@@ -7,7 +7,7 @@ from urllib.parse import unquote
 
 _TRACE_ID = re.compile(r"([0-9a-f]{32})")
 _TRACEPARENT = re.compile(r"[0-9a-f]{2}-([0-9a-f]{32})-([0-9a-f]{16})-[0-9a-f]{2}")
-_SPAN_ID = re.compile(r"[0-9a-f]{4,16}")
+_SPAN_ID = re.compile(r"[0-9a-f]{16}")
 _WHOLE = re.compile(r"(?<![0-9a-f])[0-9a-f]{32}(?![0-9a-f])")
 _SAID = re.compile(r"\b(?:trace|request)[-_. ]?(?:id)?[\"'\]]?\s*(?:[:=]|\s)\s*[\"'\[]?([0-9a-f]{32})(?![0-9a-f])")
 _DASHED = re.compile(
@@ -63,12 +63,23 @@ def find_trace_id(text: str) -> tuple[str, str]:
 
 def parse_span_id(text: str) -> str:
     """
-    Read a span id, or at least four digits of its beginning.
+    Read a span id.
 
     Raises:
         ValueError: It is not one.
     """
-    written = text.strip().strip("'\"…").lower()
+    written = text.strip().lower()
     if not _SPAN_ID.fullmatch(written):
         raise ValueError("a span id is 16 hexadecimal digits; its first four or more are enough when they are unique")
     return written
+
+
+def find_span_id(text: str) -> str:
+    """
+    Read a span id, or at least four digits of its beginning.
+
+    Raises:
+        ValueError: It is neither.
+    """
+    written = text.strip().strip("'\"…").lower()
+    return written if len(written) < 16 and _BEGINNING.fullmatch(written) else parse_span_id(written)

@@ -14,7 +14,7 @@ from ..answers import Ranking, Selected, Top, Trace
 from ..digest.answer import Digest, DigestRanking
 from ..errors import AskedWrongly, BadParameter, CollectorError, NotAnswered
 from ..people import printable, since_s
-from ..trace_id import find_trace_id, parse_span_id
+from ..trace_id import find_span_id, find_trace_id
 from . import ask
 from .asking import (
     DEFAULT_URL,
@@ -124,7 +124,7 @@ def ask_show(
     """One transaction: its bill, and its calls in time order."""
     try:
         trace, span_of_parent = find_trace_id(trace_id)
-        span = parse_span_id(span) if span else span_of_parent
+        span = find_span_id(span) if span else span_of_parent
     except ValueError as error:
         raise typer.BadParameter(str(error)) from error
     document = asked(url, f"/api/transactions/{trace}")

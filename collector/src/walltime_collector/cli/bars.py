@@ -39,6 +39,16 @@ def is_coloured(console: Console) -> bool:
     return console.color_system is not None and not console.no_color
 
 
+def filled(items: Sequence[Text], width: int, gap: str = "  ") -> Text:
+    """The items beside each other, on as many lines as it takes; none is broken that fits on a line."""
+    lines = [Text()]
+    for item in items:
+        if lines[-1] and lines[-1].cell_len + len(gap) + item.cell_len > width:
+            lines.append(Text())
+        lines[-1].append(gap if lines[-1] else "").append_text(item)
+    return Text("\n").join(lines)
+
+
 def by_family(parts: Mapping[str, float]) -> dict[str, float]:
     """Component → size becomes family → size, in the order of FAMILIES."""
     sizes = dict.fromkeys(FAMILIES, 0.0)

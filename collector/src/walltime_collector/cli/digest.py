@@ -61,7 +61,7 @@ def _headline(digest: Digest) -> Text:
             f"   {duration(digest.server_ns)} in {plural(digest.entries, 'entry', 'entries')} of the slow log",
             "not bold",
         )
-    if digest.unsent_ns >= _WORTH_SAYING * digest.server_ns and not digest.service:
+    if digest.unsent_ns and digest.unsent_ns >= _WORTH_SAYING * digest.server_ns and not digest.service:
         line.append(f", {duration(digest.unsent_ns)} of it sent by no known service", "not bold yellow")
         line.append(" (--service NAME leaves that out)", "not bold dim")
     return line

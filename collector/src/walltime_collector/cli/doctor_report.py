@@ -6,6 +6,7 @@ from dataclasses import asdict
 from typing import Any
 
 from rich.console import Group, RenderableType
+from rich.table import Table
 from rich.text import Text
 
 from ..people import plural, printable
@@ -20,30 +21,37 @@ def as_document(examination: Examination) -> dict[str, Any]:
 
 def render(examination: Examination) -> RenderableType:
     """What the terminal shows."""
-    lines = []
+    steps = Table.grid(padding=(0, 2, 0, 0))
+    for _ in range(2):
+        steps.add_column(no_wrap=True)
+    steps.add_column(justify="right", no_wrap=True)
+    steps.add_column(overflow="fold")
     for step in examination.steps:
-        line = Text("ok    " if step.is_ok else "ILL   ", "green" if step.is_ok else "bold red")
-        line.append(f"{step.name:<12}", "bold").append(f"{step.took_s * 1000:7.0f} ms  ", "dim")
-        lines.append(line.append(printable(step.said), "not bold"))
+        said = Text(printable(step.said))
         if step.what_now:
-            lines.append(Text(f"      {'':<12}{'':>12}{printable(step.what_now)}"))
-    lines += _applications(examination)
+            said.append(f"\n{printable(step.what_now)}")
+        mark = Text("ok  ", "green") if step.is_ok else Text("ILL ", "bold red")
+        steps.add_row(mark, Text(step.name, "bold"), Text(f"{step.took_s * 1000:.0f} ms", "dim"), said)
     looks = sum(not finding.is_ill for finding in examination.findings)
     if not examination.is_ok:
-        lines.append(Text("something is wrong; see above", "bold"))
+        last = "something is wrong; see above"
     elif looks:
-        lines.append(Text(f"nothing is wrong; {plural(looks, 'thing')} to look at, see above", "bold"))
+        last = f"nothing is wrong; {plural(looks, 'thing')} to look at, see above"
     else:
-        lines.append(Text("all is well", "bold"))
-    return Group(*lines)
+        last = "all is well"
+    return Group(steps, *_applications(examination), Text(last, "bold"))
 
 
-def _applications(examination: Examination) -> list[Text]:
-    lines = []
+def _applications(examination: Examination) -> list[RenderableType]:
+    lines: list[RenderableType] = []
     for each in examination.applications:
-        line = Text(f"\n{printable(each.service)}", "bold")
+        line = Text(f"\n{printable(each.service)}", "bold", overflow="fold")
         lines.append(line.append(f"  {described(each, examination.now_s)}", "not bold"))
+        found = Table.grid(padding=(0, 2, 0, 0))
         for finding in (one for one in examination.findings if one.service == each.service):
-            mark = Text("  ILL   ", "bold red") if finding.is_ill else Text("  look  ", "yellow")
-            lines += [mark.append(finding.said, "not bold default"), Text(f"        {finding.what_now}", "dim")]
+            mark = Text("  ILL ", "bold red") if finding.is_ill else Text("  look", "yellow")
+            words = Text(finding.said, overflow="fold").append(f"\n{finding.what_now}", "dim")
+            found.add_row(mark, words)
+        if found.row_count:
+            lines.append(found)
     return [*lines, Text()] if lines else []

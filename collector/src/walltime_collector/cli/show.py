@@ -61,7 +61,7 @@ def render(trace: Trace, bill: Bill, console: Console, most_calls: int) -> Rende
             _title("after the response"),
             Padding(after_the_response(bill.after_response), (0, 0, 0, 2)),
         ]
-    sections += [_title("calls in time order"), Padding(_calls(bill, width - 2, most_calls, in_colour), (0, 0, 0, 2))]
+    sections += [_title("calls in time order"), Padding(_calls(bill, console, most_calls), (0, 0, 0, 2))]
     if bill.attributes and (said := _annotations(bill)):
         sections += [_title("attributes"), Padding(said, (0, 0, 0, 2))]
     if len(trace.transactions) > 1:
@@ -247,9 +247,10 @@ def _targets(bill: Bill) -> Table:
     return table
 
 
-def _calls(bill: Bill, width: int, most: int, in_colour: bool) -> RenderableType:
+def _calls(bill: Bill, console: Console, most: int) -> RenderableType:
     if bill.calls:
-        return calls(bill, width, most, in_colour=in_colour)
+        in_colour = is_coloured(console)
+        return calls(bill, console.width - 2, most, in_colour=in_colour, is_piped=not console.is_terminal)
     if not bill.components:
         return Text("There were none.", "dim")
     if bill.kept:

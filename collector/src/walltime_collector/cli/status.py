@@ -24,6 +24,10 @@ _COUNTED = {
 }
 
 
+_WIDE = 105
+"""From this many columns the table of tables has all its columns."""
+
+
 def render(status: Status, console: Console) -> RenderableType:
     """What the terminal shows; the caller prints it."""
     parts: list[RenderableType] = [_headline(status), Text(), _books(status), _spool(status)]
@@ -57,7 +61,7 @@ def render(status: Status, console: Console) -> RenderableType:
     if status.engine_error:
         parts.append(Text(f"  it does not answer: {printable(status.engine_error)}", "red"))
     if status.tables:
-        parts += [Text(), _tables(status.tables)]
+        parts += [Text(), _tables(status.tables, console.width)]
     if len(status.collectors) > 1:
         parts += [Text(), _collectors(status)]
     return Group(*parts)
@@ -105,13 +109,18 @@ def _spool(status: Status) -> Text:
     return line.append(f"   disk: {size(spool.disk_free_bytes)} of {size(spool.disk_bytes)} free", "dim")
 
 
-def _tables(tables: tuple[Table, ...]) -> Grid:
+def _tables(tables: tuple[Table, ...], width: int) -> Grid:
+    """Where the room is short, how well rows are packed is left out; --json has all."""
     grid = Grid(box=None, pad_edge=False, show_edge=False, header_style="dim")
-    for title in ("table", "rows", "on disk", "a row", "packed to", "parts", "days", "kept for"):
+    titles = ("table", "rows", "on disk", "a row", "packed to", "parts", "days", "kept for")
+    hidden = {"a row", "packed to", "parts"} if width < _WIDE else set()
+    for title in titles:
+        if title in hidden:
+            continue
         grid.add_column(title, justify="left" if title in ("table", "days") else "right", no_wrap=True)
     for table in tables:
         days = f"{table.oldest} … {table.newest}" if table.oldest != table.newest else table.oldest
-        grid.add_row(
+        cells = (
             printable(table.name),
             count(table.rows),
             size(table.disk_bytes),
@@ -121,6 +130,7 @@ def _tables(tables: tuple[Table, ...]) -> Grid:
             days,
             plural(table.retention_days, "day") if table.retention_days else "ever",
         )
+        grid.add_row(*(cell for title, cell in zip(titles, cells, strict=True) if title not in hidden))
     return grid
 
 

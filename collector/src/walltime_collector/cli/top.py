@@ -12,13 +12,13 @@ from ..answers import Kind, Top
 from ..components import FAMILIES, family
 from ..naming import NO_ROUTE, shown
 from ..people import count, duration, plural, printable, ratio, share
-from .bars import COLOURS, by_family, is_coloured, legend, stacked
+from .bars import COLOURS, by_family, filled, is_coloured, legend, stacked
 
 WIDE = 112
 """From this many columns a kind is one row of a table; below, a block of lines."""
 _GAP = "  "
 _NAMES = ("kind", "service")
-_SHORTEST_BAR = 10
+_SHORTEST_BAR, _USUAL_BAR, _SHORTEST_KIND = 10, 20, 18
 _MOST_SERVICES = 20
 _ABOUT_NO_ROUTE = (
     "404s, files, and what no framework routes; walltime.current().set_name(…) gives requests a name of their own"
@@ -31,12 +31,12 @@ def render(top: Top, console: Console) -> RenderableType:
     """What the terminal shows; the caller prints it."""
     in_colour = is_coloured(console)
     if not top.kinds:
-        return Group(_headline(top), Text(_nothing(top)))
+        return Group(_headline(top, console.width), Text(_nothing(top)))
     several = len({kind.service for kind in top.kinds}) > 1
     body = (_table(top, console, several) if console.width >= WIDE else None) or _blocks(top, console, several)
     seen = {name for kind in top.kinds for name in by_family(_sizes(kind))}
     lines: list[RenderableType] = [
-        _headline(top),
+        _headline(top, console.width),
         Text(),
         body,
         Text(),
@@ -63,19 +63,15 @@ def _nothing(top: Top) -> str:
     )
 
 
-def _headline(top: Top) -> Text:
-    line = Text("Where the time goes", "bold")
-    if top.service:
-        line.append(f" in {printable(top.service)}")
-    line.append(f"   last {_window(top.window_s)}", "not bold")
+def _headline(top: Top, width: int) -> Text:
+    items = [Text("Where the time goes" + (f" in {printable(top.service)}" if top.service else ""), "bold")]
+    items.append(Text(f"last {_window(top.window_s)}"))
     if top.transactions:
         rate = top.transactions * 60 / top.window_s
-        line.append(f"   {plural(top.transactions, 'transaction')}, {count(round(rate, 1))} a minute", "not bold")
-        line.append(
-            f"   {share(top.errors / top.transactions)} failed", "not bold red" if top.errors else "not bold dim"
-        )
-        line.append(f"   by {top.by}", "not bold dim")
-    return line
+        items.append(Text(f"{plural(top.transactions, 'transaction')}, {count(round(rate, 1))} a minute"))
+        items.append(Text(f"{share(top.errors / top.transactions)} failed", "red" if top.errors else "dim"))
+        items.append(Text(f"by {top.by}", "dim"))
+    return filled(items, width, "   ")
 
 
 def _window(seconds: float) -> str:
@@ -96,9 +92,10 @@ def _table(top: Top, console: Console, several: bool) -> RenderableType | None:
     cells = [_cells(kind, several, statuses) for kind in top.kinds]
     headings = {heading: Text(heading, "dim") for heading in cells[0]}
     widths = {heading: max(len(heading), *(row[heading].cell_len for row in cells)) + len(_GAP) for heading in headings}
-    widths["kind"] = min(widths["kind"], width // 3)
     if several:
         widths["service"] = min(widths["service"], width // 5)
+    room = width - (sum(widths.values()) - widths["kind"]) - _USUAL_BAR
+    widths["kind"] = min(widths["kind"], width // 3, max(room, _SHORTEST_KIND))
     bar_width = width - sum(widths.values())
     if bar_width < _SHORTEST_BAR:
         return None
@@ -132,9 +129,9 @@ def _blocks(top: Top, console: Console, several: bool) -> Group:
     blocks: list[RenderableType] = []
     width, statuses = console.width, _statuses(top)
     for kind in top.kinds:
-        numbers = Text()
-        for heading, number in _numbers(kind, statuses).items():
-            numbers.append("  " if numbers else "").append(f"{heading} ", "dim").append(number)
+        numbers = filled(
+            [Text(f"{heading} ", "dim") + number for heading, number in _numbers(kind, statuses).items()], width - 2
+        )
         bar = stacked(by_family(_sizes(kind)), width - 2, in_colour=is_coloured(console))
         name = _name_line(kind, several, console)
         blocks.append(Group(name, Padding(Group(numbers, bar, _mainly(kind, width - 2)), (0, 0, 1, 2))))

@@ -59,18 +59,22 @@ def _headline(why: Why, look: Look) -> RenderableType:
 
 
 def _populations(why: Why, look: Look) -> Table:
-    table = Table.grid(padding=(0, 2, 0, 0))
+    rows = []
     for name, side in ((look.slow, why.slow), (look.usual, why.usual)):
         times = f"p50 {duration(side.p50_ns)}, p95 {duration(side.p95_ns)}, p99 {duration(side.p99_ns)}"
         failed = Text(f"{share(side.errors / side.transactions)} failed", "red" if side.errors else "dim")
         if client_errors := _client_errors(why, side):
             failed.append(f"  {share(client_errors / side.transactions)} 4xx", "yellow")
         who = Text(plural(side.transactions, "transaction"))
-        if look.is_wide:
-            table.add_row(Text(name, "dim"), Text(_span(side)), who, Text(times, "dim"), failed)
+        rows.append((Text(name, "dim"), Text(_span(side)), who, Text(times, "dim"), failed))
+    needed = 2 + sum(max(cell.cell_len for cell in column) + 2 for column in zip(*rows, strict=True))
+    table = Table.grid(padding=(0, 2, 0, 0))
+    for name_cell, span, who, took, failed in rows:
+        if look.is_wide and needed <= look.width + 2:
+            table.add_row(name_cell, span, who, took, failed)
         else:
-            table.add_row(Text(name, "dim"), Text(_span(side)))
-            table.add_row(Text(), Group(who + Text("   ") + failed, Text(times, "dim")))
+            table.add_row(name_cell, span)
+            table.add_row(Text(), Group(who + Text("   ") + failed, took))
     if why.slowest_percent is not None:
         words = f"the slowest are those of {duration(why.threshold_ns)} and more; the others are all that are faster"
     elif why.low_ns is not None and why.high_ns is not None:

@@ -87,7 +87,7 @@ def of_statuses(classes: Sequence[StatusClass], difference_ns: float) -> str:
 
 def signed(ns: float) -> str:
     """A difference: `+9.30 ms`, `−120 µs`."""
-    return duration(ns) if ns < 0 else f"+{duration(ns)}"
+    return duration(ns) if ns <= 0 else f"+{duration(ns)}"
 
 
 def short(statement: str) -> str:
