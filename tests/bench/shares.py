@@ -23,7 +23,7 @@ from rich.table import Table
 from walltime import propagation, runtime
 from walltime.export import exporter as exporting
 from walltime.export import otlp
-from walltime.export.exporter import Sender
+from walltime.export.sender import Sender
 from walltime.hotpath import Transaction, clock
 from walltime.redact import Redaction
 from walltime.server import wsgi

@@ -92,9 +92,11 @@ def _described(error: BaseException) -> str:
     return type(error).__name__ + place
 
 
-def warn(key: str, message: str, *arguments: object) -> None:
-    """Log a warning, at most once a minute for each key."""
+def warn(key: str, message: str, *arguments: object) -> bool:
+    """Log a warning, at most once a minute for each key; True when it was logged now."""
     now_s = time.monotonic()
-    if now_s - _logged_at_s.get(key, float("-inf")) >= LOG_INTERVAL_S:
-        _logged_at_s[key] = now_s
-        logger.warning(message, *arguments)
+    if now_s - _logged_at_s.get(key, float("-inf")) < LOG_INTERVAL_S:
+        return False
+    _logged_at_s[key] = now_s
+    logger.warning(message, *arguments)
+    return True

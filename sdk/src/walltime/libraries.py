@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import atexit
 import importlib
 import importlib.util
 import sys
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
-from walltime import patching
+from walltime import patching, runtime
 from walltime.clients import CLIENTS
 from walltime.context import CONTEXT
 from walltime.errors import PatchError, SettingsError, contain, guarded, warn
@@ -42,6 +43,8 @@ def instrument(*libraries: str) -> list[str]:
     """
     if unknown := [name for name in libraries if name not in LIBRARIES]:
         raise SettingsError(f"cannot instrument {unknown[0]!r}; there are {', '.join(sorted(LIBRARIES))}")
+    atexit.unregister(runtime.hint)
+    atexit.register(runtime.hint)
     for name in _with_parts(libraries):
         mine: list[Applied | Hook] = []
         if _chosen.setdefault(name, mine) is mine:  # no lock: an import that ends meanwhile has locks of its own

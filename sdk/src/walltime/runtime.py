@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 from walltime import context, hotpath, propagation, recipients, tagging
 from walltime.declaring import read
 from walltime.environment import report
-from walltime.errors import SettingsError, contain, contained, guarded
+from walltime.errors import SettingsError, contain, contained, guarded, warn
 from walltime.export import tls
 from walltime.export.exporter import Exporter
 from walltime.hotpath import Transaction, clock
@@ -35,6 +35,7 @@ _KILOBYTE: Final = 1024  # the unit of ru_maxrss on Linux
 
 _lock = threading.Lock()
 _pid = os.getpid()
+_is_of_several = False
 _settings: Settings | None = None
 _exporter: Exporter | None = None
 _OFF: Final = Settings(enabled=False)
@@ -44,6 +45,7 @@ def _after_fork() -> None:
     """Only allocates: logging, joining or waiting here can hang the child."""
     global _lock, _pid  # those of this process
     try:
+        _after_fork_in_parent()
         _lock, _pid = threading.Lock(), os.getpid()
         hotpath.adding = threading.Lock()
         propagation.reseed()
@@ -59,8 +61,13 @@ def _after_fork() -> None:
         contained["fork"] = contained.get("fork", 0) + 1
 
 
+def _after_fork_in_parent() -> None:
+    global _is_of_several  # noqa: PLW0603
+    _is_of_several = True
+
+
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_after_fork)
+    os.register_at_fork(after_in_child=_after_fork, after_in_parent=_after_fork_in_parent)
 
 
 def _off() -> Settings:
@@ -146,6 +153,25 @@ def counters() -> dict[str, int]:
     sent = {} if _exporter is None else dict(_exporter.counts)
     outside = {f"outside_{library}": count for library, count in hotpath.outside_calls.copy().items()}
     return {**sent, **outside, **{f"failed_{where}": count for where, count in contained.items()}}
+
+
+def hint() -> None:
+    """
+    At the exit of a program that has made calls and no transaction, log it: nothing of it is on a bill.
+
+    Not in a process that has forked or is a fork: a server's first process may look into its database and serve nobody.
+    """
+    try:
+        outside = sum(count for library, count in hotpath.outside_calls.items() if library != "late")
+        if not outside or _is_of_several or not settings().enabled:
+            return
+        if _exporter is not None and (_exporter.is_used or any(_exporter.counts.values())):
+            return
+        message = "walltime: %d calls were made outside of any transaction, so they are on no bill; "
+        message += "put the program's work into `with walltime.transaction(name):` (docs/processes.md)"
+        warn("outside", message, outside)
+    except Exception as ours:  # noqa: BLE001
+        contain("hint", ours)
 
 
 def _is_a_greenlet() -> bool:

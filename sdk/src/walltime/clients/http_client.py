@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 REQUIRES: Final = "Python 3.10–3.14"
 
-_ELSEWHERE: Final = frozenset({"urllib3.connection", "walltime.export.exporter"})
+_ELSEWHERE: Final = frozenset({"urllib3.connection", "walltime.export.sender"})
 """Modules with subclasses of HTTPConnection that are measured where they are used, and our own, which is not."""
 
 

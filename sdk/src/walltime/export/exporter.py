@@ -8,35 +8,27 @@ gets its own; it never keeps the process alive longer than `exit_timeout_s`.
 from __future__ import annotations
 
 import atexit
-import contextlib
-import encodings.idna  # noqa: F401  # else the thread imports it to connect, and a child forked meanwhile never can
-import gzip
 import os
-import random
 import secrets
 import socket
 import sys
 import threading
 import time
-from base64 import b64encode
 from collections import deque
 from contextvars import Context
-from http.client import HTTPConnection, HTTPException, HTTPSConnection
 from typing import TYPE_CHECKING, Final
-from urllib.parse import unquote, urlsplit
 
 from opentelemetry.sdk import version as otel_version
 from opentelemetry.sdk.resources import OTELResourceDetector
 
 from walltime.detail import Detail
-from walltime.errors import contain, warn
+from walltime.errors import contain
 from walltime.export import one_line, otlp
-from walltime.export.deadline import answer_until
 from walltime.export.json_lines import JsonLines
 from walltime.export.protobuf import resource_attribute
+from walltime.export.sender import Sender
 from walltime.hotpath import clock, outside_calls
-from walltime.patching import unwrapped
-from walltime.redact import Redaction, redact_url
+from walltime.redact import Redaction
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -60,11 +52,6 @@ LEAST_WAIT_S: Final = 0.001
 """Between two looks at the queue, so that a delay of 0 does not keep a processor busy."""
 LONGEST_AFTER_RESPONSE_S: Final = 10.0
 """How long a bill waits for what its request does after the response; later calls are `late`."""
-MAX_ANSWER_BYTES: Final = 65_536
-RETRYABLE: Final = frozenset({429, 502, 503, 504})
-"""Statuses after which OTLP allows the same request again."""
-FIRST_PAUSE_S: Final = 1.0
-LONGEST_PAUSE_S: Final = 30.0
 
 
 class Exporter:
@@ -94,6 +81,7 @@ class Exporter:
         """By `id`: the response is over, its application has not returned yet; with the time from when."""
         self._asked = self._answered = 0
         self._thread: threading.Thread | None = None
+        self._sender: Sender | None = None
         self._starting = threading.Lock()
         self._closing = False
         self.counts = {
@@ -124,6 +112,11 @@ class Exporter:
             if now_ns - held_since_ns < LONGEST_AFTER_RESPONSE_S * 1e9:
                 break  # they are in the order in which they came
             self.release(transaction)
+
+    @property
+    def is_used(self) -> bool:
+        """Whether a transaction of this process was handed to it."""
+        return self._thread is not None
 
     def submit(self, transaction: Transaction) -> None:
         """Take a finished transaction; 0.3 µs, never waits. When the queue is full it is lost and counted."""
@@ -191,12 +184,14 @@ class Exporter:
         try:
             self._work()
         except Exception as error:  # noqa: BLE001  # a mistake of ours; the next transaction starts a new thread
+            if self._sender is not None:
+                self._sender.lose("lost_internal")
             contain("export thread", error)
             self._thread = None
 
     def _work(self) -> None:
         settings = self._settings
-        sender = Sender(settings, self.counts, self._tls)
+        self._sender = sender = Sender(settings, self.counts, self._tls)
         resource = _resource(settings)
         encoder = otlp.Encoder(resource, self._version, settings.sample_probability, self._redaction)
         file = JsonLines(settings.json_lines_path, resource, self.counts) if settings.json_lines_path else None
@@ -291,124 +286,3 @@ def _resource(settings: Settings) -> bytes:
     if settings.service_name:
         attributes["service.name"] = settings.service_name
     return b"".join([resource_attribute(key, value) for key, value in attributes.items()])
-
-
-class _Own(HTTPConnection):
-    """Our exports are no calls of the application: clients/http_client.py knows these two by where they are."""
-
-
-class _OwnTLS(HTTPSConnection): ...
-
-
-class Sender:
-    """Posts encoded requests in order, keeps what the collector cannot take now, and counts what is lost."""
-
-    def __init__(self, settings: Settings, counts: dict[str, int], tls: SSLContext | None = None) -> None:
-        self.pending: deque[tuple[bytes, int]] = deque()
-        self._pending_bytes = 0
-        self._settings = settings
-        self._counts = counts
-        self._kind, self._kind_tls = unwrapped(_Own), unwrapped(_OwnTLS)  # seen by nobody who traces HTTP
-        self._connection: HTTPConnection | None = None
-        self._pause_s = 0.0
-        self._not_before_s = 0.0
-        parts = urlsplit(settings.endpoint)
-        self._is_https = parts.scheme == "https"
-        self._tls = tls
-        self._shown = redact_url(settings.endpoint)
-        self._host, self._port = str(parts.hostname), parts.port
-        self._path = parts.path or "/"
-        self._headers = {
-            "Content-Type": "application/x-protobuf",
-            "User-Agent": "walltime",
-            **settings.headers,
-        }
-        if parts.username is not None:
-            login = f"{unquote(parts.username)}:{unquote(parts.password or '')}"
-            self._headers.setdefault("Authorization", f"Basic {b64encode(login.encode()).decode()}")
-        if settings.gzip:
-            self._headers["Content-Encoding"] = "gzip"
-
-    def add(self, request: bytes, count: int) -> None:
-        if self._settings.gzip:
-            request = gzip.compress(request, compresslevel=1)
-        self.pending.append((request, count))
-        self._pending_bytes += len(request)
-        while self._pending_bytes > self._settings.max_pending_bytes and len(self.pending) > 1:
-            self._drop("lost_unreachable")
-
-    def send_pending(self, closing: bool = False) -> None:
-        """Post until all is sent or the collector cannot take it; then wait out a growing pause before the next try."""
-        while self.pending and (closing or time.monotonic() >= self._not_before_s):
-            request, count = self.pending[0]
-            try:
-                status, retry_after_s = self._post(request)
-            except (OSError, HTTPException, ValueError) as error:  # ValueError: of a host's name or a header
-                self.close()
-                self._back_off(None, f"{type(error).__name__}: {error}")
-            else:
-                if status == 200:
-                    self._counts["sent"] += count
-                    self._pending_bytes -= len(request)
-                    self.pending.popleft()
-                    self._pause_s = 0.0
-                    continue
-                if status not in RETRYABLE:
-                    message = "walltime: the collector at %s refused %d transactions with status %d; they are lost"
-                    warn("refused", message, self._shown, count, status)
-                    self._drop("lost_refused")
-                    continue
-                self._back_off(retry_after_s, f"status {status}")
-            if closing:
-                while self.pending:
-                    self._drop("lost_unreachable")
-
-    def _drop(self, why: str) -> None:
-        request, count = self.pending.popleft()
-        self._pending_bytes -= len(request)
-        self._counts[why] += count
-
-    def _back_off(self, retry_after_s: float | None, reason: str) -> None:
-        self._pause_s = min(LONGEST_PAUSE_S, max(FIRST_PAUSE_S, self._pause_s * 2))
-        pause_s = self._pause_s if retry_after_s is None else min(LONGEST_PAUSE_S, retry_after_s)
-        self._not_before_s = time.monotonic() + pause_s * random.uniform(0.8, 1.2)
-        message = (
-            "walltime: no collector at %s (%s); start one with `walltime serve`. At most %d bytes of bills wait here"
-        )
-        warn("unreachable", message, self._shown, reason, self._settings.max_pending_bytes)
-
-    def _post(self, request: bytes) -> tuple[int, float | None]:
-        kept_open = self._connection is not None
-        try:
-            return self._exchange(request)
-        except (ConnectionError, HTTPException):
-            # A connection that was kept open may have been closed by the other side: once more on a new one.
-            self.close()
-            if not kept_open:
-                raise
-            return self._exchange(request)
-
-    def _exchange(self, request: bytes) -> tuple[int, float | None]:
-        if self._connection is None:
-            timeout_s = self._settings.timeout_s
-            if self._is_https:
-                self._connection = self._kind_tls(self._host, self._port, timeout=timeout_s, context=self._tls)
-            else:
-                self._connection = self._kind(self._host, self._port, timeout=timeout_s)
-        if self._connection.sock is not None:
-            self._connection.sock.settimeout(self._settings.timeout_s)
-        deadline_s = time.monotonic() + self._settings.timeout_s
-        self._connection.response_class = answer_until(deadline_s)  # type: ignore[assignment]  # it only calls it
-        self._connection.request("POST", self._path, request, self._headers)
-        answer = self._connection.getresponse()
-        answer.read(MAX_ANSWER_BYTES)
-        if not answer.isclosed():  # longer than any OTLP answer: not read, not trusted
-            self.close()
-        retry_after = answer.headers.get("Retry-After", "")
-        return answer.status, float(retry_after) if retry_after.isdigit() else None
-
-    def close(self) -> None:
-        if self._connection is not None:
-            with contextlib.suppress(OSError):
-                self._connection.close()
-            self._connection = None
