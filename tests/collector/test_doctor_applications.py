@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -131,6 +132,18 @@ def test_a_service_that_fell_silent_is_looked_at_and_a_job_is_not() -> None:
 def test_nothing_sent_yet_says_how_to_begin() -> None:
     assert "walltime-run" in summary(Applications(0.0, ()))
     assert "with walltime.transaction" in summary(Applications(0.0, ()))
+
+
+def test_status_of_an_empty_collector_says_how_to_begin(tmp_path: Path) -> None:
+    with Collector(tmp_path / "data") as empty:
+        told = {"WALLTIME_URL": empty.web_url, "COLUMNS": "300"}
+        shown = CliRunner().invoke(app, ["status"], env=told, catch_exceptions=False).stdout
+        assert "no transaction is stored yet. Is the application instrumented" in shown
+        assert 'with walltime.transaction("name"):' in shown
+        assert empty.send(of("first", "job").SerializeToString()).status_code == 200
+        empty.wait_until_loaded(2)
+        shown = CliRunner().invoke(app, ["status"], env=told, catch_exceptions=False).stdout
+        assert "no transaction is stored yet" not in shown
 
 
 def test_losses_of_a_service_that_sent_no_transaction_lately_are_found_too() -> None:

@@ -20,6 +20,13 @@ if TYPE_CHECKING:
 PIPED_WIDTH = 120
 """Columns when nobody's terminal says otherwise: what is piped must not depend on the window it was typed in."""
 
+HOW_TO_BEGIN = (
+    "Is the application instrumented (walltime-run), and does it send to this collector? A script opens its "
+    'transactions itself, `with walltime.transaction("name"):`; calls outside of any are on no bill. '
+    "`walltime doctor` looks for what is wrong."
+)
+"""Where there is no transaction: what may be missing."""
+
 Url = Annotated[str, typer.Option("--url", envvar="WALLTIME_URL", help="The collector's web address.")]
 Json = Annotated[bool, typer.Option("--json", help="One JSON document on stdout, nothing else.")]
 DEFAULT_URL = "http://127.0.0.1:8464"

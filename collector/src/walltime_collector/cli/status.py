@@ -9,6 +9,7 @@ from rich.text import Text
 from ..people import count, plural, printable, share, size
 from ..ports.reasons import REASONS
 from ..status import Loss, Status, Table
+from .asking import HOW_TO_BEGIN
 
 _COUNTED = {
     "load_retries": "times the database did not take a segment",
@@ -24,6 +25,7 @@ _COUNTED = {
 }
 
 
+_TRANSACTIONS = ("transactions", "transactions_local")
 _WIDE = 105
 """From this many columns the table of tables has all its columns."""
 
@@ -60,6 +62,8 @@ def render(status: Status, console: Console) -> RenderableType:
     parts.append(Text(f"database: {printable(status.engine)}"))
     if status.engine_error:
         parts.append(Text(f"  it does not answer: {printable(status.engine_error)}", "red"))
+    if not status.engine_error and not any(table.name in _TRANSACTIONS and table.rows for table in status.tables):
+        parts.append(Text(f"no transaction is stored yet. {HOW_TO_BEGIN}", "yellow"))
     if status.tables:
         parts += [Text(), _tables(status.tables, console.width)]
     if len(status.collectors) > 1:

@@ -12,6 +12,7 @@ from ..answers import Kind, Top
 from ..components import FAMILIES, family
 from ..naming import NO_ROUTE, shown
 from ..people import count, duration, plural, printable, ratio, share
+from .asking import HOW_TO_BEGIN
 from .bars import COLOURS, by_family, filled, is_coloured, legend, stacked
 
 WIDE = 112
@@ -56,11 +57,7 @@ def _nothing(top: Top) -> str:
         return f"Nothing is stored for this service. Those that are: {names}."
     if names:
         return f"Nothing is stored for this time. --since looks further back; stored are transactions of {names}."
-    return (
-        "Nothing is stored for this time. Is the application instrumented (walltime-run), and does it send to this "
-        'collector? A script opens its transactions itself, `with walltime.transaction("name"):`; calls outside of '
-        "any are on no bill. `walltime doctor` looks for what is wrong."
-    )
+    return f"Nothing is stored for this time. {HOW_TO_BEGIN}"
 
 
 def _headline(top: Top, width: int) -> Text:
