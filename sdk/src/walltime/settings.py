@@ -1,7 +1,7 @@
 """
 The SDK's settings: the only place that reads OTEL_* and WALLTIME_* variables.
 
-Each has a row in docs/settings.md, with the text of its declaration, and a test marked `@pytest.mark.setting("<name>")`.
+Each has a row in docs/settings.md, with the text of its declaration, and a test marked with its name as `setting`.
 """
 
 from __future__ import annotations
