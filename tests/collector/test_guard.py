@@ -147,7 +147,15 @@ TABLES_OF_OTHERS = [
     "SHOW TABLES FROM default",
     "SHOW TABLES FROM system",
     "SHOW CHANGED SETTINGS LIKE '%'",
-    "SHOW CREATE TABLE transactions",
+    "SHOW CREATE TABLE system.users",
+    "SHOW CREATE DATABASE walltime",
+    "SHOW CREATE TABLE otel.transactions",
+    "SHOW CREATE TABLE transactions INTO OUTFILE '{outside}/x'",
+    "SHOW CREATE TABLE transactions SETTINGS readonly = 0",
+    "SELECT * FROM default.transactions",
+    "SELECT * FROM otel.otel_traces_x",
+    "SELECT 1 IN default.otel_logs",
+    "DESCRIBE default.transactions",
     "SHOW PROCESSLIST",
     "SHOW GRANTS",
     "SHOW SETTINGS LIKE 'a'",
@@ -338,6 +346,34 @@ def test_columns_of_system_tables_may_be_named_in_full(answer: Answer) -> None:
     ):
         with pytest.raises(QueryFailed):
             answer(sql)
+
+
+def test_show_create_is_the_statement_of_a_table_of_ours(answer: Answer) -> None:
+    created = answer("SHOW CREATE TABLE transactions FORMAT TSVRaw").decode()
+    assert created.startswith("CREATE TABLE walltime.transactions\n(\n")
+    assert "ENGINE = " in created
+    assert answer("show create walltime.`transactions` FORMAT TSVRaw").decode() == created
+    assert answer("SHOW CREATE VIEW default.otel_traces") == answer("SHOW CREATE TABLE otel_traces")
+    with pytest.raises(QueryFailed, match=r"Code: 60\."):
+        answer("SHOW CREATE TABLE nothing")
+
+
+@pytest.mark.parametrize("database", ["default", "otel", "walltime", '"default"'])
+def test_queries_for_the_exporters_tables_read_ours(answer: Answer, database: str) -> None:
+    table = f"{database}.otel_traces"
+    filters = f"{{'{table.replace(chr(34), '')}': '0'}}"
+    for statement in (
+        f"SELECT count() FROM {table}",
+        f"SELECT {table}.TraceId, count() FROM {table} WHERE {table}.ServiceName = 'x' GROUP BY ALL",
+        f"SELECT otel_traces.SpanName FROM {table} WHERE 0",
+        f"SELECT t.*, {table}.* FROM {table} JOIN {table}_trace_id_ts AS t USING (TraceId) WHERE 0",
+        f"WITH (SELECT min(Start) FROM {table}_trace_id_ts) AS s SELECT 1 FROM {table} WHERE Timestamp >= s",
+        f"SELECT 1 WHERE ('a', toDateTime(0), toDateTime(0)) IN {table}_trace_id_ts",
+        f"DESCRIBE {table}",
+        f"EXPLAIN SELECT * FROM {table}",
+        f"SELECT count() FROM {table} SETTINGS additional_table_filters = {filters}",
+    ):
+        answer(statement)
 
 
 def test_parameters_are_values_whatever_is_in_them(answer: Answer) -> None:

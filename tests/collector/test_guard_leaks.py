@@ -18,6 +18,7 @@ VISIBLE = {
     "databases": ("engine", "comment"),
     "functions": ("name",),
     "settings": ("value",),
+    "data_skipping_indices": ("name", "expr"),
 }
 # Each fails on a text that it does not expect, most with the text in the error.
 FAILING = [
@@ -87,7 +88,8 @@ def reading(engine: Engine) -> Iterator[Reading]:
     """Beside Walltime's database there is another one, which only the owner of the machine may read."""
     engine.command("CREATE DATABASE canaries COMMENT 'canary comment'")
     engine.command(
-        "CREATE TABLE canaries.canary_table (canary_column String DEFAULT 'canary default' COMMENT 'canary comment')"
+        "CREATE TABLE canaries.canary_table (canary_column String DEFAULT 'canary default' COMMENT 'canary comment',"
+        " INDEX canary_index concat(canary_column, 'canary') TYPE minmax)"
         " ENGINE = MergeTree ORDER BY canary_column COMMENT 'canary comment'"
     )
     engine.command("INSERT INTO canaries.canary_table VALUES ('canary value')")

@@ -24,7 +24,14 @@ from ..people import printable
 from . import settings
 from .allowed import FORMATS
 from .check import Node, check
-from .rewrite import put_parameters, put_views, take_ending
+from .rewrite import (
+    EXPORTER_DATABASES,
+    EXPORTER_TABLES,
+    put_exporter_names,
+    put_parameters,
+    put_views,
+    take_ending,
+)
 
 MAX_STATEMENT_BYTES = 256 * 1024
 
@@ -32,7 +39,10 @@ _PARSE = "SELECT parseQueryToJSON({sql:String}) AS answer"
 _PRINT = "SELECT formatQueryFromJSON({tree:String}) AS answer"
 _NORMALISE = "SELECT formatQuerySingleLine({sql:String}) AS answer"
 _TABLES = "SELECT name FROM system.tables WHERE database = {database:String}"
-_DESCRIBE = re.compile(r"DESCRIBE TABLE (?:(\w+)\.)?(\w+)(?: FORMAT (\w+))?")
+_DESCRIBE = re.compile(
+    r"(?P<verb>DESCRIBE TABLE|SHOW CREATE (?:TABLE|VIEW)) (?:(?P<database>\w+)\.)?(?P<table>\w+)"
+    r"(?: FORMAT (?P<format>\w+))?"
+)
 _NOT_TEXT = re.compile("[\0\ud800-\udfff]")
 _VIEWS = (
     *("tables", "columns", "databases", "functions", "settings"),
@@ -117,6 +127,7 @@ class Guard:
             tree, parameters = self._show(tree)
         ending = take_ending(tree)
         put_parameters(tree, parameters)
+        put_exporter_names(tree, self._database)
         views = self._our_views()
         put_views(tree, views)
         run = self._print(tree)
@@ -128,14 +139,28 @@ class Guard:
         return Admitted(run, ending.format_name, chosen | self._filters(filters))
 
     def _describe(self, sql: str) -> Admitted:
-        """DESCRIBE of a table of ours; the one statement allowed that has no tree as JSON."""
+        """DESCRIBE and SHOW CREATE of a table of ours; the only statements allowed that have no tree as JSON."""
         found = _DESCRIBE.fullmatch(self._ask(_NORMALISE, sql=sql))
-        if found is None or found[1] not in (None, self._database) or found[3] not in {None, *FORMATS}:
+        is_ours = found is not None and (
+            found["database"] in (None, self._database)
+            or (found["database"] in EXPORTER_DATABASES and found["table"] in EXPORTER_TABLES)
+        )
+        if found is None or not is_ours or found["format"] not in {None, *FORMATS}:
             raise StatementRefused(
                 "this statement is not allowed",
-                "what can be asked is SELECT, EXPLAIN of one, SHOW TABLES, SHOW DATABASES, DESCRIBE of a table",
+                "what can be asked is SELECT, EXPLAIN of one, SHOW TABLES, SHOW DATABASES, DESCRIBE or SHOW CREATE of"
+                " a table",
             )
-        return Admitted(f"DESCRIBE TABLE {self._database}.{found[2]}", found[3] or "", {})
+        table, format_name = found["table"], found["format"] or ""
+        if found["verb"] == "DESCRIBE TABLE":
+            return Admitted(f"DESCRIBE TABLE {self._database}.{table}", format_name, {})
+        if {"name": table} not in self._engine.query(_TABLES, {"database": self._database}):
+            raise QueryFailed(
+                f"Code: 60. DB::Exception: Table {self._database}.{table} does not exist. (UNKNOWN_TABLE)"
+            )
+        tree = self._parse((files(__package__) / "visible" / "show_create.sql").read_text("utf-8"))
+        put_parameters(tree, {"database": self._database, "name": table})
+        return Admitted(self._print(tree), format_name, {})
 
     def _show(self, tree: Node) -> tuple[Node, dict[str, str]]:
         """SHOW TABLES and SHOW DATABASES as a SELECT from the view of ours that has their names."""
@@ -165,8 +190,9 @@ class Guard:
         known = {str(row["name"]) for row in self._engine.query(_TABLES, {"database": self._database})}
         checked = []
         for table, condition in said:
-            name = table.removeprefix(f"{self._database}.")
-            if name not in known:
+            prefix, _, name = table.rpartition(".")
+            is_exporters = prefix in EXPORTER_DATABASES and name in EXPORTER_TABLES
+            if name not in known or not (prefix in ("", self._database) or is_exporters):
                 raise StatementRefused(
                     f"{printable(table)[:80]!r} in {settings.FILTERS} is not one of Walltime's tables",
                     f"filter those of {self._database}; SHOW TABLES lists them",

@@ -59,6 +59,20 @@ def put_parameters(tree: Node, parameters: Mapping[str, str]) -> None:
         node.update(_value(parameters[name], type_name) | alias)
 
 
+# Where the OpenTelemetry Collector's ClickHouse exporter keeps its tables, and where queries for them look.
+EXPORTER_DATABASES = ("default", "otel")
+EXPORTER_TABLES = ("otel_traces", "otel_traces_trace_id_ts")
+
+
+def put_exporter_names(tree: Node, database: str) -> None:
+    """Read `default.otel_traces` and `otel.otel_traces`, as tables and before columns, as the views of ours."""
+    for node in nodes(tree):
+        parts = node.get("name_parts", ())
+        if len(parts) > 1 and parts[0] in EXPORTER_DATABASES and parts[1] in EXPORTER_TABLES:
+            node["name_parts"] = [database, *parts[1:]]
+            node["name"] = ".".join(node["name_parts"])
+
+
 def put_views(tree: Node, views: Mapping[str, Any]) -> None:
     """
     Put a subquery of ours where `system.<name>` is read: its harmless columns, the rows about our own tables.

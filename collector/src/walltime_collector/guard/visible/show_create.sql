@@ -1,0 +1,3 @@
+SELECT formatQuery(create_table_query) AS statement FROM system.tables
+WHERE database = {database:String} AND name = {name:String}
+LIMIT 1
