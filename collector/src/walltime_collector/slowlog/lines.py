@@ -7,6 +7,8 @@ from typing import Final
 
 from .header import is_unknown_line
 
+MAX_HEADER_BYTES: Final = 32 * 1024
+
 _STARTS: Final = rb"#\s+(?:Time|User@Host|User|Thread_id|Schema|Query_time): ?"
 START: Final = re.compile(_STARTS)
 NEXT_START: Final = re.compile(rb"^(?:%b|# administrator command: )" % _STARTS, re.MULTILINE)

@@ -19,16 +19,15 @@ from dataclasses import dataclass
 from typing import Final
 
 from .ends import Candidate, find_end
-from .header import Carried, Entry, OfHeader, read_header
+from .header import Carried, Entry, read_header
 from .lexed import read_statement
 from .lines import (
     AGAIN,
     ALL_HEADER,
     BEGINS_NEXT,
     HEADER,
-    NEXT_HEADER,
+    MAX_HEADER_BYTES,
     NEXT_START,
-    PLAIN_HEADER,
     START,
     WHOLE,
     banner_starts,
@@ -37,16 +36,14 @@ from .lines import (
     without_end,
 )
 from .long import MAX_STATEMENT_BYTES, TAIL_BYTES, Cut
-from .rows import encoded_header
+from .plain import PlainEntries
 
-MAX_HEADER_BYTES: Final = 32 * 1024
 MAX_HEADER_LINE_BYTES: Final = 2 * 1024
 _MAX_HEADER_LINES: Final = 200
 MAX_DOUBT_BYTES: Final = 4 * 1024 * 1024
 """So much may follow a header that may be a part of a literal, until it is taken for a header."""
 _MAX_BUFFER_BYTES: Final = 2 * 1024 * 1024
 
-_MAX_HEADERS: Final = 4_096
 _WAIT: Final = -1
 
 
@@ -79,8 +76,7 @@ class Parser:
         """Until the buffer is so long, reading it again would find nothing."""
         self._is_skipping_line = False
         self._cut: Cut | None = None
-        self._headers: dict[tuple[bytes, str, str, bool], tuple[OfHeader, bytes, Carried]] = {}
-        """By the exact text and what was carried: beginning of an Entry, part of a row, what is carried on."""
+        self._plain = PlainEntries()
 
     def feed(self, piece: bytes) -> list[Entry]:
         """Read the next bytes and return the entries that are known to have ended."""
@@ -108,7 +104,7 @@ class Parser:
         at = 0
         while at < len(self._buffer):
             if self._cut is None:
-                at = self._read_plain(at, done)
+                at, self.carried = self._plain.read(self._buffer, at, self.position, self.carried, done)
             following = self._read_one(at, done, is_over=is_over, is_quiet=is_quiet)
             if following == _WAIT:
                 break
@@ -128,43 +124,6 @@ class Parser:
         size = len(self._buffer) - at
         self._retry_bytes = size + size // 4 if size > 64 * 1024 else 0
         return _WAIT
-
-    def _read_plain(self, at: int, done: list[Entry]) -> int:
-        """Read the entries that are as most are, and stop at the first that has to be looked at."""
-        buffer, carried, headers = self._buffer, self.carried, self._headers
-        while True:
-            header = PLAIN_HEADER.match(buffer, at)
-            if header is None:
-                break
-            starts = header.end()
-            line = buffer.find(b"\n# ", starts)
-            # `;` before it, and a whole header behind it
-            if line < 0 or buffer[line - 1] != 0x3B or not NEXT_HEADER.match(buffer, line + 1):
-                break
-            statement = read_statement(buffer[starts:line])
-            if not statement.is_plain:
-                break
-            key = (header[0], carried.time, carried.database, statement.has_rows)
-            known = headers.get(key)
-            if known is None:
-                lines = header["lines"]
-                if len(lines) > MAX_HEADER_BYTES or AGAIN.search(lines, max(lines.find(b"# Query_time: "), 0)):
-                    break
-                if header.end("lines") == starts and known_header_bytes(lines) < len(lines):
-                    break
-                read, after = read_header(lines, header["set"] or b"", header["use"], carried)
-                if read is None:
-                    break
-                if not statement.has_rows:
-                    read.forget_rows()
-                if len(headers) >= _MAX_HEADERS:
-                    headers.clear()
-                known = headers[key] = (read.of_header(), encoded_header(read), after)
-            of_header, encoded, carried = known
-            done.append(Entry(*of_header, self.position + at, statement.text, "", statement, encoded))
-            self.carried = carried
-            at = line + 1
-        return at
 
     # ---- one entry ----
 
@@ -214,7 +173,7 @@ class Parser:
                 if not is_over and ALL_HEADER.match(buffer, search):
                     return _WAIT, 0
                 continue
-            ends, is_strong = line, buffer.endswith((b";", b";\r"), starts, line)
+            ends, is_strong = line, buffer[max(starts, line - 64) : line].rstrip().endswith(b";")
             if not is_strong and (banner := banner_starts(buffer, starts, search)) >= 0:
                 ends, is_strong = banner, True
             is_strong = is_strong or not has_set
