@@ -6,6 +6,7 @@ import csv
 import http.client
 import io
 import json
+import re
 import subprocess
 from typing import Any
 
@@ -78,6 +79,29 @@ def test_a_terminal_gets_its_own_width_and_no_escape_sequences_of_others(collect
     assert "\x1b[31m" not in seen
     assert "red" in seen
     assert seen.count("y") == 200
+
+
+def lines_of(collector: Collector, columns: int, *arguments: str) -> list[str]:
+    """What a terminal shows, without its styles."""
+    seen = re.sub(r"\x1b\[[0-9;]*m", "", on_a_terminal(columns, "sql", *arguments, "--url", collector.url))
+    return [line.rstrip() for line in seen.splitlines()]
+
+
+def test_a_row_that_is_wider_than_the_terminal_has_a_line_for_each_value(collector: Collector) -> None:
+    wide = "SELECT 1 AS first, 'y' AS second, repeat('z', 90) AS third, NULL AS fourth FROM numbers(2)"
+    row = ["first   1", "second  y", f"third   {'z' * 72}", f"        {'z' * 18}", "fourth  NULL", ""]
+    assert lines_of(collector, 80, wide) == ["row 1", *row, "row 2", *row, "2 rows"]
+    assert lines_of(collector, 200, wide)[0].split() == ["first", "second", "third", "fourth"]
+    assert lines_of(collector, 80, wide, "--table")[0].split() == ["first", "second", "third", "fourth"]
+    every = lines_of(collector, 80, "SELECT * FROM otel_traces LIMIT 3")
+    assert max(len(line) for line in every) <= 80
+    assert len([line for line in every if line.startswith("TraceId ")]) == 3
+
+
+def test_values_on_lines_of_their_own_when_asked_for(collector: Collector) -> None:
+    done = run("sql", "SELECT 1 AS a, repeat('x', 300) AS long", "--vertical", "--url", collector.url)
+    assert "".join(done.stdout.split()) == f"row1a1long{'x' * 300}1row"
+    assert run("sql", "SELECT 1 AS a WHERE 0", "--vertical", "--url", collector.url).stdout == "0 rows\n"
 
 
 def test_a_statement_comes_from_stdin(collector: Collector) -> None:

@@ -226,6 +226,10 @@ def ask_sql(
     url: Url = DEFAULT_URL,
     as_json: Json = False,
     as_csv: Annotated[bool, typer.Option("--csv", help="CSV on stdout, nothing else.")] = False,
+    is_vertical: Annotated[
+        bool | None,
+        typer.Option("--vertical/--table", help="A line for each value. [if a row is wider than the terminal]"),
+    ] = None,
 ) -> None:
     """ClickHouse SQL, read-only; SHOW TABLES says what there is."""
     if as_json and as_csv:
@@ -241,7 +245,7 @@ def ask_sql(
     if as_csv:
         return write(csv_text(answer))
     out = console()
-    return print_for_people(out, render(answer, out))
+    return print_for_people(out, render(answer, out, is_vertical=is_vertical))
 
 
 @app.command("status")

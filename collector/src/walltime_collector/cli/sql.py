@@ -1,4 +1,4 @@
-"""`walltime sql`: the answer to one statement, as a table for people or as CSV."""
+"""`walltime sql`: the answer to one statement, as a table or a list of values for people, or as CSV."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import csv
 import io
 import json
 import re
+from collections.abc import Iterator
 from typing import Any
 
 from rich.console import Console, Group, RenderableType
@@ -17,22 +18,55 @@ from ..people import count, plural, printable
 
 MOST_ROWS = 1_000
 """Beyond this nobody reads; the whole answer is in --csv and --json."""
+_WIDEST = 100_000
 _NUMBER = re.compile(r"(Nullable\(|LowCardinality\()*(U?Int|Float|Decimal|BFloat)\d*")
 
 
-def render(answer: Selected, console: Console) -> RenderableType:
-    """What the terminal shows; in a pipe every row is one line, however long."""
+def render(answer: Selected, console: Console, *, is_vertical: bool | None = None) -> RenderableType:
+    """
+    Return what the terminal shows; a table in a pipe has one line for a row, however long.
+
+    Args:
+        is_vertical: A line for each value in place of a line for each row; None: if a row is wider than the terminal.
+    """
+    shown = answer.rows[:MOST_ROWS]
+    more = len(answer.rows) - len(shown)
+    end = f"{count(more)} more of {plural(len(answer.rows), 'row')}: --csv" if more > 0 else ""
+    last = Text(end or plural(len(answer.rows), "row"), "dim")
+    table = _table(answer, shown)
+    if is_vertical is None:
+        is_vertical = console.is_terminal and bool(shown) and _width(table, console) > console.width
+    if is_vertical:
+        return Group(*_vertical(answer, shown), last)
     if not console.is_terminal:
-        console.width = 100_000
+        console.width = _WIDEST
+    return Group(table, last)
+
+
+def _table(answer: Selected, rows: list[list[Any]]) -> Table:
     table = Table(box=None, pad_edge=False, header_style="dim", show_edge=False)
     for column in answer.columns:
         is_number = bool(_NUMBER.match(column.type))
         table.add_column(Text(printable(column.name)), justify="right" if is_number else "left", overflow="fold")
-    for row in answer.rows[:MOST_ROWS]:
+    for row in rows:
         table.add_row(*(_cell(value) for value in row))
-    more = len(answer.rows) - MOST_ROWS
-    end = f"{count(more)} more of {plural(len(answer.rows), 'row')}: --csv" if more > 0 else ""
-    return Group(table, Text(end or plural(len(answer.rows), "row"), "dim"))
+    return table
+
+
+def _width(table: Table, console: Console) -> int:
+    return console.measure(table, options=console.options.update_width(_WIDEST)).maximum
+
+
+def _vertical(answer: Selected, rows: list[list[Any]]) -> Iterator[RenderableType]:
+    for number, row in enumerate(rows, 1):
+        yield Text(f"row {count(number)}", "dim")
+        values = Table.grid(padding=(0, 2), pad_edge=False)
+        values.add_column(style="dim", no_wrap=True)
+        values.add_column(overflow="fold")
+        for column, value in zip(answer.columns, row, strict=True):
+            values.add_row(Text(printable(column.name)), _cell(value))
+        yield values
+        yield Text("")
 
 
 def csv_text(answer: Selected) -> str:
