@@ -96,6 +96,29 @@ def test_idle_connections_on_any_port_stop_neither_ingest_nor_readers(
     eventually(lambda: re.search(said_so, few.log()))
 
 
+@pytest.mark.parametrize("port", ["web", "clickhouse", "http"])
+def test_requests_that_stall_make_room_too(few: FewDescriptors, port: str) -> None:
+    def answers() -> bool:
+        # what is refused in the first second is answered in the next
+        asked = (f"{few.web_url}/readyz", f"http://{':'.join(map(str, few.addresses['clickhouse']))}/ping")
+        return all(over_http("GET", url).status_code == 200 for url in asked) and few.send(ONE_SPAN).status_code == 200
+
+    with idle(few.addresses[port], 2 * DESCRIPTORS, b"GET /healthz HTTP/1.1\r\nX-Unfinished: "):
+        eventually(answers)
+        assert all(answers() for _ in range(3))
+
+
+def test_a_connection_whose_request_goes_on_is_never_closed_for_others(few: FewDescriptors) -> None:
+    head = b"POST /v1/traces HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/x-protobuf\r\n"
+    head += b"Content-Length: %d\r\n\r\n" % len(ONE_SPAN)
+    with socket.create_connection(few.addresses["http"], 20) as busy:
+        busy.sendall(head + ONE_SPAN[:-1])
+        with idle(few.addresses["http"], 2 * DESCRIPTORS):
+            assert few.send(ONE_SPAN).status_code == 200
+        busy.sendall(ONE_SPAN[-1:])
+        assert busy.recv(100).startswith(b"HTTP/1.1 200 ")
+
+
 def test_a_limit_of_descriptors_that_is_too_small_is_said_at_the_start(few: FewDescriptors) -> None:
     assert "this process may open 256 files; 160 are reserved for itself, so at most 72 OTLP connections" in few.log()
     assert "raise the limit to 928" in few.log()

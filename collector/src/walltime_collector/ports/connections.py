@@ -15,12 +15,14 @@ from .reasons import REASONS
 
 log = logging.getLogger(__name__)
 
-_LOG_EVERY_S = 10.0
+_LOG_EVERY_S = 15.0
 _QUIET = {"silent": 10}
 """So many of these are nothing to log: browsers open connections in advance."""
 _LIMITS = ("limit", "address_limit", "made_room")
 _FLOOD = 16
 """So many newcomers within a second, when all connections are in use, are a flood."""
+YOUNG_S = 0.2
+"""A connection has so long for its first request, or for its TLS handshake, before it may be closed for another."""
 _MOST_LEAVING = 64
 """A connection that is asked to close has its descriptor until the event loop's next turn."""
 
@@ -32,7 +34,7 @@ class Connection(Protocol):
         """Close the connection, or a request of it, when a deadline is over; `now_s` is the event loop's time."""
 
     def idle_since_s(self) -> float | None:
-        """Since when no request is arriving, running or being answered; None while one is."""
+        """Since when no request arrives, runs or is answered, or one has stalled; None while one goes on."""
 
     def unread_bytes(self) -> int:
         """Bytes of answers that wait for the peer to read them."""
@@ -108,10 +110,20 @@ class Connections:
         self._last_address: dict[tuple[str, str], str] = {}
         self._logged_s: dict[tuple[str, str], float] = {}
 
-    @property
-    def is_crowded(self) -> bool:
-        """Whether so many were asked to close, and have not yet, that others should wait in the kernel's queue."""
-        return self._leaving >= _MOST_LEAVING
+    def should_wait(self) -> bool:
+        """
+        Whether newcomers should wait in the kernel's queue.
+
+        So they do while many that were asked to close have not yet, and when all connections are in use and the idle
+        ones are only just accepted: their requests may be on their way.
+        """
+        if self._leaving >= _MOST_LEAVING:
+            return True
+        if len(self._slots) - self._leaving < self._limits.most:
+            return False
+        young_s = self._clock() - YOUNG_S
+        idle = [slot for slot in self._slots if not slot.is_leaving and slot.idle_since_s() is not None]
+        return bool(idle) and all(slot.since_s > young_s for slot in idle)
 
     def enter(self, port: str, host: str) -> Slot | None:
         """Count a connection in; None when it is one too many, and must be closed at once."""
@@ -166,10 +178,11 @@ class Connections:
         staying = [slot for slot in self._slots if not slot.is_leaving]
         # who has most gives first: a flood from one address, or to one port, ends its own connections
         by_port = Counter(slot.port for slot in staying)
+        young_s = self._clock() - YOUNG_S
         idle = [
             (-self._by_address[slot.address], -by_port[slot.port], since_s, at, slot)
             for at, slot in enumerate(staying)
-            if (since_s := slot.idle_since_s()) is not None
+            if slot.since_s <= young_s and (since_s := slot.idle_since_s()) is not None
         ]
         self._rooms_made += 1
         # in a flood several at once: to look through all of them for each newcomer would be the greater harm
@@ -195,10 +208,9 @@ class Connections:
         port, reason = key
         advice = f"; see {self._limits.setting}" if reason in _LIMITS else ""
         log.warning(
-            "%s port: %d connections %s (the last from %s; %d of at most %d are open%s)",
-            port,
+            # the log bounds lines by their text before the numbers: each port and reason is a text of its own
+            f"{port} port: %d connections {REASONS[reason]} (the last from %s; %d of at most %d are open%s)",
             self._noted.pop(key),
-            REASONS[reason],
             self._last_address.pop(key) or "an unknown address",
             len(self._slots),
             self._limits.most,

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from .connections import Slot
-from .deadlines import ReadingDeadline
+from .deadlines import BODY_STALL_S, HEADER_STALL_S, ReadingDeadline
 
 log = logging.getLogger(__name__)
 log.setLevel(logging.ERROR)
@@ -77,7 +77,7 @@ def guarded(limits: HttpLimits, count_refused: Callable[[str], None], wording: W
             self._slot = slot
             self._arriving = "headers"
             """What the peer is in the middle of sending: `headers`, `body` or nothing."""
-            self._since_s = self._idle_since_s = self.loop.time()
+            self._since_s = self._idle_since_s = self._heard_s = self.loop.time()
             self._is_heard = self._is_refused = False
             self._request_bytes = self._overhead_bytes = self._header_bytes = self._headers = 0
 
@@ -98,7 +98,7 @@ def guarded(limits: HttpLimits, count_refused: Callable[[str], None], wording: W
             if self._is_refused:
                 self._discard(data)
                 return
-            self._is_heard = True
+            self._is_heard, self._heard_s = True, self.loop.time()
             if not self._arriving:
                 self._begin("headers")
                 self._request_bytes = self._overhead_bytes = 0
@@ -180,10 +180,14 @@ def guarded(limits: HttpLimits, count_refused: Callable[[str], None], wording: W
                 self._close_late("slow_body")
 
         def idle_since_s(self) -> float | None:
+            if self._is_refused:
+                return self._since_s
+            if self._arriving and self._is_heard:  # a request that stalls may be given up for others
+                patience_s = HEADER_STALL_S if self._arriving == "headers" else BODY_STALL_S
+                has_stalled = not self.flow.read_paused and self.loop.time() - self._heard_s > patience_s
+                return self._heard_s if has_stalled and not self.pipeline else None
             is_answering = self.cycle is not None and not self.cycle.response_complete
-            is_arriving = self._is_heard and bool(self._arriving)
-            is_busy = (is_answering or is_arriving or self.pipeline) and not self._is_refused
-            return None if is_busy else self._idle_since_s
+            return None if is_answering or self.pipeline else self._idle_since_s
 
         def unread_bytes(self) -> int:
             return self._reading.unread_bytes

@@ -14,7 +14,7 @@ from .connections import Connections, Slot
 
 _AT_ONCE = 64
 _OUT_OF_RESOURCES = {errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM}
-_NEXT_TURN_S = 0.005
+_NEXT_TURN_S = 0.01
 _PAUSE_S = 0.5
 """After the system had no descriptor: accepting at once again would only spin."""
 
@@ -66,7 +66,7 @@ class Listener:
 
     def _accept(self) -> None:
         for _ in range(_AT_ONCE):
-            if self._connections.is_crowded:  # those that make room need a turn of the event loop to close
+            if self._connections.should_wait():
                 self._wait(_NEXT_TURN_S)
                 return
             try:

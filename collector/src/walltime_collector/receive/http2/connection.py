@@ -8,7 +8,7 @@ from typing import Generic
 
 from ...errors import RequestRefused
 from ...ports.connections import Slot
-from ...ports.deadlines import ReadingDeadline
+from ...ports.deadlines import BODY_STALL_S, ReadingDeadline
 from . import frames
 from .frames import ConnectionFailed
 from .header_blocks import MAX_HEADER_BYTES, Block, HeaderBlocks
@@ -42,7 +42,7 @@ class Http2Connection(asyncio.Protocol, Generic[Call]):
         self._unacknowledged_bytes = 0
         self._room = _CONNECTION_WINDOW_BYTES
         self._send_window = self._initial_window = frames.DEFAULT_WINDOW_BYTES
-        self._now_s = self._called_s = self._began_s = self._loop.time()
+        self._now_s = self._called_s = self._began_s = self._heard_s = self._loop.time()
         self._patience = Patience(self._now_s)
         self._out: list[bytes] = []
 
@@ -78,7 +78,7 @@ class Http2Connection(asyncio.Protocol, Generic[Call]):
 
     def data_received(self, data: bytes) -> None:
         self._now_s = self._loop.time()
-        self._is_heard = True
+        self._is_heard, self._heard_s = True, self._now_s
         try:
             for frame in self._reader.feed(data):
                 self._take(frame)
@@ -137,8 +137,12 @@ class Http2Connection(asyncio.Protocol, Generic[Call]):
 
     def idle_since_s(self) -> float | None:
         """See Connection."""
-        is_answering = self._running or any(not each.is_streaming for each in self._streams.values())
-        return None if is_answering or self._blocks.unfinished_stream else self._called_s
+        if self._running:
+            return None
+        is_waiting = self._blocks.unfinished_stream or any(not each.is_streaming for each in self._streams.values())
+        if is_waiting:  # a request that stalls may be given up for others
+            return self._heard_s if self._loop.time() - self._heard_s > BODY_STALL_S else None
+        return self._called_s
 
     def unread_bytes(self) -> int:
         """See Connection."""
