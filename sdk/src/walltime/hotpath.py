@@ -190,7 +190,7 @@ class Transaction:
                 outside("late")
             return
         elapsed_ns = ended_ns - started_ns
-        own_ns = elapsed_ns + outer_ns - self.nested_ns
+        own_ns = elapsed_ns - (self.nested_ns - outer_ns)
         calls = self.calls
         calls.append((line, subject, started_ns, ended_ns, own_ns, failure, asked, found))
         self.nested_ns += own_ns
@@ -334,7 +334,7 @@ class Branch:
                 outside("late")
             return
         elapsed_ns = ended_ns - started_ns
-        own_ns = elapsed_ns + outer_ns - self.nested_ns
+        own_ns = elapsed_ns - (self.nested_ns - outer_ns)
         calls = transaction.calls
         calls.append((line, subject, started_ns, ended_ns, own_ns, failure, asked, found))
         self.nested_ns += own_ns

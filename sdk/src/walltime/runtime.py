@@ -234,10 +234,13 @@ class Open:
         transaction = self.transaction
         try:
             if not transaction.duration_ns:
+                transaction.is_over = True  # first: there is no time after its response
                 self._stop()
-            if self._holder is not None:
+                if self._pid == _pid:  # else it began before a fork, and its parent sends it
+                    (_exporter or exporter()).submit(transaction)
+            elif self._holder is not None:
                 self._holder.release(transaction)
-            elif self._pid == _pid and not transaction.is_over:  # else it began before a fork: its parent sends it
+            elif self._pid == _pid and not transaction.is_over:  # it could not be held
                 transaction.is_over = True
                 (_exporter or exporter()).submit(transaction)
         except Exception as ours:  # noqa: BLE001
