@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import time
 import zlib
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -44,7 +45,8 @@ DECODERS: dict[str, Callable[[bytes], bytes]] = {
 
 @pytest.fixture(scope="module")
 def port(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Port]:
-    sent = [each for at in range(20) for each in Shop(seed=5).visit(1_700_000_000_000_000_000 + at)]
+    shop = Shop(seed=5)
+    sent = [each for at in range(20) for each in shop.visit(time.time_ns() - 60_000_000_000 + at)]
     directory = tmp_path_factory.mktemp("requests") / "data"
     with Collector(directory, clickhouse_http="127.0.0.1:0", clickhouse_http_token=TOKEN) as running:
         assert running.send(export_request(sent)).status_code == 200
