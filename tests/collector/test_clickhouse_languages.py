@@ -19,8 +19,13 @@ pytestmark = [pytest.mark.nightly, pytest.mark.timeout(1800)]
 
 TOKEN = "a token of the ClickHouse port"
 OF_V1 = ("default", "compress=0", "decompress=1")
-OF_V2 = ("default", "compress=false", "decompress=true", "client.use_http_compression=true")
-OF_V2 += ("decompress=true&client.use_http_compression=true",)
+OF_V2 = (
+    "default",
+    "compress=false",
+    "decompress=true",
+    "client.use_http_compression=true",
+    "decompress=true&client.use_http_compression=true",
+)
 
 # What a step of Ask.java prints, with every driver and every set of options.
 SAID = {
