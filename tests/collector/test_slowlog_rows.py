@@ -93,3 +93,19 @@ def test_a_row_has_a_bounded_size() -> None:
     row = made(HEADER + f"select {columns} from t;\n".encode() + HEADER + b"select 1;\n")[0]
     assert len(row["sample"]) == 4_096
     assert len(row["fingerprint"]) == 8_192
+
+
+@pytest.mark.parametrize(
+    "value", ["'x'", "'it\\'s \"a\"'", "'{\\\"a\\\": 1}'", "'2026-01-01'", "'a -- # /* b'", "'中文'", "5"]
+)
+def test_a_long_insert_has_the_fingerprint_and_the_sample_of_a_short_one(value: str) -> None:
+    def insert(rows_of_it: int) -> str:
+        rows_text = ", ".join([f"({value}, 5, 'plain text')"] * rows_of_it)
+        return f"INSERT INTO t (a, b, c) VALUES {rows_text} ON DUPLICATE KEY UPDATE a = VALUES(a), b = 5 {COMMENT}"
+
+    short, long = made(
+        b"".join(HEADER + insert(number).encode() + b";\n" for number in (900, 12_000)) + HEADER + b"select 1;\n"
+    )[:2]
+    assert short["fingerprint"].endswith("values(?+) on duplicate key update a = values(a), b = ?")
+    for column in ("fingerprint", "fingerprint_id", "sample", "trace_id", "service"):
+        assert long[column] == short[column], column

@@ -18,12 +18,14 @@ _ODD: Final = re.compile(r"""[\[$]|--|/\*""")
 
 def only_default_makes_sense(text: str) -> bool:
     """
-    Whether no other sql_mode can have read the text: there, it would end in a literal or have a backslash in code.
+    Whether no other sql_mode can have read the text otherwise: it would end in a literal or have a backslash in code.
 
     The caller knows that MySQL's default reading makes sense.
     """
-    return _is_nonsense(text, _NO_BACKSLASH_ESCAPES) and (
-        '"' not in text or _ANSI_QUOTES.sub("?", text) == _BY_DEFAULT.sub("?", text) or _is_nonsense(text, _ANSI_QUOTES)
+    by_default = _BY_DEFAULT.sub("?", text)
+    return all(
+        _is_nonsense(text, reading) or reading.sub("?", text) == by_default
+        for reading in ((_NO_BACKSLASH_ESCAPES, _ANSI_QUOTES) if '"' in text else (_NO_BACKSLASH_ESCAPES,))
     )
 
 

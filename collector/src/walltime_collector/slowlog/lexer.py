@@ -97,6 +97,12 @@ def lex(sql: str, *, is_cut: bool = False) -> Lexed:
     return _joined(parts)
 
 
+def lex_by_default(sql: str) -> Lexed | None:
+    """Read a text as MySQL does by default; None if it is not closed, or has what may be read in several ways."""
+    parts = _READ_BY_DEFAULT[sql.isascii()].split(sql + "\n")
+    return _joined(parts) if parts[-1] else None
+
+
 def _joined(parts: list[str]) -> Lexed:
     if len(parts) == 1:
         return Lexed(" ".join(parts[0].split()), (), is_closed=True)

@@ -11,7 +11,8 @@ import re
 from dataclasses import dataclass
 from typing import Final
 
-from .lexer import Lexed, lex
+from .escapes import only_default_makes_sense
+from .lexer import Lexed, lex, lex_by_default
 
 MAX_STATEMENT_BYTES: Final = 1024 * 1024
 """Of a statement that an Entry keeps."""
@@ -101,6 +102,8 @@ def lex_long(text: bytes, *, is_cut: bool) -> Lexed:
     head_ends, tail_starts = _between_rows(text, size)
     middle = specials(text[head_ends:tail_starts])
     shortened = text[:head_ends] + middle + text[tail_starts:]
+    if not is_cut and (found := _lexed_in_parts(text[:head_ends], middle, text[tail_starts:])):
+        return found
     if len(middle) <= _MAX_SPECIALS_BYTES:
         return _lexed(shortened, is_cut=is_cut)
     comments, is_open = [], False
@@ -110,6 +113,18 @@ def lex_long(text: bytes, *, is_cut: bool) -> Lexed:
         is_open = is_open or token["open"] is not None
     head = _lexed(text[:size], is_cut=True)
     return Lexed(head.redacted, tuple(comments[-16:]), is_closed=not is_open)
+
+
+def _lexed_in_parts(*parts: bytes) -> Lexed | None:
+    """Head, middle and end, if each is closed and only MySQL's default reading of the whole makes sense."""
+    texts = [part.decode("utf-8", "surrogateescape") for part in parts]
+    whole = "".join(texts) + "\n"
+    if "\\" in whole and not only_default_makes_sense(whole):
+        return None
+    head, middle, tail = [lex_by_default(text) for text in texts]
+    if head is None or middle is None or tail is None:
+        return None
+    return Lexed(head.redacted + tail.redacted, head.comments + tail.comments, is_closed=True)
 
 
 def _head_bytes(text: bytes) -> int:
