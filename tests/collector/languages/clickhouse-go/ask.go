@@ -47,7 +47,7 @@ func ask(method clickhouse.CompressionMethod) error {
 	var text string
 	var number uint32
 	row := db.QueryRowContext(ctx, "SELECT {text:String}, {number:UInt32}",
-		clickhouse.Named("text", "it's ü"), clickhouse.Named("number", 7))
+		clickhouse.Named("text", "it's ü"), clickhouse.Named("number", "7"))
 	if err := row.Scan(&text, &number); err != nil || text != "it's ü" || number != 7 {
 		return fmt.Errorf("parameters: %q %d %w", text, number, err)
 	}
