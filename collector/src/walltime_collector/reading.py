@@ -61,7 +61,7 @@ class Answer:
 
     content: bytes
     format_name: str
-    summary: Mapping[str, int] = field(default_factory=dict)
+    summary: Mapping[str, int] = field(default_factory=dict, compare=False)
 
 
 class Reading:
