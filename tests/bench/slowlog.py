@@ -9,6 +9,7 @@ Three logs: samples repeated as they are, the same statements with literals that
 from __future__ import annotations
 
 import argparse
+import os
 import random
 import re
 import resource
@@ -25,6 +26,7 @@ from walltime_collector.health import Health
 from walltime_collector.slowlog.reader import FollowedLog
 
 from tests.bench.machine import machine
+from tests.bench.process_usage import usage
 
 SAMPLES: Final = Path(__file__).parents[3] / "shared" / "data" / "slowlogs"
 _LARGEST_SAMPLE_BYTES: Final = 60_000
@@ -83,9 +85,9 @@ def inserts(size: int) -> Iterator[bytes]:
 
 def stored_s(log: Path, folder: Path) -> tuple[int, float, float]:
     """Entries, and CPU seconds of the reader and of the engine's process until all is stored."""
-    before = resource.getrusage(resource.RUSAGE_CHILDREN)
     engine = EmbeddedEngine(folder / "chdb", "walltime")
     engine.migrate()
+    engine_began_s = usage(os.getpid()).database_cpu_s  # without its start and the tables
     health = Health()
     (folder / "journal").mkdir()
     began_s = time.process_time()
@@ -97,9 +99,9 @@ def stored_s(log: Path, folder: Path) -> tuple[int, float, float]:
     followed.step(engine)
     reader_s = time.process_time() - began_s
     (row,) = engine.query("SELECT count() AS entries FROM slow_queries")
+    engine_s = usage(os.getpid()).database_cpu_s - engine_began_s
+    followed.close()
     engine.close()
-    after = resource.getrusage(resource.RUSAGE_CHILDREN)
-    engine_s = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
     return int(row["entries"]), reader_s, engine_s
 
 

@@ -33,13 +33,6 @@ _PAIR = re.compile(r"\b(\w+): +(\S+)")
 _SECONDS = re.compile(r"\d{1,20}(?:\.\d{1,9})?")
 _TIMESTAMP = re.compile(r"timestamp=(\d{1,18})")
 _WARNING = re.compile(r"# (Note|Warning|Error) (\d+)")
-_KNOWN_LINE = re.compile(
-    rb"# ?\s*(?:Time|User@Host|User|Thread_id|Schema|Query_time|Rows_\w+|Bytes_\w+|Tmp_\w+|InnoDB_\w+|QC_[Hh]it"
-    rb"|Full_\w+|Filesort\w*|Log_slow_\w+|Stored\s?routine|Stored_routine|Pages_\w+|Killed|Errno|Last_errno|Profile_\w+|Id"
-    rb"|Merge_\w+|explain|Disk_\w+|Sort_\w+|Read_\w+): |#\s*\n|\s*\n"
-    rb"|# (?:No InnoDB statistics|Warnings|Note \d|Warning \d|Error \d)"
-)
-
 
 OfHeader = tuple[
     int, int | None, int, int, int, int, int, int, int, str, str, str, int, int, int, frozenset[str], Mapping[str, str]
@@ -107,6 +100,7 @@ class Entry:
         self.rows_sent = self.rows_examined = self.rows_affected = self.bytes_sent = 0
 
 
+_NO_FLAGS: frozenset[str] = frozenset()
 FLAGS = {
     "Full_scan": "is_full_scan",
     "Full_join": "is_full_join",
@@ -122,11 +116,6 @@ _COUNTERS = {
     "Sort_merge_passes": "is_filesort_on_disk",
 }
 """MySQL's log_slow_extra counts what others say Yes or No to; a full scan it does not say."""
-
-
-def is_unknown_line(line: bytes) -> bool:
-    """Whether no server writes such a line into a header."""
-    return _KNOWN_LINE.match(line) is None
 
 
 def read_header(lines: bytes, settings: bytes, use: bytes | None, carried: Carried) -> tuple[Entry | None, Carried]:
@@ -146,7 +135,7 @@ def read_header(lines: bytes, settings: bytes, use: bytes | None, carried: Carri
     user = _USER.search(text)
     if user:
         text = text[: user.start()] + "\n" + text[user.end() :]
-    schema = _SCHEMA.search(text)
+    schema = _SCHEMA.search(text) if "Schema:" in text else None
     if schema:
         text = text[: schema.start()] + text[schema.end() :]
     said.update(_PAIR.findall(text))
@@ -159,7 +148,9 @@ def read_header(lines: bytes, settings: bytes, use: bytes | None, carried: Carri
     if query_ns is None:
         return None, carried
     is_mariadb = "QC_hit" in said
-    flags = frozenset(column for name, column in FLAGS.items() if said.pop(name, "") == "Yes")
+    flags = _NO_FLAGS
+    if not said.keys().isdisjoint(FLAGS):
+        flags = frozenset([column for name, column in FLAGS.items() if said.pop(name, "") == "Yes"])
     if "Created_tmp_tables" in said:
         flags |= {column for name, column in _COUNTERS.items() if said.get(name, "0") != "0"}
     started_us = _started_us(said.pop("Start", ""), carried.time, settings, query_ns, is_mariadb=is_mariadb)
@@ -169,9 +160,9 @@ def read_header(lines: bytes, settings: bytes, use: bytes | None, carried: Carri
     entry = Entry(
         query_ns=query_ns,
         started_us=started_us,
-        lock_ns=nanoseconds(said.pop("Lock_time", "")) or 0,
-        row_lock_ns=nanoseconds(said.pop("InnoDB_rec_lock_wait", "")) or 0,
-        io_wait_ns=(nanoseconds(said.pop("InnoDB_IO_r_wait", "")) or 0)
+        lock_ns=_nanoseconds(said, "Lock_time"),
+        row_lock_ns=_nanoseconds(said, "InnoDB_rec_lock_wait"),
+        io_wait_ns=_nanoseconds(said, "InnoDB_IO_r_wait")
         + (nanoseconds(said.get("Pages_read_time", "")) or 0) // 1000,  # milliseconds, unlike all other times
         rows_sent=_number(said, "Rows_sent"),
         rows_examined=_number(said, "Rows_examined"),
@@ -214,8 +205,14 @@ def _used(line: bytes) -> str:
     return name[1:-1].replace("``", "`") if name[:1] == "`" else name
 
 
+def _nanoseconds(said: dict[str, str], name: str) -> int:
+    return (nanoseconds(said.pop(name)) or 0) if name in said else 0
+
+
 def _number(said: dict[str, str], name: str) -> int:
-    written = said.pop(name, "")
+    if name not in said:
+        return 0
+    written = said.pop(name)
     return min(int(written), _MOST) if written.isascii() and written.isdecimal() and len(written) < 30 else 0
 
 

@@ -5,8 +5,6 @@ from __future__ import annotations
 import re
 from typing import Final
 
-from .header import is_unknown_line
-
 MAX_HEADER_BYTES: Final = 32 * 1024
 
 _STARTS: Final = rb"#\s+(?:Time|User@Host|User|Thread_id|Schema|Query_time): ?"
@@ -23,6 +21,12 @@ PLAIN_HEADER: Final = re.compile(
 )
 NEXT_HEADER: Final = re.compile(
     rb"# (?:Query_time: +\d|(?:Time|User@Host|Thread_id): [^\n]*\n(?:#[^\n]*\n){0,39}?# Query_time: +\d)"
+)
+KNOWN_LINE: Final = re.compile(
+    rb"# ?\s*(?:Time|User@Host|User|Thread_id|Schema|Query_time|Rows_\w+|Bytes_\w+|Tmp_\w+|InnoDB_\w+|QC_[Hh]it"
+    rb"|Full_\w+|Filesort\w*|Log_slow_\w+|Stored\s?routine|Stored_routine|Pages_\w+|Killed|Errno|Last_errno|Profile_\w+|Id"
+    rb"|Merge_\w+|explain|Disk_\w+|Sort_\w+|Read_\w+): |#\s*\n|\s*\n"
+    rb"|# (?:No InnoDB statistics|Warnings|Note \d|Warning \d|Error \d)"
 )
 BEGINS_NEXT: Final = (b"use ", b"SET ", b"#", b"\r", b"\n", b" ", b"\t")
 WHOLE: Final = re.compile(rb"(?:#[^\n]*\n){0,40}?# Query_time: +\d")
@@ -65,7 +69,7 @@ def known_header_bytes(lines: bytes) -> int:
     at = 0
     has_query_time = False
     for line in lines.splitlines(keepends=True):
-        if has_query_time and is_unknown_line(line):
+        if has_query_time and not KNOWN_LINE.match(line):
             return at
         has_query_time = has_query_time or line.startswith(b"# Query_time: ")
         at += len(line)
