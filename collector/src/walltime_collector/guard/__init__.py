@@ -48,6 +48,12 @@ _VIEWS = (
     *("tables", "columns", "databases", "functions", "settings"),
     *("data_type_families", "table_functions", "table_engines", "data_skipping_indices"),
 )
+# read once: while other people's statements run, nothing opens a file
+_QUESTIONS = {
+    each.name.removesuffix(".sql"): each.read_text("utf-8")
+    for each in (files(__package__) / "visible").iterdir()
+    if each.name.endswith(".sql")
+}
 _NO_TREE, _NO_SUCH_FUNCTION = 36, 46
 
 
@@ -158,7 +164,7 @@ class Guard:
             raise QueryFailed(
                 f"Code: 60. DB::Exception: Table {self._database}.{table} does not exist. (UNKNOWN_TABLE)"
             )
-        tree = self._parse((files(__package__) / "visible" / "show_create.sql").read_text("utf-8"))
+        tree = self._parse(_QUESTIONS["show_create"])
         put_parameters(tree, {"database": self._database, "name": table})
         return Admitted(self._print(tree), format_name, {})
 
@@ -174,7 +180,7 @@ class Guard:
         if "full" in said and question == "show_tables":
             question = "show_full_tables"
         like = "not_like" if "not_like" in said else "like"
-        answer = self._parse((files(__package__) / "visible" / f"{question}.sql").read_text("utf-8"))
+        answer = self._parse(_QUESTIONS[question])
         if "format_ast" in said:
             answer["format_ast"] = said["format_ast"]
         return answer, {
@@ -224,7 +230,7 @@ class Guard:
             values = {"database": self._database, "settings": settings.names().replace("\\", "\\\\")}
             views = {}
             for name in _VIEWS:
-                tree = self._parse((files(__package__) / "visible" / f"{name}.sql").read_text("utf-8"))
+                tree = self._parse(_QUESTIONS[name])
                 put_parameters(tree, values)
                 views[name] = [self._parse(self._print(tree))]  # printed and parsed: as it will come back
             self._views = views
