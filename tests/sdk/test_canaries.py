@@ -197,7 +197,7 @@ def test_all_that_was_to_be_seen_was_seen(told: Told) -> None:
     transactions = [span for span in told.spans if "walltime.schema" in span.attributes]
     assert len(transactions) == len(told.lines.splitlines()) == len(re.findall(rb"\[[0-9a-f]{32}\]", told.log))
     names = {each.span.name for each in transactions}
-    assert {"POST /<name>/<path>", "POST /FastAPI/{path}", "POST"} <= names
+    assert {"POST /{name}/{path}", "POST /FastAPI/{path}", "POST"} <= names
     assert [each.span.name for each in transactions if each.attributes.get("error.type") == "RuntimeError"]
     for name in (*MYSQL, "aiomysql", "asyncmy", "SQLAlchemy"):
         (task,) = [each for each in transactions if each.span.name == f"task {name}"]
