@@ -20,7 +20,7 @@ TAIL_BYTES: Final = 8 * 1024
 """Of a statement that is over the limit the end is kept beside its beginning: the comment is there."""
 LONG_BYTES: Final = 128 * 1024
 HEAD_BYTES: Final = 64 * 1024
-_SHORTEST_HEAD_BYTES: Final = 32 * 1024
+_SHORTEST_HEAD_BYTES: Final = 8 * 1024
 _LIST: Final = re.compile(rb"\b(?:values?|in)\s*\(", re.IGNORECASE)
 _LONGEST_HEAD_BYTES: Final = 512 * 1024
 MAX_SAMPLE_CHARS: Final = 4_096
@@ -129,14 +129,17 @@ def _lexed_in_parts(*parts: bytes) -> Lexed | None:
 
 def _head_bytes(text: bytes) -> int:
     """How much of the beginning is read: what is stored comes from it."""
-    size = _SHORTEST_HEAD_BYTES
-    enough = MAX_SAMPLE_CHARS + 200 if _LIST.search(text, 0, size) else 2 * _ENOUGH_CHARS
-    while size < _LONGEST_HEAD_BYTES:
-        # numbers leave too, and each would be one character
-        if len(_BY_DEFAULT.sub(b"?", text[:size]).translate(None, b"0123456789")) >= enough:
-            break
+    enough = MAX_SAMPLE_CHARS + 200 if _LIST.search(text, 0, _SHORTEST_HEAD_BYTES) else 2 * _ENOUGH_CHARS
+    size = _SHORTEST_HEAD_BYTES * enough * 9 // 8 // max(_redacted_chars(text[:_SHORTEST_HEAD_BYTES]), 1)
+    size = min(max(size, 2 * _SHORTEST_HEAD_BYTES), _LONGEST_HEAD_BYTES)
+    while size < _LONGEST_HEAD_BYTES and _redacted_chars(text[:size]) < enough:
         size *= 2
     return size
+
+
+def _redacted_chars(text: bytes) -> int:
+    """About how long the text is without its literals; a number would be one character."""
+    return len(_BY_DEFAULT.sub(b"?", text).translate(None, b"0123456789"))
 
 
 def _between_rows(text: bytes, size: int) -> tuple[int, int]:
