@@ -132,7 +132,7 @@ def test_every_question_has_the_embedded_engines_answer(both: Both, name: str) -
         "by": "total",
         "limit": 50,
     }
-    of_type: dict[str, Parameter] = {"String": "", "Float64": 0.5, "Array(UInt64)": [1, 2]}
+    of_type: dict[str, Parameter] = {"String": "", "Float64": 0.5, "Array(UInt64)": [1, 2], "Array(String)": ["a", "b"]}
     placeholders = dict(re.findall(r"\{(\w+):([^}]+)\}", sql))
     parameters = {each: known.get(each, of_type.get(kind, 2)) for each, kind in placeholders.items()}
     answer = both.agree(sql, parameters)

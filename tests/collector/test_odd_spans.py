@@ -128,7 +128,7 @@ def number_of_roots(engine: Engine) -> int:
     [
         {"start_time_unix_nano": NOW_NS, "end_time_unix_nano": NOW_NS + 7 * DAY_NS},
         {"start_time_unix_nano": NOW_NS, "end_time_unix_nano": NOW_NS},
-        {"start_time_unix_nano": NOW_NS - 300 * DAY_NS, "end_time_unix_nano": NOW_NS - 300 * DAY_NS + 5},
+        {"start_time_unix_nano": NOW_NS - 8_000 * DAY_NS, "end_time_unix_nano": NOW_NS - 8_000 * DAY_NS + 5},
         {"start_time_unix_nano": NOW_NS + 300 * DAY_NS, "end_time_unix_nano": NOW_NS + 300 * DAY_NS + 5},
     ],
 )

@@ -150,7 +150,8 @@ def spans(sql: str, *, is_cut: bool) -> tuple[list[Span], bool]:
     if not others:
         return found, False
     readings = [(found, is_whole), *(_read(reading, sql) for reading in others)]
-    if not is_cut and any(is_whole for _, is_whole in readings):
+    if not is_cut and is_whole:
+        # Where MySQL's default reading leaves a literal open, none is known to be wrong: each counts.
         readings = [reading for reading in readings if reading[1]]
     if len(readings) == 1:
         return readings[0][0], True

@@ -8,7 +8,7 @@
 -- together, touches at most 32 daily partitions; and so that a retry cuts the very same blocks, which is what makes its
 -- token work.
 --
--- Times that cannot be (a start more than a year from its receipt, an end before its start, a duration or a `walltime.*_ns` above
+-- Times that cannot be (a start before the year 2000 or more than a year ahead, an end before its start, a duration or a `walltime.*_ns` above
 -- 7 days) would spoil every mean. Such a span is no transaction and has no duration: it is stored among the spans, with what
 -- it sent as attributes, and counted. docs/decisions/005 says why.
 CREATE MATERIALIZED VIEW IF NOT EXISTS open_requests TO otlp_spans AS
@@ -86,8 +86,8 @@ FROM
             values.string_value AS strings, values.int_value AS ints, values.double_value AS doubles,
             arrayMap((type, string, int, double, bool) -> scalar(type, string, int, double, bool), types, strings, ints, doubles, values.bool_value) AS scalars,
             ints[indexOf(keys, 'walltime.schema')] = 1 AS is_bill,
-            -- a year covers clocks that are wrong; start 0, and units that are not nanoseconds, are decades off
-            start_ns BETWEEN received_at_ns - 366 * 86400000000000 AND received_at_ns + 366 * 86400000000000
+            -- old requests may be sent, and clocks may be wrong; start 0, and units that are not nanoseconds, are before the year 2000
+            start_ns BETWEEN 946684800000000000 AND received_at_ns + 366 * 86400000000000
                 AND end_ns BETWEEN start_ns AND start_ns + 7 * 86400000000000
                 AND NOT arrayExists((int, key) -> int > 7 * 86400000000000 AND key LIKE 'walltime.%\\_ns', ints, keys)
                 AND NOT arrayExists(

@@ -9,7 +9,8 @@ CODE, SINGLE, DOUBLE, NAME, BRACKETS, LINE, BLOCK, NESTED, HINT, HINT_SINGLE, HI
 
 LITERALS: Final = frozenset({SINGLE, DOUBLE, HINT_SINGLE, HINT_DOUBLE, DOLLARS})
 COMMENTS: Final = frozenset({LINE, BLOCK, NESTED, HINT})
-NAMES: Final = frozenset({NAME, BRACKETS})
+NAMES: Final = frozenset({NAME})
+"""Not brackets: but for one mode of MariaDB they are no name, and a number in them is a literal."""
 
 ESCAPING, ANSI_QUOTES, NO_BACKSLASH_ESCAPES = MODES = range(3)
 """Backslashes are escapes in both kinds of quotes, in single ones only, in none."""
