@@ -8,15 +8,15 @@ from importlib.resources import files
 
 from grafana_foundation_sdk.models.dashboard import DashboardFieldConfigSourceOverrides as Override
 from grafana_foundation_sdk.models.dashboard import DynamicConfigValue, MatcherConfig
-from walltime_collector.cli.bars import COLOURS
-from walltime_collector.components import family
+from walltime_collector.cli.drawing.bars import COLOURS
+from walltime_collector.query.components import family
 
 SPREAD = 0.30
 """How far the lightest shade of a family is from its darkest."""
 FAILED = "#e02f44"
 NEUTRAL = "#8ab8ff"
 """Of no family."""
-_SCHEMA = files("walltime_collector") / "schema" / "001_transactions.sql"
+_SCHEMA = files("walltime_collector.clickhouse") / "schema" / "001_transactions.sql"
 
 
 def built_in_components() -> list[str]:

@@ -13,7 +13,7 @@ from grafana_foundation_sdk.models.dashboard import (
     FieldColorModeId,
     MatcherConfig,
 )
-from walltime_collector.cli.bars import COLOURS
+from walltime_collector.cli.drawing.bars import COLOURS
 
 from .colours import by_component
 from .columns import message

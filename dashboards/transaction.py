@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from grafana_foundation_sdk.builders.dashboard import Dashboard, Row
 from grafana_foundation_sdk.models.dashboard import DashboardCursorSync
-from walltime_collector.cli.bars import COLOURS
+from walltime_collector.cli.drawing.bars import COLOURS
 
 from . import columns, links, panels, variables
 from .frame import frame

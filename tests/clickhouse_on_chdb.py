@@ -38,7 +38,7 @@ from typing import Any, Literal, cast
 from urllib.parse import parse_qsl, urlsplit
 
 import chdb
-from walltime_collector.engine.parameters import as_text
+from walltime_collector.clickhouse.parameters import as_text
 
 if sys.version_info >= (3, 14):
     from compression import zstd

@@ -15,7 +15,7 @@ import yaml
 from compose_spec import PyCompose
 from shop.settings import Settings as ShopSettings
 from walltime.settings import Settings as SdkSettings
-from walltime_collector.settings import Settings
+from walltime_collector.config.settings import Settings
 
 from tests import compose
 from tests.compose import ROOT, Image

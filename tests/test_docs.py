@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 import walltime
 from walltime.settings import Settings
-from walltime_collector.settings import Settings as CollectorSettings
+from walltime_collector.config.settings import Settings as CollectorSettings
 
 ROOT = Path(__file__).parents[1]
 DOCUMENTED = (ROOT / "docs" / "settings.md").read_text()

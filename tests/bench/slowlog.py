@@ -21,8 +21,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
-from walltime_collector.engine.embedded import EmbeddedEngine
-from walltime_collector.health import Health
+from walltime_collector.clickhouse.embedded import EmbeddedEngine
+from walltime_collector.health.counters import Health
 from walltime_collector.slowlog.reader import FollowedLog
 
 from tests.bench.machine import machine

@@ -11,9 +11,9 @@ import tempfile
 import time
 from pathlib import Path
 
-from walltime_collector.engine.embedded import EmbeddedEngine
-from walltime_collector.why.explain import explain
-from walltime_collector.why.windows import Comparison, Window
+from walltime_collector.clickhouse.embedded import EmbeddedEngine
+from walltime_collector.query.why.explain import explain
+from walltime_collector.query.why.windows import Comparison, Window
 
 from tests.bench.machine import machine
 from tests.collector.simulated_shop import MINUTE_NS, USUAL, Page, simulate

@@ -13,9 +13,9 @@ import json
 import sys
 from pathlib import Path
 
-from walltime_collector.engine.embedded import EmbeddedEngine
+from walltime_collector.clickhouse.embedded import EmbeddedEngine
 from walltime_collector.errors import EngineError, StatementRefused
-from walltime_collector.reading import Reading
+from walltime_collector.sql.limits import Reading
 
 WARM = [
     "SELECT count(), quantile(0.5)(duration_ns) FROM transactions WHERE service = 'x' GROUP BY name ORDER BY name",

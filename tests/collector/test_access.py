@@ -15,14 +15,14 @@ import pytest
 from pydantic import SecretStr
 from starlette.routing import Route
 from typer.testing import CliRunner
-from walltime_collector.access import Access, Door
-from walltime_collector.api import make_app
-from walltime_collector.api_deadletters import deadletter_routes
 from walltime_collector.cli import app
+from walltime_collector.config.settings import Settings, address, is_loopback
 from walltime_collector.errors import SettingsRefused
-from walltime_collector.health import Health
-from walltime_collector.settings import Settings, address, is_loopback
+from walltime_collector.health.counters import Health
+from walltime_collector.http.authentication import Access, Door
 from walltime_collector.spool.spool import Spool
+from walltime_collector.web.application import make_app
+from walltime_collector.web.dead_letters import deadletter_routes
 
 from tests.collector.test_schema import request, span
 from tests.servers import PROTOBUF, Collector, eventually, over_http

@@ -5,7 +5,7 @@ from __future__ import annotations
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
-from walltime_collector.answers import Top, Trace, from_json
+from walltime_collector.query.answers import Top, Trace, from_json
 
 from tests.collector.conftest import Collector
 

@@ -12,16 +12,16 @@ import pytest
 import tomli
 import trustme
 from typer.testing import CliRunner
-from walltime_collector.access import Access
 from walltime_collector.cli import app
-from walltime_collector.configuration import configure
-from walltime_collector.directory import make_private
-from walltime_collector.engine import open_engine
-from walltime_collector.engine.client import ClientTls, address
+from walltime_collector.clickhouse import open_engine
+from walltime_collector.clickhouse.client import ClientTls, address
+from walltime_collector.config.file import configure
+from walltime_collector.config.settings import SECRETS, Settings
+from walltime_collector.config.settings import address as port
+from walltime_collector.config.tls import Tls
 from walltime_collector.errors import SettingsRefused
-from walltime_collector.settings import SECRETS, Settings
-from walltime_collector.settings import address as port
-from walltime_collector.tls import Tls
+from walltime_collector.http.authentication import Access
+from walltime_collector.spool.directory import make_private
 
 PORTS = ("grpc", "http", "web", "clickhouse_http")
 HOSTILE = (

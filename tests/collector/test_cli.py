@@ -231,7 +231,7 @@ def test_asking_does_not_load_what_only_the_collector_needs() -> None:
         "uvloop",
         "google.protobuf",
         "opentelemetry",
-        "walltime_collector.settings",
+        "walltime_collector.config.settings",
     )
     code = (
         "import sys, walltime_collector.cli, walltime_collector.cli.top, walltime_collector.cli.show;"

@@ -12,7 +12,7 @@ from clickhouse_driver.compression import get_compressor_cls
 from clickhouse_driver.streams.compressed import CompressedBlockInputStream, CompressedBlockOutputStream
 from hypothesis import given
 from hypothesis import strategies as st
-from walltime_collector.clickhouse_http import blocks
+from walltime_collector.sql.clickhouse_http import blocks
 
 MAX_BYTES = 16 * 1024 * 1024
 METHODS: list[blocks.Method] = ["none", "lz4", "zstd"]

@@ -19,7 +19,7 @@ import pyarrow.parquet
 import pytest
 from backports import zstd
 from clickhouse_connect.driver.exceptions import DatabaseError
-from walltime_collector.clickhouse_http import blocks
+from walltime_collector.sql.clickhouse_http import blocks
 
 from tests.collector.clickhouse_port import Port, port_of
 from tests.collector.test_clickhouse_blocks import framed_by_driver, opened_by_driver

@@ -5,13 +5,14 @@ from __future__ import annotations
 import time
 
 import pytest
-from walltime_collector import kept_calls, query
 from walltime_collector.cli.show import KEPT
 from walltime_collector.cli.top import render as render_top
-from walltime_collector.components import counters_by_component, family
-from walltime_collector.engine import Engine
-from walltime_collector.why.explain import explain
-from walltime_collector.why.windows import comparison
+from walltime_collector.clickhouse import Engine
+from walltime_collector.query import kept_calls
+from walltime_collector.query import questions as query
+from walltime_collector.query.components import counters_by_component, family
+from walltime_collector.query.why.explain import explain
+from walltime_collector.query.why.windows import comparison
 
 from tests.collector.conftest import Store
 from tests.collector.test_show import asked, make, said

@@ -17,10 +17,10 @@ from typer.testing import CliRunner
 from walltime.neighbours import NEIGHBOURS as SDKS_NEIGHBOURS
 from walltime.settings import Settings as SdkSettings
 from walltime_collector.cli import app
-from walltime_collector.configuration import configure, misspelled, shown
+from walltime_collector.config.file import configure, misspelled, shown
+from walltime_collector.config.neighbours import NEIGHBOURS as COLLECTORS_NEIGHBOURS
+from walltime_collector.config.settings import Settings
 from walltime_collector.errors import SettingsRefused
-from walltime_collector.neighbours import NEIGHBOURS as COLLECTORS_NEIGHBOURS
-from walltime_collector.settings import Settings
 
 OF_THE_SDK = {
     variable
@@ -185,7 +185,7 @@ def test_a_secret_comes_from_its_file_first_and_an_unusable_file_is_said(tmp_pat
 @pytest.mark.skipif(sys.platform != "linux", reason="other systems show no /proc/PID/environ")
 def test_what_is_forgotten_is_neither_in_the_environment_nor_where_the_kernel_shows_it() -> None:
     program = (
-        "import os; from walltime_collector.environment import forget;"
+        "import os; from walltime_collector.config.environment import forget;"
         "forget(['WALLTIME_READ_TOKEN', 'WALLTIME_NONE']);"
         "print(os.environ.get('WALLTIME_READ_TOKEN'), os.environ['WALLTIME_OTHER']);"
         "print(open('/proc/self/environ').read());"

@@ -8,14 +8,14 @@ from pathlib import Path
 
 import pytest
 from rich.console import Console
-from walltime_collector.assemble.windows import assemble, clock, due
 from walltime_collector.cli.status import render
-from walltime_collector.crowded import MOST_NAMES, CrowdedNames
-from walltime_collector.engine import Engine
-from walltime_collector.engine.embedded import EmbeddedEngine
-from walltime_collector.health import Health
-from walltime_collector.settings import Settings
-from walltime_collector.status import Crowded, status
+from walltime_collector.clickhouse import Engine
+from walltime_collector.clickhouse.embedded import EmbeddedEngine
+from walltime_collector.config.settings import Settings
+from walltime_collector.health.counters import Health
+from walltime_collector.health.name_limit import MOST_NAMES, CrowdedNames
+from walltime_collector.health.status import Crowded, status
+from walltime_collector.otel_transactions.windows import assemble, clock, due
 
 from tests.collector.test_schema import request, span, store
 

@@ -12,12 +12,12 @@ from typing import Any
 import httpx
 import pytest
 from starlette.applications import Starlette
-from walltime_collector.access import Access
-from walltime_collector.api_deadletters import deadletter_routes
-from walltime_collector.health import Health
-from walltime_collector.settings import Settings
+from walltime_collector.config.settings import Settings
+from walltime_collector.health.counters import Health
+from walltime_collector.http.authentication import Access
 from walltime_collector.spool.segment import Record
 from walltime_collector.spool.spool import Spool
+from walltime_collector.web.dead_letters import deadletter_routes
 
 from tests.collector.test_cli import assert_one_sentence, run
 from tests.collector.test_load import GARBAGE

@@ -11,16 +11,16 @@ from typing import Any
 
 import pytest
 from rich.console import Console, RenderableType
-from walltime_collector import query
-from walltime_collector.answers import Bill, Trace, from_json
 from walltime_collector.cli.digest import render
-from walltime_collector.cli.statements import statements
-from walltime_collector.digest.answer import DIGEST_RANKINGS, Digest, DigestedStatement
-from walltime_collector.digest.rank import digest
-from walltime_collector.engine import Engine
-from walltime_collector.slowlog.fingerprint import fingerprint
+from walltime_collector.cli.drawing.statements import statements
+from walltime_collector.clickhouse import Engine
+from walltime_collector.query import questions as query
+from walltime_collector.query.answers import Bill, Trace, from_json
+from walltime_collector.query.digest.answer import DIGEST_RANKINGS, Digest, DigestedStatement
+from walltime_collector.query.digest.rank import digest
 from walltime_collector.slowlog.header import Entry
 from walltime_collector.slowlog.rows import TABLE, rows
+from walltime_collector.statements.fingerprint import fingerprint
 
 from tests.collector.conftest import Collector, Store, Stored
 from tests.collector.traffic import MS, Sent, SentCall

@@ -10,10 +10,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from rich.console import Console
 from walltime_collector.cli.digest import render
-from walltime_collector.digest.rank import digest
-from walltime_collector.digest.short import LONGEST, short_lists, shortened
-from walltime_collector.engine import Engine
+from walltime_collector.clickhouse import Engine
 from walltime_collector.errors import NotStored
+from walltime_collector.query.digest.rank import digest
+from walltime_collector.query.digest.short import LONGEST, short_lists, shortened
 from walltime_collector.slowlog.header import Entry
 
 from tests.collector.conftest import Store

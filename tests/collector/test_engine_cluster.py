@@ -13,12 +13,12 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from walltime_collector.assemble.windows import Window, assemble
-from walltime_collector.engine import Engine, schema_files
-from walltime_collector.engine.cluster import Cluster
+from walltime_collector.clickhouse import Engine, schema_files
+from walltime_collector.clickhouse.cluster import Cluster
 from walltime_collector.errors import EngineUnavailable
-from walltime_collector.query import question
-from walltime_collector.reading import Reading
+from walltime_collector.otel_transactions.windows import Window, assemble
+from walltime_collector.query.questions import question
+from walltime_collector.sql.limits import Reading
 
 from tests.clickhouse_server import ClickHouseServer, Fault
 from tests.collector.foreign_traces import requests, trace

@@ -13,11 +13,11 @@ from importlib.resources import files
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from walltime_collector.engine import Engine, Parameter, Rows
+from walltime_collector.clickhouse import Engine, Parameter, Rows
 from walltime_collector.errors import QueryFailed, StatementRefused
-from walltime_collector.query import question
-from walltime_collector.reading import Reading
+from walltime_collector.query.questions import question
 from walltime_collector.spool.segment import Record
+from walltime_collector.sql.limits import Reading
 
 from tests.clickhouse_server import ClickHouseServer
 from tests.collector.traffic import Shop, export_request
@@ -25,7 +25,7 @@ from tests.servers import eventually
 
 MINUTE_NS = 60_000_000_000
 QUERIES = sorted(
-    path.name[:-4] for path in (files("walltime_collector") / "queries").iterdir() if path.name[-4:] == ".sql"
+    path.name[:-4] for path in (files("walltime_collector.query") / "queries").iterdir() if path.name[-4:] == ".sql"
 )
 
 

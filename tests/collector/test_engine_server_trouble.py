@@ -11,11 +11,11 @@ from importlib.resources import files
 from pathlib import Path
 
 import pytest
-from walltime_collector.engine import open_engine
-from walltime_collector.engine.dialect import REFUSED_DATA
-from walltime_collector.engine.server import ServerEngine
+from walltime_collector.clickhouse import open_engine
+from walltime_collector.clickhouse.dialect import REFUSED_DATA
+from walltime_collector.clickhouse.server import ServerEngine
+from walltime_collector.config.settings import Settings
 from walltime_collector.errors import EngineUnavailable, InsertRefused, QueryFailed, SettingsRefused
-from walltime_collector.settings import Settings
 from walltime_collector.spool.segment import Record
 
 from tests.clickhouse_server import ClickHouseServer, Fault
@@ -58,7 +58,7 @@ def test_several_collectors_may_migrate_at_once_and_again(clickhouse: ClickHouse
     engines[0].migrate()
     applied = engines[0].query("SELECT DISTINCT name FROM schema_migrations")
     assert len(applied) == len(
-        [path for path in (files("walltime_collector") / "schema").iterdir() if path.name[0] == "0"]
+        [path for path in (files("walltime_collector.clickhouse") / "schema").iterdir() if path.name[0] == "0"]
     )
     engines[1].insert(some_records(seed=1), "first")
     assert count(engines[2]) > 0

@@ -8,9 +8,9 @@ from collections.abc import Mapping
 from typing import Any
 
 import pytest
-from walltime_collector.assemble.windows import Window, assemble
-from walltime_collector.components import counters_by_component
-from walltime_collector.engine import Engine
+from walltime_collector.clickhouse import Engine
+from walltime_collector.otel_transactions.windows import Window, assemble
+from walltime_collector.query.components import counters_by_component
 
 from tests.collector.foreign_traces import Billed, bills, requests, trace
 from tests.collector.test_schema import store

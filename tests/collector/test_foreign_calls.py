@@ -8,9 +8,9 @@ from collections.abc import Mapping
 from typing import Any
 
 from opentelemetry.proto.trace.v1.trace_pb2 import Span, Status
-from walltime_collector.assemble.windows import Window, assemble
-from walltime_collector.engine import Engine
-from walltime_collector.slowlog.fingerprint import redact
+from walltime_collector.clickhouse import Engine
+from walltime_collector.otel_transactions.windows import Window, assemble
+from walltime_collector.statements.fingerprint import redact
 
 from tests.collector.test_schema import request, span, store
 from tests.sdk.sql_grammar import MARK, Grammar

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import time
 
-from walltime_collector.engine import Engine
-from walltime_collector.full_disk import OldestDays
-from walltime_collector.health import Health
+from walltime_collector.clickhouse import Engine
+from walltime_collector.health.counters import Health
+from walltime_collector.health.full_disk import OldestDays
 from walltime_collector.spool.segment import Record
 from walltime_collector.spool.spool import reserve_bytes
 

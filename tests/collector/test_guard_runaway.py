@@ -11,11 +11,11 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
-from walltime_collector.engine import embedded
-from walltime_collector.engine.embedded import EmbeddedEngine
+from walltime_collector.clickhouse import embedded
+from walltime_collector.clickhouse.embedded import EmbeddedEngine
 from walltime_collector.errors import QueryFailed, StatementRefused, TooManyQuestions
-from walltime_collector.reading import Reading
-from walltime_collector.turns import Turns
+from walltime_collector.sql.limits import Reading
+from walltime_collector.sql.turns import Turns
 
 from tests.collector.function_costs import main, measurable
 from tests.collector.test_engine_process import engines_of, is_there

@@ -10,16 +10,16 @@ from typing import Any
 
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
+from walltime_collector.config.settings import Settings
+from walltime_collector.config.tls import Tls
 from walltime_collector.errors import EngineUnavailable, InsertRefused, QueryFailed
-from walltime_collector.health import REASONS, Health, Trouble
-from walltime_collector.health_minutes import TABLE, HealthMinutes
-from walltime_collector.metrics import Metrics
-from walltime_collector.settings import Settings
+from walltime_collector.health.counters import REASONS, Health, Trouble
+from walltime_collector.health.metrics import Metrics
+from walltime_collector.health.minutes import TABLE, HealthMinutes
+from walltime_collector.health.upkeep import Upkeep
+from walltime_collector.health.watch import STUCK_S, Watch
 from walltime_collector.spool.segment import Record
 from walltime_collector.spool.spool import Spool
-from walltime_collector.tls import Tls
-from walltime_collector.upkeep import Upkeep
-from walltime_collector.watch import STUCK_S, Watch
 
 from tests.collector.test_schema import request, span
 from tests.servers import Collector, eventually, over_http

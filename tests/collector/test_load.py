@@ -8,10 +8,10 @@ from collections.abc import Callable, Sequence
 from typing import Any, cast
 
 import pytest
-from walltime_collector.engine import Engine
+from walltime_collector.clickhouse import Engine
 from walltime_collector.errors import EngineUnavailable, InsertRefused
-from walltime_collector.health import Health
-from walltime_collector.load import Loader
+from walltime_collector.health.counters import Health
+from walltime_collector.load.loader import Loader
 from walltime_collector.spool.segment import Record
 from walltime_collector.spool.spool import Spool
 
@@ -232,8 +232,8 @@ def test_a_segment_that_alone_cannot_be_stored_lets_the_others_go_and_ends_in_de
     spool: Spool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A request that ends the database each time, or takes all its memory, is no outage: others go through."""
-    monkeypatch.setattr("walltime_collector.load._FIRST_RETRY_S", 0.001)
-    monkeypatch.setattr("walltime_collector.load._LAST_RETRY_S", 0.002)
+    monkeypatch.setattr("walltime_collector.load.loader._FIRST_RETRY_S", 0.001)
+    monkeypatch.setattr("walltime_collector.load.loader._LAST_RETRY_S", 0.002)
     engine = Picky(b"poison")
     engine.is_away_for = b"killer"
     for each in (b"killer", b"good"):

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 import pytest
-from walltime_collector.logs import REPEATS, Bounded, JsonLines, PlainLines
+from walltime_collector.config.logs import REPEATS, Bounded, JsonLines, PlainLines
 
 HOSTILE = 'a\nb\r\x1b[31mred\x1b[0m\u202egnp\x00\x85"\U000e0001'
 

@@ -14,15 +14,15 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from rich.console import Console
 from shop.demo import collector as walltime_serve
-from walltime_collector import query
-from walltime_collector.answers import Kind as Ranked
-from walltime_collector.answers import Top
 from walltime_collector.cli.top import render
-from walltime_collector.engine import Engine
+from walltime_collector.clickhouse import Engine
 from walltime_collector.errors import BadParameter, NotStored
-from walltime_collector.naming import Kind, find, listed, shown
-from walltime_collector.why.explain import explain
-from walltime_collector.why.windows import comparison
+from walltime_collector.query import questions as query
+from walltime_collector.query.answers import Kind as Ranked
+from walltime_collector.query.answers import Top
+from walltime_collector.query.names import Kind, find, listed, shown
+from walltime_collector.query.why.explain import explain
+from walltime_collector.query.why.windows import comparison
 
 from tests.collector.conftest import Collector, Store
 from tests.collector.test_cli import assert_one_sentence, run

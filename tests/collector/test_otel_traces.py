@@ -15,9 +15,9 @@ from walltime.call import lines
 from walltime.export import otlp, protobuf
 from walltime.hotpath import Ids, Transaction
 from walltime.redact import Redaction
-from walltime_collector.assemble.windows import Window, assemble
-from walltime_collector.engine import Engine
-from walltime_collector.reading import Reading
+from walltime_collector.clickhouse import Engine
+from walltime_collector.otel_transactions.windows import Window, assemble
+from walltime_collector.sql.limits import Reading
 
 from tests.collector.conftest import Stored
 from tests.collector.test_schema import request, span, store

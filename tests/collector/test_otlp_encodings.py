@@ -14,7 +14,7 @@ from backports import zstd
 from hypothesis import given
 from hypothesis import strategies as st
 from walltime_collector.errors import RequestRefused
-from walltime_collector.receive.decompress import decompress
+from walltime_collector.http.decompress import decompress
 from walltime_collector.receive.http2 import frames
 
 from tests.collector.test_otlp_http import resident_bytes

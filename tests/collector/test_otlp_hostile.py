@@ -21,8 +21,8 @@ import pytest
 from backports import zstd
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 from walltime_collector.errors import RequestRefused
+from walltime_collector.http.decompress import decompress
 from walltime_collector.receive.check import check_traces, count_items
-from walltime_collector.receive.decompress import decompress
 from walltime_collector.receive.http2 import frames
 from walltime_collector.receive.otlp_json import count_items_of_json, traces_from_json
 

@@ -14,14 +14,14 @@ import grpc
 import pytest
 from google.rpc.error_details_pb2 import RetryInfo
 from google.rpc.status_pb2 import Status
-from walltime_collector.access import Door
-from walltime_collector.health import Health
-from walltime_collector.ports import connections as ports
-from walltime_collector.ports.connections import Connections
+from walltime_collector.health.counters import Health
+from walltime_collector.http.authentication import Door
+from walltime_collector.http.in_flight import InFlight
+from walltime_collector.http.ports import connections as ports
+from walltime_collector.http.ports.connections import Connections
 from walltime_collector.receive.grpc_server import GrpcServer
 from walltime_collector.receive.http2 import frames
 from walltime_collector.receive.http2.stream import Limits
-from walltime_collector.receive.in_flight import InFlight
 from walltime_collector.receive.intake import Intake
 from walltime_collector.receive.otlp_grpc import GrpcCall, OtlpGrpc
 from walltime_collector.spool.group_commit import GroupCommit

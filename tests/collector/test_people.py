@@ -8,7 +8,7 @@ import unicodedata
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from walltime_collector.people import count, duration, milliseconds, percent, printable, ratio, share, since_s, size
+from walltime_collector.format import count, duration, milliseconds, percent, printable, ratio, share, since_s, size
 
 UNITS = {"µs": 1e3, "ms": 1e6, "s": 1e9}
 

@@ -6,11 +6,11 @@ import asyncio
 
 from hypothesis import given
 from hypothesis import strategies as st
-from walltime_collector.health import Health
-from walltime_collector.ports.connections import Connections, Limits, Slot
-from walltime_collector.ports.deadlines import LEAST_BYTES_PER_S, ReadingDeadline
-from walltime_collector.ports.descriptors import RESERVE, divide
-from walltime_collector.settings import Settings
+from walltime_collector.config.settings import Settings
+from walltime_collector.health.counters import Health
+from walltime_collector.http.ports.connections import Connections, Limits, Slot
+from walltime_collector.http.ports.deadlines import LEAST_BYTES_PER_S, ReadingDeadline
+from walltime_collector.http.ports.descriptors import RESERVE, divide
 
 
 class Open:

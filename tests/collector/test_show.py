@@ -15,13 +15,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from rich.console import Console
-from walltime_collector import query
-from walltime_collector.after_response import after_response
-from walltime_collector.answers import Trace, from_json
 from walltime_collector.cli.show import choose, render
-from walltime_collector.engine import Engine
+from walltime_collector.clickhouse import Engine
+from walltime_collector.query import questions as query
+from walltime_collector.query.after_response import after_response
+from walltime_collector.query.answers import Trace, from_json
+from walltime_collector.query.trace_tree import in_order, owners
 from walltime_collector.trace_id import parse_span_id, parse_trace_id
-from walltime_collector.trace_tree import in_order, owners
 
 from tests.collector.conftest import Store, Stored
 from tests.collector.traffic import MS, Sent, SentCall

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from walltime_collector.slowlog.comment import NOBODY, Sender, sender
+from walltime_collector.statements.comment import NOBODY, Sender, sender
 
 TRACE, SPAN = "0af7651916cd43dd8448eb211c80319c", "00f067aa0ba902b7"
 OTHER_TRACE = "ffffffffffffffffffffffffffffffff"

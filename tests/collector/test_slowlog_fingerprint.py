@@ -14,7 +14,7 @@ from pymysql.connections import Connection
 from pymysql.cursors import Cursor
 from walltime.literals import spans
 from walltime.redact import redact_sql
-from walltime_collector.slowlog.fingerprint import fingerprint, fingerprint_id, of_redacted, redact
+from walltime_collector.statements.fingerprint import fingerprint, fingerprint_id, of_redacted, redact
 
 VALUES = st.one_of(
     st.none(),

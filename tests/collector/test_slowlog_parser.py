@@ -12,8 +12,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from walltime_collector.slowlog.header import Entry
-from walltime_collector.slowlog.long import MAX_STATEMENT_BYTES
 from walltime_collector.slowlog.parser import Losses, Parser
+from walltime_collector.statements.long import MAX_STATEMENT_BYTES
 
 REAL_LOGS = Path(__file__).parents[3] / "shared" / "data" / "slowlogs"
 # entries and total Query_time in µs, as pt-query-digest 3.2.1 counts them

@@ -7,8 +7,8 @@ import shutil
 import subprocess
 
 import pytest
-from walltime_collector.slowlog.fingerprint import fingerprint
 from walltime_collector.slowlog.parser import Parser
+from walltime_collector.statements.fingerprint import fingerprint
 
 from tests.collector.test_slowlog_parser import REAL_LOGS
 

@@ -7,9 +7,9 @@ import time
 from typing import Any
 
 import pytest
-from walltime_collector.engine import Engine
-from walltime_collector.slowlog.long import MAX_STATEMENT_BYTES
+from walltime_collector.clickhouse import Engine
 from walltime_collector.slowlog.rows import TABLE, rows
+from walltime_collector.statements.long import MAX_STATEMENT_BYTES
 
 from tests.collector.test_slowlog_parser import HEADER, MARIADB, MYSQL_8, PERCONA_8, parsed
 

@@ -19,9 +19,9 @@ import pytest
 import trustme
 from typer.testing import CliRunner
 from walltime_collector.cli import app
+from walltime_collector.config.settings import Settings
+from walltime_collector.config.tls import Tls
 from walltime_collector.errors import SettingsRefused
-from walltime_collector.settings import Settings
-from walltime_collector.tls import Tls
 
 from tests.collector.test_schema import request, span
 from tests.servers import PROTOBUF, Collector, eventually

@@ -12,12 +12,12 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from rich.color import Color, ColorSystem
 from rich.console import Console
-from walltime_collector import query
-from walltime_collector.answers import RANKINGS, Kind, Ranking, Top
-from walltime_collector.cli.bars import COLOURS, LETTERS
+from walltime_collector.cli.drawing.bars import COLOURS, LETTERS
 from walltime_collector.cli.top import render
-from walltime_collector.components import FAMILIES
-from walltime_collector.engine import Engine
+from walltime_collector.clickhouse import Engine
+from walltime_collector.query import questions as query
+from walltime_collector.query.answers import RANKINGS, Kind, Ranking, Top
+from walltime_collector.query.components import FAMILIES
 
 from tests.collector.conftest import MINUTE_NS, Store, Stored
 from tests.collector.traffic import MS, Sent, SentCall

@@ -10,14 +10,14 @@ from dataclasses import asdict, dataclass, replace
 
 import pytest
 from rich.console import Console
-from walltime_collector import query
-from walltime_collector.answers import from_json
 from walltime_collector.cli.why import render
-from walltime_collector.engine.embedded import EmbeddedEngine
+from walltime_collector.clickhouse.embedded import EmbeddedEngine
 from walltime_collector.errors import BadParameter, NotStored
-from walltime_collector.why.answer import Contribution, Why
-from walltime_collector.why.explain import explain
-from walltime_collector.why.windows import Comparison, Window, comparison
+from walltime_collector.query import questions as query
+from walltime_collector.query.answers import from_json
+from walltime_collector.query.why.answer import Contribution, Why
+from walltime_collector.query.why.explain import explain
+from walltime_collector.query.why.windows import Comparison, Window, comparison
 
 from tests.collector.simulated_shop import CACHE_1, CACHE_2, MINUTE_NS, SECOND_NS, USUAL, Page, simulate
 

@@ -8,9 +8,9 @@ from urllib.parse import quote
 
 import pytest
 from shop.process import free_port
-from walltime_collector.answers import from_json
-from walltime_collector.query import iso
-from walltime_collector.why.answer import Why
+from walltime_collector.query.answers import from_json
+from walltime_collector.query.questions import iso
+from walltime_collector.query.why.answer import Why
 
 from tests.collector.conftest import Collector
 from tests.collector.test_cli import assert_one_sentence, on_a_terminal, run

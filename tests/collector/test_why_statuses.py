@@ -11,15 +11,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from rich.console import Console
-from walltime_collector import query
-from walltime_collector.answers import from_json
 from walltime_collector.cli.top import render as render_top
 from walltime_collector.cli.why import render
-from walltime_collector.engine import Engine
-from walltime_collector.why.answer import Why
-from walltime_collector.why.explain import explain
-from walltime_collector.why.statuses import by_status, like_with_like_ns, mix_ns
-from walltime_collector.why.windows import Comparison, Window
+from walltime_collector.clickhouse import Engine
+from walltime_collector.query import questions as query
+from walltime_collector.query.answers import from_json
+from walltime_collector.query.why.answer import Why
+from walltime_collector.query.why.explain import explain
+from walltime_collector.query.why.statuses import by_status, like_with_like_ns, mix_ns
+from walltime_collector.query.why.windows import Comparison, Window
 
 from tests.collector.conftest import MINUTE_NS, Store
 from tests.collector.traffic import MS, Sent, SentCall, Value

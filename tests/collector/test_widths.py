@@ -10,12 +10,12 @@ import pytest
 from rich.console import Console, RenderableType
 from rich.text import Text
 from typer.testing import CliRunner
-from walltime_collector import query
-from walltime_collector.answers import Call
 from walltime_collector.cli import app
-from walltime_collector.cli.bars import filled
+from walltime_collector.cli.drawing.bars import filled
 from walltime_collector.cli.show import render as render_show
 from walltime_collector.cli.top import render as render_top
+from walltime_collector.query import questions as query
+from walltime_collector.query.answers import Call
 
 from tests.collector.conftest import Collector, Stored
 

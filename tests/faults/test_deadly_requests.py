@@ -8,13 +8,13 @@ from pathlib import Path
 
 import pytest
 from walltime_collector import crashpoint
-from walltime_collector.engine.embedded import EmbeddedEngine
+from walltime_collector.clickhouse.embedded import EmbeddedEngine
 from walltime_collector.errors import EngineEnded
-from walltime_collector.health import Health
-from walltime_collector.load import Loader
+from walltime_collector.health.counters import Health
+from walltime_collector.load.loader import Loader
+from walltime_collector.load.poison import Trial
 from walltime_collector.spool.segment import Record
 from walltime_collector.spool.spool import Spool
-from walltime_collector.trial import Trial
 
 from tests.collector.test_schema import request, span
 from tests.servers import Collector, eventually, over_http

@@ -14,9 +14,9 @@ from pathlib import Path
 
 import httpx
 import pytest
-from walltime_collector.engine import open_engine
-from walltime_collector.reserve import BALLAST_BYTES
-from walltime_collector.settings import Settings
+from walltime_collector.clickhouse import open_engine
+from walltime_collector.config.settings import Settings
+from walltime_collector.spool.reserve import BALLAST_BYTES
 from walltime_collector.spool.spool import reserve_bytes
 
 from tests.clickhouse_server import ClickHouseServer

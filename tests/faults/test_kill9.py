@@ -11,8 +11,8 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from walltime_collector.engine import open_engine
-from walltime_collector.settings import Settings
+from walltime_collector.clickhouse import open_engine
+from walltime_collector.config.settings import Settings
 
 from tests.faults.oracle import Oracle, Verdict, wait_until_loaded
 from tests.servers import Collector

@@ -18,8 +18,8 @@ from statistics import median
 
 import httpx
 import pytest
-from walltime_collector.engine import open_engine
-from walltime_collector.settings import Settings
+from walltime_collector.clickhouse import open_engine
+from walltime_collector.config.settings import Settings
 
 from tests.bench.process_usage import descendants, usage
 from tests.bench.sending import COLLECTOR_CORE, collector_on, send, to

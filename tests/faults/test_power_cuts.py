@@ -11,10 +11,10 @@ from pathlib import Path
 from typing import cast
 
 import pytest
-from walltime_collector.engine import Engine
+from walltime_collector.clickhouse import Engine
 from walltime_collector.errors import SpoolError
-from walltime_collector.health import Health
-from walltime_collector.load import Loader
+from walltime_collector.health.counters import Health
+from walltime_collector.load.loader import Loader
 from walltime_collector.spool import spool as spool_module
 from walltime_collector.spool.segment import Record
 from walltime_collector.spool.spool import Segment, Spool
@@ -119,7 +119,7 @@ class Unlocked:
 @pytest.fixture(autouse=True)
 def one_process_is_many(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(spool_module, "Ownership", Unlocked)
-    logging.getLogger("walltime_collector.load").setLevel(logging.CRITICAL)
+    logging.getLogger("walltime_collector.load.loader").setLevel(logging.CRITICAL)
 
 
 def _records(spool: Spool, path: Path, size: int) -> list[Record]:

@@ -18,7 +18,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from walltime.declaring import read
 from walltime.settings import Settings
-from walltime_collector.settings import Settings as CollectorSettings
+from walltime_collector.config.settings import Settings as CollectorSettings
 
 from tests.sdk.sink import Sink
 from tests.sdk.test_settings import SET_BY

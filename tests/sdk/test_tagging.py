@@ -16,7 +16,7 @@ from walltime import tagging
 from walltime.hotpath import Branch, Ids, Inside, Transaction
 from walltime.settings import Settings
 from walltime.tagging import tag
-from walltime_collector.slowlog.comment import sender
+from walltime_collector.statements.comment import sender
 
 from tests.sdk.sink import Sink
 

@@ -13,44 +13,44 @@ from typing import Any
 import uvloop
 
 from . import crashpoint
-from .access import Access
-from .assemble.assembler import Assembler
-from .clickhouse_http import ClickHouseHttp
-from .crowded import CrowdedNames
-from .directory import make_private, room
-from .engine import open_engine
+from .clickhouse import open_engine
+from .clickhouse.retention import keep
+from .config.settings import Settings, is_loopback
+from .config.tls import Tls
 from .errors import EngineUnavailable
-from .full_disk import OldestDays
-from .health import Health
-from .health_minutes import HealthMinutes
-from .load import Loader
-from .ports.connections import Connections
-from .ports.descriptors import raise_limit
-from .ports.groups import groups
-from .ports.http_protocol import HttpLimits, Wording
-from .ports.listening import listen, listened
-from .ports.server import HttpServer
-from .ports.wording import clickhouse_wording, web_wording
-from .reading import Reading
+from .health.counters import Health
+from .health.full_disk import OldestDays
+from .health.minutes import HealthMinutes
+from .health.name_limit import CrowdedNames
+from .health.status import status
+from .health.upkeep import Upkeep
+from .health.watch import Watch
+from .http.authentication import Access
+from .http.body import Arrivals
+from .http.ports.connections import Connections
+from .http.ports.descriptors import raise_limit
+from .http.ports.groups import groups
+from .http.ports.http_protocol import HttpLimits, Wording
+from .http.ports.listening import listen, listened
+from .http.ports.server import HttpServer
+from .http.ports.wording import clickhouse_wording, web_wording
+from .load.loader import Loader
+from .load.poison import Trial
+from .otel_transactions.assembler import Assembler
 from .receive.answers import otlp_wording
-from .receive.arrival import Arrivals
 from .receive.cors import origin_pattern, with_cors
 from .receive.grpc_server import GrpcServer
 from .receive.http2.stream import Limits
 from .receive.intake import Intake
 from .receive.otlp_grpc import GrpcCall, OtlpGrpc
 from .receive.otlp_http import OtlpHttp
-from .reserve import Reserve
-from .retention import keep
-from .settings import Settings, is_loopback
 from .slowlog.reader import SlowLogReader
+from .spool.directory import make_private, room
 from .spool.group_commit import GroupCommit
+from .spool.reserve import Reserve
 from .spool.spool import Spool
-from .status import status
-from .tls import Tls
-from .trial import Trial
-from .upkeep import Upkeep
-from .watch import Watch
+from .sql.clickhouse_http import ClickHouseHttp
+from .sql.limits import Reading
 
 log = logging.getLogger(__name__)
 
@@ -105,8 +105,8 @@ def serve(settings: Settings) -> None:
         looks.append(OldestDays(engine, health, lambda: room(settings.data)).look)
     upkeep = Upkeep(engine, health, minutes, lambda: keep(engine, settings), looks)
     reading = Reading(engine, settings.database)
-    from .api import make_app
-    from .api_deadletters import deadletter_routes
+    from .web.application import make_app
+    from .web.dead_letters import deadletter_routes
 
     arrivals = Arrivals(
         max_request_bytes=settings.max_request_bytes,
@@ -232,7 +232,7 @@ async def _sweep(connections: list[Connections]) -> None:
 def _clickhouse_http(reading: Reading, settings: Settings, access: Access) -> Any:
     door = access.clickhouse
     endpoint = ClickHouseHttp(reading, door=door, database=settings.database, deadline_s=settings.request_deadline_s)
-    from .api import HostCheck
+    from .web.application import HostCheck
 
     # who knows the token is no page that pointed its own name at this machine
     return HostCheck(endpoint, (), settings.insecure) if door.is_open else endpoint

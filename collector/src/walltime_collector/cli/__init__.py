@@ -10,10 +10,10 @@ from typing import Annotated
 
 import typer
 
-from ..answers import Ranking, Selected, Top, Trace
-from ..digest.answer import Digest, DigestRanking
 from ..errors import AskedWrongly, BadParameter, CollectorError, NotAnswered
-from ..people import printable, since_s
+from ..format import printable, since_s
+from ..query.answers import Ranking, Selected, Top, Trace
+from ..query.digest.answer import Digest, DigestRanking
 from ..trace_id import find_span_id, find_trace_id
 from . import ask
 from .asking import (
@@ -170,7 +170,7 @@ def ask_why(
     time (UTC unless it says otherwise) or now, which may be left out: 'last 90s', 10m..5m, 5m.., and
     2026-11-21T09:30..2026-11-21T09:31:30.
     """
-    from ..why.windows import comparison
+    from ..query.why.windows import comparison
 
     try:
         comparison(time.time_ns(), during=during, against=against, slowest=slowest, since=since)
@@ -180,7 +180,7 @@ def ask_why(
     document = asked(url, "/api/why", **question, slowest="" if slowest is None else repr(slowest))
     if as_json:
         return print_json(document)
-    from ..why.answer import Why
+    from ..query.why.answer import Why
 
     answer = read_as(Why, document, url)
     from .why import render
@@ -254,7 +254,7 @@ def ask_status(url: Url = DEFAULT_URL, as_json: Json = False) -> None:
     document = asked(url, "/api/status")
     if as_json:
         return print_json(document)
-    from ..status import Status
+    from ..health.status import Status
     from .status import render
 
     out = console()
@@ -274,8 +274,8 @@ def doctor(
     ] = None,
 ) -> None:
     """Look at collector and applications, send a transaction through everything; exit code 1 when one is ill."""
-    from .doctor import examine
-    from .doctor_report import as_document, render
+    from .doctor.command import examine
+    from .doctor.report import as_document, render
 
     token = os.environ.get("WALLTIME_INGEST_TOKEN", "") if ingest_token_file is None else _secret(ingest_token_file)
     examination = exchanged(lambda: examine(url, token, otlp))

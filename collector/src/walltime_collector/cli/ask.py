@@ -12,7 +12,7 @@ from typing import Any
 from urllib.parse import urlencode, urlsplit
 
 from ..errors import AskedWrongly, NotAnswered
-from ..people import printable
+from ..format import printable
 
 TIMEOUT_S = 60.0
 

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ..answers import from_json
 from ..errors import NotAnswered
+from ..query.answers import from_json
 from .ask import ask, post
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
-from ..people import plural, printable
+from ..format import plural, printable
 from ..spool.dead_letters import Letter
 from .asking import DEFAULT_URL, Json, Url, asked, console, print_for_people, print_json, read_as, sent, write
 

@@ -6,11 +6,11 @@ from rich.console import Console, Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from ..digest.answer import Digest, DigestedStatement, ServerView
-from ..digest.short import shortened
-from ..naming import shown
-from ..people import count, duration, plural, printable, share
-from .bars import COLOURS, LETTERS, is_coloured, span
+from ..format import count, duration, plural, printable, share
+from ..query.digest.answer import Digest, DigestedStatement, ServerView
+from ..query.digest.short import shortened
+from ..query.names import shown
+from .drawing.bars import COLOURS, LETTERS, is_coloured, span
 
 _FEW_SENDERS = 3
 _FEW = 3

@@ -61,11 +61,11 @@ def serve(
 
     What is not said here comes from WALLTIME_… variables, then from the file; docs/settings.md lists all settings.
     """
-    from ..configuration import configure, misspelled, shown
-    from ..environment import forget
-    from ..logs import log_to_stderr
+    from ..config.environment import forget
+    from ..config.file import configure, misspelled, shown
+    from ..config.logs import log_to_stderr
+    from ..config.settings import SECRETS
     from ..serve import serve as run
-    from ..settings import SECRETS
 
     said: dict[str, Any] = {"data": data, "grpc": grpc, "http": http, "web": web, "clickhouse": clickhouse}
     said |= {"clickhouse_http": clickhouse_http}

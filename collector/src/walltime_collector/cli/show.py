@@ -9,14 +9,14 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from ..answers import Bill, Component, Trace
-from ..components import FAMILIES, family
-from ..naming import shown
-from ..people import count, duration, milliseconds, percent, plural, printable, ratio, share
-from .after import after_the_response
-from .bars import COLOURS, LETTERS, by_family, is_coloured, legend, span, stacked
-from .statements import statements
-from .waterfall import calls, tree
+from ..format import count, duration, milliseconds, percent, plural, printable, ratio, share
+from ..query.answers import Bill, Component, Trace
+from ..query.components import FAMILIES, family
+from ..query.names import shown
+from .drawing.after import after_the_response
+from .drawing.bars import COLOURS, LETTERS, by_family, is_coloured, legend, span, stacked
+from .drawing.statements import statements
+from .drawing.waterfall import calls, tree
 
 KEPT = {
     "random": "in the fair sample",

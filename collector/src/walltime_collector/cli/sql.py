@@ -13,8 +13,8 @@ from rich.console import Console, Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from ..answers import Selected
-from ..people import count, plural, printable
+from ..format import count, plural, printable
+from ..query.answers import Selected
 
 MOST_ROWS = 1_000
 """Beyond this nobody reads; the whole answer is in --csv and --json."""

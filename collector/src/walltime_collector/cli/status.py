@@ -6,9 +6,9 @@ from rich.console import Console, Group, RenderableType
 from rich.table import Table as Grid
 from rich.text import Text
 
-from ..people import count, plural, printable, share, size
-from ..ports.reasons import REASONS
-from ..status import Loss, Status, Table
+from ..format import count, plural, printable, share, size
+from ..health.status import Loss, Status, Table
+from ..http.ports.reasons import REASONS
 from .asking import HOW_TO_BEGIN
 
 _COUNTED = {

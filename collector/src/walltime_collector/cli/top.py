@@ -8,12 +8,12 @@ from rich.console import Console, Group, RenderableType
 from rich.padding import Padding
 from rich.text import Text
 
-from ..answers import Kind, Top
-from ..components import FAMILIES, family
-from ..naming import NO_ROUTE, shown
-from ..people import count, duration, plural, printable, ratio, share
+from ..format import count, duration, plural, printable, ratio, share
+from ..query.answers import Kind, Top
+from ..query.components import FAMILIES, family
+from ..query.names import NO_ROUTE, shown
 from .asking import HOW_TO_BEGIN
-from .bars import COLOURS, by_family, filled, is_coloured, legend, stacked
+from .drawing.bars import COLOURS, by_family, filled, is_coloured, legend, stacked
 
 WIDE = 112
 """From this many columns a kind is one row of a table; below, a block of lines."""

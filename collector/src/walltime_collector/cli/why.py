@@ -9,15 +9,15 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from ..components import family
-from ..naming import shown
-from ..people import duration, plural, printable, share
-from ..why.answer import Example, Population, Why
-from ..why.cause import LOOKUPS, SQL
-from ..why.sentences import signed
+from ..format import duration, plural, printable, share
+from ..query.components import family
+from ..query.names import shown
+from ..query.why.answer import Example, Population, Why
+from ..query.why.cause import LOOKUPS, SQL
+from ..query.why.sentences import signed
 from .answered import by_status
-from .bars import COLOURS, is_coloured
-from .contributions import Look, by_server, by_statement, contributions, worth_showing
+from .drawing.bars import COLOURS, is_coloured
+from .drawing.contributions import Look, by_server, by_statement, contributions, worth_showing
 
 _COMPONENT = re.compile(r"^[\w.()]+(?=: )|(?<=because )[\w.]+")
 

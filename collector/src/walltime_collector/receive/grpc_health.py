@@ -10,7 +10,7 @@ from typing import Any
 from google.protobuf.message import DecodeError
 
 from ..errors import RequestRefused
-from ..health import Health
+from ..health.counters import Health
 from .http2.service import Respond, Response
 from .intake import Signal
 from .messages import compile_messages

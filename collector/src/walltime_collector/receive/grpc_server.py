@@ -8,8 +8,8 @@ import ssl
 from collections.abc import Sequence
 from typing import Generic
 
-from ..ports.connections import Connections, Slot
-from ..ports.listener import Listener
+from ..http.ports.connections import Connections, Slot
+from ..http.ports.listener import Listener
 from .http2.connection import Http2Connection
 from .http2.service import Call, Service
 from .http2.stream import Limits

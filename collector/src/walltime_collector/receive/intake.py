@@ -9,15 +9,15 @@ from concurrent.futures import ThreadPoolExecutor
 from enum import Enum
 from typing import NamedTuple
 
-from ..access import Door
 from ..crashpoint import reach
 from ..errors import RequestRefused, SpoolError, SpoolFull
-from ..health import Health
+from ..health.counters import Health
+from ..http.authentication import Door
+from ..http.decompress import ENCODINGS, decompress
+from ..http.in_flight import InFlight
 from ..spool.group_commit import GroupCommit
 from ..spool.segment import Record
 from .check import Checked, check_traces, count_items
-from .decompress import ENCODINGS, decompress
-from .in_flight import InFlight
 from .nested_values import write_nested_as_json
 from .otlp_json import count_items_of_json, traces_from_json
 

@@ -120,7 +120,7 @@ def _merge(file: FileDescriptorProto) -> None:
     nested.field[0].label = FieldDescriptorProto.LABEL_REQUIRED
 
 
-SCHEMA = files("walltime_collector").joinpath("schema/otlp_traces.proto").read_text("utf-8")
+SCHEMA = files("walltime_collector.clickhouse").joinpath("schema/otlp_traces.proto").read_text("utf-8")
 TRACES = compile_messages("walltime.traces", SCHEMA, _leave_nested_lists_as_bytes)
 TracesRequest = TRACES["Request"]
 SpanCounts = compile_messages("walltime.span_counts", _SPAN_COUNTS)["Request"]

@@ -6,9 +6,9 @@ import asyncio
 from typing import NamedTuple
 
 from ..errors import RequestRefused
-from ..health import Health
+from ..health.counters import Health
+from ..http.decompress import decompress
 from .answers import RPC_CODES, export_response, grpc_trailers
-from .decompress import decompress
 from .grpc_health import HEALTH_PATHS, GrpcHealth, HealthMethod
 from .http2.frames import literal_headers
 from .http2.service import Headers, Respond, Response

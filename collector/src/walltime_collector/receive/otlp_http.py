@@ -6,8 +6,8 @@ import re
 from collections.abc import Awaitable, Callable
 
 from ..errors import RequestRefused
+from ..http.body import Arrivals, Disconnected, Message, Receive
 from .answers import RPC_CODES, export_response, rpc_status
-from .arrival import Arrivals, Disconnected, Message, Receive
 from .intake import RETRY_AFTER_S, Arrived, Head, Intake, Signal
 
 Send = Callable[[Message], Awaitable[None]]

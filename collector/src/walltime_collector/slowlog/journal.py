@@ -15,8 +15,8 @@ import uuid
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
-from ..directory import fsync_directory
 from ..errors import SettingsRefused
+from ..spool.directory import fsync_directory
 from .header import Carried
 
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Final
 
-from .lexer import Lexed, lex
+from ..statements.lexer import Lexed, lex
+from ..statements.long import LONG_BYTES, MAX_STATEMENT_BYTES, lex_long
 from .lines import ADMINISTRATOR, SENDING_ROWS
-from .long import LONG_BYTES, MAX_STATEMENT_BYTES, lex_long
 
 _MAX_REMEMBERED_BYTES: Final = 16 * 1024 * 1024
 _MAX_TEXT_BYTES: Final = 16 * 1024

@@ -18,7 +18,8 @@ import re
 from dataclasses import dataclass
 from typing import Final
 
-from .ends import Candidate, find_end
+from ..statements.ends import Candidate, find_end
+from ..statements.long import MAX_STATEMENT_BYTES, TAIL_BYTES, Cut
 from .header import Carried, Entry, read_header
 from .lexed import read_statement
 from .lines import (
@@ -35,7 +36,6 @@ from .lines import (
     known_header_bytes,
     without_end,
 )
-from .long import MAX_STATEMENT_BYTES, TAIL_BYTES, Cut
 from .plain import PlainEntries
 
 MAX_HEADER_LINE_BYTES: Final = 2 * 1024

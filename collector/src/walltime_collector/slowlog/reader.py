@@ -10,11 +10,11 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
+from ..clickhouse import Engine
 from ..crashpoint import reach
-from ..directory import make_private
-from ..engine import Engine
 from ..errors import CollectorError, InsertRefused
-from ..health import Health
+from ..health.counters import Health
+from ..spool.directory import make_private
 from .follow import Follower
 from .journal import Checkpoint, Journal
 from .rows import TABLE, rows

@@ -6,11 +6,11 @@ from collections.abc import Iterable
 from json.encoder import encode_basestring
 from typing import Final
 
-from .comment import NOBODY, sender_of
-from .fingerprint import MAX_SAMPLE_CHARS, fingerprint_id, of_redacted
+from ..statements.comment import NOBODY, sender_of
+from ..statements.fingerprint import MAX_SAMPLE_CHARS, fingerprint_id, of_redacted
+from ..statements.lexer import lex
 from .header import FLAGS, Entry
 from .lexed import Statement
-from .lexer import lex
 
 TABLE: Final = "slow_log_entries"
 MAX_FINGERPRINT_CHARS: Final = 8_192

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Protocol
 
-from ..directory import fsync_directory, room
+from .directory import fsync_directory, room
 
 
 class Disk(Protocol):

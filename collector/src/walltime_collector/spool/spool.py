@@ -14,9 +14,9 @@ from pathlib import Path
 from typing import NamedTuple
 
 from ..crashpoint import reach
-from ..directory import Ownership, make_private
 from ..errors import SpoolError, SpoolFull
 from .dead_letters import DeadLetters, Letter
+from .directory import Ownership, make_private
 from .disk import Disk, LocalDisk, write_all, write_whole
 from .segment import FRAME_BYTES, HEADER_BYTES, SUFFIX, Record, count_spans, frame, read_segment, segment_header, token
 

@@ -7,8 +7,8 @@ from functools import partial
 from typing import Generic
 
 from ...errors import RequestRefused
-from ...ports.connections import Slot
-from ...ports.deadlines import BODY_STALL_S, ReadingDeadline
+from ...http.ports.connections import Slot
+from ...http.ports.deadlines import BODY_STALL_S, ReadingDeadline
 from . import frames
 from .frames import ConnectionFailed
 from .header_blocks import MAX_HEADER_BYTES, Block, HeaderBlocks

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import NamedTuple, Protocol, TypeVar
 
 from ...errors import RequestRefused
-from ..in_flight import InFlight
+from ...http.in_flight import InFlight
 
 Headers = Sequence[tuple[bytes, bytes]]
 

@@ -1,0 +1,29 @@
+"""What a request did after its response, below its bill."""
+
+from __future__ import annotations
+
+from rich.console import Group
+from rich.table import Table
+from rich.text import Text
+
+from ...format import count, duration, milliseconds, plural, printable
+from ...query.after_response import AfterResponse
+from ...query.components import family
+from .bars import COLOURS
+
+
+def after_the_response(after: AfterResponse) -> Group:
+    """A line for each component, in the unit of the bill; nothing of it is in the duration."""
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
+    table.add_column("component", overflow="fold", min_width=12)
+    for heading in ("calls", "ms"):
+        table.add_column(heading, justify="right", no_wrap=True)
+    table.add_column("", overflow="fold")
+    for each in after.components:
+        errors = Text(plural(each.errors, "error"), "bold red") if each.errors else Text()
+        name = Text(printable(each.component), COLOURS[family(each.component)])
+        table.add_row(name, Text(count(each.calls)), Text(milliseconds(each.time_ns)), errors)
+    words = Text(f"it went on for {duration(after.duration_ns)}, which is not in the duration above", "dim")
+    if after.error_type:
+        words.append(f"; ended by {printable(after.error_type)}", "bold red")
+    return Group(*([table] if after.components else []), words)

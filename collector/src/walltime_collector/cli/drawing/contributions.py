@@ -1,0 +1,256 @@
+"""The parts of a difference as `walltime why` shows them: bars of more and slower calls, servers, statements."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from rich.console import Group, RenderableType
+from rich.padding import Padding
+from rich.table import Table
+from rich.text import Text
+
+from ...format import count, duration, plural, printable, ratio
+from ...query.components import family
+from ...query.why.answer import Contribution, Cost, Why
+from ...query.why.sentences import short, signed
+from .bars import COLOURS
+
+WIDE = 112
+"""From this many columns a contribution is one row of a table; below, a block of lines."""
+SMALLEST_SHOWN = 0.01
+"""Contributions below this part of the largest are added up on one line."""
+_MOST_STATEMENTS = 6
+_SHORTEST_NAME = 24
+"""So much of a name stands on a line, if it is so long; the rest below."""
+_SHORTEST_BAR, _LONGEST_BAR = 12, 48
+_MORE, _SLOWER = ("█", "▒"), ("m", "s")
+
+
+@dataclass(frozen=True)
+class Look:
+    """How wide and how colourful, and what the two populations are called."""
+
+    width: int
+    in_colour: bool
+    usual: str
+    slow: str
+    is_piped: bool = False
+    """Nothing is broken in a pipe that is one word."""
+
+    @property
+    def is_wide(self) -> bool:
+        """A row is one line."""
+        return self.width >= WIDE
+
+    @property
+    def fills(self) -> tuple[str, str]:
+        """What more calls and slower calls are drawn with: two shades of the colour, or two letters."""
+        return _MORE if self.in_colour else _SLOWER
+
+
+def worth_showing(components: Sequence[Contribution]) -> tuple[list[Contribution], list[Contribution]]:
+    """Those that deserve a line of their own, and the rest."""
+    largest = max((abs(each.difference_ns) for each in components), default=0.0)
+    shown = [each for each in components if abs(each.difference_ns) >= SMALLEST_SHOWN * largest]
+    rest = [each for each in components if each not in shown]
+    return shown, rest if abs(sum(each.difference_ns for each in rest)) >= 1 else []
+
+
+def contributions(shown: list[Contribution], rest: list[Contribution], why: Why, look: Look) -> RenderableType:
+    """What adds up to the difference, a bar for each part."""
+    body = _table(shown, rest, why, look) if look.is_wide else _blocks(shown, rest, why, look)
+    return Padding(Group(body, _legend(look)), (0, 0, 0, 2))
+
+
+def _table(shown: list[Contribution], rest: list[Contribution], why: Why, look: Look) -> RenderableType:
+    """A row for each part; the bars get what the numbers leave of the width."""
+    rows = [
+        [
+            _name(each.component),
+            Text(signed(each.difference_ns), "bold"),
+            Text(_part(each.more_ns, each.difference_ns)),
+            Text(_part(each.slower_ns, each.difference_ns)),
+            Text(_calls(each)),
+            Text(_per_call(each)),
+            Text(_per_transaction(each)),
+        ]
+        for each in shown
+    ]
+    if rest:
+        words = plural(len(rest), "smaller part")
+        rows.append([Text(words, "dim"), Text(signed(sum(each.difference_ns for each in rest)), "dim"), *_blank(5)])
+    total = f"{duration(why.usual.mean_ns)} → {duration(why.slow.mean_ns)}"
+    rows.append([Text("all", "bold"), Text(signed(why.difference_ns), "bold"), *_blank(4), Text(total, "bold")])
+    headings = ("", "difference", "more calls", "slower calls", "calls", "per call", "per transaction")
+    widths = [max(len(heading), *(row[at].cell_len for row in rows)) for at, heading in enumerate(headings)]
+    room = look.width - 2 - sum(widths[1:]) - 2 * len(widths)
+    widths[0] = min(widths[0], max(room - _SHORTEST_BAR, _SHORTEST_NAME))
+    bar_width = max(min(room - widths[0], _LONGEST_BAR), 4)
+    scale = _scale(shown)
+    bars = [_bar(each, scale, bar_width, look) for each in shown] + _blank(len(rows) - len(shown))
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
+    table.add_column(headings[0], width=widths[0], overflow="fold")
+    table.add_column(headings[1], width=widths[1], no_wrap=True, justify="right")
+    table.add_column("", width=bar_width, no_wrap=True)
+    for heading, width in zip(headings[2:], widths[2:], strict=True):
+        table.add_column(heading, width=width, no_wrap=True, justify="right")
+    for row, bar in zip(rows, bars, strict=True):
+        table.add_row(*row[:2], bar, *row[2:])
+    return table
+
+
+def _blank(cells: int) -> list[Text]:
+    return [Text()] * cells
+
+
+def _blocks(shown: list[Contribution], rest: list[Contribution], why: Why, look: Look) -> RenderableType:
+    width = look.width - 4
+    scale = _scale(shown)
+    lines: list[RenderableType] = []
+    for each in shown:
+        head = _name(each.component).append(f"  {signed(each.difference_ns)}", "bold")
+        numbers = [f"{_per_transaction(each)} per transaction"]
+        if each.usual.calls or each.slow.calls:
+            numbers += [_counted(each), f"{_per_call(each)} each"]
+        said = Text("   ".join(numbers), "dim", overflow="fold")
+        lines += [head, Padding(Group(_bar(each, scale, width, look), said), (0, 0, 0, 2))]
+    if rest:
+        difference = signed(sum(each.difference_ns for each in rest))
+        lines.append(Text(f"{plural(len(rest), 'smaller part')}  {difference}", "dim"))
+    lines.append(Text(f"all  {signed(why.difference_ns)}", "bold"))
+    return Group(*lines)
+
+
+def _scale(shown: Sequence[Contribution]) -> tuple[float, float]:
+    """How far bars reach below and above zero, in nanoseconds."""
+    parts = [(each.more_ns, each.slower_ns) for each in shown]
+    return (
+        max((sum(-size for size in pair if size < 0) for pair in parts), default=0.0),
+        max((sum(size for size in pair if size > 0) for pair in parts), default=0.0),
+    )
+
+
+def _bar(each: Contribution, scale: tuple[float, float], width: int, look: Look) -> Text:
+    """More calls, then slower calls; what made it faster is on the left of the zero line, all on one scale."""
+    below, above = scale
+    if below < 0.01 * above:
+        below = 0.0
+    whole = below + above
+    if whole <= 0:
+        return Text(" " * width)
+    zero = round(width * below / whole)
+    colour = COLOURS[family(each.component)]
+    left, right = Text(), Text()
+    for size, fill in zip((each.more_ns, each.slower_ns), look.fills, strict=True):
+        cells = round(abs(size) / whole * width)
+        if size < 0:
+            left = Text(fill * cells, colour) + left
+        else:
+            right.append(fill * cells, colour)
+    if not left and not right and each.difference_ns > 0 and zero < width:
+        right.append("▏" if look.in_colour else ".", colour)
+    left.truncate(zero)
+    bar = Text(" " * (zero - left.cell_len)) + left + right
+    bar.truncate(width, pad=True)
+    return bar
+
+
+def _legend(look: Look) -> Text:
+    more, slower = look.fills
+    line = Text().append(more * 2, COLOURS["mysql"] if look.in_colour else "")
+    line.append(" more calls, at the usual time each   ", "dim")
+    line.append(slower * 2, COLOURS["mysql"] if look.in_colour else "")
+    return line.append(" slower calls", "dim")
+
+
+def by_server(targets: Sequence[Contribution], names: Sequence[str], look: Look) -> RenderableType:
+    """The components on each server, calls and time before and now, and how many keys a cache found."""
+    table = Table.grid(padding=(0, 2, 0, 0))
+    for justify in ("left", "left", "right", "right", "right", "left") if look.is_wide else ():
+        table.add_column(justify=justify, overflow="fold")
+    for each in sorted(targets, key=lambda each: (names.index(each.component), -abs(each.difference_ns))):
+        where = (_name(each.component), Text(printable(each.address)))
+        numbers = (Text(signed(each.difference_ns)), Text(_counted(each)), Text(f"{_per_call(each)} each"))
+        _row(table, where, (*numbers, _notes(each)), look)
+    return Padding(table, (0, 0, 0, 2))
+
+
+def _row(table: Table, first: Sequence[Text], then: Sequence[Text], look: Look) -> None:
+    """One row where it fits; else two lines, the second one indented."""
+    if look.is_wide:
+        return table.add_row(*first, *then)
+    line, under = Text("  ").join(first), Text("   ").join(text for text in then if text)
+    return table.add_row(Group(line, Padding(under, (0, 0, 0, 2))))
+
+
+def _notes(each: Contribution) -> Text:
+    notes = Text()
+    before, now = each.usual, each.slow
+    if any((before.hits, before.misses, now.hits, now.misses)):
+        notes.append(f"{_hits(before)} → {_hits(now)} hit   ")
+    if max(before.errors, now.errors) >= 3:
+        notes.append(f"{_ratio(before.errors, before.calls)} → {_ratio(now.errors, now.calls)} failed", "red")
+    return notes
+
+
+def by_statement(statements: Sequence[Contribution], look: Look) -> RenderableType:
+    """The statements that differ most; --json has the others."""
+    table = Table.grid(padding=(0, 2, 0, 0))
+    for justify in ("right", "right", "right", "left") if look.is_wide else ():
+        table.add_column(justify=justify, overflow="fold")
+    for each in statements[:_MOST_STATEMENTS]:
+        text = Text(printable(short(each.statement)), overflow="fold")
+        numbers = [Text(signed(each.difference_ns)), Text(_counted(each)), Text(f"{_per_call(each)} each")]
+        if look.is_wide:
+            table.add_row(*numbers, text)
+        else:
+            _row(table, (text,), numbers, look)
+    more = len(statements) - _MOST_STATEMENTS
+    left = [Text(f"{plural(more, 'more statement')}: --json", "dim")] if more > 0 else []
+    return Padding(Group(table, *left), (0, 0, 0, 2))
+
+
+def _name(component: str) -> Text:
+    return Text(printable(component), COLOURS[family(component)])
+
+
+def _part(ns: float, difference_ns: float) -> str:
+    return "" if abs(ns) < 0.005 * abs(difference_ns) else signed(ns)
+
+
+def _calls(each: Contribution) -> str:
+    if not (each.usual.calls or each.slow.calls):
+        return ""
+    return _arrow(*(_number(side.calls_per_transaction) for side in (each.usual, each.slow)))
+
+
+def _counted(each: Contribution) -> str:
+    calls = _calls(each)
+    return f"{calls} {'call' if calls == '1' else 'calls'}"
+
+
+def _per_call(each: Contribution) -> str:
+    if not (each.usual.calls or each.slow.calls):
+        return ""
+    return _arrow(*("–" if ns is None else duration(ns) for ns in (each.usual.per_call_ns, each.slow.per_call_ns)))
+
+
+def _per_transaction(each: Contribution) -> str:
+    return _arrow(duration(each.usual.mean_ns), duration(each.slow.mean_ns))
+
+
+def _arrow(before: str, now: str) -> str:
+    return before if before == now else f"{before} → {now}"
+
+
+def _number(number: float) -> str:
+    return count(round(number, 1) if number >= 0.1 else number)
+
+
+def _hits(cost: Cost) -> str:
+    return _ratio(cost.hits, cost.hits + cost.misses)
+
+
+def _ratio(part: int, whole: int) -> str:
+    return ratio(part, whole) if whole else "–"

@@ -1,0 +1,292 @@
+"""The collector's settings: the only reader of WALLTIME_* variables here; everything else is handed a Settings."""
+
+from __future__ import annotations
+
+import ipaddress
+import os
+from functools import cached_property
+from pathlib import Path
+from typing import Annotated, Literal
+
+from pydantic import Field, SecretStr, ValidationInfo, field_validator
+from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
+
+from ..errors import SettingsRefused
+
+MIB = 1024 * 1024
+_MAX_SECONDS = 1_000_000
+_MAX_COUNT = 2**63 - 1
+Words = Annotated[tuple[str, ...], NoDecode]
+"""Comma-separated in the environment, a list in the file."""
+
+
+def default_data_dir() -> Path:
+    """Where a user's data belongs: $XDG_DATA_HOME/walltime or ~/.local/share/walltime."""
+    return Path(os.environ.get("XDG_DATA_HOME") or Path.home() / ".local" / "share") / "walltime"
+
+
+class Settings(BaseSettings):
+    """
+    What `walltime serve` can be told; each field is also WALLTIME_<FIELD> in the environment, and a key of the file.
+
+    Sizes are bytes, times are seconds unless the name says otherwise. Port 0 takes a free one.
+    """
+
+    model_config = SettingsConfigDict(env_prefix="WALLTIME_", frozen=True, allow_inf_nan=False)
+
+    data: Path = Field(default_factory=default_data_dir, description="directory of the spool and the embedded database")
+    grpc: str = Field(default="127.0.0.1:4317", description="address of OTLP/gRPC")
+    http: str = Field(default="127.0.0.1:4318", description="address of OTLP/HTTP")
+    web: str = Field(default="127.0.0.1:8464", description="address of pages, API and /healthz")
+    insecure: bool = Field(
+        default=False,
+        description="allow addresses that other machines can reach although nothing there asks for a token",
+    )
+    allowed_hosts: Words = Field(
+        default=(),
+        description="names of this machine that a browser may use for the web port, comma-separated; its own loopback"
+        " names always work, and so does any IP address where other machines can reach the port",
+    )
+    ingest_token: SecretStr = Field(
+        default=SecretStr(""), description="the token that senders of OTLP must show; empty: nobody is asked"
+    )
+    ingest_token_file: Path | None = Field(default=None, description="or the file that holds it")
+    read_token: SecretStr = Field(
+        default=SecretStr(""), description="the token for pages, API, SQL and /metrics; empty: nobody is asked"
+    )
+    read_token_file: Path | None = Field(default=None, description="or the file that holds it")
+    admin_token: SecretStr = Field(
+        default=SecretStr(""),
+        description="the token for what changes something, dead letters above all; it also reads",
+    )
+    admin_token_file: Path | None = Field(default=None, description="or the file that holds it")
+    tls_certificate: Path | None = Field(
+        default=None, description="file of the certificate (PEM, with its chain); with one, every port speaks TLS alone"
+    )
+    tls_key: Path | None = Field(default=None, description="file of its key (PEM), where it is not in the same file")
+    ingest_client_ca: Path | None = Field(
+        default=None,
+        description="file of the authorities (PEM) of which senders of OTLP must show a certificate; needs TLS",
+    )
+    read_client_ca: Path | None = Field(
+        default=None, description="the same for those who ask, on the web port and the ClickHouse HTTP interface"
+    )
+    log_format: Literal["auto", "json", "plain"] = Field(
+        default="auto", description="`json`: a JSON object a line; `plain`: for people; `auto`: plain on a terminal"
+    )
+    database: str = Field(
+        default="walltime", pattern=r"^[A-Za-z_][A-Za-z0-9_]*$", description="database the tables live in"
+    )
+
+    clickhouse: str = Field(
+        default="",
+        description="address of a ClickHouse server to store in, `http://host:8123`; empty: the embedded one",
+    )
+    clickhouse_user: str = Field(default="default", description="its user")
+    clickhouse_password: SecretStr = Field(default=SecretStr(""), description="the user's password")
+    clickhouse_password_file: Path | None = Field(default=None, description="or the file that holds it")
+    clickhouse_http: str = Field(
+        default="",
+        description="address of a read-only ClickHouse HTTP interface, for Grafana and ClickHouse clients; empty: off",
+    )
+    clickhouse_http_token: SecretStr = Field(
+        default=SecretStr(""), description="the password it asks for; empty: the `read_token`"
+    )
+    clickhouse_http_token_file: Path | None = Field(default=None, description="or the file that holds it")
+    clickhouse_timeout_s: int = Field(default=60, ge=1, description="longest wait for an answer of the server")
+    clickhouse_ca: Path | None = Field(
+        default=None, description="file of the authorities (PEM) to believe when its address is https"
+    )
+    clickhouse_verify: bool = Field(default=True, description="false: take any certificate of the server for good")
+    clickhouse_certificate: Path | None = Field(
+        default=None,
+        description="file of the certificate (PEM) to show the server; without a password it says who the user is",
+    )
+    clickhouse_key: Path | None = Field(
+        default=None, description="file of its key (PEM), where it is not in the same file"
+    )
+    clickhouse_compression: Literal["none", "gzip", "zstd"] = Field(
+        default="none", description="of what is sent to the server: CPU for network"
+    )
+    clickhouse_insert_quorum: str = Field(
+        default="",
+        pattern=r"^(|auto|[1-9][0-9]*)$",
+        description="so many replicas have it before it counts as stored, a number or `auto`; empty: one has",
+    )
+    cluster: str = Field(
+        default="",
+        pattern=r"^[A-Za-z0-9_.-]*$",
+        description="name of the ClickHouse cluster whose node `clickhouse` is; empty: a server by itself",
+    )
+
+    retention_spans_days: int = Field(
+        default=7, ge=1, le=3650, description="days after which kept calls and other spans go"
+    )
+    retention_transactions_days: int = Field(
+        default=30, ge=1, le=3650, description="days after which transactions and entries of slow logs go"
+    )
+    retention_minutes_days: int = Field(
+        default=400, ge=1, le=3650, description="days after which what is added up by the minute goes"
+    )
+
+    when_disk_full: Literal["refuse", "drop_oldest_day"] = Field(
+        default="refuse",
+        description="of the embedded database, when its disk has only the reserve left: `refuse` takes nothing until"
+        " there is room; `drop_oldest_day` drops the oldest stored day, and the next, before their time",
+    )
+
+    slow_log: Words = Field(
+        default=(),
+        description="slow logs of MySQL, MariaDB or Percona Server to follow, comma-separated: `PATH` or `NAME=PATH`",
+    )
+
+    cors_allowed_origins: Words = Field(
+        default=(),
+        description="origins whose pages may send OTLP/HTTP from a browser, comma-separated: `https://shop.example.com`,"
+        " `https://*.example.com`, or `*` for every page; none: no page may",
+    )
+    max_request_bytes: int = Field(default=20 * MIB, gt=0, description="largest request body, also after decompression")
+    request_deadline_s: float = Field(
+        default=30.0, gt=0, description="a request that has not arrived whole by then is refused"
+    )
+    max_in_flight_bytes: int = Field(
+        default=256 * MIB, gt=0, description="bodies being received at once; beyond this: 503"
+    )
+    header_deadline_s: float = Field(
+        default=10.0, gt=0, description="a connection whose headers have not arrived by then is closed"
+    )
+    max_connections: int = Field(default=512, gt=0, description="open OTLP connections; more are refused with 503")
+    max_connections_per_address: int = Field(
+        default=64, gt=0, description="of them, from one address; not where only this machine can reach the OTLP ports"
+    )
+    max_read_connections: int = Field(
+        default=256, gt=0, description="open connections of the web and ClickHouse ports together"
+    )
+    max_read_connections_per_address: int = Field(
+        default=64, gt=0, description="of them, from one address; not where only this machine can reach these ports"
+    )
+    max_spool_bytes: int = Field(default=2048 * MIB, gt=0, description="the spool answers 503 beyond this")
+    segment_bytes: int = Field(default=20 * MIB, gt=0, description="a spool segment is sealed and loaded at this size")
+    segment_age_s: float = Field(default=1.0, gt=0, description="or at this age")
+    foreign_window_s: int = Field(
+        default=10,
+        ge=1,
+        le=3600,
+        description="spans of other OpenTelemetry SDKs stored within so many seconds become transactions together",
+    )
+    foreign_settle_s: int = Field(
+        default=10, ge=0, le=3600, description="and so long those seconds wait for spans that are still on their way"
+    )
+    crashpoint: str = Field(default="", description="for tests: die at this place as by kill -9")
+    drain_s: float = Field(
+        default=5.0, ge=0, description="on SIGTERM: how long to load what is spooled; the rest waits on disk"
+    )
+
+    @field_validator("slow_log", "allowed_hosts", "cors_allowed_origins", mode="before")
+    @classmethod
+    def _split(cls, written: object) -> object:
+        return tuple(filter(None, map(str.strip, written.split(",")))) if isinstance(written, str) else written
+
+    @field_validator("*", mode="before")
+    @classmethod
+    def _usable(cls, written: object, info: ValidationInfo) -> object:
+        """Refuse what would only fail later, or be read as something else: NUL in a path, true as a number."""
+        field = cls.model_fields[str(info.field_name)]
+        is_secret = field.annotation is SecretStr
+        if isinstance(written, str) and not is_secret and any(letter < " " for letter in written):
+            raise ValueError("has a line break, a tab or another control character in it")
+        if isinstance(written, str) and any("\ud800" <= letter <= "\udfff" for letter in written):
+            raise ValueError("is not valid UTF-8")
+        if isinstance(written, bool) and type(field.default) in (int, float):
+            raise ValueError("is true or false; write a number")
+        if written == "" and field.annotation == Path | None:
+            return None
+        return default_data_dir() if written == "" and field.annotation is Path else written
+
+    @field_validator("*", mode="after")
+    @classmethod
+    def _bounded(cls, value: object, info: ValidationInfo) -> object:
+        most = _MAX_SECONDS if str(info.field_name).endswith("_s") else _MAX_COUNT
+        if isinstance(value, (int, float)) and value > most:
+            raise ValueError(f"is more than {most:,}")
+        return value
+
+    @cached_property
+    def sources(self) -> dict[str, str]:
+        """Where each setting that is no default is set: an option, a variable, or a file and its key."""
+        return {}
+
+    def where(self, name: str, otherwise: str = "") -> str:
+        """
+        Where the setting is set, for a message about its value.
+
+        Args:
+            otherwise: What to call a default; without it, the variable.
+        """
+        return self.sources.get(name) or otherwise or f"WALLTIME_{name.upper()}"
+
+    def read_clickhouse_password(self) -> str:
+        """The password of the ClickHouse server; see `secret`."""
+        return self.secret("clickhouse_password")
+
+    def secret(self, name: str) -> str:
+        """
+        The secret of that name itself, from its file where one is named; empty when there is none.
+
+        Raises:
+            SettingsRefused: The file that should hold it cannot be read, or holds nothing.
+        """
+        path: Path | None = getattr(self, f"{name}_file")
+        if path is None:
+            said: SecretStr = getattr(self, name)
+            return said.get_secret_value()
+        where = f"{self.where(f'{name}_file')} {path}"
+        try:
+            secret = path.read_text("utf-8").rstrip("\r\n")
+        except (OSError, UnicodeDecodeError) as error:
+            reason = getattr(error, "strerror", "not text")
+            raise SettingsRefused(f"{where}: cannot be read: {reason}; let the collector's user read it") from error
+        if not secret:
+            raise SettingsRefused(f"{where}: is empty; write the secret into it, or leave the setting out")
+        return secret
+
+
+SECRETS = tuple(name for name, field in Settings.model_fields.items() if isinstance(field.default, SecretStr))
+"""The settings that are never shown."""
+
+
+def address(setting: str, name: str, *, is_guarded: bool, guard: str, where: str = "") -> tuple[str, int]:
+    """
+    Split `host:port`.
+
+    Args:
+        where: Where it is set, for messages; without it, the option of that name.
+        is_guarded: Whether who connects is asked for a token or a certificate, or the user says that nobody need be.
+        guard: The setting that would make it so.
+
+    Raises:
+        SettingsRefused: It is not host:port, or other machines could reach it and it is not guarded.
+    """
+    host, colon, port = setting.rpartition(":")
+    host = host.removeprefix("[").removesuffix("]")
+    where = where or f"--{name}"
+    if not colon or not host or not (port.isascii() and port.isdecimal()) or len(port) > 5 or int(port) > 65535:
+        raise SettingsRefused(
+            f"{where} {setting.rpartition('@')[2]}: not an address; write host:port, as in 127.0.0.1:4318"
+        )
+    if not is_guarded and not is_loopback(host):
+        raise SettingsRefused(
+            f"{where} {setting}: other machines could reach it and nothing asks them for a token; "
+            f"set {guard}, use 127.0.0.1, or say --insecure if the network is trusted"
+        )
+    return host, int(port)
+
+
+def is_loopback(host: str) -> bool:
+    """Whether only this machine can reach what listens there."""
+    if host == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False

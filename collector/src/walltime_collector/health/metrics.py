@@ -1,0 +1,119 @@
+"""/metrics: the counters in Prometheus' text format, or OpenMetrics where that is asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from importlib.metadata import version
+from typing import Any
+
+from prometheus_client import CollectorRegistry, ProcessCollector
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, InfoMetricFamily, Metric
+from prometheus_client.exposition import choose_encoder
+from prometheus_client.registry import Collector
+
+from .counters import REASONS, Health
+
+_SPANS = {
+    "received": "spans in requests that were taken, or found on disk at the start",
+    "stored": "spans the database has taken",
+    "rejected": "spans refused one by one: ids that cannot be",
+    "lost": "spans lost, in damaged bytes of the spool or because dead/ was full",
+}
+
+
+class Metrics:
+    """What a Prometheus server reads; label values are words of the code, and paths of the settings."""
+
+    def __init__(self, health: Health) -> None:
+        self._registry = CollectorRegistry()
+        self._registry.register(_HealthCollector(health))
+        ProcessCollector(registry=self._registry)
+
+    def render(self, accept: str) -> tuple[bytes, str]:
+        """The document, and its content type."""
+        encode, content_type = choose_encoder(accept)
+        return encode(self._registry), content_type
+
+
+class _HealthCollector(Collector):
+    def __init__(self, health: Health) -> None:
+        self._health = health
+
+    def collect(self) -> Iterable[Metric]:
+        report = self._health.report()
+        yield InfoMetricFamily("walltime_build", "version of the collector", {"version": version("walltime-collector")})
+        yield from _spans(report["spans"])
+        yield from _counts(report["counts"])
+        for name, value in report["gauges"].items():
+            seconds = name.removesuffix("_s") + "_seconds" if name.endswith("_s") else name
+            yield GaugeMetricFamily(f"walltime_{seconds}", _GAUGES.get(name, name), value)
+        yield GaugeMetricFamily("walltime_start_time_seconds", "when the collector started", report["started_s"])
+        yield GaugeMetricFamily("walltime_ok", "1 while data moves", int(report["ok"]))
+        yield GaugeMetricFamily("walltime_ready", "1 while what is sent is taken", int(report["ready"]))
+        present = {trouble["reason"] for trouble in report["troubles"]}
+        trouble = GaugeMetricFamily("walltime_trouble", "1 where this keeps data from moving", labels=["reason"])
+        for reason in REASONS:
+            trouble.add_metric([reason], int(reason in present))
+        yield trouble
+        logs = GaugeMetricFamily(
+            "walltime_slow_log_ok", "1 while this slow log can be read and stored", labels=["path"]
+        )
+        for path, error in report["slow_logs"].items():
+            logs.add_metric([path], int(not error))
+        yield logs
+
+
+_GAUGES = {
+    "spool_bytes": "bytes that wait on disk",
+    "spool_limit_bytes": "bytes that may wait on disk",
+    "spool_oldest_s": "age of the oldest data that waits: how far what can be asked about is behind",
+}
+
+
+def _spans(spans: Mapping[str, int]) -> Iterable[Metric]:
+    for name, meaning in _SPANS.items():
+        yield CounterMetricFamily(f"walltime_{name}_spans", meaning, spans[name])
+    yield GaugeMetricFamily("walltime_spooled_spans", "spans on disk that wait to be stored", spans["spooled"])
+    # no counter: a retry takes them out of it
+    yield GaugeMetricFamily("walltime_dead_spans", "spans the database refuses, kept in dead/", spans["dead"])
+
+
+def _counts(counts: Mapping[str, Any]) -> Iterable[Metric]:
+    refused = CounterMetricFamily("walltime_refused_requests", "requests answered with an error", labels=["reason"])
+    for name, count in counts.items():
+        if name.startswith("refused_"):
+            refused.add_metric([name.removeprefix("refused_")], count)
+    yield refused
+    closed = CounterMetricFamily(
+        "walltime_closed_connections", "connections refused or closed by a limit or deadline", labels=["port", "reason"]
+    )
+    for name, count in counts.items():
+        if name.startswith("closed_"):
+            closed.add_metric(name.removeprefix("closed_").split("_", 1), count)
+    yield closed
+    for name in sorted({*_COUNTS, *counts}):
+        if not name.startswith(("refused_", "closed_")):
+            yield CounterMetricFamily(
+                f"walltime_{name}", _COUNTS.get(name, name.replace("_", " ")), counts.get(name, 0)
+            )
+
+
+_COUNTS = {
+    "load_retries": "times the database did not take a segment",
+    "engine_restarts": "times the embedded database's process had to be started again",
+    "quarantined_bytes": "damaged bytes of the spool, moved to quarantine/",
+    "torn_bytes": "bytes at the end of a segment that a crash cut short; they were not acknowledged",
+    "unreadable_segments": "segments of the spool that could not be read at all",
+    "slow_log_entries": "entries of slow logs that are stored",
+    "slow_log_malformed": "entries of slow logs without a statement or a readable time",
+    "slow_log_skipped_bytes": "bytes of slow logs that belong to no entry",
+    "slow_log_gaps": "times that what followed the last entry read of a slow log was gone",
+    "slow_log_refused": "entries of slow logs that the database refused",
+    "foreign_roots": "spans of other SDKs that may be requests, in the windows that were made into transactions here",
+    "foreign_roots_late": "of them, stored too late for their window and made up for",
+    "foreign_spans_late": "spans of other SDKs stored too late for their request's window: on no bill",
+    "foreign_retries": "times that making transactions of other SDKs' spans failed and was tried again",
+    "full_disk_days": "days dropped before their time because the disk was full",
+    "full_disk_rows": "rows of those days",
+    "crowded_services": "services found to have more names a day than may be; the rest is stored as _OTHER",
+}

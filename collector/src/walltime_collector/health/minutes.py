@@ -1,0 +1,87 @@
+"""A row of the collector's own counters in `walltime_health` every minute: several collectors are seen side by side."""
+
+from __future__ import annotations
+
+import json
+import logging
+import socket
+import time
+import uuid
+from collections import deque
+from collections.abc import Callable
+from pathlib import Path
+
+from ..clickhouse import Engine
+from ..errors import CollectorError, InsertRefused
+from .counters import ENDS, Health
+
+log = logging.getLogger(__name__)
+
+TABLE = "walltime_health"
+_MOST_ROWS = 24 * 60
+"""So many minutes wait while the engine is away; then the oldest go."""
+
+
+class HealthMinutes:
+    """
+    What happened since the last row, so that rows of all collectors and minutes add up.
+
+    Args:
+        data: The collector's directory; an id in it names the collector across its restarts.
+    """
+
+    def __init__(self, engine: Engine, health: Health, data: Path, now_s: Callable[[], float] = time.time) -> None:
+        self._engine, self._health, self._now_s = engine, health, now_s
+        self._named = {"collector": collector_id(data), "host": socket.gethostname()}
+        self._run = uuid.uuid4().hex
+        self._written = 0
+        self._before: dict[str, int] = {}
+        self._waiting: deque[tuple[str, str]] = deque(maxlen=_MOST_ROWS)
+
+    def write(self) -> None:
+        """Store a row, and those that wait; what the engine does not take now waits for the next time."""
+        self._waiting.append((f"walltime_health/{self._run}/{self._written}", self._row()))
+        self._written += 1
+        while self._waiting:
+            token, row = self._waiting[0]
+            try:
+                self._engine.insert_rows(TABLE, row.encode(), token)
+            except InsertRefused as error:
+                log.warning("a row of %s is refused and lost: %s", TABLE, error)
+            except CollectorError:
+                return  # the loader says so
+            self._waiting.popleft()
+
+    def _row(self) -> str:
+        report = self._health.report()
+        now = {"received": report["spans"]["received"], **{name: report["spans"][name] for name in ENDS}}
+        others = dict(report["counts"])
+        refused = sum(count for name, count in others.items() if name.startswith("refused_"))
+        changes = {name: count - self._before.get(name, 0) for name, count in {**now, **others}.items()}
+        refused -= self._before.get(" refused", 0)
+        self._before = {**now, **others, " refused": self._before.get(" refused", 0) + refused}
+        gauges = report["gauges"]
+        row = {
+            **self._named,
+            "minute": int(self._now_s() // 60 * 60),
+            **{name: changes.pop(name) for name in now},
+            "refused": refused,
+            "spooled": report["spans"]["spooled"],
+            "spool_bytes": int(gauges.get("spool_bytes", 0)),
+            "spool_oldest_s": gauges.get("spool_oldest_s", 0.0),
+            "is_ok": report["ok"],
+            "troubles": [trouble["reason"] for trouble in report["troubles"]],
+            "others": {name: count for name, count in changes.items() if count},
+        }
+        return json.dumps(row) + "\n"
+
+
+def collector_id(data: Path) -> str:
+    """The id of the collector that owns this directory, made with it."""
+    path = data / "collector-id"
+    try:
+        return uuid.UUID(path.read_text("ascii").strip()).hex
+    except (FileNotFoundError, ValueError):
+        made = uuid.uuid4().hex
+        path.write_text(made, "ascii")
+        return made

@@ -1,0 +1,189 @@
+"""What `walltime status` tells: the books of the collector, what waits, what is stored, and who else collects."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from importlib.metadata import version
+from typing import NamedTuple
+
+from ..clickhouse import Engine
+from ..clickhouse.retention import ttls
+from ..config.settings import Settings
+from ..errors import EngineError
+from ..query import questions as query
+from ..spool.directory import room
+from .counters import Health
+
+COLLECTORS_WITHIN_S = 3600
+
+
+@dataclass(frozen=True)
+class Spans:
+    """received = stored + rejected + spooled + dead + lost, whenever nothing is on its way."""
+
+    received: int
+    stored: int
+    rejected: int
+    spooled: int
+    dead: int
+    lost: int
+
+
+@dataclass(frozen=True)
+class Spool:
+    """What waits on disk."""
+
+    size_bytes: int
+    limit_bytes: int
+    oldest_s: float
+    """Age of the oldest data that waits: how far what can be asked about is behind."""
+    disk_free_bytes: int
+    disk_bytes: int
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table with rows; its days go from `oldest` to `newest` where it is cut by days."""
+
+    name: str
+    rows: int
+    parts: int
+    compressed_bytes: int
+    uncompressed_bytes: int
+    disk_bytes: int
+    oldest: str
+    newest: str
+    retention_days: int
+    """0: its rows stay."""
+
+
+@dataclass(frozen=True)
+class Other:
+    """A collector that writes into the same tables; the sums are of the last hour."""
+
+    collector: str
+    host: str
+    last_minute_s: int
+    is_ok: bool
+    spooled: int
+    received: int
+    stored: int
+    lost: int
+
+
+@dataclass(frozen=True)
+class Loss:
+    """
+    What the processes of a service say they lost since they began, of those that sent something since yesterday.
+
+    `what` is `lost.<reason>` in transactions, or `outside.calls`: calls outside of any transaction, on no bill.
+    """
+
+    service: str
+    what: str
+    count: int
+    processes: int
+
+
+@dataclass(frozen=True)
+class Crowded:
+    """A service with too many names: so many of its transactions are stored as `_OTHER` since yesterday began."""
+
+    service: str
+    transactions: int
+
+
+@dataclass(frozen=True)
+class Reason:
+    """Why data does not move; `what` is for the admin."""
+
+    reason: str
+    what: str = ""
+
+
+@dataclass(frozen=True)
+class Status:
+    """The collector now; counters are since its start."""
+
+    version: str
+    now_ns: int
+    """The collector's clock."""
+    started_s: float
+    is_ok: bool
+    is_ready: bool
+    troubles: tuple[Reason, ...]
+    spans: Spans
+    spool: Spool
+    refused: Mapping[str, int]
+    """Requests answered with an error, by reason."""
+    counts: Mapping[str, int]
+    slow_logs: Mapping[str, str]
+    """What is followed, and why it cannot be, where it cannot; for the admin."""
+    engine: str
+    """`embedded`, or the server's address."""
+    engine_error: str
+    """Why the tables are not known."""
+    tables: tuple[Table, ...]
+    collectors: tuple[Other, ...]
+    sdk_losses: tuple[Loss, ...]
+    crowded: tuple[Crowded, ...]
+    listens: Mapping[str, str]
+    """Where OTLP and the others are taken, as URLs."""
+
+
+def status(engine: Engine, health: Health, settings: Settings, listens: Mapping[str, str]) -> Status:
+    """How things are; it also answers while the engine does not."""
+    report = health.report()
+    counts, gauges = report["counts"], report["gauges"]
+    disk_free_bytes, disk_bytes = room(settings.data)
+    stored, error = _stored(engine)
+    return Status(
+        version=version("walltime-collector"),
+        now_ns=time.time_ns(),
+        started_s=report["started_s"],
+        is_ok=report["ok"],
+        is_ready=report["ready"],
+        troubles=tuple(Reason(**trouble) for trouble in report["troubles"]),
+        spans=Spans(**report["spans"]),
+        spool=Spool(
+            size_bytes=int(gauges.get("spool_bytes", 0)),
+            limit_bytes=settings.max_spool_bytes,
+            oldest_s=gauges.get("spool_oldest_s", 0.0),
+            disk_free_bytes=disk_free_bytes,
+            disk_bytes=disk_bytes,
+        ),
+        refused={name[8:]: count for name, count in counts.items() if name.startswith("refused_")},
+        counts={name: count for name, count in counts.items() if not name.startswith("refused_")},
+        slow_logs=report["slow_logs"],
+        engine=settings.clickhouse or "embedded",
+        engine_error=error,
+        tables=stored.tables,
+        collectors=stored.collectors,
+        sdk_losses=stored.sdk_losses,
+        crowded=stored.crowded,
+        listens=listens,
+    )
+
+
+class _Stored(NamedTuple):
+    tables: tuple[Table, ...] = ()
+    collectors: tuple[Other, ...] = ()
+    sdk_losses: tuple[Loss, ...] = ()
+    crowded: tuple[Crowded, ...] = ()
+
+
+def _stored(engine: Engine) -> tuple[_Stored, str]:
+    try:
+        days = {name: days for name, (_, days) in ttls(engine).items()}
+        tables = tuple(
+            Table(**row, retention_days=days.get(row["name"].removesuffix("_local"), 0))
+            for row in query.run(engine, "status_tables")
+        )
+        collectors = tuple(Other(**row) for row in query.run(engine, "status_collectors", within_s=COLLECTORS_WITHIN_S))
+        losses = tuple(Loss(**row) for row in query.run(engine, "status_sdk_losses"))
+        crowded = tuple(Crowded(**row) for row in query.run(engine, "status_crowded"))
+    except EngineError as error:
+        return _Stored(), str(error)
+    return _Stored(tables, collectors, losses, crowded), ""

@@ -1,0 +1,113 @@
+"""Looks every second whether data moves, without asking the engine: it must be able to say that the engine hangs."""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Callable
+
+from ..config.settings import Settings
+from ..config.tls import Tls
+from ..errors import CollectorError
+from ..spool.directory import room
+from ..spool.spool import Spool, reserve_bytes
+from .counters import ENDS, Health, Trouble
+
+log = logging.getLogger(__name__)
+
+LOOK_EVERY_S = 1.0
+STUCK_S = 10.0
+"""So long may data wait, beyond the age of a segment, without any of it being stored."""
+_FULL = 0.99
+_REFUSED_AGO_S = 3.0
+_FAILED_AGO_S = 60.0
+_MINUTE_S = 60.0
+
+
+class Watch:
+    """A thread of its own; what it finds is in Health a second later. It also takes up a renewed certificate."""
+
+    def __init__(
+        self,
+        settings: Settings,
+        spool: Spool,
+        health: Health,
+        tls: Tls,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        self._settings, self._spool, self._health, self._tls = settings, spool, health, tls
+        self._clock = clock
+        self._stop = threading.Event()
+        self._moved_s, self._ended, self._minute_s = clock(), 0, clock()
+        self._thread = threading.Thread(target=self._run, name="watch", daemon=True)
+
+    def start(self) -> None:
+        """Look once, then go on in the thread."""
+        self.look()
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Look no more."""
+        self._stop.set()
+        self._thread.join(2 * LOOK_EVERY_S)
+
+    def look(self) -> None:
+        """See how things are, and say so to Health."""
+        size_bytes, oldest_s = self._spool.size_bytes, self._oldest_s()
+        gauges = {
+            "spool_bytes": float(size_bytes),
+            "spool_limit_bytes": float(self._settings.max_spool_bytes),
+            "spool_oldest_s": oldest_s,
+        }
+        troubles = [trouble for trouble in (self._full(size_bytes), self._failed(), self._stuck(size_bytes)) if trouble]
+        self._health.watched(troubles, gauges)
+
+    def _run(self) -> None:
+        while not self._stop.wait(LOOK_EVERY_S):
+            try:
+                self.look()
+                if self._clock() - self._minute_s >= _MINUTE_S:
+                    self._minute_s = self._clock()
+                    if self._tls.renew():
+                        log.info("the certificate changed; connections made from now on get the new one")
+            except (CollectorError, OSError) as error:
+                log.warning("%s", error)
+            except Exception:
+                log.exception("the watch failed in a way nobody thought of; it goes on")
+
+    def _full(self, size_bytes: int) -> Trouble | None:
+        limit = self._settings.max_spool_bytes
+        free, disk_bytes = room(self._spool.directory)
+        reserve = reserve_bytes(disk_bytes)
+        if free <= reserve:
+            return Trouble(
+                "spool_full", f"{self._spool.directory}: the disk has {free} bytes left, its reserve is {reserve}"
+            )
+        if size_bytes >= limit * _FULL or self._health.ago_s("refused_spool_full") < _REFUSED_AGO_S:
+            what = f"{self._spool.directory}: the spool holds {size_bytes} bytes and its limit is {limit}"
+            return Trouble("spool_full", what)
+        return None
+
+    def _failed(self) -> Trouble | None:
+        if self._health.ago_s("refused_spool_failed") < _FAILED_AGO_S:
+            return Trouble("spool_failed", f"{self._spool.directory}: writing to this disk failed; see the log")
+        return None
+
+    def _stuck(self, size_bytes: int) -> Trouble | None:
+        spans = self._health.report()["spans"]
+        ended = sum(spans[name] for name in ENDS)
+        if ended != self._ended or not size_bytes:
+            self._moved_s, self._ended = self._clock(), ended
+        waited_s = self._clock() - self._moved_s
+        if waited_s <= STUCK_S + self._settings.segment_age_s:
+            return None
+        return Trouble(
+            "loader_stuck", f"{size_bytes} bytes wait in the spool, and for {waited_s:.0f} s none was stored"
+        )
+
+    def _oldest_s(self) -> float:
+        """Age of the oldest segment that waits, by the time in its name."""
+        times = [segment.name.partition("-")[0] for segment in self._spool.sealed()]
+        known = [int(each) for each in times if each.isdecimal()]
+        return max((time.time_ns() - min(known)) / 1e9, 0.0) if known else 0.0

@@ -1,0 +1,39 @@
+"""Opens the listening sockets, and refuses addresses that others could reach without a token."""
+
+from __future__ import annotations
+
+import socket
+
+from ...config.settings import Settings, address
+from ...errors import SettingsRefused
+
+
+def listen(settings: Settings, name: str, *, is_guarded: bool, guard: str) -> socket.socket:
+    """
+    Listen on a setting, which is host:port.
+
+    Args:
+        name: The setting's name.
+        is_guarded: See settings.address.
+        guard: See settings.address.
+
+    Raises:
+        SettingsRefused: It is no address, may not be used without a token, or nobody can listen there.
+    """
+    setting = getattr(settings, name)
+    where = settings.where(name, f"--{name.replace('_', '-')}")
+    host, port = address(setting, name, is_guarded=is_guarded, guard=guard, where=where)
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    try:
+        return socket.create_server((host, port), family=family, backlog=512)
+    except (OSError, UnicodeError) as error:  # UnicodeError: of a host that cannot have such a name
+        raise SettingsRefused(
+            f"{where} {setting}: cannot listen there: {getattr(error, 'strerror', None) or error}; "
+            "stop what listens there, or choose another address (port 0 takes a free one)"
+        ) from error
+
+
+def listened(sock: socket.socket) -> str:
+    """The address of a listening socket, as host:port."""
+    host, port = sock.getsockname()[:2]
+    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"

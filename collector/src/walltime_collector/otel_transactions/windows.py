@@ -1,0 +1,154 @@
+"""One window of foreign roots: planned, assembled, and checked once more for what came late; every step once."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from functools import cache
+from importlib.resources import files
+
+from ..clickhouse import Engine, Parameter, Rows, once_settings
+from ..crashpoint import reach
+from ..errors import EngineUnavailable
+
+ROOTS_AT_ONCE = 10_000
+"""Roots of one INSERT: what it needs in memory stays bounded, and its rows are one block."""
+
+LATE_S = 300
+"""So long after its end a window is counted once more."""
+
+# The tables may be spread over several machines; on one this says nothing.
+_SPREAD = {"distributed_product_mode": "global"}
+# A trace of a million spans is no reason to fail.
+_BOUNDS = {
+    "max_memory_usage": str(2 * 1024**3),
+    "max_bytes_before_external_group_by": str(512 * 1024**2),
+    "max_bytes_before_external_sort": str(512 * 1024**2),
+}
+
+
+@dataclass(frozen=True)
+class Window:
+    """Roots stored from `since_s` until before `until_s`, seconds of the database's clock."""
+
+    since_s: int
+    until_s: int
+
+
+@dataclass(frozen=True)
+class Late:
+    """Stored after their window had been assembled: roots that are transactions now, spans that are on no bill."""
+
+    roots: int = 0
+    spans: int = 0
+
+
+def clock(engine: Engine) -> int:
+    """
+    Return the database's time in whole seconds, which may differ from the collector's.
+
+    Raises:
+        EngineError: No answer now.
+    """
+    return int(engine.query(_sql("clock"))[0]["now_s"])
+
+
+def due(engine: Engine, *, from_s: int, window_s: int, settle_s: int) -> Sequence[Window]:
+    """
+    The windows that ended at least `settle_s` ago, after `from_s`, and are not assembled; oldest first.
+
+    Raises:
+        EngineError: No answer now.
+    """
+    return _windows(engine.query(_sql("due"), {"from_s": from_s, "window_s": window_s, "settle_s": settle_s}))
+
+
+def unchecked(engine: Engine) -> Sequence[Window]:
+    """
+    The windows that were assembled more than LATE_S ago and not counted since; oldest first, a hundred at most.
+
+    Raises:
+        EngineError: No answer now.
+    """
+    return _windows(engine.query(_sql("unchecked"), {"late_s": LATE_S}))
+
+
+def assemble(engine: Engine, window: Window) -> int:
+    """
+    Make transactions of the window's roots and return how many roots there may have been.
+
+    Doing it again, here or in another collector, at the same time or after any crash, stores nothing twice: the number
+    of parts is written down first, and each part has a token, which the views behind `transactions` know as well.
+
+    Raises:
+        EngineError: Some parts may be stored; do it again.
+    """
+    extent = _extent(engine, window)
+    _note(engine, window, "planned", extent, max(1, -(-extent.roots // ROOTS_AT_ONCE)))
+    parts, planned = _plan(engine, window)
+    reach("after_plan")
+    for part in range(parts):
+        _insert(engine, window, extent, (part, parts), is_late=False)
+        reach("after_part")
+    _note(engine, window, "assembled", planned, parts)
+    return planned.roots
+
+
+def check(engine: Engine, window: Window) -> Late:
+    """
+    Count an assembled window once more, and make transactions of roots that were stored too late for it.
+
+    Raises:
+        EngineError: Do it again.
+    """
+    extent = _extent(engine, window)
+    parts, planned = _plan(engine, window)
+    late = Late(max(0, extent.roots - planned.roots), max(0, extent.spans - planned.spans))
+    if late.roots:
+        for part in range(parts):
+            _insert(engine, window, extent, (part, parts), is_late=True)
+    _note(engine, window, "checked", extent, parts)
+    return late
+
+
+@dataclass(frozen=True)
+class _Extent:
+    roots: int
+    spans: int
+    first_ns: int = 0
+    last_ns: int = 0
+
+
+def _extent(engine: Engine, window: Window) -> _Extent:
+    return _Extent(**{name: int(told) for name, told in engine.query(_sql("extent"), asdict(window))[0].items()})
+
+
+def _plan(engine: Engine, window: Window) -> tuple[int, _Extent]:
+    rows = engine.query(_sql("planned"), asdict(window))
+    if not rows:  # another replica may answer than the one that was told
+        raise EngineUnavailable(f"foreign_windows: no plan of {window.since_s} to be read yet; it is tried again")
+    return int(rows[0]["parts"]), _Extent(int(rows[0]["roots"]), int(rows[0]["spans"]))
+
+
+def _insert(engine: Engine, window: Window, extent: _Extent, which: tuple[int, int], *, is_late: bool) -> None:
+    part, parts = which
+    token = f"foreign {window.since_s}-{window.until_s} {part}/{parts}{' late' * is_late}"
+    parameters: dict[str, Parameter] = {**asdict(window), "part": part, "parts": parts, "is_late": is_late}
+    parameters |= {"first_ns": extent.first_ns, "last_ns": extent.last_ns}
+    engine.command(_sql("transactions"), parameters, {**once_settings(token), **_BOUNDS, **_SPREAD})
+
+
+def _note(engine: Engine, window: Window, step: str, extent: _Extent, parts: int) -> None:
+    row = {"since": window.since_s, "until": window.until_s, "step": step, "parts": parts}
+    row |= {"roots": extent.roots, "spans": extent.spans}
+    engine.insert_rows("foreign_windows", json.dumps(row).encode(), f"foreign {window.since_s}-{window.until_s} {step}")
+
+
+def _windows(rows: Rows) -> list[Window]:
+    return [Window(int(row["since_s"]), int(row["until_s"])) for row in rows]
+
+
+@cache
+def _sql(name: str) -> str:
+    return (files(__package__) / f"{name}.sql").read_text("utf-8")

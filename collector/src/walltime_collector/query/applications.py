@@ -1,0 +1,91 @@
+"""What `walltime doctor` looks at in applications: which send, with what, and what of them is on no bill."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, field
+from typing import Any
+
+from ..clickhouse import Engine
+from ..health.status import Loss
+from .names import METHODS
+from .questions import run
+
+
+@dataclass(frozen=True)
+class Uncovered:
+    """A kind most of whose time in the last hour is `other`, which is in no measured call."""
+
+    name: str
+    transactions: int
+    time_ns: int
+    other_ns: int
+    cpu_ns: int
+
+
+@dataclass(frozen=True)
+class Clock:
+    """How far a host's clock is ahead of the database's, or behind the caller's; at least so far, 0 when it is not."""
+
+    host: str
+    ahead_ns: int
+    behind_ns: int
+
+
+@dataclass
+class Application:
+    """A service that sent something in the last week; its numbers are those of the last day."""
+
+    service: str
+    first_minute_s: int = 0
+    last_minute_s: int = 0
+    transactions: int = 0
+    errors: int = 0
+    time_ns: int = 0
+    other_ns: int = 0
+    without_route: int = 0
+    """Transactions that are named by their method alone."""
+    busy_minutes: int = 0
+    """Minutes of the last day that had a transaction."""
+    sdks: list[str] = field(default_factory=list)
+    """What sent them, with the version: `walltime 0.1.0`; empty where no call was kept that says it."""
+    losses: list[Loss] = field(default_factory=list)
+    uncovered: list[Uncovered] = field(default_factory=list)
+    clocks: list[Clock] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class Applications:
+    """All of them, the one that sent last first."""
+
+    now_s: float
+    """The collector's clock."""
+    applications: tuple[Application, ...]
+
+
+def applications(engine: Engine) -> Applications:
+    """
+    Look at what is stored of each service.
+
+    Raises:
+        EngineUnavailable: The engine cannot answer now.
+    """
+    found = {}
+    for row in run(engine, "applications", methods=sorted(METHODS)):
+        numbers: dict[str, Any] = {name: int(value) for name, value in row.items() if name != "service"}
+        found[str(row["service"])] = Application(row["service"], **numbers)
+    for row in run(engine, "status_sdk_losses"):
+        if row["service"] != "walltime.doctor":
+            found.setdefault(row["service"], Application(row["service"])).losses.append(Loss(**row))
+    for row in run(engine, "applications_sdks"):
+        if row["service"] in found:
+            found[row["service"]].sdks.extend(sorted(row["sdks"]))
+    for row in run(engine, "applications_coverage"):
+        if row["service"] in found:
+            sums = (int(row[name]) for name in ("transactions", "time_ns", "other_ns", "cpu_ns"))
+            found[row["service"]].uncovered.append(Uncovered(row["name"], *sums))
+    for row in run(engine, "applications_clocks"):
+        if row["service"] in found:
+            clock = Clock(row["host"], int(row["ahead_ns"]), int(row["behind_ns"]))
+            found[row["service"]].clocks.append(clock)
+    return Applications(time.time(), tuple(found.values()))

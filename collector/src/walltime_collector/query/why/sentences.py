@@ -1,0 +1,242 @@
+"""Says in sentences with numbers what was found: the headline of `why`, for terminals, pages and alerts."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+
+from ...format import count, duration, percent, plural, ratio, share
+from . import statuses
+from .answer import Contribution, Cost, Population, StatusClass, Verdict
+from .cause import Cause, Lookup, fails_more, pace
+from .chance import CHANCE, Chance
+
+_SELECT_LIST = re.compile(r"^(\s*SELECT\s).*?(\sFROM\s)", re.IGNORECASE | re.DOTALL)
+_LONGEST_STATEMENT = 90
+_SHORT_QUEUE_NS = 1_000_000
+_MOST_STATUSES = 3
+
+
+def headline(name: str, verdict: Verdict, judged: Chance | None, usual: Population, slow: Population) -> str:
+    """From what to what, and whether that is more than chance."""
+    now, before = duration(slow.mean_ns), duration(usual.mean_ns)
+    difference = signed(slow.mean_ns - usual.mean_ns)
+    if verdict == "selected":
+        part = percent(slow.transactions / (slow.transactions + usual.transactions))
+        return f"{name}: the slowest {part} take {now}, the others {before} ({difference})."
+    change = f"{name}: {before} → {now} ({difference})"
+    if verdict == "chance" and judged:
+        why = _p(judged) if judged.p_value >= CHANCE else "the usual time goes up and down as much by itself"
+        return f"{change}: no difference beyond chance ({why})."
+    if verdict == "too_few":
+        few = f"{plural(slow.transactions, 'transaction')} against {count(usual.transactions)}"
+        return f"{change}; but with {few}, nobody can tell that from chance."
+    if verdict == "small":
+        return f"{change}: more than chance, but little."
+    return f"{change}."
+
+
+def of_causes(causes: Sequence[Cause], usual: Population, slow: Population) -> Iterator[str]:
+    """A sentence for each component: what changed, by how much, where, and because of what (said once)."""
+    is_said = False
+    for cause in causes:
+        if cause.part.component == "other":
+            yield _of_other(cause.part, usual, slow)
+        elif cause.part.component == "overlap":
+            yield _of_overlap(cause.part)
+        else:
+            yield _of_component(cause, "for the same reason" if is_said else "")
+            is_said = is_said or bool(cause.lookups.losing)
+
+
+def of_everything(factor: float) -> str:
+    """All parts changed alike."""
+    how = f"{_times(factor)} as long" if factor > 1 else f"{percent(round(factor, 2))} of the time"
+    return f"Everything alike takes {how}: rather the machine, or what else runs on it, than one server or statement."
+
+
+def of_failing(target: Contribution) -> str:
+    """A server on which more calls fail than usual."""
+    return f"{target.component} on {target.address}: {_failures(target)}."
+
+
+def of_calls_alone(times: Chance, calls: Chance) -> str:
+    """Why a difference is one though the times by themselves would not prove it."""
+    why = _p(times) if times.p_value >= CHANCE else "they go up and down as much by themselves"
+    return f"The times alone could be chance ({why}), the number of calls could not ({_p(calls)})."
+
+
+def of_queue(usual: Population, slow: Population) -> str:
+    """The wait before the transaction began, when it changed; else nothing."""
+    if usual.queue_ns is None or slow.queue_ns is None:
+        return ""
+    if abs(slow.queue_ns - usual.queue_ns) < max(0.1 * usual.mean_ns, _SHORT_QUEUE_NS):
+        return ""
+    now, before = duration(slow.queue_ns), duration(usual.queue_ns)
+    return f"Before they began they queued for {now} instead of {before}, which is no part of these times."
+
+
+def of_statuses(classes: Sequence[StatusClass], difference_ns: float) -> str:
+    """How the mix of statuses changed, what that makes of the difference, and what is left of it like with like."""
+    changed = sorted(classes, key=lambda each: -abs(each.slow_share - each.usual_share))[:_MOST_STATUSES]
+    shares = ", ".join(f"{each.status} {share(each.usual_share)} → {share(each.slow_share)}" for each in changed)
+    mix, same = statuses.mix_ns(classes), statuses.like_with_like_ns(classes)
+    words = f"The mix of statuses changed: {shares}. This makes {signed(mix)} of the {signed(difference_ns)}"
+    return f"{words}; like with like, each status compared with itself, the difference is {signed(same)}."
+
+
+def signed(ns: float) -> str:
+    """A difference: `+9.30 ms`, `−120 µs`."""
+    return duration(ns) if ns <= 0 else f"+{duration(ns)}"
+
+
+def short(statement: str) -> str:
+    """A statement in a sentence: without its list of columns, and not longer than a line."""
+    words = " ".join(_SELECT_LIST.sub(r"\1…\2", statement).split())
+    return words if len(words) <= _LONGEST_STATEMENT else f"{words[: _LONGEST_STATEMENT - 1]}…"
+
+
+def _of_component(cause: Cause, reason: str) -> str:
+    part = cause.part
+    words = f"{part.component}: {_what(cause)}, {signed(part.difference_ns)}"
+    words += f", {reason or f'because {_lookups(cause)}'}" if cause.lookups.losing else _where(cause)
+    return f"{words}; {failures}." if (failures := _failures(part)) else f"{words}."
+
+
+def _of_other(part: Contribution, usual: Population, slow: Population) -> str:
+    before, now = duration(part.usual.mean_ns), duration(part.slow.mean_ns)
+    words = f"other, in no measured call: {before} → {now}, {signed(part.difference_ns)}"
+    if usual.cpu_ns is None or slow.cpu_ns is None or not part.difference_ns:
+        return f"{words}."
+    cpu_ns = slow.cpu_ns - usual.cpu_ns
+    words += f"; CPU time changed by {signed(cpu_ns)}"
+    if cpu_ns >= 0.7 * part.difference_ns if part.difference_ns > 0 else cpu_ns <= 0.7 * part.difference_ns:
+        return f"{words}, so this is computing."
+    waiting = "waiting that nobody measures (a lock, a sleep, the GIL, a busy CPU)"
+    partly = "partly computing and partly " if cpu_ns / part.difference_ns > 0.3 else ""
+    return f"{words}, so this is {partly}{waiting}."
+
+
+def _of_overlap(part: Contribution) -> str:
+    now, before = duration(-part.slow.mean_ns), duration(-part.usual.mean_ns)
+    return f"overlap: calls that ran at the same time saved {now} instead of {before}."
+
+
+def _what(cause: Cause) -> str:
+    part = cause.part
+    if cause.has_more_calls and not cause.has_slower_calls:
+        return f"{_calls(part)}{_at_speed(part)}"
+    return f"{_calls(part)}, and {_speed(part)}" if cause.has_more_calls else _speed(part)
+
+
+def _calls(part: Contribution) -> str:
+    before, now = part.usual.calls_per_transaction, part.slow.calls_per_transaction
+    if not before:
+        return f"calls that were not made before ({_number(now)} a transaction)"
+    if not now:
+        return f"no calls any more ({_number(before)} before)"
+    factor, change = now / before, f"({_number(before)} → {_number(now)})"
+    if factor < 1:
+        return f"{percent(round(factor, 2))} of the calls {change}"
+    return f"{_times(factor)} the calls {change}" if factor >= 1.1 else f"more calls {change}"
+
+
+def _at_speed(part: Contribution) -> str:
+    speed = pace(part)
+    if speed is None:
+        return ""
+    now = duration(part.slow.per_call_ns or 0)
+    if 0.9 <= speed <= 1.1:
+        return f" at the usual speed ({now} each)"
+    if 1 / 1.5 <= speed <= 1.5:
+        return f" at about the usual speed ({_each(part)})"
+    return f", though each {'takes longer' if speed > 1 else 'is faster'} ({_each(part)})"
+
+
+def _speed(part: Contribution) -> str:
+    speed = pace(part)
+    if speed is None:
+        return f"{duration(part.usual.mean_ns)} → {duration(part.slow.mean_ns)}"
+    if speed >= 1.1:
+        return f"each call takes {_times(speed)} as long ({_each(part)})"
+    return f"each call takes {'longer' if speed >= 1 else f'{percent(round(speed, 2))} of the time'} ({_each(part)})"
+
+
+def _lookups(cause: Cause) -> str:
+    words = _and(map(_lookup, cause.lookups.losing))
+    if steady := cause.lookups.steady:
+        words += f"; {_unchanged([each.target.address for each in steady])}"
+        words += f" ({_and(_hit_ratio(each.target.slow) for each in steady)})"
+    if abandoned := cause.lookups.abandoned:
+        words += f"; {_and(each.target.address for each in abandoned)} {_is(abandoned)} hardly asked any more"
+    return words
+
+
+def _lookup(lookup: Lookup) -> str:
+    said, now, before = f"{lookup.target.component} on {lookup.target.address}", lookup.target.slow, lookup.target.usual
+    if now.errors > now.misses:
+        return f"{said} fails in {ratio(now.errors, now.calls)} of its calls"
+    more = now.calls_per_transaction / before.calls_per_transaction
+    asked = f" is asked {_times(more)} as often and" if more > 1.3 else ""
+    return f"{said}{asked} hits {_hit_ratio(now)} instead of {_hit_ratio(before)}"
+
+
+def _where(cause: Cause) -> str:
+    """In which statement, on which server; nothing when it is everywhere alike."""
+    said = ""
+    if cause.statements:
+        texts = [f"`{short(each.statement)}` ({_change(each, cause)})" for each in cause.statements]
+        said += f", {'most of it ' if len(texts) == 1 else ''}in {_and(texts)}"
+    if cause.targets:
+        is_all = len(cause.targets) == 1 and not cause.steady_targets
+        changes = [each.address if is_all else f"{each.address} ({_change(each, cause)})" for each in cause.targets]
+        said += f", on {_and(changes)}"
+    if cause.steady_targets:
+        said += f"; {_unchanged([each.address for each in cause.steady_targets])}"
+    return said
+
+
+def _change(part: Contribution, cause: Cause) -> str:
+    if cause.has_slower_calls and pace(part) is not None:
+        return _each(part)
+    return f"{_number(part.usual.calls_per_transaction)} → {_number(part.slow.calls_per_transaction)} calls"
+
+
+def _each(part: Contribution) -> str:
+    return f"{duration(part.usual.per_call_ns or 0)} → {duration(part.slow.per_call_ns or 0)} each"
+
+
+def _failures(part: Contribution) -> str:
+    if not fails_more(part):
+        return ""
+    usually = ratio(part.usual.errors, part.usual.calls) if part.usual.errors else "none"
+    return f"{ratio(part.slow.errors, part.slow.calls)} of its calls fail instead of {usually}"
+
+
+def _hit_ratio(cost: Cost) -> str:
+    return ratio(cost.hits, cost.hits + cost.misses) if cost.hits + cost.misses else "nothing"
+
+
+def _unchanged(addresses: Sequence[str]) -> str:
+    return f"{_and(addresses)} {_is(addresses)} unchanged"
+
+
+def _is(subjects: Sequence[object]) -> str:
+    return "is" if len(subjects) == 1 else "are"
+
+
+def _times(factor: float) -> str:
+    return f"{factor:,.{1 if factor < 9.95 else 0}f}×"
+
+
+def _number(number: float) -> str:
+    return count(round(number, 1) if number >= 0.1 else number)
+
+
+def _p(judged: Chance) -> str:
+    return "p < 0.001" if judged.p_value < 0.001 else f"p = {judged.p_value:.2g}"
+
+
+def _and(parts: Iterable[str]) -> str:
+    listed = list(parts)
+    return listed[0] if len(listed) == 1 else f"{', '.join(listed[:-1])} and {listed[-1]}"

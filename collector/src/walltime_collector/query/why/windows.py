@@ -1,0 +1,133 @@
+"""Reads which transactions `why` compares: those of two windows of time, or the slowest of one window and the rest."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from datetime import datetime, timedelta, timezone
+
+from ...errors import BadParameter
+from ...format import printable, since_s
+
+GRAMMAR = "'last 90s' or START..END, each a time ago (5m), an ISO time (2026-11-21T09:30:00Z, UTC) or now"
+DEFAULT_SLOWEST_PERCENT = 5.0
+
+_ISO = re.compile(
+    r"(?P<date>\d{4}-\d\d-\d\d)(?:[T ](?P<time>\d\d:\d\d(?::\d\d)?)(?:\.(?P<fraction>\d{1,9}))?)?"
+    r"\s*(?P<zone>Z|[+-]\d\d:?\d\d)?",
+    re.IGNORECASE,
+)
+_LAST = re.compile(r"last\s+(.+)", re.IGNORECASE)
+_AGO = re.compile(r"\s+ago$", re.IGNORECASE)
+_S = 1_000_000_000
+
+
+@dataclass(frozen=True)
+class Window:
+    """Transactions that started in [start_ns, end_ns), Unix nanoseconds: one that runs over an edge is on one side."""
+
+    start_ns: int
+    end_ns: int
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """What is compared. By percentile both windows are the same and `slowest_percent` of it is the slow population."""
+
+    slow: Window
+    usual: Window
+    slowest_percent: float | None = None
+
+
+def comparison(
+    now_ns: int, *, during: str = "", against: str = "", slowest: float | None = None, since: str = "1h"
+) -> Comparison:
+    """
+    Read the options of `why`.
+
+    `during` is compared with `against`, or with the time `since` before it; without `during`, the `slowest` per cent of
+    the last `since` with the rest of it.
+
+    Raises:
+        BadParameter: One of them cannot be understood, or they contradict each other.
+    """
+    length_ns = _length_s("since", since) * _S
+    if not during:
+        if against:
+            raise BadParameter("against", "it says what to compare with, but not what", "say --during as well")
+        percent = DEFAULT_SLOWEST_PERCENT if slowest is None else slowest
+        if not 0 < percent <= 50:
+            raise BadParameter("slowest", f"{percent:g} is not a share to look at", "use per cents from 0.01 to 50")
+        whole = Window(now_ns - length_ns, now_ns)
+        return Comparison(whole, whole, percent)
+    if slowest is not None:
+        raise BadParameter("slowest", "a comparison is by time or by percentile", "leave out --slowest or --during")
+    slow = window("during", during, now_ns)
+    usual = window("against", against, now_ns) if against else Window(max(slow.start_ns - length_ns, 0), slow.start_ns)
+    if slow.start_ns < usual.end_ns and usual.start_ns < slow.end_ns:
+        raise BadParameter("against", "the two times overlap", "a transaction can be on one side only: move an end")
+    return Comparison(slow, usual)
+
+
+def window(where: str, text: str, now_ns: int) -> Window:
+    """
+    Read one window of time; `GRAMMAR` says how it is written.
+
+    Raises:
+        BadParameter: It is not one, ends before it starts, or has not begun yet.
+    """
+    written = text.strip()
+    if last := _LAST.fullmatch(written):
+        return Window(now_ns - _length_s(where, last[1]) * _S, now_ns)
+    start, dots, end = written.partition("..")
+    if not dots or not start.strip():
+        raise _misunderstood(where, text)
+    read = Window(_moment(where, start, now_ns), _moment(where, end or "now", now_ns))
+    if read.start_ns >= read.end_ns:
+        raise BadParameter(
+            where, f"{_quoted(text)} ends before it starts", "write the earlier time first, as in 5m..1m"
+        )
+    if read.start_ns >= now_ns:
+        raise BadParameter(where, f"{_quoted(text)} has not begun yet", "times without a zone are UTC")
+    return read
+
+
+def _moment(where: str, text: str, now_ns: int) -> int:
+    written = _AGO.sub("", text.strip())
+    if written.lower() == "now":
+        return now_ns
+    if iso := _ISO.fullmatch(written):
+        try:
+            return _unix_ns(iso)
+        except ValueError as error:
+            raise BadParameter(where, f"there is no time {_quoted(text)}", f"write {GRAMMAR}") from error
+    return now_ns - _length_s(where, written) * _S
+
+
+def _unix_ns(iso: re.Match[str]) -> int:
+    time = iso["time"] or "00:00"
+    zone = (iso["zone"] or "Z").upper().replace("Z", "+0000").replace(":", "")
+    at = datetime.strptime(f"{iso['date']} {time}{':00' * (time.count(':') == 1)} {zone}", "%Y-%m-%d %H:%M:%S %z")
+    seconds = (at - datetime(1970, 1, 1, tzinfo=timezone.utc)) // timedelta(seconds=1)
+    if not 0 <= seconds < 9_000_000_000:
+        raise ValueError("DateTime64 does not reach there")
+    return seconds * _S + int((iso["fraction"] or "0").ljust(9, "0"))
+
+
+def _length_s(where: str, text: str) -> int:
+    try:
+        return since_s(text)
+    except ValueError:
+        if where == "since":
+            raise BadParameter(
+                where, f"{_quoted(text)} is not a time to look back", "write 90s, 15m, 2h or 7d (at most 400d)"
+            ) from None
+        raise _misunderstood(where, text) from None
+
+
+def _misunderstood(where: str, text: str) -> BadParameter:
+    return BadParameter(where, f"{_quoted(text)} is not a window of time", f"write {GRAMMAR}")
+
+
+def _quoted(text: str) -> str:
+    return repr(printable(text)[:60])

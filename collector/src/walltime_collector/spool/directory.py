@@ -1,0 +1,107 @@
+"""Directories of the collector's data: readable by their owner alone, and owned by one process at a time."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import time
+from pathlib import Path
+
+from ..errors import DirectoryInUse, SettingsRefused
+
+_ORPHANED_S = 3.0
+
+
+def make_private(directory: Path, where: str = "") -> None:
+    """
+    Create the directory and its parents with mode 0700; an existing one keeps its mode.
+
+    Args:
+        where: Where it is set, for a message.
+
+    Raises:
+        SettingsRefused: It cannot be made.
+    """
+    try:
+        directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+    except OSError as error:
+        named = f"{where} {directory}".lstrip()
+        raise SettingsRefused(
+            f"{named}: cannot make this directory: {error.strerror}; choose another one with --data"
+        ) from error
+
+
+def room(directory: Path) -> tuple[int, int]:
+    """
+    How many bytes are free on the directory's disk for who is not root, and how many it has.
+
+    Raises:
+        OSError: Nobody can say.
+    """
+    disk = os.statvfs(directory)
+    return disk.f_bavail * disk.f_frsize, disk.f_blocks * disk.f_frsize
+
+
+def fsync_directory(directory: Path) -> None:
+    """Make the directory's entries (created, renamed, removed files) survive a power cut."""
+    handle = os.open(directory, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+class Ownership:
+    """
+    The right of one process to a directory, as a lock on its file `lock` that ends with the process.
+
+    Raises:
+        DirectoryInUse: Another process has it.
+    """
+
+    def __init__(self, directory: Path) -> None:
+        make_private(directory)
+        path = directory / "lock"
+        self._handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        patience_s = time.monotonic() + _ORPHANED_S
+        while not self._lock():
+            owner = os.pread(self._handle, 20, 0).decode("ascii", "replace").strip()
+            if _is_alive(owner) or time.monotonic() > patience_s:
+                os.close(self._handle)
+                raise DirectoryInUse(
+                    f"{directory}: another collector (process {owner or 'unknown'}) owns it; "
+                    "stop that one, or give this one a directory of its own with --data"
+                )
+            time.sleep(0.01)
+        os.ftruncate(self._handle, 0)
+        os.pwrite(self._handle, f"{os.getpid()}\n".encode(), 0)
+
+    def fileno(self) -> int:
+        """The lock's file descriptor: a child that inherits it shares the right, until both have ended."""
+        return self._handle
+
+    def release(self) -> None:
+        """Let another process have it; again is harmless."""
+        if self._handle >= 0:
+            os.close(self._handle)
+            self._handle = -1
+
+    def _lock(self) -> bool:
+        try:
+            fcntl.flock(self._handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            return False
+        return True
+
+
+def _is_alive(process: str) -> bool:
+    """Whether such a process is there; an owner that was killed may leave a child that is just about to end."""
+    if not process.isdecimal():
+        return True
+    try:
+        os.kill(int(process), 0)
+    except ProcessLookupError:
+        return False
+    except OSError:
+        pass
+    return True

@@ -1,0 +1,217 @@
+"""Refuses a syntax tree that has anything in it that is not allowed; the tree is ClickHouse's own, as JSON."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection
+from typing import Any
+
+from ...errors import StatementRefused
+from ...format import printable
+from .allowed import (
+    AGGREGATE_IN_TEXT,
+    EXPLAIN_SETTINGS,
+    EXPLAINS,
+    IN_FUNCTIONS,
+    LAMBDA_FUNCTIONS,
+    NODES,
+    SHORT_ARGUMENT,
+    SHORT_BYTES,
+    SHORT_ELEMENTS,
+    TABLE_FUNCTIONS,
+    TYPE_IN_TEXT,
+    is_function,
+)
+
+Node = dict[str, Any]
+
+_IN_WORDS = {
+    "out_file": "INTO OUTFILE",
+    "SetQuery": "SETTINGS inside of a statement",
+    "settings": "SETTINGS inside of a statement",
+    "QueryParameter": "a parameter where no value can stand",
+    "StreamSettings": "STREAM",
+}
+
+
+def check(tree: Any, *, database: str, views: Collection[Any]) -> None:
+    """
+    Return if everything in the tree is allowed.
+
+    Args:
+        tree: What parseQueryToJSON says of exactly the text that is going to be run.
+        database: Whose tables may be read; a name without a database is one of them, or of WITH.
+        views: Subqueries of our own, as trees, that need no check.
+
+    Raises:
+        StatementRefused: It says what is not allowed.
+    """
+    root = _object(tree)
+    if root.get("type") == "ExplainQuery":
+        _check_explain(root)
+        root = root["query"]
+    if root.get("type") != "SelectWithUnionQuery":
+        raise _refused(_IN_WORDS.get(str(root.get("type")), str(root.get("type"))))
+    todo = [root]
+    while todo:
+        node = todo.pop()
+        kind = str(node.get("type"))
+        if kind == "Subquery" and node.get("children") in views:
+            continue
+        _check_parts(kind, node)
+        if kind == "Function":
+            _check_function(node, database)
+        elif kind == "TableIdentifier":
+            _check_table(node, database)
+        elif kind == "ColumnsApplyTransformer" and "func_name" in node and not _is_value(node["func_name"]):
+            raise _refused_function(node["func_name"])
+        todo += _children(kind, node)
+
+
+def _check_parts(kind: str, node: Node) -> None:
+    if kind not in NODES or kind in ("ExplainQuery", "SetQuery"):
+        raise _refused(_IN_WORDS.get(kind, kind))
+    for part, value in node.items():
+        if part not in NODES[kind] and part != "type" and value is not False:
+            raise _refused(_IN_WORDS.get(part, f"{part} in {kind}"))
+
+
+def _children(kind: str, node: Node) -> list[Node]:
+    """The nodes below; of a table function its arguments, for its name is not one of a function."""
+    found: list[Node] = []
+    for part, value in node.items():
+        if kind == "Literal" and part == "value":
+            continue  # a value, however it is nested
+        if kind == "TableExpression" and part == "table_function":
+            _check_table_function(_object(value))
+            found += [_object(below) for name, below in value.items() if name == "arguments"]
+        elif isinstance(value, dict):
+            found.append(value)
+        elif isinstance(value, list) and part not in ("name_parts", "list_of_modes"):
+            found += [_object(each) for each in value]
+    return found
+
+
+def _check_function(node: Node, database: str) -> None:
+    name = node["name"]
+    if not is_function(name):
+        raise _refused_function(name)
+    arguments = node.get("arguments", {}).get("children", [])
+    _check_names_in_text(name, arguments)
+    if name in SHORT_ARGUMENT and not any(_is_short(each) for each in _at(arguments, SHORT_ARGUMENT[name])):
+        raise StatementRefused(
+            f"{name} of two values of any length is not allowed, because no time limit could end it",
+            f"write one of them out: a text of at most {SHORT_BYTES} bytes or {SHORT_ELEMENTS} elements",
+        )
+    if name in IN_FUNCTIONS and len(arguments) > 1 and arguments[1].get("type") == "Identifier":
+        _check_table(arguments[1], database)
+    if LAMBDA_FUNCTIONS.fullmatch(name) and len(arguments) > 1 and arguments[0].get("type") == "Identifier":
+        function = arguments[0]["name"]
+        if not _is_value(function):
+            raise StatementRefused(
+                f"{_quoted(function)} as the function of {name} is not allowed", "write it as a lambda: x -> …"
+            )
+
+
+def _check_names_in_text(name: str, arguments: list[Node]) -> None:
+    """Names of functions and types that are texts: they must be there to read, and allowed."""
+    if name in AGGREGATE_IN_TEXT:
+        called = _text(name, arguments, 0).partition("(")[0].strip()
+        if not is_function(called):
+            raise _refused_function(called)
+    elif name.lower() in TYPE_IN_TEXT and (len(arguments) > 1 or TYPE_IN_TEXT[name.lower()] == 0):
+        _check_type(_text(name, arguments, TYPE_IN_TEXT[name.lower()]))
+
+
+def _check_type(type_name: str) -> None:
+    if "aggregatefunction" in type_name.lower():
+        raise StatementRefused("a type that names a function is not allowed", "read states from the tables")
+
+
+def _text(name: str, arguments: list[Node], at: int) -> str:
+    try:
+        value = arguments[at].get("value", {}).get("value")
+    except IndexError:
+        value = None
+    if not isinstance(value, str):
+        raise StatementRefused(f"an argument of {name} must be a text that is written out", "write it between quotes")
+    return value
+
+
+def _at(arguments: list[Node], places: tuple[int, ...]) -> list[Node]:
+    return [arguments[place] for place in places if place < len(arguments)]
+
+
+def _is_short(node: Node) -> bool:
+    """Whether a value is written out in the statement, and is a short one."""
+    if node.get("type") == "Literal":
+        elements = node["value"].get("value")
+        is_few = not isinstance(elements, list) or len(elements) <= SHORT_ELEMENTS
+        return is_few and len(json.dumps(elements)) <= SHORT_BYTES
+    if node.get("type") != "Function" or node["name"] not in ("array", "_CAST", "CAST"):
+        return False
+    children = node.get("arguments", {}).get("children", [])
+    return len(children) <= SHORT_ELEMENTS and all(_is_short(each) for each in children)
+
+
+def _is_value(function: str) -> bool:
+    """Whether a function may be named where its arguments cannot be seen."""
+    needs_arguments = function in AGGREGATE_IN_TEXT or function in SHORT_ARGUMENT or function.lower() in TYPE_IN_TEXT
+    return is_function(function) and not needs_arguments
+
+
+def _check_table_function(node: Node) -> None:
+    _check_parts("Function", node)
+    if node.get("type") != "Function" or node["name"] not in TABLE_FUNCTIONS or "parameters" in node:
+        raise StatementRefused(
+            f"the table function {_quoted(str(node.get('name')))} is not allowed",
+            "read Walltime's own tables; SHOW TABLES lists them",
+        )
+    structure = node.get("arguments", {}).get("children", [{}])[:1]
+    if node["name"] == "values" and structure:
+        _check_type(str(structure[0].get("value")))
+
+
+def _check_table(node: Node, database: str) -> None:
+    parts = node.get("name_parts", [node["name"]])
+    if len(parts) > 1 and (len(parts) > 2 or parts[0] != database):
+        raise StatementRefused(
+            f"the table {_quoted('.'.join(map(str, parts)))} is not one of Walltime's",
+            f"read those of {database}; SHOW TABLES lists them",
+        )
+
+
+def _check_explain(node: Node) -> None:
+    parts = {part for part, value in node.items() if value is not False}
+    if parts - NODES["ExplainQuery"] - {"type"} or node.get("kind") not in EXPLAINS or "query" not in parts:
+        raise _refused(str(node.get("kind")))
+    settings = node.get("settings", {"type": "SetQuery", "changes": []})
+    changes = settings.get("changes", [])
+    is_known = all(
+        isinstance(each.get("value", {}).get("value"), int) and each["name"] in EXPLAIN_SETTINGS for each in changes
+    )
+    if set(settings) != {"type", "changes"} or not is_known:
+        raise _refused("such a setting of EXPLAIN")
+
+
+def _object(value: Any) -> Node:
+    if not isinstance(value, dict):
+        raise _refused("something of ClickHouse's that Walltime does not know")
+    return value
+
+
+def _refused(what: str) -> StatementRefused:
+    return StatementRefused(
+        f"{_quoted(what, '')} is not allowed",
+        "what can be asked is SELECT over Walltime's own tables, EXPLAIN of one, SHOW TABLES, SHOW DATABASES, DESCRIBE",
+    )
+
+
+def _refused_function(name: str) -> StatementRefused:
+    return StatementRefused(
+        f"the function {_quoted(name)} is not allowed", "use one that only computes on what the tables hold"
+    )
+
+
+def _quoted(text: str, quote: str = "`") -> str:
+    return f"{quote}{printable(text)[:80]}{quote}"
