@@ -7,7 +7,7 @@ import time
 import pytest
 from walltime_collector.cli.show import KEPT
 from walltime_collector.cli.top import render as render_top
-from walltime_collector.clickhouse import Engine
+from walltime_collector.clickhouse.engine import Engine
 from walltime_collector.query import kept_calls
 from walltime_collector.query import questions as query
 from walltime_collector.query.components import counters_by_component, family

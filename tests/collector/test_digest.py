@@ -13,7 +13,7 @@ import pytest
 from rich.console import Console, RenderableType
 from walltime_collector.cli.digest import render
 from walltime_collector.cli.drawing.statements import statements
-from walltime_collector.clickhouse import Engine
+from walltime_collector.clickhouse.engine import Engine
 from walltime_collector.query import questions as query
 from walltime_collector.query.answers import Bill, Trace, from_json
 from walltime_collector.query.digest.answer import DIGEST_RANKINGS, Digest, DigestedStatement

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from rich.console import Console
 from walltime_collector.cli.digest import render
-from walltime_collector.clickhouse import Engine
+from walltime_collector.clickhouse.engine import Engine
 from walltime_collector.errors import NotStored
 from walltime_collector.query.digest.rank import digest
 from walltime_collector.query.digest.short import LONGEST, short_lists, shortened

@@ -13,7 +13,7 @@ from importlib.resources import files
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from walltime_collector.clickhouse import Engine, Parameter, Rows
+from walltime_collector.clickhouse.engine import Engine, Parameter, Rows
 from walltime_collector.errors import QueryFailed, StatementRefused
 from walltime_collector.query.questions import question
 from walltime_collector.spool.segment import Record

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import Any
 
 import pytest
-from walltime_collector.clickhouse import Engine
+from walltime_collector.clickhouse.engine import Engine
 from walltime_collector.otel_transactions.windows import Window, assemble
 from walltime_collector.query.components import counters_by_component
 

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from opentelemetry.proto.trace.v1.trace_pb2 import Span, Status
-from walltime_collector.clickhouse import Engine
+from walltime_collector.clickhouse.engine import Engine
 from walltime_collector.otel_transactions.windows import Window, assemble
 from walltime_collector.statements.fingerprint import redact
 

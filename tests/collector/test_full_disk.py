@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 
-from walltime_collector.clickhouse import Engine
+from walltime_collector.clickhouse.engine import Engine
 from walltime_collector.health.counters import Health
 from walltime_collector.health.full_disk import OldestDays
 from walltime_collector.spool.segment import Record

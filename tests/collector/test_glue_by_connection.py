@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from itertools import count
 
 import pytest
-from walltime_collector.clickhouse import Engine
+from walltime_collector.clickhouse.engine import Engine
 from walltime_collector.slowlog.rows import TABLE
 
 from tests.collector.conftest import Store

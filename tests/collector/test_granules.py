@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from walltime_collector.clickhouse import Engine
 from walltime_collector.clickhouse.embedded import EmbeddedEngine
+from walltime_collector.clickhouse.engine import Engine
 
 TRANSACTIONS = """
 INSERT INTO transactions (trace_id, span_id, started_at, duration_ns, service, name)

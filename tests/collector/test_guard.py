@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from walltime_collector.clickhouse import Engine
+from walltime_collector.clickhouse.engine import Engine
 from walltime_collector.errors import QueryFailed, StatementRefused
 from walltime_collector.sql.guard import Guard
 from walltime_collector.sql.guard.allowed import AGGREGATES, FUNCTIONS, LAMBDA_FUNCTIONS, TABLE_FUNCTIONS, is_function

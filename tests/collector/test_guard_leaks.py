@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from itertools import product
 
 import pytest
-from walltime_collector.clickhouse import Engine
+from walltime_collector.clickhouse.engine import Engine
 from walltime_collector.errors import QueryFailed, StatementRefused
 from walltime_collector.sql.guard.messages import public
 from walltime_collector.sql.limits import Reading

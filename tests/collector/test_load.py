@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, cast
 
 import pytest
-from walltime_collector.clickhouse import Engine
+from walltime_collector.clickhouse.engine import Engine
 from walltime_collector.errors import EngineUnavailable, InsertRefused
 from walltime_collector.health.counters import Health
 from walltime_collector.load.loader import Loader

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 
 import pytest
-from walltime_collector.clickhouse import Engine, Rows
+from walltime_collector.clickhouse.engine import Engine, Rows
 from walltime_collector.spool.segment import Record
 
 from tests.collector.conftest import Stored

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from rich.console import Console
 from shop.demo import collector as walltime_serve
 from walltime_collector.cli.top import render
-from walltime_collector.clickhouse import Engine
+from walltime_collector.clickhouse.engine import Engine
 from walltime_collector.errors import BadParameter, NotStored
 from walltime_collector.query import questions as query
 from walltime_collector.query.answers import Kind as Ranked

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 import pytest
 from opentelemetry.proto.trace.v1.trace_pb2 import Span
-from walltime_collector.clickhouse import Engine
+from walltime_collector.clickhouse.engine import Engine
 from walltime_collector.errors import InsertRefused
 from walltime_collector.spool.segment import Record
 

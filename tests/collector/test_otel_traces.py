@@ -15,7 +15,7 @@ from walltime.call import lines
 from walltime.export import otlp, protobuf
 from walltime.hotpath import Ids, Transaction
 from walltime.redact import Redaction
-from walltime_collector.clickhouse import Engine
+from walltime_collector.clickhouse.engine import Engine
 from walltime_collector.otel_transactions.windows import Window, assemble
 from walltime_collector.sql.limits import Reading
 

@@ -16,7 +16,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.console import Console
 from walltime_collector.cli.show import choose, render
-from walltime_collector.clickhouse import Engine
+from walltime_collector.clickhouse.engine import Engine
 from walltime_collector.query import questions as query
 from walltime_collector.query.after_response import after_response
 from walltime_collector.query.answers import Trace, from_json

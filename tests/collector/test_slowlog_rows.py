@@ -7,7 +7,7 @@ import time
 from typing import Any
 
 import pytest
-from walltime_collector.clickhouse import Engine
+from walltime_collector.clickhouse.engine import Engine
 from walltime_collector.slowlog.rows import TABLE, rows
 from walltime_collector.statements.long import MAX_STATEMENT_BYTES
 

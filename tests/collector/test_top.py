@@ -14,7 +14,7 @@ from rich.color import Color, ColorSystem
 from rich.console import Console
 from walltime_collector.cli.drawing.bars import COLOURS, LETTERS
 from walltime_collector.cli.top import render
-from walltime_collector.clickhouse import Engine
+from walltime_collector.clickhouse.engine import Engine
 from walltime_collector.query import questions as query
 from walltime_collector.query.answers import RANKINGS, Kind, Ranking, Top
 from walltime_collector.query.components import FAMILIES

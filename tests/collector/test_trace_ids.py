@@ -8,7 +8,7 @@ import time
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from walltime_collector.clickhouse import Engine
+from walltime_collector.clickhouse.engine import Engine
 from walltime_collector.errors import NotStored
 from walltime_collector.query import kinds as known
 from walltime_collector.trace_id import find_span_id, find_trace_id

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from rich.console import Console
 from walltime_collector.cli.top import render as render_top
 from walltime_collector.cli.why import render
-from walltime_collector.clickhouse import Engine
+from walltime_collector.clickhouse.engine import Engine
 from walltime_collector.query import questions as query
 from walltime_collector.query.answers import from_json
 from walltime_collector.query.why.answer import Why

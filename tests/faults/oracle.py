@@ -19,7 +19,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from opentelemetry.proto.trace.v1.trace_pb2 import Span
-from walltime_collector.clickhouse import Engine, Rows
+from walltime_collector.clickhouse.engine import Engine, Rows
 
 from tests.collector.test_schema import request, span
 from tests.servers import PROTOBUF, Collector, eventually

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, cast
 
 import pytest
-from walltime_collector.clickhouse import Engine
+from walltime_collector.clickhouse.engine import Engine
 from walltime_collector.health.counters import Health
 from walltime_collector.load.loader import Loader
 from walltime_collector.spool.segment import FRAME_BYTES, HEADER_BYTES, Record

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import httpx
 import pytest
-from walltime_collector.clickhouse import open_engine
+from walltime_collector.clickhouse.opening import open_engine
 from walltime_collector.config.settings import Settings
 from walltime_collector.spool.reserve import BALLAST_BYTES
 from walltime_collector.spool.spool import reserve_bytes

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from walltime_collector.clickhouse import open_engine
+from walltime_collector.clickhouse.opening import open_engine
 from walltime_collector.config.settings import Settings
 
 from tests.faults.oracle import Oracle, Verdict, wait_until_loaded

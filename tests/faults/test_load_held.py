@@ -18,7 +18,7 @@ from statistics import median
 
 import httpx
 import pytest
-from walltime_collector.clickhouse import open_engine
+from walltime_collector.clickhouse.opening import open_engine
 from walltime_collector.config.settings import Settings
 
 from tests.bench.process_usage import descendants, usage

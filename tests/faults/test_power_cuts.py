@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import cast
 
 import pytest
-from walltime_collector.clickhouse import Engine
+from walltime_collector.clickhouse.engine import Engine
 from walltime_collector.errors import SpoolError
 from walltime_collector.health.counters import Health
 from walltime_collector.load.loader import Loader

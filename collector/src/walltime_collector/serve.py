@@ -13,7 +13,7 @@ from typing import Any
 import uvloop
 
 from . import crashpoint
-from .clickhouse import open_engine
+from .clickhouse.opening import open_engine
 from .clickhouse.retention import keep
 from .config.settings import Settings, is_loopback
 from .config.tls import Tls

@@ -16,8 +16,8 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from ..errors import EngineEnded, EngineHung, EngineUnavailable
-from . import Piece
 from .channel import CLOSE, LANE, receive, send
+from .engine import Piece
 
 log = logging.getLogger(__name__)
 

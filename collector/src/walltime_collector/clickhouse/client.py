@@ -16,7 +16,7 @@ import urllib3
 from clickhouse_connect.driver.client import Client
 
 from ..errors import SettingsRefused
-from . import Piece
+from .engine import Piece
 
 if sys.version_info >= (3, 14):
     from compression import zstd

@@ -8,7 +8,8 @@ from collections.abc import Callable
 from typing import Any
 
 from ..errors import MigrationFailed, QueryFailed
-from . import Parameter, Rows, schema_files
+from .engine import Parameter, Rows
+from .schema_files import schema_files
 
 QUERY_FORMAT = "JSONCompact"
 QUERY_CONNECTIONS = 3  # of the embedded engine: so many questions of ours are answered at once

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from . import Parameter
+from .engine import Parameter
 
 _ESCAPES = str.maketrans({"\\": "\\\\", "\t": "\\t", "\n": "\\n", "\r": "\\r", "\0": "\\0", "\b": "\\b", "\f": "\\f"})
 

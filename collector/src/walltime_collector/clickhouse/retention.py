@@ -8,7 +8,7 @@ from importlib.resources import files
 
 from ..config.settings import Settings
 from ..errors import EngineUnavailable
-from . import Engine
+from .engine import Engine
 
 log = logging.getLogger(__name__)
 

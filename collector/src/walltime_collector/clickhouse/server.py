@@ -11,19 +11,6 @@ from clickhouse_connect.driver.exceptions import ClickHouseError
 
 from ..errors import EngineUnavailable, InsertRefused, QueryFailed
 from ..spool.segment import Record
-from . import (
-    INSERT_FORMAT,
-    PROTO,
-    ROWS_FORMAT,
-    SPANS_TABLE,
-    Parameter,
-    Piece,
-    Rows,
-    insert_settings,
-    once_settings,
-    protobuf_rows,
-    schema_files,
-)
 from .client import ClientTls, Compression, address, body, connect
 from .cluster import Cluster
 from .dialect import (
@@ -36,6 +23,9 @@ from .dialect import (
     first_line,
     read_rows,
 )
+from .engine import Parameter, Piece, Rows
+from .inserts import INSERT_FORMAT, PROTO, ROWS_FORMAT, SPANS_TABLE, insert_settings, once_settings, protobuf_rows
+from .schema_files import schema_files
 
 # With these the status line waits for the outcome; otherwise an error can follow a 200.
 _WHOLE_ANSWER = {"wait_end_of_query": "1", "send_progress_in_http_headers": "0"}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable
 
-from ..clickhouse import Engine
+from ..clickhouse.engine import Engine
 from ..format import size
 from ..query.questions import run
 from ..spool.spool import reserve_bytes

@@ -11,7 +11,7 @@ from collections import deque
 from collections.abc import Callable
 from pathlib import Path
 
-from ..clickhouse import Engine
+from ..clickhouse.engine import Engine
 from ..errors import CollectorError, InsertRefused
 from .counters import ENDS, Health
 

@@ -13,7 +13,7 @@ import logging
 import time
 from importlib.resources import files
 
-from ..clickhouse import Engine
+from ..clickhouse.engine import Engine
 from ..format import printable
 from ..query.questions import run
 from .counters import Health

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from importlib.metadata import version
 from typing import NamedTuple
 
-from ..clickhouse import Engine
+from ..clickhouse.engine import Engine
 from ..clickhouse.retention import ttls
 from ..config.settings import Settings
 from ..errors import EngineError

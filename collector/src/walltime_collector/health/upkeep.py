@@ -10,7 +10,7 @@ import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 
-from ..clickhouse import Engine
+from ..clickhouse.engine import Engine
 from ..errors import CollectorError, EngineUnavailable
 from .counters import Health
 from .minutes import HealthMinutes

@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from ..clickhouse import Engine
+from ..clickhouse.engine import Engine
 from ..crashpoint import reach
 from ..errors import CollectorError, EngineEnded, EngineUnavailable, InsertRefused, SegmentCorrupt, SegmentUnknown
 from ..health.counters import Health

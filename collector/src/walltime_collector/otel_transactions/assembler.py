@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import threading
 
-from ..clickhouse import Engine
+from ..clickhouse.engine import Engine
 from ..errors import CollectorError
 from ..health.counters import Health
 from .windows import assemble, check, clock, due, unchecked

@@ -8,7 +8,8 @@ from dataclasses import asdict, dataclass
 from functools import cache
 from importlib.resources import files
 
-from ..clickhouse import Engine, Parameter, Rows, once_settings
+from ..clickhouse.engine import Engine, Parameter, Rows
+from ..clickhouse.inserts import once_settings
 from ..crashpoint import reach
 from ..errors import EngineUnavailable
 

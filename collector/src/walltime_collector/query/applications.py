@@ -6,7 +6,7 @@ import time
 from dataclasses import dataclass, field
 from typing import Any
 
-from ..clickhouse import Engine
+from ..clickhouse.engine import Engine
 from ..health.status import Loss
 from .names import METHODS
 from .questions import run

@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 from collections.abc import Mapping
 
-from ..clickhouse import Engine
+from ..clickhouse.engine import Engine
 from ..errors import BadParameter, NotStored
 from ..format import printable
 from .names import Kind, find, listed, quoted, shown

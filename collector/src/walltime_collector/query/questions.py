@@ -10,7 +10,7 @@ from functools import cache
 from importlib.resources import files
 from typing import Any
 
-from ..clickhouse import Engine, Parameter
+from ..clickhouse.engine import Engine, Parameter
 from .after_response import after_response
 from .answers import Bill, Component, Kind, Share, Statement, Target, Top, Trace
 from .components import counters_by_component, number

@@ -10,7 +10,7 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from ..clickhouse import Engine
+from ..clickhouse.engine import Engine
 from ..crashpoint import reach
 from ..errors import CollectorError, InsertRefused
 from ..health.counters import Health

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 
-from ..clickhouse import Engine
+from ..clickhouse.engine import Engine
 from ..clickhouse.native import header
 from ..errors import EngineEnded, EngineError, EngineHung, QueryFailed
 from .guard import Guard

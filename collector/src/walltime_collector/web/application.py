@@ -18,8 +18,8 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from ..clickhouse import Engine
 from ..clickhouse.dialect import error_code
+from ..clickhouse.engine import Engine
 from ..errors import (
     BadParameter,
     EngineUnavailable,

@@ -10,7 +10,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
-from ..clickhouse import Engine
+from ..clickhouse.engine import Engine
 from ..health.counters import Health
 from ..health.metrics import Metrics
 from ..health.status import Reason, Status

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from ...clickhouse import Engine
+from ...clickhouse.engine import Engine
 from ...statements.fingerprint import fingerprint_id, of_template
 from ..questions import iso, run
 from .answer import ClientView, Digest, DigestedStatement, Sender, ServerView

@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ...clickhouse import Engine
+from ...clickhouse.engine import Engine
 from ...errors import BadParameter, NotStored
 from ...format import printable
 from .. import kinds as known

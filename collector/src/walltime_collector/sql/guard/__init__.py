@@ -17,8 +17,8 @@ from dataclasses import dataclass
 from importlib.resources import files
 from typing import Any
 
-from ...clickhouse import Engine
 from ...clickhouse.dialect import error_code
+from ...clickhouse.engine import Engine
 from ...errors import QueryFailed, StatementRefused
 from ...format import printable
 from . import settings

@@ -1,0 +1,48 @@
+"""Opens the engine that the settings ask for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from ..config.settings import Settings
+from .client import ClientTls, address
+from .embedded import EmbeddedEngine
+from .engine import Engine
+from .server import ServerEngine
+
+
+def open_engine(settings: Settings, count: Callable[[str], object] | None = None) -> Engine:
+    """
+    Open the engine that the settings ask for: the server at `clickhouse`, or else the embedded one in `data`.
+
+    Neither is waited for: the first verb is.
+
+    Args:
+        count: Called with `engine_restarts` when the embedded engine's process was started again, from any thread.
+
+    Raises:
+        SettingsRefused: What is said of the server cannot work.
+        DirectoryInUse: Another process has the embedded one open.
+    """
+    if settings.clickhouse:
+        address(settings.clickhouse, settings.where("clickhouse", "--clickhouse"))
+        files = ("clickhouse_ca", "clickhouse_certificate", "clickhouse_key")
+        return ServerEngine(
+            settings.clickhouse,
+            user=settings.clickhouse_user,
+            password=settings.read_clickhouse_password(),
+            database=settings.database,
+            timeout_s=settings.clickhouse_timeout_s,
+            tls=ClientTls(
+                settings.clickhouse_ca,
+                settings.clickhouse_verify,
+                settings.clickhouse_certificate,
+                settings.clickhouse_key,
+                ", ".join(settings.where(name) for name in files if getattr(settings, name) is not None),
+            ),
+            compression=settings.clickhouse_compression,
+            insert_quorum=settings.clickhouse_insert_quorum,
+            cluster=settings.cluster,
+        )
+    where = settings.where("data", "--data")
+    return EmbeddedEngine(settings.data / "chdb", settings.database, count, where)
