@@ -13,7 +13,7 @@ from typing import Any
 
 import httpx
 from shop.process import Service, free_port
-from walltime_collector.clickhouse.server import ServerEngine
+from walltime_collector.clickhouse.server.engine import ServerEngine
 
 from tests.clickhouse_on_chdb import Fault
 

@@ -23,7 +23,7 @@ from typing import Any
 import pymysql
 import pytest
 from shop.services import MariaDB, Memcached, Program, ProgramMissingError, fast_folder, free_port
-from walltime_collector.clickhouse.server import ServerEngine
+from walltime_collector.clickhouse.server.engine import ServerEngine
 
 from tests import compose
 from tests.clickhouse_server import ClickHouseServer

@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
-from walltime_collector.clickhouse.embedded import EmbeddedEngine
+from walltime_collector.clickhouse.embedded.engine import EmbeddedEngine
 from walltime_collector.spool.segment import Record
 
 from tests.bench.ingest_sender import Body

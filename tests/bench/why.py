@@ -11,7 +11,7 @@ import tempfile
 import time
 from pathlib import Path
 
-from walltime_collector.clickhouse.embedded import EmbeddedEngine
+from walltime_collector.clickhouse.embedded.engine import EmbeddedEngine
 from walltime_collector.query.why.explain import explain
 from walltime_collector.query.why.windows import Comparison, Window
 

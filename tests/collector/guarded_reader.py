@@ -13,7 +13,7 @@ import json
 import sys
 from pathlib import Path
 
-from walltime_collector.clickhouse.embedded import EmbeddedEngine
+from walltime_collector.clickhouse.embedded.engine import EmbeddedEngine
 from walltime_collector.errors import EngineError, StatementRefused
 from walltime_collector.sql.limits import Reading
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
-from walltime_collector.clickhouse.embedded import EmbeddedEngine
+from walltime_collector.clickhouse.embedded.engine import EmbeddedEngine
 
 SQL = Path(__file__).with_suffix(".sql")
 CACHE_1, CACHE_2 = "127.0.0.1:11211", "127.0.0.1:11212"

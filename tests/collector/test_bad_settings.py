@@ -13,8 +13,8 @@ import tomli
 import trustme
 from typer.testing import CliRunner
 from walltime_collector.cli import app
-from walltime_collector.clickhouse.client import ClientTls, address
 from walltime_collector.clickhouse.opening import open_engine
+from walltime_collector.clickhouse.server.client import ClientTls, address
 from walltime_collector.config.file import configure
 from walltime_collector.config.settings import SECRETS, Settings
 from walltime_collector.config.settings import address as port

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 from walltime_collector.cli.status import render
-from walltime_collector.clickhouse.embedded import EmbeddedEngine
+from walltime_collector.clickhouse.embedded.engine import EmbeddedEngine
 from walltime_collector.clickhouse.engine import Engine
 from walltime_collector.config.settings import Settings
 from walltime_collector.health.counters import Health

@@ -13,9 +13,9 @@ from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTrace
 from typer.testing import CliRunner
 from walltime_collector.cli import app
 from walltime_collector.cli.doctor.applications import described, findings, summary
+from walltime_collector.health.applications import Application, Applications
 from walltime_collector.health.status import Loss
 from walltime_collector.query.answers import from_json
-from walltime_collector.query.applications import Application, Applications
 
 from tests.collector.test_schema import pairs, request, span
 from tests.collector.traffic import MS

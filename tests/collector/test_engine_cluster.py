@@ -13,9 +13,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from walltime_collector.clickhouse.cluster import Cluster
 from walltime_collector.clickhouse.engine import Engine
 from walltime_collector.clickhouse.schema_files import schema_files
+from walltime_collector.clickhouse.server.cluster import Cluster
 from walltime_collector.errors import EngineUnavailable
 from walltime_collector.otel_transactions.windows import Window, assemble
 from walltime_collector.query.questions import question

@@ -13,15 +13,16 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from walltime_collector.clickhouse import child, embedded
-from walltime_collector.clickhouse.embedded import EmbeddedEngine
+from walltime_collector.clickhouse.embedded import child
+from walltime_collector.clickhouse.embedded import engine as embedded
+from walltime_collector.clickhouse.embedded.engine import EmbeddedEngine
 from walltime_collector.errors import DirectoryInUse, EngineUnavailable, InsertRefused, SettingsRefused
 
 from tests.collector.test_engine_server import count, slow_rows, some_records
 from tests.collector.traffic import Shop, export_request
 from tests.servers import Collector, eventually
 
-PROGRAM = "walltime_collector.clickhouse.process"
+PROGRAM = "walltime_collector.clickhouse.embedded.process"
 SECRET = "s3cret-of-the-collector"
 
 

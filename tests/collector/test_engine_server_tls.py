@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 import trustme
-from walltime_collector.clickhouse.client import ClientTls
-from walltime_collector.clickhouse.server import ServerEngine
+from walltime_collector.clickhouse.server.client import ClientTls
+from walltime_collector.clickhouse.server.engine import ServerEngine
 from walltime_collector.errors import EngineUnavailable, InsertRefused, SettingsRefused
 
 from tests.clickhouse_server import ClickHouseServer

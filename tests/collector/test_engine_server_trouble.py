@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 from walltime_collector.clickhouse.dialect import REFUSED_DATA
 from walltime_collector.clickhouse.opening import open_engine
-from walltime_collector.clickhouse.server import ServerEngine
+from walltime_collector.clickhouse.server.engine import ServerEngine
 from walltime_collector.config.settings import Settings
 from walltime_collector.errors import EngineUnavailable, InsertRefused, QueryFailed, SettingsRefused
 from walltime_collector.spool.segment import Record

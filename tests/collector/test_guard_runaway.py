@@ -11,8 +11,8 @@ from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
-from walltime_collector.clickhouse import embedded
-from walltime_collector.clickhouse.embedded import EmbeddedEngine
+from walltime_collector.clickhouse.embedded import engine as embedded
+from walltime_collector.clickhouse.embedded.engine import EmbeddedEngine
 from walltime_collector.errors import QueryFailed, StatementRefused, TooManyQuestions
 from walltime_collector.sql.limits import Reading
 from walltime_collector.sql.turns import Turns

@@ -5,10 +5,10 @@ from __future__ import annotations
 import time
 
 import pytest
-from walltime_collector.clickhouse.cluster import Cluster
 from walltime_collector.clickhouse.engine import Engine
 from walltime_collector.clickhouse.retention import KEPT, keep, statements, ttls
 from walltime_collector.clickhouse.schema_files import schema_files
+from walltime_collector.clickhouse.server.cluster import Cluster
 from walltime_collector.config.settings import Settings
 from walltime_collector.errors import EngineUnavailable
 from walltime_collector.spool.segment import Record

@@ -11,7 +11,7 @@ from dataclasses import asdict, dataclass, replace
 import pytest
 from rich.console import Console
 from walltime_collector.cli.why import render
-from walltime_collector.clickhouse.embedded import EmbeddedEngine
+from walltime_collector.clickhouse.embedded.engine import EmbeddedEngine
 from walltime_collector.errors import BadParameter, NotStored
 from walltime_collector.query import questions as query
 from walltime_collector.query.answers import from_json

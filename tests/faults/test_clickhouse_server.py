@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from walltime_collector.clickhouse.server import ServerEngine
+from walltime_collector.clickhouse.server.engine import ServerEngine
 
 from tests.clickhouse_server import ClickHouseServer, Fault
 from tests.collector.traffic import Sent, Shop, export_request

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from walltime_collector import crashpoint
-from walltime_collector.clickhouse.embedded import EmbeddedEngine
+from walltime_collector.clickhouse.embedded.engine import EmbeddedEngine
 from walltime_collector.errors import EngineEnded
 from walltime_collector.health.counters import Health
 from walltime_collector.load.loader import Loader

@@ -11,8 +11,8 @@ import time
 from pathlib import Path
 
 import pytest
-from walltime_collector.clickhouse import child
-from walltime_collector.clickhouse.embedded import EmbeddedEngine
+from walltime_collector.clickhouse.embedded import child
+from walltime_collector.clickhouse.embedded.engine import EmbeddedEngine
 from walltime_collector.errors import EngineUnavailable
 from walltime_collector.spool.segment import Record
 

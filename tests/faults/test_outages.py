@@ -11,7 +11,7 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 
 import pytest
-from walltime_collector.clickhouse.server import ServerEngine
+from walltime_collector.clickhouse.server.engine import ServerEngine
 from walltime_collector.errors import EngineUnavailable
 from walltime_collector.spool.segment import Record
 

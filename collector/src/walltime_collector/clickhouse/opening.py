@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from ..config.settings import Settings
-from .client import ClientTls, address
-from .embedded import EmbeddedEngine
+from .embedded.engine import EmbeddedEngine
 from .engine import Engine
-from .server import ServerEngine
+from .server.client import ClientTls, address
+from .server.engine import ServerEngine
 
 
 def open_engine(settings: Settings, count: Callable[[str], object] | None = None) -> Engine:

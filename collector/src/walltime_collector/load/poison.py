@@ -6,7 +6,7 @@ import shutil
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from ..clickhouse.embedded import EmbeddedEngine
+from ..clickhouse.embedded.engine import EmbeddedEngine
 from ..errors import EngineEnded, InsertRefused
 from ..spool.segment import Record
 

@@ -11,12 +11,12 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from ..clickhouse.engine import Engine
+from ..health.applications import applications
 from ..health.counters import Health
 from ..health.metrics import Metrics
 from ..health.status import Reason, Status
 from ..http.authentication import Access
 from ..http.sign_in import MAY_READ
-from ..query.applications import applications
 
 _HEADERS = {"Cache-Control": "no-store", "X-Content-Type-Options": "nosniff"}
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from ...format import count, duration, plural, printable, share
-from ...query.applications import Application, Applications
+from ...health.applications import Application, Applications
 from ...query.names import shown
 
 SILENT_S = 900

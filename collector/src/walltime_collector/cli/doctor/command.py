@@ -12,9 +12,9 @@ from urllib.parse import urlsplit
 
 from ...errors import NotAnswered
 from ...format import printable, size
+from ...health.applications import Application, Applications
 from ...health.status import Status
 from ...query.answers import from_json
-from ...query.applications import Application, Applications
 from .. import ask
 from .applications import Finding, findings, summary
 from .canary import Canary, hatch

@@ -14,7 +14,7 @@ import struct
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from .engine import Piece
+from ..engine import Piece
 
 LANE, CLOSE = b"L", b"C"
 """What the collector says on the control socket: here is a lane (with its file descriptor), and: end."""

@@ -9,11 +9,9 @@ from typing import Any
 from clickhouse_connect.driver.client import Client
 from clickhouse_connect.driver.exceptions import ClickHouseError
 
-from ..errors import EngineUnavailable, InsertRefused, QueryFailed
-from ..spool.segment import Record
-from .client import ClientTls, Compression, address, body, connect
-from .cluster import Cluster
-from .dialect import (
+from ...errors import EngineUnavailable, InsertRefused, QueryFailed
+from ...spool.segment import Record
+from ..dialect import (
     MIGRATIONS,
     QUERY_FORMAT,
     QUERY_LIMITS,
@@ -23,9 +21,11 @@ from .dialect import (
     first_line,
     read_rows,
 )
-from .engine import Parameter, Piece, Rows
-from .inserts import INSERT_FORMAT, PROTO, ROWS_FORMAT, SPANS_TABLE, insert_settings, once_settings, protobuf_rows
-from .schema_files import schema_files
+from ..engine import Parameter, Piece, Rows
+from ..inserts import INSERT_FORMAT, PROTO, ROWS_FORMAT, SPANS_TABLE, insert_settings, once_settings, protobuf_rows
+from ..schema_files import schema_files
+from .client import ClientTls, Compression, address, body, connect
+from .cluster import Cluster
 
 # With these the status line waits for the outcome; otherwise an error can follow a 200.
 _WHOLE_ANSWER = {"wait_end_of_query": "1", "send_progress_in_http_headers": "0"}
@@ -49,7 +49,7 @@ class ServerEngine:
         timeout_s: Longest wait for an answer; an INSERT that takes longer is tried again under its token.
         compression: Of INSERTs on their way.
         insert_quorum: So many replicas have an INSERT before it is acknowledged, a number or `auto`; empty: one has.
-        cluster: The tables are that cluster's, as in clickhouse/cluster.py; empty: this one server's.
+        cluster: The tables are that cluster's, as in clickhouse/server/cluster.py; empty: this one server's.
 
     Raises:
         SettingsRefused: `url` is not such an address.

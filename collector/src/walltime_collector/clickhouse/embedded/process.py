@@ -1,7 +1,7 @@
 """
 The embedded engine's own process: owns chDB, and answers the collector on lanes that it is handed.
 
-    python -m walltime_collector.clickhouse.process CONTROL DIRECTORY DATABASE CRASHPOINT
+    python -m walltime_collector.clickhouse.embedded.process CONTROL DIRECTORY DATABASE CRASHPOINT
 
 CONTROL is the number of an inherited socket. On it comes `{"ready": true}` or `{"failed": "why"}`, once; then lanes go
 in, as file descriptors. It closes with the collector, however that ended, and this process ends with it. CRASHPOINT is
@@ -20,7 +20,7 @@ import threading
 from pathlib import Path
 from typing import Any
 
-from .. import crashpoint
+from ... import crashpoint
 from .channel import LANE, receive, send
 from .database import Database, error_text
 

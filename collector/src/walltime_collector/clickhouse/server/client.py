@@ -15,8 +15,8 @@ import clickhouse_connect
 import urllib3
 from clickhouse_connect.driver.client import Client
 
-from ..errors import SettingsRefused
-from .engine import Piece
+from ...errors import SettingsRefused
+from ..engine import Piece
 
 if sys.version_info >= (3, 14):
     from compression import zstd

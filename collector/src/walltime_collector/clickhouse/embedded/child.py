@@ -15,9 +15,9 @@ import time
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from ..errors import EngineEnded, EngineHung, EngineUnavailable
+from ...errors import EngineEnded, EngineHung, EngineUnavailable
+from ..engine import Piece
 from .channel import CLOSE, LANE, receive, send
-from .engine import Piece
 
 log = logging.getLogger(__name__)
 
@@ -40,7 +40,7 @@ _ENVIRONMENT = {
 
 class Child:
     """
-    The process behind `arguments` (of clickhouse/process.py) for as long as this lives, whatever happens to it.
+    The process behind `arguments` (of process.py) for as long as this lives, whatever happens to it.
 
     Args:
         name: Of the database, for messages.

@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ..clickhouse.engine import Engine
-from ..health.status import Loss
-from .names import METHODS
-from .questions import run
+from ..query.names import METHODS
+from ..query.questions import run
+from .status import Loss
 
 
 @dataclass(frozen=True)

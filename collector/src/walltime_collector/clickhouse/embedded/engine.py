@@ -7,15 +7,15 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from .. import crashpoint
-from ..errors import EngineEnded, EngineUnavailable, InsertRefused, QueryFailed, SettingsRefused
-from ..spool.directory import Ownership
-from ..spool.segment import Record
+from ... import crashpoint
+from ...errors import EngineEnded, EngineUnavailable, InsertRefused, QueryFailed, SettingsRefused
+from ...spool.directory import Ownership
+from ...spool.segment import Record
+from ..dialect import QUERY_CONNECTIONS, QUERY_LIMITS, REFUSED_DATA, apply_schema, error_code, first_line, read_rows
+from ..engine import Parameter, Piece, Rows
+from ..inserts import INSERT_FORMAT, PROTO, ROWS_FORMAT, SPANS_TABLE, insert_settings, once_settings, protobuf_rows
+from ..parameters import as_text
 from .child import Child
-from .dialect import QUERY_CONNECTIONS, QUERY_LIMITS, REFUSED_DATA, apply_schema, error_code, first_line, read_rows
-from .engine import Parameter, Piece, Rows
-from .inserts import INSERT_FORMAT, PROTO, ROWS_FORMAT, SPANS_TABLE, insert_settings, once_settings, protobuf_rows
-from .parameters import as_text
 
 # A statement's own limit ends it; what is still there so much later hangs, and the process is killed.
 _GRACE_S = 15.0

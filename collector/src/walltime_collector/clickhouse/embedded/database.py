@@ -13,8 +13,8 @@ from typing import Any
 
 import chdb
 
-from .dialect import QUERY_CONNECTIONS, QUERY_FORMAT, QUERY_LIMITS
-from .parameters import as_text
+from ..dialect import QUERY_CONNECTIONS, QUERY_FORMAT, QUERY_LIMITS
+from ..parameters import as_text
 
 _STREAMED = "Streaming query failed: "
 _MIB = 1024 * 1024
