@@ -55,7 +55,7 @@ class Health:
     lost            refused by the engine when dead/ was full, or damaged in the spool
     refused_*       requests answered with an error, by reason
     refused_connections  of any port, beyond its limits: refused, or closed while idle to accept others
-    closed_<port>_<reason>   connections refused or closed, by the reasons of ports/connections.py
+    closed_<port>_<reason>   connections refused or closed, by the reasons of http/ports/connections.py
     not_stored_metrics, not_stored_logs   taken and not kept: metrics, log records
     nested_values_cut    attribute values in more than 16 lists in lists, or beyond 100,000 of a request: stored as null
     quarantined_bytes, torn_bytes, unreadable_segments   damage found in the spool
@@ -69,7 +69,7 @@ class Health:
     foreign_roots_late, foreign_spans_late   stored after their window was: transactions all the same; on no bill
     foreign_retries      how often assembling failed and was tried again
     full_disk_days, full_disk_rows   dropped before their time, as `when_disk_full` says: days, and rows of all tables
-    crowded_services     found to have more names than may be (crowded.py), a day and service
+    crowded_services     found to have more names than may be (health/name_limit.py), a day and service
     """
 
     def __init__(self) -> None:

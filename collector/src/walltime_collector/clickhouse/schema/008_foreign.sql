@@ -1,7 +1,7 @@
 -- Spans that are not Walltime's: those of a stock OpenTelemetry SDK, in any language. Their roots become transactions
--- (assemble/), with a bill that is computed from the spans below them; docs/decisions/021 says how and why.
+-- (otel_transactions/), with a bill that is computed from the spans below them; docs/decisions/021 says how and why.
 --
---   spans ──find_foreign_roots──► foreign_roots ──assemble/──► transactions (kept = 'foreign')
+--   spans ──find_foreign_roots──► foreign_roots ──otel_transactions/──► transactions (kept = 'foreign')
 --     └──── foreign_calls (view: what each span says about a call) ──┘
 --
 -- Every SERVER or CONSUMER span, by when it was stored; whether it is a root, only its trace can say.
