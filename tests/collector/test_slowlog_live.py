@@ -126,8 +126,9 @@ def test_every_statement_the_sdk_sends_joins_its_transaction(mariadb: MariaDB, i
                 connection.commit()
                 sent += 5 + (at % 10 == 0)
         settle(cursor, mariadb.slow_log)
-    walltime.flush()
+    assert walltime.flush(60)
     wait_for_entries(instrumented, mariadb.slow_log)
+    instrumented.wait_until_loaded(instrumented.health()["spans"]["received"])
     answer = digest(instrumented)
     assert answer["entries"] == entries_in(mariadb.slow_log)
     logged = entries_in(mariadb.slow_log) - before

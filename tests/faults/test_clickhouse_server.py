@@ -222,7 +222,7 @@ def test_an_address_that_cannot_work_is_one_sentence_and_no_start(tmp_path: Path
     with pytest.raises(CollectorDied) as died:
         Collector(tmp_path, clickhouse=url)
     assert died.value.status == 1
-    assert died.value.log.startswith("walltime: --clickhouse ")
+    assert died.value.log.startswith("walltime: WALLTIME_CLICKHOUSE ")
     assert len(died.value.log.splitlines()) == 1
     assert "s3cret" not in died.value.log
 
