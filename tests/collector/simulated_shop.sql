@@ -48,7 +48,7 @@ FROM
     SELECT
         number,
         {from_ns:Int64} + toInt64(uniform('at', 0) * {length_ns:Int64}) AS at_ns,
-        {slowness:Float64} * (1 + 0.1 * (2 * (cityHash64({seed:UInt64}, intDiv(at_ns, 1000000000), 'weather') % 1000) / 1000 - 1))
+        {slowness:Float64} * (1 + 0.1 * (2 * (cityHash64({seed:UInt64}, intDiv(at_ns - {from_ns:Int64}, 1000000000), 'weather') % 1000) / 1000 - 1))
             * exp({noise:Float64} * normal('noise', 0))
             * if(uniform('tail', 0) < 0.005, least(pow(uniform('tail', 1), -0.7), 200), 1) AS weather,
         arrayFilter(k -> uniform('hit', k) >= if(k < 4, {hits_1:Float64}, {hits_2:Float64}), range(8)) AS missed,

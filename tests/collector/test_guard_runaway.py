@@ -130,7 +130,7 @@ def test_a_runaway_ends_with_the_engine_and_what_runs_beside_it_is_answered(
             each.result()
     assert not failed
     assert set(answered) == {b"1\n", 1}
-    (logged,) = [record.getMessage() for record in caplog.records if record.name.endswith("reading")]
+    (logged,) = [record.getMessage() for record in caplog.records if record.name.endswith("limits")]
     digest = hashlib.sha256(RUNAWAY.encode()).hexdigest()[:16]
     assert f"sha256 {digest}, {len(RUNAWAY)} bytes, asked by 203.0.113.7, user eve" in logged
     assert "repeat" not in caplog.text

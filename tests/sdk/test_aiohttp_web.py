@@ -116,7 +116,7 @@ def test_every_request_is_one_transaction_named_by_its_resource_and_answered_as_
     assert recorded.transactions() == []
     walltime.instrument()
     assert answers() == without
-    found = recorded.wait_for(len(ASKED))
+    found = sorted(recorded.wait_for(len(ASKED)), key=lambda each: each.span.start_time_unix_nano)
     assert [
         (span.span.name, span.attributes["http.response.status_code"], span.attributes.get("error.type"))
         for span in found
