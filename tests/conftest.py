@@ -1,5 +1,6 @@
 """Settings of every test."""
 
+import logging
 import signal
 from collections.abc import Iterator
 from pathlib import Path
@@ -41,6 +42,16 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """The longest files first; the others, and the tests of a file, stay in their order."""
     place = {path: at for at, path in enumerate(_LONGEST)}
     items.sort(key=lambda item: place.get(item.nodeid.removeprefix("tests/").partition("::")[0], len(place)))
+
+
+@pytest.fixture(autouse=True)
+def logging_as_before() -> Iterator[None]:
+    """Whatever a test, or a library in it, does to the root logger is gone before the next."""
+    root = logging.getLogger()
+    handlers, level = list(root.handlers), root.level
+    yield
+    root.handlers[:] = [each for each in root.handlers if each in handlers]
+    root.setLevel(level)
 
 
 @pytest.fixture

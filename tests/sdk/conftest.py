@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gc
-import logging
 import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -153,11 +152,8 @@ def connect(mariadb: MariaDB) -> Iterator[Callable[..., pymysql.connections.Conn
 
 @pytest.fixture(autouse=True)
 def as_before() -> Iterator[None]:
-    """Whatever a test, or a library in it, configures is gone before the next."""
-    root = logging.getLogger()
-    handlers = list(root.handlers)
+    """Whatever a test configures is gone before the next."""
     yield
-    root.handlers[:] = [each for each in root.handlers if each in handlers]
     walltime.uninstrument()
     walltime.shutdown()
     runtime._exporter = runtime._settings = None
