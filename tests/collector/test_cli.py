@@ -1,4 +1,4 @@
-"""The commands as people and scripts run them: on a real collector, in a terminal, in a pipe, and when it fails."""
+"""The commands on a real collector: in a terminal, in a pipe, and when they fail."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ def test_top_shows_every_kind_in_a_pipe_without_colour_or_boxes(collector: Colle
     assert f"{len(collector.sent)} transactions" in done.stdout
 
 
-def test_what_is_piped_is_the_same_in_every_window(collector: Collector) -> None:
+def test_piped_output_does_not_depend_on_the_window(collector: Collector) -> None:
     sent = collector.sent[0]
     wide, narrow = (
         on_a_terminal(columns, "show", sent.trace_id, "--url", collector.url, is_piped=True) for columns in (200, 60)
@@ -106,12 +106,46 @@ def test_json_is_one_document_and_nothing_else(collector: Collector) -> None:
     assert json.loads(show.stdout)["transactions"][0]["duration_ns"] == sent.duration_ns
 
 
-def test_options_reach_the_question(collector: Collector) -> None:
+def test_options_reach_the_request(collector: Collector) -> None:
     asked = ["top", "--url", collector.url, "--json", "--since", "2h", "--service", "ranker", "--by", "p99"]
     document = json.loads(run(*asked).stdout)
 
     assert {kind["service"] for kind in document["kinds"]} == {"ranker"}
     assert (document["service"], document["by"]) == ("ranker", "p99")
+
+
+@pytest.mark.parametrize(
+    "command", [["top", "--since", "1h"], ["status"], ["dead-letter", "list"], ["sql", "SELECT 1"]]
+)
+def test_global_options_work_before_and_after_the_command(
+    collector: Collector, tmp_path: Path, command: list[str]
+) -> None:
+    (tmp_path / "token").write_text("not-asked-for\n")
+    options = ["--url", collector.url, "--json", "--token-file", str(tmp_path / "token")]
+    elsewhere = {"WALLTIME_URL": f"http://127.0.0.1:{free_port()}"}
+    before, after = run(*options, *command, environment=elsewhere), run(*command, *options, environment=elsewhere)
+
+    assert (before.returncode, before.stderr, after.returncode, after.stderr) == (0, "", 0, "")
+    assert json.loads(before.stdout).keys() == json.loads(after.stdout).keys()
+    both = run("--url", elsewhere["WALLTIME_URL"], *command, "--url", collector.url)
+    assert both.returncode == 0, both.stderr  # the one after the command wins
+
+
+def test_a_token_file_that_cannot_be_read_is_one_sentence_wherever_it_stands(tmp_path: Path) -> None:
+    for arguments in (["--token-file", "no", "top"], ["top", "--token-file", "no"]):
+        assert_one_sentence(run(*arguments), 1, "no: cannot be read: No such file or directory")
+
+
+def test_shell_completion_offers_commands_and_options() -> None:
+    def completed(words: str, shell: str = "bash") -> list[str]:
+        place = str(len(words.split(" ")) - 1)
+        variables = {"_WALLTIME_COMPLETE": f"complete_{shell}", "COMP_WORDS": words, "COMP_CWORD": place}
+        return run(environment=variables).stdout.split()
+
+    assert completed("walltime de") == ["dead-letter"]
+    assert completed("walltime dead-letter re") == ["retry"]
+    assert "--url" in completed("walltime top --")
+    assert "_WALLTIME_COMPLETE=complete_bash" in run("--show-completion", "bash").stdout
 
 
 def test_show_takes_a_whole_traceparent_and_shows_the_transaction_it_names(collector: Collector) -> None:
@@ -140,12 +174,12 @@ def test_no_color_is_respected_on_a_terminal(collector: Collector) -> None:
     assert "mm mysql" in re.sub(r"\x1b\[[0-9;]*m", "", seen)
 
 
-def test_a_terminal_without_unicode_gets_an_answer_too(collector: Collector) -> None:
+def test_a_terminal_without_unicode_gets_output_too(collector: Collector) -> None:
     done = run("show", collector.sent[0].trace_id, "--url", collector.url, environment={"PYTHONIOENCODING": "ascii"})
     assert (done.returncode, done.stderr) == (0, "")
 
 
-def test_a_reader_that_leaves_early_is_no_error(collector: Collector) -> None:
+def test_a_closed_pipe_is_no_error(collector: Collector) -> None:
     for more in ([], ["--json"]):
         command = [str(WALLTIME), "show", collector.sent[0].trace_id, "--url", collector.url, *more]
         with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as asking:
@@ -181,7 +215,7 @@ def test_an_unknown_id_is_one_sentence(collector: Collector) -> None:
     assert_one_sentence(run("show", UNKNOWN, "--json", "--url", collector.url), 1, UNKNOWN)
 
 
-def test_a_span_that_is_not_in_the_trace_is_one_sentence_that_names_those_that_are(collector: Collector) -> None:
+def test_an_unknown_span_is_one_sentence_that_names_the_known_spans(collector: Collector) -> None:
     sent = collector.sent[0]
     done = run("show", sent.trace_id, "--span", "f" * 16, "--url", collector.url)
     assert_one_sentence(done, 1, sent.span_id)
@@ -205,25 +239,27 @@ def test_a_span_that_is_not_in_the_trace_is_one_sentence_that_names_those_that_a
         (["shwo", UNKNOWN], "shwo"),
     ],
 )
-def test_a_question_asked_wrongly_is_one_sentence_and_status_2(command: list[str], says: str) -> None:
+def test_wrong_usage_is_one_sentence_and_status_2(command: list[str], says: str) -> None:
     done = run(*command)
     assert_one_sentence(done, 2, says)
     assert "\x1b" not in done.stderr
 
 
-def test_help_names_every_command() -> None:
+def test_help_lists_the_commands_the_exit_codes_and_completion() -> None:
     for arguments in ([], ["--help"]):
         done = run(*arguments)
         assert done.returncode == 0
         assert all(re.search(rf"^  {command} ", done.stdout, re.MULTILINE) for command in ("serve", "top", "show"))
+        assert "0    success" in done.stdout  # the exit codes
+        assert "--install-completion" in done.stdout
 
 
-def test_version_is_that_of_the_package() -> None:
+def test_version_is_the_version_of_the_package() -> None:
     done = run("--version")
     assert (done.returncode, done.stdout, done.stderr) == (0, f"walltime {version('walltime-collector')}\n", "")
 
 
-def test_asking_does_not_load_what_only_the_collector_needs() -> None:
+def test_commands_do_not_import_what_only_the_server_needs() -> None:
     heavy = (
         "chdb",
         "starlette",

@@ -111,7 +111,7 @@ def test_status_says_which_service_and_how_many_of_its_transactions(crowded: Eng
     console = Console(width=200)
     with console.capture() as shown:
         console.print(render(says, console))
-    assert "shop has too many names: 2 transactions since yesterday went under _OTHER" in shown.get()
+    assert "shop has too many names: 2 transactions since yesterday stored as _OTHER" in shown.get()
 
 
 def test_requests_of_other_sdks_are_other_too(crowded: Engine) -> None:

@@ -1,4 +1,4 @@
-"""`walltime deadletter` and its API, on a real collector that found requests in its spool that no database takes."""
+"""`walltime dead-letter` and its API, on a real collector whose spool has requests that no database accepts."""
 
 from __future__ import annotations
 
@@ -38,42 +38,48 @@ def collector(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Collector]:
 
 
 def letters(collector: Collector) -> Any:
-    done = run("deadletter", "list", "--json", "--url", collector.web_url)
+    done = run("dead-letter", "list", "--json", "--url", collector.web_url)
     assert (done.returncode, done.stderr) == (0, "")
     return json.loads(done.stdout)["letters"]
 
 
-def test_what_is_refused_is_listed_oldest_first_with_the_reason(collector: Collector) -> None:
+def test_dead_letters_are_listed_oldest_first_with_the_reason(collector: Collector) -> None:
     found = letters(collector)
     assert [each["spans"] for each in found] == list(SPANS)
     assert all("Code: " in each["reason"] for each in found)
     assert all(each["received_at_ns"] < each["refused_at_ns"] for each in found)
-    done = run("deadletter", "list", "--url", collector.web_url)
+    done = run("dead-letter", "list", "--url", collector.web_url)
     lines = done.stdout.splitlines()
     assert len(lines) == 1 + len(SPANS)
     assert all(each["name"] in line for each, line in zip(found, lines[1:], strict=True))
 
 
-def test_what_is_refused_again_comes_back_and_what_is_dropped_does_not(collector: Collector) -> None:
+def test_a_letter_that_is_refused_again_comes_back_and_a_dropped_one_does_not(collector: Collector) -> None:
     first, _, last = letters(collector)
-    done = run("deadletter", "retry", first["name"], "--url", collector.web_url)
+    done = run("dead-letter", "retry", first["name"], "--url", collector.web_url)
     assert done.stdout == "1 dead letter with 2 spans moved back to be loaded\n"
     eventually(lambda: sorted(each["spans"] for each in letters(collector)) == list(SPANS))
     assert_balance(collector, dead=10, rejected=0)
 
-    done = run("deadletter", "drop", last["name"], "--yes", "--url", collector.web_url)
+    done = run("dead-letter", "drop", last["name"], "--yes", "--url", collector.web_url)
     assert done.stdout == "1 dead letter with 5 spans thrown away\n"
     assert [each["spans"] for each in letters(collector)] == [2, 3]
     assert_balance(collector, dead=5, rejected=5)
-    assert_one_sentence(run("deadletter", "retry", "../id", "--url", collector.web_url), 1, "no dead letter '../id'")
+    assert_one_sentence(run("dead-letter", "retry", "../id", "--url", collector.web_url), 1, "no dead letter '../id'")
 
 
-def test_dropping_asks_and_everything_has_to_be_said(collector: Collector) -> None:
+def test_the_former_name_of_the_command_still_works(collector: Collector) -> None:
+    former = run("deadletter", "list", "--url", collector.web_url)
+    assert former.stdout == run("dead-letter", "list", "--url", collector.web_url).stdout
+    assert "deadletter" not in run("--help").stdout
+
+
+def test_drop_asks_for_confirmation_and_all_needs_its_option(collector: Collector) -> None:
     before = letters(collector)
-    done = run("deadletter", "drop", "--all", "--url", collector.web_url)  # nobody there to say yes
+    done = run("dead-letter", "drop", "--all", "--url", collector.web_url)  # nobody answers
     assert done.returncode != 0
     assert "throw away all dead letters for good? [y/N]" in done.stderr
-    assert_one_sentence(run("deadletter", "retry", "--url", collector.web_url), 2, "--all")
+    assert_one_sentence(run("dead-letter", "retry", "--url", collector.web_url), 2, "--all")
     assert letters(collector) == before
 
 
@@ -91,9 +97,9 @@ def test_a_page_of_another_site_cannot_drop_anything(collector: Collector) -> No
         ({"read_token": "r" * 20, "admin_token": "a" * 20}, "a" * 20, 200),
         ({}, "", 200),
     ],
-    ids=["no admin", "a reader", "the admin", "nobody is asked"],
+    ids=["no admin token", "read token", "admin token", "no tokens"],
 )
-def test_changing_is_the_admins(tmp_path: Path, tokens: dict[str, str], shown: str, status: int) -> None:
+def test_only_the_admin_token_permits_changes(tmp_path: Path, tokens: dict[str, str], shown: str, status: int) -> None:
     spool = Spool(tmp_path / "spool", max_bytes=2**30, segment_bytes=2**20, segment_age_s=1)
     app = Starlette(routes=deadletter_routes(spool, Health(), Access(Settings(data=tmp_path, **tokens))))  # type: ignore[arg-type]
 

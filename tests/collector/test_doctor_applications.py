@@ -1,4 +1,4 @@
-"""`walltime doctor` looks at applications too: each finding names the service, says what it is, and what to do."""
+"""`walltime doctor` checks applications: each finding names the service, what was found and what to do."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ S = 1_000 * MS
 def of(
     service: str, name: str, *, in_call_ns: int = 90 * MS, ahead_ns: int = 0, **counters: int
 ) -> ExportTraceServiceRequest:
-    """One transaction of 100 ms with a kept call, and what its process says it lost."""
+    """One transaction of 100 ms with a kept call, and the losses that its process reports."""
     started_ns = time.time_ns() - S + ahead_ns
     times = {"start_time_unix_nano": started_ns, "end_time_unix_nano": started_ns + 100 * MS}
     bill = {
@@ -67,23 +67,23 @@ def collector(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Collector]:
 
 @pytest.fixture(scope="module")
 def examined(collector: Collector) -> tuple[int, dict[str, Any], str]:
-    told = {"WALLTIME_URL": collector.web_url, "COLUMNS": "300"}
-    done = CliRunner().invoke(app, ["doctor", "--json"], env=told, catch_exceptions=False)
-    shown = CliRunner().invoke(app, ["doctor"], env=told, catch_exceptions=False)
+    environment = {"WALLTIME_URL": collector.web_url, "COLUMNS": "300"}
+    done = CliRunner().invoke(app, ["doctor", "--json"], env=environment, catch_exceptions=False)
+    shown = CliRunner().invoke(app, ["doctor"], env=environment, catch_exceptions=False)
     return done.exit_code, json.loads(done.stdout), shown.stdout
 
 
-def test_lost_transactions_and_wrong_clocks_are_ill_and_the_rest_is_looked_at(
+def test_lost_transactions_and_wrong_clocks_fail_and_the_rest_is_a_warning(
     examined: tuple[int, dict[str, Any], str],
 ) -> None:
     code, document, shown = examined
     assert code == 1
     assert [step["name"] for step in document["steps"] if not step["is_ok"]] == ["applications"]
-    assert document["steps"][-1]["name"] == "once"  # all others were taken
+    assert document["steps"][-1]["name"] == "once"  # all others ran
     ill = {(finding["service"], finding["said"][:22]) for finding in document["findings"] if finding["is_ill"]}
     assert ill == {("losing", "2,262 transactions los"), ("tomorrow", "the clock of host web-")}
     assert all(finding["what_now"] for finding in document["findings"])
-    assert "all is well" not in shown
+    assert "OK: all checks passed" not in shown
 
 
 @pytest.mark.parametrize(
@@ -91,24 +91,24 @@ def test_lost_transactions_and_wrong_clocks_are_ill_and_the_rest_is_looked_at(
     [
         ("losing", "2,262 transactions lost on its side: queue full (1 process, since they began)", "MAX_QUEUE_SIZE"),
         ("losing", "33,988 calls outside of any transaction, on no bill, 33,988 per transaction", "transaction("),
-        ("unknown_service", "its processes do not say what they are", "OTEL_SERVICE_NAME"),
+        ("unknown_service", "its processes have no service name", "OTEL_SERVICE_NAME"),
         ("tomorrow", "the clock of host web-1 is ", "NTP"),
         ("opaque", "GET /slow: 90.0 % of its time in the last hour is in no measured call (90.0 ms each", "component("),
         ("routeless", "100 % of its transactions have no route for a name", "set_name("),
     ],
 )  # fmt: skip
-def test_each_finding_says_what_it_is_and_what_to_do(
+def test_each_finding_has_what_was_found_and_what_to_do(
     examined: tuple[int, dict[str, Any], str], service: str, says: str, what_now: str
 ) -> None:
     _, document, shown = examined
     mine = [finding for finding in document["findings"] if finding["service"] == service]
-    (found,) = [finding for finding in mine if says in finding["said"]]
-    assert what_now in found["what_now"]
+    (finding,) = [each for each in mine if says in each["said"]]
+    assert what_now in finding["what_now"]
     assert says in shown
-    assert found["what_now"] in shown
+    assert finding["what_now"] in shown
 
 
-def test_every_service_is_listed_with_its_sdk_and_what_is_on_lines(examined: tuple[int, dict[str, Any], str]) -> None:
+def test_every_service_is_listed_with_its_sdk_and_its_measured_time(examined: tuple[int, dict[str, Any], str]) -> None:
     _, document, shown = examined
     seen = {each["service"]: each for each in document["applications"]}
     assert set(seen) == {"losing", "unknown_service", "tomorrow", "opaque", "routeless", "well"}
@@ -118,37 +118,37 @@ def test_every_service_is_listed_with_its_sdk_and_what_is_on_lines(examined: tup
     assert "SDK walltime 0.4.2, 1 transaction in a day, 0 % failed, 90.0 % of their time on lines of the bill" in line
 
 
-def test_a_service_that_fell_silent_is_looked_at_and_a_job_is_not() -> None:
+def test_a_silent_service_is_a_warning_and_a_silent_job_is_not() -> None:
     now_s = 1_000_000_000.0
     shop = Application("shop", 0, int(now_s) - 7_200, 9_000, 0, 9, 0, busy_minutes=900)
     job = Application("nightly", 0, int(now_s) - 7_200, 3, 0, 9, 0, busy_minutes=2)
     seen = Applications(now_s, (shop, job))
-    (found,) = findings(seen)
-    assert (found.service, found.is_ill, found.said) == ("shop", False, "it has sent nothing for 2 h")
+    (finding,) = findings(seen)
+    assert (finding.service, finding.is_ill, finding.said) == ("shop", False, "it has sent nothing for 2 h")
     assert summary(seen) == "2 services in 7 days: shop, nightly"
     assert described(Application("old", 0, int(now_s) - 400_000), now_s).startswith("last seen 5 days ago")
 
 
-def test_nothing_sent_yet_says_how_to_begin() -> None:
+def test_without_transactions_the_summary_explains_how_to_begin() -> None:
     assert "walltime-run" in summary(Applications(0.0, ()))
     assert "with walltime.transaction" in summary(Applications(0.0, ()))
 
 
-def test_status_of_an_empty_collector_says_how_to_begin(tmp_path: Path) -> None:
+def test_status_of_an_empty_collector_explains_how_to_begin(tmp_path: Path) -> None:
     with Collector(tmp_path / "data") as empty:
-        told = {"WALLTIME_URL": empty.web_url, "COLUMNS": "300"}
-        shown = CliRunner().invoke(app, ["status"], env=told, catch_exceptions=False).stdout
+        environment = {"WALLTIME_URL": empty.web_url, "COLUMNS": "300"}
+        shown = CliRunner().invoke(app, ["status"], env=environment, catch_exceptions=False).stdout
         assert "no transaction is stored yet. Is the application instrumented" in shown
         assert 'with walltime.transaction("name"):' in shown
         assert empty.send(of("first", "job").SerializeToString()).status_code == 200
         empty.wait_until_loaded(2)
-        shown = CliRunner().invoke(app, ["status"], env=told, catch_exceptions=False).stdout
+        shown = CliRunner().invoke(app, ["status"], env=environment, catch_exceptions=False).stdout
         assert "no transaction is stored yet" not in shown
 
 
 def test_losses_of_a_service_that_sent_no_transaction_lately_are_found_too() -> None:
     lost = Application("gone", losses=[Loss("gone", "lost.unreachable", 5, 1)])
-    (found,) = findings(Applications(time.time(), (lost,)))
-    assert found.is_ill
-    assert "OTEL_EXPORTER_OTLP_ENDPOINT" in found.what_now
+    (finding,) = findings(Applications(time.time(), (lost,)))
+    assert finding.is_ill
+    assert "OTEL_EXPORTER_OTLP_ENDPOINT" in finding.what_now
     assert from_json(Applications, {"now_s": 1.0, "applications": []}) == Applications(1.0, ())

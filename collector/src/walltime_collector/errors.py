@@ -9,8 +9,8 @@ What can go wrong in the collector.
     ├── StatementRefused       SQL that the guard does not let through to the engine
     ├── TooManyQuestions       as much SQL runs and waits as may; ask again later
     ├── NotStored              a question is about what is not stored; the API answers 404
-    ├── NotAnswered            a command asked and got no answer; it ends with status 1
-    │   └── AskedWrongly       because of what was asked; it ends with status 2
+    ├── CommandFailed            a command asked and got no answer; it ends with status 1
+    │   └── UsageError       because of what was asked; it ends with status 2
     ├── SpoolError
     │   ├── SpoolFull          nothing was written; the receiver answers 503
     │   ├── SegmentCorrupt     a file that is no segment; it goes to quarantine/
@@ -84,11 +84,11 @@ class TooManyQuestions(CollectorError):
     """As many statements run and wait as may; nothing was run, and the same may be answered a little later."""
 
 
-class NotAnswered(CollectorError):
+class CommandFailed(CollectorError):
     """A command understood the question and got no answer; the message is one sentence for people. Exit code 1."""
 
 
-class AskedWrongly(NotAnswered):
+class UsageError(CommandFailed):
     """The collector refused what a command asked, as it would at every try. Exit code 2."""
 
 

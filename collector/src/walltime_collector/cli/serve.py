@@ -1,4 +1,4 @@
-"""`walltime serve`: reads the options, and says in one sentence why the collector cannot start."""
+"""`walltime serve`: reads the options and the settings, then runs the collector."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ def serve(
         Path | None, typer.Option(help="Directory of the spool and the embedded database. [~/.local/share/walltime]")
     ] = None,
     grpc: Annotated[
-        str | None, typer.Option(help="Address of OTLP/gRPC; port 0 takes a free one. [127.0.0.1:4317]")
+        str | None, typer.Option(help="Address of OTLP/gRPC; port 0: a free port. [127.0.0.1:4317]")
     ] = None,
     http: Annotated[
-        str | None, typer.Option(help="Address of OTLP/HTTP; port 0 takes a free one. [127.0.0.1:4318]")
+        str | None, typer.Option(help="Address of OTLP/HTTP; port 0: a free port. [127.0.0.1:4318]")
     ] = None,
     web: Annotated[str | None, typer.Option(help="Address of the pages and the API. [127.0.0.1:8464]")] = None,
     clickhouse: Annotated[
         str | None,
         typer.Option(
-            help="Store in this ClickHouse server, as in http://host:8123; user and password come from"
+            help="Store in this ClickHouse server, as in http://host:8123; user and password are"
             " WALLTIME_CLICKHOUSE_USER and WALLTIME_CLICKHOUSE_PASSWORD or …_PASSWORD_FILE. [the embedded one]"
         ),
     ] = None,
@@ -43,23 +43,23 @@ def serve(
     ] = None,
     insecure: Annotated[
         bool,
-        typer.Option("--insecure", help="Allow addresses that other machines can reach, also without a token."),
+        typer.Option("--insecure", help="Allow addresses that other machines can reach without a token."),
     ] = False,
     config: Annotated[
         Path | None,
         typer.Option(
-            help="File of settings. [WALLTIME_CONFIG, or the first there is of ./walltime.toml,"
+            help="File of settings. [WALLTIME_CONFIG, or the first that exists of ./walltime.toml,"
             " ~/.config/walltime/walltime.toml and /etc/walltime/walltime.toml]"
         ),
     ] = None,
     print_config: Annotated[
-        bool, typer.Option("--print-config", help="Print the settings in force and who said them, as TOML, and end.")
+        bool, typer.Option("--print-config", help="Print the settings in force and their sources as TOML, and exit.")
     ] = False,
 ) -> None:
     """
     Run the collector until Ctrl-C or SIGTERM.
 
-    What is not said here comes from WALLTIME_… variables, then from the file; docs/settings.md lists all settings.
+    Options win over WALLTIME_… variables, and those over the file; docs/settings.md lists all settings.
     """
     from ..config.environment import forget
     from ..config.file import configure, misspelled, shown
@@ -67,10 +67,9 @@ def serve(
     from ..config.settings import SECRETS
     from ..serve import serve as run
 
-    said: dict[str, Any] = {"data": data, "grpc": grpc, "http": http, "web": web, "clickhouse": clickhouse}
-    said |= {"clickhouse_http": clickhouse_http}
-    said |= {"insecure": insecure or None, "slow_log": slow_log or None}
-    configuration = configure({name: value for name, value in said.items() if value is not None}, config)
+    options: dict[str, Any] = {"data": data, "grpc": grpc, "http": http, "web": web, "clickhouse": clickhouse}
+    options |= {"clickhouse_http": clickhouse_http, "insecure": insecure or None, "slow_log": slow_log or None}
+    configuration = configure({name: value for name, value in options.items() if value is not None}, config)
     if print_config:
         sys.stdout.write(shown(configuration))
         return

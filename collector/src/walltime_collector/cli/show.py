@@ -13,7 +13,7 @@ from ..format import count, duration, milliseconds, percent, plural, printable, 
 from ..query.answers import Bill, Component, Trace
 from ..query.components import FAMILIES, family
 from ..query.names import shown
-from .drawing.after import after_the_response
+from .drawing.after_response import after_the_response
 from .drawing.bars import COLOURS, LETTERS, by_family, is_coloured, legend, span, stacked
 from .drawing.statements import statements
 from .drawing.waterfall import calls, tree

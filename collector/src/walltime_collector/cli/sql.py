@@ -1,4 +1,4 @@
-"""`walltime sql`: the answer to one statement, as a table or a list of values for people, or as CSV."""
+"""The output of `walltime sql`: a table, one line per value, or CSV."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ from ..format import count, plural, printable
 from ..query.answers import Selected
 
 MOST_ROWS = 1_000
-"""Beyond this nobody reads; the whole answer is in --csv and --json."""
+"""--csv and --json have all rows."""
 _WIDEST = 100_000
 _NUMBER = re.compile(r"(Nullable\(|LowCardinality\()*(U?Int|Float|Decimal|BFloat)\d*")
 
 
 def render(answer: Selected, console: Console, *, is_vertical: bool | None = None) -> RenderableType:
     """
-    Return what the terminal shows; a table in a pipe has one line for a row, however long.
+    Return what the terminal shows; in a pipe a row is one line, however long.
 
     Args:
-        is_vertical: A line for each value in place of a line for each row; None: if a row is wider than the terminal.
+        is_vertical: One line per value; None: only if a row is wider than the terminal.
     """
     shown = answer.rows[:MOST_ROWS]
     more = len(answer.rows) - len(shown)
@@ -70,19 +70,19 @@ def _vertical(answer: Selected, rows: list[list[Any]]) -> Iterator[RenderableTyp
 
 
 def csv_text(answer: Selected) -> str:
-    """A line of names and a line per row; NULL is an empty field, arrays and maps are JSON."""
+    """A header and one line per row; NULL is an empty field, arrays and maps are JSON."""
     out = io.StringIO()
     writer = csv.writer(out, lineterminator="\n")
     writer.writerow([column.name for column in answer.columns])
-    writer.writerows([["" if value is None else _plain(value) for value in row] for row in answer.rows])
+    writer.writerows([["" if value is None else _text(value) for value in row] for row in answer.rows])
     return out.getvalue()
 
 
 def _cell(value: Any) -> Text:
-    return Text("NULL", "dim") if value is None else Text(printable(_plain(value)))
+    return Text("NULL", "dim") if value is None else Text(printable(_text(value)))
 
 
-def _plain(value: Any) -> str:
+def _text(value: Any) -> str:
     if isinstance(value, str):
         return value
     return json.dumps(value, ensure_ascii=False)

@@ -1,4 +1,4 @@
-"""`walltime status`: how the collector is, for people."""
+"""The output of `walltime status`."""
 
 from __future__ import annotations
 
@@ -9,33 +9,33 @@ from rich.text import Text
 from ..format import count, plural, printable, share, size
 from ..health.status import Loss, Status, Table
 from ..http.ports.reasons import REASONS
-from .asking import HOW_TO_BEGIN
+from .output import HOW_TO_BEGIN
 
 _COUNTED = {
     "load_retries": "times the database did not take a segment",
     "engine_restarts": "times the database's process was started again",
     "quarantined_bytes": "damaged bytes in quarantine/",
     "unreadable_segments": "segments that could not be read",
-    "full_disk_days": "days dropped before their time, for the disk was full",
-    "full_disk_rows": "rows that went with them",
+    "full_disk_days": "days dropped before their retention, because the disk was full",
+    "full_disk_rows": "rows of those days",
     "slow_log_refused": "entries of slow logs refused",
     "slow_log_gaps": "gaps in slow logs",
-    "foreign_retries": "times other SDKs' spans could not be made transactions",
-    "foreign_spans_late": "spans of other SDKs that came too late for a bill",
+    "foreign_retries": "times that deriving transactions from other SDKs' spans failed",
+    "foreign_spans_late": "spans of other SDKs that arrived too late for a bill",
 }
 
 
 _TRANSACTIONS = ("transactions", "transactions_local")
 _WIDE = 105
-"""From this many columns the table of tables has all its columns."""
+"""From this width on the table has all columns."""
 
 
 def render(status: Status, console: Console) -> RenderableType:
-    """What the terminal shows; the caller prints it."""
-    parts: list[RenderableType] = [_headline(status), Text(), _books(status), _spool(status)]
+    """Return what the terminal shows."""
+    parts: list[RenderableType] = [_headline(status), Text(), _spans(status), _spool(status)]
     if status.refused:
-        said = ", ".join(f"{reason.replace('_', ' ')} {count(number)}" for reason, number in status.refused.items())
-        parts.append(Text(f"refused requests: {said}", "yellow"))
+        reasons = ", ".join(f"{reason.replace('_', ' ')} {count(number)}" for reason, number in status.refused.items())
+        parts.append(Text(f"refused requests: {reasons}", "yellow"))
     parts += [
         Text(f"{meaning}: {count(status.counts[name])}", "yellow")
         for name, meaning in _COUNTED.items()
@@ -54,7 +54,7 @@ def render(status: Status, console: Console) -> RenderableType:
     parts += [
         Text(
             f"{printable(each.service)} has too many names: {plural(each.transactions, 'transaction')} since yesterday"
-            " went under _OTHER; name them by route",
+            " stored as _OTHER; name them by route",
             "yellow",
         )
         for each in status.crowded
@@ -72,36 +72,36 @@ def render(status: Status, console: Console) -> RenderableType:
 
 
 def _lost(loss: Loss) -> str:
-    who = f"({plural(loss.processes, 'process', 'processes')}, since they began)"
+    processes = f"({plural(loss.processes, 'process', 'processes')}, since they began)"
     if loss.what.startswith("lost."):
         reason = printable(loss.what.removeprefix("lost.").replace("_", " "))
-        return f"lost {plural(loss.count, 'transaction')} on its side, {reason} {who}"
+        return f"lost {plural(loss.count, 'transaction')} on its side, {reason} {processes}"
     if loss.what == "outside.calls":
-        return f"made {plural(loss.count, 'call')} outside of any transaction, on no bill {who}"
-    return f"{printable(loss.what)} {count(loss.count)} {who}"
+        return f"made {plural(loss.count, 'call')} outside of any transaction, on no bill {processes}"
+    return f"{printable(loss.what)} {count(loss.count)} {processes}"
 
 
 def _headline(status: Status) -> Text:
     up_s = max(status.now_ns / 1e9 - status.started_s, 0)
-    line = Text(f"Walltime {status.version}", "bold").append(f"   up {_span(up_s)}   ", "not bold")
+    line = Text(f"Walltime {status.version}", "bold").append(f"   up {_age(up_s)}   ", "not bold")
     if status.is_ok:
-        return line.append("data moves", "not bold green")
+        return line.append("OK: data moves", "not bold green")
     reasons = "; ".join(
         printable(f"{trouble.reason.replace('_', ' ')}{': ' if trouble.what else ''}{trouble.what}")
         for trouble in status.troubles
     )
-    line.append("data does not move", "not bold red").append(f": {reasons}", "not bold")
-    return line if status.is_ready else line.append("; nothing is taken now", "not bold red")
+    line.append("FAIL: data does not move", "not bold red").append(f": {reasons}", "not bold")
+    return line if status.is_ready else line.append("; new data is refused", "not bold red")
 
 
-def _books(status: Status) -> Text:
+def _spans(status: Status) -> Text:
     spans = status.spans
     line = Text(f"spans received {count(spans.received)} = stored {count(spans.stored)}")
     for name in ("rejected", "spooled", "dead", "lost"):
         number = getattr(spans, name)
         line.append(" + ").append(f"{name} {count(number)}", "red" if number and name in ("dead", "lost") else "")
     if spans.dead:
-        line.append("   (walltime deadletter list says why)", "dim")
+        line.append("   (walltime dead-letter list shows why)", "dim")
     return line
 
 
@@ -109,12 +109,12 @@ def _spool(status: Status) -> Text:
     spool = status.spool
     line = Text(f"spool {size(spool.size_bytes)} of {size(spool.limit_bytes)}")
     line.append(f", {share(spool.size_bytes / spool.limit_bytes)}")
-    line.append(f", the oldest waits for {spool.oldest_s:.1f} s" if spool.size_bytes else ", nothing waits")
+    line.append(f", the oldest data waits {spool.oldest_s:.1f} s" if spool.size_bytes else ", empty")
     return line.append(f"   disk: {size(spool.disk_free_bytes)} of {size(spool.disk_bytes)} free", "dim")
 
 
 def _tables(tables: tuple[Table, ...], width: int) -> Grid:
-    """Where the room is short, how well rows are packed is left out; --json has all."""
+    """A narrow terminal gets fewer columns; --json has all."""
     grid = Grid(box=None, pad_edge=False, show_edge=False, header_style="dim")
     titles = ("table", "rows", "on disk", "a row", "packed to", "parts", "days", "kept for")
     hidden = {"a row", "packed to", "parts"} if width < _WIDE else set()
@@ -147,8 +147,8 @@ def _collectors(status: Status) -> Grid:
         grid.add_row(
             each.collector[:8],
             printable(each.host),
-            f"{_span(ago_s)} ago",
-            Text("ok", "green") if each.is_ok else Text("in trouble", "red"),
+            f"{_age(ago_s)} ago",
+            Text("OK", "green") if each.is_ok else Text("FAIL", "red"),
             count(each.received),
             count(each.stored),
             count(each.spooled),
@@ -157,7 +157,7 @@ def _collectors(status: Status) -> Grid:
     return grid
 
 
-def _span(seconds: float) -> str:
+def _age(seconds: float) -> str:
     for length, unit in ((86_400, "days"), (3_600, "h"), (60, "min")):
         if seconds >= 2 * length:
             return f"{seconds / length:.0f} {unit}"

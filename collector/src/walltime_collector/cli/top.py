@@ -12,8 +12,8 @@ from ..format import count, duration, plural, printable, ratio, share
 from ..query.answers import Kind, Top
 from ..query.components import FAMILIES, family
 from ..query.names import NO_ROUTE, shown
-from .asking import HOW_TO_BEGIN
 from .drawing.bars import COLOURS, by_family, filled, is_coloured, legend, stacked
+from .output import HOW_TO_BEGIN
 
 WIDE = 112
 """From this many columns a kind is one row of a table; below, a block of lines."""

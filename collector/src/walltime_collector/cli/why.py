@@ -15,9 +15,9 @@ from ..query.names import shown
 from ..query.why.answer import Example, Population, Why
 from ..query.why.cause import LOOKUPS, SQL
 from ..query.why.sentences import signed
-from .answered import by_status
 from .drawing.bars import COLOURS, is_coloured
 from .drawing.contributions import Look, by_server, by_statement, contributions, worth_showing
+from .drawing.statuses import by_status
 
 _COMPONENT = re.compile(r"^[\w.()]+(?=: )|(?<=because )[\w.]+")
 

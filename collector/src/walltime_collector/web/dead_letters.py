@@ -1,4 +1,4 @@
-"""/api/deadletters: what the engine refused for good, for `walltime deadletter`; retry and drop are the admin's."""
+"""/api/deadletters: what the engine refused for good, for `walltime dead-letter`; retry and drop are the admin's."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def deadletter_routes(spool: Spool, health: Health, access: Access) -> list[Rout
                 letter = change(name)
                 if letter is None and names is not None:
                     raise NotStored(
-                        "name", f"there is no dead letter {printable(name)[:80]!r}", "see walltime deadletter list"
+                        "name", f"there is no dead letter {printable(name)[:80]!r}", "see walltime dead-letter list"
                     )
                 if letter is not None:
                     health.add("dead", -letter.spans)

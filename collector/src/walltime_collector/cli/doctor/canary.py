@@ -1,4 +1,4 @@
-"""A transaction that is sent to be found again: known numbers, its own service, one kept call."""
+"""The test transaction of `walltime doctor`: known numbers, a service of its own, one kept call."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ STATEMENT = "SELECT canary FROM walltime"
 
 @dataclass(frozen=True)
 class Canary:
-    """A transaction of now; it and its call are two spans."""
+    """A transaction with one call: two spans."""
 
     trace_id: str
     span_id: str
     started_ns: int
 
     def request(self) -> bytes:
-        """The OTLP request that carries it."""
+        """The OTLP request for it, in protobuf."""
         trace_id, span_id = bytes.fromhex(self.trace_id), bytes.fromhex(self.span_id)
         root = Span(
             trace_id=trace_id,
@@ -71,7 +71,7 @@ class Canary:
         return ExportTraceServiceRequest(resource_spans=[sent]).SerializeToString()
 
     def differences(self, trace: Mapping[str, Any]) -> list[str]:
-        """What the API's answer about its trace says otherwise than it was sent; nothing when all is as it was."""
+        """What the API returns for its trace that is not as sent; empty when all is equal."""
         bills = trace["transactions"]
         if len(bills) != 1:
             return [f"it is stored {len(bills)} times"]
@@ -88,11 +88,11 @@ class Canary:
             "mysql.query.time_ns": (query.get("time_ns"), QUERY_NS),
             "kept calls": ([call["text"] for call in bill["calls"]], [STATEMENT]),
         }
-        return [f"{name} is {found!r}, not {sent!r}" for name, (found, sent) in expected.items() if found != sent]
+        return [f"{name} is {stored!r}, not {sent!r}" for name, (stored, sent) in expected.items() if stored != sent]
 
 
 def hatch() -> Canary:
-    """A new one, of now."""
+    """A new canary that ends now."""
     return Canary(os.urandom(16).hex(), os.urandom(8).hex(), time.time_ns() - DURATION_NS)
 
 

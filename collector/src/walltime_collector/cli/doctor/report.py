@@ -1,9 +1,6 @@
-"""What `walltime doctor` prints: the steps, then each application with what was found in it."""
+"""The output of `walltime doctor`: the checks, then each application with its findings."""
 
 from __future__ import annotations
-
-from dataclasses import asdict
-from typing import Any
 
 from rich.console import Group, RenderableType
 from rich.table import Table
@@ -11,34 +8,31 @@ from rich.text import Text
 
 from ...format import plural, printable
 from .applications import described
-from .command import Examination
+from .checks import Examination
 
-
-def as_document(examination: Examination) -> dict[str, Any]:
-    """The examination as JSON."""
-    return asdict(examination)
+_OK, _WARN, _FAIL = ("OK  ", "green"), ("WARN", "yellow"), ("FAIL", "bold red")
 
 
 def render(examination: Examination) -> RenderableType:
-    """What the terminal shows."""
+    """Return what the terminal shows."""
     steps = Table.grid(padding=(0, 2, 0, 0))
     for _ in range(2):
         steps.add_column(no_wrap=True)
     steps.add_column(justify="right", no_wrap=True)
     steps.add_column(overflow="fold")
     for step in examination.steps:
-        said = Text(printable(step.said))
+        words = Text(printable(step.said))
         if step.what_now:
-            said.append(f"\n{printable(step.what_now)}")
-        mark = Text("ok  ", "green") if step.is_ok else Text("ILL ", "bold red")
-        steps.add_row(mark, Text(step.name, "bold"), Text(f"{step.took_s * 1000:.0f} ms", "dim"), said)
-    looks = sum(not finding.is_ill for finding in examination.findings)
+            words.append(f"\n{printable(step.what_now)}")
+        mark = Text(*(_OK if step.is_ok else _FAIL))
+        steps.add_row(mark, Text(step.name, "bold"), Text(f"{step.took_s * 1000:.0f} ms", "dim"), words)
+    warnings = sum(not finding.is_ill for finding in examination.findings)
     if not examination.is_ok:
-        last = "something is wrong; see above"
-    elif looks:
-        last = f"nothing is wrong; {plural(looks, 'thing')} to look at, see above"
+        last = "FAIL: see above"
+    elif warnings:
+        last = f"OK, with {plural(warnings, 'warning')}: see above"
     else:
-        last = "all is well"
+        last = "OK: all checks passed"
     return Group(steps, *_applications(examination), Text(last, "bold"))
 
 
@@ -47,11 +41,10 @@ def _applications(examination: Examination) -> list[RenderableType]:
     for each in examination.applications:
         line = Text(f"\n{printable(each.service)}", "bold", overflow="fold")
         lines.append(line.append(f"  {described(each, examination.now_s)}", "not bold"))
-        found = Table.grid(padding=(0, 2, 0, 0))
+        table = Table.grid(padding=(0, 2, 0, 0))
         for finding in (one for one in examination.findings if one.service == each.service):
-            mark = Text("  ILL ", "bold red") if finding.is_ill else Text("  look", "yellow")
             words = Text(finding.said, overflow="fold").append(f"\n{finding.what_now}", "dim")
-            found.add_row(mark, words)
-        if found.row_count:
-            lines.append(found)
+            table.add_row(Text("  "), Text(*(_FAIL if finding.is_ill else _WARN)), words)
+        if table.row_count:
+            lines.append(table)
     return [*lines, Text()] if lines else []

@@ -7,10 +7,10 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from ..format import duration, share
-from ..query.why.answer import StatusClass, Why
-from ..query.why.sentences import signed
-from ..query.why.statuses import like_with_like_ns, mix_ns
+from ...format import duration, share
+from ...query.why.answer import StatusClass, Why
+from ...query.why.sentences import signed
+from ...query.why.statuses import like_with_like_ns, mix_ns
 
 _STYLES = {"4xx": "yellow", "5xx": "red", "failed": "red"}
 
