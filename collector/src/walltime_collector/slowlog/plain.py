@@ -34,7 +34,9 @@ class PlainEntries:
             if header is None:
                 break
             starts = header.end()
-            line = buffer.find(b"\n# ", starts)
+            line = buffer.find(b"\n", starts)  # found much faster than more than one byte is
+            if not buffer.startswith(b"# ", line + 1):
+                line = buffer.find(b"\n# ", line)
             if line < 0 or buffer[line - 1] != _SEMICOLON or not NEXT_HEADER.match(buffer, line + 1):
                 break
             statement = read_statement(buffer[starts:line])

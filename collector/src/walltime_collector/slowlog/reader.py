@@ -8,6 +8,7 @@ import socket
 import threading
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from ..clickhouse.engine import Engine
@@ -15,7 +16,7 @@ from ..crashpoint import reach
 from ..errors import CollectorError, InsertRefused
 from ..health.counters import Health
 from ..spool.directory import make_private
-from .follow import Follower
+from .follow import Follower, Look
 from .journal import Checkpoint, Journal
 from .rows import TABLE, rows
 
@@ -25,6 +26,10 @@ _LOOK_EVERY_S = 0.5
 _LAST_RETRY_S = 5.0
 _JOURNAL_EVERY_BYTES = 4 * 1024 * 1024
 """Where there are no entries to store, so much is read again after a crash at most."""
+
+
+_ENOUGH_BYTES = 256 * 1024
+"""Of rows for one INSERT; a piece of a log with large statements has few."""
 
 
 class FollowedLog:
@@ -53,15 +58,26 @@ class FollowedLog:
         """
         self._store(engine)
         look = self._follower.look()
+        encoded, count = self._encoded(look)
+        while look.entries and look.is_progress and len(encoded) < _ENOUGH_BYTES:
+            try:
+                look = self._follower.look()
+            except OSError:  # raised again by the next step; what was read before is stored now
+                look = replace(look, entries=[])
+                break
+            more, more_count = self._encoded(look)
+            encoded, count = encoded + more, count + more_count
         self._count_losses()
-        if look.entries:
-            made = rows(look.entries, self._server, int(time.time()))
-            self._journal.write(look.checkpoint, made, len(look.entries))
+        if count:
+            self._journal.write(look.checkpoint, encoded, count)
             reach("slow_log_journal_written")
             self._store(engine)
         elif _is_far(self._journal.checkpoint, look.checkpoint):
             self._journal.write(look.checkpoint, b"", 0)
         return look.is_progress
+
+    def _encoded(self, look: Look) -> tuple[bytes, int]:
+        return rows(look.entries, self._server, int(time.time())), len(look.entries)
 
     def close(self) -> None:
         """Let go of the file."""

@@ -35,8 +35,8 @@ _HARMLESS: Final = bytes(set(range(256)) - set(b"'\"`#$\n\x01\x02\x03\x04\x05"))
 _HARMLESS_IN_LINE: Final = _HARMLESS + b"\n"
 _MARKS: Final = b"\x01\x02\x03\x04\x05"
 _MEANINGS: Final = ((b"\x01", b"--?"), (b"\x02", b"/*"), (b"\x03", b"*/"), (b"\x04", b"\\'"), (b"\x05", b'\\"'))
-_ESCAPE: Final = re.compile(rb"\\.", re.DOTALL)
-_ESCAPED: Final = {b"\\'": b"\x04", b'\\"': b"\x05"}
+_ESCAPE: Final = re.compile(rb"\\([\\'\"])")
+_ESCAPED: Final = {b"\\": b"", b"'": b"\x04", b'"': b"\x05"}
 _MULTIBYTE: Final = re.compile(rb"[\x80-\xff](?=[\\`])")
 _NO_SPECIAL: Final = re.compile(rb"\\[^'\"\\]|[^'\"`\\#$\n*/\-\x80-\xff]+|[\x80-\xff]+(?![\\`\x80-\xff])")
 _BY_DEFAULT: Final = re.compile(
@@ -72,7 +72,7 @@ def _without_escapes(text: bytes) -> bytes:
 
 
 def _mark(escape: re.Match[bytes]) -> bytes:
-    return _ESCAPED.get(escape[0], b"")
+    return _ESCAPED[escape[1]]
 
 
 @dataclass
@@ -98,12 +98,18 @@ class Cut:
 
 def lex_long(text: bytes, *, is_cut: bool) -> Lexed:
     """Lex a statement of more than LONG_BYTES; beyond what is stored of it, only its end and its comment are right."""
-    size = _head_bytes(text)
+    enough = MAX_SAMPLE_CHARS + 200 if _LIST.search(text, 0, _SHORTEST_HEAD_BYTES) else 2 * _ENOUGH_CHARS
+    size = _head_bytes(text, enough)
+    while not is_cut and (found := _lex_in_parts(text, size)):
+        head, tail = found
+        if len(head.redacted) >= enough or size >= _LONGEST_HEAD_BYTES:
+            return Lexed(head.redacted + tail.redacted, head.comments + tail.comments, is_closed=True)
+        size *= 2
+    while size < _LONGEST_HEAD_BYTES and _redacted_chars(text[:size]) < enough:
+        size *= 2
     head_ends, tail_starts = _between_rows(text, size)
     middle = specials(text[head_ends:tail_starts])
     shortened = text[:head_ends] + middle + text[tail_starts:]
-    if not is_cut and (found := _lexed_in_parts(text[:head_ends], middle, text[tail_starts:])):
-        return found
     if len(middle) <= _MAX_SPECIALS_BYTES:
         return _lexed(shortened, is_cut=is_cut)
     comments, is_open = [], False
@@ -115,26 +121,23 @@ def lex_long(text: bytes, *, is_cut: bool) -> Lexed:
     return Lexed(head.redacted, tuple(comments[-16:]), is_closed=not is_open)
 
 
-def _lexed_in_parts(*parts: bytes) -> Lexed | None:
-    """Head, middle and end, if each is closed and only MySQL's default reading of the whole makes sense."""
-    texts = [part.decode("utf-8", "surrogateescape") for part in parts]
-    whole = "".join(texts) + "\n"
-    if "\\" in whole and not only_default_makes_sense(whole):
-        return None
-    head, middle, tail = [lex_by_default(text) for text in texts]
-    if head is None or middle is None or tail is None:
-        return None
-    return Lexed(head.redacted + tail.redacted, head.comments + tail.comments, is_closed=True)
+def _lex_in_parts(text: bytes, size: int) -> tuple[Lexed, Lexed] | None:
+    """The head and the tail, if each part is closed and only MySQL's default reading of the whole makes sense."""
+    head_ends, tail_starts = _between_rows(text, size)
+    parts = [text[:head_ends], specials(text[head_ends:tail_starts]), text[tail_starts:]]
+    if any(b"\\" in part for part in parts):
+        # brackets, which quote names in one sql_mode, are no specials
+        whole = b"".join([part if b"[" in part else specials(part) for part in parts]) + b"\n"
+        if not only_default_makes_sense(whole.decode("utf-8", "surrogateescape")):
+            return None
+    head, middle, tail = [lex_by_default(part.decode("utf-8", "surrogateescape")) for part in parts]
+    return (head, tail) if head and middle and tail else None
 
 
-def _head_bytes(text: bytes) -> int:
-    """How much of the beginning is read: what is stored comes from it."""
-    enough = MAX_SAMPLE_CHARS + 200 if _LIST.search(text, 0, _SHORTEST_HEAD_BYTES) else 2 * _ENOUGH_CHARS
+def _head_bytes(text: bytes, enough: int) -> int:
+    """About how much of the beginning has so many characters without its literals: what is stored comes from it."""
     size = _SHORTEST_HEAD_BYTES * enough * 9 // 8 // max(_redacted_chars(text[:_SHORTEST_HEAD_BYTES]), 1)
-    size = min(max(size, 2 * _SHORTEST_HEAD_BYTES), _LONGEST_HEAD_BYTES)
-    while size < _LONGEST_HEAD_BYTES and _redacted_chars(text[:size]) < enough:
-        size *= 2
-    return size
+    return min(max(size, 2 * _SHORTEST_HEAD_BYTES), _LONGEST_HEAD_BYTES)
 
 
 def _redacted_chars(text: bytes) -> int:
