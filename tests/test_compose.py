@@ -14,7 +14,7 @@ import pytest
 import yaml
 from compose_spec import PyCompose
 from shop.settings import Settings as ShopSettings
-from walltime.settings import Settings as SdkSettings
+from walltime.settings.settings import Settings as SdkSettings
 from walltime_collector.config.settings import Settings
 
 from tests import compose

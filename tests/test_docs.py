@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 import walltime
-from walltime.settings import Settings
+from walltime.settings.settings import Settings
 from walltime_collector.cli import app
 from walltime_collector.config.settings import Settings as CollectorSettings
 

@@ -18,7 +18,7 @@ from pathlib import Path
 from statistics import median
 from typing import Final
 
-import walltime.redact
+import walltime.redaction.redact
 from walltime_collector.slowlog.parser import Parser
 
 from tests.bench.machine import machine
@@ -80,7 +80,7 @@ def generated(*, is_plain: bool) -> list[str]:
 
 
 def main() -> None:
-    redact = walltime.redact._redact_text.__wrapped__  # type: ignore[attr-defined]  # what it is without remembering
+    redact = walltime.redaction.redact._redact_text.__wrapped__  # type: ignore[attr-defined]  # what it is without remembering
     print(machine())
     for name, texts in (
         ("as applications write them", APPLICATIONS),
@@ -96,8 +96,8 @@ def main() -> None:
         if short_us:
             print(f"{name}: {len(short_us)} shorter ones, median {median(short_us):.2f} µs each")
     gc.disable()
-    for chars in (walltime.redact.MAX_SQL_CHARS, 100_000):
-        walltime.redact.MAX_SQL_CHARS = chars  # type: ignore[misc]  # what is cut off costs nothing
+    for chars in (walltime.redaction.redact.MAX_SQL_CHARS, 100_000):
+        walltime.redaction.redact.MAX_SQL_CHARS = chars  # type: ignore[misc]  # what is cut off costs nothing
         worst = sorted(
             ((us, piece) for piece in HOSTILE for us in cpu_us(redact, [(piece * chars)[:chars]])), reverse=True
         )

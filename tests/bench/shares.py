@@ -20,13 +20,14 @@ import typer
 import walltime
 from rich.console import Console
 from rich.table import Table
-from walltime import propagation, runtime
+from walltime.propagation import propagation
+from walltime import runtime
 from walltime.export import exporter as exporting
 from walltime.export import otlp
 from walltime.export.sender import Sender
-from walltime.hotpath import Transaction, clock
-from walltime.redact import Redaction
-from walltime.server import wsgi
+from walltime.core.transaction import Transaction, clock
+from walltime.redaction.redact import Redaction
+from walltime.servers.gateways import wsgi
 
 from tests.bench import machine
 from tests.bench.measured import FLUSH_EVERY

@@ -14,8 +14,8 @@ import tomli
 import walltime_collector
 from pydantic import SecretStr
 from typer.testing import CliRunner
-from walltime.neighbours import NEIGHBOURS as SDKS_NEIGHBOURS
-from walltime.settings import Settings as SdkSettings
+from walltime.settings.neighbours import NEIGHBOURS as SDKS_NEIGHBOURS
+from walltime.settings.settings import Settings as SdkSettings
 from walltime_collector.cli import app
 from walltime_collector.config.file import configure, misspelled, shown
 from walltime_collector.config.neighbours import NEIGHBOURS as COLLECTORS_NEIGHBOURS

@@ -12,8 +12,8 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from pymysql.connections import Connection
 from pymysql.cursors import Cursor
-from walltime.literals import spans
-from walltime.redact import redact_sql
+from walltime.redaction.literals import spans
+from walltime.redaction.redact import redact_sql
 from walltime_collector.statements.fingerprint import fingerprint, fingerprint_id, of_redacted, redact
 
 VALUES = st.one_of(

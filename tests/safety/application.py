@@ -14,7 +14,7 @@ import pymysql.cursors
 import requests
 import walltime
 from pymysql.constants import ER
-from walltime.server.wsgi import WSGIMiddleware
+from walltime.servers.gateways.wsgi import WSGIMiddleware
 
 PATHS = ("/mysql", "/memcache", "/http", "/api", "/stream", "/file", "/raises", "/breaks", "/closes", "/missing")
 

@@ -1,7 +1,7 @@
 """
 fault_runner.py for the life of frameworks.py.
 
-    python -m tests.safety.framework_runner '{"endpoint": …, "only": "walltime.server.", "every": 1}'
+    python -m tests.safety.framework_runner '{"endpoint": …, "only": "walltime.servers.", "every": 1}'
 """
 
 from __future__ import annotations

@@ -16,7 +16,7 @@ from tests.sdk.sink import Sink
 @pytest.mark.nightly
 @pytest.mark.timeout(900)
 def test_a_failure_in_any_function_that_serves_leaves_every_frameworks_answers_as_they_are(sink: Sink) -> None:
-    asked = {"endpoint": sink.endpoint, "only": "walltime.server.", "every": 1}
+    asked = {"endpoint": sink.endpoint, "only": "walltime.servers.", "every": 1}
     ran = subprocess.run(
         [sys.executable, "-m", "tests.safety.framework_runner", json.dumps(asked)],
         cwd=ROOT,

@@ -14,7 +14,7 @@ import pytest
 import requests
 import walltime
 from shop.services import MariaDB, Memcached
-from walltime import hotpath
+from walltime.core import transaction as hotpath
 
 from tests.safety.hostile import VALUES, CameHere, called
 from tests.sdk.sink import Sink

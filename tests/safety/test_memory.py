@@ -14,7 +14,7 @@ from wsgiref.util import setup_testing_defaults
 import pytest
 import walltime
 from pymysql.connections import Connection
-from walltime import hotpath
+from walltime.core import transaction as hotpath
 
 from tests.safety.collectors import collector
 from tests.safety.loaded import rss_bytes
@@ -169,7 +169,7 @@ def test_large_statements_do_not_wait_for_the_export(
 MANY_STATEMENTS = """
 import random, string, sys, walltime
 from walltime import hotpath
-from walltime.call import lines
+from walltime.core.call import lines
 from tests.safety.loaded import rss_bytes
 walltime.configure(endpoint=sys.argv[1], sample_probability=1.0)
 query = lines("mysql.query")[("127.0.0.1", 3306)]

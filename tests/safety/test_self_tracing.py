@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 import walltime
-from walltime import hotpath
+from walltime.core import transaction as hotpath
 
 from tests.sdk.sink import Sink
 

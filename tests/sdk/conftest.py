@@ -13,7 +13,8 @@ import pytest
 import walltime
 from pymemcache.client.base import Client
 from shop.services import LOOPBACK, MariaDB, Memcached, ProgramMissingError, fast_folder
-from walltime import errors, hotpath, runtime
+from walltime import errors, runtime
+from walltime.core import transaction as hotpath
 
 from tests.redis_server import RedisServer
 from tests.sdk.redis_counts import Redis

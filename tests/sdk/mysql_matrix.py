@@ -8,8 +8,9 @@ from typing import Any, ClassVar
 import pytest
 import walltime
 from shop.services import MariaDB
-from walltime import errors, hotpath
-from walltime.clients import mysql
+from walltime import errors
+from walltime.core import transaction as hotpath
+from walltime.clients.mysql import statements as mysql
 
 from tests.sdk.mysql_server import Server
 from tests.sdk.sink import Sink

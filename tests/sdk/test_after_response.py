@@ -21,11 +21,11 @@ from fastapi.responses import StreamingResponse
 from shop.services import MariaDB
 from sqlalchemy.ext.asyncio import AsyncSession, create_async_engine
 from sqlalchemy.orm import Session
-from walltime import hotpath
-from walltime.call import lines
+from walltime.core import transaction as hotpath
+from walltime.core.call import lines
 from walltime.export import exporter
-from walltime.hotpath import Ids, Transaction
-from walltime.server.wsgi import WSGIMiddleware
+from walltime.core.transaction import Ids, Transaction
+from walltime.servers.gateways.wsgi import WSGIMiddleware
 
 from tests.sdk.serving import uvicorn_serving
 from tests.sdk.sink import Received, Sink

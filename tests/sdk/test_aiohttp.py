@@ -12,7 +12,7 @@ import pytest
 import walltime
 from opentelemetry import baggage
 from opentelemetry import context as otel_context
-from walltime import hotpath
+from walltime.core import transaction as hotpath
 
 from tests.sdk.sink import Received, Sink
 from tests.sdk.upstream import LATE_S, Upstream

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 import walltime
 from opentelemetry import trace
-from walltime import hotpath
-from walltime.server import request
+from walltime.core import transaction as hotpath
+from walltime.servers.request import request
 
 from tests.sdk.serving import Client, header, uvicorn_serving
 from tests.sdk.sink import Sink
@@ -261,8 +261,8 @@ def test_our_own_failure_is_not_the_requests(sink: Sink, monkeypatch: pytest.Mon
     def broken(*_: Any) -> None:
         raise RuntimeError("ours")
 
-    places = ("walltime.server.asgi.from_asgi", "walltime.server.request.has_any", "walltime.propagation.enter",
-              "walltime.server.asgi.answered", "walltime.server.asgi.incomplete")  # fmt: skip
+    places = ("walltime.servers.gateways.asgi.from_asgi", "walltime.servers.request.request.has_any", "walltime.propagation.propagation.enter",
+              "walltime.servers.gateways.asgi.answered", "walltime.servers.gateways.asgi.incomplete")  # fmt: skip
     with uvicorn_serving(app) as client:
         without = {path: client.ask(path) for path in PATHS}
     with uvicorn_serving(walltime.ASGIMiddleware(app)) as client:

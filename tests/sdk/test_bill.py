@@ -6,9 +6,9 @@ from typing import Any
 
 from hypothesis import given
 from hypothesis import strategies as st
-from walltime.bill import MAX_COMPONENTS, MAX_STATEMENTS, MAX_TARGETS, Bill, address
-from walltime.call import CONTINUED, LINES, OTHER, Call, Target, line, lines
-from walltime.hotpath import MAX_CALLS, Ids, Transaction
+from walltime.core.bill import MAX_COMPONENTS, MAX_STATEMENTS, MAX_TARGETS, Bill, address
+from walltime.core.call import CONTINUED, LINES, OTHER, Call, Target, line, lines
+from walltime.core.transaction import MAX_CALLS, Ids, Transaction
 
 COMPONENTS = ("mysql.query", "mysql.connect", "memcache.get", "memcache.set", "http.request", "render")
 

@@ -19,7 +19,7 @@ from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 from opentelemetry.sdk.trace.sampling import ALWAYS_OFF, ALWAYS_ON, Sampler
 from opentelemetry.trace import SpanKind, Status, StatusCode, Tracer
-from walltime import hotpath
+from walltime.core import transaction as hotpath
 
 from tests.sdk.sink import Sink
 from tests.sdk.upstream import Upstream
@@ -316,7 +316,7 @@ def test_a_span_that_outlives_its_transaction_changes_nothing(recorded: Sink, tr
 
 
 def test_names_from_outside_are_bounded(recorded: Sink, tracer: Tracer, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("walltime.conventions._components", {})
+    monkeypatch.setattr("walltime.clients.otel.conventions._components", {})
     with walltime.transaction("job"):
         for n in range(300):
             with tracer.start_as_current_span(
@@ -325,6 +325,6 @@ def test_names_from_outside_are_bounded(recorded: Sink, tracer: Tracer, monkeypa
                 pass
     bill = recorded.transaction()
     assert bill.cell("(other)")["calls"] > 200
-    from walltime import conventions
+    from walltime.clients.otel import conventions
 
     assert len(conventions._components) == conventions.MAX_COMPONENTS

@@ -17,8 +17,8 @@ import sqlalchemy
 import walltime
 from shop.services import MariaDB
 from sqlalchemy.util import greenlet_spawn
-from walltime import caller
-from walltime.hotpath import Transaction
+from walltime.core import caller
+from walltime.core.transaction import Transaction
 
 from tests.sdk.sink import Received, Sink
 

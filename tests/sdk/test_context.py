@@ -19,10 +19,12 @@ import pytest
 import walltime
 from opentelemetry import baggage
 from opentelemetry import context as otel_context
-from walltime import context, errors, hotpath, patching
-from walltime.context import futures as context_futures
-from walltime.context import threading as context_threading
-from walltime.patching import Patch
+from walltime import handoff as context, errors
+from walltime.core import transaction as hotpath
+from walltime.instrumentation import patching
+from walltime.handoff import futures as context_futures
+from walltime.handoff import threading as context_threading
+from walltime.instrumentation.patching import Patch
 
 from tests.sdk.sink import Sink
 from tests.sdk.ways import GREENLETS, THREADS, WORKERS, Job, by_spawn, by_submit, by_thread, by_threadpool, by_to_thread

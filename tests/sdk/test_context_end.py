@@ -18,9 +18,10 @@ import gevent.pool
 import pytest
 import walltime
 from gevent.threadpool import ThreadPool
-from walltime import hotpath, runtime
-from walltime.call import line
-from walltime.hotpath import Ids, Transaction
+from walltime.core import transaction as hotpath
+from walltime import runtime
+from walltime.core.call import line
+from walltime.core.transaction import Ids, Transaction
 
 from tests.sdk.sink import Sink
 from tests.sdk.ways import Job

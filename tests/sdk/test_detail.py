@@ -11,11 +11,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from opentelemetry.sdk.trace.sampling import Decision, TraceIdRatioBased
 from opentelemetry.trace import SpanContext, TraceFlags
-from walltime import detail, propagation, quantile
-from walltime.detail import Detail
-from walltime.hotpath import Ids, Transaction
-from walltime.quantile import KindsP99, RunningP99
-from walltime.settings import Settings
+from walltime.export import detail, quantile
+from walltime.propagation import propagation
+from walltime.export.detail import Detail
+from walltime.core.transaction import Ids, Transaction
+from walltime.export.quantile import KindsP99, RunningP99
+from walltime.settings.settings import Settings
 
 from tests.sdk.sink import Sink
 from tests.sdk.test_wsgi import PARENT, page, serve
@@ -53,7 +54,7 @@ def test_the_fair_sample_and_the_callers_wish_are_told_apart(sink: Sink) -> None
 
 def test_errors_are_kept_within_their_limit(sink: Sink, monkeypatch: pytest.MonkeyPatch) -> None:
     now_s = [1000.0]
-    monkeypatch.setattr("walltime.detail.time.monotonic", lambda: now_s[0])
+    monkeypatch.setattr("walltime.export.detail.time.monotonic", lambda: now_s[0])
     allowance = detail.Allowance(6)
     assert [allowance.take() for _ in range(8)] == [True] * 6 + [False] * 2
     now_s[0] += 10
@@ -107,7 +108,7 @@ def test_a_header_or_the_code_forces_detail_and_what_is_called_next_knows_it(sin
 )
 def test_each_reason_has_its_own_limit(setting: str, reason: str, monkeypatch: pytest.MonkeyPatch) -> None:
     now_s = [1000.0]
-    monkeypatch.setattr("walltime.detail.time.monotonic", lambda: now_s[0])
+    monkeypatch.setattr("walltime.export.detail.time.monotonic", lambda: now_s[0])
     decide = Detail(Settings(sample_probability=0.5, **{setting: 3})).why_kept  # type: ignore[arg-type]
     for _ in range(quantile.WARM_UP):
         decide(finished(NOT_SAMPLED))

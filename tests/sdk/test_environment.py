@@ -16,8 +16,8 @@ import pytest
 import walltime
 from hypothesis import given
 from hypothesis import strategies as st
-from walltime.declaring import read
-from walltime.settings import Settings
+from walltime.settings.fields import read
+from walltime.settings.settings import Settings
 from walltime_collector.config.settings import Settings as CollectorSettings
 
 from tests.sdk.sink import Sink
@@ -71,7 +71,7 @@ def test_one_bad_variable_does_not_switch_on_what_is_off(
         "OTEL_BSP_MAX_QUEUE_SIZE": "abc",
         "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT": sink.endpoint,
     }
-    program = "import walltime\nwith walltime.transaction('job'): pass\nprint(bool(walltime.libraries._chosen))"
+    program = "import walltime\nwith walltime.transaction('job'): pass\nprint(bool(walltime.instrumentation.libraries._chosen))"
     run_by = [sys.executable, "-m", "walltime", "-c", program]
     done = subprocess.run(run_by, env={**os.environ, **environ}, capture_output=True, text=True, timeout=60, check=True)
     assert (done.stdout, done.stderr) == ("False\n", WARNED + "\n")

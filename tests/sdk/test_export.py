@@ -13,7 +13,8 @@ import pytest
 import walltime
 from pymemcache.client.base import Client
 from shop.services import Memcached
-from walltime import hotpath, runtime
+from walltime.core import transaction as hotpath
+from walltime import runtime
 from walltime.export import exporter, sender
 
 from tests.sdk.sink import Sink, attributes_of
@@ -145,7 +146,7 @@ def test_one_transaction_that_cannot_be_encoded_costs_no_other(sink: Sink) -> No
     work()
     assert walltime.flush(5)
     with walltime.transaction("broken"):
-        strand = walltime.hotpath.current()
+        strand = walltime.core.transaction.current()
         assert strand is not None
         strand.transaction.calls.append(None)  # type: ignore[arg-type]  # what our own mistake could do
     work(2)

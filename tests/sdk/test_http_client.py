@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 import requests
 import walltime
-from walltime import hotpath
+from walltime.core import transaction as hotpath
 
 from tests.sdk.sink import Sink
 from tests.sdk.upstream import LATE_S, Upstream

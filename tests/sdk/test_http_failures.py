@@ -15,7 +15,8 @@ import walltime
 from opentelemetry import trace
 from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.trace import SpanKind
-from walltime import errors, hotpath
+from walltime import errors
+from walltime.core import transaction as hotpath
 
 from tests.sdk.sink import Sink
 from tests.sdk.upstream import Upstream

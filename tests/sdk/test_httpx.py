@@ -11,7 +11,7 @@ import pytest
 import walltime
 from opentelemetry import baggage
 from opentelemetry import context as otel_context
-from walltime import hotpath
+from walltime.core import transaction as hotpath
 
 from tests.sdk.sink import Sink
 from tests.sdk.upstream import LATE_S, Upstream

@@ -13,7 +13,8 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 import structlog
 import walltime
-from walltime import hotpath, logs
+from walltime.core import transaction as hotpath
+from walltime import logs
 
 from tests.sdk.sink import Sink
 

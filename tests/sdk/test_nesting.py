@@ -15,10 +15,11 @@ import pytest
 import walltime
 from hypothesis import given
 from hypothesis import strategies as st
-from walltime import errors, hotpath
-from walltime.clients.pooled import waited
-from walltime.clients.timed import timed, timed_async
-from walltime.hotpath import Ids, Transaction
+from walltime import errors
+from walltime.core import transaction as hotpath
+from walltime.instrumentation.pooled import waited
+from walltime.instrumentation.timed import timed, timed_async
+from walltime.core.transaction import Ids, Transaction
 
 from tests.sdk.sink import Sink
 
@@ -151,8 +152,8 @@ def test_whatever_is_nested_and_fails_every_nanosecond_is_on_one_line(node: Node
     token = hotpath.enter(transaction)
     try:
         with (
-            mock.patch("walltime.clients.timed.clock", stage.clock),
-            mock.patch("walltime.clients.pooled.clock", stage.clock),
+            mock.patch("walltime.instrumentation.timed.clock", stage.clock),
+            mock.patch("walltime.instrumentation.pooled.clock", stage.clock),
             mock.patch("walltime.api.clock", stage.clock),
             pytest.raises(LookupError) if node.fails else nullcontext(),
         ):

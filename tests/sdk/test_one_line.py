@@ -7,8 +7,8 @@ import re
 
 import pytest
 import walltime
-from walltime import hotpath
-from walltime.call import SKIPPED, lines
+from walltime.core import transaction as hotpath
+from walltime.core.call import SKIPPED, lines
 from walltime.export import one_line
 
 from tests.sdk.sink import Sink

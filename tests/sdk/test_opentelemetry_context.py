@@ -11,8 +11,10 @@ from opentelemetry import baggage, trace
 from opentelemetry import context as otel_context
 from opentelemetry.context import Context
 from opentelemetry.context.contextvars_context import ContextVarsRuntimeContext
-from walltime import errors, hotpath, propagation, runtime
-from walltime.hotpath import Transaction
+from walltime import errors, runtime
+from walltime.core import transaction as hotpath
+from walltime.propagation import propagation
+from walltime.core.transaction import Transaction
 
 from tests.sdk.sink import Sink
 

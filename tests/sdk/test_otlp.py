@@ -11,11 +11,11 @@ from google.protobuf.internal.encoder import _VarintBytes  # type: ignore[attr-d
 from hypothesis import given
 from hypothesis import strategies as st
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
-from walltime.bill import Bill
-from walltime.call import Call, lines
+from walltime.core.bill import Bill
+from walltime.core.call import Call, lines
 from walltime.export import otlp, protobuf
-from walltime.hotpath import Ids, Transaction
-from walltime.redact import Redaction
+from walltime.core.transaction import Ids, Transaction
+from walltime.redaction.redact import Redaction
 
 from tests.sdk.sink import attributes_of
 from tests.sdk.test_bill import calls

@@ -15,9 +15,9 @@ import pytest
 import walltime
 from hypothesis import given
 from hypothesis import strategies as st
-from walltime import hotpath
-from walltime.call import lines
-from walltime.hotpath import Ids, Strand, Transaction, branch
+from walltime.core import transaction as hotpath
+from walltime.core.call import lines
+from walltime.core.transaction import Ids, Strand, Transaction, branch
 
 from tests.sdk.sink import Sink
 

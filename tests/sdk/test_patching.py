@@ -18,9 +18,8 @@ from pymemcache.client.base import Client
 from pymysql.connections import Connection
 from pymysql.cursors import Cursor, DictCursor
 from urllib3.connectionpool import HTTPConnectionPool
-from walltime import libraries, patching
-from walltime.patching import Hook, Patch
-from walltime.server import SERVERS
+from walltime.instrumentation import libraries, patching
+from walltime.instrumentation.patching import Hook, Patch
 
 
 def methods() -> dict[str, Any]:
@@ -128,7 +127,7 @@ def test_who_waits_for_a_module_is_called_once_and_at_once_when_it_is_there(libr
     assert module.__spec__ is not None
     loader = module.__spec__.loader
     assert module.loader == (loader, loader), "while it ran and afterwards it had the loader it has without us"
-    assert type(loader).__module__ != "walltime.patching"
+    assert type(loader).__module__ != "walltime.instrumentation.patching"
 
 
 def test_looking_for_a_module_is_no_import_and_who_no_longer_waits_is_not_called(library: str) -> None:
@@ -239,12 +238,16 @@ def test_a_librarys_name_stands_for_its_parts() -> None:
     assert walltime.instrument("pymemcache") == ["pymemcache"]
 
 
+SERVERS = {name: modules for name, modules in libraries.LIBRARIES.items() if ".servers." in modules[0]}
+
+
 @pytest.mark.parametrize("name", sorted(SERVERS))
 def test_every_server_is_documented_and_its_patches_fit_what_is_installed(name: str) -> None:
     documented = (Path(__file__).parents[2] / "docs" / "servers.md").read_text()
     assert f"`{name}`" in documented
-    importlib.import_module(SERVERS[name])
-    module = importlib.import_module(f"walltime.server.{name}")
+    ours, theirs = SERVERS[name]
+    importlib.import_module(theirs)
+    module = importlib.import_module(ours)
     assert re.match(r"\S+ (>= )?[\d.]+", module.REQUIRES)
     walltime.instrument(name)
     assert libraries.is_wrapped(name)

@@ -17,8 +17,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pymysql.cursors import SSCursor
 from shop.services import MariaDB
-from walltime.call import Piece, lines
-from walltime.hotpath import MAX_CALLS, Branch, Ids, Transaction
+from walltime.core.call import Piece, lines
+from walltime.core.transaction import MAX_CALLS, Branch, Ids, Transaction
 
 from tests.sdk.sink import Sink
 from tests.sdk.upstream import Upstream

@@ -13,7 +13,7 @@ from pymemcache.client.hash import HashClient
 from pymemcache.client.retrying import RetryingClient
 from pymemcache.exceptions import MemcacheServerError
 from shop.services import LOOPBACK, Memcached, free_port
-from walltime.clients.pymemcache import patches
+from walltime.clients.cache.pymemcache import patches
 from walltime.errors import PatchError
 
 from tests.sdk.sink import Sink

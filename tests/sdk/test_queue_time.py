@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from walltime.server.queue_time import queue_ns
+from walltime.servers.request.queue_time import queue_ns
 
 NOW_NS = 1_795_251_619_373_826_213
 

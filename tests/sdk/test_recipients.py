@@ -11,7 +11,7 @@ import httpx
 import pytest
 import requests
 import walltime
-from walltime import recipients
+from walltime.propagation import recipients
 
 from tests.sdk.sink import Sink
 from tests.sdk.upstream import Upstream

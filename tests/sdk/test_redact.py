@@ -7,8 +7,8 @@ import time
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from walltime.literals import replaced, replaced_if_alike
-from walltime.redact import Redaction, _redact_text, is_denied, redact_key, redact_sql, redact_url
+from walltime.redaction.literals import replaced, replaced_if_alike
+from walltime.redaction.redact import Redaction, _redact_text, is_denied, redact_key, redact_sql, redact_url
 
 from tests.sdk.sql_grammar import DIALECTS, MARK, Grammar
 
@@ -105,7 +105,7 @@ HOSTILE = [
 def test_hostile_text_of_four_times_the_length_takes_four_times_as_long(
     piece: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("walltime.redact.MAX_SQL_CHARS", 100_000)  # of which half would be cut off
+    monkeypatch.setattr("walltime.redaction.redact.MAX_SQL_CHARS", 100_000)  # of which half would be cut off
     redact = _redact_text.__wrapped__  # type: ignore[attr-defined]  # nothing remembered
     texts = [(piece * chars)[:chars] for chars in (8_000, 32_000)]
     least_ns = [10**18] * len(texts)

@@ -10,8 +10,8 @@ import walltime
 from redis.backoff import NoBackoff
 from redis.retry import Retry
 from shop.services import LOOPBACK, free_port
-from walltime import hotpath
-from walltime.clients import redis_commands
+from walltime.core import transaction as hotpath
+from walltime.clients.cache import redis_commands
 
 from tests.redis_server import RedisServer
 from tests.sdk.redis_counts import Connect, Counted, Redis, commands, lookups

@@ -9,7 +9,7 @@ import pytest
 import redis
 import walltime
 from shop.services import LOOPBACK
-from walltime import hotpath
+from walltime.core import transaction as hotpath
 
 from tests.redis_server import RedisServer
 from tests.sdk.redis_counts import Connect, Counted, Redis, commands, lookups

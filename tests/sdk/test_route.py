@@ -11,7 +11,7 @@ import pytest
 import walltime
 from hypothesis import given
 from hypothesis import strategies as st
-from walltime.server.route import from_django, simplified
+from walltime.servers.request.route import from_django, simplified
 
 from tests.sdk.sink import Sink
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 import walltime
 import walltime_run
-from walltime import libraries
+from walltime.instrumentation import libraries
 from walltime.instrumentor import WalltimeInstrumentor
 
 from tests.sdk.sink import Sink

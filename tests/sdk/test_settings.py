@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 import walltime
-from walltime.settings import Settings
+from walltime.settings.settings import Settings
 
 SET_BY = [
     ("OTEL_SDK_DISABLED", "true", "enabled", False),

@@ -16,10 +16,10 @@ import pymysql
 import pytest
 from pymysql.constants import CLIENT
 from shop.services import MariaDB, ProgramMissingError, fast_folder
-from walltime import tagging
-from walltime.hotpath import Ids, Transaction
-from walltime.settings import Settings
-from walltime.tagging import tag
+from walltime.core import sql_comment as tagging
+from walltime.core.transaction import Ids, Transaction
+from walltime.settings.settings import Settings
+from walltime.core.sql_comment import tag
 
 FEW, MANY = 2_000, 100_000
 HOSTILE: Final = (

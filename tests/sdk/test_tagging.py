@@ -12,10 +12,10 @@ import walltime
 from hypothesis import given
 from hypothesis import strategies as st
 from shop.services import MariaDB
-from walltime import tagging
-from walltime.hotpath import Branch, Ids, Inside, Transaction
-from walltime.settings import Settings
-from walltime.tagging import tag
+from walltime.core import sql_comment as tagging
+from walltime.core.transaction import Branch, Ids, Inside, Transaction
+from walltime.settings.settings import Settings
+from walltime.core.sql_comment import tag
 from walltime_collector.statements.comment import sender
 
 from tests.sdk.sink import Sink

@@ -12,8 +12,8 @@ import walltime
 from opentelemetry import baggage
 from opentelemetry import context as otel_context
 from urllib3.exceptions import ProtocolError
-from walltime import hotpath
-from walltime.call import LINES
+from walltime.core import transaction as hotpath
+from walltime.core.call import LINES
 
 from tests.sdk.sink import Sink
 from tests.sdk.upstream import LATE_S, Upstream

@@ -18,7 +18,7 @@ import pytest
 import walltime
 from opentelemetry import trace
 from shop.process import Program
-from walltime import hotpath
+from walltime.core import transaction as hotpath
 
 from tests.sdk.serving import Client
 from tests.sdk.sink import Sink
@@ -218,7 +218,7 @@ def test_our_own_failure_is_not_the_requests(sink: Sink, monkeypatch: pytest.Mon
 
     for place in ("request.has_any", "request.caller", "request.queue_ns", "request.runtime.propagation.enter"):
         with monkeypatch.context() as patched:
-            patched.setattr(f"walltime.server.{place}", broken)
+            patched.setattr(f"walltime.servers.{place}", broken)
             assert serve(app, {"HTTP_X_REQUEST_START": "t=1"})[2] == b"hello"
     assert walltime.counters()["failed_wsgi"] == 4
     assert walltime.current().request_id == ""

@@ -15,13 +15,13 @@ from walltime import logs
 from walltime.api import component, current, transaction
 from walltime.errors import PatchError, SettingsError, WalltimeError
 from walltime.export.one_line import summary
-from walltime.hotpath import Transaction
-from walltime.libraries import instrument, uninstrument
+from walltime.core.transaction import Transaction
+from walltime.instrumentation.libraries import instrument, uninstrument
 from walltime.runtime import VERSION, configure, counters, flush, shutdown
-from walltime.server.asgi import ASGIMiddleware
-from walltime.server.request import routed_to
-from walltime.server.wsgi import WSGIMiddleware
-from walltime.settings import Settings
+from walltime.servers.gateways.asgi import ASGIMiddleware
+from walltime.servers.request.request import routed_to
+from walltime.servers.gateways.wsgi import WSGIMiddleware
+from walltime.settings.settings import Settings
 
 __version__ = VERSION
 

@@ -7,17 +7,18 @@ from contextlib import ContextDecorator
 from inspect import iscoroutinefunction
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeVar, cast
 
-from walltime import hotpath, runtime
-from walltime.call import line
+from walltime.core import transaction as hotpath
+from walltime import runtime
+from walltime.core.call import line
 from walltime.errors import contain
-from walltime.hotpath import clock
-from walltime.plain import text
+from walltime.core.transaction import clock
+from walltime.redaction.sanitize import text
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from types import TracebackType
 
-    from walltime.hotpath import Transaction
+    from walltime.core.transaction import Transaction
 
 F = TypeVar("F", bound="Callable[..., Any]")
 

@@ -8,11 +8,11 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, Any
 
-from walltime import libraries
-from walltime.declaring import read
-from walltime.environment import report
+from walltime.instrumentation import libraries
+from walltime.settings.fields import read
+from walltime.settings.environment import report
 from walltime.errors import contain
-from walltime.settings import Settings
+from walltime.settings.settings import Settings
 
 if TYPE_CHECKING:
     from collections.abc import Collection

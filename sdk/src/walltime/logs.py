@@ -10,7 +10,7 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING, Any, Final
 
-from walltime import hotpath
+from walltime.core import transaction as hotpath
 from walltime.errors import contain
 
 if TYPE_CHECKING:

@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
+import atexit
 import os
 import sys
 import threading
 from typing import TYPE_CHECKING, Final
 
-from walltime import context, hotpath, propagation, recipients, tagging
-from walltime.declaring import read
-from walltime.environment import report
+from walltime import handoff as context
+from walltime.core import transaction as hotpath, sql_comment as tagging
+from walltime.propagation import propagation, recipients
+from walltime.settings.fields import read
+from walltime.settings.environment import report
 from walltime.errors import SettingsError, contain, contained, guarded, warn
-from walltime.export import tls
+from walltime.settings import tls
 from walltime.export.exporter import Exporter
-from walltime.hotpath import Transaction, clock
-from walltime.server import forced, server_timing
-from walltime.settings import Settings
+from walltime.core.transaction import Transaction, clock
+from walltime.settings.settings import Settings
 
 if TYPE_CHECKING:
     from contextvars import Token
@@ -105,8 +107,6 @@ def configure(**given: Any) -> Settings:
         context.configure(settings)
         tagging.configure(settings)
         recipients.configure(settings)
-        forced.secret = settings.force_secret.encode()
-        server_timing.enabled = settings.server_timing
     if previous is not None:
         previous.shutdown()
     report(settings, unusable)
@@ -172,6 +172,9 @@ def hint() -> None:
         warn("outside", message, outside)
     except Exception as ours:  # noqa: BLE001
         contain("hint", ours)
+
+
+atexit.register(hint)
 
 
 def _is_a_greenlet() -> bool:

@@ -21,22 +21,22 @@ from typing import TYPE_CHECKING, Final
 from opentelemetry.sdk import version as otel_version
 from opentelemetry.sdk.resources import OTELResourceDetector
 
-from walltime.detail import Detail
+from walltime.export.detail import Detail
 from walltime.errors import contain
 from walltime.export import one_line, otlp
 from walltime.export.json_lines import JsonLines
 from walltime.export.protobuf import resource_attribute
 from walltime.export.sender import Sender
-from walltime.hotpath import clock, outside_calls
-from walltime.redact import Redaction
+from walltime.core.transaction import clock, outside_calls
+from walltime.redaction.redact import Redaction
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from ssl import SSLContext
 
-    from walltime.bill import Bill
-    from walltime.hotpath import Transaction
-    from walltime.settings import Settings
+    from walltime.core.bill import Bill
+    from walltime.core.transaction import Transaction
+    from walltime.settings.settings import Settings
 
 MAX_QUEUED_CALLS: Final = 50_000
 """Calls that may wait in the queue, about 12 MB; beyond, a transaction is added up at once and loses its detail."""

@@ -7,15 +7,15 @@ import logging
 import re
 from typing import TYPE_CHECKING, Final
 
-from walltime import hotpath
-from walltime.bill import Bill
+from walltime.core import transaction as hotpath
+from walltime.core.bill import Bill
 from walltime.errors import guarded
-from walltime.hotpath import clock
-from walltime.pieces import joined, without_calls
+from walltime.core.transaction import clock
+from walltime.core.pieces import joined, without_calls
 
 if TYPE_CHECKING:
-    from walltime.bill import Cell
-    from walltime.hotpath import Transaction
+    from walltime.core.bill import Cell
+    from walltime.core.transaction import Transaction
 
 logger = logging.getLogger("walltime.summary")
 """Where `log` writes, at INFO; a logger of its own, so that the application sends it where it wants."""

@@ -15,15 +15,15 @@ from walltime.export import otlp_bill
 from walltime.export.otlp_calls import CallEncoder
 from walltime.export.otlp_span import CONSUMER, INTERNAL, IS_REMOTE, IS_REMOTE_KNOWN, SERVER, span
 from walltime.export.protobuf import attribute, block, few, scope_attribute
-from walltime.export.remembered import remembered
-from walltime.redact import redact_path
+from walltime.redaction.cache import remembered
+from walltime.redaction.redact import redact_path
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from walltime.bill import Bill
-    from walltime.hotpath import Transaction
-    from walltime.redact import Redaction
+    from walltime.core.bill import Bill
+    from walltime.core.transaction import Transaction
+    from walltime.redaction.redact import Redaction
 
 _SPAN_KINDS: Final = {"internal": INTERNAL, "server": SERVER, "consumer": CONSUMER}
 

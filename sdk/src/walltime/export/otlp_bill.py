@@ -12,16 +12,16 @@ from functools import lru_cache
 from operator import attrgetter, itemgetter
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from walltime.bill import counted, shape, total
+from walltime.core.bill import counted, shape, total
 from walltime.export.protobuf import MAX_OF_VARINTS, array_heads, attribute, heads, varints, width_of
-from walltime.export.remembered import remembered
+from walltime.redaction.cache import remembered
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from walltime.bill import Bill, Cell
-    from walltime.call import Line
-    from walltime.hotpath import Transaction
+    from walltime.core.bill import Bill, Cell
+    from walltime.core.call import Line
+    from walltime.core.transaction import Transaction
 
 _OF_TRANSACTION: Final = (
     "walltime.covered_ns", "walltime.queue_ns", "walltime.cpu_user_ns", "walltime.cpu_system_ns",

@@ -5,19 +5,19 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
-from walltime.bill import STORES, address
-from walltime.call import CONTINUED, LINES, SKIPPED
+from walltime.core.bill import STORES, address
+from walltime.core.call import CONTINUED, LINES, SKIPPED
 from walltime.export.otlp_span import CLIENT, INTERNAL, IS_REMOTE_KNOWN, span
 from walltime.export.protobuf import attribute, count, few, word
-from walltime.export.remembered import remembered
-from walltime.plain import decoded
-from walltime.redact import redact_sql, redact_url
+from walltime.redaction.cache import remembered
+from walltime.redaction.sanitize import decoded
+from walltime.redaction.redact import redact_sql, redact_url
 
 if TYPE_CHECKING:
-    from walltime.call import Call, Line
-    from walltime.caller import Place
-    from walltime.hotpath import Transaction
-    from walltime.redact import Redaction
+    from walltime.core.call import Call, Line
+    from walltime.core.caller import Place
+    from walltime.core.transaction import Transaction
+    from walltime.redaction.redact import Redaction
 
 
 _AFTER: Final = attribute("walltime.after_response", True)

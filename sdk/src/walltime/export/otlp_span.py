@@ -8,7 +8,7 @@ import struct
 from typing import Final
 
 from walltime.export.protobuf import BYTES, block, text
-from walltime.export.remembered import remembered
+from walltime.redaction.cache import remembered
 
 INTERNAL, SERVER, CLIENT, CONSUMER = 1, 2, 3, 5
 IS_REMOTE_KNOWN: Final = 0x100

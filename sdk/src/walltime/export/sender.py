@@ -16,13 +16,13 @@ from urllib.parse import unquote, urlsplit
 from walltime.errors import warn
 from walltime.export.deadline import answer_until
 from walltime.export.outage import Outage
-from walltime.patching import unwrapped
-from walltime.redact import redact_url
+from walltime.instrumentation.patching import unwrapped
+from walltime.redaction.redact import redact_url
 
 if TYPE_CHECKING:
     from ssl import SSLContext
 
-    from walltime.settings import Settings
+    from walltime.settings.settings import Settings
 
 MAX_ANSWER_BYTES: Final = 65_536
 RETRYABLE: Final = frozenset({429, 502, 503, 504})

@@ -1,0 +1,220 @@
+"""
+pymemcache: every operation of `Client`, which `PooledClient`, `HashClient` and `RetryingClient` use underneath.
+
+Timed on the three methods that do the round trips, because only there hits, misses and swallowed errors can be told
+apart: a default, a falsy value and an error that `ignore_exc` hides look the same from outside. Calls that are never
+made, because a `HashClient` knows the server to be dead, are in pymemcache_hash.py.
+"""
+
+from __future__ import annotations
+
+import sys
+from operator import attrgetter
+from typing import TYPE_CHECKING, Any, Final
+
+from pymemcache import Client  # the class itself: ddtrace puts another one into pymemcache.client.base
+from pymemcache.pool import ObjectPool
+
+from walltime.core.call import lines
+from walltime.clients.cache import pymemcache_hash
+from walltime.instrumentation.pooled import waited
+from walltime.clients.cache.pymemcache_hash import first_of
+from walltime.instrumentation.timed import class_name, timed
+from walltime.errors import contain
+from walltime.core.transaction import clock, current, outside
+from walltime.instrumentation.patching import Patch, takes_no_more
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from walltime.core.call import Line, Target
+
+REQUIRES: Final = "pymemcache >= 4.0, < 5"
+
+_LINES: Final = {
+    command.encode(): lines(f"memcache.{command}")
+    for command in (
+        "get", "set", "add", "replace", "append", "prepend", "cas", "delete", "incr", "decr", "touch",
+    )
+} | dict.fromkeys((b"gets", b"gat", b"gats"), lines("memcache.get"))  # fmt: skip
+_ADMIN: Final = lines("memcache.admin")
+"""stats, version, flush_all, quit, raw commands: no keys."""
+_NO_REPLY: Final = -1
+_SWALLOWED: Final = "_walltime_swallowed"
+
+
+def patches() -> list[Patch]:
+    takes_no_more(Client, "_fetch_cmd", "self", "name", "keys", "expect_cas", "key_prefix", "expire")
+    takes_no_more(Client, "_store_cmd", "self", "name", "values", "expire", "noreply", "flags", "cas")
+    takes_no_more(Client, "_misc_cmd", "self", "cmds", "cmd_name", "noreply", "end_tokens")
+    return [
+        Patch(Client, "_connect", timed("pymemcache", "memcache.connect", attrgetter("server"))),
+        Patch(Client, "_fetch_cmd", _fetch),
+        Patch(Client, "_store_cmd", _store),
+        Patch(Client, "_misc_cmd", _misc),
+        Patch(Client, "close", _close),
+        Patch(ObjectPool, "get", waited("memcache.pool", _server_of_pool)),
+        *pymemcache_hash.patches(),
+    ]
+
+
+def _server_of_pool(pool: Any) -> Target | None:
+    # The pool makes its clients by a method of the PooledClient.
+    target: Target | None = getattr(getattr(pool._obj_creator, "__self__", None), "server", None)
+    return target
+
+
+def _fetch(original: Callable[..., Any]) -> Callable[..., Any]:
+    def _fetch_cmd(
+        self: Client, name: bytes, keys: Any, expect_cas: bool, key_prefix: bytes = b"", expire: Any = None
+    ) -> Any:
+        strand = current()
+        if strand is None:
+            outside("pymemcache")
+            if expire is None:
+                return original(self, name, keys, expect_cas, key_prefix)
+            return original(self, name, keys, expect_cas, key_prefix, expire)  # get-and-touch, newer than 4.0.0
+        outer_ns = strand.nested_ns
+        started_ns = clock()
+        try:
+            if expire is None:
+                found = original(self, name, keys, expect_cas, key_prefix)
+            else:
+                found = original(self, name, keys, expect_cas, key_prefix, expire)
+        except BaseException as error:
+            ended_ns = clock()
+            try:
+                subject, asked = first_of(keys if name in _LINES else ())
+                at = _LINES.get(name, _ADMIN)
+                strand.record(at[self.server], subject, started_ns, ended_ns, outer_ns, class_name(error), asked)
+            except Exception as ours:
+                contain("pymemcache", ours)
+            raise
+        ended_ns = clock()
+        try:
+            # After an error the client is closed; after an answer, also one without any key, it is open.
+            failure = None if found or self.sock is not None else getattr(self, _SWALLOWED, "Exception")
+            try:
+                line: Line | None = self._walltime[name]
+            except (AttributeError, KeyError):
+                line = _known(self, name)
+            if line is None:
+                strand.record(_ADMIN[self.server], None, started_ns, ended_ns, outer_ns, failure)
+            elif type(keys) is list and len(keys) == 1:
+                strand.record(line, keys[0], started_ns, ended_ns, outer_ns, failure, 1, len(found))
+            else:
+                subject, asked = first_of(keys)
+                # A key asked for twice is found twice, says the server, and is once in the answer.
+                hits = asked if len(found) == asked else sum(key in found for key in keys) if asked else 0
+                strand.record(line, subject, started_ns, ended_ns, outer_ns, failure, asked, hits)
+        except Exception as ours:
+            contain("pymemcache", ours)
+        return found
+
+    return _fetch_cmd
+
+
+def _known(client: Client, command: bytes) -> Line | None:
+    """Find out once for a client on which line such a command of it is; None when it is one without keys."""
+    at = _LINES.get(command)
+    if at is None:
+        return None
+    known = getattr(client, "_walltime", None)
+    if known is None:
+        known = client._walltime = {}
+    line: Line = at[client.server]
+    known[command] = line
+    return line
+
+
+def _close(original: Callable[..., Any]) -> Callable[..., Any]:
+    """An error that `ignore_exc` will swallow closes the connection first: its name is kept for `_fetch_cmd`."""
+
+    def close(self: Client) -> None:
+        try:
+            error = sys.exc_info()[1]
+            if error is not None:
+                setattr(self, _SWALLOWED, class_name(error))
+        except Exception as ours:
+            contain("pymemcache", ours)
+        original(self)
+
+    return close
+
+
+def _store(original: Callable[..., Any]) -> Callable[..., Any]:
+    def _store_cmd(
+        self: Client, name: bytes, values: Any, expire: int, noreply: bool, flags: Any = None, cas: Any = None
+    ) -> Any:
+        strand = current()
+        if strand is None:
+            outside("pymemcache")
+            return original(self, name, values, expire, noreply, flags, cas)
+        outer_ns = strand.nested_ns
+        started_ns = clock()
+        try:
+            stored = original(self, name, values, expire, noreply, flags, cas)
+        except BaseException as error:
+            ended_ns = clock()
+            try:
+                subject, asked = first_of(values)
+                line = _LINES.get(name, _ADMIN)[self.server]
+                strand.record(line, subject, started_ns, ended_ns, outer_ns, class_name(error), asked)
+            except Exception as ours:
+                contain("pymemcache", ours)
+            raise
+        ended_ns = clock()
+        try:
+            subject, asked = first_of(values)
+            count = _NO_REPLY if noreply else sum(map(bool, stored.values()))
+            line = _LINES.get(name, _ADMIN)[self.server]
+            strand.record(line, subject, started_ns, ended_ns, outer_ns, None, asked, count)
+        except Exception as ours:
+            contain("pymemcache", ours)
+        return stored
+
+    return _store_cmd
+
+
+_REFUSALS: Final = (b"NOT_FOUND", b"NOT_STORED")
+
+
+def _misc(original: Callable[..., Any]) -> Callable[..., Any]:
+    def _misc_cmd(self: Client, cmds: Any, cmd_name: bytes, noreply: Any, end_tokens: Any = None) -> Any:
+        strand = current()
+        if strand is None:
+            outside("pymemcache")
+            return original(self, cmds, cmd_name, noreply, end_tokens)
+        outer_ns = strand.nested_ns
+        started_ns = clock()
+        try:
+            lines = original(self, cmds, cmd_name, noreply, end_tokens)
+        except BaseException as error:
+            ended_ns = clock()
+            try:
+                subject, asked = _key_in(self, cmds, cmd_name)
+                line = _LINES.get(cmd_name, _ADMIN)[self.server]
+                strand.record(line, subject, started_ns, ended_ns, outer_ns, class_name(error), asked)
+            except Exception as ours:
+                contain("pymemcache", ours)
+            raise
+        ended_ns = clock()
+        try:
+            subject, asked = _key_in(self, cmds, cmd_name)
+            found = _NO_REPLY if noreply else sum(not line.startswith(_REFUSALS) for line in lines)
+            strand.record(
+                _LINES.get(cmd_name, _ADMIN)[self.server], subject, started_ns, ended_ns, outer_ns, None, asked, found
+            )
+        except Exception as ours:
+            contain("pymemcache", ours)
+        return lines
+
+    return _misc_cmd
+
+
+def _key_in(client: Client, commands: Any, name: bytes) -> tuple[object, int]:
+    """The first key in written commands, as the application gave it, and how many there are."""
+    if name not in _LINES or not commands:
+        return None, 0
+    words = commands[0].split(None, 2)
+    return (words[1].removeprefix(client.key_prefix), len(commands)) if len(words) > 1 else (None, 0)

@@ -1,0 +1,192 @@
+"""
+urllib3 (and so requests and botocore): each attempt of a request, connecting, reading the body, waiting before the next
+attempt; tells the next service where it is in the trace.
+
+Timed where one attempt is made: around `urlopen` the first attempt would contain those after it and end with their
+status. A redirect is a further call. Not seen: waiting for a connection of a pool that blocks (`block=True`).
+"""
+
+from __future__ import annotations
+
+from operator import attrgetter
+from typing import TYPE_CHECKING, Any, Final
+
+from urllib3.connection import HTTPConnection, HTTPSConnection
+from urllib3.connectionpool import HTTPConnectionPool
+from urllib3.response import HTTPResponse
+from urllib3.util.retry import Retry
+from urllib3.util.timeout import _DEFAULT_TIMEOUT
+
+from walltime.clients.http.requests import DEFAULT_PORTS, REQUEST, add_headers, proxied, read_on
+from walltime.instrumentation.timed import timed
+from walltime.errors import contain
+from walltime.core.transaction import clock, current, outside
+from walltime.instrumentation.patching import Patch, takes_no_more
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from walltime.core.call import Line
+
+REQUIRES: Final = "urllib3 >= 2.0, < 3"
+
+
+def patches() -> list[Patch]:
+    takes_no_more(
+        HTTPConnectionPool, "_make_request", "self", "conn", "method", "url", "body", "headers", "retries",
+        "timeout", "chunked", "response_conn", "preload_content", "decode_content", "enforce_content_length",
+    )  # fmt: skip
+    takes_no_more(HTTPResponse, "_raw_read", "self", "amt", "read1")
+    return [
+        Patch(HTTPConnectionPool, "_make_request", _make_request),
+        Patch(HTTPConnection, "connect", timed("urllib3", "http.connect", attrgetter("host", "port"))),
+        Patch(HTTPSConnection, "connect", timed("urllib3", "http.connect", attrgetter("host", "port"))),
+        Patch(HTTPConnection, "endheaders", _endheaders),
+        Patch(HTTPResponse, "_raw_read", _raw_read),
+        Patch(HTTPResponse, "read_chunked", _read_chunked),
+        Patch(Retry, "sleep", timed("urllib3", "http.retry", _nowhere)),
+    ]
+
+
+def _nowhere(_retry: Retry) -> None:
+    """It waits by itself."""
+
+
+def _make_request(original: Callable[..., Any]) -> Callable[..., Any]:
+    def _make_request(  # by their names: packing and unpacking them would cost a fifth of all that is measured here
+        self: HTTPConnectionPool, conn: Any, method: str, url: str, body: Any = None, headers: Any = None,
+        retries: Any = None, timeout: Any = _DEFAULT_TIMEOUT, chunked: bool = False, response_conn: Any = None,
+        preload_content: bool = True, decode_content: bool = True, enforce_content_length: bool = True,
+    ) -> Any:  # fmt: skip
+        strand = current()
+        if strand is None:
+            outside("urllib3")
+            return original(
+                self, conn, method, url, body, headers, retries, timeout, chunked, response_conn, preload_content,
+                decode_content, enforce_content_length,
+            )  # fmt: skip
+        outer_ns = strand.nested_ns
+        started_ns = clock()
+        try:
+            response = original(
+                self, conn, method, url, body, headers, retries, timeout, chunked, response_conn, preload_content,
+                decode_content, enforce_content_length,
+            )  # fmt: skip
+        except BaseException as error:
+            ended_ns = clock()
+            try:
+                line, subject = _line(self, url), (method, self.scheme, url)
+                strand.record(line, subject, started_ns, ended_ns, outer_ns, type(error).__name__, _resends(retries))
+            except Exception as ours:
+                contain("urllib3", ours)
+            raise
+        ended_ns = clock()
+        try:
+            try:
+                line = self._walltime_line  # type: ignore[attr-defined]  # ours
+            except AttributeError:
+                line = _line(self, url)
+            subject, status = (method, self.scheme, url), response.status
+            failure = None if status < 400 else str(status)
+            strand.record(line, subject, started_ns, ended_ns, outer_ns, failure, _resends(retries), status)
+            response._walltime = (line, subject)  # its body is read later
+        except Exception as ours:
+            contain("urllib3", ours)
+        return response
+
+    return _make_request
+
+
+def _line(pool: HTTPConnectionPool, url: str) -> Line:
+    if pool.proxy is not None and not url.startswith("/"):
+        return REQUEST[proxied(url)]
+    line = REQUEST[pool.host, pool.port or DEFAULT_PORTS.get(pool.scheme or "", 0)]
+    if pool.proxy is None:
+        pool._walltime_line = line  # type: ignore[attr-defined]  # ours: a pool is for one server
+    return line
+
+
+def _resends(retries: Any) -> int:
+    """How often the request has been sent before."""
+    if not retries or not retries.history:
+        return 0
+    return sum(not attempt.redirect_location for attempt in retries.history)
+
+
+def _endheaders(original: Callable[..., Any]) -> Callable[..., Any]:
+    def endheaders(self: HTTPConnection, message_body: Any = None, *, encode_chunked: bool = False) -> Any:
+        strand = current()
+        if strand is not None:
+            add_headers(self, strand)
+        if encode_chunked:
+            return original(self, message_body, encode_chunked=True)
+        return original(self, message_body)  # the same, without what a keyword costs
+
+    return endheaders
+
+
+# ---- the body ----
+
+
+def _raw_read(original: Callable[..., Any]) -> Callable[..., Any]:
+    def _raw_read(self: Any, amt: int | None = None, *, read1: bool = False) -> Any:
+        strand = current()
+        of = None if strand is None else getattr(self, "_walltime", None)
+        if strand is None or of is None:
+            return original(self, amt, read1=True) if read1 else original(self, amt)
+        outer_ns = strand.nested_ns
+        started_ns = clock()
+        try:
+            data = original(self, amt, read1=True) if read1 else original(self, amt)
+        except BaseException as error:
+            ended_ns = clock()
+            try:
+                line, subject = of
+                read_on(strand, line, subject, started_ns, ended_ns, outer_ns, type(error).__name__)
+            except Exception as ours:
+                contain("urllib3", ours)
+            raise
+        ended_ns = clock()
+        try:
+            line, subject = of
+            read_on(strand, line, subject, started_ns, ended_ns, outer_ns)
+            if self.length_remaining == 0:  # who reads on is told so without waiting
+                self._walltime = None
+        except Exception as ours:
+            contain("urllib3", ours)
+        return data
+
+    return _raw_read
+
+
+def _read_chunked(original: Callable[..., Iterator[bytes]]) -> Callable[..., Iterator[bytes]]:
+    def read_chunked(self: Any, *args: Any, **kwargs: Any) -> Iterator[bytes]:
+        blocks = original(self, *args, **kwargs)
+        of = None if current() is None else getattr(self, "_walltime", None)
+        return blocks if of is None else _timed(blocks, *of)
+
+    return read_chunked
+
+
+def _timed(blocks: Iterator[bytes], line: Line, subject: tuple[str, str, str]) -> Iterator[bytes]:
+    while True:
+        strand = current()
+        if strand is None:  # it outlived its transaction
+            yield from blocks
+            return
+        outer_ns = strand.nested_ns
+        started_ns, failure, block = clock(), None, None
+        try:
+            block = next(blocks, None)
+        except BaseException as error:
+            failure = type(error).__name__
+            raise
+        finally:
+            ended_ns = clock()
+            try:
+                read_on(strand, line, subject, started_ns, ended_ns, outer_ns, failure)
+            except Exception as ours:
+                contain("urllib3", ours)
+        if block is None:
+            return
+        yield block

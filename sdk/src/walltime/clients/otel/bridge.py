@@ -1,0 +1,185 @@
+"""
+Calls that other instrumentations of OpenTelemetry see, of psycopg, elasticsearch, boto, kafka, gRPC and more.
+
+A span of kind CLIENT or PRODUCER that ends inside a transaction becomes a call of it: `postgresql.query`,
+`s3.PutObject`, `kafka.publish`. What the application exports itself stays as it is.
+
+    start_span ─► begin ─► the span ─► finish ─► strand.record
+                           theirs, when it records; else one of ours, which forgets all but its attributes
+"""
+
+from __future__ import annotations
+
+import sys
+from contextvars import ContextVar
+from typing import TYPE_CHECKING, Any, Final
+
+from opentelemetry.trace import Span, SpanKind, StatusCode
+
+from walltime.clients.otel import conventions
+from walltime.instrumentation import libraries
+from walltime.core.call import LINES
+from walltime.errors import contain
+from walltime.core.transaction import Branch, Inside, clock, current, outside, task_strand
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from opentelemetry.trace import SpanContext, Status
+
+    from walltime.core.transaction import Strand
+
+# Kinds that wait for somebody else. SERVER and CONSUMER are transactions, INTERNAL has no bound on its names.
+_CLIENT, _PRODUCER = SpanKind.CLIENT, SpanKind.PRODUCER  # compared by identity: an enum's hash is a function of Python
+_OURS: Final = {
+    f"opentelemetry.instrumentation.{theirs}": ours
+    for theirs, ours in {
+        "aiohttp_client": "aiohttp", "httpx": "httpx", "mysql": "mysql_connector", "mysqlclient": "mysqlclient",
+        "pymemcache": "pymemcache", "pymysql": "pymysql", "redis": "redis", "requests": "urllib3",
+        "urllib": "http_client", "urllib3": "urllib3",
+    }.items()
+}  # fmt: skip
+"""Instrumentation → the library of ours that measures the same calls, when it does."""
+
+
+class Seen:
+    """A span that is not over: where on its strand it began."""
+
+    __slots__ = ("is_producer", "outer_ns", "over", "place", "previous", "started_ns", "strand")
+
+    def __init__(self, strand: Strand, is_producer: bool, previous: Seen | None) -> None:
+        self.strand = strand
+        self.is_producer = is_producer
+        self.previous = previous
+        self.over = False
+        self.place = len(strand.transaction.calls)
+        self.outer_ns = strand.nested_ns
+        self.started_ns = clock()
+
+
+_innermost: ContextVar[Seen | None] = ContextVar("walltime_innermost_span", default=None)
+
+
+def begin(kind: object, scope: str) -> Seen | None:
+    """
+    Begin to measure a span; None when it is none of ours to measure. Never raises.
+
+    Args:
+        scope: the name its instrumentation gave its tracer.
+    """
+    try:
+        if kind is not _CLIENT and kind is not _PRODUCER:
+            return None
+        if current() is None:
+            outside("opentelemetry")
+            return None
+        strand = _strand()
+        if strand is None or type(strand) is Inside or libraries.is_wrapped(_OURS.get(scope, "")):
+            return None
+        seen = Seen(strand, kind is _PRODUCER, _unfinished(strand))
+        _innermost.set(seen)
+    except Exception as ours:  # noqa: BLE001  # docs/decisions/011
+        contain("bridge", ours)
+        return None
+    return seen
+
+
+def finish(seen: Seen, attributes: Mapping[str, Any], failure: str | None) -> None:
+    """Put the span on the bill; a second call does nothing. Never raises."""
+    ended_ns = clock()
+    try:
+        if seen.over:
+            return
+        said = conventions.read(attributes, seen.is_producer)
+        if failure is None and said.status >= 400 and said.system == "http":
+            failure = str(said.status)
+        strand = seen.strand
+        innermost = _unfinished(strand) if current() is strand else None
+        seen.over = True
+        if innermost is not seen:
+            _finish_elsewhere(seen, said, ended_ns, failure, innermost)
+            return
+        _innermost.set(seen.previous)
+        if strand.nested_ns != seen.outer_ns and _has_seen(seen, said.system):
+            return  # the same call was measured closer to the wire, by one of our wrappers or by another span
+        strand.record(
+            said.line, said.subject, seen.started_ns, ended_ns, seen.outer_ns, failure, 0, said.status
+        )  # fmt: skip
+    except Exception as ours:  # noqa: BLE001
+        contain("bridge", ours)
+
+
+def _strand() -> Strand | None:
+    asyncio = sys.modules.get("asyncio")
+    return current() if asyncio is None or asyncio._get_running_loop() is None else task_strand()
+
+
+def _unfinished(strand: Strand) -> Seen | None:
+    """Return the innermost span of this strand that is not over."""
+    seen = _innermost.get()
+    while seen is not None and seen.strand is strand and seen.over:
+        seen = seen.previous
+    return seen if seen is not None and seen.strand is strand else None
+
+
+def _finish_elsewhere(
+    seen: Seen, said: conventions.Said, ended_ns: int, failure: str | None, innermost: Seen | None
+) -> None:
+    """Not the innermost of its strand, or over in another thread: a branch of its own, so that nothing nests in it."""
+    inner = innermost
+    while inner is not None and inner.previous is not seen:
+        inner = inner.previous
+    if inner is not None:
+        inner.previous = seen.previous
+    branch = Branch(seen.strand.transaction)
+    branch.record(said.line, said.subject, seen.started_ns, ended_ns, 0, failure, 0, said.status)
+
+
+def _has_seen(seen: Seen, system: str) -> bool:
+    since = seen.strand.transaction.calls[seen.place :]
+    return any(LINES[call[0]].component.startswith(f"{system}.") for call in since)
+
+
+class Measured(Span):
+    """
+    A span that nobody else records: keeps what `finish` reads, and the span context that it would have had.
+
+    It says that it is recording, for else instrumentations do not tell it what it is about.
+    """
+
+    def __init__(self, context: SpanContext, seen: Seen, attributes: Mapping[str, Any] | None) -> None:
+        self._context = context
+        self._seen = seen
+        self._attributes: dict[str, Any] = dict(attributes) if attributes else {}
+        self._failure: str | None = None
+
+    def get_span_context(self) -> SpanContext:
+        return self._context
+
+    def is_recording(self) -> bool:
+        return not self._seen.over
+
+    def set_attribute(self, key: str, value: Any) -> None:
+        self._attributes[key] = value
+
+    def set_attributes(self, attributes: Mapping[str, Any]) -> None:
+        try:
+            self._attributes.update(attributes)
+        except Exception as ours:  # noqa: BLE001
+            contain("bridge", ours)
+
+    def set_status(self, status: Status | StatusCode, description: str | None = None) -> None:
+        code = getattr(status, "status_code", status)
+        if code is StatusCode.ERROR:
+            self._failure = self._failure or "ERROR"
+
+    def record_exception(self, exception: BaseException, *_args: Any, **_kwargs: Any) -> None:
+        self._failure = type(exception).__name__
+
+    def add_event(self, *_args: Any, **_kwargs: Any) -> None: ...
+    def add_link(self, *_args: Any, **_kwargs: Any) -> None: ...
+    def update_name(self, name: str) -> None: ...
+
+    def end(self, end_time: int | None = None) -> None:
+        error_type = self._attributes.get("error.type")
+        finish(self._seen, self._attributes, error_type if isinstance(error_type, str) else self._failure)

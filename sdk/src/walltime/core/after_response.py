@@ -1,0 +1,79 @@
+"""
+What a request does after its response: the end of `yield` dependencies, `close` of a WSGI body, tasks that go on.
+
+The transaction's duration ended with the response. Until its application returns (at most
+`exporter.LONGEST_AFTER_RESPONSE_S`), calls are kept here, apart from the bill, and go out beside it.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from walltime.core.bill import Bill
+from walltime.core.pieces import joined, without_calls
+
+if TYPE_CHECKING:
+    from walltime.core.call import Call, Line
+    from walltime.core.transaction import Strand
+
+MAX_CALLS: Final = 1000
+"""Calls that wait one by one; more are added up."""
+
+
+class After:
+    """The calls of one transaction after its response."""
+
+    __slots__ = ("_bill", "calls", "nested_ns")
+
+    def __init__(self, nested_ns: int) -> None:
+        """`nested_ns`: the transaction's own, as it was at the end of its response."""
+        self.calls: list[Call] = []
+        self.nested_ns = nested_ns
+        self._bill = Bill()
+
+    def add_up(self) -> Bill:
+        """Return the bill of all calls, when no more can come; the last of them stay for the detail."""
+        self.calls[:] = without_calls(joined([*self.calls, *self._bill.still_open]))
+        self._bill.still_open = []
+        self._bill.add(self.calls)
+        return self._bill
+
+    def add(self, call: Call) -> None:
+        """Keep a call. Of two threads that come at the limit, one adds up what is there."""
+        self.calls.append(call)
+        if len(self.calls) > MAX_CALLS:
+            early, self.calls = self.calls, []
+            self._bill.add_early(early, has_pieces=True)
+
+
+def record(
+    strand: Strand, line: Line, subject: object, started_ns: int, ended_ns: int, outer_ns: int, failure: str | None,
+    asked: int, found: int,
+) -> bool:  # fmt: skip
+    """
+    Record a call that ended after the response; False when the transaction is over.
+
+    Of a call that began before the end of the response, only the time after it is counted here.
+    """
+    transaction = strand.transaction
+    if transaction.is_over or not transaction.duration_ns:
+        return False
+    after = transaction.after
+    if after is None:
+        after = transaction.after = After(transaction.nested_ns)
+    nested_ns = strand.nested_ns
+    own_ns = ended_ns - started_ns + outer_ns - nested_ns
+    strand.nested_ns += own_ns
+    response_ended_ns = transaction.started_ns + transaction.duration_ns
+    if started_ns < response_ended_ns:
+        started_ns = response_ended_ns
+        later_ns = max(0, ended_ns - started_ns)
+        if strand is transaction:
+            later_ns = max(0, later_ns - (nested_ns - after.nested_ns))
+        else:  # what was nested in it after the response is not known apart
+            later_ns = min(later_ns, max(0, own_ns))
+        if strand is transaction:
+            after.nested_ns += own_ns - later_ns
+        own_ns = later_ns
+    after.add((line, subject, started_ns, max(started_ns, ended_ns), own_ns, failure, asked, found))
+    return True

@@ -1,0 +1,327 @@
+"""The bill: calls added up by component, by target and by statement. Pure arithmetic, in the export thread."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from itertools import groupby
+from operator import itemgetter
+from typing import TYPE_CHECKING, Final, NamedTuple
+
+from walltime.core.call import CONTINUED, LINES, OTHER, SKIPPED
+from walltime.core.call import lines as component_lines
+from walltime.core.pieces import joined, parted, without_calls
+from walltime.redaction.redact import redact_sql
+
+if TYPE_CHECKING:
+    from collections.abc import Hashable, Sequence
+    from typing import TypeVar
+
+    from walltime.core.call import Call, Line, Target
+
+    K = TypeVar("K", bound=Hashable)
+    V = TypeVar("V", "Cell", "tuple[int, ...]")
+
+MAX_COMPONENTS: Final = 32
+MAX_TARGETS: Final = 64
+MAX_STATEMENTS: Final = 64
+MAX_STILL_OPEN: Final = 500
+"""Calls in pieces that are waited for before the end; with more, what goes on later is time and no part of a call."""
+
+LOOKUPS: Final = frozenset(
+    {
+        "memcache.get", "memcache.delete", "memcache.incr", "memcache.decr", "memcache.touch",
+        "redis.get", "redis.getex", "redis.getdel", "redis.mget", "redis.hget", "redis.hmget", "redis.hgetall",
+        "redis.hexists", "redis.exists", "redis.touch", "redis.del", "redis.unlink",
+    }
+)  # fmt: skip
+"""Components whose calls hit or miss."""
+STORES: Final = frozenset(
+    {
+        "memcache.set", "memcache.add", "memcache.replace", "memcache.append", "memcache.prepend", "memcache.cas",
+        "redis.set", "redis.setnx", "redis.hsetnx", "redis.msetnx",
+    }
+)  # fmt: skip
+"""Components whose calls store a value or are told that it was not stored."""
+DEADLOCK: Final = "1213"
+LOCK_TIMEOUT: Final = "1205"
+
+
+_TELLS: Final = (
+    {"mysql.query": (_SQL := 1), "mysql.fetch": (_ROWS := 4)}
+    | dict.fromkeys(LOOKUPS, _LOOKUP := 2)
+    | dict.fromkeys(STORES, _STORE := 3)
+)
+"""What `found` means for the calls of a component."""
+_READS: Final = (_SQL, _ROWS)
+
+_LINE: Final = itemgetter(0)
+_OWN_NS: Final = itemgetter(4)
+
+
+_ALL_COUNT: Final = ("calls", "time_ns", "max_ns", "errors")
+_COUNTED: Final = {
+    _SQL: ("rows", "deadlocks", "lock_timeouts"),
+    _ROWS: ("rows", "deadlocks", "lock_timeouts"),
+    _LOOKUP: ("keys", "hits", "misses", "skipped"),
+    _STORE: ("not_stored", "skipped"),
+}
+
+
+def counted(line: Line) -> tuple[str, ...]:
+    """Return what a cell of the line counts, by name; the rest stays zero."""
+    return _ALL_COUNT + _COUNTED.get(_TELLS.get(LINES[line].component, 0), ("skipped",))
+
+
+def has_sql(component: str) -> None:
+    """Say of a component that what its calls ask for is SQL, and what they find is rows."""
+    _TELLS[component] = _SQL
+
+
+class Cell:
+    """What one line of a bill counts; times in nanoseconds."""
+
+    __slots__ = (
+        "calls", "deadlocks", "errors", "hits", "keys", "lock_timeouts", "max_ns", "misses", "not_stored", "rows",
+        "skipped", "tells", "time_ns",
+    )  # fmt: skip
+
+    def __init__(self, tells: int = 0) -> None:
+        self.calls = self.time_ns = self.max_ns = self.errors = 0
+        self.keys = self.hits = self.misses = self.not_stored = self.skipped = 0
+        self.rows = self.deadlocks = self.lock_timeouts = 0
+        self.tells = tells
+
+    def __add__(self, other: Cell) -> Cell:
+        """Return a cell of its own with both counts."""
+        both = Cell(self.tells)
+        for name in _COUNTS:
+            setattr(both, name, getattr(self, name) + getattr(other, name))
+        both.max_ns = max(self.max_ns, other.max_ns)
+        return both
+
+
+_COUNTS: Final = tuple(name for name in Cell.__slots__ if name not in {"max_ns", "tells"})
+
+
+class Bill:
+    """
+    The itemized bill of one transaction.
+
+    Every nanosecond of a measured call is on exactly one line, a component at a server; statements are a further way to
+    split the calls that have one. The first 32 components, 64 servers and 64 statements count for themselves, the rest
+    shares `OTHER`.
+    """
+
+    __slots__ = ("_covered_until_ns", "_servers", "covered_ns", "lines", "statements", "still_open", "undetailed")
+
+    def __init__(self) -> None:
+        self.lines: dict[Line, Cell] = {}
+        self.statements: dict[str, Cell] = {}
+        """By text without literals; calls, time and errors only."""
+        self.covered_ns = 0
+        """Wall time inside measured calls, each nanosecond once, also when calls overlapped."""
+        self.undetailed = 0
+        """Calls that were added without being kept one by one."""
+        self.still_open: list[Call] = []
+        """Calls before the end that may go on; covered, and not yet added."""
+        self._covered_until_ns = 0
+        self._servers = 0
+
+    def add(self, calls: Sequence[Call], *, detail: bool = True) -> None:
+        """Add finished calls; `detail` False when they will not be kept beside the bill. About 0.2 µs a call."""
+        before = 0 if detail else self._calls()
+        # In the order of the lines' numbers, which is the same for all transactions of a route: one template for them.
+        for line, of_line in groupby(sorted(calls, key=_LINE), _LINE):
+            self._add_line(line, list(of_line))
+        if not detail:
+            self.undetailed += self._calls() - before
+
+    def add_early(self, calls: Sequence[Call], has_pieces: bool) -> None:
+        """Add finished calls before the transaction's end, but for those that may go on; they are not kept."""
+        if has_pieces:
+            calls, self.still_open = parted(joined([*self.still_open, *calls]))
+            if len(self.still_open) > MAX_STILL_OPEN:
+                calls, self.still_open = calls + without_calls(self.still_open), []
+        self.add(calls, detail=False)
+
+    def _add_line(self, line: Line, calls: list[Call]) -> None:
+        # In local variables, several times as fast as a cell's. An addition costs as much as three comparisons, so what
+        # is rare is counted, and taken from the rest.
+        cell = self.lines.get(line) or self._new_cell(line)
+        time_ns = replied = found = unanswered = broken_off = no_calls = 0
+        max_ns = cell.max_ns
+        for _, subject, _, _, own_ns, failure, asked, of_asked in calls:
+            time_ns += own_ns
+            if own_ns > max_ns:
+                max_ns = own_ns
+            if failure is None and of_asked >= 0:
+                replied += asked
+                found += of_asked
+            elif failure is SKIPPED:  # no call, but the time it took to find that out is somebody's
+                cell.skipped += 1
+                no_calls += 1
+                continue
+            else:
+                unanswered += asked
+                if failure is not None:
+                    _fail(cell, failure)
+                    broken_off += max(0, of_asked)
+            if subject is CONTINUED:
+                no_calls += 1
+        cell.calls += len(calls) - no_calls
+        cell.time_ns += time_ns
+        cell.max_ns = max_ns
+        tells = cell.tells
+        if tells == _LOOKUP:
+            cell.keys += replied + unanswered
+            cell.hits += found
+            cell.misses += replied - found
+        elif tells == _STORE:
+            cell.not_stored += replied - found
+        elif tells in _READS:
+            cell.rows += found + broken_off
+            self._add_statements(calls, int(tells == _SQL))
+
+    def _add_statements(self, calls: list[Call], counts: int) -> None:
+        """`counts` 0 for reading rows later: that is time of the statement, but not sending it again."""
+        said: dict[str | bytes, list[int]] = {}
+        errors: dict[str | bytes, int] = {}
+        text: str | bytes = ""
+        last: object = said  # nobody's subject
+        for _, subject, _, _, own_ns, failure, _, _ in calls:
+            if subject is not last:  # a loop sends the same one again and again
+                last = subject
+                sql = subject[0] if type(subject) is tuple else subject
+                text = sql if type(sql) is str else _as_text(sql)
+                if text in said:
+                    times_ns = said[text]
+                else:
+                    times_ns = []
+                    if sql is not CONTINUED and (counts or sql is not None):
+                        said[text] = times_ns
+            times_ns.append(own_ns)
+            if failure is not None:
+                errors[text] = errors.get(text, 0) + 1
+        for text, times_ns in said.items():
+            cell = Cell()
+            cell.calls, cell.time_ns, cell.errors = counts * len(times_ns), sum(times_ns), errors.get(text, 0)
+            _put(self.statements, redact_sql(text), cell, MAX_STATEMENTS, OTHER)
+
+    def _calls(self) -> int:
+        return sum(cell.calls for cell in self.lines.values())
+
+    def _new_cell(self, line: Line) -> Cell:
+        component, target = LINES[line]
+        if target is None or target == OTHER:
+            if len(self.lines) - self._servers >= 2 * MAX_COMPONENTS and component != OTHER:
+                return self._shared(component_lines(OTHER)[None], 0)
+        elif self._servers >= MAX_TARGETS - 1:
+            return self._shared(component_lines(component)[OTHER], _TELLS.get(component, 0))
+        else:
+            self._servers += 1
+        cell = self.lines[line] = Cell(_TELLS.get(component, 0))
+        return cell
+
+    def _shared(self, line: Line, tells: int) -> Cell:
+        """The cell of a line that stands for several."""
+        cell = self.lines.get(line)
+        if cell is None:
+            cell = self.lines[line] = Cell(tells)
+        return cell
+
+    @property
+    def components(self) -> dict[str, Cell]:
+        """The lines by component; cells to be read, not to be added to."""
+        cells = list(self.lines.values())
+        return {component: total(cells, places) for component, places in shape(tuple(self.lines)).components.items()}
+
+    @property
+    def targets(self) -> dict[tuple[str, str], Cell]:
+        """The lines that have a server, by component and address; cells to be read, not to be added to."""
+        cells = list(self.lines.values())
+        return {target: total(cells, places) for target, places in shape(tuple(self.lines)).targets.items()}
+
+    @property
+    def time_ns(self) -> int:
+        """The exclusive time of all calls: what they cover when none overlapped."""
+        return sum([cell.time_ns for cell in self.lines.values()])
+
+    def cover(self, calls: Sequence[Call], has_branches: bool) -> None:
+        """
+        Add the wall time the calls took, which come in the order they ended.
+
+        On one strand that is the sum of their exclusive times; with branches it is the union of their spans. Beyond
+        `hotpath.MAX_CALLS` the union is taken in portions: what reaches back into an earlier portion is left out.
+        """
+        if not calls:
+            return
+        if not has_branches:
+            self.covered_ns += sum(map(_OWN_NS, calls))
+            self._covered_until_ns = calls[-1][3]
+            return
+        until_ns = self._covered_until_ns
+        for _, _, started_ns, ended_ns, *_ in sorted(calls, key=itemgetter(2)):
+            if ended_ns > until_ns:
+                self.covered_ns += ended_ns - max(started_ns, until_ns)
+                until_ns = ended_ns
+        self._covered_until_ns = until_ns
+
+
+def _as_text(subject: object) -> str | bytes:
+    """SQL that is not plain text; nothing of the application's is called, a class of its own may do anything."""
+    kind = type(subject)
+    if issubclass(kind, str):
+        return str.__str__(subject)
+    return b"".join((subject,)) if issubclass(kind, (bytes, bytearray)) else f"({kind.__name__})"  # type: ignore[arg-type]
+
+
+def _fail(cell: Cell, failure: str) -> None:
+    cell.errors += 1
+    if failure == DEADLOCK:
+        cell.deadlocks += 1
+    elif failure == LOCK_TIMEOUT:
+        cell.lock_timeouts += 1
+
+
+class Shape(NamedTuple):
+    """How the lines of a bill fall into components and into servers: for each, the places of its lines."""
+
+    components: dict[str, tuple[int, ...]]
+    targets: dict[tuple[str, str], tuple[int, ...]]
+
+
+@lru_cache(maxsize=1024)
+def shape(lines: tuple[Line, ...]) -> Shape:
+    """Return the shape of a bill with these lines; the transactions of a route have few of them."""
+    components: dict[str, tuple[int, ...]] = {}
+    targets: dict[tuple[str, str], tuple[int, ...]] = {}
+    for place, line in enumerate(lines):
+        component, target = LINES[line]
+        _put(components, component, (place,), MAX_COMPONENTS, OTHER)
+        if target is not None:
+            _put(targets, (component, address(target)), (place,), MAX_TARGETS, (component, OTHER))
+    return Shape(components, targets)
+
+
+def total(cells: Sequence[Cell], places: tuple[int, ...]) -> Cell:
+    """Return the cell at the one place, or the sum of those at several."""
+    cell = cells[places[0]]
+    for place in places[1:]:
+        cell = cell + cells[place]
+    return cell
+
+
+def _put(there: dict[K, V], key: K, more: V, limit: int, other: K) -> None:
+    """Give it its place, or add it to what is there; when all are taken, to what the rest shares."""
+    if key not in there and len(there) >= limit - 1:
+        key = other
+    there[key] = there[key] + more if key in there else more
+
+
+@lru_cache(maxsize=1024)
+def address(target: Target) -> str:
+    """`host:port`, `[v6]:port` or the path of a socket."""
+    if isinstance(target, str):
+        return target
+    host, port = target
+    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"

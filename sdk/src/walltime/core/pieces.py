@@ -1,0 +1,65 @@
+"""
+Calls that are measured in pieces, such as a request and the reading of its body: on the bill and in the detail they are
+one, with one time. Joined in the export thread; a request's thread only notes which call a piece belongs to.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from walltime.core.call import CONTINUED, Piece
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from walltime.core.call import Call, Line
+
+
+def joined(calls: Sequence[Call]) -> list[Call]:
+    """
+    Return the calls with the pieces of each added to it: from the first start to the last end, exclusive times summed.
+
+    Pieces whose call is not among them are one piece.
+    """
+    pieces: dict[int, Call] = {}
+    for call in calls:
+        subject = call[1]
+        if type(subject) is Piece:
+            key = id(subject.of)
+            known = pieces.get(key)
+            pieces[key] = call if known is None else _both(known, call)
+    if not pieces:
+        return list(calls)
+    whole: list[Call] = []
+    for call in calls:
+        subject = call[1]
+        if type(subject) is Piece:
+            continue
+        piece = pieces.pop(id(subject), None) if type(subject) is tuple else None
+        whole.append(call if piece is None else _both(call, piece))
+    return whole + list(pieces.values())
+
+
+def _both(call: Call, more: Call) -> Call:
+    line, subject, started_ns, ended_ns, own_ns, failure, asked, found = call
+    _, _, more_started_ns, more_ended_ns, more_own_ns, more_failure, _, more_found = more
+    return (
+        line, subject, min(started_ns, more_started_ns), max(ended_ns, more_ended_ns), own_ns + more_own_ns,
+        failure or more_failure, asked, found + more_found,
+    )  # fmt: skip
+
+
+def without_calls(calls: Sequence[Call]) -> list[Call]:
+    """Return joined calls, in which a piece that is left is time of its component and no call."""
+    return [(call[0], CONTINUED, *call[2:]) if type(call[1]) is Piece else call for call in calls]
+
+
+def parted(calls: Sequence[Call]) -> tuple[list[Call], list[Call]]:
+    """Split joined calls into those that are complete and those that may go on: pieces, and the last call of a line."""
+    last: dict[Line, int] = {call[0]: place for place, call in enumerate(calls) if type(call[1]) is tuple}
+    open_places = set(last.values())
+    complete: list[Call] = []
+    still_open: list[Call] = []
+    for place, call in enumerate(calls):
+        (still_open if place in open_places or type(call[1]) is Piece else complete).append(call)
+    return complete, still_open

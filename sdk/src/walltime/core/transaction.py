@@ -1,0 +1,449 @@
+"""
+Everything that runs inside a request: the clock, the context, the transaction and its calls. Standard library only.
+
+A wrapped client looks up `current()`, reads the clock twice and leaves one tuple (`Call`) with `record`. Adding up,
+naming, redacting and encoding happen later, in the export thread.
+
+    client call ─► current() ─► None: straight through, counted by `outside`
+                              └► strand: clock, call, clock, record ─► transaction.calls
+
+A strand is one line of execution of a transaction. The transaction is its own first strand; another thread or task
+that works for it has a `Branch`, so that what is nested in what is never confused by what runs at the same time.
+"""
+
+from __future__ import annotations
+
+import time
+from contextvars import ContextVar
+from threading import Lock
+from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
+
+from walltime.core import after_response as after
+from walltime.core.bill import Bill
+from walltime.core.caller import LONG_NS, note
+from walltime.errors import contain
+from walltime.core.pieces import joined, without_calls
+from walltime.redaction.sanitize import plain, text
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from contextvars import Token
+    from typing import Any
+
+    from opentelemetry.trace import TraceState
+
+    from walltime.core.after_response import After
+    from walltime.core.call import Call, Line
+    from walltime.core.caller import Place
+    from walltime.core.sql_comment import Comment
+
+clock = time.perf_counter_ns
+"""Monotonic nanoseconds; the only clock durations come from."""
+
+MAX_CALLS: Final = 1000
+"""Calls a transaction keeps one by one; beyond, they are added up early and only the totals remain."""
+_MANY_CALLS: Final = 2 * MAX_CALLS
+
+MAX_ANNOTATIONS: Final = 64
+
+commented: frozenset[str] = frozenset()
+"""Annotations that are in the SQL comments; `tagging` says so."""
+
+
+adding = Lock()
+"""Held by the thread that adds calls up early; nobody waits for it. A forked child makes its own."""
+
+
+class Strand(Protocol):
+    """What a wrapped client sees of the transaction it runs in."""
+
+    nested_ns: int
+    """
+    Exclusive time of all calls recorded on this strand so far; it only grows.
+
+    A wrapper reads it before its call and hands it to `record`: what it has grown by is the time of the calls inside.
+    A wrapper that fails before `record` has nothing to put back, so no failure of ours can count a call twice.
+    """
+    statement: str | bytes | None
+    """SQL as the application wrote it, while its cursor executes it; below the cursor the values are in the text."""
+    owner: int
+    """Which asyncio task the strand belongs to (its `id`); 0 outside of asyncio."""
+
+    @property
+    def transaction(self) -> Transaction: ...
+
+    @property
+    def sql_comment(self) -> Comment | None:
+        """The transaction's, for `tag`; None until its first statement."""
+
+    def record(
+        self,
+        line: Line,
+        subject: object,
+        started_ns: int,
+        ended_ns: int,
+        outer_ns: int,
+        failure: str | None = None,
+        asked: int = 0,
+        found: int = 0,
+    ) -> None: ...
+
+
+class Ids(NamedTuple):
+    """A transaction's place in its trace: what OpenTelemetry's SpanContext says, for a fourth of its price."""
+
+    trace_id: int
+    span_id: int
+    trace_flags: int = 0
+    trace_state: TraceState | None = None
+    """None when it is empty."""
+
+
+class Transaction:
+    """
+    One request handled by the service, from the call into our middleware until the response body is closed.
+
+    As a strand it belongs to one thread or task; work handed to another is recorded through a `Branch`.
+    """
+
+    __slots__ = (
+        "_traceparent", "after", "after_error_type", "after_ns", "annotations", "around", "bill", "calls", "context",
+        "cpu_system_ns", "cpu_user_ns", "duration_ns", "error_type", "has_branches", "has_pieces", "http_status",
+        "ids", "is_error", "is_forced", "is_over", "kind", "locate_ns", "method", "name", "nested_ns", "outgoing",
+        "outgoing_context", "owner", "parent_span_id", "path", "peak_rss_growth_bytes", "places", "queue_ns",
+        "scheme", "session", "sql_comment", "started_at_ns", "started_ns", "statement", "user",
+    )  # fmt: skip
+
+    def __init__(self, name: str, kind: str, ids: Ids, parent_span_id: int, started_ns: int) -> None:
+        self.name = text(name)
+        self.kind = kind
+        self.ids = ids
+        self.parent_span_id = parent_span_id
+        self.started_at_ns = time.time_ns()
+        self.started_ns = started_ns
+        self.duration_ns = 0
+        """From its start until its response had ended; 0 until then."""
+        self.after: After | None = None
+        """Its calls after the response."""
+        self.after_ns = 0
+        """From the end of the response until its application returned."""
+        self.after_error_type = ""
+        self.is_over = False
+        """It was handed to the exporter and no longer changes."""
+        self.nested_ns = 0
+        self.statement: str | bytes | None = None
+        self.owner = 0
+        self.calls: list[Call] = []
+        self.places: dict[int, Place] | None = None
+        """Where calls were made, by their start, as far as it was looked for."""
+        self.locate_ns = 0 if ids.trace_flags & 1 else LONG_NS
+        """Calls that took this long are looked for; 0 when all of them will be kept."""
+        self.has_branches = False
+        self.has_pieces = False
+        """Whether there are calls to be joined of their pieces."""
+        self.bill: Bill | None = None
+        self.annotations: dict[str, str | int | float | bool] | None = None
+        self.user = ""
+        self.session = ""
+        self.method = ""
+        self.path = ""
+        self.scheme = ""
+        self.http_status = 0
+        self.is_error = False
+        self.is_forced = False
+        self.error_type = ""
+        self.queue_ns: int | None = None
+        self.cpu_user_ns: int | None = None
+        self.cpu_system_ns: int | None = None
+        self.peak_rss_growth_bytes = 0
+        self.sql_comment: Comment | None = None
+        self._traceparent = ""
+        self.outgoing: list[tuple[str, str]] | None = None
+        self.outgoing_context: object = None
+        self.around: object = None
+        """OpenTelemetry's context when it began, where it is in there only for who asks; `context` with it."""
+        self.context: object = None
+
+    @property
+    def transaction(self) -> Transaction:
+        return self
+
+    def record(
+        self,
+        line: Line,
+        subject: object,
+        started_ns: int,
+        ended_ns: int,
+        outer_ns: int,
+        failure: str | None = None,
+        asked: int = 0,
+        found: int = 0,
+    ) -> None:
+        """
+        Remember one finished call; 0.2 µs.
+
+        Args:
+            outer_ns: `nested_ns` as it was when the call began.
+        """
+        if self.duration_ns:  # its response ended while this call ran, or before
+            if not after.record(self, line, subject, started_ns, ended_ns, outer_ns, failure, asked, found):
+                outside("late")
+            return
+        elapsed_ns = ended_ns - started_ns
+        own_ns = elapsed_ns - (self.nested_ns - outer_ns)
+        calls = self.calls
+        calls.append((line, subject, started_ns, ended_ns, own_ns, failure, asked, found))
+        self.nested_ns += own_ns
+        if failure is not None or elapsed_ns >= self.locate_ns:
+            note(self, line, started_ns)
+        if len(calls) >= _MANY_CALLS:
+            self._add_up_early()
+
+    def _add_up_early(self) -> None:
+        # The first MAX_CALLS stay for the detail; what came after is only in the totals from here on. Branches of other
+        # threads may append meanwhile, and come here too: one adds up, the others go on.
+        if not adding.acquire(blocking=False):
+            return
+        try:
+            if self.bill is None:
+                self.bill = Bill()
+                self.bill.cover(self.calls[:MAX_CALLS], self.has_branches)
+            end = len(self.calls)
+            early = self.calls[MAX_CALLS:end]
+            del self.calls[MAX_CALLS:end]
+            self.bill.cover(early, self.has_branches)
+            self.bill.add_early(early, self.has_pieces)
+        finally:
+            adding.release()
+
+    def add_up(self, *, detail: bool) -> Bill:
+        """Return the bill of all calls, after the end; `detail` False when they are not kept beside it."""
+        bill = self.bill
+        calls = self.calls
+        if bill is None:
+            bill = self.bill = Bill()
+            if self.has_branches:
+                bill.cover(calls, has_branches=True)
+        else:
+            bill.cover(calls[MAX_CALLS:], self.has_branches)
+        if self.has_pieces:
+            calls[:] = without_calls(joined([*calls, *bill.still_open]))
+            bill.still_open = []
+        bill.add(calls, detail=detail)
+        if not self.has_branches:
+            bill.covered_ns = bill.time_ns  # nothing overlapped; true as well when adding up early has failed
+        return bill
+
+    def set_name(self, name: str) -> None:
+        """Name the transaction by its route, `GET /product/{id}`: few distinct names, no ids or user input in them."""
+        self.name = text(name)
+        self.sql_comment = None  # it says the route
+
+    def set_user(self, user: str) -> None:
+        """Say who it was for. Goes out as it is, as `user.id`: give an id or a hash, not a person's name."""
+        self.user = text(user)
+        self.sql_comment = None  # it may say so too
+
+    def set_session(self, session: str) -> None:
+        """Say which session it belongs to. Goes out as `session.id`, as its keyed hash unless the settings say raw."""
+        self.session = text(session)
+
+    def annotate(self, key: str, value: str | int | float | bool) -> None:
+        """Attach a fact of the application, such as ("cart.items", 3): its last value, of at most 64 keys."""
+        key = text(key)
+        if self.annotations is None:
+            self.annotations = {}
+        if len(self.annotations) < MAX_ANNOTATIONS or key in self.annotations:
+            self.annotations[key] = plain(value)
+            if key in commented:
+                self.sql_comment = None
+
+    def fail(self, error_type: str) -> None:
+        """Mark the transaction as failed; `error_type` is a word such as an exception's class."""
+        self.is_error = True
+        self.error_type = text(error_type)
+
+    def keep(self) -> None:
+        """
+        Have its calls kept one by one, whatever the sample says; so many a minute, as `forced`.
+
+        What it calls from here on is told that it is sampled.
+        """
+        self.is_forced = True
+        self.locate_ns = 0
+        try:
+            self.mark_sampled()
+        except Exception as ours:  # noqa: BLE001  # the calls are kept all the same
+            contain("keep", ours)
+
+    def mark_sampled(self) -> None:
+        """Say to whom it calls from here on that the trace is sampled: its own detail was asked for."""
+        ids = self.ids
+        if not ids.trace_flags & 1:
+            self.ids = ids._replace(trace_flags=ids.trace_flags | 1)
+            self._traceparent = ""
+            self.sql_comment = None
+            self.outgoing = None
+
+    @property
+    def traceparent(self) -> str:
+        """Its own span as W3C's header says it, made when it is first asked for."""
+        if not self._traceparent:
+            trace_id, span_id, flags, _ = self.ids
+            self._traceparent = f"00-{trace_id:032x}-{span_id:016x}-{flags:02x}"
+        return self._traceparent
+
+    @property
+    def request_id(self) -> str:
+        """The trace id, 32 hexadecimal digits: what the SQL comments carry and `walltime show` takes."""
+        return format(self.ids.trace_id, "032x")
+
+
+class Branch:
+    """The strand of another thread or task that works for the transaction."""
+
+    __slots__ = ("nested_ns", "owner", "statement", "transaction")
+
+    def __init__(self, transaction: Transaction, owner: int = 0) -> None:
+        self.nested_ns = 0
+        self.statement: str | bytes | None = None
+        self.owner = owner
+        self.transaction = transaction
+        if not transaction.duration_ns:
+            transaction.has_branches = True
+
+    @property
+    def sql_comment(self) -> Comment | None:
+        return self.transaction.sql_comment
+
+    def record(
+        self,
+        line: Line,
+        subject: object,
+        started_ns: int,
+        ended_ns: int,
+        outer_ns: int,
+        failure: str | None = None,
+        asked: int = 0,
+        found: int = 0,
+    ) -> None:
+        """`Transaction.record` with what is nested on this strand."""
+        transaction = self.transaction
+        if transaction.duration_ns:
+            if not after.record(self, line, subject, started_ns, ended_ns, outer_ns, failure, asked, found):
+                outside("late")
+            return
+        elapsed_ns = ended_ns - started_ns
+        own_ns = elapsed_ns - (self.nested_ns - outer_ns)
+        calls = transaction.calls
+        calls.append((line, subject, started_ns, ended_ns, own_ns, failure, asked, found))
+        self.nested_ns += own_ns
+        if failure is not None or elapsed_ns >= transaction.locate_ns:
+            note(transaction, line, started_ns)
+        if len(calls) >= _MANY_CALLS:
+            transaction._add_up_early()
+
+
+class Inside:
+    """
+    The strand inside a call that already counts as a whole, such as the `SET NAMES` of a connect.
+
+    Calls made here are part of that call: they record nothing, and their SQL still carries the transaction's comment.
+    """
+
+    __slots__ = ("nested_ns", "owner", "statement", "transaction")
+
+    def __init__(self, of: Strand) -> None:
+        self.nested_ns = 0
+        self.statement: str | bytes | None = None
+        self.owner = of.owner
+        self.transaction = of.transaction
+
+    @property
+    def sql_comment(self) -> Comment | None:
+        return self.transaction.sql_comment
+
+    def record(self, *_call: object, **_more: object) -> None:
+        """Forget it: the call around it is the one that is billed."""
+
+
+strand: ContextVar[Strand | None] = ContextVar("walltime_strand", default=None)
+current = strand.get
+"""The strand of the running transaction, or None; 10 ns."""
+
+
+def enter(new: Strand | None) -> Token[Strand | None]:
+    """
+    Make it the strand of this context; `strand.reset` undoes it.
+
+    Never `strand.set` where there may be no value yet: the reset would delete the new one, and when the garbage is
+    collected meanwhile, and somebody asks for `current()` then, CPython before 3.12 goes on to answer with what was
+    deleted, freed or not.
+    """
+    if strand.get(_NOTHING) is _NOTHING:
+        strand.set(None)
+    return strand.set(new)
+
+
+_NOTHING: Final = object()
+
+
+class inside:  # noqa: N801  # used as a context manager
+    """What is measured within belongs wholly to the call around it: `with inside(strand): …`."""
+
+    __slots__ = ("_of", "_token")
+
+    def __init__(self, of: Strand) -> None:
+        self._of = of
+
+    def __enter__(self) -> None:
+        self._token: Token[Strand | None] = strand.set(Inside(self._of))
+
+    def __exit__(self, *_error: object) -> None:
+        strand.reset(self._token)
+
+
+def branch(of: Strand) -> Branch | Inside:
+    """Return a strand for another thread or greenlet that is to work for the same transaction."""
+    return Inside(of) if type(of) is Inside else Branch(of.transaction)
+
+
+_current_task: Callable[[], Any] | None = None
+
+
+def task_strand() -> Strand | None:
+    """
+    Return the strand of the running asyncio task: what a coroutine uses in place of `current()`.
+
+    A task inherits the context, and so the strand, of whoever made it; here it gets one of its own.
+    """
+    global _current_task  # noqa: PLW0603  # asyncio takes 30 ms to import; who is here has it already
+    inherited = current()
+    if inherited is None:
+        return None
+    if _current_task is None:
+        import asyncio
+
+        _current_task = asyncio.current_task
+    try:
+        owner = id(_current_task())
+    except RuntimeError:  # no event loop of asyncio's, such as under Trio
+        return inherited
+    if inherited.owner == owner:
+        return inherited
+    if not inherited.owner:
+        inherited.owner = owner
+        return inherited
+    own = Inside(inherited) if type(inherited) is Inside else Branch(inherited.transaction)
+    own.owner = owner
+    strand.set(own)
+    return own
+
+
+outside_calls: dict[str, int] = {}
+"""Calls that no transaction was there for, by library; `late` are those of one that had already ended."""
+
+
+def outside(library: str) -> None:
+    """Count a call outside of any transaction. Without a lock: in a race of threads one may be missing."""
+    outside_calls[library] = outside_calls.get(library, 0) + 1

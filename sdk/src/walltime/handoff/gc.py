@@ -1,0 +1,67 @@
+"""`python.gc`: the pauses of the garbage collector on the thread that works for a transaction."""
+
+from __future__ import annotations
+
+import gc
+import sys
+from typing import TYPE_CHECKING, Any, Final
+
+from walltime import handoff as context
+from walltime.core.call import line
+from walltime.errors import contain
+from walltime.core.transaction import clock, current
+from walltime.instrumentation.patching import Hook
+
+if TYPE_CHECKING:
+    from walltime.core.transaction import Strand
+
+REQUIRES = "Python 3.10–3.14"
+
+SHORTEST_NS: Final = 100_000
+"""Shorter pauses of the young generations leave no record: there are thousands, and together they take little."""
+_OLDEST: Final = 2
+_LINE: Final = line("python.gc")
+
+# The collection in progress; there is at most one, and it ends on the thread it began on.
+_strand: Strand | None = None
+_started_ns = 0
+_outer_ns = 0
+
+
+def _collecting(phase: str, info: dict[str, Any]) -> None:
+    global _strand, _started_ns, _outer_ns  # noqa: PLW0603
+    try:
+        if phase == "start":
+            strand = current()
+            if strand is not None and context.with_gc:
+                _strand = strand
+                _outer_ns = strand.nested_ns  # finalizers may make calls
+                _started_ns = clock()
+        elif _strand is not None:
+            strand, _strand = _strand, None
+            ended_ns = clock()
+            if (ended_ns - _started_ns >= SHORTEST_NS or info["generation"] == _OLDEST) and _can_be_told(strand):
+                strand.record(_LINE, None, _started_ns, ended_ns, _outer_ns)
+    except Exception as ours:  # noqa: BLE001  # it would be written to stderr
+        contain("gc", ours)
+
+
+def _can_be_told(strand: Strand) -> bool:
+    """
+    Say whether it is certain which call the pause was in.
+
+    In a wrapper of ours the clock may have been read already, and the pause is then not in that call's time.
+    """
+    if strand.transaction.duration_ns:
+        return False
+    interrupted = sys._getframe(1).f_back  # none where a greenlet begins
+    return interrupted is None or not str(interrupted.f_globals.get("__name__", "")).startswith("walltime.")
+
+
+def _remove() -> None:
+    if _collecting in gc.callbacks:  # an application may have cleared the list
+        gc.callbacks.remove(_collecting)
+
+
+def patches() -> list[Hook]:
+    return [Hook(lambda: gc.callbacks.append(_collecting), _remove)]

@@ -1,0 +1,29 @@
+"""Greenlets: one that is spawned in a transaction works for it. (`gevent.spawn_raw` asks nobody, and goes without.)"""
+
+from __future__ import annotations
+
+from contextvars import Context
+
+from gevent.greenlet import Greenlet
+
+from walltime import handoff as context
+from walltime.errors import contain
+from walltime.core.transaction import current
+from walltime.instrumentation.patching import Hook
+
+REQUIRES = "gevent 20.9–26"
+
+
+def _spawned(greenlet: Greenlet) -> None:
+    try:
+        if current() is not None and context.enabled and greenlet.gr_context is None:
+            greenlet.gr_context = context.begin_in(Context())
+    except Exception as ours:  # noqa: BLE001
+        contain("context", ours)
+
+
+def patches() -> list[Hook]:
+    # Greenlet is a compiled class, whose methods cannot be replaced; this is its own way in.
+    return [
+        Hook(lambda: Greenlet.add_spawn_callback(_spawned), lambda: Greenlet.remove_spawn_callback(_spawned)),
+    ]

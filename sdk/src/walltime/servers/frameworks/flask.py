@@ -1,0 +1,60 @@
+"""Flask: every application, without a change of it; named by the rule of the URL, `GET /product/{id}`."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final
+
+from flask import Flask
+from flask.globals import request
+
+from walltime.errors import contain
+from walltime.instrumentation.patching import Patch
+from walltime.servers.request.request import MARK, failed_now, name_by_route
+from walltime.servers.request.route import simplified
+from walltime.servers.gateways.wsgi import serve
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+REQUIRES: Final = "Flask >= 2.3, < 4"
+
+
+def patches() -> list[Patch]:
+    return [
+        # Both: middleware is put around either, `app.wsgi_app = ProxyFix(app.wsgi_app)` perhaps before we came.
+        Patch(Flask, "__call__", _served),
+        Patch(Flask, "wsgi_app", _served),
+        Patch(Flask, "full_dispatch_request", _named),
+        Patch(Flask, "handle_exception", _failed),
+    ]
+
+
+def _served(original: Callable[..., Any]) -> Callable[..., Any]:
+    def wsgi_app(self: Flask, environ: Any, start_response: Any) -> Any:
+        if MARK in environ:
+            return original(self, environ, start_response)
+        return serve(partial(original, self), environ, start_response)
+
+    return wsgi_app
+
+
+def _named(original: Callable[..., Any]) -> Callable[..., Any]:
+    def full_dispatch_request(self: Flask, *context: Any) -> Any:
+        try:
+            rule = request.url_rule
+            if rule is not None:
+                name_by_route(simplified(rule.rule))
+        except Exception as ours:
+            contain("flask", ours)
+        return original(self, *context)
+
+    return full_dispatch_request
+
+
+def _failed(original: Callable[..., Any]) -> Callable[..., Any]:
+    def handle_exception(self: Flask, *context_and_error: Any) -> Any:
+        failed_now(context_and_error[-1])
+        return original(self, *context_and_error)
+
+    return handle_exception

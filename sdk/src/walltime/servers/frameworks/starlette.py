@@ -1,0 +1,118 @@
+"""
+Starlette, and FastAPI on top of it: every application, without a change of it; named by the route's template with
+those of the mounts around it, `GET /api/product/{id}`.
+
+A background task runs when the response is sent: it is a transaction of its own, `background send_mail`, whose parent
+is the request's.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final
+
+from opentelemetry.trace import NonRecordingSpan, set_span_in_context
+from starlette.applications import Starlette
+from starlette.background import BackgroundTask
+from starlette.routing import Mount, Route, WebSocketRoute
+
+from walltime.core import transaction as hotpath
+from walltime import runtime
+from walltime.errors import contain
+from walltime.core.transaction import clock
+from walltime.instrumentation.patching import Patch
+from walltime.propagation.propagation import span_context
+from walltime.runtime import running_task
+from walltime.servers.gateways.asgi import serve
+from walltime.servers.request.request import MARK, failed, name_by_route
+from walltime.servers.request.route import simplified
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+REQUIRES: Final = "starlette >= 0.37, < 2"
+
+_MOUNTED: Final = "walltime.mounted"
+"""Key of the scope: the templates of the mounts on the way to the route."""
+
+
+def patches() -> list[Patch]:
+    return [
+        Patch(Starlette, "__call__", _served),
+        Patch(Mount, "handle", _mounted),
+        Patch(Route, "handle", _named),
+        Patch(WebSocketRoute, "handle", _named),
+        Patch(BackgroundTask, "__call__", _background),
+    ]
+
+
+def _served(original: Callable[..., Any]) -> Callable[..., Any]:
+    async def __call__(self: Starlette, scope: Any, receive: Any, send: Any) -> None:  # noqa: N807  # it replaces one
+        if MARK in scope or scope["type"] == "lifespan":
+            await original(self, scope, receive, send)
+        else:
+            await serve(partial(original, self), scope, receive, send)
+
+    return __call__
+
+
+def name_by_template(scope: Any, path: str) -> None:
+    """Name the request by the template of its route and those of the mounts around it. Never raises."""
+    try:
+        name_by_route(simplified(scope.get(_MOUNTED, "") + path))
+    except Exception as ours:
+        contain("starlette", ours)
+
+
+def _named(original: Callable[..., Any]) -> Callable[..., Any]:
+    async def handle(self: Route | WebSocketRoute, scope: Any, receive: Any, send: Any) -> None:
+        name_by_template(scope, self.path)
+        await original(self, scope, receive, send)
+
+    return handle
+
+
+def _mounted(original: Callable[..., Any]) -> Callable[..., Any]:
+    async def handle(self: Mount, scope: Any, receive: Any, send: Any) -> None:
+        try:
+            scope[_MOUNTED] = scope.get(_MOUNTED, "") + self.path
+        except Exception as ours:
+            contain("starlette", ours)
+        name_by_template(scope, "/{path}")  # until a route inside is found: static files have none
+        await original(self, scope, receive, send)
+
+    return handle
+
+
+def _background(original: Callable[..., Any]) -> Callable[..., Any]:
+    async def __call__(self: BackgroundTask) -> None:  # noqa: N807
+        try:
+            opened = _open_background(self)
+        except Exception as ours:
+            contain("starlette", ours)
+            opened = None
+        if opened is None:
+            await original(self)
+            return
+        try:
+            await original(self)
+        except BaseException as error:
+            failed(opened.transaction, error)
+            opened.finish()
+            raise
+        opened.finish()
+
+    return __call__
+
+
+def _open_background(task: BackgroundTask) -> runtime.Open | None:
+    strand = hotpath.current()
+    if strand is None:
+        return None
+    request = strand.transaction
+    name = getattr(task.func, "__qualname__", None) or type(task.func).__name__
+    parent = set_span_in_context(NonRecordingSpan(span_context(request.ids)))
+    opened = runtime.Open(f"background {name}", "internal", parent, clock())
+    opened._parent = None  # spans that the application makes with OpenTelemetry have the parent they have without us
+    opened.enter(running_task())
+    return opened

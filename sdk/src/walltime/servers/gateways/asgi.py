@@ -1,0 +1,151 @@
+"""
+ASGI: a transaction from the call of the application until the response body was sent, or the websocket is over.
+
+| scope | its transaction |
+|---|---|
+| `http` | ends when the last part of the body has been sent; what the application does after that in the same call (Starlette's background tasks) is no longer part of the request |
+| `websocket` | the whole connection, `WEBSOCKET /route`; waiting for the client's messages is its component `websocket.receive` |
+| `lifespan`, any other | none, passed through |
+
+Tasks take turns on asyncio's thread, so CPU time is absent here, not zero.
+"""  # noqa: E501
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from walltime import runtime
+from walltime.core.call import lines
+from walltime.errors import contain
+from walltime.core.transaction import clock, task_strand
+from walltime.runtime import running_task
+from walltime.servers.request.headers import from_asgi
+from walltime.servers.request.request import MARK, WEBSOCKET, answered, failed, incomplete, open_request
+from walltime.servers.request.server_timing import server_timing
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, MutableMapping
+
+    Scope = MutableMapping[str, Any]
+    Message = MutableMapping[str, Any]
+    Receive = Callable[[], Awaitable[Message]]
+    Send = Callable[[Message], Awaitable[None]]
+    Application = Callable[[Scope, Receive, Send], Awaitable[None]]
+
+_RECEIVE = lines("websocket.receive")
+_NOT_ASYNCIO = 1
+"""Stands for the task under another event loop, such as Trio's, which are not asked."""
+
+
+class ASGIMiddleware:
+    """
+    Wraps an ASGI application so that every request and every websocket leaves its bill.
+
+        app = walltime.ASGIMiddleware(app)
+
+    The transaction is named by its method until a framework that is instrumented finds the route, or
+    `walltime.current().set_name("GET /product/{id}")` says it.
+    """
+
+    def __init__(self, app: Application) -> None:
+        self.app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        await serve(self.app, scope, receive, send)
+
+
+async def serve(app: Application, scope: Scope, receive: Receive, send: Send) -> None:
+    """Call the application in a transaction of its own, unless the request has one already."""
+    started_ns = clock()
+    is_http = scope.get("type") == "http"
+    opened = None
+    try:
+        opened = _open(scope, started_ns)
+        if opened is not None:
+            if is_http:
+                send = _sending(opened, send)
+            else:
+                receive = _receiving(receive)
+    except Exception as ours:
+        contain("asgi", ours)
+    if opened is None:
+        await app(scope, receive, send)
+        return
+    try:
+        await app(scope, receive, send)
+    except BaseException as error:
+        try:
+            failed(opened.transaction, error)
+        except Exception as ours:
+            contain("asgi", ours)
+        opened.finish()
+        raise
+    if is_http and not opened.transaction.duration_ns:  # the application came back before its response was complete
+        _stopped(opened)
+    opened.finish()
+
+
+def _open(scope: Scope, started_ns: int) -> runtime.Open | None:
+    kind = scope["type"]
+    if (kind != "http" and kind != "websocket") or MARK in scope or not runtime.is_enabled():  # noqa: PLR1714  # faster
+        return None
+    opened = open_request(
+        scope.get("method", ""), scope.get("scheme", ""), scope.get("path", ""), from_asgi(scope["headers"]),
+        started_ns, running_task() or _NOT_ASYNCIO,
+    )  # fmt: skip
+    transaction = opened.transaction
+    if kind == "websocket":
+        transaction.method = ""
+        transaction.name = WEBSOCKET
+    scope[MARK] = transaction
+    return opened
+
+
+def _sending(opened: runtime.Open, send: Send) -> Send:
+    transaction = opened.transaction
+
+    async def sending(message: Message) -> None:
+        is_last = False
+        try:
+            kind = message["type"]
+            if kind == "http.response.body":
+                is_last = not message.get("more_body", False)
+            elif kind == "http.response.start":
+                answered(transaction, message["status"])
+                if opened.shows_bill:
+                    value = server_timing(transaction).encode()
+                    message = {**message, "headers": [*message.get("headers", ()), (b"server-timing", value)]}
+            elif kind == "http.response.pathsend":  # the whole body, by the server
+                is_last = True
+        except Exception as ours:
+            contain("asgi", ours)
+        await send(message)
+        if is_last:
+            opened.end_response()
+
+    return sending
+
+
+def _receiving(receive: Receive) -> Receive:
+    async def receiving() -> Message:
+        strand = task_strand()
+        if strand is None:
+            return await receive()
+        outer_ns = strand.nested_ns
+        started_ns = clock()
+        try:
+            return await receive()
+        finally:
+            try:
+                strand.record(_RECEIVE[None], None, started_ns, clock(), outer_ns)
+            except Exception as ours:
+                contain("asgi", ours)
+
+    return receiving
+
+
+def _stopped(opened: runtime.Open) -> None:
+    try:
+        incomplete(opened.transaction)
+    except Exception as ours:
+        contain("asgi", ours)

@@ -1,0 +1,27 @@
+"""Any application that a server is about to run, with the middleware around it that its interface asks for."""
+
+from __future__ import annotations
+
+from inspect import isclass, iscoroutinefunction
+from typing import Any
+
+from walltime.errors import contain
+from walltime.servers.gateways.asgi import ASGIMiddleware
+from walltime.servers.gateways.wsgi import WSGIMiddleware
+
+
+def hosted(app: Any) -> Any:
+    """Return what the server should run in place of the application; not callable, or with middleware: itself."""
+    try:
+        if isinstance(app, (WSGIMiddleware, ASGIMiddleware)) or not callable(app):
+            return app
+        return ASGIMiddleware(app) if _is_asgi(app) else WSGIMiddleware(app)
+    except Exception as ours:
+        contain("server", ours)
+        return app
+
+
+def _is_asgi(app: Any) -> bool:
+    if isclass(app):  # ASGI 2: called with the scope, then awaited
+        return hasattr(app, "__await__")
+    return iscoroutinefunction(app) or iscoroutinefunction(type(app).__call__)

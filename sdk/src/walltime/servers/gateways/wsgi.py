@@ -1,0 +1,185 @@
+"""
+WSGI: a transaction from the call of the application until the response body is at its end (PEP 3333).
+
+What happens when the server closes the body then (Django's signals, Flask's `call_on_close`) is after the response.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from walltime.core import transaction as hotpath
+from walltime import runtime
+from walltime.errors import contain
+from walltime.core.transaction import clock
+from walltime.servers.request.request import MARK, answered, failed, incomplete, open_request
+from walltime.servers.request.server_timing import server_timing
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator
+
+    Environ = dict[str, Any]
+    StartResponse = Callable[..., Any]
+    Application = Callable[[Environ, StartResponse], Iterable[bytes]]
+
+
+class WSGIMiddleware:
+    """
+    Wraps a WSGI application so that every request leaves its bill.
+
+        app = walltime.WSGIMiddleware(app)
+
+    The transaction is named by its method until a framework that is instrumented finds the route, or
+    `walltime.current().set_name("GET /product/{id}")` says it.
+    """
+
+    def __init__(self, app: Application) -> None:
+        self.app = app
+
+    def __call__(self, environ: Environ, start_response: StartResponse) -> Iterable[bytes]:
+        return serve(self.app, environ, start_response)
+
+
+def serve(app: Application, environ: Environ, start_response: StartResponse) -> Iterable[bytes]:
+    """Call the application in a transaction of its own, unless the request has one already."""
+    started_ns = clock()
+    try:
+        opened = _open(environ, started_ns)
+    except Exception as ours:
+        contain("wsgi", ours)
+        opened = None
+    if opened is None:
+        return app(environ, start_response)
+    transaction = opened.transaction
+
+    def started(status: str, headers: list[tuple[str, str]], exc_info: Any = None) -> Any:
+        try:
+            answered(transaction, int(status[:3]))
+            if opened.shows_bill:
+                headers = [*headers, ("Server-Timing", server_timing(transaction))]
+        except Exception as ours:  # also a status that is none, of which the server says what is wrong
+            if not isinstance(ours, ValueError):
+                contain("wsgi", ours)
+        if exc_info is not None:
+            return start_response(status, headers, exc_info)
+        return start_response(status, headers)
+
+    try:
+        body = app(environ, started)
+    except BaseException as error:
+        try:
+            failed(transaction, error)
+        except Exception as ours:
+            contain("wsgi", ours)
+        opened.finish()
+        raise
+    try:
+        file_wrapper = environ.get("wsgi.file_wrapper")
+        if isinstance(file_wrapper, type) and isinstance(body, file_wrapper):
+            return _closing(body, opened)
+        return _SizedBody(body, opened) if hasattr(body, "__len__") else _Body(body, opened)
+    except Exception as ours:
+        contain("wsgi", ours)
+        opened.finish()
+        return body
+
+
+def _open(environ: Environ, started_ns: int) -> runtime.Open | None:
+    if MARK in environ or not runtime.is_enabled():
+        return None
+    around = hotpath.current()
+    if around is not None and around.transaction.owner and not around.transaction.duration_ns:
+        return None  # mounted in an ASGI application that is instrumented: asyncio's owner is never a WSGI server's
+    opened = open_request(
+        str(environ.get("REQUEST_METHOD", "")),
+        str(environ.get("wsgi.url_scheme", "")),
+        str(environ.get("PATH_INFO", "")),
+        environ,
+        started_ns,
+    )
+    environ[MARK] = opened.transaction
+    return opened
+
+
+def _closing(body: Any, opened: runtime.Open) -> Iterable[bytes]:
+    """The server sends such a body by sendfile only while it has its own type, so only its `close` is extended."""
+    close = getattr(body, "close", None)
+
+    def closed() -> None:
+        opened.end_response()
+        try:
+            if close is not None:
+                close()
+        finally:
+            opened.finish()
+
+    try:
+        body.close = closed
+    except AttributeError:
+        return _Body(body, opened)
+    return body  # type: ignore[no-any-return]  # it came from the application as it is
+
+
+class _Body:
+    """The application's response body; the transaction ends when the server closes it, or forgets to and drops it."""
+
+    __slots__ = ("_body", "_is_begun", "_opened")
+
+    def __init__(self, body: Iterable[bytes], opened: runtime.Open) -> None:
+        self._body = body
+        self._opened = opened
+        self._is_begun = False
+
+    def __iter__(self) -> Iterator[bytes]:
+        self._is_begun = True
+        try:
+            yield from self._body
+        except GeneratorExit:
+            raise
+        except BaseException as error:
+            self._failed(error)
+            raise
+        self._is_begun = False
+        self._opened.end_response()  # the server asked for more when all of it was sent
+
+    def close(self) -> None:
+        self._incomplete()
+        self._opened.end_response()
+        try:
+            close = getattr(self._body, "close", None)
+            if close is not None:
+                close()
+        except BaseException as error:
+            self._failed(error)
+            raise
+        finally:
+            self._opened.finish()
+
+    def __del__(self) -> None:
+        if not self._opened.transaction.is_over:
+            self._incomplete()
+            self._opened.finish()
+
+    def _failed(self, error: BaseException) -> None:
+        try:
+            failed(self._opened.transaction, error)
+        except Exception as ours:
+            contain("wsgi", ours)
+
+    def _incomplete(self) -> None:
+        """Note it when the server stopped in the middle."""
+        transaction = self._opened.transaction
+        try:
+            if self._is_begun and not transaction.is_error and not transaction.duration_ns:
+                incomplete(transaction)
+        except Exception as ours:
+            contain("wsgi", ours)
+
+
+class _SizedBody(_Body):
+    """A body whose length is known: servers set Content-Length from a list of one block."""
+
+    __slots__ = ()
+
+    def __len__(self) -> int:
+        return len(self._body)  # type: ignore[arg-type]  # chosen because it has a length

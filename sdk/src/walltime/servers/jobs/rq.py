@@ -1,0 +1,83 @@
+"""
+RQ: every run of a job is a transaction of kind consumer, named after its function; the job's `meta` tells it who sent
+it, under the key `walltime`.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from rq import Queue
+from rq.job import Job as RQJob
+from rq.worker import BaseWorker
+
+from walltime import runtime
+from walltime.errors import contain
+from walltime.instrumentation.patching import Patch
+from walltime.servers.jobs.job import Job, headers_for_job
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+REQUIRES: Final = "rq >= 2.0, < 4"
+
+_META: Final = "walltime"
+
+
+def patches() -> list[Patch]:
+    return [
+        Patch(RQJob, "perform", _performed),
+        Patch(BaseWorker, "perform_job", _sent_before_exit),
+        Patch(Queue, "enqueue_job", _enqueued),
+    ]
+
+
+def _performed(original: Callable[..., Any]) -> Callable[..., Any]:
+    def perform(self: RQJob) -> Any:
+        job = _begin(self)
+        try:
+            result = original(self)
+        except BaseException as error:
+            job.end(type(error).__name__)
+            raise
+        job.end()
+        return result
+
+    return perform
+
+
+def _begin(rq_job: RQJob) -> Job:
+    try:
+        job = Job(str(rq_job.func_name))
+        queued_at = rq_job.enqueued_at
+        sent = rq_job.meta.get(_META) if isinstance(rq_job.meta, dict) else None
+        job.begin(sent or {}, None if queued_at is None else round(queued_at.timestamp() * 1e9))
+        job.note("messaging.message.id", str(rq_job.id))
+    except Exception as ours:
+        contain("rq", ours)
+        return Job("")
+    return job
+
+
+def _enqueued(original: Callable[..., Any]) -> Callable[..., Any]:
+    def enqueue_job(self: Queue, job: RQJob, *args: Any, **kwargs: Any) -> Any:
+        try:
+            headers = headers_for_job()
+            if headers and isinstance(job.meta, dict):
+                job.meta[_META] = headers
+        except Exception as ours:
+            contain("rq", ours)
+        return original(self, job, *args, **kwargs)
+
+    return enqueue_job
+
+
+def _sent_before_exit(original: Callable[..., Any]) -> Callable[..., Any]:
+    def perform_job(self: BaseWorker, *args: Any, **kwargs: Any) -> Any:
+        try:
+            return original(self, *args, **kwargs)
+        finally:
+            if getattr(self, "_is_horse", False):  # this process was made for the job and ends by `os._exit`
+                runtime.shutdown()
+
+    return perform_job
