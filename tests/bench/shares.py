@@ -20,12 +20,12 @@ import typer
 import walltime
 from rich.console import Console
 from rich.table import Table
-from walltime.propagation import propagation
 from walltime import runtime
+from walltime.core.transaction import Transaction, clock
 from walltime.export import exporter as exporting
 from walltime.export import otlp
 from walltime.export.sender import Sender
-from walltime.core.transaction import Transaction, clock
+from walltime.propagation import propagation
 from walltime.redaction.redact import Redaction
 from walltime.servers.gateways import wsgi
 

@@ -12,8 +12,8 @@ import pytest
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 from opentelemetry.proto.trace.v1.trace_pb2 import Span, Status
 from walltime.core.call import lines
-from walltime.export import otlp, protobuf
 from walltime.core.transaction import Ids, Transaction
+from walltime.export import otlp, protobuf
 from walltime.redaction.redact import Redaction
 from walltime_collector.clickhouse.engine import Engine
 from walltime_collector.otel_transactions.windows import Window, assemble

@@ -14,7 +14,7 @@ import pytest
 import requests
 import walltime
 from shop.services import MariaDB, Memcached
-from walltime.core import transaction as hotpath
+from walltime.core.execution import current
 
 from tests.safety.hostile import VALUES, CameHere, called
 from tests.sdk.sink import Sink
@@ -125,4 +125,4 @@ def outcome(call: Callable[[Any], object], value: Any) -> tuple[str, Counter[str
 
 
 def test_nothing_is_left_open() -> None:
-    assert hotpath.current() is None
+    assert current() is None

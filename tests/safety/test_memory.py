@@ -14,7 +14,8 @@ from wsgiref.util import setup_testing_defaults
 import pytest
 import walltime
 from pymysql.connections import Connection
-from walltime.core import transaction as hotpath
+from walltime.core import transaction as transaction_module
+from walltime.core.execution import current
 
 from tests.safety.collectors import collector
 from tests.safety.loaded import rss_bytes
@@ -71,21 +72,21 @@ def test_transactions_that_are_never_ended_go_with_their_context(sink: Sink) -> 
 
     def begin() -> None:
         walltime.transaction("never ended").__enter__()
-        assert hotpath.current() is not None
+        assert current() is not None
 
     for _ in range(100):
         thread = threading.Thread(target=begin)
         thread.start()
         thread.join()
     del thread  # which has its context, from Python 3.14 on
-    assert hotpath.current() is None
+    assert current() is None
     assert alive() <= before
 
 
 def alive() -> int:
     """How many transactions there are; another test of this process may have left one in a context of its own."""
     gc.collect()
-    return sum(isinstance(o, hotpath.Transaction) for o in gc.get_objects())
+    return sum(isinstance(o, transaction_module.Transaction) for o in gc.get_objects())
 
 
 def stream(_environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterator[bytes]:
@@ -168,7 +169,7 @@ def test_large_statements_do_not_wait_for_the_export(
 
 MANY_STATEMENTS = """
 import random, string, sys, walltime
-from walltime import hotpath
+from walltime import transaction_module
 from walltime.core.call import lines
 from tests.safety.loaded import rss_bytes
 walltime.configure(endpoint=sys.argv[1], sample_probability=1.0)
@@ -178,7 +179,7 @@ def work(transactions):
         with walltime.transaction("job"):
             for _ in range(10):
                 columns = ",".join(random.choices(string.ascii_letters, k=500))
-                hotpath.current().record(query, "SELECT " + columns, 1, 2, 0)
+                current().record(query, "SELECT " + columns, 1, 2, 0)
         if n % 20 == 0:
             walltime.flush(10)
     walltime.flush(10)

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 import walltime
-from walltime.core import transaction as hotpath
+from walltime.core.execution import current
 
 from tests.sdk.sink import Sink
 
@@ -26,7 +26,7 @@ def test_the_export_is_on_no_bill_though_http_client_is_instrumented(
 
     def somebody_elses(self: http.client.HTTPConnection, *args: Any, **kwargs: Any) -> None:
         if threading.current_thread().name == "walltime-export":
-            within.append(hotpath.current())
+            within.append(current())
         request(self, *args, **kwargs)
 
     with monkeypatch.context() as patched:

@@ -10,8 +10,8 @@ import pytest
 import walltime
 from shop.services import MariaDB
 from walltime import errors
-from walltime.core import transaction as hotpath
 from walltime.clients.mysql import statements as mysql
+from walltime.core import transaction as transaction_module
 
 from tests.sdk.mysql_server import Server
 from tests.sdk.sink import Sink
@@ -238,11 +238,11 @@ class AsyncMatrix:
             connection.close()
             return int(connection.thread_id())
 
-        before = hotpath.outside_calls.get(self.library, 0)
+        before = transaction_module.outside_calls.get(self.library, 0)
         number = asyncio.run(main())
         assert all("traceparent" not in sql for sql in server.logged(number))
         assert recorded.spans() == []
-        assert hotpath.outside_calls[self.library] >= before + 2
+        assert transaction_module.outside_calls[self.library] >= before + 2
 
     def test_a_failure_of_ours_leaves_every_result_and_error_as_it_is(
         self, sink: Sink, server: Server, monkeypatch: pytest.MonkeyPatch
@@ -264,7 +264,7 @@ class AsyncMatrix:
         walltime.configure(endpoint=sink.endpoint)
         plain = self.run(server, work)
         walltime.instrument(self.library)
-        monkeypatch.setattr(hotpath.Transaction, "record", broken)
+        monkeypatch.setattr(transaction_module.Transaction, "record", broken)
         monkeypatch.setattr(mysql.Fetch, "read", broken)
         assert str(self.run(server, work)) == str(plain)
         assert errors.contained[self.library] >= 5

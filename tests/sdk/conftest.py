@@ -14,7 +14,8 @@ import walltime
 from pymemcache.client.base import Client
 from shop.services import LOOPBACK, MariaDB, Memcached, ProgramMissingError, fast_folder
 from walltime import errors, runtime
-from walltime.core import transaction as hotpath
+from walltime.core import transaction as transaction_module
+from walltime.core.execution import current
 
 from tests.redis_server import RedisServer
 from tests.sdk.redis_counts import Redis
@@ -131,7 +132,7 @@ def recorded(sink: Sink, monkeypatch: pytest.MonkeyPatch) -> Iterator[Sink]:
     gc.enable()
     walltime.uninstrument()
     walltime.shutdown()
-    assert hotpath.current() is None, "a transaction was left open"
+    assert current() is None, "a transaction was left open"
     assert not errors.contained, errors.contained
 
 
@@ -159,5 +160,5 @@ def as_before() -> Iterator[None]:
     walltime.shutdown()
     runtime._exporter = runtime._settings = None
     errors.contained.clear()
-    hotpath.outside_calls.clear()
+    transaction_module.outside_calls.clear()
     errors._logged_at_s.clear()

@@ -9,8 +9,8 @@ import pytest
 import walltime
 from shop.services import MariaDB
 from walltime import errors
-from walltime.core import transaction as hotpath
 from walltime.clients.mysql import statements as mysql
+from walltime.core import transaction as transaction_module
 
 from tests.sdk.mysql_server import Server
 from tests.sdk.sink import Sink
@@ -300,7 +300,7 @@ class Matrix:
     def test_without_a_transaction_nothing_is_tagged_and_calls_are_counted(
         self, recorded: Sink, server: Server
     ) -> None:
-        before = hotpath.outside_calls.get(self.library, 0)
+        before = transaction_module.outside_calls.get(self.library, 0)
         connection = self.connect(server)
         cursor = connection.cursor()
         cursor.execute("SELECT 'outside'")
@@ -308,7 +308,7 @@ class Matrix:
         connection.commit()
         assert all("traceparent" not in sql for sql in server.logged(self.connection_id(connection)))
         assert recorded.spans() == []
-        assert hotpath.outside_calls[self.library] >= before + 3
+        assert transaction_module.outside_calls[self.library] >= before + 3
 
     def test_a_connection_from_before_is_instrumented_too(self, server: Server, sink: Sink) -> None:
         connection = self.connect(server)
@@ -356,7 +356,7 @@ class Matrix:
         plain = work()
         walltime.configure(endpoint=sink.endpoint)
         walltime.instrument(self.library)
-        monkeypatch.setattr(hotpath.Transaction, "record", broken)
+        monkeypatch.setattr(transaction_module.Transaction, "record", broken)
         monkeypatch.setattr(mysql.Fetch, "read", broken)
         with walltime.transaction("job"):
             ours = work()

@@ -21,10 +21,10 @@ from fastapi.responses import StreamingResponse
 from shop.services import MariaDB
 from sqlalchemy.ext.asyncio import AsyncSession, create_async_engine
 from sqlalchemy.orm import Session
-from walltime.core import transaction as hotpath
+from walltime.core import transaction as transaction_module
 from walltime.core.call import lines
-from walltime.export import exporter
 from walltime.core.transaction import Ids, Transaction
+from walltime.export import exporter
 from walltime.servers.gateways.wsgi import WSGIMiddleware
 
 from tests.sdk.serving import uvicorn_serving
@@ -129,7 +129,7 @@ def shop(mariadb: MariaDB, disconnected: threading.Event) -> fastapi.FastAPI:
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")
 @pytest.mark.parametrize("path", ["/async", "/sync", "/background", "/stream", "/fails"])
 def test_as_many_statements_are_on_the_bill_as_the_server_saw(recorded: Sink, mariadb: MariaDB, path: str) -> None:
-    late = hotpath.outside_calls.copy()
+    late = transaction_module.outside_calls.copy()
     with uvicorn_serving(shop(mariadb, threading.Event()), log_level="critical") as client:
         client.ask(path)  # connects: what is sent there is part of the connect
         recorded.wait_for(2 if path == "/background" else 1)  # and the connection is back in its pool
@@ -146,7 +146,7 @@ def test_as_many_statements_are_on_the_bill_as_the_server_saw(recorded: Sink, ma
             assert sum(each["calls"] for each in later.values()) >= 1, bill.span.name
             ended_ns = bill.attributes["walltime.after_response.duration_ns"]
             assert 0 < sum(each["time_ns"] for each in later.values()) <= ended_ns
-    assert {k: v for k, v in hotpath.outside_calls.items() if v != late.get(k)} == {}
+    assert {k: v for k, v in transaction_module.outside_calls.items() if v != late.get(k)} == {}
     if path == "/fails":
         assert found[1].attributes["walltime.after_response.error_type"] == "LookupError"
         assert "error.type" not in found[1].attributes
@@ -176,7 +176,7 @@ def test_a_client_that_leaves_costs_no_statement(recorded: Sink, mariadb: MariaD
 def test_a_bill_does_not_wait_for_ever(recorded: Sink, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(exporter, "LONGEST_AFTER_RESPONSE_S", 0.05)
     go_on = threading.Event()
-    late = hotpath.outside_calls.get("late", 0)
+    late = transaction_module.outside_calls.get("late", 0)
 
     async def app(scope: Any, receive: Any, send: Any) -> None:
         await send({"type": "http.response.start", "status": 200, "headers": []})
@@ -194,7 +194,7 @@ def test_a_bill_does_not_wait_for_ever(recorded: Sink, monkeypatch: pytest.Monke
         finally:
             go_on.set()
     assert after(bill).keys() == {"soon after"}
-    assert hotpath.outside_calls["late"] == late + 1
+    assert transaction_module.outside_calls["late"] == late + 1
     assert len(recorded.transactions()) == 1
 
 

@@ -12,7 +12,7 @@ import pytest
 import walltime
 from opentelemetry import baggage
 from opentelemetry import context as otel_context
-from walltime.core import transaction as hotpath
+from walltime.core import transaction as transaction_module
 
 from tests.sdk.sink import Received, Sink
 from tests.sdk.upstream import LATE_S, Upstream
@@ -200,7 +200,7 @@ def test_waiting_for_a_connection_of_the_pool_is_part_of_the_request(recorded: S
 def test_outside_of_a_transaction_nothing_is_added_and_the_call_is_counted(
     recorded: Sink, upstream: Upstream, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(hotpath, "outside_calls", {})
+    monkeypatch.setattr(transaction_module, "outside_calls", {})
 
     async def job() -> None:
         async with aiohttp.ClientSession() as session, session.get(upstream.url) as response:
@@ -209,4 +209,4 @@ def test_outside_of_a_transaction_nothing_is_added_and_the_call_is_counted(
     asyncio.run(job())
     assert "traceparent" not in upstream.headers[0]
     assert recorded.spans() == []
-    assert hotpath.outside_calls == {"aiohttp": 1}
+    assert transaction_module.outside_calls == {"aiohttp": 1}

@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 import walltime
 from opentelemetry import trace
-from walltime.core import transaction as hotpath
+from walltime.core import execution
+from walltime.core.transaction import Transaction, outside_calls
 from walltime.servers.request import request
 
 from tests.sdk.serving import Client, header, uvicorn_serving
@@ -132,13 +133,13 @@ def test_a_request_keeps_its_name_status_and_place_in_the_trace(recorded: Sink) 
 
 
 def test_the_transaction_lasts_until_the_last_part_of_the_body_and_no_longer(recorded: Sink) -> None:
-    late = hotpath.outside_calls.get("late", 0)
+    late = outside_calls.get("late", 0)
     found = one(recorded, "/stream")
     assert found.cell("stream") == {"calls": BLOCKS}
     assert found.cell("after the response") == {}
     assert found.attributes["walltime.after_response.component"] == ["after the response"]
     assert found.attributes["walltime.after_response.calls"] == [1]
-    assert hotpath.outside_calls.get("late", 0) == late
+    assert outside_calls.get("late", 0) == late
     assert "walltime.incomplete" not in found.attributes
 
 
@@ -261,8 +262,13 @@ def test_our_own_failure_is_not_the_requests(sink: Sink, monkeypatch: pytest.Mon
     def broken(*_: Any) -> None:
         raise RuntimeError("ours")
 
-    places = ("walltime.servers.gateways.asgi.from_asgi", "walltime.servers.request.request.has_any", "walltime.propagation.propagation.enter",
-              "walltime.servers.gateways.asgi.answered", "walltime.servers.gateways.asgi.incomplete")  # fmt: skip
+    places = (
+        "walltime.servers.gateways.asgi.from_asgi",
+        "walltime.servers.request.request.has_any",
+        "walltime.propagation.propagation.enter",
+        "walltime.servers.gateways.asgi.answered",
+        "walltime.servers.gateways.asgi.incomplete",
+    )
     with uvicorn_serving(app) as client:
         without = {path: client.ask(path) for path in PATHS}
     with uvicorn_serving(walltime.ASGIMiddleware(app)) as client:
@@ -336,12 +342,12 @@ def test_what_was_asked_for_is_nobodys_without_a_secret(sink: Sink) -> None:
 
 
 def test_after_its_end_a_transaction_takes_no_name_and_no_failure(recorded: Sink) -> None:
-    with walltime.transaction("job", kind="server") as running:
+    with walltime.transaction("job", kind="server") as over:
         pass
-    assert isinstance(running, hotpath.Transaction)
-    token = hotpath.strand.set(running)
+    assert isinstance(over, Transaction)
+    token = execution.running.set(over)
     request.name_by_route("/late")
     request.failed_now(LookupError())
-    hotpath.strand.reset(token)
+    execution.running.reset(token)
     assert recorded.transaction().span.name == "job"
-    assert not running.is_error
+    assert not over.is_error

@@ -19,7 +19,7 @@ from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 from opentelemetry.sdk.trace.sampling import ALWAYS_OFF, ALWAYS_ON, Sampler
 from opentelemetry.trace import SpanKind, Status, StatusCode, Tracer
-from walltime.core import transaction as hotpath
+from walltime.core import transaction as transaction_module
 
 from tests.sdk.sink import Sink
 from tests.sdk.upstream import Upstream
@@ -75,12 +75,12 @@ def test_what_an_instrumentation_measures_is_on_the_bill(recorded: Sink, sqlite:
 def test_outside_of_a_transaction_the_calls_are_counted_and_nothing_else(
     recorded: Sink, sqlite: sqlite3.Connection
 ) -> None:
-    hotpath.outside_calls.clear()
+    transaction_module.outside_calls.clear()
     sqlite.execute("SELECT 1")
     cursor = sqlite.cursor()
     cursor.execute("SELECT 1")
     cursor.close()
-    assert hotpath.outside_calls["opentelemetry"] >= 1
+    assert transaction_module.outside_calls["opentelemetry"] >= 1
     assert recorded.spans() == []
 
 

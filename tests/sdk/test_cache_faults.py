@@ -14,9 +14,9 @@ from pymemcache.client.base import Client, PooledClient
 from pymemcache.client.hash import HashClient
 from shop.services import LOOPBACK, Memcached, free_port
 from walltime import errors
-from walltime.instrumentation import pooled
 from walltime.clients.cache import pymemcache, pymemcache_hash, redis_calls, redis_servers
 from walltime.clients.cache import redis as redis_client
+from walltime.instrumentation import pooled
 
 from tests.redis_server import RedisServer
 from tests.sdk.sink import Sink

@@ -19,11 +19,13 @@ import pytest
 import walltime
 from opentelemetry import baggage
 from opentelemetry import context as otel_context
-from walltime import handoff as context, errors
-from walltime.core import transaction as hotpath
-from walltime.instrumentation import patching
+from walltime import errors
+from walltime import handoff as context
+from walltime.core.execution import current
+from walltime.core.transaction import ExecutionContext
 from walltime.handoff import futures as context_futures
 from walltime.handoff import threading as context_threading
+from walltime.instrumentation import patching
 from walltime.instrumentation.patching import Patch
 
 from tests.sdk.sink import Sink
@@ -34,7 +36,7 @@ ways = pytest.mark.parametrize("way", [*THREADS, *GREENLETS], ids=lambda way: wa
 
 @ways
 def test_work_that_is_handed_over_is_billed_to_who_handed_it_over(recorded: Sink, way: Callable[[Job], None]) -> None:
-    strands: list[hotpath.Strand | None] = []
+    executions: list[ExecutionContext | None] = []
     baggages: list[object] = []
     numbers = itertools.count()
     both_here = threading.Barrier(1 if way in GREENLETS else 2)
@@ -42,20 +44,20 @@ def test_work_that_is_handed_over_is_billed_to_who_handed_it_over(recorded: Sink
     def work() -> None:
         if next(numbers) < 2:
             both_here.wait(5)  # two of them at once, at least
-        strands.append(hotpath.current())
+        executions.append(current())
         baggages.append(baggage.get_baggage("customer"))
         with walltime.component("work"), walltime.component("part"):
             gevent.sleep(0.001) if way in GREENLETS else time.sleep(0.001)
 
     with walltime.transaction("job"):
-        own = hotpath.current()
+        own = current()
         token = otel_context.attach(baggage.set_baggage("customer", "17"))
         way(work)
         otel_context.detach(token)
     (bill,) = recorded.transactions()
     assert bill.cell("work") == bill.cell("part") == {"calls": WORKERS}
     assert baggages == ["17"] * WORKERS
-    assert len({id(strand) for strand in strands} - {id(own)}) == WORKERS, "each has a strand of its own"
+    assert len({id(execution) for execution in executions} - {id(own)}) == WORKERS, "each has its own"
     assert bill.attributes["walltime.covered_ns"] <= bill.duration_ns
 
 
@@ -64,7 +66,7 @@ def test_outside_of_a_transaction_nothing_goes_along(recorded: Sink, way: Callab
     handed: list[Job] = []
 
     def work() -> None:
-        assert hotpath.current() is None
+        assert current() is None
         handed.append(work)
 
     way(work)
@@ -75,10 +77,10 @@ def test_outside_of_a_transaction_nothing_goes_along(recorded: Sink, way: Callab
 @pytest.mark.parametrize("way", [by_thread, by_submit, by_spawn, by_threadpool], ids=lambda way: way.__name__)
 def test_it_can_be_switched_off(recorded: Sink, way: Callable[[Job], None]) -> None:
     walltime.configure(endpoint=recorded.endpoint, context_threads=False)
-    strands: list[hotpath.Strand | None] = []
+    executions: list[ExecutionContext | None] = []
     with walltime.transaction("job"):
-        way(lambda: strands.append(hotpath.current()))
-    assert strands == [None] * WORKERS
+        way(lambda: executions.append(current()))
+    assert executions == [None] * WORKERS
 
 
 def test_the_applications_own_context_variables_stay_where_they_were(recorded: Sink) -> None:
@@ -95,7 +97,7 @@ def test_the_applications_own_context_variables_stay_where_they_were(recorded: S
     assert found[3 * WORKERS :] == ["the request's"] * WORKERS
 
 
-def test_a_task_has_a_strand_of_its_own_and_their_overlap_is_covered_once(recorded: Sink) -> None:
+def test_a_task_has_a_execution_context_of_its_own_and_their_overlap_is_covered_once(recorded: Sink) -> None:
     async def step(name: str, n: int) -> None:
         with walltime.component(name):
             await asyncio.sleep(0.002 * n)
@@ -138,19 +140,19 @@ def test_a_thread_of_python_3_14_begins_in_a_context_with_a_branch(
     walltime.uninstrument("threading")
     monkeypatch.setattr(context_threading, "_INHERITS", inherits)
     applied = patching.apply([Patch(Thread314, "start", context_threading._start_in_a_context)])
-    strands: list[hotpath.Strand | None] = []
+    executions: list[ExecutionContext | None] = []
     with walltime.transaction("job"):
-        strand = hotpath.current()
-        threads = [Thread314(target=lambda: strands.append(hotpath.current())) for _ in range(3)]
+        execution = current()
+        threads = [Thread314(target=lambda: executions.append(current())) for _ in range(3)]
         threads[2]._context = contextvars.Context()  # the application's choice
         for thread in threads:
             thread.start()
             thread.join()
-        assert hotpath.current() is strand
+        assert current() is execution
     patching.undo(applied)
-    assert strands[2] is None
-    assert strand not in strands
-    assert [found is not None and found.transaction is strand for found in strands] == [True, True, False]
+    assert executions[2] is None
+    assert execution not in executions
+    assert [found is not None and found.transaction is execution for found in executions] == [True, True, False]
 
 
 def test_a_thread_that_cannot_be_started_leaves_nothing_behind(recorded: Sink, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -162,10 +164,10 @@ def test_a_thread_that_cannot_be_started_leaves_nothing_behind(recorded: Sink, m
     thread = threading.Thread(target=print)
     before = set(vars(thread))
     with walltime.transaction("job"):
-        strand = hotpath.current()
+        execution = current()
         with pytest.raises(RuntimeError, match="can't start"):
             thread.start()
-        assert hotpath.current() is strand
+        assert current() is execution
     assert set(vars(thread)) == before
 
 
@@ -188,11 +190,11 @@ def test_a_failure_of_ours_costs_no_job(recorded: Sink, monkeypatch: pytest.Monk
     monkeypatch.delenv("WALLTIME_TESTING_RAISE")
     done: list[Job] = []
     with walltime.transaction("job"):
-        strand = hotpath.current()
+        execution = current()
         monkeypatch.setattr(owner, name, broken)
         for way in [*THREADS, *GREENLETS]:
             way(lambda: done.append(broken))
-            assert hotpath.current() is strand
+            assert current() is execution
         monkeypatch.undo()
     assert done == [broken] * WORKERS * len([*THREADS, *GREENLETS])
     assert errors.contained.pop("context") > 0
@@ -222,8 +224,8 @@ def test_all_of_it_is_undone(recorded: Sink) -> None:
     assert (
         concurrent.futures.thread.ThreadPoolExecutor.submit.__code__.co_filename == concurrent.futures.thread.__file__
     )
-    strands: list[hotpath.Strand | None] = []
+    executions: list[ExecutionContext | None] = []
     with walltime.transaction("job"):
-        by_spawn(lambda: strands.append(hotpath.current()))
-        by_thread(lambda: strands.append(hotpath.current()))
-    assert strands == [None] * 2 * WORKERS
+        by_spawn(lambda: executions.append(current()))
+        by_thread(lambda: executions.append(current()))
+    assert executions == [None] * 2 * WORKERS

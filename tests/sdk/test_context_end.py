@@ -18,10 +18,11 @@ import gevent.pool
 import pytest
 import walltime
 from gevent.threadpool import ThreadPool
-from walltime.core import transaction as hotpath
 from walltime import runtime
+from walltime.core import transaction as transaction_module
 from walltime.core.call import line
-from walltime.core.transaction import Ids, Transaction
+from walltime.core.execution import current, running
+from walltime.core.transaction import ExecutionContext, Ids, Transaction
 
 from tests.sdk.sink import Sink
 from tests.sdk.ways import Job
@@ -39,7 +40,7 @@ def test_what_outlives_its_transaction_is_not_billed_to_it_and_is_counted(record
             pass
         done.set()
 
-    before = hotpath.outside_calls.get("late", 0)
+    before = transaction_module.outside_calls.get("late", 0)
     with walltime.transaction("job"):
         threading.Thread(target=work).start()
         time.sleep(0.01)
@@ -47,7 +48,7 @@ def test_what_outlives_its_transaction_is_not_billed_to_it_and_is_counted(record
     assert done.wait(5)
     (bill,) = recorded.transactions()
     assert set(bill.times_ns()) - {"python.gc"} == {"early"}
-    assert hotpath.outside_calls["late"] - before == 2
+    assert transaction_module.outside_calls["late"] - before == 2
 
 
 def test_a_task_or_a_greenlet_that_outlives_its_transaction_is_counted_as_late(recorded: Sink) -> None:
@@ -65,13 +66,13 @@ def test_a_task_or_a_greenlet_that_outlives_its_transaction_is_counted_as_late(r
         with walltime.component("crosses the end"):
             gevent.sleep(0.005)
 
-    before = hotpath.outside_calls.get("late", 0)
+    before = transaction_module.outside_calls.get("late", 0)
     asyncio.run(main())
     with walltime.transaction("greenlets"):
         greenlet = gevent.spawn(in_a_greenlet)
         gevent.sleep(0)
     greenlet.join()
-    assert hotpath.outside_calls["late"] - before == 2
+    assert transaction_module.outside_calls["late"] - before == 2
     assert [found.cell("crosses the end") for found in recorded.transactions()] == [{}, {}]
 
 
@@ -92,14 +93,14 @@ def test_a_transaction_in_a_thread_that_outlived_another_is_one_of_its_own(recor
 
 
 def test_a_job_that_begins_after_the_end_runs_outside(recorded: Sink) -> None:
-    strands: list[hotpath.Strand | None] = []
+    executions: list[ExecutionContext | None] = []
     free = threading.Event()
     with ThreadPoolExecutor(1) as pool:
         pool.submit(free.wait, 5)
         with walltime.transaction("job"):
-            pool.submit(lambda: strands.append(hotpath.current()))
+            pool.submit(lambda: executions.append(current()))
         free.set()
-    assert strands == [None]
+    assert executions == [None]
 
 
 class Subject:
@@ -109,10 +110,10 @@ class Subject:
 def transaction_with(subject: Subject, name: str, hand_over: Callable[[Job], object]) -> None:
     """A transaction that has measured something and handed a job over."""
     with walltime.transaction(name):
-        strand = hotpath.current()
-        assert strand is not None
-        started_ns = hotpath.clock()
-        strand.record(line("held"), subject, started_ns, started_ns + 1, 0)
+        execution = current()
+        assert execution is not None
+        started_ns = transaction_module.clock()
+        execution.record(line("held"), subject, started_ns, started_ns + 1, 0)
         hand_over(lambda: None)
 
 
@@ -183,8 +184,8 @@ def test_who_lives_on_holds_no_call_of_a_finished_transaction(
 def test_the_export_thread_works_for_nobody(recorded: Sink) -> None:
     def finish_with_another_one_running() -> None:
         other = Transaction("other", "internal", Ids(0, 0), 0, 1)
-        hotpath.strand.set(other)
-        opened = runtime.Open("finished elsewhere", "internal", None, hotpath.clock())
+        running.set(other)
+        opened = runtime.Open("finished elsewhere", "internal", None, transaction_module.clock())
         contextvars.Context().run(opened.enter)
         opened.end()
 

@@ -11,11 +11,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from opentelemetry.sdk.trace.sampling import Decision, TraceIdRatioBased
 from opentelemetry.trace import SpanContext, TraceFlags
-from walltime.export import detail, quantile
-from walltime.propagation import propagation
-from walltime.export.detail import Detail
 from walltime.core.transaction import Ids, Transaction
+from walltime.export import detail, quantile
+from walltime.export.detail import Detail
 from walltime.export.quantile import KindsP99, RunningP99
+from walltime.propagation import propagation
 from walltime.settings.settings import Settings
 
 from tests.sdk.sink import Sink

@@ -71,7 +71,8 @@ def test_one_bad_variable_does_not_switch_on_what_is_off(
         "OTEL_BSP_MAX_QUEUE_SIZE": "abc",
         "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT": sink.endpoint,
     }
-    program = "import walltime\nwith walltime.transaction('job'): pass\nprint(bool(walltime.instrumentation.libraries._chosen))"
+    program = "import walltime\nfrom walltime.instrumentation.libraries import _chosen\n"
+    program += "with walltime.transaction('job'): pass\nprint(bool(_chosen))"
     run_by = [sys.executable, "-m", "walltime", "-c", program]
     done = subprocess.run(run_by, env={**os.environ, **environ}, capture_output=True, text=True, timeout=60, check=True)
     assert (done.stdout, done.stderr) == ("False\n", WARNED + "\n")

@@ -13,8 +13,8 @@ import pytest
 import walltime
 from pymemcache.client.base import Client
 from shop.services import Memcached
-from walltime.core import transaction as hotpath
 from walltime import runtime
+from walltime.core import transaction as transaction_module
 from walltime.export import exporter, sender
 
 from tests.sdk.sink import Sink, attributes_of
@@ -146,9 +146,9 @@ def test_one_transaction_that_cannot_be_encoded_costs_no_other(sink: Sink) -> No
     work()
     assert walltime.flush(5)
     with walltime.transaction("broken"):
-        strand = walltime.core.transaction.current()
-        assert strand is not None
-        strand.transaction.calls.append(None)  # type: ignore[arg-type]  # what our own mistake could do
+        execution = walltime.core.execution.current()
+        assert execution is not None
+        execution.transaction.calls.append(None)  # type: ignore[arg-type]  # what our own mistake could do
     work(2)
     assert len(sink.transactions()) == 3
     assert walltime.counters()["lost_internal"] == 1
@@ -236,4 +236,4 @@ def test_what_is_on_no_bill_is_said_with_the_next_export(
     said = attributes_of(scope.attributes)
     assert said["walltime.lost.queue_full"] == 3
     assert walltime.counters()["outside_pymemcache"] > before
-    assert said["walltime.outside.calls"] == sum(hotpath.outside_calls.values())
+    assert said["walltime.outside.calls"] == sum(transaction_module.outside_calls.values())

@@ -8,7 +8,8 @@ from collections.abc import Iterator
 
 import pytest
 import walltime
-from walltime.core import transaction as hotpath
+from walltime.core import transaction as transaction_module
+from walltime.core.execution import current, running
 from walltime.handoff import gc as pauses
 
 from tests.sdk.sink import Sink
@@ -88,15 +89,15 @@ def test_each_strand_has_the_pauses_of_its_own_thread(recorded: Sink) -> None:
 
 
 def test_outside_of_a_transaction_and_after_its_end_nothing_is_recorded_or_counted(recorded: Sink) -> None:
-    before = hotpath.outside_calls.get("late", 0)
+    before = transaction_module.outside_calls.get("late", 0)
     gc.collect()
     with walltime.transaction("job"):
-        strand = hotpath.current()
-    token = hotpath.strand.set(strand)
+        execution = current()
+    token = running.set(execution)
     gc.collect()
-    hotpath.strand.reset(token)
+    running.reset(token)
     assert recorded.transaction().cell("python.gc") == {}
-    assert hotpath.outside_calls.get("late", 0) == before
+    assert transaction_module.outside_calls.get("late", 0) == before
 
 
 def test_a_pause_inside_our_own_code_is_not_told(recorded: Sink) -> None:
@@ -123,7 +124,7 @@ def test_however_often_it_strikes_nothing_is_negative_and_the_parts_add_up(
                     with walltime.component("outer"), walltime.component("inner"):
                         kept.append([[n], {"n": [n]}])
                         kept.extend([{}] for _ in range(3))  # Python 3.14 collects where a function begins
-            assert hotpath.current() is None
+            assert current() is None
     finally:
         gc.disable()
         gc.set_threshold(*threshold)

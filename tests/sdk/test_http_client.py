@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 import requests
 import walltime
-from walltime.core import transaction as hotpath
+from walltime.core import transaction as transaction_module
 
 from tests.sdk.sink import Sink
 from tests.sdk.upstream import LATE_S, Upstream
@@ -153,13 +153,13 @@ def test_the_trace_goes_along_and_what_the_application_set_stays(recorded: Sink,
 
 
 def test_our_own_exports_are_no_calls_of_the_application(recorded: Sink, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(hotpath, "outside_calls", {})
+    monkeypatch.setattr(transaction_module, "outside_calls", {})
     for _ in range(3):
         with walltime.transaction("job"):
             pass
         walltime.flush()
     assert len(recorded.requests) == 3
-    assert hotpath.outside_calls == {}
+    assert transaction_module.outside_calls == {}
     assert [bill.cell("http.request") for bill in recorded.transactions()] == [{}, {}, {}]
 
 

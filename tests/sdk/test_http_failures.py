@@ -16,7 +16,7 @@ from opentelemetry import trace
 from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.trace import SpanKind
 from walltime import errors
-from walltime.core import transaction as hotpath
+from walltime.core.execution import current
 
 from tests.sdk.sink import Sink
 from tests.sdk.upstream import Upstream
@@ -70,24 +70,39 @@ def with_a_span(url: str) -> bytes:
 
 FUNCTIONS: dict[Callable[[str], bytes], list[str]] = {
     by_urllib3: [
-        "hotpath.Transaction.record", "clients.urllib3._line", "clients.urllib3.read_on",
-        "clients.http.outgoing_headers",
+        "core.transaction.Transaction.record",
+        "clients.http.urllib3._line",
+        "clients.http.urllib3.read_on",
+        "clients.http.requests.outgoing_headers",
     ],
-    by_http_client: ["hotpath.Transaction.record", "clients.http_client._asked", "clients.http_client.read_on"],
+    by_http_client: [
+        "core.transaction.Transaction.record",
+        "clients.http.http_client._asked",
+        "clients.http.http_client.read_on",
+    ],
     by_httpx: [
-        "hotpath.Transaction.record", "clients.httpx.outgoing_headers", "clients.httpx._Blocks.__init__",
-        "clients.httpx.read_on",
+        "core.transaction.Transaction.record",
+        "clients.http.httpx.outgoing_headers",
+        "clients.http.httpx._Blocks.__init__",
+        "clients.http.httpx.read_on",
     ],
-    by_httpx_in_a_loop: ["hotpath.Transaction.record", "clients.httpx._AsyncBlocks.__init__"],
+    by_httpx_in_a_loop: ["core.transaction.Transaction.record", "clients.http.httpx._AsyncBlocks.__init__"],
     by_aiohttp: [
-        "hotpath.Transaction.record", "clients.aiohttp._line", "clients.aiohttp._server",
-        "clients.aiohttp.outgoing_headers", "clients.aiohttp.read_on",
+        "core.transaction.Transaction.record",
+        "clients.http.aiohttp._line",
+        "clients.http.aiohttp._server",
+        "clients.http.aiohttp.outgoing_headers",
+        "clients.http.aiohttp.read_on",
     ],
     with_a_span: [
-        "hotpath.Transaction.record", "conventions.read", "bridge.Seen.__init__", "bridge._unfinished",
-        "clients.opentelemetry.Measured.__init__", "clients.opentelemetry_sdk._failure",
+        "core.transaction.Transaction.record",
+        "clients.otel.conventions.read",
+        "clients.otel.bridge.Seen.__init__",
+        "clients.otel.bridge._unfinished",
+        "clients.otel.opentelemetry.Measured.__init__",
+        "clients.otel.opentelemetry_sdk._failure",
     ],
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize(("way", "function"), [(way, name) for way, names in FUNCTIONS.items() for name in names])
@@ -107,4 +122,4 @@ def test_it_is_counted_and_nothing_else_happens(
         assert way(f"{upstream.url}/chunked") == b"onetwo"
     assert sum(errors.contained.values()) >= 1, f"{function} was not asked"
     errors.contained.clear()
-    assert hotpath.current() is None
+    assert current() is None

@@ -11,7 +11,7 @@ import pytest
 import walltime
 from opentelemetry import baggage
 from opentelemetry import context as otel_context
-from walltime.core import transaction as hotpath
+from walltime.core import transaction as transaction_module
 
 from tests.sdk.sink import Sink
 from tests.sdk.upstream import LATE_S, Upstream
@@ -152,11 +152,11 @@ def test_the_trace_goes_along_what_the_application_set_stays_and_its_request_is_
 def test_outside_of_a_transaction_nothing_is_added_and_the_call_is_counted(
     recorded: Sink, upstream: Upstream, client: httpx.Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(hotpath, "outside_calls", {})
+    monkeypatch.setattr(transaction_module, "outside_calls", {})
     assert client.get(upstream.url).text == "ok"
     assert "traceparent" not in upstream.headers[0]
     assert recorded.spans() == []
-    assert hotpath.outside_calls == {"httpx": 1, "httpcore": 1}
+    assert transaction_module.outside_calls == {"httpx": 1, "httpcore": 1}
 
 
 # ---- asyncio ----

@@ -13,8 +13,8 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 import structlog
 import walltime
-from walltime.core import transaction as hotpath
 from walltime import logs
+from walltime.core.execution import running
 
 from tests.sdk.sink import Sink
 
@@ -92,7 +92,7 @@ def test_our_own_failure_costs_no_log_line(logged: io.StringIO, monkeypatch: pyt
     def broken() -> None:
         raise RuntimeError("ours")
 
-    monkeypatch.setattr(hotpath, "current", broken)
+    monkeypatch.setattr(logs, "current", broken)
     event = {"event": "still there"}
     assert logs.add_request(None, "info", event) == {"event": "still there"}
     record = logging.makeLogRecord({"msg": "still there"})
@@ -101,9 +101,9 @@ def test_our_own_failure_costs_no_log_line(logged: io.StringIO, monkeypatch: pyt
 
 def test_a_thread_that_works_for_no_request_has_no_id(logged: io.StringIO) -> None:
     with walltime.transaction("job"):
-        token = hotpath.strand.set(None)  # as a thread begins that the context did not go along to
+        token = running.set(None)  # as a thread begins that the context did not go along to
         thread = threading.Thread(target=logging.getLogger("shop").info, args=("background",))
         thread.start()
         thread.join()
-        hotpath.strand.reset(token)
+        running.reset(token)
     assert logged.getvalue() == "background|||\n"

@@ -16,10 +16,10 @@ import walltime
 from hypothesis import given
 from hypothesis import strategies as st
 from walltime import errors
-from walltime.core import transaction as hotpath
+from walltime.core.execution import enter, running
+from walltime.core.transaction import Ids, Transaction
 from walltime.instrumentation.pooled import waited
 from walltime.instrumentation.timed import timed, timed_async
-from walltime.core.transaction import Ids, Transaction
 
 from tests.sdk.sink import Sink
 
@@ -149,7 +149,7 @@ class Stage:
 def test_whatever_is_nested_and_fails_every_nanosecond_is_on_one_line(node: Node) -> None:
     stage = Stage()
     transaction = Transaction("job", "internal", Ids(0, 0), 0, stage.now_ns)
-    token = hotpath.enter(transaction)
+    token = enter(transaction)
     try:
         with (
             mock.patch("walltime.instrumentation.timed.clock", stage.clock),
@@ -159,7 +159,7 @@ def test_whatever_is_nested_and_fails_every_nanosecond_is_on_one_line(node: Node
         ):
             stage.run(node)
     finally:
-        hotpath.strand.reset(token)
+        running.reset(token)
     elapsed_ns = stage.now_ns - transaction.started_ns
     bill = transaction.add_up(detail=True)
     assert bill.covered_ns == bill.time_ns <= elapsed_ns

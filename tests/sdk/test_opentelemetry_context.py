@@ -12,9 +12,10 @@ from opentelemetry import context as otel_context
 from opentelemetry.context import Context
 from opentelemetry.context.contextvars_context import ContextVarsRuntimeContext
 from walltime import errors, runtime
-from walltime.core import transaction as hotpath
-from walltime.propagation import propagation
+from walltime.core import transaction as transaction_module
+from walltime.core.execution import current
 from walltime.core.transaction import Transaction
+from walltime.propagation import propagation
 
 from tests.sdk.sink import Sink
 
@@ -24,9 +25,9 @@ def current_span_id() -> int:
 
 
 def running_span_id() -> int:
-    strand = hotpath.current()
-    assert strand is not None
-    return strand.transaction.ids.span_id
+    execution = current()
+    assert execution is not None
+    return execution.transaction.ids.span_id
 
 
 def attached() -> Context:
@@ -68,7 +69,7 @@ def test_what_was_attached_before_stays(recorded: Sink) -> None:
 def test_a_transaction_within_another_is_the_current_span_until_it_ends(recorded: Sink) -> None:
     with walltime.transaction("outer"):
         outer = running_span_id()
-        inside = runtime.Open("inner", "server", None, hotpath.clock())
+        inside = runtime.Open("inner", "server", None, transaction_module.clock())
         inside.enter()
         assert current_span_id() == running_span_id() != outer
         inside.finish()
@@ -105,10 +106,10 @@ def test_a_transaction_that_was_asked_for_is_freed_without_the_collector(recorde
         walltime.uninstrument(library)
     for _ in range(3):
         with walltime.transaction("freed"):
-            strand = hotpath.current()
-            assert strand is not None
-            assert current_span_id() == strand.transaction.ids.span_id
-            propagation.outgoing_headers(strand.transaction)
-            del strand
+            execution = current()
+            assert execution is not None
+            assert current_span_id() == execution.transaction.ids.span_id
+            propagation.outgoing_headers(execution.transaction)
+            del execution
     recorded.transactions()
     assert not [each for each in gc.get_objects() if type(each) is Transaction and each.name == "freed"]

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 from walltime.core.bill import Bill
 from walltime.core.call import Call, lines
-from walltime.export import otlp, protobuf
 from walltime.core.transaction import Ids, Transaction
+from walltime.export import otlp, protobuf
 from walltime.redaction.redact import Redaction
 
 from tests.sdk.sink import attributes_of

@@ -1,4 +1,4 @@
-"""What overlaps: whatever runs beside whatever, nothing is negative, nothing is counted twice on one strand."""
+"""What overlaps: whatever runs beside whatever, nothing is negative, and one execution context counts nothing twice."""
 
 from __future__ import annotations
 
@@ -15,9 +15,11 @@ import pytest
 import walltime
 from hypothesis import given
 from hypothesis import strategies as st
-from walltime.core import transaction as hotpath
+from walltime.core import execution as execution_module
+from walltime.core import transaction as transaction_module
 from walltime.core.call import lines
-from walltime.core.transaction import Ids, Strand, Transaction, branch
+from walltime.core.execution import branch
+from walltime.core.transaction import ExecutionContext, Ids, Transaction
 
 from tests.sdk.sink import Sink
 
@@ -27,17 +29,17 @@ LINE_OF = {name: lines(name)[None] for name in NAMES}
 
 @dataclass
 class Lane:
-    """One strand and the calls that are in progress on it, as wrappers keep them: (line, started_ns, outer_ns)."""
+    """One execution context and its calls in progress, as wrappers keep them: (line, started_ns, outer_ns)."""
 
-    strand: Strand
+    execution: ExecutionContext
     open: list[tuple[str, int, int]] = field(default_factory=list)
 
     def begin(self, name: str, now_ns: int) -> None:
-        self.open.append((name, now_ns, self.strand.nested_ns))
+        self.open.append((name, now_ns, self.execution.nested_ns))
 
     def end(self, now_ns: int) -> None:
         name, started_ns, outer_ns = self.open.pop()
-        self.strand.record(LINE_OF[name], None, started_ns, now_ns, outer_ns)
+        self.execution.record(LINE_OF[name], None, started_ns, now_ns, outer_ns)
 
 
 STEPS = st.lists(
@@ -63,7 +65,7 @@ def played(steps: list[tuple[int, str, str, int]]) -> tuple[Transaction, list[tu
         if what == "begin":
             lane.begin(name, now_ns)
         elif what == "branch" and len(lanes) < 4:
-            lanes.append(Lane(branch(lane.strand)))
+            lanes.append(Lane(branch(lane.execution)))
         elif what == "end" and lane.open:
             spans.append((lane.open[-1][1], now_ns))
             lane.end(now_ns)
@@ -99,8 +101,9 @@ def test_beyond_the_calls_that_are_kept_covered_time_is_at_most_the_union(
     steps: list[tuple[int, str, str, int]],
 ) -> None:
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr(hotpath, "MAX_CALLS", 4)
-        patched.setattr(hotpath, "_MANY_CALLS", 8)
+        patched.setattr(transaction_module, "MAX_CALLS", 4)
+        for module in (transaction_module, execution_module):
+            patched.setattr(module, "MANY_CALLS", 8)
         transaction, spans = played(steps)
         bill = transaction.add_up(detail=True)
     cells = bill.components.values()
@@ -112,8 +115,9 @@ def test_beyond_the_calls_that_are_kept_covered_time_is_at_most_the_union(
 
 def test_many_threads_of_one_transaction_lose_and_double_no_call(monkeypatch: pytest.MonkeyPatch) -> None:
     """They add calls up early under each other's hands."""
-    monkeypatch.setattr(hotpath, "MAX_CALLS", 3)
-    monkeypatch.setattr(hotpath, "_MANY_CALLS", 6)
+    monkeypatch.setattr(transaction_module, "MAX_CALLS", 3)
+    for module in (transaction_module, execution_module):
+        monkeypatch.setattr(module, "MANY_CALLS", 6)
     interval_s = sys.getswitchinterval()
     sys.setswitchinterval(1e-6)
     transaction = Transaction("job", "internal", Ids(0, 0), 0, 0)

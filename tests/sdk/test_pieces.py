@@ -18,7 +18,8 @@ from hypothesis import strategies as st
 from pymysql.cursors import SSCursor
 from shop.services import MariaDB
 from walltime.core.call import Piece, lines
-from walltime.core.transaction import MAX_CALLS, Branch, Ids, Transaction
+from walltime.core.execution import Branch
+from walltime.core.transaction import MAX_CALLS, Ids, Transaction
 
 from tests.sdk.sink import Sink
 from tests.sdk.upstream import Upstream
@@ -39,14 +40,14 @@ def test_however_a_call_is_cut_its_time_is_one(
 ) -> None:
     """Up to six calls in any number of pieces, early or late in the transaction, in any order."""
     transaction = Transaction("job", "internal", Ids(1, 2), 0, 0)
-    strand = Branch(transaction) if on_a_branch else transaction
+    execution = Branch(transaction) if on_a_branch else transaction
     subjects = [("GET", "http", f"/{n}") for n in range(6)]
     expected: dict[int, int] = {}
     counted: set[int] = set()
     now_ns = 0
     for step, (which, is_whole, pause_ns, own_ns) in enumerate(made):
         for _ in range(calls_between // len(made)):
-            strand.record(OTHER, "k", now_ns, now_ns + 2, strand.nested_ns, None, 1, 1)
+            execution.record(OTHER, "k", now_ns, now_ns + 2, execution.nested_ns, None, 1, 1)
             now_ns += 2
         started_ns = now_ns + pause_ns
         now_ns = started_ns + own_ns
@@ -55,7 +56,7 @@ def test_however_a_call_is_cut_its_time_is_one(
             subject, transaction.has_pieces = Piece(subjects[which]), True
         else:
             counted.add(which)
-        strand.record(AT, subject, started_ns, now_ns, strand.nested_ns, None, 0, 0)
+        execution.record(AT, subject, started_ns, now_ns, execution.nested_ns, None, 0, 0)
         expected[which] = expected.get(which, 0) + own_ns
     bill = transaction.add_up(detail=True)
     cell = bill.components["http.request"]

@@ -21,8 +21,8 @@ from opentelemetry.sdk.trace import TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
-from walltime.propagation import propagation, w3c
 from walltime.core.transaction import Transaction
+from walltime.propagation import propagation, w3c
 
 from tests.sdk.sink import Sink
 

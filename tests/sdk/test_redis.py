@@ -10,8 +10,8 @@ import walltime
 from redis.backoff import NoBackoff
 from redis.retry import Retry
 from shop.services import LOOPBACK, free_port
-from walltime.core import transaction as hotpath
 from walltime.clients.cache import redis_commands
+from walltime.core import transaction as transaction_module
 
 from tests.redis_server import RedisServer
 from tests.sdk.redis_counts import Connect, Counted, Redis, commands, lookups
@@ -242,9 +242,9 @@ def test_a_subclass_with_commands_of_its_own_is_seen_through_the_base(
 
 
 def test_calls_outside_of_a_transaction_are_counted(recorded: Sink, redis_client: Connect) -> None:
-    before = hotpath.outside_calls.get("redis", 0)
+    before = transaction_module.outside_calls.get("redis", 0)
     r = redis_client()
     r.set("k", 1)
     r.pipeline().get("k").execute()
-    assert hotpath.outside_calls["redis"] == before + 2
+    assert transaction_module.outside_calls["redis"] == before + 2
     assert recorded.transactions() == []

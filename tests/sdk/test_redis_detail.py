@@ -10,8 +10,8 @@ import walltime
 from redis.backoff import NoBackoff
 from redis.retry import Retry
 from shop.services import LOOPBACK
-from walltime.core import bill as bills
 from walltime.clients.cache import redis_commands
+from walltime.core import bill as bills
 
 from tests.redis_server import RedisServer
 from tests.sdk.redis_counts import Connect

@@ -9,7 +9,7 @@ import pytest
 import redis
 import walltime
 from shop.services import LOOPBACK
-from walltime.core import transaction as hotpath
+from walltime.core import transaction as transaction_module
 
 from tests.redis_server import RedisServer
 from tests.sdk.redis_counts import Connect, Counted, Redis, commands, lookups
@@ -117,7 +117,7 @@ def test_a_pipeline_longer_than_the_detail_is_counted_whole(recorded: Sink, redi
         assert pipe.execute() == [None] * 5000
     bill = recorded.transaction()
     assert bill.cell("redis.get") == {"calls": 5000, "keys": 5000, "misses": 5000}
-    assert len(recorded.calls()) <= 2 * hotpath.MAX_CALLS
+    assert len(recorded.calls()) <= 2 * transaction_module.MAX_CALLS
 
 
 # ---- pools, subscriptions ----

@@ -164,7 +164,7 @@ def test_objects_inserted_together_stay_one_statement(
 
 
 @pytest.mark.parametrize("driver", ASYNCIO)
-def test_an_async_engine_waits_for_its_pool_on_the_strand_of_its_task(
+def test_an_async_engine_waits_for_its_pool_on_the_execution_context_of_its_task(
     recorded: Sink, server: Server, driver: str
 ) -> None:
     async def main() -> None:

@@ -17,9 +17,9 @@ import pytest
 from pymysql.constants import CLIENT
 from shop.services import MariaDB, ProgramMissingError, fast_folder
 from walltime.core import sql_comment as tagging
+from walltime.core.sql_comment import tag
 from walltime.core.transaction import Ids, Transaction
 from walltime.settings.settings import Settings
-from walltime.core.sql_comment import tag
 
 FEW, MANY = 2_000, 100_000
 HOSTILE: Final = (

@@ -13,9 +13,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from shop.services import MariaDB
 from walltime.core import sql_comment as tagging
-from walltime.core.transaction import Branch, Ids, Inside, Transaction
-from walltime.settings.settings import Settings
+from walltime.core.execution import Branch, Inside
 from walltime.core.sql_comment import tag
+from walltime.core.transaction import Ids, Transaction
+from walltime.settings.settings import Settings
 from walltime_collector.statements.comment import sender
 
 from tests.sdk.sink import Sink

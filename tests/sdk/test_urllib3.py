@@ -12,8 +12,9 @@ import walltime
 from opentelemetry import baggage
 from opentelemetry import context as otel_context
 from urllib3.exceptions import ProtocolError
-from walltime.core import transaction as hotpath
+from walltime.core import transaction as transaction_module
 from walltime.core.call import LINES
+from walltime.core.execution import current
 
 from tests.sdk.sink import Sink
 from tests.sdk.upstream import LATE_S, Upstream
@@ -62,9 +63,9 @@ def test_a_body_read_in_a_thousand_blocks_is_one_record(recorded: Sink, upstream
     with urllib3.PoolManager() as pool, walltime.transaction("job"):
         response = pool.request("POST", f"{upstream.url}/echo", body=b"x" * 1500, preload_content=False)
         assert len([*response.stream(1)]) == 1500
-        strand = hotpath.current()
-        assert strand is not None
-        assert [LINES[call[0]].component for call in strand.transaction.calls].count("http.request") == 1
+        execution = current()
+        assert execution is not None
+        assert [LINES[call[0]].component for call in execution.transaction.calls].count("http.request") == 1
     assert recorded.transaction().cell("http.request") == {"calls": 1}
 
 
@@ -232,8 +233,8 @@ def test_baggage_goes_along_also_when_it_changes(recorded: Sink, upstream: Upstr
 def test_outside_of_a_transaction_nothing_is_added_and_the_call_is_counted(
     recorded: Sink, upstream: Upstream, session: requests.Session, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(hotpath, "outside_calls", {})
+    monkeypatch.setattr(transaction_module, "outside_calls", {})
     session.get(f"{upstream.url}/")
     assert "traceparent" not in upstream.headers[0]
     assert recorded.spans() == []
-    assert hotpath.outside_calls["urllib3"] == 2  # the connect is one too
+    assert transaction_module.outside_calls["urllib3"] == 2  # the connect is one too

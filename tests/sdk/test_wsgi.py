@@ -18,7 +18,7 @@ import pytest
 import walltime
 from opentelemetry import trace
 from shop.process import Program
-from walltime.core import transaction as hotpath
+from walltime.core.execution import current
 
 from tests.sdk.serving import Client
 from tests.sdk.sink import Sink
@@ -297,7 +297,7 @@ def test_a_body_nobody_closes_ends_when_it_is_dropped(recorded: Sink) -> None:
         for _ in zip(range(blocks), body, strict=False):
             pass
         del body
-        assert hotpath.current() is None
+        assert current() is None
     assert len(recorded.transactions()) == 3
 
 

@@ -8,19 +8,19 @@ Walltime: where did the wall time of this request go, and why?
     app = walltime.WSGIMiddleware(app)
 
 Every transaction leaves an itemized bill: time and call count for MySQL, memcache, HTTP, CPU, queue and the rest.
-The data flow: server → hotpath ← clients, and at the end bill → detail → redact → export.
+The data flow: servers → core ← clients, then export.
 """
 
 from walltime import logs
 from walltime.api import component, current, transaction
+from walltime.core.transaction import Transaction
 from walltime.errors import PatchError, SettingsError, WalltimeError
 from walltime.export.one_line import summary
-from walltime.core.transaction import Transaction
 from walltime.instrumentation.libraries import instrument, uninstrument
 from walltime.runtime import VERSION, configure, counters, flush, shutdown
 from walltime.servers.gateways.asgi import ASGIMiddleware
-from walltime.servers.request.request import routed_to
 from walltime.servers.gateways.wsgi import WSGIMiddleware
+from walltime.servers.request.request import routed_to
 from walltime.settings.settings import Settings
 
 __version__ = VERSION

@@ -7,11 +7,11 @@ from contextlib import ContextDecorator
 from inspect import iscoroutinefunction
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeVar, cast
 
-from walltime.core import transaction as hotpath
 from walltime import runtime
+from walltime.core import execution as executions
 from walltime.core.call import line
+from walltime.core.transaction import ExecutionContext, clock
 from walltime.errors import contain
-from walltime.core.transaction import clock
 from walltime.redaction.sanitize import text
 
 if TYPE_CHECKING:
@@ -66,7 +66,7 @@ class transaction(_Decorator):  # noqa: N801  # used as a context manager and as
     def __enter__(self) -> Transaction | Nothing:
         opened: runtime.Open | component | None = None
         try:
-            running = hotpath.current()
+            running = executions.current()
             if running is not None and not running.transaction.duration_ns:  # else it is left over, as in a thread
                 opened = component(self.name)
                 opened.__enter__()
@@ -74,7 +74,7 @@ class transaction(_Decorator):  # noqa: N801  # used as a context manager and as
                 made = runtime.Open(self.name, self.kind, None, clock())
                 made.enter(runtime.running_task())
                 opened = made  # one that could not be entered leaves no bill: it would be an empty one
-        except Exception as ours:  # noqa: BLE001  # our failure is not the application's
+        except Exception as ours:  # our failure is not the application's
             contain("transaction", ours)
         self._opened.append(opened)
         return current()
@@ -90,7 +90,7 @@ class transaction(_Decorator):  # noqa: N801  # used as a context manager and as
                 if kind is not None:
                     opened.transaction.fail(kind.__name__)
                 opened.finish()
-        except Exception as ours:  # noqa: BLE001
+        except Exception as ours:
             contain("transaction", ours)
 
 
@@ -104,37 +104,37 @@ class component(_Decorator):  # noqa: N801  # used as a context manager and as a
     Its time is exclusive: the queries made inside are on their own line. Outside of a transaction it does nothing.
     """
 
-    __slots__ = ("_outer_ns", "_started_ns", "_strand", "name")
+    __slots__ = ("_execution", "_outer_ns", "_started_ns", "name")
 
     def __init__(self, name: str) -> None:
         self.name = text(name)[:MAX_NAME_CHARS]
-        self._strand: hotpath.Strand | None = None
+        self._execution: ExecutionContext | None = None
 
     def _recreate_cm(self) -> component:
         return component(self.name)
 
     def __enter__(self) -> component:
         try:
-            strand = hotpath.current()
-            if strand is not None and (strand.owner or runtime.running_task()):
-                strand = hotpath.task_strand()
-            self._strand = strand
-            if strand is not None:
-                self._outer_ns = strand.nested_ns
+            execution = executions.current()
+            if execution is not None and (execution.owner or runtime.running_task()):
+                execution = executions.task_execution()
+            self._execution = execution
+            if execution is not None:
+                self._outer_ns = execution.nested_ns
                 self._started_ns = clock()
-        except Exception as ours:  # noqa: BLE001
+        except Exception as ours:
             contain("component", ours)
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        strand = self._strand
-        if strand is not None:
+        execution = self._execution
+        if execution is not None:
             try:
                 failure = None if kind is None else kind.__name__
-                strand.record(line(self.name), None, self._started_ns, clock(), self._outer_ns, failure)
-            except Exception as ours:  # noqa: BLE001
+                execution.record(line(self.name), None, self._started_ns, clock(), self._outer_ns, failure)
+            except Exception as ours:
                 contain("component", ours)
 
 
@@ -157,5 +157,5 @@ _NOTHING = Nothing()
 
 def current() -> Transaction | Nothing:
     """Return the running transaction; outside of one, an object that takes the same calls and forgets them."""
-    strand = hotpath.current()
-    return _NOTHING if strand is None else strand.transaction
+    execution = executions.current()
+    return _NOTHING if execution is None else execution.transaction

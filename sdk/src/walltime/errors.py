@@ -55,7 +55,7 @@ def contain(where: str, error: BaseException) -> None:
     try:
         message = "walltime: %s failed (%s); the application was not touched"
         warn(where, message, where, _described(error))
-    except Exception:  # noqa: BLE001, S110  # the application's logging fails: it is counted, more cannot be said
+    except Exception:  # noqa: S110  # the application's logging fails: it is counted, more cannot be said
         pass
 
 
@@ -74,7 +74,7 @@ def guarded(where: str, otherwise: Callable[[], Any]) -> Callable[[Callable[P, T
                 return function(*args, **kwargs)
             except WalltimeError:
                 raise
-            except Exception as ours:  # noqa: BLE001  # docs/decisions/011
+            except Exception as ours:  # docs/decisions/011
                 contain(where, ours)
                 return otherwise()  # type: ignore[no-any-return]  # of the function's own type
 

@@ -8,10 +8,10 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, Any
 
-from walltime.instrumentation import libraries
-from walltime.settings.fields import read
-from walltime.settings.environment import report
 from walltime.errors import contain
+from walltime.instrumentation import libraries
+from walltime.settings.environment import report
+from walltime.settings.fields import read
 from walltime.settings.settings import Settings
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ def instrument() -> None:
             libraries.instrument()
         else:
             report(settings, [each for each in unusable if each.setting == "enabled"])
-    except Exception as ours:  # noqa: BLE001
+    except Exception as ours:
         contain("walltime-run", ours)
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import logging
 from typing import TYPE_CHECKING, Any, Final
 
-from walltime.core import transaction as hotpath
+from walltime.core.execution import current
 from walltime.errors import contain
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ class RequestFilter(logging.Filter):
             said = vars(record)
             for name, value in zip(FIELDS, _ids(), strict=True):
                 said.setdefault(name, value)
-        except Exception as ours:  # noqa: BLE001  # our failure is not the log's
+        except Exception as ours:  # our failure is not the log's
             contain("logs", ours)
         return True
 
@@ -48,15 +48,15 @@ def add_request(logger: Any, method: str, event: MutableMapping[str, Any]) -> Mu
         for name, value in zip(FIELDS, _ids(), strict=True):
             if value:
                 event.setdefault(name, value)
-    except Exception as ours:  # noqa: BLE001
+    except Exception as ours:
         contain("logs", ours)
     return event
 
 
 def _ids() -> tuple[str, str, str]:
-    strand = hotpath.current()
-    if strand is None:
+    execution = current()
+    if execution is None:
         return "", "", ""
-    ids = strand.transaction.ids
+    ids = execution.transaction.ids
     trace_id = format(ids.trace_id, "032x")
     return trace_id, trace_id, format(ids.span_id, "016x")

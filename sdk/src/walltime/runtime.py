@@ -9,14 +9,15 @@ import threading
 from typing import TYPE_CHECKING, Final
 
 from walltime import handoff as context
-from walltime.core import transaction as hotpath, sql_comment as tagging
-from walltime.propagation import propagation, recipients
-from walltime.settings.fields import read
-from walltime.settings.environment import report
+from walltime.core import sql_comment, transaction
+from walltime.core.execution import current, enter, running
+from walltime.core.transaction import ExecutionContext, Transaction, clock, outside_calls
 from walltime.errors import SettingsError, contain, contained, guarded, warn
-from walltime.settings import tls
 from walltime.export.exporter import Exporter
-from walltime.core.transaction import Transaction, clock
+from walltime.propagation import propagation, recipients
+from walltime.settings import tls
+from walltime.settings.environment import report
+from walltime.settings.fields import read
 from walltime.settings.settings import Settings
 
 if TYPE_CHECKING:
@@ -49,17 +50,17 @@ def _after_fork() -> None:
     try:
         _after_fork_in_parent()
         _lock, _pid = threading.Lock(), os.getpid()
-        hotpath.adding = threading.Lock()
+        transaction.after_fork()
         propagation.reseed()
-        strand = hotpath.current()
-        if strand is not None:
-            strand.transaction.duration_ns = 1  # its parent bills it and sends it
-            strand.transaction.is_over = True
-            hotpath.strand.set(None)  # and the child may go on to work for others, as in a pool of processes
+        execution = current()
+        if execution is not None:
+            execution.transaction.duration_ns = 1  # its parent bills it and sends it
+            execution.transaction.is_over = True
+            running.set(None)  # and the child may go on to work for others, as in a pool of processes
             propagation.forget()
         if _exporter is not None:
             _exporter.begin()
-    except Exception:  # noqa: BLE001  # counted only: see above
+    except Exception:  # counted only: see above
         contained["fork"] = contained.get("fork", 0) + 1
 
 
@@ -105,7 +106,7 @@ def configure(**given: Any) -> Settings:
         previous = _exporter
         _settings, _exporter = settings, Exporter(settings, VERSION, context_tls)
         context.configure(settings)
-        tagging.configure(settings)
+        sql_comment.configure(settings)
         recipients.configure(settings)
     if previous is not None:
         previous.shutdown()
@@ -151,7 +152,7 @@ def shutdown() -> None:
 def counters() -> dict[str, int]:
     """Return what of this process was sent and lost, the calls outside of any transaction, and our own failures."""
     sent = {} if _exporter is None else dict(_exporter.counts)
-    outside = {f"outside_{library}": count for library, count in hotpath.outside_calls.copy().items()}
+    outside = {f"outside_{library}": count for library, count in outside_calls.copy().items()}
     return {**sent, **outside, **{f"failed_{where}": count for where, count in contained.items()}}
 
 
@@ -162,7 +163,7 @@ def hint() -> None:
     Not in a process that has forked or is a fork: a server's first process may look into its database and serve nobody.
     """
     try:
-        outside = sum(count for library, count in hotpath.outside_calls.items() if library != "late")
+        outside = sum(count for library, count in outside_calls.items() if library != "late")
         if not outside or _is_of_several or not settings().enabled:
             return
         if _exporter is not None and (_exporter.is_used or any(_exporter.counts.values())):
@@ -170,7 +171,7 @@ def hint() -> None:
         message = "walltime: %d calls were made outside of any transaction, so they are on no bill; "
         message += "put the program's work into `with walltime.transaction(name):` (docs/processes.md)"
         warn("outside", message, outside)
-    except Exception as ours:  # noqa: BLE001
+    except Exception as ours:
         contain("hint", ours)
 
 
@@ -194,7 +195,7 @@ def running_task() -> int:
 class Open:
     """A transaction in progress: what is needed to close it and to put everything back."""
 
-    __slots__ = ("_holder", "_otel_token", "_parent", "_pid", "_strand_token", "_usage", "shows_bill", "transaction")
+    __slots__ = ("_execution_token", "_holder", "_otel_token", "_parent", "_pid", "_usage", "shows_bill", "transaction")
 
     def __init__(self, name: str, kind: str, parent: Context | None, started_ns: int) -> None:
         """Make the transaction; nobody sees it before `enter`."""
@@ -221,7 +222,7 @@ class Open:
         self.transaction.owner = task
         self._usage = None if task or _THREAD is None or _is_a_greenlet() else resource.getrusage(_THREAD)
         self._otel_token = propagation.enter(self.transaction, self._parent)
-        self._strand_token: Token[hotpath.Strand | None] = hotpath.enter(self.transaction)
+        self._execution_token: Token[ExecutionContext | None] = enter(self.transaction)
 
     def finish(self) -> None:
         """Close the transaction and leave it. Never raises; a second call does nothing."""
@@ -246,7 +247,7 @@ class Open:
             elif self._pid == _pid and not transaction.is_over:  # it could not be held
                 transaction.is_over = True
                 (_exporter or exporter()).submit(transaction)
-        except Exception as ours:  # noqa: BLE001
+        except Exception as ours:
             contain("finish", ours)
 
     def end_response(self) -> None:
@@ -263,7 +264,7 @@ class Open:
                 holder = _exporter or exporter()
                 holder.hold(self.transaction)
                 self._holder = holder
-        except Exception as ours:  # noqa: BLE001
+        except Exception as ours:
             contain("finish", ours)
 
     def _stop(self) -> None:
@@ -271,25 +272,25 @@ class Open:
         transaction.duration_ns = clock() - transaction.started_ns or 1  # first: without it, the bill would not add up
         try:
             before = self._usage
-            if before is not None and _THREAD is not None and hotpath.current() is transaction:
+            if before is not None and _THREAD is not None and current() is transaction:
                 after = resource.getrusage(_THREAD)
                 user_s, system_s = after.ru_utime - before.ru_utime, after.ru_stime - before.ru_stime
                 transaction.cpu_user_ns = int(user_s * 1e9 + 0.5) if user_s > 0 else 0
                 transaction.cpu_system_ns = int(system_s * 1e9 + 0.5) if system_s > 0 else 0
                 transaction.peak_rss_growth_bytes = (after.ru_maxrss - before.ru_maxrss) * _KILOBYTE
-        except Exception as ours:  # noqa: BLE001  # our failure is not the request's
+        except Exception as ours:  # our failure is not the request's
             contain("finish", ours)
 
     def leave(self) -> None:
         """Put back what was current before. Never raises; in a context that is not its own it does nothing."""
         try:
-            if hotpath.current() is not self.transaction:
+            if current() is not self.transaction:
                 return
             try:
-                hotpath.strand.reset(self._strand_token)
+                running.reset(self._execution_token)
             except ValueError:  # in a copy of the context it began in, so OpenTelemetry's token is not of here either
-                hotpath.strand.set(None)
+                running.set(None)
             else:
                 propagation.leave(self.transaction, self._otel_token)
-        except Exception as ours:  # noqa: BLE001
+        except Exception as ours:
             contain("finish", ours)

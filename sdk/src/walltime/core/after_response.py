@@ -13,8 +13,7 @@ from walltime.core.bill import Bill
 from walltime.core.pieces import joined, without_calls
 
 if TYPE_CHECKING:
-    from walltime.core.call import Call, Line
-    from walltime.core.transaction import Strand
+    from walltime.core.call import Call
 
 MAX_CALLS: Final = 1000
 """Calls that wait one by one; more are added up."""
@@ -44,36 +43,3 @@ class After:
         if len(self.calls) > MAX_CALLS:
             early, self.calls = self.calls, []
             self._bill.add_early(early, has_pieces=True)
-
-
-def record(
-    strand: Strand, line: Line, subject: object, started_ns: int, ended_ns: int, outer_ns: int, failure: str | None,
-    asked: int, found: int,
-) -> bool:  # fmt: skip
-    """
-    Record a call that ended after the response; False when the transaction is over.
-
-    Of a call that began before the end of the response, only the time after it is counted here.
-    """
-    transaction = strand.transaction
-    if transaction.is_over or not transaction.duration_ns:
-        return False
-    after = transaction.after
-    if after is None:
-        after = transaction.after = After(transaction.nested_ns)
-    nested_ns = strand.nested_ns
-    own_ns = ended_ns - started_ns + outer_ns - nested_ns
-    strand.nested_ns += own_ns
-    response_ended_ns = transaction.started_ns + transaction.duration_ns
-    if started_ns < response_ended_ns:
-        started_ns = response_ended_ns
-        later_ns = max(0, ended_ns - started_ns)
-        if strand is transaction:
-            later_ns = max(0, later_ns - (nested_ns - after.nested_ns))
-        else:  # what was nested in it after the response is not known apart
-            later_ns = min(later_ns, max(0, own_ns))
-        if strand is transaction:
-            after.nested_ns += own_ns - later_ns
-        own_ns = later_ns
-    after.add((line, subject, started_ns, max(started_ns, ended_ns), own_ns, failure, asked, found))
-    return True

@@ -250,8 +250,9 @@ class Bill:
         """
         Add the wall time the calls took, which come in the order they ended.
 
-        On one strand that is the sum of their exclusive times; with branches it is the union of their spans. Beyond
-        `hotpath.MAX_CALLS` the union is taken in portions: what reaches back into an earlier portion is left out.
+        On one execution context that is the sum of their exclusive times; with branches, the union of their spans.
+        Beyond `transaction.MAX_CALLS` the union is taken in portions: what reaches back into an earlier portion is
+        left out.
         """
         if not calls:
             return

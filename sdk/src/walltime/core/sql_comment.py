@@ -11,16 +11,17 @@ at the last place before a statement is sent, where its values are in the text a
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
 from urllib.parse import quote
 
 from opentelemetry.sdk.resources import OTELResourceDetector
 
-from walltime.core import caller, transaction as hotpath
+from walltime.core import caller
+from walltime.core.transaction import set_commented
 from walltime.errors import contain
 
 if TYPE_CHECKING:
-    from walltime.core.transaction import Strand, Transaction
+    from walltime.core.transaction import Comment, ExecutionContext, Transaction
     from walltime.settings.settings import Settings
 
 MAX_COMMENT_BYTES: Final = 1024
@@ -30,9 +31,6 @@ MAX_VALUE_CHARS: Final = 256
 Sql = TypeVar("Sql", str, bytes, bytearray)
 Extras = tuple[tuple[str, str], ...]
 
-
-Comment: TypeAlias = "tuple[str, bytes, int]"
-"""A comment as it goes behind a statement, as text and as bytes, and the length of a statement it goes in front of."""
 
 NONE: Final[Comment] = ("", b"", 0)
 _ANNOTATED_NEVER: Final = frozenset(
@@ -77,7 +75,7 @@ def configure(settings: Settings) -> None:
         settings.sql_text_bytes,
         _service(settings),
     )
-    hotpath.commented = frozenset(_style.annotations)
+    set_commented(frozenset(_style.annotations))
     _around.cache_clear()
 
 
@@ -86,7 +84,7 @@ def _service(settings: Settings) -> str:
     return name.encode("utf-8", "replace").decode()  # the environment's bytes may be no UTF-8
 
 
-def tag(strand: Strand, sql: Sql) -> Sql:
+def tag(execution: ExecutionContext, sql: Sql) -> Sql:
     """
     Return the statement with the transaction's comment, in 0.15 µs.
 
@@ -97,9 +95,9 @@ def tag(strand: Strand, sql: Sql) -> Sql:
     Never for what is sent to be prepared by the server: each comment would make a statement of its own there.
     """
     try:
-        comment = strand.sql_comment
+        comment = execution.sql_comment
         if comment is None:
-            comment = _comment(strand.transaction)
+            comment = _comment(execution.transaction)
         text, encoded, room = comment
         # Nearly every statement is short, ends in a printable character and has no slash, so no comment of its own.
         if type(sql) is bytes:
@@ -110,7 +108,7 @@ def tag(strand: Strand, sql: Sql) -> Sql:
         return _placed(sql, comment) if text else sql
     except IndexError:  # the empty statement, which the server is to answer as it is
         return sql
-    except Exception as ours:  # noqa: BLE001  # our failure is not the statement's
+    except Exception as ours:  # our failure is not the statement's
         contain("tag", ours)
         return sql
 

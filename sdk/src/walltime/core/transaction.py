@@ -1,65 +1,57 @@
 """
-Everything that runs inside a request: the clock, the context, the transaction and its calls. Standard library only.
+The transaction and its calls: what runs inside every request. Standard library only.
 
-A wrapped client looks up `current()`, reads the clock twice and leaves one tuple (`Call`) with `record`. Adding up,
+A wrapped client looks up `current()`, reads the clock twice and appends one tuple (`Call`) with `record`. Adding up,
 naming, redacting and encoding happen later, in the export thread.
 
     client call ─► current() ─► None: straight through, counted by `outside`
-                              └► strand: clock, call, clock, record ─► transaction.calls
-
-A strand is one line of execution of a transaction. The transaction is its own first strand; another thread or task
-that works for it has a `Branch`, so that what is nested in what is never confused by what runs at the same time.
+                              └► execution context: clock, call, clock, record ─► transaction.calls
 """
 
 from __future__ import annotations
 
 import time
-from contextvars import ContextVar
 from threading import Lock
-from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Final, NamedTuple, Protocol, TypeAlias
 
-from walltime.core import after_response as after
+from walltime.core.after_response import After
 from walltime.core.bill import Bill
-from walltime.core.caller import LONG_NS, note
-from walltime.errors import contain
+from walltime.core.caller import LONG_NS, MAX_NOTED, find, is_located
 from walltime.core.pieces import joined, without_calls
+from walltime.errors import contain
 from walltime.redaction.sanitize import plain, text
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-    from contextvars import Token
-    from typing import Any
-
     from opentelemetry.trace import TraceState
 
-    from walltime.core.after_response import After
     from walltime.core.call import Call, Line
     from walltime.core.caller import Place
-    from walltime.core.sql_comment import Comment
 
 clock = time.perf_counter_ns
 """Monotonic nanoseconds; the only clock durations come from."""
 
 MAX_CALLS: Final = 1000
 """Calls a transaction keeps one by one; beyond, they are added up early and only the totals remain."""
-_MANY_CALLS: Final = 2 * MAX_CALLS
+MANY_CALLS: Final = 2 * MAX_CALLS
 
 MAX_ANNOTATIONS: Final = 64
 
-commented: frozenset[str] = frozenset()
-"""Annotations that are in the SQL comments; `tagging` says so."""
+Comment: TypeAlias = "tuple[str, bytes, int]"
+"""An SQL comment as text and as bytes, and the length below which a statement gets it at its end (`sql_comment`)."""
 
+commented: frozenset[str] = frozenset()
+"""Annotations that the SQL comments carry (`set_commented`)."""
 
 adding = Lock()
 """Held by the thread that adds calls up early; nobody waits for it. A forked child makes its own."""
 
 
-class Strand(Protocol):
+class ExecutionContext(Protocol):
     """What a wrapped client sees of the transaction it runs in."""
 
     nested_ns: int
     """
-    Exclusive time of all calls recorded on this strand so far; it only grows.
+    Exclusive time of all calls recorded on this execution context so far; it only grows.
 
     A wrapper reads it before its call and hands it to `record`: what it has grown by is the time of the calls inside.
     A wrapper that fails before `record` has nothing to put back, so no failure of ours can count a call twice.
@@ -67,7 +59,7 @@ class Strand(Protocol):
     statement: str | bytes | None
     """SQL as the application wrote it, while its cursor executes it; below the cursor the values are in the text."""
     owner: int
-    """Which asyncio task the strand belongs to (its `id`); 0 outside of asyncio."""
+    """Which asyncio task the execution context belongs to (its `id`); 0 outside of asyncio."""
 
     @property
     def transaction(self) -> Transaction: ...
@@ -89,6 +81,27 @@ class Strand(Protocol):
     ) -> None: ...
 
 
+def set_commented(annotations: frozenset[str]) -> None:
+    """From here on, a change of these annotations makes a transaction's SQL comment anew."""
+    global commented  # noqa: PLW0603  # one for a process, as the settings are
+    commented = annotations
+
+
+def after_fork() -> None:
+    """Make the child's own lock: the parent's may be held by a thread that the child does not have."""
+    global adding  # noqa: PLW0603
+    adding = Lock()
+
+
+outside_calls: dict[str, int] = {}
+"""Calls that no transaction was there for, by library; `late` are those of one that had already ended."""
+
+
+def outside(library: str) -> None:
+    """Count a call outside of any transaction. Without a lock: in a race of threads one may be missing."""
+    outside_calls[library] = outside_calls.get(library, 0) + 1
+
+
 class Ids(NamedTuple):
     """A transaction's place in its trace: what OpenTelemetry's SpanContext says, for a fourth of its price."""
 
@@ -103,7 +116,7 @@ class Transaction:
     """
     One request handled by the service, from the call into our middleware until the response body is closed.
 
-    As a strand it belongs to one thread or task; work handed to another is recorded through a `Branch`.
+    As an execution context it belongs to one thread or task; work handed to another is recorded through a `Branch`.
     """
 
     __slots__ = (
@@ -186,7 +199,7 @@ class Transaction:
             outer_ns: `nested_ns` as it was when the call began.
         """
         if self.duration_ns:  # its response ended while this call ran, or before
-            if not after.record(self, line, subject, started_ns, ended_ns, outer_ns, failure, asked, found):
+            if not record_after_response(self, line, subject, started_ns, ended_ns, outer_ns, failure, asked, found):
                 outside("late")
             return
         elapsed_ns = ended_ns - started_ns
@@ -195,11 +208,20 @@ class Transaction:
         calls.append((line, subject, started_ns, ended_ns, own_ns, failure, asked, found))
         self.nested_ns += own_ns
         if failure is not None or elapsed_ns >= self.locate_ns:
-            note(self, line, started_ns)
-        if len(calls) >= _MANY_CALLS:
-            self._add_up_early()
+            self.locate(line, started_ns)
+        if len(calls) >= MANY_CALLS:
+            self.add_up_early()
 
-    def _add_up_early(self) -> None:
+    def locate(self, line: Line, started_ns: int) -> None:
+        """Keep the line of the application that made this call, when it is one of SQL."""
+        if is_located(line):
+            places = self.places
+            if places is None:
+                places = self.places = {}
+            if len(places) < MAX_NOTED and (place := find(3)) is not None:
+                places[started_ns] = place
+
+    def add_up_early(self) -> None:
         # The first MAX_CALLS stay for the detail; what came after is only in the totals from here on. Branches of other
         # threads may append meanwhile, and come here too: one adds up, the others go on.
         if not adding.acquire(blocking=False):
@@ -273,7 +295,7 @@ class Transaction:
         self.locate_ns = 0
         try:
             self.mark_sampled()
-        except Exception as ours:  # noqa: BLE001  # the calls are kept all the same
+        except Exception as ours:  # the calls are kept all the same
             contain("keep", ours)
 
     def mark_sampled(self) -> None:
@@ -299,151 +321,34 @@ class Transaction:
         return format(self.ids.trace_id, "032x")
 
 
-class Branch:
-    """The strand of another thread or task that works for the transaction."""
-
-    __slots__ = ("nested_ns", "owner", "statement", "transaction")
-
-    def __init__(self, transaction: Transaction, owner: int = 0) -> None:
-        self.nested_ns = 0
-        self.statement: str | bytes | None = None
-        self.owner = owner
-        self.transaction = transaction
-        if not transaction.duration_ns:
-            transaction.has_branches = True
-
-    @property
-    def sql_comment(self) -> Comment | None:
-        return self.transaction.sql_comment
-
-    def record(
-        self,
-        line: Line,
-        subject: object,
-        started_ns: int,
-        ended_ns: int,
-        outer_ns: int,
-        failure: str | None = None,
-        asked: int = 0,
-        found: int = 0,
-    ) -> None:
-        """`Transaction.record` with what is nested on this strand."""
-        transaction = self.transaction
-        if transaction.duration_ns:
-            if not after.record(self, line, subject, started_ns, ended_ns, outer_ns, failure, asked, found):
-                outside("late")
-            return
-        elapsed_ns = ended_ns - started_ns
-        own_ns = elapsed_ns - (self.nested_ns - outer_ns)
-        calls = transaction.calls
-        calls.append((line, subject, started_ns, ended_ns, own_ns, failure, asked, found))
-        self.nested_ns += own_ns
-        if failure is not None or elapsed_ns >= transaction.locate_ns:
-            note(transaction, line, started_ns)
-        if len(calls) >= _MANY_CALLS:
-            transaction._add_up_early()
-
-
-class Inside:
+def record_after_response(
+    execution: ExecutionContext, line: Line, subject: object, started_ns: int, ended_ns: int, outer_ns: int,
+    failure: str | None, asked: int, found: int,
+) -> bool:  # fmt: skip
     """
-    The strand inside a call that already counts as a whole, such as the `SET NAMES` of a connect.
+    Record a call that ended after the response; False when the transaction is over.
 
-    Calls made here are part of that call: they record nothing, and their SQL still carries the transaction's comment.
+    Of a call that began before the end of the response, only the time after it is counted here.
     """
-
-    __slots__ = ("nested_ns", "owner", "statement", "transaction")
-
-    def __init__(self, of: Strand) -> None:
-        self.nested_ns = 0
-        self.statement: str | bytes | None = None
-        self.owner = of.owner
-        self.transaction = of.transaction
-
-    @property
-    def sql_comment(self) -> Comment | None:
-        return self.transaction.sql_comment
-
-    def record(self, *_call: object, **_more: object) -> None:
-        """Forget it: the call around it is the one that is billed."""
-
-
-strand: ContextVar[Strand | None] = ContextVar("walltime_strand", default=None)
-current = strand.get
-"""The strand of the running transaction, or None; 10 ns."""
-
-
-def enter(new: Strand | None) -> Token[Strand | None]:
-    """
-    Make it the strand of this context; `strand.reset` undoes it.
-
-    Never `strand.set` where there may be no value yet: the reset would delete the new one, and when the garbage is
-    collected meanwhile, and somebody asks for `current()` then, CPython before 3.12 goes on to answer with what was
-    deleted, freed or not.
-    """
-    if strand.get(_NOTHING) is _NOTHING:
-        strand.set(None)
-    return strand.set(new)
-
-
-_NOTHING: Final = object()
-
-
-class inside:  # noqa: N801  # used as a context manager
-    """What is measured within belongs wholly to the call around it: `with inside(strand): …`."""
-
-    __slots__ = ("_of", "_token")
-
-    def __init__(self, of: Strand) -> None:
-        self._of = of
-
-    def __enter__(self) -> None:
-        self._token: Token[Strand | None] = strand.set(Inside(self._of))
-
-    def __exit__(self, *_error: object) -> None:
-        strand.reset(self._token)
-
-
-def branch(of: Strand) -> Branch | Inside:
-    """Return a strand for another thread or greenlet that is to work for the same transaction."""
-    return Inside(of) if type(of) is Inside else Branch(of.transaction)
-
-
-_current_task: Callable[[], Any] | None = None
-
-
-def task_strand() -> Strand | None:
-    """
-    Return the strand of the running asyncio task: what a coroutine uses in place of `current()`.
-
-    A task inherits the context, and so the strand, of whoever made it; here it gets one of its own.
-    """
-    global _current_task  # noqa: PLW0603  # asyncio takes 30 ms to import; who is here has it already
-    inherited = current()
-    if inherited is None:
-        return None
-    if _current_task is None:
-        import asyncio
-
-        _current_task = asyncio.current_task
-    try:
-        owner = id(_current_task())
-    except RuntimeError:  # no event loop of asyncio's, such as under Trio
-        return inherited
-    if inherited.owner == owner:
-        return inherited
-    if not inherited.owner:
-        inherited.owner = owner
-        return inherited
-    own = Inside(inherited) if type(inherited) is Inside else Branch(inherited.transaction)
-    own.owner = owner
-    strand.set(own)
-    return own
-
-
-outside_calls: dict[str, int] = {}
-"""Calls that no transaction was there for, by library; `late` are those of one that had already ended."""
-
-
-def outside(library: str) -> None:
-    """Count a call outside of any transaction. Without a lock: in a race of threads one may be missing."""
-    outside_calls[library] = outside_calls.get(library, 0) + 1
+    transaction = execution.transaction
+    if transaction.is_over or not transaction.duration_ns:
+        return False
+    after = transaction.after
+    if after is None:
+        after = transaction.after = After(transaction.nested_ns)
+    nested_ns = execution.nested_ns
+    own_ns = ended_ns - started_ns + outer_ns - nested_ns
+    execution.nested_ns += own_ns
+    response_ended_ns = transaction.started_ns + transaction.duration_ns
+    if started_ns < response_ended_ns:
+        started_ns = response_ended_ns
+        later_ns = max(0, ended_ns - started_ns)
+        if execution is transaction:
+            later_ns = max(0, later_ns - (nested_ns - after.nested_ns))
+        else:  # what was nested in it after the response is not known apart
+            later_ns = min(later_ns, max(0, own_ns))
+        if execution is transaction:
+            after.nested_ns += own_ns - later_ns
+        own_ns = later_ns
+    after.add((line, subject, started_ns, max(started_ns, ended_ns), own_ns, failure, asked, found))
+    return True

@@ -5,8 +5,8 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING
 
-from walltime.propagation.propagation import is_sampled
 from walltime.export.quantile import KindsP99
+from walltime.propagation.propagation import is_sampled
 
 if TYPE_CHECKING:
     from walltime.core.transaction import Transaction

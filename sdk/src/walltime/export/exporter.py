@@ -21,13 +21,13 @@ from typing import TYPE_CHECKING, Final
 from opentelemetry.sdk import version as otel_version
 from opentelemetry.sdk.resources import OTELResourceDetector
 
-from walltime.export.detail import Detail
+from walltime.core.transaction import clock, outside_calls
 from walltime.errors import contain
 from walltime.export import one_line, otlp
+from walltime.export.detail import Detail
 from walltime.export.json_lines import JsonLines
 from walltime.export.protobuf import resource_attribute
 from walltime.export.sender import Sender
-from walltime.core.transaction import clock, outside_calls
 from walltime.redaction.redact import Redaction
 
 if TYPE_CHECKING:
@@ -183,7 +183,7 @@ class Exporter:
     def _run(self) -> None:
         try:
             self._work()
-        except Exception as error:  # noqa: BLE001  # a mistake of ours; the next transaction starts a new thread
+        except Exception as error:  # a mistake of ours; the next transaction starts a new thread
             if self._sender is not None:
                 self._sender.lose("lost_internal")
             contain("export thread", error)
@@ -226,7 +226,7 @@ class Exporter:
                 count += 1
                 transaction.calls.clear()  # a thread or task that outlives it may hold it for long
                 transaction.after = None
-            except Exception as error:  # noqa: BLE001  # one transaction that cannot be encoded costs no other
+            except Exception as error:  # one transaction that cannot be encoded costs no other
                 self.counts["lost_internal"] += 1
                 contain("export", error)
             else:
@@ -256,7 +256,7 @@ class Exporter:
                 file.write(encoded)
             if self._settings.summary:
                 one_line.log(transaction, bill)
-        except Exception as error:  # noqa: BLE001  # also one of the application's log handlers
+        except Exception as error:  # also one of the application's log handlers
             contain("summary", error)
 
 

@@ -7,11 +7,11 @@ import logging
 import re
 from typing import TYPE_CHECKING, Final
 
-from walltime.core import transaction as hotpath
 from walltime.core.bill import Bill
-from walltime.errors import guarded
-from walltime.core.transaction import clock
+from walltime.core.execution import current
 from walltime.core.pieces import joined, without_calls
+from walltime.core.transaction import MAX_CALLS, clock
+from walltime.errors import guarded
 
 if TYPE_CHECKING:
     from walltime.core.bill import Cell
@@ -34,17 +34,17 @@ def summary() -> str:
 
     Adding it up costs about 0.3 µs a call. The longest 12 components are named, the others summed up.
     """
-    strand = hotpath.current()
-    if strand is None or strand.transaction.duration_ns:  # what has ended is the export thread's
+    execution = current()
+    if execution is None or execution.transaction.duration_ns:  # what has ended is the export thread's
         return ""
-    transaction = strand.transaction
+    transaction = execution.transaction
     bill = copy.deepcopy(transaction.bill)  # what was added up early, of more than 2,000 calls
     calls = transaction.calls[:]
     if bill is None:
         bill = Bill()
         bill.cover(calls, transaction.has_branches)
     else:
-        bill.cover(calls[hotpath.MAX_CALLS :], transaction.has_branches)
+        bill.cover(calls[MAX_CALLS:], transaction.has_branches)
     if transaction.has_pieces:
         still_open = [] if transaction.bill is None else transaction.bill.still_open
         calls = without_calls(joined([*calls, *still_open]))

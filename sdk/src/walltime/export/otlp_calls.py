@@ -10,8 +10,8 @@ from walltime.core.call import CONTINUED, LINES, SKIPPED
 from walltime.export.otlp_span import CLIENT, INTERNAL, IS_REMOTE_KNOWN, span
 from walltime.export.protobuf import attribute, count, few, word
 from walltime.redaction.cache import remembered
-from walltime.redaction.sanitize import decoded
 from walltime.redaction.redact import redact_sql, redact_url
+from walltime.redaction.sanitize import decoded
 
 if TYPE_CHECKING:
     from walltime.core.call import Call, Line

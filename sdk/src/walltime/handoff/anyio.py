@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import anyio.to_thread
 
+from walltime.core.execution import current
 from walltime.handoff import on_a_branch
-from walltime.core.transaction import current
 from walltime.instrumentation.patching import Patch
 
 if TYPE_CHECKING:

@@ -10,9 +10,8 @@ from types import BuiltinMethodType
 from typing import TYPE_CHECKING, Any
 
 from walltime import handoff as context
-from walltime.core import transaction as hotpath
+from walltime.core.execution import current, running
 from walltime.errors import contain
-from walltime.core.transaction import current
 from walltime.instrumentation.patching import Patch
 
 if TYPE_CHECKING:
@@ -34,20 +33,20 @@ def _submit(original: Callable[..., Future[Any]]) -> Callable[..., Future[Any]]:
                 args = (context.on_a_branch, *args)
             elif not _is_isolated(self):
                 fn = context.carried(fn)
-            entered = hotpath.strand.set(None)  # a worker thread that is started for this job goes on to others
-        except Exception as ours:  # noqa: BLE001
+            entered = running.set(None)  # a worker thread that is started for this job goes on to others
+        except Exception as ours:
             contain("context", ours)
         try:
             return original(self, fn, *args, **kwargs)
         finally:
             if entered is not None:
-                hotpath.strand.reset(entered)
+                running.reset(entered)
 
     return submit
 
 
 def _runs_a_context(fn: Callable[..., Any]) -> bool:
-    """Say whether it is the `run` of a context, which has a strand of its own: that one is branched off then."""
+    """Say whether it is `Context.run`, which brings an execution context: the branch is made of that one."""
     return type(fn) is BuiltinMethodType and type(fn.__self__) is Context
 
 

@@ -8,12 +8,13 @@ from typing import TYPE_CHECKING, Any, Final
 
 from walltime import handoff as context
 from walltime.core.call import line
+from walltime.core.execution import current
+from walltime.core.transaction import clock
 from walltime.errors import contain
-from walltime.core.transaction import clock, current
 from walltime.instrumentation.patching import Hook
 
 if TYPE_CHECKING:
-    from walltime.core.transaction import Strand
+    from walltime.core.transaction import ExecutionContext
 
 REQUIRES = "Python 3.10–3.14"
 
@@ -23,36 +24,36 @@ _OLDEST: Final = 2
 _LINE: Final = line("python.gc")
 
 # The collection in progress; there is at most one, and it ends on the thread it began on.
-_strand: Strand | None = None
+_execution: ExecutionContext | None = None
 _started_ns = 0
 _outer_ns = 0
 
 
 def _collecting(phase: str, info: dict[str, Any]) -> None:
-    global _strand, _started_ns, _outer_ns  # noqa: PLW0603
+    global _execution, _started_ns, _outer_ns  # noqa: PLW0603
     try:
         if phase == "start":
-            strand = current()
-            if strand is not None and context.with_gc:
-                _strand = strand
-                _outer_ns = strand.nested_ns  # finalizers may make calls
+            execution = current()
+            if execution is not None and context.with_gc:
+                _execution = execution
+                _outer_ns = execution.nested_ns  # finalizers may make calls
                 _started_ns = clock()
-        elif _strand is not None:
-            strand, _strand = _strand, None
+        elif _execution is not None:
+            execution, _execution = _execution, None
             ended_ns = clock()
-            if (ended_ns - _started_ns >= SHORTEST_NS or info["generation"] == _OLDEST) and _can_be_told(strand):
-                strand.record(_LINE, None, _started_ns, ended_ns, _outer_ns)
-    except Exception as ours:  # noqa: BLE001  # it would be written to stderr
+            if (ended_ns - _started_ns >= SHORTEST_NS or info["generation"] == _OLDEST) and _can_be_told(execution):
+                execution.record(_LINE, None, _started_ns, ended_ns, _outer_ns)
+    except Exception as ours:  # it would be written to stderr
         contain("gc", ours)
 
 
-def _can_be_told(strand: Strand) -> bool:
+def _can_be_told(execution: ExecutionContext) -> bool:
     """
     Say whether it is certain which call the pause was in.
 
     In a wrapper of ours the clock may have been read already, and the pause is then not in that call's time.
     """
-    if strand.transaction.duration_ns:
+    if execution.transaction.duration_ns:
         return False
     interrupted = sys._getframe(1).f_back  # none where a greenlet begins
     return interrupted is None or not str(interrupted.f_globals.get("__name__", "")).startswith("walltime.")

@@ -7,8 +7,8 @@ from contextvars import Context
 from gevent.greenlet import Greenlet
 
 from walltime import handoff as context
+from walltime.core.execution import current
 from walltime.errors import contain
-from walltime.core.transaction import current
 from walltime.instrumentation.patching import Hook
 
 REQUIRES = "gevent 20.9–26"
@@ -18,7 +18,7 @@ def _spawned(greenlet: Greenlet) -> None:
     try:
         if current() is not None and context.enabled and greenlet.gr_context is None:
             greenlet.gr_context = context.begin_in(Context())
-    except Exception as ours:  # noqa: BLE001
+    except Exception as ours:
         contain("context", ours)
 
 

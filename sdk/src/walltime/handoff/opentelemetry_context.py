@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING, Any, Final
 from opentelemetry import context as otel_context
 from opentelemetry.context.contextvars_context import ContextVarsRuntimeContext
 
-from walltime.propagation import propagation
+from walltime.core.execution import current
 from walltime.errors import contain
-from walltime.core.transaction import current
 from walltime.instrumentation.patching import Hook, Patch
+from walltime.propagation import propagation
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -42,9 +42,9 @@ def _get_current(original: Callable[[Any], Context]) -> Callable[[Any], Context]
     def get_current(self: Any) -> Context:
         context = original(self)
         try:
-            strand = current()
-            return context if strand is None else propagation.asked(context, strand.transaction)
-        except Exception as ours:  # noqa: BLE001  # they see what is attached
+            execution = current()
+            return context if execution is None else propagation.asked(context, execution.transaction)
+        except Exception as ours:  # they see what is attached
             contain("context", ours)
             return context
 

@@ -8,9 +8,8 @@ import threading
 from typing import TYPE_CHECKING
 
 from walltime import handoff as context
-from walltime.core import transaction as hotpath
+from walltime.core.execution import current, running
 from walltime.errors import contain
-from walltime.core.transaction import current
 from walltime.instrumentation.patching import Patch
 
 if TYPE_CHECKING:
@@ -30,15 +29,15 @@ def _start(original: Callable[[threading.Thread], None]) -> Callable[[threading.
         entered = None
         try:
             self.__dict__[_JOB] = context.carried(_work)
-            entered = hotpath.strand.set(None)  # by the job alone, not by gevent's greenlet as well
-        except Exception as ours:  # noqa: BLE001
+            entered = running.set(None)  # by the job alone, not by gevent's greenlet as well
+        except Exception as ours:
             contain("context", ours)
         try:
             return original(self)
         finally:
             self.__dict__.pop(_JOB, None)  # it is there still when the thread could not be started
             if entered is not None:
-                hotpath.strand.reset(entered)
+                running.reset(entered)
 
     return start
 
@@ -66,7 +65,7 @@ def _start_in_a_context(original: Callable[[threading.Thread], None]) -> Callabl
             if context.enabled and self._context is None:  # type: ignore[attr-defined]  # else they have chosen one
                 base = contextvars.copy_context() if _INHERITS else contextvars.Context()
                 self._context = context.begin_in(base)  # type: ignore[attr-defined]
-        except Exception as ours:  # noqa: BLE001
+        except Exception as ours:
             contain("context", ours)
         return original(self)
 

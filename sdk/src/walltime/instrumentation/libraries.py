@@ -8,8 +8,8 @@ import sys
 from functools import partial
 from typing import TYPE_CHECKING, Final
 
-from walltime.instrumentation import patching
 from walltime.errors import PatchError, SettingsError, contain, guarded, warn
+from walltime.instrumentation import patching
 
 if TYPE_CHECKING:
     from walltime.instrumentation.patching import Applied, Hook
@@ -121,7 +121,7 @@ def _wrap(name: str) -> None:
         applied = patching.apply(wrapper.patches())
     except (PatchError, ImportError) as error:
         warn(name, "walltime: %s is not instrumented: %s (tested with %s)", name, error, requires or "other versions")
-    except Exception as error:  # noqa: BLE001  # a library we cannot wrap is no reason for the host to stop
+    except Exception as error:  # a library we cannot wrap is no reason for the host to stop
         contain(f"instrument {name}", error)
     else:
         _chosen[name].extend(applied)

@@ -191,7 +191,7 @@ def _imported(module: str) -> None:
             continue
         try:
             act()
-        except Exception as error:  # noqa: BLE001  # our failure is not the import's
+        except Exception as error:  # our failure is not the import's
             contain(f"after the import of {module}", error)
     _tidy_up(module)
 

@@ -5,15 +5,16 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from walltime.core.call import lines
-from walltime.instrumentation.timed import class_name
+from walltime.core.execution import current, task_execution
+from walltime.core.transaction import clock
 from walltime.errors import contain
-from walltime.core.transaction import clock, current, task_strand
+from walltime.instrumentation.timed import class_name
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
     from walltime.core.call import Lines, Target
-    from walltime.core.transaction import Strand
+    from walltime.core.transaction import ExecutionContext
 
 WAIT_NS: Final = 100_000
 """What takes longer than this is a wait. A pool at rest takes some µs, which stay with the call or with `other`."""
@@ -31,16 +32,16 @@ def waited(
 
     def wrap(original: Callable[..., Any]) -> Callable[..., Any]:
         def take(self: Any, *args: Any, **kwargs: Any) -> Any:
-            strand = current()
-            if strand is None:
+            execution = current()
+            if execution is None:
                 return original(self, *args, **kwargs)
-            outer_ns = strand.nested_ns
+            outer_ns = execution.nested_ns
             started_ns = clock()
             try:
                 taken = original(self, *args, **kwargs)
             except BaseException as error:
                 try:
-                    _leave(strand, at, server, self, error, started_ns, clock(), outer_ns)
+                    _leave(execution, at, server, self, error, started_ns, clock(), outer_ns)
                 except Exception as ours:
                     contain("pool", ours)
                 raise
@@ -48,7 +49,7 @@ def waited(
             if ended_ns - started_ns < WAIT_NS:
                 return taken
             try:
-                _leave(strand, at, server, self, None, started_ns, ended_ns, outer_ns)
+                _leave(execution, at, server, self, None, started_ns, ended_ns, outer_ns)
             except Exception as ours:
                 contain("pool", ours)
             return taken
@@ -66,16 +67,16 @@ def waited_async(
 
     def wrap(original: Callable[..., Awaitable[Any]]) -> Callable[..., Awaitable[Any]]:
         async def take(self: Any, *args: Any, **kwargs: Any) -> Any:
-            strand = task_strand()
-            if strand is None:
+            execution = task_execution()
+            if execution is None:
                 return await original(self, *args, **kwargs)
-            outer_ns = strand.nested_ns
+            outer_ns = execution.nested_ns
             started_ns = clock()
             try:
                 taken = await original(self, *args, **kwargs)
             except BaseException as error:
                 try:
-                    _leave(strand, at, server, self, error, started_ns, clock(), outer_ns)
+                    _leave(execution, at, server, self, error, started_ns, clock(), outer_ns)
                 except Exception as ours:
                     contain("pool", ours)
                 raise
@@ -83,7 +84,7 @@ def waited_async(
             if ended_ns - started_ns < WAIT_NS:
                 return taken
             try:
-                _leave(strand, at, server, self, None, started_ns, ended_ns, outer_ns)
+                _leave(execution, at, server, self, None, started_ns, ended_ns, outer_ns)
             except Exception as ours:
                 contain("pool", ours)
             return taken
@@ -94,7 +95,7 @@ def waited_async(
 
 
 def _leave(
-    strand: Strand,
+    execution: ExecutionContext,
     at: Lines,
     server: Callable[[Any], Target | None],
     pool: Any,
@@ -103,7 +104,7 @@ def _leave(
     ended_ns: int,
     outer_ns: int,
 ) -> None:
-    nested_ns = strand.nested_ns - outer_ns
+    nested_ns = execution.nested_ns - outer_ns
     failure = class_name(error) if error is not None and not nested_ns else None
     if failure or ended_ns - started_ns - nested_ns >= WAIT_NS:
-        strand.record(at[server(pool)], None, started_ns, ended_ns, outer_ns, failure)
+        execution.record(at[server(pool)], None, started_ns, ended_ns, outer_ns, failure)

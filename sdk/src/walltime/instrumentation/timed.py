@@ -5,14 +5,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from walltime.core.call import lines
+from walltime.core.execution import current, task_execution
+from walltime.core.transaction import clock, outside
 from walltime.errors import contain
-from walltime.core.transaction import clock, current, outside, task_strand
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
     from walltime.core.call import Target
-    from walltime.core.transaction import Strand
+    from walltime.core.transaction import ExecutionContext
 
     Wrap: TypeAlias = "Callable[[Callable[..., Any]], Callable[..., Any]]"
 
@@ -70,13 +71,19 @@ class Ended:
         self._failure = failure
 
     def record(
-        self, strand: Strand, of: Any, started_ns: int, ended_ns: int, outer_ns: int, error: BaseException | None = None
+        self,
+        execution: ExecutionContext,
+        of: Any,
+        started_ns: int,
+        ended_ns: int,
+        outer_ns: int,
+        error: BaseException | None = None,
     ) -> None:
         """Put the call on the bill. Never raises."""
         try:
             target, asked = self._about(of)
             failure = None if error is None else self._failure(error)
-            strand.record(self._at[target], self._subject, started_ns, ended_ns, outer_ns, failure, asked)
+            execution.record(self._at[target], self._subject, started_ns, ended_ns, outer_ns, failure, asked)
         except Exception as ours:
             contain(self.library, ours)
 
@@ -86,18 +93,18 @@ def wrap(ended: Ended) -> Wrap:
 
     def wrapping(original: Callable[..., Any]) -> Callable[..., Any]:
         def call(self: Any, *args: Any, **kwargs: Any) -> Any:
-            strand = current()
-            if strand is None:
+            execution = current()
+            if execution is None:
                 outside(ended.library)
                 return original(self, *args, **kwargs)
-            outer_ns = strand.nested_ns
+            outer_ns = execution.nested_ns
             started_ns = clock()
             try:
                 value = original(self, *args, **kwargs)
             except BaseException as error:
-                ended.record(strand, self, started_ns, clock(), outer_ns, error)
+                ended.record(execution, self, started_ns, clock(), outer_ns, error)
                 raise
-            ended.record(strand, self, started_ns, clock(), outer_ns)
+            ended.record(execution, self, started_ns, clock(), outer_ns)
             return value
 
         return call
@@ -110,18 +117,18 @@ def wrap_async(ended: Ended) -> Wrap:
 
     def wrapping(original: Callable[..., Awaitable[Any]]) -> Callable[..., Awaitable[Any]]:
         async def call(self: Any, *args: Any, **kwargs: Any) -> Any:
-            strand = task_strand()
-            if strand is None:
+            execution = task_execution()
+            if execution is None:
                 outside(ended.library)
                 return await original(self, *args, **kwargs)
-            outer_ns = strand.nested_ns
+            outer_ns = execution.nested_ns
             started_ns = clock()
             try:
                 value = await original(self, *args, **kwargs)
             except BaseException as error:
-                ended.record(strand, self, started_ns, clock(), outer_ns, error)
+                ended.record(execution, self, started_ns, clock(), outer_ns, error)
                 raise
-            ended.record(strand, self, started_ns, clock(), outer_ns)
+            ended.record(execution, self, started_ns, clock(), outer_ns)
             return value
 
         return call

@@ -18,8 +18,9 @@ from opentelemetry.propagators.composite import CompositePropagator
 from opentelemetry.propagators.textmap import Getter
 from opentelemetry.trace import NonRecordingSpan, SpanContext, TraceFlags
 
+from walltime.core.execution import current
+from walltime.core.transaction import Ids
 from walltime.propagation import w3c
-from walltime.core.transaction import Ids, current
 from walltime.propagation.propagators import get_global_textmap
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from walltime.errors import warn
 
 try:
     from opentelemetry.propagate import get_global_textmap
-except Exception as error:  # noqa: BLE001  # importing it raises for a name that it does not know
+except Exception as error:  # importing it raises for a name that it does not know
     _NONE = CompositePropagator([])
     _named = os.environ.get("OTEL_PROPAGATORS", "")
     warn("OTEL_PROPAGATORS", "walltime: OTEL_PROPAGATORS=%r: %s. No trace headers are read or sent", _named, error)

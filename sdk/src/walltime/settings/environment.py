@@ -28,7 +28,7 @@ def report(settings: Settings, unusable: Iterable[Unusable]) -> None:
         for variable, meant in unknown(os.environ):
             hint = f"is {meant} meant?" if meant else "docs/settings.md lists all settings"
             warn(variable, "walltime: %s is no variable of Walltime and does nothing; %s", variable, hint)
-    except Exception as ours:  # noqa: BLE001
+    except Exception as ours:
         contain("settings", ours)
 
 

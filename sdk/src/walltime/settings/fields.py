@@ -9,8 +9,8 @@ from collections.abc import Iterable, Mapping
 from dataclasses import MISSING, Field, dataclass, field, fields
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
-from walltime.settings import parsing
 from walltime.errors import SettingsError
+from walltime.settings import parsing
 
 if TYPE_CHECKING:
     from collections.abc import Callable

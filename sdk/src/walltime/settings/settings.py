@@ -10,9 +10,9 @@ import os
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from walltime.errors import SettingsError, warn
 from walltime.settings import parsing, valid
 from walltime.settings.fields import read, setting, settle
-from walltime.errors import SettingsError, warn
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
-from walltime.settings.fields import Unusable
 from walltime.errors import SettingsError
+from walltime.settings.fields import Unusable
 
 if TYPE_CHECKING:
     import ssl

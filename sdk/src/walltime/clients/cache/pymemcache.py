@@ -15,14 +15,15 @@ from typing import TYPE_CHECKING, Any, Final
 from pymemcache import Client  # the class itself: ddtrace puts another one into pymemcache.client.base
 from pymemcache.pool import ObjectPool
 
-from walltime.core.call import lines
 from walltime.clients.cache import pymemcache_hash
-from walltime.instrumentation.pooled import waited
 from walltime.clients.cache.pymemcache_hash import first_of
-from walltime.instrumentation.timed import class_name, timed
+from walltime.core.call import lines
+from walltime.core.execution import current
+from walltime.core.transaction import clock, outside
 from walltime.errors import contain
-from walltime.core.transaction import clock, current, outside
 from walltime.instrumentation.patching import Patch, takes_no_more
+from walltime.instrumentation.pooled import waited
+from walltime.instrumentation.timed import class_name, timed
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -68,13 +69,13 @@ def _fetch(original: Callable[..., Any]) -> Callable[..., Any]:
     def _fetch_cmd(
         self: Client, name: bytes, keys: Any, expect_cas: bool, key_prefix: bytes = b"", expire: Any = None
     ) -> Any:
-        strand = current()
-        if strand is None:
+        execution = current()
+        if execution is None:
             outside("pymemcache")
             if expire is None:
                 return original(self, name, keys, expect_cas, key_prefix)
             return original(self, name, keys, expect_cas, key_prefix, expire)  # get-and-touch, newer than 4.0.0
-        outer_ns = strand.nested_ns
+        outer_ns = execution.nested_ns
         started_ns = clock()
         try:
             if expire is None:
@@ -86,7 +87,7 @@ def _fetch(original: Callable[..., Any]) -> Callable[..., Any]:
             try:
                 subject, asked = first_of(keys if name in _LINES else ())
                 at = _LINES.get(name, _ADMIN)
-                strand.record(at[self.server], subject, started_ns, ended_ns, outer_ns, class_name(error), asked)
+                execution.record(at[self.server], subject, started_ns, ended_ns, outer_ns, class_name(error), asked)
             except Exception as ours:
                 contain("pymemcache", ours)
             raise
@@ -99,14 +100,14 @@ def _fetch(original: Callable[..., Any]) -> Callable[..., Any]:
             except (AttributeError, KeyError):
                 line = _known(self, name)
             if line is None:
-                strand.record(_ADMIN[self.server], None, started_ns, ended_ns, outer_ns, failure)
+                execution.record(_ADMIN[self.server], None, started_ns, ended_ns, outer_ns, failure)
             elif type(keys) is list and len(keys) == 1:
-                strand.record(line, keys[0], started_ns, ended_ns, outer_ns, failure, 1, len(found))
+                execution.record(line, keys[0], started_ns, ended_ns, outer_ns, failure, 1, len(found))
             else:
                 subject, asked = first_of(keys)
                 # A key asked for twice is found twice, says the server, and is once in the answer.
                 hits = asked if len(found) == asked else sum(key in found for key in keys) if asked else 0
-                strand.record(line, subject, started_ns, ended_ns, outer_ns, failure, asked, hits)
+                execution.record(line, subject, started_ns, ended_ns, outer_ns, failure, asked, hits)
         except Exception as ours:
             contain("pymemcache", ours)
         return found
@@ -146,11 +147,11 @@ def _store(original: Callable[..., Any]) -> Callable[..., Any]:
     def _store_cmd(
         self: Client, name: bytes, values: Any, expire: int, noreply: bool, flags: Any = None, cas: Any = None
     ) -> Any:
-        strand = current()
-        if strand is None:
+        execution = current()
+        if execution is None:
             outside("pymemcache")
             return original(self, name, values, expire, noreply, flags, cas)
-        outer_ns = strand.nested_ns
+        outer_ns = execution.nested_ns
         started_ns = clock()
         try:
             stored = original(self, name, values, expire, noreply, flags, cas)
@@ -159,7 +160,7 @@ def _store(original: Callable[..., Any]) -> Callable[..., Any]:
             try:
                 subject, asked = first_of(values)
                 line = _LINES.get(name, _ADMIN)[self.server]
-                strand.record(line, subject, started_ns, ended_ns, outer_ns, class_name(error), asked)
+                execution.record(line, subject, started_ns, ended_ns, outer_ns, class_name(error), asked)
             except Exception as ours:
                 contain("pymemcache", ours)
             raise
@@ -168,7 +169,7 @@ def _store(original: Callable[..., Any]) -> Callable[..., Any]:
             subject, asked = first_of(values)
             count = _NO_REPLY if noreply else sum(map(bool, stored.values()))
             line = _LINES.get(name, _ADMIN)[self.server]
-            strand.record(line, subject, started_ns, ended_ns, outer_ns, None, asked, count)
+            execution.record(line, subject, started_ns, ended_ns, outer_ns, None, asked, count)
         except Exception as ours:
             contain("pymemcache", ours)
         return stored
@@ -181,11 +182,11 @@ _REFUSALS: Final = (b"NOT_FOUND", b"NOT_STORED")
 
 def _misc(original: Callable[..., Any]) -> Callable[..., Any]:
     def _misc_cmd(self: Client, cmds: Any, cmd_name: bytes, noreply: Any, end_tokens: Any = None) -> Any:
-        strand = current()
-        if strand is None:
+        execution = current()
+        if execution is None:
             outside("pymemcache")
             return original(self, cmds, cmd_name, noreply, end_tokens)
-        outer_ns = strand.nested_ns
+        outer_ns = execution.nested_ns
         started_ns = clock()
         try:
             lines = original(self, cmds, cmd_name, noreply, end_tokens)
@@ -194,7 +195,7 @@ def _misc(original: Callable[..., Any]) -> Callable[..., Any]:
             try:
                 subject, asked = _key_in(self, cmds, cmd_name)
                 line = _LINES.get(cmd_name, _ADMIN)[self.server]
-                strand.record(line, subject, started_ns, ended_ns, outer_ns, class_name(error), asked)
+                execution.record(line, subject, started_ns, ended_ns, outer_ns, class_name(error), asked)
             except Exception as ours:
                 contain("pymemcache", ours)
             raise
@@ -202,7 +203,7 @@ def _misc(original: Callable[..., Any]) -> Callable[..., Any]:
         try:
             subject, asked = _key_in(self, cmds, cmd_name)
             found = _NO_REPLY if noreply else sum(not line.startswith(_REFUSALS) for line in lines)
-            strand.record(
+            execution.record(
                 _LINES.get(cmd_name, _ADMIN)[self.server], subject, started_ns, ended_ns, outer_ns, None, asked, found
             )
         except Exception as ours:

@@ -14,8 +14,9 @@ from pymemcache import HashClient  # the class itself: ddtrace puts another one 
 from pymemcache.exceptions import MemcacheError
 
 from walltime.core.call import SKIPPED, lines
+from walltime.core.execution import current
+from walltime.core.transaction import clock
 from walltime.errors import contain
-from walltime.core.transaction import clock, current
 from walltime.instrumentation.patching import Patch
 
 if TYPE_CHECKING:
@@ -148,12 +149,12 @@ def _of_values(values: Any, *_more: Any, **_named: Any) -> tuple[str, Any]:
 
 def _skip(method: str, server: Target | None, of: Any) -> None:
     """Record a call that was not made, without time."""
-    at, strand = _LINES.get(method), current()
-    if at is None or strand is None:
+    at, execution = _LINES.get(method), current()
+    if at is None or execution is None:
         return
     if method in _MANY and hasattr(of, "__len__") and not of:  # nothing was asked for
         return
     subject, asked = first_of(of) if method in _MANY else (of, 1)
-    outer_ns = strand.nested_ns
+    outer_ns = execution.nested_ns
     now_ns = clock()
-    strand.record(at[server], subject, now_ns, now_ns, outer_ns, SKIPPED, asked)
+    execution.record(at[server], subject, now_ns, now_ns, outer_ns, SKIPPED, asked)

@@ -16,22 +16,32 @@ from redis.asyncio import client as async_client
 from redis.asyncio import connection as async_connection
 from redis.asyncio import sentinel as async_sentinel
 
-from walltime.core.call import lines
 from walltime.clients.cache import redis_cluster
-from walltime.instrumentation.pooled import waited, waited_async
-from walltime.clients.cache.redis_calls import PIPELINE, TRANSACTION, Answered, Batch, timed_command, timed_command_async, timed_pipeline, timed_pipeline_async
+from walltime.clients.cache.redis_calls import (
+    PIPELINE,
+    TRANSACTION,
+    Answered,
+    Batch,
+    timed_command,
+    timed_command_async,
+    timed_pipeline,
+    timed_pipeline_async,
+)
 from walltime.clients.cache.redis_servers import peer, remembered, remembered_async, server, server_of_pool
-from walltime.instrumentation.timed import class_name, timed, timed_async
+from walltime.core.call import lines
+from walltime.core.execution import current, task_execution
+from walltime.core.transaction import clock
 from walltime.errors import contain
-from walltime.core.transaction import clock, current, task_strand
 from walltime.instrumentation.patching import Patch
+from walltime.instrumentation.pooled import waited, waited_async
+from walltime.instrumentation.timed import class_name, timed, timed_async
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
-    from walltime.core.call import Target
     from walltime.clients.cache.redis_commands import Arguments
-    from walltime.core.transaction import Strand
+    from walltime.core.call import Target
+    from walltime.core.transaction import ExecutionContext
 
 REQUIRES: Final = "redis >= 5.0, < 9"
 
@@ -114,21 +124,21 @@ def _raise_first_error(original: Callable[..., Any]) -> Callable[..., Any]:
 
 def _connect(original: Callable[..., Any]) -> Callable[..., Any]:
     def connect(self: Any, *args: Any, **options: Any) -> Any:
-        strand = current()
-        if strand is None or getattr(self, "_sock", None) is not None:  # asked for each command; it is connected
+        execution = current()
+        if execution is None or getattr(self, "_sock", None) is not None:  # asked for each command; it is connected
             return original(self, *args, **options)
-        outer_ns = strand.nested_ns
+        outer_ns = execution.nested_ns
         started_ns = clock()
         try:
             nothing = original(self, *args, **options)
         except BaseException as error:
             try:
-                _connected(strand, self, error, started_ns, clock(), outer_ns)
+                _connected(execution, self, error, started_ns, clock(), outer_ns)
             except Exception as ours:
                 contain("redis", ours)
             raise
         try:
-            _connected(strand, self, None, started_ns, clock(), outer_ns)
+            _connected(execution, self, None, started_ns, clock(), outer_ns)
         except Exception as ours:
             contain("redis", ours)
         return nothing
@@ -138,21 +148,21 @@ def _connect(original: Callable[..., Any]) -> Callable[..., Any]:
 
 def _connect_async(original: Callable[..., Awaitable[Any]]) -> Callable[..., Awaitable[Any]]:
     async def connect(self: Any, *args: Any, **options: Any) -> Any:
-        strand = task_strand()
-        if strand is None or getattr(self, "is_connected", False):
+        execution = task_execution()
+        if execution is None or getattr(self, "is_connected", False):
             return await original(self, *args, **options)
-        outer_ns = strand.nested_ns
+        outer_ns = execution.nested_ns
         started_ns = clock()
         try:
             nothing = await original(self, *args, **options)
         except BaseException as error:
             try:
-                _connected(strand, self, error, started_ns, clock(), outer_ns)
+                _connected(execution, self, error, started_ns, clock(), outer_ns)
             except Exception as ours:
                 contain("redis", ours)
             raise
         try:
-            _connected(strand, self, None, started_ns, clock(), outer_ns)
+            _connected(execution, self, None, started_ns, clock(), outer_ns)
         except Exception as ours:
             contain("redis", ours)
         return nothing
@@ -161,7 +171,7 @@ def _connect_async(original: Callable[..., Awaitable[Any]]) -> Callable[..., Awa
 
 
 def _connected(
-    strand: Strand, to: Any, error: BaseException | None, started_ns: int, ended_ns: int, outer_ns: int
+    execution: ExecutionContext, to: Any, error: BaseException | None, started_ns: int, ended_ns: int, outer_ns: int
 ) -> None:
     failure = None if error is None else class_name(error)
-    strand.record(_CONNECT[peer(to)], None, started_ns, ended_ns, outer_ns, failure)
+    execution.record(_CONNECT[peer(to)], None, started_ns, ended_ns, outer_ns, failure)

@@ -4,19 +4,20 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
-from walltime.core.call import lines
 from walltime.clients.cache.redis_commands import command_of, key_of
-from walltime.instrumentation.timed import class_name
+from walltime.core.call import lines
+from walltime.core.execution import current, task_execution
+from walltime.core.transaction import clock, outside
 from walltime.errors import contain
-from walltime.core.transaction import clock, current, outside, task_strand
+from walltime.instrumentation.timed import class_name
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterable
     from typing import TypeAlias
 
-    from walltime.core.call import Lines, Target
     from walltime.clients.cache.redis_commands import Arguments
-    from walltime.core.transaction import Strand
+    from walltime.core.call import Lines, Target
+    from walltime.core.transaction import ExecutionContext
 
     Wrap: TypeAlias = Callable[[Callable[..., Any]], Callable[..., Any]]
 
@@ -36,22 +37,22 @@ def timed_command(where: Where) -> Wrap:
 
     def wrap(original: Callable[..., Any]) -> Callable[..., Any]:
         def execute(self: Any, *args: Any, **options: Any) -> Any:
-            strand = current()
-            if strand is None:
+            execution = current()
+            if execution is None:
                 outside("redis")
                 return original(self, *args, **options)
-            outer_ns = strand.nested_ns
+            outer_ns = execution.nested_ns
             started_ns = clock()
             try:
                 answer = original(self, *args, **options)
             except BaseException as error:
                 try:
-                    _bill(strand, where, self, args, None, error, started_ns, clock(), outer_ns)
+                    _bill(execution, where, self, args, None, error, started_ns, clock(), outer_ns)
                 except Exception as ours:
                     contain("redis", ours)
                 raise
             try:
-                _bill(strand, where, self, args, answer, None, started_ns, clock(), outer_ns)
+                _bill(execution, where, self, args, answer, None, started_ns, clock(), outer_ns)
             except Exception as ours:
                 contain("redis", ours)
             return answer
@@ -66,22 +67,22 @@ def timed_command_async(where: Where) -> Wrap:
 
     def wrap(original: Callable[..., Awaitable[Any]]) -> Callable[..., Awaitable[Any]]:
         async def execute(self: Any, *args: Any, **options: Any) -> Any:
-            strand = task_strand()
-            if strand is None:
+            execution = task_execution()
+            if execution is None:
                 outside("redis")
                 return await original(self, *args, **options)
-            outer_ns = strand.nested_ns
+            outer_ns = execution.nested_ns
             started_ns = clock()
             try:
                 answer = await original(self, *args, **options)
             except BaseException as error:
                 try:
-                    _bill(strand, where, self, args, None, error, started_ns, clock(), outer_ns)
+                    _bill(execution, where, self, args, None, error, started_ns, clock(), outer_ns)
                 except Exception as ours:
                     contain("redis", ours)
                 raise
             try:
-                _bill(strand, where, self, args, answer, None, started_ns, clock(), outer_ns)
+                _bill(execution, where, self, args, answer, None, started_ns, clock(), outer_ns)
             except Exception as ours:
                 contain("redis", ours)
             return answer
@@ -92,14 +93,14 @@ def timed_command_async(where: Where) -> Wrap:
 
 
 def _bill(
-    strand: Strand, where: Where, of: Any, arguments: Arguments, answer: Any, error: BaseException | None,
+    execution: ExecutionContext, where: Where, of: Any, arguments: Arguments, answer: Any, error: BaseException | None,
     started_ns: int, ended_ns: int, outer_ns: int,
 ) -> None:  # fmt: skip
     target, arguments = where(of, arguments)
     command = command_of(arguments)
     failure, found = (None, command.found(arguments, answer)) if error is None else (class_name(error), 0)
     line, asked = command.at[target], command.asked(arguments)
-    strand.record(line, key_of(command, arguments), started_ns, ended_ns, outer_ns, failure, asked, found)
+    execution.record(line, key_of(command, arguments), started_ns, ended_ns, outer_ns, failure, asked, found)
 
 
 # ---- several in one go ----
@@ -132,25 +133,25 @@ def timed_pipeline(queued: Queued, settled: Settled) -> Wrap:
 
     def wrap(original: Callable[..., Any]) -> Callable[..., Any]:
         def execute(self: Any, *args: Any, **options: Any) -> Any:
-            strand = current()
-            if strand is None:
+            execution = current()
+            if execution is None:
                 outside("redis")
                 return original(self, *args, **options)
             batch = _look(queued, self, args)
             if batch is None:
                 return original(self, *args, **options)
-            outer_ns = strand.nested_ns
+            outer_ns = execution.nested_ns
             started_ns = clock()
             try:
                 result = original(self, *args, **options)
             except BaseException as error:
                 try:
-                    _bill_batch(strand, batch, settled, self, args, None, error, started_ns, clock(), outer_ns)
+                    _bill_batch(execution, batch, settled, self, args, None, error, started_ns, clock(), outer_ns)
                 except Exception as ours:
                     contain("redis", ours)
                 raise
             try:
-                _bill_batch(strand, batch, settled, self, args, result, None, started_ns, clock(), outer_ns)
+                _bill_batch(execution, batch, settled, self, args, result, None, started_ns, clock(), outer_ns)
             except Exception as ours:
                 contain("redis", ours)
             return result
@@ -165,25 +166,25 @@ def timed_pipeline_async(queued: Queued, settled: Settled) -> Wrap:
 
     def wrap(original: Callable[..., Awaitable[Any]]) -> Callable[..., Awaitable[Any]]:
         async def execute(self: Any, *args: Any, **options: Any) -> Any:
-            strand = task_strand()
-            if strand is None:
+            execution = task_execution()
+            if execution is None:
                 outside("redis")
                 return await original(self, *args, **options)
             batch = _look(queued, self, args)
             if batch is None:
                 return await original(self, *args, **options)
-            outer_ns = strand.nested_ns
+            outer_ns = execution.nested_ns
             started_ns = clock()
             try:
                 result = await original(self, *args, **options)
             except BaseException as error:
                 try:
-                    _bill_batch(strand, batch, settled, self, args, None, error, started_ns, clock(), outer_ns)
+                    _bill_batch(execution, batch, settled, self, args, None, error, started_ns, clock(), outer_ns)
                 except Exception as ours:
                     contain("redis", ours)
                 raise
             try:
-                _bill_batch(strand, batch, settled, self, args, result, None, started_ns, clock(), outer_ns)
+                _bill_batch(execution, batch, settled, self, args, result, None, started_ns, clock(), outer_ns)
             except Exception as ours:
                 contain("redis", ours)
             return result
@@ -203,19 +204,19 @@ def _look(queued: Queued, of: Any, arguments: tuple[Any, ...]) -> Batch | None:
 
 
 def _bill_batch(
-    strand: Strand, batch: Batch, settled: Settled, of: Any, arguments: tuple[Any, ...], result: Any,
+    execution: ExecutionContext, batch: Batch, settled: Settled, of: Any, arguments: tuple[Any, ...], result: Any,
     error: BaseException | None, started_ns: int, ended_ns: int, outer_ns: int,
 ) -> None:  # fmt: skip
     target, answers = settled(of, arguments, result, error)
     failure = None if error is None else class_name(error)
     size = len(batch.commands)
-    strand.record(batch.at[target], None, started_ns, ended_ns, outer_ns, failure, size)
+    execution.record(batch.at[target], None, started_ns, ended_ns, outer_ns, failure, size)
     if answers is not None:
-        _bill_commands(strand, target, zip(batch.commands, answers, strict=False), ended_ns)
+        _bill_commands(execution, target, zip(batch.commands, answers, strict=False), ended_ns)
 
 
 def _bill_commands(
-    strand: Strand, target: Target | None, answered: Iterable[tuple[Arguments, Any]], ended_ns: int
+    execution: ExecutionContext, target: Target | None, answered: Iterable[tuple[Arguments, Any]], ended_ns: int
 ) -> None:
     for arguments, answer in answered:
         command = command_of(arguments)
@@ -223,4 +224,4 @@ def _bill_commands(
         failure, found = (class_name(answer), 0) if is_error else (None, command.found(arguments, answer))
         line, asked = command.at[target], command.asked(arguments)
         key = key_of(command, arguments)  # it takes no time of its own: that is the pipeline's
-        strand.record(line, key, ended_ns, ended_ns, strand.nested_ns, failure, asked, found)
+        execution.record(line, key, ended_ns, ended_ns, execution.nested_ns, failure, asked, found)

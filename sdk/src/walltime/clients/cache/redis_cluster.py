@@ -11,13 +11,22 @@ from typing import TYPE_CHECKING, Any
 from redis import cluster
 from redis.asyncio import cluster as async_cluster
 
-from walltime.clients.cache.redis_calls import PIPELINE, TRANSACTION, Answered, Batch, timed_command, timed_command_async, timed_pipeline, timed_pipeline_async
+from walltime.clients.cache.redis_calls import (
+    PIPELINE,
+    TRANSACTION,
+    Answered,
+    Batch,
+    timed_command,
+    timed_command_async,
+    timed_pipeline,
+    timed_pipeline_async,
+)
 from walltime.clients.cache.redis_servers import peer
 from walltime.instrumentation.patching import Patch
 
 if TYPE_CHECKING:
-    from walltime.core.call import Target
     from walltime.clients.cache.redis_commands import Arguments
+    from walltime.core.call import Target
 
 
 def patches() -> list[Patch]:

@@ -14,18 +14,19 @@ from aiohttp.client_reqrep import ClientRequest, ClientResponse
 from aiohttp.connector import BaseConnector, NamedPipeConnector, TCPConnector, UnixConnector
 from aiohttp.streams import StreamReader
 
-from walltime.propagation import recipients
 from walltime.clients.http.requests import CONNECT, DEFAULT_PORTS, REQUEST, read_on, record_piece
+from walltime.core.execution import inside, task_execution
+from walltime.core.transaction import clock, outside
 from walltime.errors import contain
-from walltime.core.transaction import clock, inside, outside, task_strand
 from walltime.instrumentation.patching import Patch
+from walltime.propagation import recipients
 from walltime.propagation.propagation import outgoing_headers
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
     from walltime.core.call import Line
-    from walltime.core.transaction import Strand
+    from walltime.core.transaction import ExecutionContext
 
 REQUIRES: Final = "aiohttp >= 3.9, < 4"
 
@@ -53,15 +54,20 @@ def _subject(of: Any) -> tuple[str, str, str]:
 
 
 def _step(
-    strand: Strand, request: Any, started_ns: int, ended_ns: int, outer_ns: int, error: BaseException | None = None
+    execution: ExecutionContext,
+    request: Any,
+    started_ns: int,
+    ended_ns: int,
+    outer_ns: int,
+    error: BaseException | None = None,
 ) -> None:
     """Put a step before the answer on the line of its request; when it fails, that was the request. Never raises."""
     try:
         subject = _subject(request)
         if error is None:
-            record_piece(strand, _line(request.url), subject, started_ns, ended_ns, outer_ns)
+            record_piece(execution, _line(request.url), subject, started_ns, ended_ns, outer_ns)
         else:
-            strand.record(_line(request.url), subject, started_ns, ended_ns, outer_ns, type(error).__name__)
+            execution.record(_line(request.url), subject, started_ns, ended_ns, outer_ns, type(error).__name__)
     except Exception as ours:
         contain("aiohttp", ours)
 
@@ -73,18 +79,18 @@ def _connect(original: Callable[..., Awaitable[Any]]) -> Callable[..., Awaitable
     """Waiting for a connection of the pool is part of the request; the request without one is a failed one."""
 
     async def connect(self: BaseConnector, req: Any, *args: Any, **kwargs: Any) -> Any:
-        strand = task_strand()
-        if strand is None:
+        execution = task_execution()
+        if execution is None:
             outside("aiohttp")
             return await original(self, req, *args, **kwargs)
-        outer_ns = strand.nested_ns
+        outer_ns = execution.nested_ns
         started_ns = clock()
         try:
             connection = await original(self, req, *args, **kwargs)
         except BaseException as error:
-            _step(strand, req, started_ns, clock(), outer_ns, error)
+            _step(execution, req, started_ns, clock(), outer_ns, error)
             raise
-        _step(strand, req, started_ns, clock(), outer_ns)
+        _step(execution, req, started_ns, clock(), outer_ns)
         return connection
 
     return connect
@@ -92,27 +98,29 @@ def _connect(original: Callable[..., Awaitable[Any]]) -> Callable[..., Awaitable
 
 def _create(original: Callable[..., Awaitable[Any]]) -> Callable[..., Awaitable[Any]]:
     async def _create_connection(self: Any, req: Any, *args: Any, **kwargs: Any) -> Any:
-        strand = task_strand()
-        if strand is None:
+        execution = task_execution()
+        if execution is None:
             return await original(self, req, *args, **kwargs)
-        outer_ns = strand.nested_ns
+        outer_ns = execution.nested_ns
         started_ns = clock()
         try:
             if req.proxy:
-                with inside(strand):  # a proxy is asked for a tunnel by a request, which is part of connecting
+                with inside(execution):  # a proxy is asked for a tunnel by a request, which is part of connecting
                     protocol = await original(self, req, *args, **kwargs)
             else:
                 protocol = await original(self, req, *args, **kwargs)
         except BaseException as error:
             ended_ns = clock()
             try:
-                strand.record(CONNECT[_server(self, req)], None, started_ns, ended_ns, outer_ns, type(error).__name__)
+                execution.record(
+                    CONNECT[_server(self, req)], None, started_ns, ended_ns, outer_ns, type(error).__name__
+                )
             except Exception as ours:
                 contain("aiohttp", ours)
             raise
         ended_ns = clock()
         try:
-            strand.record(CONNECT[_server(self, req)], None, started_ns, ended_ns, outer_ns)
+            execution.record(CONNECT[_server(self, req)], None, started_ns, ended_ns, outer_ns)
         except Exception as ours:
             contain("aiohttp", ours)
         return protocol
@@ -132,23 +140,23 @@ def _server(connector: Any, req: Any) -> tuple[str, int] | str:
 
 def _send(original: Callable[..., Awaitable[Any]]) -> Callable[..., Awaitable[Any]]:
     async def send(self: Any, conn: Any) -> Any:
-        strand = task_strand()
-        if strand is None:
+        execution = task_execution()
+        if execution is None:
             return await original(self, conn)
         try:
             told = not recipients.limited or recipients.is_told(self.url.host)
-            for name, value in outgoing_headers(strand.transaction) if told else ():
+            for name, value in outgoing_headers(execution.transaction) if told else ():
                 self.headers.setdefault(name, value)  # its own copy, made for this request; case does not matter
         except Exception as ours:
             contain("aiohttp", ours)
-        outer_ns = strand.nested_ns
+        outer_ns = execution.nested_ns
         started_ns = clock()
         try:
             response = await original(self, conn)
         except BaseException as error:
-            _step(strand, self, started_ns, clock(), outer_ns, error)
+            _step(execution, self, started_ns, clock(), outer_ns, error)
             raise
-        _step(strand, self, started_ns, clock(), outer_ns)
+        _step(execution, self, started_ns, clock(), outer_ns)
         try:
             response._walltime = _subject(self)
         except Exception as ours:
@@ -160,10 +168,10 @@ def _send(original: Callable[..., Awaitable[Any]]) -> Callable[..., Awaitable[An
 
 def _start(original: Callable[..., Awaitable[Any]]) -> Callable[..., Awaitable[Any]]:
     async def start(self: Any, connection: Any) -> Any:
-        strand = task_strand()
-        if strand is None:
+        execution = task_execution()
+        if execution is None:
             return await original(self, connection)
-        outer_ns = strand.nested_ns
+        outer_ns = execution.nested_ns
         started_ns = clock()
         try:
             response = await original(self, connection)
@@ -171,7 +179,7 @@ def _start(original: Callable[..., Awaitable[Any]]) -> Callable[..., Awaitable[A
             ended_ns = clock()
             try:
                 line, subject = _line(self.url), _subject(self)
-                strand.record(line, subject, started_ns, ended_ns, outer_ns, type(error).__name__)
+                execution.record(line, subject, started_ns, ended_ns, outer_ns, type(error).__name__)
             except Exception as ours:
                 contain("aiohttp", ours)
             raise
@@ -179,7 +187,7 @@ def _start(original: Callable[..., Awaitable[Any]]) -> Callable[..., Awaitable[A
         try:
             line, subject, status = _line(self.url), _subject(self), self.status
             failure = None if status < 400 else str(status)
-            strand.record(line, subject, started_ns, ended_ns, outer_ns, failure, 0, status)
+            execution.record(line, subject, started_ns, ended_ns, outer_ns, failure, 0, status)
             if connection.protocol is not None:  # what the connection brings now is the body; without, it is here
                 connection.protocol._walltime = (line, subject)
         except Exception as ours:
@@ -194,10 +202,10 @@ def _wait(original: Callable[..., Awaitable[Any]]) -> Callable[..., Awaitable[An
 
     async def _wait(self: Any, *args: Any, **kwargs: Any) -> Any:
         of = getattr(self._protocol, "_walltime", None)  # a server's protocol, which reads requests, has none
-        strand = None if of is None else task_strand()
-        if strand is None or of is None:
+        execution = None if of is None else task_execution()
+        if execution is None or of is None:
             return await original(self, *args, **kwargs)
-        outer_ns = strand.nested_ns
+        outer_ns = execution.nested_ns
         started_ns = clock()
         failure = None
         try:
@@ -209,7 +217,7 @@ def _wait(original: Callable[..., Awaitable[Any]]) -> Callable[..., Awaitable[An
             ended_ns = clock()
             try:
                 line, subject = of
-                read_on(strand, line, subject, started_ns, ended_ns, outer_ns, failure)
+                read_on(execution, line, subject, started_ns, ended_ns, outer_ns, failure)
             except Exception as ours:
                 contain("aiohttp", ours)
 

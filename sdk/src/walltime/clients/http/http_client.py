@@ -13,10 +13,11 @@ from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Final
 
 from walltime.clients.http.requests import REQUEST, add_headers, proxied, read_on, record_piece
-from walltime.instrumentation.timed import timed
+from walltime.core.execution import current, inside
+from walltime.core.transaction import clock, outside
 from walltime.errors import contain
-from walltime.core.transaction import clock, current, inside, outside
 from walltime.instrumentation.patching import Patch
+from walltime.instrumentation.timed import timed
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -65,10 +66,10 @@ def _connect_tls(original: Callable[..., Any]) -> Callable[..., Any]:
     """Its TCP connection is made by HTTPConnection's `connect`, and is part of it."""
 
     def whole(self: Any) -> Any:
-        strand = current()
-        if strand is None:
+        execution = current()
+        if execution is None:
             return original(self)
-        with inside(strand):
+        with inside(execution):
             return original(self)
 
     return _connect(whole)
@@ -90,24 +91,24 @@ def _asked(connection: HTTPConnection) -> tuple[Line, tuple[str, str, str]]:
 def _endheaders(original: Callable[..., Any]) -> Callable[..., Any]:
     def endheaders(self: Any, message_body: Any = None, *, encode_chunked: bool = False) -> Any:
         asked = None
-        strand = current()
+        execution = current()
         try:
             if not _is_direct(self.__class__):
-                strand = None
-            elif strand is None:
+                execution = None
+            elif execution is None:
                 outside("http_client")
                 if getattr(self, "_walltime", None) is not None:  # of a request whose answer nobody read
                     self._walltime = None
             else:
-                add_headers(self, strand)
+                add_headers(self, execution)
                 asked = _asked(self)
         except Exception as ours:
             contain("http_client", ours)
-        if strand is None or asked is None:
+        if execution is None or asked is None:
             if encode_chunked:
                 return original(self, message_body, encode_chunked=True)
             return original(self, message_body)
-        outer_ns = strand.nested_ns
+        outer_ns = execution.nested_ns
         started_ns = clock()
         try:
             sent = original(self, message_body, encode_chunked=encode_chunked)
@@ -115,13 +116,13 @@ def _endheaders(original: Callable[..., Any]) -> Callable[..., Any]:
             ended_ns = clock()
             try:
                 line, subject = asked
-                strand.record(line, subject, started_ns, ended_ns, outer_ns, type(error).__name__)
+                execution.record(line, subject, started_ns, ended_ns, outer_ns, type(error).__name__)
             except Exception as ours:
                 contain("http_client", ours)
             raise
         ended_ns = clock()
         try:
-            record_piece(strand, *asked, started_ns, ended_ns, outer_ns)
+            record_piece(execution, *asked, started_ns, ended_ns, outer_ns)
             self._walltime = asked
         except Exception as ours:
             contain("http_client", ours)
@@ -132,11 +133,11 @@ def _endheaders(original: Callable[..., Any]) -> Callable[..., Any]:
 
 def _getresponse(original: Callable[..., Any]) -> Callable[..., Any]:
     def getresponse(self: Any) -> Any:
-        strand = current()
-        asked = None if strand is None else getattr(self, "_walltime", None)
-        if strand is None or asked is None:
+        execution = current()
+        asked = None if execution is None else getattr(self, "_walltime", None)
+        if execution is None or asked is None:
             return original(self)
-        outer_ns = strand.nested_ns
+        outer_ns = execution.nested_ns
         started_ns = clock()
         try:
             response = original(self)
@@ -144,7 +145,7 @@ def _getresponse(original: Callable[..., Any]) -> Callable[..., Any]:
             ended_ns = clock()
             try:
                 line, subject = asked
-                strand.record(line, subject, started_ns, ended_ns, outer_ns, type(error).__name__)
+                execution.record(line, subject, started_ns, ended_ns, outer_ns, type(error).__name__)
                 self._walltime = None
             except Exception as ours:
                 contain("http_client", ours)
@@ -153,7 +154,7 @@ def _getresponse(original: Callable[..., Any]) -> Callable[..., Any]:
         try:
             (line, subject), status = asked, response.status
             failure = None if status < 400 else str(status)
-            strand.record(line, subject, started_ns, ended_ns, outer_ns, failure, 0, status)
+            execution.record(line, subject, started_ns, ended_ns, outer_ns, failure, 0, status)
             response._walltime = asked  # its body is read later
             self._walltime = None
         except Exception as ours:
@@ -204,23 +205,23 @@ def _readline(original: Callable[..., Any]) -> Callable[..., Any]:
 
 def _timed(original: Callable[..., Any], response: Any, how_much: Any) -> Any:
     """Read on in a body that is measured; in a transaction."""
-    strand, (line, subject) = current(), response._walltime
-    if strand is None:
+    execution, (line, subject) = current(), response._walltime
+    if execution is None:
         return original(response, how_much)
-    outer_ns = strand.nested_ns
+    outer_ns = execution.nested_ns
     started_ns = clock()
     try:
         data = original(response, how_much)
     except BaseException as error:
         ended_ns = clock()
         try:
-            read_on(strand, line, subject, started_ns, ended_ns, outer_ns, type(error).__name__)
+            read_on(execution, line, subject, started_ns, ended_ns, outer_ns, type(error).__name__)
         except Exception as ours:
             contain("http_client", ours)
         raise
     ended_ns = clock()
     try:
-        read_on(strand, line, subject, started_ns, ended_ns, outer_ns)
+        read_on(execution, line, subject, started_ns, ended_ns, outer_ns)
     except Exception as ours:
         contain("http_client", ours)
     return data

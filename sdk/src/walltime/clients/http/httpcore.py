@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from httpcore import AsyncHTTPConnection, HTTPConnection
 
-from walltime.instrumentation.timed import timed, timed_async
 from walltime.instrumentation.patching import Patch
+from walltime.instrumentation.timed import timed, timed_async
 
 if TYPE_CHECKING:
     from walltime.core.call import Target

@@ -12,11 +12,12 @@ from typing import TYPE_CHECKING, Any, Final
 from httpx import AsyncClient, Client
 from httpx._client import BoundAsyncStream, BoundSyncStream
 
-from walltime.propagation import recipients
 from walltime.clients.http.requests import DEFAULT_PORTS, REQUEST, read_on
+from walltime.core.execution import current, task_execution
+from walltime.core.transaction import clock, outside
 from walltime.errors import contain
-from walltime.core.transaction import clock, current, outside, task_strand
 from walltime.instrumentation.patching import Patch
+from walltime.propagation import recipients
 from walltime.propagation.propagation import outgoing_headers
 
 if TYPE_CHECKING:
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
     from httpx import Request
 
     from walltime.core.call import Line
-    from walltime.core.transaction import Strand
+    from walltime.core.transaction import ExecutionContext
 
 REQUIRES: Final = "httpx >= 0.27, < 1"
 
@@ -41,20 +42,20 @@ def patches() -> list[Patch]:
 
 def _send(original: Callable[..., Any]) -> Callable[..., Any]:
     def _send_single_request(self: Client, request: Request) -> Any:
-        strand = current()
-        if strand is None:
+        execution = current()
+        if execution is None:
             outside("httpx")
             return original(self, request)
-        added = _add_headers(request, strand)
-        outer_ns = strand.nested_ns
+        added = _add_headers(request, execution)
+        outer_ns = execution.nested_ns
         started_ns = clock()
         try:
             response = original(self, request)
         except BaseException as error:
-            _record(strand, request, None, started_ns, clock(), outer_ns, type(error).__name__)
+            _record(execution, request, None, started_ns, clock(), outer_ns, type(error).__name__)
             _remove_headers(request, added)
             raise
-        _record(strand, request, response, started_ns, clock(), outer_ns)
+        _record(execution, request, response, started_ns, clock(), outer_ns)
         _remove_headers(request, added)
         return response
 
@@ -63,20 +64,20 @@ def _send(original: Callable[..., Any]) -> Callable[..., Any]:
 
 def _send_async(original: Callable[..., Awaitable[Any]]) -> Callable[..., Awaitable[Any]]:
     async def _send_single_request(self: AsyncClient, request: Request) -> Any:
-        strand = task_strand()
-        if strand is None:
+        execution = task_execution()
+        if execution is None:
             outside("httpx")
             return await original(self, request)
-        added = _add_headers(request, strand)
-        outer_ns = strand.nested_ns
+        added = _add_headers(request, execution)
+        outer_ns = execution.nested_ns
         started_ns = clock()
         try:
             response = await original(self, request)
         except BaseException as error:
-            _record(strand, request, None, started_ns, clock(), outer_ns, type(error).__name__)
+            _record(execution, request, None, started_ns, clock(), outer_ns, type(error).__name__)
             _remove_headers(request, added)
             raise
-        _record(strand, request, response, started_ns, clock(), outer_ns)
+        _record(execution, request, response, started_ns, clock(), outer_ns)
         _remove_headers(request, added)
         return response
 
@@ -84,7 +85,7 @@ def _send_async(original: Callable[..., Awaitable[Any]]) -> Callable[..., Awaita
 
 
 def _record(
-    strand: Strand,
+    execution: ExecutionContext,
     request: Request,
     response: Any,
     started_ns: int,
@@ -99,20 +100,20 @@ def _record(
         if response is not None:
             status = response.status_code
             failure = None if status < 400 else str(status)
-        strand.record(line, subject, started_ns, ended_ns, outer_ns, failure, 0, status)
+        execution.record(line, subject, started_ns, ended_ns, outer_ns, failure, 0, status)
         if response is not None:
             response.stream._walltime = (line, subject)  # its body is read later
     except Exception as ours:
         contain("httpx", ours)
 
 
-def _add_headers(request: Request, strand: Strand) -> list[str]:
+def _add_headers(request: Request, execution: ExecutionContext) -> list[str]:
     """Return the names of those added. The request is the application's, which may send it again for somebody else."""
     added: list[str] = []
     try:
         if recipients.limited and not recipients.is_told(request.url.host):
             return added
-        for name, value in outgoing_headers(strand.transaction):
+        for name, value in outgoing_headers(execution.transaction):
             if name not in request.headers:
                 request.headers[name] = value
                 added.append(name)
@@ -170,10 +171,10 @@ class _Blocks:
         return self
 
     def __next__(self) -> bytes:
-        strand = current()
-        if strand is None:  # it outlived its transaction
+        execution = current()
+        if execution is None:  # it outlived its transaction
             return next(self._blocks)
-        outer_ns = strand.nested_ns
+        outer_ns = execution.nested_ns
         started_ns = clock()
         failure = None
         try:
@@ -184,7 +185,7 @@ class _Blocks:
             failure = type(error).__name__
             raise
         finally:
-            _read_on(strand, self._line, self._subject, started_ns, clock(), outer_ns, failure)
+            _read_on(execution, self._line, self._subject, started_ns, clock(), outer_ns, failure)
 
 
 class _AsyncBlocks:
@@ -199,10 +200,10 @@ class _AsyncBlocks:
         return self
 
     async def __anext__(self) -> bytes:
-        strand = task_strand()
-        if strand is None:
+        execution = task_execution()
+        if execution is None:
             return await anext(self._blocks)
-        outer_ns = strand.nested_ns
+        outer_ns = execution.nested_ns
         started_ns = clock()
         failure = None
         try:
@@ -213,11 +214,11 @@ class _AsyncBlocks:
             failure = type(error).__name__
             raise
         finally:
-            _read_on(strand, self._line, self._subject, started_ns, clock(), outer_ns, failure)
+            _read_on(execution, self._line, self._subject, started_ns, clock(), outer_ns, failure)
 
 
 def _read_on(
-    strand: Strand,
+    execution: ExecutionContext,
     line: Line,
     subject: tuple[str, str, str],
     started_ns: int,
@@ -226,6 +227,6 @@ def _read_on(
     failure: str | None,
 ) -> None:
     try:
-        read_on(strand, line, subject, started_ns, ended_ns, outer_ns, failure)
+        read_on(execution, line, subject, started_ns, ended_ns, outer_ns, failure)
     except Exception as ours:
         contain("httpx", ours)

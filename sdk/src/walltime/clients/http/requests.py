@@ -6,14 +6,14 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlsplit
 
-from walltime.propagation import recipients
 from walltime.core.call import Piece, lines
 from walltime.errors import contain
+from walltime.propagation import recipients
 from walltime.propagation.propagation import outgoing_headers
 
 if TYPE_CHECKING:
     from walltime.core.call import Line, Target
-    from walltime.core.transaction import Strand
+    from walltime.core.transaction import ExecutionContext
 
 REQUEST: Final = lines("http.request")
 CONNECT: Final = lines("http.connect")
@@ -33,7 +33,7 @@ def proxied(url: str) -> Target:
 
 
 def read_on(
-    strand: Strand,
+    execution: ExecutionContext,
     line: Line,
     subject: tuple[str, str, str],
     started_ns: int,
@@ -51,10 +51,10 @@ def read_on(
         subject: the object that was recorded with the request.
         outer_ns: as in `Transaction.record`.
     """
-    transaction = strand.transaction
+    transaction = execution.transaction
     calls = transaction.calls
     if (
-        strand is transaction
+        execution is transaction
         and calls
         # What is in the bill already no longer changes, and what branches do is measured by its ends.
         and not (transaction.has_branches or transaction.duration_ns or transaction.bill is not None)
@@ -62,15 +62,15 @@ def read_on(
         place = len(calls) - 1  # a pause of the garbage collector may put itself behind it meanwhile
         of, last, first_ns, _, own_ns, failed, asked, found = calls[place]
         if of == line and (last is subject or (type(last) is Piece and last.of is subject)):
-            more_ns = ended_ns - started_ns + outer_ns - strand.nested_ns
+            more_ns = ended_ns - started_ns + outer_ns - execution.nested_ns
             calls[place] = (of, last, first_ns, ended_ns, own_ns + more_ns, failed or failure, asked, found)
-            strand.nested_ns += more_ns
+            execution.nested_ns += more_ns
             return
-    record_piece(strand, line, subject, started_ns, ended_ns, outer_ns, failure)
+    record_piece(execution, line, subject, started_ns, ended_ns, outer_ns, failure)
 
 
 def record_piece(
-    strand: Strand,
+    execution: ExecutionContext,
     line: Line,
     subject: tuple[str, str, str],
     started_ns: int,
@@ -79,11 +79,11 @@ def record_piece(
     failure: str | None = None,
 ) -> None:
     """Record a piece of the request that has this subject, before or after the request itself."""
-    strand.transaction.has_pieces = True
-    strand.record(line, Piece(subject), started_ns, ended_ns, outer_ns, failure)
+    execution.transaction.has_pieces = True
+    execution.record(line, Piece(subject), started_ns, ended_ns, outer_ns, failure)
 
 
-def add_headers(connection: Any, strand: Strand) -> None:
+def add_headers(connection: Any, execution: ExecutionContext) -> None:
     """
     Add the headers that tell the next service where it is in the trace to a request that is about to be sent.
 
@@ -96,7 +96,7 @@ def add_headers(connection: Any, strand: Strand) -> None:
             return
         buffer = connection._buffer
         sent = b"\r\n".join(buffer).lower()
-        for name, value in outgoing_headers(strand.transaction):
+        for name, value in outgoing_headers(execution.transaction):
             # The application's own is what goes; and nothing below here looks for line breaks.
             if _begins(name) not in sent and value.isascii() and value.isprintable():
                 buffer.append(f"{name}: {value}".encode())

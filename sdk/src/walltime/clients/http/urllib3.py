@@ -18,10 +18,11 @@ from urllib3.util.retry import Retry
 from urllib3.util.timeout import _DEFAULT_TIMEOUT
 
 from walltime.clients.http.requests import DEFAULT_PORTS, REQUEST, add_headers, proxied, read_on
-from walltime.instrumentation.timed import timed
+from walltime.core.execution import current
+from walltime.core.transaction import clock, outside
 from walltime.errors import contain
-from walltime.core.transaction import clock, current, outside
 from walltime.instrumentation.patching import Patch, takes_no_more
+from walltime.instrumentation.timed import timed
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -58,14 +59,14 @@ def _make_request(original: Callable[..., Any]) -> Callable[..., Any]:
         retries: Any = None, timeout: Any = _DEFAULT_TIMEOUT, chunked: bool = False, response_conn: Any = None,
         preload_content: bool = True, decode_content: bool = True, enforce_content_length: bool = True,
     ) -> Any:  # fmt: skip
-        strand = current()
-        if strand is None:
+        execution = current()
+        if execution is None:
             outside("urllib3")
             return original(
                 self, conn, method, url, body, headers, retries, timeout, chunked, response_conn, preload_content,
                 decode_content, enforce_content_length,
             )  # fmt: skip
-        outer_ns = strand.nested_ns
+        outer_ns = execution.nested_ns
         started_ns = clock()
         try:
             response = original(
@@ -76,7 +77,7 @@ def _make_request(original: Callable[..., Any]) -> Callable[..., Any]:
             ended_ns = clock()
             try:
                 line, subject = _line(self, url), (method, self.scheme, url)
-                strand.record(line, subject, started_ns, ended_ns, outer_ns, type(error).__name__, _resends(retries))
+                execution.record(line, subject, started_ns, ended_ns, outer_ns, type(error).__name__, _resends(retries))
             except Exception as ours:
                 contain("urllib3", ours)
             raise
@@ -88,7 +89,7 @@ def _make_request(original: Callable[..., Any]) -> Callable[..., Any]:
                 line = _line(self, url)
             subject, status = (method, self.scheme, url), response.status
             failure = None if status < 400 else str(status)
-            strand.record(line, subject, started_ns, ended_ns, outer_ns, failure, _resends(retries), status)
+            execution.record(line, subject, started_ns, ended_ns, outer_ns, failure, _resends(retries), status)
             response._walltime = (line, subject)  # its body is read later
         except Exception as ours:
             contain("urllib3", ours)
@@ -115,9 +116,9 @@ def _resends(retries: Any) -> int:
 
 def _endheaders(original: Callable[..., Any]) -> Callable[..., Any]:
     def endheaders(self: HTTPConnection, message_body: Any = None, *, encode_chunked: bool = False) -> Any:
-        strand = current()
-        if strand is not None:
-            add_headers(self, strand)
+        execution = current()
+        if execution is not None:
+            add_headers(self, execution)
         if encode_chunked:
             return original(self, message_body, encode_chunked=True)
         return original(self, message_body)  # the same, without what a keyword costs
@@ -130,11 +131,11 @@ def _endheaders(original: Callable[..., Any]) -> Callable[..., Any]:
 
 def _raw_read(original: Callable[..., Any]) -> Callable[..., Any]:
     def _raw_read(self: Any, amt: int | None = None, *, read1: bool = False) -> Any:
-        strand = current()
-        of = None if strand is None else getattr(self, "_walltime", None)
-        if strand is None or of is None:
+        execution = current()
+        of = None if execution is None else getattr(self, "_walltime", None)
+        if execution is None or of is None:
             return original(self, amt, read1=True) if read1 else original(self, amt)
-        outer_ns = strand.nested_ns
+        outer_ns = execution.nested_ns
         started_ns = clock()
         try:
             data = original(self, amt, read1=True) if read1 else original(self, amt)
@@ -142,14 +143,14 @@ def _raw_read(original: Callable[..., Any]) -> Callable[..., Any]:
             ended_ns = clock()
             try:
                 line, subject = of
-                read_on(strand, line, subject, started_ns, ended_ns, outer_ns, type(error).__name__)
+                read_on(execution, line, subject, started_ns, ended_ns, outer_ns, type(error).__name__)
             except Exception as ours:
                 contain("urllib3", ours)
             raise
         ended_ns = clock()
         try:
             line, subject = of
-            read_on(strand, line, subject, started_ns, ended_ns, outer_ns)
+            read_on(execution, line, subject, started_ns, ended_ns, outer_ns)
             if self.length_remaining == 0:  # who reads on is told so without waiting
                 self._walltime = None
         except Exception as ours:
@@ -170,11 +171,11 @@ def _read_chunked(original: Callable[..., Iterator[bytes]]) -> Callable[..., Ite
 
 def _timed(blocks: Iterator[bytes], line: Line, subject: tuple[str, str, str]) -> Iterator[bytes]:
     while True:
-        strand = current()
-        if strand is None:  # it outlived its transaction
+        execution = current()
+        if execution is None:  # it outlived its transaction
             yield from blocks
             return
-        outer_ns = strand.nested_ns
+        outer_ns = execution.nested_ns
         started_ns, failure, block = clock(), None, None
         try:
             block = next(blocks, None)
@@ -184,7 +185,7 @@ def _timed(blocks: Iterator[bytes], line: Line, subject: tuple[str, str, str]) -
         finally:
             ended_ns = clock()
             try:
-                read_on(strand, line, subject, started_ns, ended_ns, outer_ns, failure)
+                read_on(execution, line, subject, started_ns, ended_ns, outer_ns, failure)
             except Exception as ours:
                 contain("urllib3", ours)
         if block is None:

@@ -8,10 +8,11 @@ from aiomysql.connection import Connection, MySQLResult
 from aiomysql.cursors import Cursor
 from aiomysql.pool import Pool
 
-from walltime.clients.mysql.statements import Fetch, number, sent_async, template_async, whole_async
 from walltime.clients.mysql.asyncio_statements import about, about_pool, methods
+from walltime.clients.mysql.statements import Fetch, number, sent_async, template_async, whole_async
+from walltime.core.execution import task_execution
+from walltime.core.transaction import clock
 from walltime.errors import contain
-from walltime.core.transaction import clock, task_strand
 from walltime.instrumentation.patching import Patch
 
 if TYPE_CHECKING:
@@ -46,24 +47,24 @@ def _fetch(connection: Any) -> Fetch:
 
 def _read_row(original: Callable[..., Awaitable[Any]]) -> Callable[..., Awaitable[Any]]:
     async def read(self: Any) -> Any:
-        strand = task_strand()
-        if strand is None or not self.unbuffered_active:
+        execution = task_execution()
+        if execution is None or not self.unbuffered_active:
             return await original(self)
         connection = self.connection  # gone after the last row
-        outer_ns = strand.nested_ns
+        outer_ns = execution.nested_ns
         started_ns = clock()
         try:
             row = await original(self)
         except BaseException as error:
             ended_ns = clock()
             try:
-                _fetch(connection).read(strand, started_ns, ended_ns, outer_ns, 0, number(error))
+                _fetch(connection).read(execution, started_ns, ended_ns, outer_ns, 0, number(error))
             except Exception as ours:
                 contain("aiomysql", ours)
             raise
         ended_ns = clock()
         try:
-            _fetch(connection).read(strand, started_ns, ended_ns, outer_ns, 0 if row is None else 1)
+            _fetch(connection).read(execution, started_ns, ended_ns, outer_ns, 0 if row is None else 1)
         except Exception as ours:
             contain("aiomysql", ours)
         return row

@@ -5,10 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final
 
 from walltime.clients.mysql.statements import NO_ROW_COUNT, QUERY, Fetch, kept, number, sent_async
-from walltime.errors import contain
-from walltime.core.transaction import clock, outside, task_strand
-from walltime.instrumentation.patching import Patch
+from walltime.core.execution import task_execution
 from walltime.core.sql_comment import tag
+from walltime.core.transaction import clock, outside
+from walltime.errors import contain
+from walltime.instrumentation.patching import Patch
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -56,11 +57,11 @@ def about_pool(pool: Any) -> tuple[Target | None, int]:
 def _query(library: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     def wrap(original: Callable[..., Awaitable[Any]]) -> Callable[..., Awaitable[Any]]:
         async def query(self: Any, sql: Any, unbuffered: bool = False) -> Any:
-            strand = task_strand()
-            if strand is None:
+            execution = task_execution()
+            if execution is None:
                 outside(library)
                 return await original(self, sql, unbuffered)
-            outer_ns = strand.nested_ns
+            outer_ns = execution.nested_ns
             started_ns = clock()
             try:
                 rows = await original(self, sql, unbuffered)
@@ -68,19 +69,19 @@ def _query(library: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
                 ended_ns = clock()
                 try:
                     target, connection_id = about(self)
-                    subject, failure = kept(sql if strand.statement is None else strand.statement), number(error)
-                    strand.record(QUERY[target], subject, started_ns, ended_ns, outer_ns, failure, connection_id)
+                    subject, failure = kept(sql if execution.statement is None else execution.statement), number(error)
+                    execution.record(QUERY[target], subject, started_ns, ended_ns, outer_ns, failure, connection_id)
                 except Exception as ours:
                     contain(library, ours)
                 raise
             ended_ns = clock()
             try:
                 target, connection_id = about(self)
-                subject = kept(sql if strand.statement is None else strand.statement)
+                subject = kept(sql if execution.statement is None else execution.statement)
                 if rows >= NO_ROW_COUNT:
                     self._walltime = Fetch(target, connection_id, subject)
                 found = rows if rows < NO_ROW_COUNT else 0
-                strand.record(QUERY[target], subject, started_ns, ended_ns, outer_ns, None, connection_id, found)
+                execution.record(QUERY[target], subject, started_ns, ended_ns, outer_ns, None, connection_id, found)
             except Exception as ours:
                 contain(library, ours)
             return rows
@@ -92,10 +93,10 @@ def _query(library: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
 
 def _execute_command(original: Callable[..., Awaitable[Any]]) -> Callable[..., Awaitable[Any]]:
     def _execute_command(self: Any, command: int, sql: Any) -> Awaitable[Any]:
-        strand = task_strand()
-        if strand is None or command != _COM_QUERY:
+        execution = task_execution()
+        if execution is None or command != _COM_QUERY:
             return original(self, command, sql)
-        return original(self, command, tag(strand, sql))
+        return original(self, command, tag(execution, sql))
 
     return _execute_command
 
@@ -103,24 +104,24 @@ def _execute_command(original: Callable[..., Awaitable[Any]]) -> Callable[..., A
 def _next_result(library: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     def wrap(original: Callable[..., Awaitable[Any]]) -> Callable[..., Awaitable[Any]]:
         async def next_result(self: Any, *args: Any, **kwargs: Any) -> Any:
-            strand = task_strand()
-            if strand is None:
+            execution = task_execution()
+            if execution is None:
                 return await original(self, *args, **kwargs)
-            outer_ns = strand.nested_ns
+            outer_ns = execution.nested_ns
             started_ns = clock()
             try:
                 rows = await original(self, *args, **kwargs)
             except BaseException as error:
                 ended_ns = clock()
                 try:
-                    Fetch(*about(self)).read(strand, started_ns, ended_ns, outer_ns, 0, number(error))
+                    Fetch(*about(self)).read(execution, started_ns, ended_ns, outer_ns, 0, number(error))
                 except Exception as ours:
                     contain(library, ours)
                 raise
             ended_ns = clock()
             try:
                 self._walltime = fetch = Fetch(*about(self))
-                fetch.read(strand, started_ns, ended_ns, outer_ns, rows if rows < NO_ROW_COUNT else 0)
+                fetch.read(execution, started_ns, ended_ns, outer_ns, rows if rows < NO_ROW_COUNT else 0)
             except Exception as ours:
                 contain(library, ours)
             return rows

@@ -12,11 +12,12 @@ from typing import TYPE_CHECKING, Any, Final
 from asyncmy.connection import Connection, PreparedStatement
 from asyncmy.pool import Pool
 
-from walltime.core.call import lines
-from walltime.clients.mysql.statements import NO_ROW_COUNT, QUERY, number, sent_async, whole_async
 from walltime.clients.mysql.asyncio_statements import about, about_pool, methods
+from walltime.clients.mysql.statements import NO_ROW_COUNT, QUERY, number, sent_async, whole_async
+from walltime.core.call import lines
+from walltime.core.execution import task_execution
+from walltime.core.transaction import clock, outside
 from walltime.errors import contain
-from walltime.core.transaction import clock, outside, task_strand
 from walltime.instrumentation.patching import Patch
 
 if TYPE_CHECKING:
@@ -50,11 +51,11 @@ def _connect(original: Callable[..., Awaitable[Any]]) -> Callable[..., Awaitable
 
 def _prepare(original: Callable[..., Awaitable[Any]]) -> Callable[..., Awaitable[Any]]:
     async def prepare(self: Any, query: Any) -> Any:
-        strand = task_strand()
-        if strand is None:
+        execution = task_execution()
+        if execution is None:
             outside("asyncmy")
             return await original(self, query)
-        outer_ns = strand.nested_ns
+        outer_ns = execution.nested_ns
         started_ns = clock()
         try:
             statement = await original(self, query)
@@ -63,14 +64,14 @@ def _prepare(original: Callable[..., Awaitable[Any]]) -> Callable[..., Awaitable
             try:
                 target, connection_id = about(self)
                 failure = number(error)
-                strand.record(_PREPARE[target], query, started_ns, ended_ns, outer_ns, failure, connection_id)
+                execution.record(_PREPARE[target], query, started_ns, ended_ns, outer_ns, failure, connection_id)
             except Exception as ours:
                 contain("asyncmy", ours)
             raise
         ended_ns = clock()
         try:
             target, connection_id = about(self)
-            strand.record(_PREPARE[target], query, started_ns, ended_ns, outer_ns, None, connection_id)
+            execution.record(_PREPARE[target], query, started_ns, ended_ns, outer_ns, None, connection_id)
             statement._walltime = query
         except Exception as ours:
             contain("asyncmy", ours)
@@ -81,11 +82,11 @@ def _prepare(original: Callable[..., Awaitable[Any]]) -> Callable[..., Awaitable
 
 def _execute(original: Callable[..., Awaitable[Any]]) -> Callable[..., Awaitable[Any]]:
     async def execute(self: Any, *args: Any, **kwargs: Any) -> Any:
-        strand = task_strand()
-        if strand is None:
+        execution = task_execution()
+        if execution is None:
             outside("asyncmy")
             return await original(self, *args, **kwargs)
-        outer_ns = strand.nested_ns
+        outer_ns = execution.nested_ns
         started_ns = clock()
         try:
             result = await original(self, *args, **kwargs)
@@ -94,7 +95,7 @@ def _execute(original: Callable[..., Awaitable[Any]]) -> Callable[..., Awaitable
             try:
                 target, connection_id = about(self._connection)
                 subject, failure = self.__dict__.get("_walltime", _UNKNOWN), number(error)
-                strand.record(QUERY[target], subject, started_ns, ended_ns, outer_ns, failure, connection_id)
+                execution.record(QUERY[target], subject, started_ns, ended_ns, outer_ns, failure, connection_id)
             except Exception as ours:
                 contain("asyncmy", ours)
             raise
@@ -103,7 +104,7 @@ def _execute(original: Callable[..., Awaitable[Any]]) -> Callable[..., Awaitable
             target, connection_id = about(self._connection)
             subject, rows = self.__dict__.get("_walltime", _UNKNOWN), result.affected_rows
             found = rows if 0 <= rows < NO_ROW_COUNT else 0
-            strand.record(QUERY[target], subject, started_ns, ended_ns, outer_ns, None, connection_id, found)
+            execution.record(QUERY[target], subject, started_ns, ended_ns, outer_ns, None, connection_id, found)
         except Exception as ours:
             contain("asyncmy", ours)
         return result

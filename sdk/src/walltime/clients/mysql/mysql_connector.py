@@ -13,18 +13,19 @@ from typing import TYPE_CHECKING, Any, Final
 from mysql.connector.connection import MySQLConnection
 from mysql.connector.cursor import MySQLCursor, MySQLCursorPrepared
 
-from walltime.core.call import lines
 from walltime.clients.mysql.statements import NO_ROW_COUNT, QUERY, Fetch, kept, number, sent, template, whole
-from walltime.errors import contain
-from walltime.core.transaction import clock, current, outside
-from walltime.instrumentation.patching import Patch
+from walltime.core.call import lines
+from walltime.core.execution import current
 from walltime.core.sql_comment import tag
+from walltime.core.transaction import clock, outside
+from walltime.errors import contain
+from walltime.instrumentation.patching import Patch
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from walltime.core.call import Lines, Target
-    from walltime.core.transaction import Strand
+    from walltime.core.transaction import ExecutionContext
 
 REQUIRES: Final = "mysql-connector-python >= 8.0"
 
@@ -95,20 +96,20 @@ def _about(connection: Any) -> tuple[Target | None, int]:
 
 def _query(original: Callable[..., Any]) -> Callable[..., Any]:
     def query(self: Any, query: Any, *args: Any, **kwargs: Any) -> Any:
-        strand = current()
-        if strand is None:
+        execution = current()
+        if execution is None:
             outside("mysql_connector")
             return original(self, query, *args, **kwargs)
-        subject = query if strand.statement is None else strand.statement
-        tagged = tag(strand, query)
-        outer_ns = strand.nested_ns
+        subject = query if execution.statement is None else execution.statement
+        tagged = tag(execution, query)
+        outer_ns = execution.nested_ns
         started_ns = clock()
         try:
             result = original(self, tagged, *args, **kwargs)
         except BaseException as error:
-            _record(strand, QUERY, self, subject, started_ns, outer_ns, error=error)
+            _record(execution, QUERY, self, subject, started_ns, outer_ns, error=error)
             raise
-        _record(strand, QUERY, self, subject, started_ns, outer_ns, result)
+        _record(execution, QUERY, self, subject, started_ns, outer_ns, result)
         return result
 
     return query
@@ -116,11 +117,11 @@ def _query(original: Callable[..., Any]) -> Callable[..., Any]:
 
 def _query_iter(original: Callable[..., Any]) -> Callable[..., Any]:
     def cmd_query_iter(self: Any, statements: Any, *args: Any, **kwargs: Any) -> Any:
-        strand = current()
-        if strand is None:
+        execution = current()
+        if execution is None:
             outside("mysql_connector")
             return original(self, statements, *args, **kwargs)
-        return _results(self, original(self, tag(strand, statements), *args, **kwargs), statements)
+        return _results(self, original(self, tag(execution, statements), *args, **kwargs), statements)
 
     return cmd_query_iter
 
@@ -129,14 +130,14 @@ def _results(connection: Any, results: Iterator[Any], subject: Any) -> Iterator[
     """The first result is the query's, each further one is fetched; whoever asks for one waits for it."""
     first = True
     while True:
-        strand = current()
-        if strand is None:
+        execution = current()
+        if execution is None:
             try:
                 result = next(results)
             except StopIteration:
                 return
         else:
-            outer_ns = strand.nested_ns
+            outer_ns = execution.nested_ns
             started_ns = clock()
             try:
                 result = next(results)
@@ -144,32 +145,32 @@ def _results(connection: Any, results: Iterator[Any], subject: Any) -> Iterator[
                 return
             except BaseException as error:
                 if first:
-                    _record(strand, QUERY, connection, subject, started_ns, outer_ns, error=error)
+                    _record(execution, QUERY, connection, subject, started_ns, outer_ns, error=error)
                 else:
-                    _read(strand, connection, Fetch(*_about(connection)), started_ns, outer_ns, 0, error)
+                    _read(execution, connection, Fetch(*_about(connection)), started_ns, outer_ns, 0, error)
                 raise
             if first:
-                _record(strand, QUERY, connection, subject, started_ns, outer_ns, result)
+                _record(execution, QUERY, connection, subject, started_ns, outer_ns, result)
             else:
-                _read(strand, connection, None, started_ns, outer_ns, _affected(result))
+                _read(execution, connection, None, started_ns, outer_ns, _affected(result))
         first = False
         yield result
 
 
 def _prepare(original: Callable[..., Any]) -> Callable[..., Any]:
     def cmd_stmt_prepare(self: Any, statement: Any, *args: Any, **kwargs: Any) -> Any:
-        strand = current()
-        if strand is None:
+        execution = current()
+        if execution is None:
             outside("mysql_connector")
             return original(self, statement, *args, **kwargs)
-        outer_ns = strand.nested_ns
+        outer_ns = execution.nested_ns
         started_ns = clock()
         try:
             result = original(self, statement, *args, **kwargs)
         except BaseException as error:
-            _record(strand, _PREPARE, self, statement, started_ns, outer_ns, error=error)
+            _record(execution, _PREPARE, self, statement, started_ns, outer_ns, error=error)
             raise
-        _record(strand, _PREPARE, self, statement, started_ns, outer_ns)
+        _record(execution, _PREPARE, self, statement, started_ns, outer_ns)
         return result
 
     return cmd_stmt_prepare
@@ -177,26 +178,26 @@ def _prepare(original: Callable[..., Any]) -> Callable[..., Any]:
 
 def _execute_prepared(original: Callable[..., Any]) -> Callable[..., Any]:
     def cmd_stmt_execute(self: Any, *args: Any, **kwargs: Any) -> Any:
-        strand = current()
-        if strand is None:
+        execution = current()
+        if execution is None:
             outside("mysql_connector")
             return original(self, *args, **kwargs)
-        subject = _UNKNOWN if strand.statement is None else strand.statement
-        outer_ns = strand.nested_ns
+        subject = _UNKNOWN if execution.statement is None else execution.statement
+        outer_ns = execution.nested_ns
         started_ns = clock()
         try:
             result = original(self, *args, **kwargs)
         except BaseException as error:
-            _record(strand, QUERY, self, subject, started_ns, outer_ns, error=error)
+            _record(execution, QUERY, self, subject, started_ns, outer_ns, error=error)
             raise
-        _record(strand, QUERY, self, subject, started_ns, outer_ns, result)
+        _record(execution, QUERY, self, subject, started_ns, outer_ns, result)
         return result
 
     return cmd_stmt_execute
 
 
 def _record(
-    strand: Strand,
+    execution: ExecutionContext,
     at: Lines,
     connection: Any,
     subject: Any,
@@ -212,7 +213,7 @@ def _record(
         failure = None if error is None else number(error)
         found = _affected(result)
         subject = kept(subject)
-        strand.record(at[target], subject, started_ns, ended_ns, outer_ns, failure, connection_id, found)
+        execution.record(at[target], subject, started_ns, ended_ns, outer_ns, failure, connection_id, found)
         connection._walltime = Fetch(target, connection_id, subject)
     except Exception as ours:
         contain("mysql_connector", ours)
@@ -228,17 +229,17 @@ def _affected(result: Any) -> int:
 
 def _get_rows(original: Callable[..., Any]) -> Callable[..., Any]:
     def get_rows(self: Any, *args: Any, **kwargs: Any) -> Any:
-        strand = current()
-        if strand is None:
+        execution = current()
+        if execution is None:
             return original(self, *args, **kwargs)
-        outer_ns = strand.nested_ns
+        outer_ns = execution.nested_ns
         started_ns = clock()
         try:
             result = original(self, *args, **kwargs)
         except BaseException as error:
-            _read(strand, self, self.__dict__.get("_walltime"), started_ns, outer_ns, 0, error)
+            _read(execution, self, self.__dict__.get("_walltime"), started_ns, outer_ns, 0, error)
             raise
-        _read(strand, self, self.__dict__.get("_walltime"), started_ns, outer_ns, len(result[0]))
+        _read(execution, self, self.__dict__.get("_walltime"), started_ns, outer_ns, len(result[0]))
         return result
 
     return get_rows
@@ -248,18 +249,18 @@ def _next(original: Callable[..., Any]) -> Callable[..., Any]:
     """The next of several results: a method of the C connection, in the pure one of the cursor."""
 
     def next_result(self: Any) -> Any:
-        strand = current()
-        if strand is None:
+        execution = current()
+        if execution is None:
             return original(self)
-        outer_ns = strand.nested_ns
+        outer_ns = execution.nested_ns
         started_ns = clock()
         try:
             is_one = original(self)
         except BaseException as error:
-            _read(strand, _connection(self), None, started_ns, outer_ns, 0, error)
+            _read(execution, _connection(self), None, started_ns, outer_ns, 0, error)
             raise
         if is_one:
-            _read(strand, _connection(self), None, started_ns, outer_ns, 0)
+            _read(execution, _connection(self), None, started_ns, outer_ns, 0)
         return is_one
 
     return next_result
@@ -271,7 +272,7 @@ def _connection(cursor: Any) -> Any:
 
 
 def _read(
-    strand: Strand,
+    execution: ExecutionContext,
     connection: Any,
     fetch: Fetch | None,
     started_ns: int,
@@ -284,6 +285,6 @@ def _read(
     try:
         if fetch is None:
             connection._walltime = fetch = Fetch(*_about(connection))
-        fetch.read(strand, started_ns, ended_ns, outer_ns, rows, None if error is None else number(error))
+        fetch.read(execution, started_ns, ended_ns, outer_ns, rows, None if error is None else number(error))
     except Exception as ours:
         contain("mysql_connector", ours)

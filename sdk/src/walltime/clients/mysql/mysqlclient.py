@@ -14,10 +14,11 @@ from typing import TYPE_CHECKING, Any, Final
 import MySQLdb
 
 from walltime.clients.mysql.statements import NO_ROW_COUNT, QUERY, Fetch, kept, number, sent, template, whole
-from walltime.errors import contain
-from walltime.core.transaction import clock, current, outside
-from walltime.instrumentation.patching import Patch
+from walltime.core.execution import current
 from walltime.core.sql_comment import tag
+from walltime.core.transaction import clock, outside
+from walltime.errors import contain
+from walltime.instrumentation.patching import Patch
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
 REQUIRES: Final = "mysqlclient >= 2.1, < 3"
 
 _COUNTED: Final = "walltime: counted by the cursor"
-"""`Strand.statement` below a cursor's call that counts as a whole."""
+"""`ExecutionContext.statement` below a cursor's call that counts as a whole."""
 
 
 def patches() -> list[Patch]:
@@ -105,14 +106,14 @@ def _connect(original: Callable[..., Any]) -> Callable[..., Any]:
 
 def _query(original: Callable[..., Any]) -> Callable[..., Any]:
     def query(self: Any, query: Any) -> Any:
-        strand = current()
-        if strand is None:
+        execution = current()
+        if execution is None:
             outside("mysqlclient")
             return original(self, query)
-        tagged = tag(strand, query)
-        if strand.statement is _COUNTED:
+        tagged = tag(execution, query)
+        if execution.statement is _COUNTED:
             return original(self, tagged)
-        outer_ns = strand.nested_ns  # no cursor sends it, so it is counted here
+        outer_ns = execution.nested_ns  # no cursor sends it, so it is counted here
         started_ns = clock()
         try:
             result = original(self, tagged)
@@ -121,14 +122,14 @@ def _query(original: Callable[..., Any]) -> Callable[..., Any]:
             try:
                 target, connection_id = _about(self)
                 failure = number(error)
-                strand.record(QUERY[target], kept(query), started_ns, ended_ns, outer_ns, failure, connection_id)
+                execution.record(QUERY[target], kept(query), started_ns, ended_ns, outer_ns, failure, connection_id)
             except Exception as ours:
                 contain("mysqlclient", ours)
             raise
         ended_ns = clock()
         try:
             target, connection_id = _about(self)
-            strand.record(QUERY[target], kept(query), started_ns, ended_ns, outer_ns, None, connection_id)
+            execution.record(QUERY[target], kept(query), started_ns, ended_ns, outer_ns, None, connection_id)
         except Exception as ours:
             contain("mysqlclient", ours)
         return result
@@ -138,31 +139,31 @@ def _query(original: Callable[..., Any]) -> Callable[..., Any]:
 
 def _cursor_query(original: Callable[..., Any]) -> Callable[..., Any]:
     def _query(self: Any, q: Any) -> Any:
-        strand = current()
-        if strand is None:
+        execution = current()
+        if execution is None:
             return original(self, q)
-        outer, strand.statement = strand.statement, _COUNTED
+        outer, execution.statement = execution.statement, _COUNTED
         subject = q if outer is None else outer
-        outer_ns = strand.nested_ns
+        outer_ns = execution.nested_ns
         started_ns = clock()
         try:
             rows = original(self, q)
         except BaseException as error:
             ended_ns = clock()
-            strand.statement = outer
+            execution.statement = outer
             try:
                 target, connection_id = _about(self.connection)
                 failure = number(error)
-                strand.record(QUERY[target], kept(subject), started_ns, ended_ns, outer_ns, failure, connection_id)
+                execution.record(QUERY[target], kept(subject), started_ns, ended_ns, outer_ns, failure, connection_id)
             except Exception as ours:
                 contain("mysqlclient", ours)
             raise
         ended_ns = clock()
-        strand.statement = outer
+        execution.statement = outer
         try:
             target, connection_id = _about(self.connection)
             found = rows if 0 <= rows < NO_ROW_COUNT else 0
-            strand.record(QUERY[target], kept(subject), started_ns, ended_ns, outer_ns, None, connection_id, found)
+            execution.record(QUERY[target], kept(subject), started_ns, ended_ns, outer_ns, None, connection_id, found)
             self._walltime = None if found == rows else Fetch(target, connection_id, subject)
         except Exception as ours:
             contain("mysqlclient", ours)
@@ -189,17 +190,17 @@ def _autocommit(original: Callable[..., Any]) -> Callable[..., Any]:
 
 def _next_result(original: Callable[..., Any]) -> Callable[..., Any]:
     def next_result(self: Any) -> Any:
-        strand = current()
-        if strand is None or strand.statement is _COUNTED:
+        execution = current()
+        if execution is None or execution.statement is _COUNTED:
             return original(self)
-        outer_ns = strand.nested_ns
+        outer_ns = execution.nested_ns
         started_ns = clock()
         try:
             outcome = original(self)
         except BaseException as error:
             ended_ns = clock()
             try:
-                Fetch(*_about(self)).read(strand, started_ns, ended_ns, outer_ns, 0, number(error))
+                Fetch(*_about(self)).read(execution, started_ns, ended_ns, outer_ns, 0, number(error))
             except Exception as ours:
                 contain("mysqlclient", ours)
             raise
@@ -208,7 +209,7 @@ def _next_result(original: Callable[..., Any]) -> Callable[..., Any]:
         ended_ns = clock()
         try:
             self._walltime_fetch = fetch = Fetch(*_about(self))
-            fetch.read(strand, started_ns, ended_ns, outer_ns, 0)
+            fetch.read(execution, started_ns, ended_ns, outer_ns, 0)
         except Exception as ours:
             contain("mysqlclient", ours)
         return outcome
@@ -220,10 +221,10 @@ def _do_get_result(original: Callable[..., Any]) -> Callable[..., Any]:
     """The rows behind a `next_result`; those of the first result are part of the query."""
 
     def _do_get_result(self: Any, db: Any) -> Any:
-        strand = current()
-        if strand is None or strand.statement is _COUNTED:
+        execution = current()
+        if execution is None or execution.statement is _COUNTED:
             return original(self, db)
-        outer_ns = strand.nested_ns
+        outer_ns = execution.nested_ns
         started_ns = clock()
         result = original(self, db)
         ended_ns = clock()
@@ -231,7 +232,7 @@ def _do_get_result(original: Callable[..., Any]) -> Callable[..., Any]:
             fetch = db.__dict__.get("_walltime_fetch")
             if fetch is not None:
                 is_counted = 0 <= self.rowcount < NO_ROW_COUNT
-                fetch.read(strand, started_ns, ended_ns, outer_ns, self.rowcount if is_counted else 0)
+                fetch.read(execution, started_ns, ended_ns, outer_ns, self.rowcount if is_counted else 0)
                 self._walltime = None if is_counted else fetch
         except Exception as ours:
             contain("mysqlclient", ours)
@@ -245,24 +246,24 @@ def _reads(count: Callable[[Any], int]) -> Callable[[Callable[..., Any]], Callab
 
     def wrap(original: Callable[..., Any]) -> Callable[..., Any]:
         def read(self: Any, *args: Any, **kwargs: Any) -> Any:
-            strand = current()
+            execution = current()
             fetch = self.__dict__.get("_walltime")
-            if strand is None or fetch is None or self._result is None:
+            if execution is None or fetch is None or self._result is None:
                 return original(self, *args, **kwargs)
-            outer_ns = strand.nested_ns
+            outer_ns = execution.nested_ns
             started_ns = clock()
             try:
                 rows = original(self, *args, **kwargs)
             except BaseException as error:
                 ended_ns = clock()
                 try:
-                    fetch.read(strand, started_ns, ended_ns, outer_ns, 0, number(error))
+                    fetch.read(execution, started_ns, ended_ns, outer_ns, 0, number(error))
                 except Exception as ours:
                     contain("mysqlclient", ours)
                 raise
             ended_ns = clock()
             try:
-                fetch.read(strand, started_ns, ended_ns, outer_ns, count(rows))
+                fetch.read(execution, started_ns, ended_ns, outer_ns, count(rows))
             except Exception as ours:
                 contain("mysqlclient", ours)
             return rows

@@ -14,11 +14,12 @@ from pymysql.constants import COMMAND
 from pymysql.cursors import Cursor
 
 from walltime.clients.mysql.statements import NO_ROW_COUNT, QUERY, Fetch, kept, number, sent, whole
+from walltime.core.execution import current
+from walltime.core.sql_comment import tag
+from walltime.core.transaction import clock, outside
 from walltime.errors import contain
-from walltime.core.transaction import clock, current, outside
 from walltime.instrumentation.patching import Patch
 from walltime.redaction.redact import MAX_SQL_CHARS
-from walltime.core.sql_comment import tag
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -113,11 +114,11 @@ def _connect(original: Callable[..., Any]) -> Callable[..., Any]:
 
 def _query(original: Callable[..., Any]) -> Callable[..., Any]:
     def query(self: Any, sql: Any, unbuffered: bool = False) -> Any:
-        strand = current()
-        if strand is None:
+        execution = current()
+        if execution is None:
             outside("pymysql")
             return original(self, sql, unbuffered)
-        outer_ns = strand.nested_ns
+        outer_ns = execution.nested_ns
         started_ns = clock()
         try:
             rows = original(self, sql, unbuffered)
@@ -125,8 +126,8 @@ def _query(original: Callable[..., Any]) -> Callable[..., Any]:
             ended_ns = clock()
             try:
                 line, connection_id = _known(self)
-                subject = kept(sql if strand.statement is None else strand.statement)
-                strand.record(line, subject, started_ns, ended_ns, outer_ns, number(error), connection_id)
+                subject = kept(sql if execution.statement is None else execution.statement)
+                execution.record(line, subject, started_ns, ended_ns, outer_ns, number(error), connection_id)
             except Exception as ours:
                 contain("pymysql", ours)
             raise
@@ -136,7 +137,7 @@ def _query(original: Callable[..., Any]) -> Callable[..., Any]:
                 line, connection_id = self._walltime
             except (AttributeError, TypeError):
                 line, connection_id = _known(self)
-            subject = sql if strand.statement is None else strand.statement
+            subject = sql if execution.statement is None else execution.statement
             if type(subject) is not str or len(subject) > MAX_SQL_CHARS:
                 subject = kept(subject)
             if rows >= NO_ROW_COUNT:
@@ -144,7 +145,7 @@ def _query(original: Callable[..., Any]) -> Callable[..., Any]:
                 found = 0
             else:
                 found = rows
-            strand.record(line, subject, started_ns, ended_ns, outer_ns, None, connection_id, found)
+            execution.record(line, subject, started_ns, ended_ns, outer_ns, None, connection_id, found)
         except Exception as ours:
             contain("pymysql", ours)
         return rows
@@ -154,10 +155,10 @@ def _query(original: Callable[..., Any]) -> Callable[..., Any]:
 
 def _execute_command(original: Callable[..., Any]) -> Callable[..., Any]:
     def _execute_command(self: Any, command: int, sql: Any) -> Any:
-        strand = current()
-        if strand is None or command != _COM_QUERY:
+        execution = current()
+        if execution is None or command != _COM_QUERY:
             return original(self, command, sql)
-        return original(self, command, tag(strand, sql))
+        return original(self, command, tag(execution, sql))
 
     return _execute_command
 
@@ -166,17 +167,17 @@ def _execute(original: Callable[..., Any]) -> Callable[..., Any]:
     """`template`, with PyMySQL's signature: it is on the path of every statement."""
 
     def execute(self: Any, query: Any, args: Any = None) -> Any:
-        strand = current()
-        if strand is None:
+        execution = current()
+        if execution is None:
             return original(self, query, args)
-        outer = strand.statement
+        outer = execution.statement
         if outer is not None and (query is outer or type(query) is not str):
             return original(self, query, args)
-        strand.statement = query
+        execution.statement = query
         try:
             return original(self, query, args)
         finally:
-            strand.statement = outer
+            execution.statement = outer
 
     return execute
 
@@ -186,10 +187,10 @@ def _execute(original: Callable[..., Any]) -> Callable[..., Any]:
 
 def _next_result(original: Callable[..., Any]) -> Callable[..., Any]:
     def next_result(self: Any, unbuffered: bool = False) -> Any:
-        strand = current()
-        if strand is None:
+        execution = current()
+        if execution is None:
             return original(self, unbuffered)
-        outer_ns = strand.nested_ns
+        outer_ns = execution.nested_ns
         started_ns = clock()
         try:
             rows = original(self, unbuffered)
@@ -197,7 +198,7 @@ def _next_result(original: Callable[..., Any]) -> Callable[..., Any]:
             ended_ns = clock()
             try:
                 fetch = Fetch(*_about(self))
-                fetch.read(strand, started_ns, ended_ns, outer_ns, 0, number(error))
+                fetch.read(execution, started_ns, ended_ns, outer_ns, 0, number(error))
             except Exception as ours:
                 contain("pymysql", ours)
             raise
@@ -206,7 +207,7 @@ def _next_result(original: Callable[..., Any]) -> Callable[..., Any]:
             fetch = Fetch(*_about(self))
             if rows >= NO_ROW_COUNT:  # they come one by one, and are counted then
                 self._result._walltime = fetch
-            fetch.read(strand, started_ns, ended_ns, outer_ns, rows if rows < NO_ROW_COUNT else 0)
+            fetch.read(execution, started_ns, ended_ns, outer_ns, rows if rows < NO_ROW_COUNT else 0)
         except Exception as ours:
             contain("pymysql", ours)
         return rows
@@ -224,10 +225,10 @@ def _fetch(result: Any) -> Fetch:
 
 def _read_row(original: Callable[..., Any]) -> Callable[..., Any]:
     def read(self: Any) -> Any:
-        strand = current()
-        if strand is None or not self.unbuffered_active:
+        execution = current()
+        if execution is None or not self.unbuffered_active:
             return original(self)
-        outer_ns = strand.nested_ns
+        outer_ns = execution.nested_ns
         started_ns = clock()
         try:
             row = original(self)
@@ -235,14 +236,14 @@ def _read_row(original: Callable[..., Any]) -> Callable[..., Any]:
             ended_ns = clock()
             try:
                 fetch = _fetch(self)
-                fetch.read(strand, started_ns, ended_ns, outer_ns, 0, number(error))
+                fetch.read(execution, started_ns, ended_ns, outer_ns, 0, number(error))
             except Exception as ours:
                 contain("pymysql", ours)
             raise
         ended_ns = clock()
         try:
             fetch = _fetch(self)
-            fetch.read(strand, started_ns, ended_ns, outer_ns, 0 if row is None else 1)
+            fetch.read(execution, started_ns, ended_ns, outer_ns, 0 if row is None else 1)
         except Exception as ours:
             contain("pymysql", ours)
         return row

@@ -13,8 +13,9 @@ from sqlalchemy.exc import TimeoutError as PoolTimeout
 from sqlalchemy.pool import QueuePool
 
 from walltime.core.call import lines
+from walltime.core.execution import current, task_execution
+from walltime.core.transaction import clock, outside
 from walltime.errors import contain
-from walltime.core.transaction import clock, current, outside, task_strand
 from walltime.instrumentation.patching import Patch
 
 if TYPE_CHECKING:
@@ -34,13 +35,13 @@ def patches() -> list[Patch]:
 
 def _connect(original: Callable[..., Any]) -> Callable[..., Any]:
     def connect(self: Any) -> Any:
-        strand = task_strand() if self._is_asyncio else current()
-        if strand is None:
+        execution = task_execution() if self._is_asyncio else current()
+        if execution is None:
             outside("sqlalchemy")
             return original(self)
         if getattr(self._dialect, "name", None) not in _DIALECTS:
             return original(self)
-        outer_ns = strand.nested_ns
+        outer_ns = execution.nested_ns
         started_ns = clock()
         try:
             connection = original(self)
@@ -50,7 +51,7 @@ def _connect(original: Callable[..., Any]) -> Callable[..., Any]:
                 # What else can happen went wrong inside, and is the driver's to count.
                 failure = "TimeoutError" if isinstance(error, PoolTimeout) else None
                 target = self.__dict__.get("_walltime")
-                strand.record(_POOL[target], None, started_ns, ended_ns, outer_ns, failure)
+                execution.record(_POOL[target], None, started_ns, ended_ns, outer_ns, failure)
             except Exception as ours:
                 contain("sqlalchemy", ours)
             raise
@@ -59,7 +60,7 @@ def _connect(original: Callable[..., Any]) -> Callable[..., Any]:
             target = self.__dict__.get("_walltime")
             if target is None:
                 self._walltime = target = _server(connection.driver_connection)
-            strand.record(_POOL[target], None, started_ns, ended_ns, outer_ns)
+            execution.record(_POOL[target], None, started_ns, ended_ns, outer_ns)
         except Exception as ours:
             contain("sqlalchemy", ours)
         return connection

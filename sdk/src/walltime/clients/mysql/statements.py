@@ -6,16 +6,16 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from walltime.core.call import Piece, lines
+from walltime.core.execution import Inside, current, inside, task_execution
 from walltime.instrumentation.timed import Ended, wrap, wrap_async
-from walltime.core.transaction import Inside, current, inside, task_strand
 from walltime.redaction.redact import MAX_SQL_CHARS
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable
 
     from walltime.core.call import Call, Target
+    from walltime.core.transaction import ExecutionContext
     from walltime.instrumentation.timed import Wrap
-    from walltime.core.transaction import Strand
 
 About: TypeAlias = "Callable[[Any], tuple[Target | None, int]]"
 """Says of a driver's connection which server it talks to and its number there; 0 while it has none."""
@@ -62,10 +62,10 @@ def whole(original: Callable[..., Any]) -> Callable[..., Any]:
     """Return the method as one call: the statements it sends by the way are part of it."""
 
     def call(*args: Any, **kwargs: Any) -> Any:
-        strand = current()
-        if strand is None:
+        execution = current()
+        if execution is None:
             return original(*args, **kwargs)
-        with inside(strand):
+        with inside(execution):
             return original(*args, **kwargs)
 
     return call
@@ -75,10 +75,10 @@ def whole_async(original: Callable[..., Awaitable[Any]]) -> Callable[..., Awaita
     """Return the coroutine method as one call."""
 
     async def call(*args: Any, **kwargs: Any) -> Any:
-        strand = task_strand()
-        if strand is None:
+        execution = task_execution()
+        if execution is None:
             return await original(*args, **kwargs)
-        with inside(strand):
+        with inside(execution):
             return await original(*args, **kwargs)
 
     return call
@@ -93,17 +93,17 @@ def template(original: Callable[..., Any]) -> Callable[..., Any]:
     """
 
     def execute(self: Any, *args: Any, **kwargs: Any) -> Any:
-        strand = current()
-        if strand is None or not args:
+        execution = current()
+        if execution is None or not args:
             return original(self, *args, **kwargs)
-        query, outer = args[0], strand.statement
+        query, outer = args[0], execution.statement
         if outer is not None and (query is outer or type(query) is not str):
             return original(self, *args, **kwargs)
-        strand.statement = query
+        execution.statement = query
         try:
             return original(self, *args, **kwargs)
         finally:
-            strand.statement = outer
+            execution.statement = outer
 
     return execute
 
@@ -112,17 +112,17 @@ def template_async(original: Callable[..., Awaitable[Any]]) -> Callable[..., Awa
     """Wrap a coroutine method as `template` does a plain one."""
 
     async def execute(self: Any, *args: Any, **kwargs: Any) -> Any:
-        strand = task_strand()
-        if strand is None or not args:
+        execution = task_execution()
+        if execution is None or not args:
             return await original(self, *args, **kwargs)
-        query, outer = args[0], strand.statement
+        query, outer = args[0], execution.statement
         if outer is not None and (query is outer or type(query) is not str):
             return await original(self, *args, **kwargs)
-        strand.statement = query
+        execution.statement = query
         try:
             return await original(self, *args, **kwargs)
         finally:
-            strand.statement = outer
+            execution.statement = outer
 
     return execute
 
@@ -147,13 +147,19 @@ class Fetch:
         self._place = 0
 
     def read(
-        self, strand: Strand, started_ns: int, ended_ns: int, outer_ns: int, rows: int, failure: str | None = None
+        self,
+        execution: ExecutionContext,
+        started_ns: int,
+        ended_ns: int,
+        outer_ns: int,
+        rows: int,
+        failure: str | None = None,
     ) -> None:
         """Add one read; `outer_ns` as in `Transaction.record`."""
-        if type(strand) is Inside:
+        if type(execution) is Inside:
             return
-        transaction = strand.transaction
-        calls, own_ns = transaction.calls, ended_ns - started_ns + outer_ns - strand.nested_ns
+        transaction = execution.transaction
+        calls, own_ns = transaction.calls, ended_ns - started_ns + outer_ns - execution.nested_ns
         # What is in the bill already no longer changes, and what branches do is measured by its ends.
         can_grow = failure is None and not (
             transaction.duration_ns or transaction.has_branches or transaction.bill is not None
@@ -164,7 +170,7 @@ class Fetch:
             self._call = calls[place] = (
                 line, of, first_ns, ended_ns, before_ns + own_ns, None, connection_id, found + rows
             )  # fmt: skip
-            strand.nested_ns += own_ns
+            execution.nested_ns += own_ns
             return
         span_id = transaction.ids.span_id
         subject: object
@@ -173,7 +179,7 @@ class Fetch:
         else:
             subject = self._subject = (self._statement,)
             self._counted_by = span_id
-        strand.record(
+        execution.record(
             FETCH[self._target], subject, started_ns, ended_ns, outer_ns, failure, self._connection_id, rows
         )  # fmt: skip
         self._call, self._place = (calls[-1], len(calls) - 1) if can_grow and calls else (None, 0)

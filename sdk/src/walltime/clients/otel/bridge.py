@@ -4,7 +4,7 @@ Calls that other instrumentations of OpenTelemetry see, of psycopg, elasticsearc
 A span of kind CLIENT or PRODUCER that ends inside a transaction becomes a call of it: `postgresql.query`,
 `s3.PutObject`, `kafka.publish`. What the application exports itself stays as it is.
 
-    start_span ─► begin ─► the span ─► finish ─► strand.record
+    start_span ─► begin ─► the span ─► finish ─► execution.record
                            theirs, when it records; else one of ours, which forgets all but its attributes
 """
 
@@ -17,17 +17,18 @@ from typing import TYPE_CHECKING, Any, Final
 from opentelemetry.trace import Span, SpanKind, StatusCode
 
 from walltime.clients.otel import conventions
-from walltime.instrumentation import libraries
 from walltime.core.call import LINES
+from walltime.core.execution import Branch, Inside, current, task_execution
+from walltime.core.transaction import clock, outside
 from walltime.errors import contain
-from walltime.core.transaction import Branch, Inside, clock, current, outside, task_strand
+from walltime.instrumentation import libraries
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from opentelemetry.trace import SpanContext, Status
 
-    from walltime.core.transaction import Strand
+    from walltime.core.transaction import ExecutionContext
 
 # Kinds that wait for somebody else. SERVER and CONSUMER are transactions, INTERNAL has no bound on its names.
 _CLIENT, _PRODUCER = SpanKind.CLIENT, SpanKind.PRODUCER  # compared by identity: an enum's hash is a function of Python
@@ -43,17 +44,17 @@ _OURS: Final = {
 
 
 class Seen:
-    """A span that is not over: where on its strand it began."""
+    """A span that is not over: where on its execution context it began."""
 
-    __slots__ = ("is_producer", "outer_ns", "over", "place", "previous", "started_ns", "strand")
+    __slots__ = ("execution", "is_producer", "outer_ns", "over", "place", "previous", "started_ns")
 
-    def __init__(self, strand: Strand, is_producer: bool, previous: Seen | None) -> None:
-        self.strand = strand
+    def __init__(self, execution: ExecutionContext, is_producer: bool, previous: Seen | None) -> None:
+        self.execution = execution
         self.is_producer = is_producer
         self.previous = previous
         self.over = False
-        self.place = len(strand.transaction.calls)
-        self.outer_ns = strand.nested_ns
+        self.place = len(execution.transaction.calls)
+        self.outer_ns = execution.nested_ns
         self.started_ns = clock()
 
 
@@ -73,12 +74,12 @@ def begin(kind: object, scope: str) -> Seen | None:
         if current() is None:
             outside("opentelemetry")
             return None
-        strand = _strand()
-        if strand is None or type(strand) is Inside or libraries.is_wrapped(_OURS.get(scope, "")):
+        execution = _execution()
+        if execution is None or type(execution) is Inside or libraries.is_wrapped(_OURS.get(scope, "")):
             return None
-        seen = Seen(strand, kind is _PRODUCER, _unfinished(strand))
+        seen = Seen(execution, kind is _PRODUCER, _unfinished(execution))
         _innermost.set(seen)
-    except Exception as ours:  # noqa: BLE001  # docs/decisions/011
+    except Exception as ours:  # docs/decisions/011
         contain("bridge", ours)
         return None
     return seen
@@ -93,50 +94,50 @@ def finish(seen: Seen, attributes: Mapping[str, Any], failure: str | None) -> No
         said = conventions.read(attributes, seen.is_producer)
         if failure is None and said.status >= 400 and said.system == "http":
             failure = str(said.status)
-        strand = seen.strand
-        innermost = _unfinished(strand) if current() is strand else None
+        execution = seen.execution
+        innermost = _unfinished(execution) if current() is execution else None
         seen.over = True
         if innermost is not seen:
             _finish_elsewhere(seen, said, ended_ns, failure, innermost)
             return
         _innermost.set(seen.previous)
-        if strand.nested_ns != seen.outer_ns and _has_seen(seen, said.system):
+        if execution.nested_ns != seen.outer_ns and _has_seen(seen, said.system):
             return  # the same call was measured closer to the wire, by one of our wrappers or by another span
-        strand.record(
+        execution.record(
             said.line, said.subject, seen.started_ns, ended_ns, seen.outer_ns, failure, 0, said.status
         )  # fmt: skip
-    except Exception as ours:  # noqa: BLE001
+    except Exception as ours:
         contain("bridge", ours)
 
 
-def _strand() -> Strand | None:
+def _execution() -> ExecutionContext | None:
     asyncio = sys.modules.get("asyncio")
-    return current() if asyncio is None or asyncio._get_running_loop() is None else task_strand()
+    return current() if asyncio is None or asyncio._get_running_loop() is None else task_execution()
 
 
-def _unfinished(strand: Strand) -> Seen | None:
-    """Return the innermost span of this strand that is not over."""
+def _unfinished(execution: ExecutionContext) -> Seen | None:
+    """Return the innermost span of this execution context that is not over."""
     seen = _innermost.get()
-    while seen is not None and seen.strand is strand and seen.over:
+    while seen is not None and seen.execution is execution and seen.over:
         seen = seen.previous
-    return seen if seen is not None and seen.strand is strand else None
+    return seen if seen is not None and seen.execution is execution else None
 
 
 def _finish_elsewhere(
     seen: Seen, said: conventions.Said, ended_ns: int, failure: str | None, innermost: Seen | None
 ) -> None:
-    """Not the innermost of its strand, or over in another thread: a branch of its own, so that nothing nests in it."""
+    """Put it on its own branch, so that nothing nests in it: it is not the innermost, or ended in another thread."""
     inner = innermost
     while inner is not None and inner.previous is not seen:
         inner = inner.previous
     if inner is not None:
         inner.previous = seen.previous
-    branch = Branch(seen.strand.transaction)
+    branch = Branch(seen.execution.transaction)
     branch.record(said.line, said.subject, seen.started_ns, ended_ns, 0, failure, 0, said.status)
 
 
 def _has_seen(seen: Seen, system: str) -> bool:
-    since = seen.strand.transaction.calls[seen.place :]
+    since = seen.execution.transaction.calls[seen.place :]
     return any(LINES[call[0]].component.startswith(f"{system}.") for call in since)
 
 
@@ -165,7 +166,7 @@ class Measured(Span):
     def set_attributes(self, attributes: Mapping[str, Any]) -> None:
         try:
             self._attributes.update(attributes)
-        except Exception as ours:  # noqa: BLE001
+        except Exception as ours:
             contain("bridge", ours)
 
     def set_status(self, status: Status | StatusCode, description: str | None = None) -> None:

@@ -14,8 +14,9 @@ from aiohttp.web_request import Request
 from aiohttp.web_urldispatcher import UrlDispatcher
 
 from walltime import runtime
+from walltime.core.execution import current
+from walltime.core.transaction import clock
 from walltime.errors import contain
-from walltime.core.transaction import clock, current
 from walltime.instrumentation.patching import Patch
 from walltime.runtime import running_task
 from walltime.servers.request.headers import from_mapping
@@ -131,9 +132,9 @@ def _shown(original: Callable[..., Any]) -> Callable[..., Any]:
     async def _prepare_hook(self: Request, response: Any) -> None:
         await original(self, response)
         try:
-            strand = current()
-            if strand is not None:
-                answered(strand.transaction, response.status)
+            execution = current()
+            if execution is not None:
+                answered(execution.transaction, response.status)
             transaction = _shown_to.pop(id(self), None)
             if transaction is not None:
                 response.headers["Server-Timing"] = server_timing(transaction)

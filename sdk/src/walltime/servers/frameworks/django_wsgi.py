@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, Final
 from django.core.handlers.wsgi import WSGIHandler
 
 from walltime.instrumentation.patching import Patch
-from walltime.servers.request.request import MARK
 from walltime.servers.gateways.wsgi import serve
+from walltime.servers.request.request import MARK
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -10,9 +10,9 @@ from flask.globals import request
 
 from walltime.errors import contain
 from walltime.instrumentation.patching import Patch
+from walltime.servers.gateways.wsgi import serve
 from walltime.servers.request.request import MARK, failed_now, name_by_route
 from walltime.servers.request.route import simplified
-from walltime.servers.gateways.wsgi import serve
 
 if TYPE_CHECKING:
     from collections.abc import Callable

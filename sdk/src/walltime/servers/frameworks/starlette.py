@@ -16,10 +16,10 @@ from starlette.applications import Starlette
 from starlette.background import BackgroundTask
 from starlette.routing import Mount, Route, WebSocketRoute
 
-from walltime.core import transaction as hotpath
 from walltime import runtime
-from walltime.errors import contain
+from walltime.core.execution import current
 from walltime.core.transaction import clock
+from walltime.errors import contain
 from walltime.instrumentation.patching import Patch
 from walltime.propagation.propagation import span_context
 from walltime.runtime import running_task
@@ -106,10 +106,10 @@ def _background(original: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _open_background(task: BackgroundTask) -> runtime.Open | None:
-    strand = hotpath.current()
-    if strand is None:
+    execution = current()
+    if execution is None:
         return None
-    request = strand.transaction
+    request = execution.transaction
     name = getattr(task.func, "__qualname__", None) or type(task.func).__name__
     parent = set_span_in_context(NonRecordingSpan(span_context(request.ids)))
     opened = runtime.Open(f"background {name}", "internal", parent, clock())

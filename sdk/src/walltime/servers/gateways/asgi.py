@@ -16,8 +16,9 @@ from typing import TYPE_CHECKING, Any
 
 from walltime import runtime
 from walltime.core.call import lines
+from walltime.core.execution import task_execution
+from walltime.core.transaction import clock
 from walltime.errors import contain
-from walltime.core.transaction import clock, task_strand
 from walltime.runtime import running_task
 from walltime.servers.request.headers import from_asgi
 from walltime.servers.request.request import MARK, WEBSOCKET, answered, failed, incomplete, open_request
@@ -128,16 +129,16 @@ def _sending(opened: runtime.Open, send: Send) -> Send:
 
 def _receiving(receive: Receive) -> Receive:
     async def receiving() -> Message:
-        strand = task_strand()
-        if strand is None:
+        execution = task_execution()
+        if execution is None:
             return await receive()
-        outer_ns = strand.nested_ns
+        outer_ns = execution.nested_ns
         started_ns = clock()
         try:
             return await receive()
         finally:
             try:
-                strand.record(_RECEIVE[None], None, started_ns, clock(), outer_ns)
+                execution.record(_RECEIVE[None], None, started_ns, clock(), outer_ns)
             except Exception as ours:
                 contain("asgi", ours)
 

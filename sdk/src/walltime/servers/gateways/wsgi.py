@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from walltime.core import transaction as hotpath
 from walltime import runtime
-from walltime.errors import contain
+from walltime.core.execution import current
 from walltime.core.transaction import clock
+from walltime.errors import contain
 from walltime.servers.request.request import MARK, answered, failed, incomplete, open_request
 from walltime.servers.request.server_timing import server_timing
 
@@ -87,7 +87,7 @@ def serve(app: Application, environ: Environ, start_response: StartResponse) -> 
 def _open(environ: Environ, started_ns: int) -> runtime.Open | None:
     if MARK in environ or not runtime.is_enabled():
         return None
-    around = hotpath.current()
+    around = current()
     if around is not None and around.transaction.owner and not around.transaction.duration_ns:
         return None  # mounted in an ASGI application that is instrumented: asyncio's owner is never a WSGI server's
     opened = open_request(

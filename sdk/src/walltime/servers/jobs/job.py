@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from walltime.core import transaction as hotpath
-from walltime.propagation import propagation
 from walltime import runtime
 from walltime.core.call import line
+from walltime.core.execution import current
+from walltime.core.transaction import ExecutionContext, clock
 from walltime.errors import contain
-from walltime.core.transaction import clock
+from walltime.propagation import propagation
 from walltime.servers.request.headers import caller
 
 if TYPE_CHECKING:
@@ -23,12 +23,12 @@ class Job:
     Inside another transaction (a queue that runs its jobs at once, as tests have it) it is a component of that one.
     """
 
-    __slots__ = ("_opened", "_outer_ns", "_started_ns", "_strand", "name")
+    __slots__ = ("_execution", "_opened", "_outer_ns", "_started_ns", "name")
 
     def __init__(self, name: str) -> None:
         self.name = name
         self._opened: runtime.Open | None = None
-        self._strand: hotpath.Strand | None = None
+        self._execution: ExecutionContext | None = None
 
     def begin(self, sent: Mapping[str, Any], queued_ns: int | None) -> None:
         """
@@ -41,11 +41,11 @@ class Job:
         try:
             if not runtime.is_enabled():
                 return
-            strand = hotpath.current()
+            execution = current()
             self._started_ns = clock()
-            if strand is not None and not strand.transaction.duration_ns:  # else it is left over, as in a thread
-                self._strand = strand
-                self._outer_ns = strand.nested_ns
+            if execution is not None and not execution.transaction.duration_ns:  # else it is left over, as in a thread
+                self._execution = execution
+                self._outer_ns = execution.nested_ns
                 return
             opened = runtime.Open(self.name, "consumer", caller(_as_headers(sent)), self._started_ns)
             if queued_ns is not None:
@@ -58,9 +58,9 @@ class Job:
     def end(self, failure: str | None = None) -> None:
         """Close it; `failure` says in a word what went wrong. Never raises."""
         try:
-            strand = self._strand
-            if strand is not None:
-                strand.record(line(self.name), None, self._started_ns, clock(), self._outer_ns, failure)
+            execution = self._execution
+            if execution is not None:
+                execution.record(line(self.name), None, self._started_ns, clock(), self._outer_ns, failure)
             elif self._opened is not None:
                 if failure is not None:
                     self._opened.transaction.fail(failure)
@@ -80,9 +80,9 @@ class Job:
 def headers_for_job() -> dict[str, str]:
     """Return what goes with a job that the running transaction sends: where it is in the trace. Never raises."""
     try:
-        strand = hotpath.current()
-        if strand is not None:
-            return dict(propagation.outgoing_headers(strand.transaction))
+        execution = current()
+        if execution is not None:
+            return dict(propagation.outgoing_headers(execution.transaction))
     except Exception as ours:
         contain("job", ours)
     return {}

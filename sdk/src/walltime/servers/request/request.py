@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Final
 
 from opentelemetry.context import Context
 
-from walltime.core import transaction as hotpath
 from walltime import runtime
+from walltime.core.execution import current
 from walltime.errors import contain
 from walltime.redaction.sanitize import text
 from walltime.servers.request.forced import is_forced
@@ -44,7 +44,7 @@ def open_request(
     says = has_any(headers)
     parent = caller(headers) if says else None
     if parent is None:
-        left = hotpath.current()
+        left = current()
         if left is not None and left.transaction.duration_ns:
             parent = _NOBODY  # the last request of this thread was closed in another one, its span is no parent
     settings = runtime.settings()
@@ -67,9 +67,9 @@ def open_request(
 def name_by_route(route: str) -> None:
     """Name the running request by the route's template, as the application wrote it. Never raises."""
     try:
-        strand = hotpath.current()
-        if strand is not None:
-            transaction = strand.transaction
+        execution = current()
+        if execution is not None:
+            transaction = execution.transaction
             if transaction.duration_ns:
                 return
             if transaction.method:
@@ -91,13 +91,13 @@ def routed_to(page: object) -> None:
         page: the object, whose class is the name, or the name itself: few distinct ones.
     """
     try:
-        strand = hotpath.current()
-        if strand is None or strand.transaction.duration_ns:
+        execution = current()
+        if execution is None or execution.transaction.duration_ns:
             return
         word = page if type(page) is str else (page if isinstance(page, type) else type(page)).__name__
-        method, _, route = strand.transaction.name.partition(" ")
+        method, _, route = execution.transaction.name.partition(" ")
         if route:
-            strand.transaction.set_name(f"{method} {_leading_to(route, text(word))}")
+            execution.transaction.set_name(f"{method} {_leading_to(route, text(word))}")
     except Exception as ours:
         contain("route", ours)
 
@@ -144,9 +144,9 @@ def failed(transaction: Transaction, error: BaseException) -> None:
 def failed_now(error: BaseException) -> None:
     """`failed` for the running transaction, if there is one. Never raises."""
     try:
-        strand = hotpath.current()
-        if strand is not None:
-            failed(strand.transaction, error)
+        execution = current()
+        if execution is not None:
+            failed(execution.transaction, error)
     except Exception as ours:
         contain("failed", ours)
 

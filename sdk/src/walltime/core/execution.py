@@ -1,0 +1,162 @@
+"""
+Which transaction this thread, task or greenlet works for: `current()`.
+
+The transaction is its own first execution context. Another thread or task that works for it has a `Branch`, so that
+calls that run at the same time never count as nested in each other.
+"""
+
+from __future__ import annotations
+
+from contextvars import ContextVar
+from typing import TYPE_CHECKING, Final
+
+from walltime.core.transaction import MANY_CALLS, outside, record_after_response
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from contextvars import Token
+    from typing import Any
+
+    from walltime.core.call import Line
+    from walltime.core.transaction import Comment, ExecutionContext, Transaction
+
+
+class Branch:
+    """The execution context of another thread or task that works for the transaction."""
+
+    __slots__ = ("nested_ns", "owner", "statement", "transaction")
+
+    def __init__(self, transaction: Transaction, owner: int = 0) -> None:
+        self.nested_ns = 0
+        self.statement: str | bytes | None = None
+        self.owner = owner
+        self.transaction = transaction
+        if not transaction.duration_ns:
+            transaction.has_branches = True
+
+    @property
+    def sql_comment(self) -> Comment | None:
+        return self.transaction.sql_comment
+
+    def record(
+        self,
+        line: Line,
+        subject: object,
+        started_ns: int,
+        ended_ns: int,
+        outer_ns: int,
+        failure: str | None = None,
+        asked: int = 0,
+        found: int = 0,
+    ) -> None:
+        """`Transaction.record` with what is nested on this execution context."""
+        transaction = self.transaction
+        if transaction.duration_ns:
+            if not record_after_response(self, line, subject, started_ns, ended_ns, outer_ns, failure, asked, found):
+                outside("late")
+            return
+        elapsed_ns = ended_ns - started_ns
+        own_ns = elapsed_ns - (self.nested_ns - outer_ns)
+        calls = transaction.calls
+        calls.append((line, subject, started_ns, ended_ns, own_ns, failure, asked, found))
+        self.nested_ns += own_ns
+        if failure is not None or elapsed_ns >= transaction.locate_ns:
+            transaction.locate(line, started_ns)
+        if len(calls) >= MANY_CALLS:
+            transaction.add_up_early()
+
+
+class Inside:
+    """
+    The execution context inside a call that already counts as a whole, such as the `SET NAMES` of a connect.
+
+    Calls made here are part of that call: they record nothing, and their SQL still carries the transaction's comment.
+    """
+
+    __slots__ = ("nested_ns", "owner", "statement", "transaction")
+
+    def __init__(self, of: ExecutionContext) -> None:
+        self.nested_ns = 0
+        self.statement: str | bytes | None = None
+        self.owner = of.owner
+        self.transaction = of.transaction
+
+    @property
+    def sql_comment(self) -> Comment | None:
+        return self.transaction.sql_comment
+
+    def record(self, *_call: object, **_more: object) -> None:
+        """Forget it: the call around it is the one that is billed."""
+
+
+running: ContextVar[ExecutionContext | None] = ContextVar("walltime_execution", default=None)
+current = running.get
+"""The execution context of the running transaction, or None; 10 ns."""
+
+
+def enter(new: ExecutionContext | None) -> Token[ExecutionContext | None]:
+    """
+    Make it the execution context of this context; `running.reset` undoes it.
+
+    Never `running.set` where there may be no value yet: the reset would delete the new one, and when the garbage is
+    collected meanwhile, and somebody asks for `current()` then, CPython before 3.12 goes on to answer with what was
+    deleted, freed or not.
+    """
+    if running.get(_NOTHING) is _NOTHING:
+        running.set(None)
+    return running.set(new)
+
+
+_NOTHING: Final = object()
+
+
+class inside:  # noqa: N801  # used as a context manager
+    """What is measured within belongs wholly to the call around it: `with inside(execution context): …`."""
+
+    __slots__ = ("_of", "_token")
+
+    def __init__(self, of: ExecutionContext) -> None:
+        self._of = of
+
+    def __enter__(self) -> None:
+        self._token: Token[ExecutionContext | None] = running.set(Inside(self._of))
+
+    def __exit__(self, *_error: object) -> None:
+        running.reset(self._token)
+
+
+def branch(of: ExecutionContext) -> Branch | Inside:
+    """Return an execution context for another thread or greenlet that is to work for the same transaction."""
+    return Inside(of) if type(of) is Inside else Branch(of.transaction)
+
+
+_current_task: Callable[[], Any] | None = None
+
+
+def task_execution() -> ExecutionContext | None:
+    """
+    Return the execution context of the running asyncio task: what a coroutine uses in place of `current()`.
+
+    A task inherits the context, and so the execution context, of whoever made it; here it gets one of its own.
+    """
+    global _current_task  # noqa: PLW0603  # asyncio takes 30 ms to import; who is here has it already
+    inherited = current()
+    if inherited is None:
+        return None
+    if _current_task is None:
+        import asyncio
+
+        _current_task = asyncio.current_task
+    try:
+        owner = id(_current_task())
+    except RuntimeError:  # no event loop of asyncio's, such as under Trio
+        return inherited
+    if inherited.owner == owner:
+        return inherited
+    if not inherited.owner:
+        inherited.owner = owner
+        return inherited
+    own = Inside(inherited) if type(inherited) is Inside else Branch(inherited.transaction)
+    own.owner = owner
+    running.set(own)
+    return own
