@@ -20,21 +20,21 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
 # The files that take longest, which are begun with: what comes last is waited for by one process alone.
 _LONGEST = (
     "collector/test_serve.py",
-    "collector/test_slowlog_live.py",
+    "collector/slowlog/test_slowlog_live.py",
     "bench/test_overhead.py",
     "faults/test_kill9.py",
     "test_end_to_end.py",
-    "collector/test_engine_process.py",
-    "collector/test_engine_cluster.py",
-    "collector/test_engine_server_trouble.py",
-    "collector/test_engine_server_tls.py",
-    "collector/test_doctor.py",
+    "collector/clickhouse/test_engine_process.py",
+    "collector/clickhouse/test_engine_cluster.py",
+    "collector/clickhouse/test_engine_server_trouble.py",
+    "collector/clickhouse/test_engine_server_tls.py",
+    "collector/cli/test_doctor.py",
     "faults/test_load_held.py",
     "dashboards/test_queries.py",
-    "collector/test_why.py",
-    "collector/test_clickhouse_http.py",
-    "collector/test_otlp_http.py",
-    "collector/test_guard_fuzz.py",
+    "collector/query/why/test_why.py",
+    "collector/sql/test_clickhouse_http.py",
+    "collector/receive/test_otlp_http.py",
+    "collector/sql/test_guard_fuzz.py",
 )
 
 

@@ -13,8 +13,8 @@ import walltime
 from celery import Celery
 from rq.job import Job
 
-from tests.sdk import django_project, test_aiohttp_web, test_fastapi, test_flask
-from tests.sdk.serving import aiohttp_serving
+from tests.sdk.servers import django_project, test_aiohttp_web, test_fastapi, test_flask
+from tests.sdk.servers.serving import aiohttp_serving
 
 PARENT = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
 SECRET = "a secret of the shop's owners"

@@ -18,9 +18,9 @@ from walltime.core import transaction as transaction_module
 from walltime.core.execution import current
 
 from tests.redis_server import RedisServer
-from tests.sdk.redis_counts import Redis
+from tests.sdk.clients.cache.redis_counts import Redis
+from tests.sdk.clients.http.upstream import Upstream, certificate_in
 from tests.sdk.sink import Sink
-from tests.sdk.upstream import Upstream, certificate_in
 
 
 @pytest.fixture(scope="session")

@@ -1,0 +1,290 @@
+"""
+The statements of a cluster: each parses, and on the one node that chDB can be, they do what those of one machine do.
+
+No test here has two shards or Keeper: docs/decisions says what that leaves open, and on what it rests instead.
+"""
+
+from __future__ import annotations
+
+import random
+import re
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from walltime_collector.clickhouse.engine import Engine
+from walltime_collector.clickhouse.schema_files import schema_files
+from walltime_collector.clickhouse.server.cluster import Cluster
+from walltime_collector.errors import EngineUnavailable
+from walltime_collector.otel_transactions.windows import Window, assemble
+from walltime_collector.query.questions import question
+from walltime_collector.sql.limits import Reading
+
+from tests.clickhouse_server import ClickHouseServer, Fault
+from tests.collector.clickhouse.test_engine_server import QUERIES, Both, count, slow_rows, some_records
+from tests.collector.clickhouse.test_engine_server import (
+    test_every_question_has_the_embedded_engines_answer as has_the_answer,
+)
+from tests.collector.clickhouse.test_schema import store
+from tests.collector.otel_transactions.foreign_traces import requests, trace
+
+SCHEMA = [statement for _, statements in schema_files() for statement in statements]
+CLUSTER = Cluster("shop", "walltime", SCHEMA)
+MADE = [made for statement in SCHEMA for made in CLUSTER.statements(statement)]
+DOCUMENTED = Path(__file__).parents[3] / "docs" / "cluster.md"
+
+
+@pytest.fixture(scope="module")
+def clickhouse(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ClickHouseServer]:
+    with ClickHouseServer(tmp_path_factory.mktemp("clickhouse"), cluster="shop") as server:
+        yield server
+
+
+@pytest.fixture(scope="module")
+def both(engine: Engine, clickhouse: ClickHouseServer) -> Iterator[Both]:
+    """The embedded engine and a cluster, with the same ten minutes of the shop in both."""
+    cluster = clickhouse.engine("both")
+    cluster.migrate()
+    records, slow = some_records(seed=5, visits=600), slow_rows(20)
+    for each in (engine, cluster):
+        each.insert(records, "shop")
+        each.insert_rows("slow_log_entries", slow, "slow")
+    yield Both(engine, cluster, records)
+    cluster.close()
+
+
+# What is said
+
+
+@pytest.mark.parametrize("name", [name for name, _ in schema_files()])
+def test_every_statement_of_a_schema_file_parses(engine: Engine, name: str) -> None:
+    for statement in dict(schema_files())[name]:
+        for made in CLUSTER.statements(statement):
+            assert "ON CLUSTER 'shop'" in made.partition("\n")[0] or made == statement
+            assert engine.query(f"EXPLAIN AST {made}")
+
+
+def made(pattern: str) -> dict[str, str]:
+    """The parts that the pattern finds in the statements, first by second."""
+    return {found[1]: found[2] for statement in MADE if (found := re.search(pattern, statement, re.DOTALL))}
+
+
+def test_what_is_stored_is_replicated_and_all_shards_are_read_under_the_name_that_questions_use() -> None:
+    stored = made(r"\ACREATE TABLE IF NOT EXISTS (\w+)_local .*\bENGINE = (\w+MergeTree\([^)]*\))")
+    read = made(r"\ACREATE TABLE IF NOT EXISTS (\w+) .*\bENGINE = Distributed\('shop', 'walltime', '(\w+)'")
+    assert {"transactions", "spans", "slow_queries"} <= set(stored)
+    for name, engine in stored.items():
+        assert re.match(r"Replicated\w*\('/clickhouse/tables/\{shard\}/\{database\}/\{table\}', '\{replica\}'", engine)
+        assert read[name] == f"{name}_local"
+    assert not [statement for statement in MADE if re.search(r"\bENGINE = (?!Replicated)\w*MergeTree", statement)]
+
+
+def test_a_trace_is_on_one_shard() -> None:
+    sharded = made(r"\ACREATE TABLE IF NOT EXISTS (\w+) .*\bENGINE = Distributed\('shop', 'walltime', '\w+', (.+)\)")
+    columns = made(r"\ACREATE TABLE IF NOT EXISTS (\w+)_local ON CLUSTER 'shop'\n(\(.*)ENGINE")
+    for name, shard in sharded.items():
+        assert shard == ("cityHash64(trace_id)" if "trace_id FixedString(16)" in columns[name] else "0"), name
+
+
+def test_every_view_out_of_a_way_in_sends_rows_to_their_shard_and_every_other_stays_on_its() -> None:
+    targets = made(r"\ACREATE MATERIALIZED VIEW IF NOT EXISTS (\w+) ON CLUSTER 'shop' TO (\w+)")
+    sources = made(r"\ACREATE MATERIALIZED VIEW IF NOT EXISTS (\w+) .*\bFROM (\w+)")
+    ways_in = {"otlp_traces", "slow_log_entries"}
+    for view, target in targets.items():
+        if sources[view] not in ways_in:
+            assert (sources[view][-6:], target[-6:]) == ("_local", "_local"), view
+    sent = [target for view, target in targets.items() if not target.endswith("_local")]
+    # two that send to one table would come with one token, and the second one's rows would be dropped
+    assert len(sent) == len(set(sent)) > 1
+
+
+def test_what_dedups_on_one_machine_remembers_as_much_on_a_cluster() -> None:
+    for statement in SCHEMA:
+        for window in re.findall(r"non_replicated_deduplication_window = \d+", statement):
+            (local, _) = CLUSTER.statements(statement)
+            assert f" {window.removeprefix('non_')}, replicated_deduplication_window_seconds = 604800" in local
+
+
+@pytest.mark.parametrize(
+    ("said", "expected"),
+    [
+        (
+            "ALTER TABLE spans MODIFY TTL toDateTime(started_at) + INTERVAL 3 DAY",
+            ["ALTER TABLE spans_local ON CLUSTER 'shop' MODIFY TTL toDateTime(started_at) + INTERVAL 3 DAY"],
+        ),
+        (
+            "-- more\nALTER TABLE spans ADD COLUMN more String",
+            [
+                "ALTER TABLE spans_local ON CLUSTER 'shop' ADD COLUMN more String",
+                "ALTER TABLE spans ON CLUSTER 'shop' ADD COLUMN more String",
+            ],
+        ),
+        (
+            "ALTER TABLE otlp_traces ADD COLUMN more String",
+            ["ALTER TABLE otlp_traces ON CLUSTER 'shop' ADD COLUMN more String"],
+        ),
+        ("CREATE VIEW IF NOT EXISTS v AS SELECT 1", ["CREATE VIEW IF NOT EXISTS v ON CLUSTER 'shop' AS SELECT 1"]),
+        ("INSERT INTO spans SELECT * FROM spans", ["INSERT INTO spans SELECT * FROM spans"]),
+    ],
+)
+def test_other_statements_go_where_the_data_is(said: str, expected: list[str]) -> None:
+    assert CLUSTER.statements(said) == expected
+
+
+def test_what_nobody_thought_of_is_said_and_not_sent() -> None:
+    with pytest.raises(ValueError, match="no way to say this on a cluster: RENAME TABLE a TO b"):
+        CLUSTER.statements("-- why\nRENAME TABLE a TO b")
+
+
+def test_no_question_says_final_which_would_see_each_shard_by_itself() -> None:
+    for name in QUERIES:
+        assert not re.search(r"\bFINAL\b", question(name)), name
+
+
+# What it does, on a cluster of one node
+
+
+def test_a_cluster_has_the_tables_of_one_machine_and_those_behind_them(both: Both) -> None:
+    names = "SELECT name FROM system.tables WHERE database = currentDatabase() ORDER BY name"
+    plain = {str(row["name"]) for row in both.embedded.query(names)}
+    cluster = {str(row["name"]) for row in both.server.query(names)}
+    assert plain <= cluster
+    assert {name.removesuffix("_local") for name in cluster} == plain
+    columns = (
+        "SELECT table, name, type, default_kind, default_expression FROM system.columns"
+        " WHERE database = currentDatabase() AND NOT endsWith(table, '_local') ORDER BY table, position"
+    )
+    both.agree(columns)
+    both.agree("SELECT name FROM schema_migrations ORDER BY name")
+
+
+@pytest.mark.parametrize("table", ["transactions", "spans", "slow_queries"])
+def test_what_is_inserted_comes_out_of_a_cluster_the_same(both: Both, table: str) -> None:
+    rows = both.agree(f"SELECT * FROM {table} ORDER BY started_at, trace_id, span_id")
+    assert len(rows) >= (600 if table == "transactions" else 20)
+
+
+@pytest.mark.parametrize("name", [name for name in QUERIES if name != "status_tables"])
+def test_every_question_has_the_answer_of_one_machine(both: Both, name: str) -> None:
+    has_the_answer(both, name)
+
+
+@pytest.mark.parametrize(
+    "sql",
+    [
+        "SELECT name, count() FROM transactions GROUP BY name ORDER BY name",
+        "SELECT count() FROM spans WHERE trace_id IN (SELECT trace_id FROM transactions WHERE is_error)",
+        "SELECT count() FROM spans AS s JOIN transactions AS t ON s.trace_id = t.trace_id",
+        "DESCRIBE transactions",
+    ],
+)
+def test_what_the_guard_lets_through_is_answered_the_same(both: Both, sql: str) -> None:
+    answers = [
+        Reading(each, database).answer(sql, name="one", parameters={}, format_name="CSV")
+        for each, database in ((both.embedded, "walltime"), (both.server, "both"))
+    ]
+    assert answers[0] == answers[1]
+    assert answers[0].content
+
+
+def counts(engine: Engine) -> dict[str, int]:
+    names = "SELECT name FROM system.tables WHERE database = currentDatabase() AND engine = 'Distributed' ORDER BY name"
+    return {row["name"]: count(engine, row["name"]) for row in engine.query(names) if row["name"] != "otlp_spans"}
+
+
+def test_while_a_node_is_away_tables_are_not_made_and_that_may_pass(clickhouse: ClickHouseServer) -> None:
+    engine = clickhouse.engine("once")
+    clickhouse.goes_wrong(Fault("CREATE TABLE IF NOT EXISTS spans ON CLUSTER", run=True, then="error", code=159))
+    with pytest.raises(EngineUnavailable, match="159"):
+        engine.migrate()
+    engine.migrate()
+    assert count(engine, "spans") == 0
+    engine.close()
+
+
+def test_a_token_stores_once_through_the_views_and_to_the_shard(clickhouse: ClickHouseServer) -> None:
+    first, second = engines = [clickhouse.engine("once") for _ in range(2)]
+    first.migrate()
+    records = some_records(seed=31)
+    clickhouse.goes_wrong(Fault("INSERT INTO otlp_traces", run=True, then="error", times=1))
+    with pytest.raises(EngineUnavailable):
+        first.insert(records, "a")
+    once = counts(first)
+    (ids,) = first.query("SELECT uniqExact(span_id) AS n FROM transactions")
+    assert once["transactions"] == ids["n"] > 0
+    first.insert_rows("slow_log_entries", slow_rows(7), "b")
+    once |= {"slow_queries": 7}
+    for each in engines:
+        each.insert(records, "a")
+        each.insert_rows("slow_log_entries", slow_rows(7), "b")
+        assert counts(each) == once
+    second.insert(records, "c")
+    assert counts(first)["transactions"] == 2 * once["transactions"]
+    for each in engines:
+        each.close()
+
+
+def test_once_the_tables_are_there_a_node_that_is_away_keeps_no_collector_from_starting(
+    clickhouse: ClickHouseServer, both: Both
+) -> None:
+    clickhouse.goes_wrong(Fault("ON CLUSTER", then="error", code=159, times=9))
+    again = clickhouse.engine("both")
+    again.migrate()
+    assert count(again) == count(both.server)
+    again.close()
+    clickhouse.goes_wrong()
+
+
+def test_retention_is_changed_where_the_data_is(clickhouse: ClickHouseServer) -> None:
+    engine = clickhouse.engine("once")
+    engine.migrate()
+    engine.command("ALTER TABLE spans MODIFY TTL toDateTime(started_at) + INTERVAL 3 DAY")
+    engine.command("ALTER TABLE spans ADD COLUMN more String")
+    (table,) = engine.query(
+        "SELECT create_table_query AS said FROM system.tables WHERE database = 'once' AND name = 'spans_local'"
+    )
+    assert "toIntervalDay(3)" in table["said"]
+    assert {row["more"] for row in engine.query("SELECT more FROM spans")} <= {""}
+    engine.close()
+
+
+def test_inserts_wait_for_all_shards_and_for_the_quorum_asked_for(clickhouse: ClickHouseServer) -> None:
+    engine = clickhouse.engine("once", insert_quorum="2")
+    engine.insert_rows("slow_log_entries", slow_rows(1), "quorum")
+    sent = clickhouse.seen()["seen"][-1]["target"]
+    assert "distributed_foreground_insert=1" in sent
+    assert "insert_quorum=2" in sent
+    engine.close()
+
+
+@pytest.mark.nightly
+def test_spans_of_other_sdks_become_the_same_transactions_whoever_assembles_them(
+    engine: Engine, clickhouse: ClickHouseServer
+) -> None:
+    cluster, other = (clickhouse.engine("foreign") for _ in range(2))
+    chance, now_s = random.Random(3), int(time.time())
+    sent = [each for _ in range(40) for each in trace(chance, time.time_ns() - 10**9)]
+    window = Window(now_s - 3600, now_s + 60)
+    for each in (engine, cluster):
+        each.migrate()
+        store(each, requests(sent))
+    roots = {assemble(each, window) for each in (engine, cluster, other)}
+    bills = "SELECT * FROM transactions WHERE kept = 'foreign' ORDER BY trace_id, span_id"
+    assert cluster.query(bills) == engine.query(bills)
+    assert len(roots) == 1
+    assert 0 < count(cluster) <= roots.pop()
+    for each in (cluster, other):
+        each.close()
+
+
+def test_what_is_documented_is_what_is_made() -> None:
+    cluster = Cluster("walltime", "walltime", SCHEMA)
+    made = {" ".join(each.split()) for statement in SCHEMA for each in cluster.statements(statement)}
+    documented = DOCUMENTED.read_text("utf-8").partition("## What is made")[2]
+    (block,) = re.findall(r"```sql\n(.*?)```", documented, re.DOTALL)
+    statements = [" ".join(statement.split()) for statement in block.split(";\n") if statement.strip()]
+    assert len(statements) == 3
+    for statement in statements:
+        pattern = re.escape(statement.rstrip(";")).replace("…", ".*")
+        assert [each for each in made if re.fullmatch(pattern, each)], statement

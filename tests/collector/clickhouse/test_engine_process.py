@@ -1,0 +1,290 @@
+"""The embedded engine's own process: it may end or hang, and receiving goes on; it never outlives its collector."""
+
+from __future__ import annotations
+
+import os
+import signal
+import sys
+import threading
+import time
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from walltime_collector.clickhouse.embedded import child
+from walltime_collector.clickhouse.embedded import engine as embedded
+from walltime_collector.clickhouse.embedded.engine import EmbeddedEngine
+from walltime_collector.errors import DirectoryInUse, EngineUnavailable, InsertRefused, SettingsRefused
+
+from tests.collector.clickhouse.test_engine_server import count, slow_rows, some_records
+from tests.collector.traffic import Shop, export_request
+from tests.servers import Collector, eventually
+
+PROGRAM = "walltime_collector.clickhouse.embedded.process"
+SECRET = "s3cret-of-the-collector"
+
+
+def engines_of(parent: int) -> list[int]:
+    """The engine's processes that this one started, by their ids."""
+    threads = Path(f"/proc/{parent}/task").iterdir()
+    started = [int(each) for thread in threads for each in (thread / "children").read_text().split()]
+    return [each for each in started if PROGRAM.encode() in Path(f"/proc/{each}/cmdline").read_bytes()]
+
+
+def is_there(process: int) -> bool:
+    try:
+        return ") Z " not in Path(f"/proc/{process}/stat").read_text()
+    except FileNotFoundError:
+        return False
+
+
+def resident_bytes(process: int) -> int:
+    return int(Path(f"/proc/{process}/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+
+
+class Own:
+    """An engine of this process, what it counted, and the process it has started."""
+
+    def __init__(self, directory: Path) -> None:
+        self.counts: Counter[str] = Counter()
+        self.before = set(engines_of(os.getpid()))
+        self.engine = EmbeddedEngine(directory, "walltime", lambda name: self.counts.update([name]))
+        self.engine.migrate()
+
+    @property
+    def process(self) -> int:
+        (process,) = set(engines_of(os.getpid())) - self.before
+        return process
+
+
+@pytest.fixture(scope="module")
+def own(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Own]:
+    own = Own(tmp_path_factory.mktemp("engine"))
+    yield own
+    process = own.process
+    own.engine.close()
+    assert not is_there(process)
+
+
+@pytest.fixture(autouse=True)
+def every_life_is_long_enough(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Started again soon, however often a test kills it."""
+    monkeypatch.setattr(child, "_WELL_S", 0.0)
+
+
+# It ends
+
+
+def test_an_engine_that_is_killed_is_started_again_and_has_its_data(own: Own, caplog: pytest.LogCaptureFixture) -> None:
+    own.engine.insert(some_records(seed=41), "before")
+    stored, restarts, first = count(own.engine), own.counts["engine_restarts"], own.process
+    with being_asked(own.engine):
+        os.kill(first, signal.SIGKILL)
+    with pytest.raises(DirectoryInUse, match=f"process {os.getpid()}"):  # also while nobody has it open
+        EmbeddedEngine(own.engine._directory, "walltime")
+    eventually(lambda: answers(own.engine), 60)
+    assert count(own.engine) == stored > 0
+    assert own.process != first
+    assert own.counts["engine_restarts"] == restarts + 1
+    assert [record.getMessage() for record in caplog.records if "SIGKILL" in record.getMessage()] == [
+        f"{own.engine._directory}: the database ended (SIGKILL); starting it again, and again if need be"
+    ]
+
+
+@contextmanager
+def being_asked(engine: EmbeddedEngine) -> Iterator[None]:
+    """Something long is asked meanwhile, and told that the engine ended."""
+    failed: list[BaseException] = []
+
+    def ask() -> None:
+        with pytest.raises(EngineUnavailable, match="ended while it was asked") as error:
+            engine.read("SELECT sum(sleepEachRow(1)) FROM numbers(20)", "CSV", name="long", settings={})
+        failed.append(error.value)
+
+    thread = threading.Thread(target=ask)
+    thread.start()
+    running = "SELECT count() AS n FROM system.processes WHERE Settings['log_comment'] = 'long'"
+    eventually(lambda: engine.query(running)[0]["n"])
+    yield
+    thread.join(10)
+    assert failed
+
+
+def test_an_insert_that_was_cut_off_is_stored_once_under_its_token(own: Own) -> None:
+    records = some_records(seed=42, visits=800)
+    before = count(own.engine)
+    told: list[str] = []
+
+    def insert() -> None:
+        while not told or told[-1] != "stored":
+            try:
+                own.engine.insert(records, "cut off")
+                told.append("stored")
+            except EngineUnavailable as error:  # as the loader does
+                told.append(str(error))
+
+    thread = threading.Thread(target=insert)
+    thread.start()
+    for _ in range(2):
+        time.sleep(0.01)  # wherever it is then: on its way, in the views, or written and not yet said
+        os.kill(own.process, signal.SIGKILL)
+        eventually(lambda: answers(own.engine), 30)
+    thread.join(60)
+    assert told[-1] == "stored"
+    assert all("insert cut off: " in each for each in told[:-1])
+    once = count(own.engine)
+    own.engine.insert(records, "cut off")
+    assert count(own.engine) == once > before
+
+
+def test_rows_that_are_refused_say_so_across_processes(own: Own) -> None:
+    with pytest.raises(InsertRefused, match=r"insert bad: .*Code: "):
+        own.engine.insert_rows("slow_log_entries", b"{no json\n", "bad")
+    own.engine.insert_rows("slow_log_entries", slow_rows(3), "good")
+    assert count(own.engine, "slow_queries") == 3
+
+
+# It hangs
+
+
+def test_what_hangs_is_killed_by_its_limit_and_others_are_answered_again(
+    own: Own, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(embedded, "_GRACE_S", 0.5)
+    stopped = own.process
+    os.kill(stopped, signal.SIGSTOP)
+    with pytest.raises(EngineUnavailable, match=r"did not answer within 0\.75 s; it is"):
+        own.engine.read("SELECT 1", "CSV", name="stuck", settings={"max_execution_time": "0.25"})
+    eventually(lambda: not is_there(stopped))
+    eventually(lambda: answers(own.engine), 30)
+    assert own.process != stopped
+
+
+def test_many_ask_at_once_and_each_has_its_own_answer(own: Own) -> None:
+    wrong: list[object] = []
+
+    def ask(number: int) -> None:
+        for at in range(20):
+            value = number * 1000 + at
+            answers = (
+                own.engine.query("SELECT {n:UInt32} AS n", {"n": value})[0]["n"],
+                int(own.engine.read(f"SELECT {value}", "CSV", name=f"{value}", settings={})),
+            )
+            wrong.extend(answer for answer in answers if answer != value)
+
+    threads = [threading.Thread(target=ask, args=(number,)) for number in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(60)
+    assert wrong == []
+
+
+def test_an_engine_that_does_not_open_is_said_and_opens_when_it_can(tmp_path: Path) -> None:
+    (tmp_path / "data").write_text("in the way")
+    engine = EmbeddedEngine(tmp_path, "walltime")
+    try:
+        with pytest.raises(EngineUnavailable, match=f"{tmp_path}: the database does not open: "):
+            engine.query("SELECT 1")
+        (tmp_path / "data").unlink()
+        eventually(lambda: answers(engine), 30)
+    finally:
+        engine.close()
+
+
+def test_a_path_that_the_database_would_misread_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(SettingsRefused, match="no database can be in a path with a"):
+        EmbeddedEngine(tmp_path / "data?mode=ro", "walltime")
+    assert not list(tmp_path.iterdir())
+
+
+def answers(engine: EmbeddedEngine) -> bool:
+    try:
+        return engine.query("SELECT 1 AS n") == [{"n": 1}]
+    except EngineUnavailable:
+        return False
+
+
+# Beside a collector
+
+
+@pytest.fixture(scope="module")
+def collector(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Collector]:
+    with Collector(tmp_path_factory.mktemp("collector") / "data", **SETTINGS) as collector:
+        yield collector
+
+
+SETTINGS: dict[str, str | float] = {"clickhouse_http_token": SECRET, "segment_age_s": 0.05}
+
+
+def requests(seed: int) -> bytes:
+    return export_request(Shop(seed=seed).visit(time.time_ns() - 60_000_000_000))
+
+
+def test_the_engine_runs_beside_the_collector_and_knows_none_of_its_secrets(collector: Collector) -> None:
+    (engine,) = engines_of(collector.process.pid)
+    environment = Path(f"/proc/{engine}/environ").read_text()
+    assert SECRET not in environment
+    assert "WALLTIME_" not in environment
+    assert "WALLTIME_CLICKHOUSE_HTTP_TOKEN" in Path(f"/proc/{collector.process.pid}/environ").read_text()
+    assert "chdb" not in Path(f"/proc/{collector.process.pid}/maps").read_text().replace(str(collector.directory), "")
+    assert resident_bytes(collector.process.pid) < 256 * 1024 * 1024
+
+
+def test_receiving_goes_on_while_the_engine_hangs_and_all_is_stored_when_it_does_not(collector: Collector) -> None:
+    (engine,) = engines_of(collector.process.pid)
+    os.kill(engine, signal.SIGSTOP)
+    try:
+        for seed in range(5):
+            assert collector.send(requests(seed)).status_code == 200
+        assert collector.health()["spans"]["spooled"] > 0
+    finally:
+        os.kill(engine, signal.SIGCONT)
+    eventually(lambda: collector.health()["spans"]["spooled"] == 0)
+
+
+def test_receiving_goes_on_when_the_engine_dies(collector: Collector) -> None:
+    (engine,) = engines_of(collector.process.pid)
+    os.kill(engine, signal.SIGKILL)
+    assert collector.send(requests(11)).status_code == 200
+    eventually(lambda: collector.health()["spans"]["spooled"] == 0, 20)
+    assert engines_of(collector.process.pid) not in ([], [engine])
+
+
+def test_signals_to_all_processes_of_the_group_are_the_collectors_business(collector: Collector) -> None:
+    (engine,) = engines_of(collector.process.pid)
+    for each in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        os.kill(engine, each)
+    assert collector.send(requests(13)).status_code == 200
+    eventually(lambda: collector.health()["spans"]["spooled"] == 0)
+    assert engines_of(collector.process.pid) == [engine]
+
+
+def test_a_killed_collector_takes_its_engine_along_even_one_that_hangs_and_the_next_one_starts_at_once(
+    collector: Collector,
+) -> None:
+    (engine,) = engines_of(collector.process.pid)
+    os.kill(engine, signal.SIGSTOP)
+    assert collector.send(requests(12)).status_code == 200
+    collector.kill()
+    with Collector(collector.directory, **SETTINGS) as again:
+        assert not is_there(engine)
+        eventually(lambda: again.health()["spans"]["spooled"] == 0)
+        (engine,) = engines_of(again.process.pid)
+        assert again.stop() == 0
+    assert not is_there(engine)
+
+
+def test_a_process_that_cannot_be_started_is_tried_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    program = sys.executable
+    monkeypatch.setattr(sys, "executable", str(tmp_path / "gone"))
+    engine = EmbeddedEngine(tmp_path / "data", "walltime")
+    try:
+        with pytest.raises(EngineUnavailable, match=r"the database cannot be started: .*No such file"):
+            engine.query("SELECT 1")
+        monkeypatch.setattr(sys, "executable", program)
+        eventually(lambda: answers(engine), 30)
+    finally:
+        engine.close()

@@ -1,0 +1,225 @@
+"""The engine on a server when something is wrong there, or with what it is given: it is stored once, or said."""
+
+from __future__ import annotations
+
+import json
+import re
+import threading
+import time
+from collections.abc import Iterator
+from importlib.resources import files
+from pathlib import Path
+
+import pytest
+from walltime_collector.clickhouse.dialect import REFUSED_DATA
+from walltime_collector.clickhouse.opening import open_engine
+from walltime_collector.clickhouse.server.engine import ServerEngine
+from walltime_collector.config.settings import Settings
+from walltime_collector.errors import EngineUnavailable, InsertRefused, QueryFailed, SettingsRefused
+from walltime_collector.spool.segment import Record
+
+from tests.clickhouse_server import ClickHouseServer, Fault
+from tests.collector.clickhouse.test_engine_server import count, some_records
+
+MINUTE_NS = 60_000_000_000
+GARBAGE = Record(1, 1, b"\x0a\x05\x12\x03\x12\x7f\x00")
+
+
+@pytest.fixture(scope="module")
+def clickhouse(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ClickHouseServer]:
+    with ClickHouseServer(tmp_path_factory.mktemp("clickhouse")) as server:
+        yield server
+
+
+@pytest.fixture(scope="module")
+def server(clickhouse: ClickHouseServer) -> Iterator[ServerEngine]:
+    engine = clickhouse.engine()
+    engine.migrate()
+    yield engine
+    engine.close()
+
+
+@pytest.fixture(autouse=True)
+def all_is_well_again(clickhouse: ClickHouseServer) -> Iterator[None]:
+    yield
+    clickhouse.goes_wrong()
+
+
+# Migrating
+
+
+def test_several_collectors_may_migrate_at_once_and_again(clickhouse: ClickHouseServer) -> None:
+    engines = [clickhouse.engine("crowded") for _ in range(3)]
+    threads = [threading.Thread(target=engine.migrate) for engine in engines]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    engines[0].migrate()
+    applied = engines[0].query("SELECT DISTINCT name FROM schema_migrations")
+    assert len(applied) == len(
+        [path for path in (files("walltime_collector.clickhouse") / "schema").iterdir() if path.name[0] == "0"]
+    )
+    engines[1].insert(some_records(seed=1), "first")
+    assert count(engines[2]) > 0
+    for engine in engines:
+        engine.close()
+
+
+def test_a_migration_that_was_cut_off_goes_on_where_it_was(clickhouse: ClickHouseServer) -> None:
+    engine = clickhouse.engine("cut_off")
+    clickhouse.goes_wrong(Fault("CREATE MATERIALIZED VIEW IF NOT EXISTS store_spans", run=True, then="reset", times=9))
+    with pytest.raises(EngineUnavailable):
+        engine.migrate()
+    clickhouse.goes_wrong()
+    engine.migrate()
+    engine.insert(some_records(seed=2), "first")
+    assert count(engine, "spans") > 0
+    engine.close()
+
+
+# Inserting once
+
+
+def test_the_same_token_stores_once_through_the_views(server: ServerEngine) -> None:
+    records = some_records(seed=3)
+    before = count(server), count(server, "spans")
+    server.insert(records, "same")
+    once = count(server), count(server, "spans")
+    server.insert(records, "same")
+    assert (count(server), count(server, "spans")) == once
+    server.insert(records, "other")
+    assert count(server) - before[0] == 2 * (once[0] - before[0]) > 0
+
+
+def test_rows_of_a_table_are_stored_once_too(server: ServerEngine) -> None:
+    line = {"started_us": 1, "read_at": int(time.time()), "fingerprint": "select ?", "trace_id": "ab" * 16}
+    rows = json.dumps(line).encode() + b"\n"
+    before = count(server, "slow_queries")
+    server.insert_rows("slow_log_entries", rows * 3, "rows-1")
+    server.insert_rows("slow_log_entries", rows * 3, "rows-1")
+    assert count(server, "slow_queries") - before == 3
+    with pytest.raises(InsertRefused, match="rows-2"):
+        server.insert_rows("slow_log_entries", b"{no json\n", "rows-2")
+
+
+def test_bytes_that_are_no_request_are_refused_and_nothing_is_stored(server: ServerEngine) -> None:
+    before = count(server)
+    with pytest.raises(InsertRefused, match="bad-1"):
+        server.insert([*some_records(seed=4), GARBAGE], "bad-1")
+    assert count(server) == before
+
+
+@pytest.mark.parametrize("code", [0, 159, 202, 209, 210, 241, 242, 243, 252, 516, 999])
+def test_an_error_that_may_pass_is_no_verdict_on_the_data(
+    server: ServerEngine, clickhouse: ClickHouseServer, code: int
+) -> None:
+    clickhouse.goes_wrong(Fault("INSERT INTO otlp_traces", then="error", code=code, times=9))
+    with pytest.raises(EngineUnavailable, match=f"insert try-{code}: .*{code or 'Bad Gateway'}"):
+        server.insert(some_records(seed=6), f"try-{code}")
+
+
+@pytest.mark.parametrize("code", sorted(REFUSED_DATA))
+def test_an_error_that_speaks_of_the_bytes_is_a_verdict(
+    server: ServerEngine, clickhouse: ClickHouseServer, code: int
+) -> None:
+    clickhouse.goes_wrong(Fault("INSERT INTO otlp_traces", then="error", code=code, status=400))
+    with pytest.raises(InsertRefused):
+        server.insert(some_records(seed=7), f"refused-{code}")
+
+
+def test_the_page_of_a_proxy_does_not_pass_for_stored_data(server: ServerEngine, clickhouse: ClickHouseServer) -> None:
+    clickhouse.goes_wrong(Fault("INSERT INTO otlp_traces", then="page"))
+    with pytest.raises(EngineUnavailable, match="not as ClickHouse does"):
+        server.insert(some_records(seed=8), "page")
+    clickhouse.goes_wrong(Fault("SELECT 7", then="page"))
+    with pytest.raises(EngineUnavailable, match="not as ClickHouse does"):
+        server.query("SELECT 7")
+
+
+# Asking while something is wrong
+
+
+@pytest.mark.parametrize(
+    "fault",
+    [
+        Fault("SELECT 8", then="reset", times=9),
+        Fault("SELECT 8", then="half", run=True, times=9),
+        Fault("SELECT 8", then="error", status=502, times=9),
+        Fault("SELECT 8", then="error", code=202, status=503, times=9),
+        Fault("SELECT 8", run=True, delay_s=3, times=9),
+    ],
+    ids=["reset", "half an answer", "bad gateway", "too many queries", "slow"],
+)
+def test_no_answer_now_is_said_as_such_and_the_next_question_is_answered(
+    clickhouse: ClickHouseServer, fault: Fault
+) -> None:
+    engine = clickhouse.engine(timeout_s=1)
+    assert engine.query("SELECT 9 AS n") == [{"n": 9}]
+    clickhouse.goes_wrong(fault)
+    with pytest.raises(EngineUnavailable, match=re.escape(clickhouse.url)):
+        engine.query("SELECT 8 AS n")
+    clickhouse.goes_wrong()
+    assert engine.query("SELECT 8 AS n") == [{"n": 8}]
+    engine.close()
+
+
+def test_a_reset_connection_is_tried_once_more_for_a_question(
+    server: ServerEngine, clickhouse: ClickHouseServer
+) -> None:
+    clickhouse.goes_wrong(Fault("SELECT 8", then="reset"))
+    assert server.query("SELECT 8 AS n") == [{"n": 8}]
+
+
+def test_memory_of_the_query_is_a_limit_and_of_the_server_a_reason_to_wait(
+    server: ServerEngine, clickhouse: ClickHouseServer
+) -> None:
+    clickhouse.goes_wrong(Fault("SELECT 10", then="error", code=241))
+    with pytest.raises(QueryFailed):
+        server.query("SELECT 10")
+    clickhouse.goes_wrong(Fault("SELECT 10", then="error", code=241, said="(total) memory limit exceeded"))
+    with pytest.raises(EngineUnavailable):
+        server.query("SELECT 10")
+
+
+# Who may, and what nobody sees
+
+
+def test_the_password_is_in_no_url_and_in_no_message(
+    server: ServerEngine, clickhouse: ClickHouseServer, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level("DEBUG")
+    wrong = clickhouse.engine(password="wr0ng-but-mine")
+    with pytest.raises(EngineUnavailable, match="cannot connect as walltime: Code: 516") as refused:
+        wrong.query("SELECT 1")
+    server.query("SELECT 1")
+    said = f"{refused.value} {caplog.text} {json.dumps(clickhouse.seen())} {clickhouse.output()}"
+    assert "wr0ng" not in said
+    assert "s3cret" not in said
+
+
+def test_the_password_comes_from_a_file_or_the_environment_and_is_not_shown(
+    clickhouse: ClickHouseServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("WALLTIME_CLICKHOUSE", clickhouse.url)
+    monkeypatch.setenv("WALLTIME_CLICKHOUSE_USER", clickhouse.user)
+    monkeypatch.setenv("WALLTIME_CLICKHOUSE_PASSWORD", clickhouse.password)
+    assert open_engine(Settings()).query("SELECT 1 AS n") == [{"n": 1}]
+    assert "s3cret" not in f"{Settings()!r} {Settings()}"
+    monkeypatch.setenv("WALLTIME_CLICKHOUSE_PASSWORD", "wrong")
+    secret = tmp_path / "password"
+    monkeypatch.setenv("WALLTIME_CLICKHOUSE_PASSWORD_FILE", str(secret))
+    with pytest.raises(SettingsRefused, match=r"WALLTIME_CLICKHOUSE_PASSWORD_FILE .*No such file"):
+        open_engine(Settings())
+    secret.write_text(clickhouse.password + "\n")
+    assert open_engine(Settings()).query("SELECT 1 AS n") == [{"n": 1}]
+
+
+@pytest.mark.parametrize(
+    "url",
+    ["localhost:8123", "tcp://host:9000", "http://", "http://host:99999", "http://u:s3cret@host", "http://h/?a=b"],
+)
+def test_an_address_that_cannot_work_is_refused_at_once(url: str) -> None:
+    with pytest.raises(SettingsRefused) as refused:
+        ServerEngine(url, user="u", password="", database="walltime", timeout_s=1)
+    assert "s3cret" not in str(refused.value)

@@ -1,0 +1,169 @@
+"""Connections that do nothing, or that never end: what they take from the ports, from ingest and from other readers."""
+
+from __future__ import annotations
+
+import contextlib
+import re
+import resource
+import socket
+import ssl
+from collections.abc import Iterator
+from pathlib import Path
+from typing import ClassVar
+
+import grpc
+import httpx
+import pytest
+import trustme
+
+from tests.collector.clickhouse.test_schema import request, span
+from tests.collector.receive.test_otlp_http2 import PATH
+from tests.servers import Collector, eventually, over_http
+
+ONE_SPAN = request(span()).SerializeToString()
+DESCRIPTORS = 256
+
+
+class FewDescriptors(Collector):
+    """A collector with a ClickHouse port that may open 256 files, and no more if it asks."""
+
+    options = ("--clickhouse-http", "127.0.0.1:0")
+    launcher: ClassVar = ("sh", "-c", f'ulimit -n {DESCRIPTORS} && exec "$@"', "sh")
+
+    @property
+    def addresses(self) -> dict[str, tuple[str, int]]:
+        parts = (part.split("=", 1) for part in self.ready.removeprefix("ready ").split())
+        return {name: (address.rpartition(":")[0], int(address.rpartition(":")[2])) for name, address in parts}
+
+    def descriptors(self) -> int:
+        return len([*Path(f"/proc/{self.process.pid}/fd").iterdir()])
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _room_for_ourselves() -> Iterator[None]:
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (min(max(soft, 4096), hard), hard))
+    yield
+    resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
+
+
+@pytest.fixture(scope="module")
+def few(tmp_path_factory: pytest.TempPathFactory) -> Iterator[FewDescriptors]:
+    running = FewDescriptors(tmp_path_factory.mktemp("few") / "data", header_deadline_s=5.0)
+    with running:
+        yield running
+
+
+@contextlib.contextmanager
+def idle(address: tuple[str, int], count: int, said: bytes = b"") -> Iterator[list[socket.socket]]:
+    """Connections that say this and nothing more."""
+    made: list[socket.socket] = []
+    try:
+        for _ in range(count):
+            made.append(socket.create_connection(address, 20))
+            if said:
+                with contextlib.suppress(ConnectionError):
+                    made[-1].sendall(said)
+        yield made
+    finally:
+        for each in made:
+            each.close()
+
+
+def sends(collector: Collector) -> None:
+    """Both OTLP ports take a request."""
+    assert collector.send(ONE_SPAN).status_code == 200
+    with grpc.insecure_channel(collector.grpc) as channel:
+        channel.unary_unary(PATH)(ONE_SPAN, timeout=20)
+
+
+@pytest.mark.parametrize(
+    "said", [b"", b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n"], ids=["silent", "kept alive"]
+)
+@pytest.mark.parametrize("port", ["web", "clickhouse", "http", "grpc"])
+def test_idle_connections_on_any_port_stop_neither_ingest_nor_readers(
+    few: FewDescriptors, port: str, said: bytes
+) -> None:
+    with idle(few.addresses[port], 2 * DESCRIPTORS, said):
+        for _ in range(3):
+            sends(few)
+            assert few.health()["ok"]
+            assert over_http("GET", f"http://{':'.join(map(str, few.addresses['clickhouse']))}/ping").text == "Ok.\n"
+        assert few.descriptors() < DESCRIPTORS - 40
+    counts = few.health()["counts"]
+    assert counts[f"closed_{port}_made_room"] + counts.get(f"closed_{port}_limit", 0) > DESCRIPTORS
+    said_so = rf"{port} port: \d+ connections closed while idle, to accept others \(the last from 127\.0\.0\.1; "
+    eventually(lambda: re.search(said_so, few.log()))
+
+
+@pytest.mark.parametrize("port", ["web", "clickhouse", "http"])
+def test_requests_that_stall_make_room_too(few: FewDescriptors, port: str) -> None:
+    def answers() -> bool:
+        # what is refused in the first second is answered in the next
+        asked = (f"{few.web_url}/readyz", f"http://{':'.join(map(str, few.addresses['clickhouse']))}/ping")
+        return all(over_http("GET", url).status_code == 200 for url in asked) and few.send(ONE_SPAN).status_code == 200
+
+    with idle(few.addresses[port], 2 * DESCRIPTORS, b"GET /healthz HTTP/1.1\r\nX-Unfinished: "):
+        eventually(answers)
+        assert all(answers() for _ in range(3))
+
+
+def test_a_connection_whose_request_goes_on_is_never_closed_for_others(few: FewDescriptors) -> None:
+    head = b"POST /v1/traces HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/x-protobuf\r\n"
+    head += b"Content-Length: %d\r\n\r\n" % len(ONE_SPAN)
+    with socket.create_connection(few.addresses["http"], 20) as busy:
+        busy.sendall(head + ONE_SPAN[:-1])
+        with idle(few.addresses["http"], 2 * DESCRIPTORS):
+            assert few.send(ONE_SPAN).status_code == 200
+        busy.sendall(ONE_SPAN[-1:])
+        assert busy.recv(100).startswith(b"HTTP/1.1 200 ")
+
+
+def test_a_limit_of_descriptors_that_is_too_small_is_said_at_the_start(few: FewDescriptors) -> None:
+    assert "this process may open 256 files; 160 are reserved for itself, so at most 72 OTLP connections" in few.log()
+    assert "raise the limit to 928" in few.log()
+
+
+def test_closed_connections_are_in_metrics_and_status(few: FewDescriptors) -> None:
+    with idle(few.addresses["web"], DESCRIPTORS):
+        metrics = over_http("GET", f"{few.web_url}/metrics").text
+        status = over_http("GET", f"{few.web_url}/api/status").json()
+    found = re.search(
+        r'^walltime_closed_connections_total\{port="web",reason="made_room"\} (\d+)', metrics, re.MULTILINE
+    )
+    assert found
+    assert int(found[1]) >= DESCRIPTORS // 2
+    assert status["counts"]["closed_web_made_room"] >= DESCRIPTORS // 2
+
+
+@pytest.fixture(scope="module")
+def secured(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[FewDescriptors, ssl.SSLContext]]:
+    folder = tmp_path_factory.mktemp("secured")
+    authority = trustme.CA()
+    authority.issue_cert("127.0.0.1").private_key_and_cert_chain_pem.write_to_path(folder / "server.pem")
+    trusting = ssl.create_default_context()
+    authority.configure_trust(trusting)
+    certificate = str(folder / "server.pem")
+    running = FewDescriptors(folder / "data", tls_certificate=certificate, header_deadline_s=2.0)
+    with running:
+        yield running, trusting
+
+
+@pytest.mark.parametrize("port", ["web", "clickhouse", "http", "grpc"])
+def test_half_open_handshakes_are_counted_and_given_up(
+    secured: tuple[FewDescriptors, ssl.SSLContext], port: str
+) -> None:
+    collector, trusting = secured
+    web = collector.web_url.replace("http:", "https:")
+    otlp = collector.otlp_url.replace("http:", "https:")
+    protobuf = {"content-type": "application/x-protobuf"}
+    with idle(collector.addresses[port], 2 * DESCRIPTORS, b"\x16\x03\x01") as made:
+        assert httpx.get(f"{web}/healthz", verify=trusting, timeout=20).json()["ok"]
+        assert httpx.post(otlp, content=ONE_SPAN, headers=protobuf, verify=trusting, timeout=20).status_code == 200
+        assert collector.descriptors() < DESCRIPTORS - 40
+        made[-1].settimeout(15)
+        with contextlib.suppress(ConnectionError):  # the last one is among those that are let in
+            assert made[-1].recv(10) == b""
+    counts = httpx.get(f"{web}/healthz", verify=trusting, timeout=20).json()["counts"]
+    assert counts[f"closed_{port}_handshake"] >= 1
+    assert counts[f"closed_{port}_made_room"] + counts.get(f"closed_{port}_limit", 0) > DESCRIPTORS

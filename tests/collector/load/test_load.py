@@ -1,0 +1,301 @@
+"""The loader between a real spool and a real engine, with the faults that an engine in between can add."""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable, Sequence
+from typing import Any, cast
+
+import pytest
+from walltime_collector.clickhouse.engine import Engine
+from walltime_collector.errors import EngineUnavailable, InsertRefused
+from walltime_collector.health.counters import Health
+from walltime_collector.load.loader import Loader
+from walltime_collector.spool.segment import Record
+from walltime_collector.spool.spool import Spool
+
+from tests.collector.clickhouse.test_schema import request, span
+from tests.servers import eventually
+
+GARBAGE = b"\x0a\x05\x12\x03\x12\x7f\x00"
+
+
+def record(spans: int = 1) -> Record:
+    return Record(time.time_ns(), spans, request(*[span() for _ in range(spans)]).SerializeToString())
+
+
+class Faulty:
+    """The real engine behind a line on which things happen."""
+
+    def __init__(self, engine: Engine, faults: Sequence[str]) -> None:
+        self.engine, self.faults = engine, list(faults)
+        self.inserts = 0
+
+    def insert(self, records: Sequence[Record], token: str) -> None:
+        self.inserts += 1
+        fault = self.faults.pop(0) if self.faults else "none"
+        if fault == "refuse before":
+            raise EngineUnavailable("connection refused")
+        if fault == "unknown":
+            raise ZeroDivisionError("nobody thought of this")
+        self.engine.insert(records, token)
+        if fault == "lose the answer":
+            raise EngineUnavailable("connection reset after the commit")
+
+    def __getattr__(self, verb: str) -> Any:
+        return getattr(self.engine, verb)
+
+
+class Picky:
+    """Stands where an engine would: takes all but what has the poison in it, and remembers how it came."""
+
+    def __init__(self, poison: bytes) -> None:
+        self.poison, self.is_away = poison, False
+        self.is_away_for = b""
+        self.tried = self.refused = 0
+        self.stored: list[bytes] = []
+        self.tokens: list[str] = []
+        self.times: list[list[int]] = []
+
+    def migrate(self) -> None:
+        """There is nothing to migrate."""
+
+    def insert(self, records: Sequence[Record], token: str) -> None:
+        if self.is_away:
+            raise EngineUnavailable("away")
+        if self.is_away_for and any(self.is_away_for in bytes(record.payload) for record in records):
+            raise EngineUnavailable("ended by it")
+        self.tried += 1
+        if any(self.poison in bytes(record.payload) for record in records):
+            self.refused += 1
+            raise InsertRefused("it has poison in it")
+        self.stored += [bytes(record.payload) for record in records]
+        self.tokens.append(token)
+        self.times.append([record.received_at_ns for record in records])
+
+
+@pytest.fixture
+def count(engine: Engine) -> Callable[[], int]:
+    """Spans stored since the test began."""
+
+    def stored() -> int:
+        return int(engine.query("SELECT count() AS n FROM spans")[0]["n"])
+
+    before = stored()
+    return lambda: stored() - before
+
+
+def load(spool: Spool, engine: Engine, faults: Sequence[str] = ()) -> Health:
+    """Load all that is spooled, as found at a start."""
+    health = Health()
+    spool.seal()
+    loader = Loader(spool, cast(Engine, Faulty(engine, faults)), health)
+    loader.start()
+    eventually(lambda: not spool.sealed(), 30)
+    loader.stop(1)
+    return health
+
+
+@pytest.mark.parametrize("fault", ["refuse before", "lose the answer", "unknown"])
+def test_an_insert_is_tried_until_it_succeeds_and_stored_once(
+    spool: Spool, engine: Engine, count: Callable[[], int], fault: str
+) -> None:
+    spool.append([record(3), record(4)])
+    health = load(spool, engine, [fault] * 3).report()
+    assert count() == 7
+    assert health["spans"] == {"received": 7, "stored": 7, "rejected": 0, "spooled": 0, "dead": 0, "lost": 0}
+    assert health["counts"]["load_retries"] == 3
+    assert health["ok"] is True
+
+
+def test_a_request_that_the_database_refuses_is_put_aside_alone(
+    spool: Spool, engine: Engine, count: Callable[[], int]
+) -> None:
+    spool.append([record(2) for _ in range(20)] + [Record(1, 5, GARBAGE)] + [record(2) for _ in range(20)])
+    spool.seal()
+    spool.append([record(1)])
+    health = load(spool, engine).report()
+    assert count() == 81
+    assert health["spans"] == {"received": 86, "stored": 81, "rejected": 0, "spooled": 0, "dead": 5, "lost": 0}
+    (letter,) = (spool.directory / "dead").glob("*.segment")
+    assert GARBAGE in letter.read_bytes()
+
+
+def test_losing_the_answer_in_the_middle_of_the_search_doubles_nothing(
+    spool: Spool, engine: Engine, count: Callable[[], int]
+) -> None:
+    spool.append([record(), record(), Record(1, 1, GARBAGE), record(), record()])
+    health = load(spool, engine, ["none", "lose the answer", "none", "refuse before", "none", "lose the answer"])
+    assert count() == 4
+    assert health.report()["spans"] == {"received": 5, "stored": 4, "rejected": 0, "spooled": 0, "dead": 1, "lost": 0}
+    assert len(spool.dead_letters()) == 1
+
+
+def test_a_dead_letter_that_is_retried_is_loaded_again(spool: Spool, engine: Engine, count: Callable[[], int]) -> None:
+    spool.append([record(2)])
+    spool.seal()
+    segment = spool.sealed()[0]
+    assert spool.dead_letter(segment, spool.read(segment).records, 0, "a code of yesterday")
+    spool.acknowledge(segment)
+    (letter,) = spool.dead_letters()
+    assert (letter.spans, letter.reason) == (2, "a code of yesterday")
+    assert spool.retry(letter.name) == letter
+    assert spool.dead_letters() == []
+    assert not any((spool.directory / "dead").iterdir())
+    load(spool, engine)
+    assert count() == 2
+
+
+def test_the_books_balance_after_a_restart_with_spooled_and_dead(
+    spool: Spool, engine: Engine, count: Callable[[], int]
+) -> None:
+    """received = stored + rejected + spooled + dead + lost, where a restart counts what it finds."""
+    spool.append([record(2), Record(time.time_ns(), 3, GARBAGE)])
+    load(spool, engine)
+    spool.append([record(5)])
+    spool.close()
+    again = Spool(spool.directory, max_bytes=2**30, segment_bytes=2**20, segment_age_s=0.01)
+    away = Faulty(engine, ["refuse before"] * 1000)
+    health = Health()
+    loader = Loader(again, cast(Engine, away), health)
+    loader.start()
+    eventually(lambda: health.report()["counts"].get("load_retries", 0) >= 1)
+    assert health.report()["spans"] == {"received": 8, "stored": 0, "rejected": 0, "spooled": 5, "dead": 3, "lost": 0}
+    away.faults.clear()
+    eventually(lambda: not again.sealed())
+    loader.stop(1)
+    assert health.report()["spans"] == {"received": 8, "stored": 5, "rejected": 0, "spooled": 0, "dead": 3, "lost": 0}
+    assert count() == 7
+    again.close()
+
+
+@pytest.mark.parametrize("poisoned", [0, 1, 2047, 3333, 4999])
+def test_poison_among_5000_is_alone_after_log2_n_refusals(spool: Spool, poisoned: int) -> None:
+    """F12."""
+    engine = Picky(b"poison")
+    spool.append([Record(1, 1, b"poison" if at == poisoned else b"%d" % at) for at in range(5_000)])
+    spool.seal()
+    spool.append([Record(1, 1, b"behind it")])
+    health = load(spool, cast(Engine, engine)).report()
+    assert sorted(engine.stored) == sorted([b"behind it", *(b"%d" % at for at in range(5_000) if at != poisoned)])
+    assert health["spans"]["dead"] == 1
+    assert spool.dead_letters()[0].reason == "it has poison in it"
+    most = math.ceil(math.log2(5_000)) + 1
+    print(f"F12: poison {poisoned} of 5,000: {engine.refused} refusals of {most}, {engine.tried} inserts")
+    assert engine.refused <= most
+    assert engine.tried <= 2 * most
+
+
+def test_when_the_folder_of_the_dead_is_full_what_is_refused_is_lost_and_counted(
+    spool: Spool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("walltime_collector.spool.dead_letters.MAX_BYTES", 5 * 8192)
+    engine = Picky(b"poison")
+    spool.append([Record(1, 2, b"poison %d" % at) for at in range(8)] + [Record(1, 1, b"good")])
+    report = load(spool, cast(Engine, engine)).report()
+    assert engine.stored == [b"good"]
+    assert report["spans"] == {"received": 17, "stored": 1, "rejected": 0, "spooled": 0, "dead": 10, "lost": 6}
+    assert len(spool.dead_letters()) == 5
+
+
+def test_what_was_not_received_together_is_not_inserted_together(spool: Spool) -> None:
+    """B7, F14: starts are clamped to 29 days before and a day after receipt, so a day of receipts touches 32 days."""
+    engine, day_ns = Picky(b"poison"), 24 * 3600 * 10**9
+    jumps = [0, 1, day_ns, 2 * day_ns, 2 * day_ns + 1, -3650 * day_ns, 3650 * day_ns, 3650 * day_ns, 0]
+    received = [2_000_000_000 * 10**9 + jump for jump in jumps]
+    spool.append([Record(at, 1, b"%d" % number) for number, at in enumerate(received)])
+    load(spool, cast(Engine, engine))
+    assert sorted(engine.stored) == [b"%d" % number for number in range(len(received))]
+    assert max(max(times) - min(times) for times in engine.times) <= day_ns
+    assert len(set(engine.tokens)) == len(engine.tokens) == 5
+
+
+def test_while_the_engine_is_away_segments_fill_up(spool: Spool) -> None:
+    """F7: an hour's outage is a few full segments and not 3,600 small ones."""
+    engine = Picky(b"poison")
+    engine.is_away = True
+    loader = Loader(spool, cast(Engine, engine), Health())
+    loader.start()
+    for _ in range(50):
+        spool.append([Record(1, 1, bytes(50_000))])
+        time.sleep(0.012)  # longer than the age of a segment
+    sizes = [segment.size_bytes for segment in spool.sealed()]
+    assert len(sizes) == 3
+    assert all(size >= 2**20 for size in sizes[1:])
+    engine.is_away = False
+    eventually(lambda: len(engine.stored) == 50)
+    loader.stop(1)
+
+
+def test_a_segment_that_alone_cannot_be_stored_lets_the_others_go_and_ends_in_dead(
+    spool: Spool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A request that ends the database each time, or takes all its memory, is no outage: others go through."""
+    monkeypatch.setattr("walltime_collector.load.loader._FIRST_RETRY_S", 0.001)
+    monkeypatch.setattr("walltime_collector.load.loader._LAST_RETRY_S", 0.002)
+    engine = Picky(b"poison")
+    engine.is_away_for = b"killer"
+    for each in (b"killer", b"good"):
+        spool.append([Record(1, 2, each)])
+        spool.seal()
+    killer = spool.sealed()[0]
+    health = Health()
+    loader = Loader(spool, cast(Engine, engine), health)
+    loader.start()
+    eventually(lambda: engine.stored == [b"good"])
+    time.sleep(0.1)  # nothing else goes through now, so nobody can say that it is to blame
+    assert spool.sealed() == [killer]
+    for number in range(20):
+        spool.append([Record(1, 2, b"%d" % number)])
+        eventually(lambda number=number: b"%d" % number in engine.stored)  # type: ignore[misc]
+    eventually(lambda: spool.sealed() == [])
+    (letter,) = spool.dead_letters()
+    assert (letter.name, letter.spans, letter.reason) == (killer.name, 2, "ended by it")
+    assert health.report()["spans"]["dead"] == 2
+    engine.is_away_for = b""
+    assert spool.retry(letter.name)
+    eventually(lambda: b"killer" in engine.stored)
+    loader.stop(1)
+    assert engine.tokens[-1] == killer.name
+
+
+def test_a_file_that_goes_away_or_cannot_be_read_holds_up_no_other(spool: Spool) -> None:
+    """F6."""
+    engine = Picky(b"poison")
+    for each in (b"gone", b"unreadable", b"good"):
+        spool.append([Record(1, 2, each)])
+        spool.seal()
+    gone, unreadable, _ = (segment.path for segment in spool.sealed())
+    gone.unlink()
+    unreadable.unlink()
+    unreadable.mkdir()
+    health = Health()
+    loader = Loader(spool, cast(Engine, engine), health)
+    loader.start()
+    eventually(lambda: engine.stored == [b"good"])
+    report = health.report()
+    assert report["spans"]["lost"] == 2
+    assert unreadable.name in report["error"]
+    assert report["ok"] is False
+    loader.stop(0)
+    assert [segment.path for segment in spool.sealed()] == [unreadable]
+    unreadable.rmdir()
+
+
+def test_while_the_engine_is_away_nothing_is_forgotten_and_health_says_so(spool: Spool, engine: Engine) -> None:
+    health = Health()
+    loader = Loader(spool, cast(Engine, Faulty(engine, ["refuse before"] * 1000)), health)
+    spool.append([record()])
+    loader.start()
+    eventually(lambda: health.report()["counts"].get("load_retries", 0) >= 2)
+    assert health.report()["ok"] is False
+    assert "connection refused" in health.report()["error"]
+    loader.stop(0.1)
+    assert len(spool.sealed()) == 1
+
+
+def test_a_bad_request_alone_does_not_stop_the_others(engine: Engine) -> None:
+    with pytest.raises(InsertRefused):
+        engine.insert([Record(1, 1, GARBAGE)], "load/garbage")
+    engine.insert([record()], "load/good")

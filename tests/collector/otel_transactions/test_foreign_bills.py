@@ -1,0 +1,84 @@
+"""Bills of foreign transactions: what SQL computes is what a plain program computes, to the nanosecond."""
+
+from __future__ import annotations
+
+import random
+import time
+from collections.abc import Mapping
+from typing import Any
+
+import pytest
+from walltime_collector.clickhouse.engine import Engine
+from walltime_collector.otel_transactions.windows import Window, assemble
+from walltime_collector.query.components import counters_by_component
+
+from tests.collector.clickhouse.test_schema import store
+from tests.collector.otel_transactions.foreign_traces import Billed, bills, requests, trace
+
+TRACES = 300
+BILLS = """
+SELECT
+    lower(hex(trace_id)) AS trace, lower(hex(span_id)) AS span,
+    * EXCEPT (trace_id, span_id, parent_span_id, started_at)
+FROM transactions
+WHERE kept = 'foreign'
+"""
+LAST = [0]
+
+
+def assemble_all(engine: Engine) -> int:
+    """What was stored since the last time, as one window."""
+    since_s, until_s = LAST[0] or int(time.time()) - 3600, int(time.time()) + 1
+    LAST[0] = until_s
+    found = assemble(engine, Window(since_s, until_s))
+    time.sleep(max(0.0, until_s - time.time()))
+    return found
+
+
+def as_billed(row: Mapping[str, Any]) -> Billed:
+    counters = counters_by_component(row)
+    components = {
+        name: tuple(counted.get(each, 0) for each in ("calls", "time_ns", "max_ns", "errors"))
+        for name, counted in counters.items()
+    }
+    targets = {
+        (component, address): (calls, time_ns, errors)
+        for component, address, calls, time_ns, errors in zip(
+            *(row[f"target.{each}"] for each in ("component", "address", "calls", "time_ns", "errors")), strict=True
+        )
+    }
+    statements = {
+        text: (calls, time_ns, errors)
+        for text, calls, time_ns, errors in zip(
+            *(row[f"statement.{each}"] for each in ("text", "calls", "time_ns", "errors")), strict=True
+        )
+    }
+    return Billed(row["covered_ns"], components, targets, statements)  # type: ignore[arg-type]
+
+
+def without_longest(billed: Billed) -> Billed:
+    """Servers and statements have no longest call; what has neither a call nor time is not told."""
+    components = {name: counted for name, counted in billed.components.items() if any(counted)}
+    targets, statements = (
+        {key: (calls, time_ns, errors) for key, (calls, time_ns, _, errors) in of.items() if calls or time_ns}
+        for of in (billed.targets, billed.statements)
+    )
+    return Billed(billed.covered_ns, components, targets, statements)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("seed", [1, *(pytest.param(seed, marks=pytest.mark.nightly) for seed in range(2, 22))])
+def test_bills_are_those_of_a_plain_program(engine: Engine, seed: int) -> None:
+    chance = random.Random(seed)
+    now_ns = time.time_ns() - 10**9
+    spans = [each for _ in range(TRACES) for each in trace(chance, now_ns)]
+    chance.shuffle(spans)
+    store(engine, requests(spans[::2]))
+    store(engine, requests(spans[1::2]))
+    assemble_all(engine)
+    expected = {key: without_longest(billed) for key, billed in bills(spans).items()}
+    traces = {each.trace_id.hex() for each in spans}
+    found = {(row["trace"], row["span"]): as_billed(row) for row in engine.query(BILLS) if row["trace"] in traces}
+    assert len(expected) > TRACES / 2
+    assert sum(len(each.components) for each in expected.values()) > TRACES
+    assert set(found) == set(expected)
+    assert [(key, found[key]) for key in expected if found[key] != expected[key]][:3] == []

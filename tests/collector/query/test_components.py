@@ -1,0 +1,184 @@
+"""Components and counters that have no column of their own are seen like the others: on the bill, in top, in why."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+from walltime_collector.cli.show import KEPT
+from walltime_collector.cli.top import render as render_top
+from walltime_collector.clickhouse.engine import Engine
+from walltime_collector.query import kept_calls
+from walltime_collector.query import questions as query
+from walltime_collector.query.components import counters_by_component, family
+from walltime_collector.query.why.explain import explain
+from walltime_collector.query.why.windows import comparison
+
+from tests.collector.conftest import Store
+from tests.collector.query.test_show import asked, make, said
+from tests.collector.traffic import MS, Sent, SentCall, Value
+
+REDIS: dict[str, Value] = {"db.system.name": "redis", "server.address": "r1", "server.port": 6379}
+MYSQL: dict[str, Value] = {"db.system.name": "mysql", "server.address": "db", "server.port": 3306}
+
+
+def redis_get(at: int, result: str, took_ns: int = MS) -> SentCall:
+    told: dict[str, Value] = {"walltime.redis.key": "cart:#5f1c09be6a0d2b17", "walltime.redis.result": result}
+    return SentCall("redis.get", at, took_ns, {**REDIS, **told})
+
+
+def everything(name: str, service: str = "shop", started_ns: int = 0) -> Sent:
+    sent = make(name, service=service, kept="slow", duration_ns=40 * MS)
+    sent.started_ns = started_ns or sent.started_ns
+    sent.calls = [
+        redis_get(0, "hit"),
+        redis_get(MS, "hit"),
+        redis_get(2 * MS, "miss"),
+        SentCall("mysql.pool", 3 * MS, 2 * MS),
+        SentCall("mysql.prepare", 5 * MS, MS, {**MYSQL, "walltime.mysql.connection_id": 77}),
+        SentCall("http.retry", 6 * MS, 3 * MS),
+        SentCall(
+            "http.request",
+            9 * MS,
+            4 * MS,
+            {"http.request.method": "GET", "http.response.status_code": 200, "http.request.resend_count": 2},
+        ),
+        SentCall("python.gc", 13 * MS, MS),
+        SentCall(
+            "mysql.query",
+            14 * MS,
+            MS,
+            {
+                **MYSQL,
+                "db.query.text": "SELECT a FROM t WHERE id = %s",
+                "walltime.mysql.connection_id": 77,
+                "code.file.path": "shop/views.py",
+                "code.line.number": 42,
+                "code.function.name": "product",
+            },
+        ),
+    ]
+    sent.attributes = {"walltime.memcache.get.skipped": 3, "walltime.memcache.set.skipped": 1}
+    return sent
+
+
+def test_they_are_on_the_bill_with_what_they_count(engine: Engine, store: Store) -> None:
+    sent = everything("GET /bill")
+    store([sent])
+    bill = asked(engine, sent.trace_id).transactions[0]
+    lines = {each.name: each for each in bill.components}
+    assert {name: (each.calls, each.time_ns) for name, each in lines.items() if each.calls} == {
+        "redis.get": (3, 3 * MS),
+        "mysql.pool": (1, 2 * MS),
+        "mysql.prepare": (1, MS),
+        "http.retry": (1, 3 * MS),
+        "http.request": (1, 4 * MS),
+        "python.gc": (1, MS),
+        "mysql.query": (1, MS),
+    }
+    redis = lines["redis.get"]
+    assert (redis.keys, redis.hits, redis.misses) == (3, 2, 1)
+    assert (lines["memcache.get"].skipped, lines["memcache.get"].calls) == (3, 0)
+    assert lines["memcache.set"].skipped == 1
+    assert {(each.component, each.address): (each.hits, each.misses) for each in bill.targets}[
+        ("redis.get", "r1:6379")
+    ] == (2, 1)
+    shown = said(asked(engine, sent.trace_id), width=200)
+    assert "2 of 3 keys hit" in shown
+    assert "3 skipped: the server was known to be dead" in shown
+
+
+def test_calls_say_where_they_were_made_on_which_connection_and_at_which_attempt(engine: Engine, store: Store) -> None:
+    sent = everything("GET /calls")
+    store([sent])
+    calls = asked(engine, sent.trace_id).transactions[0].calls
+    assert [(call.component, call.text, call.result) for call in calls[:3]] == [
+        ("redis.get", "cart:#5f1c09be6a0d2b17", result) for result in ("hit", "hit", "miss")
+    ]
+    assert (calls[6].component, calls[6].result) == ("http.request", "200, attempt 3")
+    assert (calls[8].source, calls[8].connection_id) == ("shop/views.py:42 product", 77)
+    guessed = kept_calls.source({"code.file.path": "a.py", "code.line.number": "1", "walltime.code.guessed": "true"})
+    assert guessed == "most likely a.py:1"
+    shown = said(asked(engine, sent.trace_id), width=240)
+    assert "shop/views.py:42 product" in shown
+    assert "connection 77" in shown
+
+
+@pytest.mark.parametrize("why", ["random", "upstream", "error", "slow", "forced"])
+def test_every_reason_that_calls_are_kept_for_is_told(engine: Engine, store: Store, why: str) -> None:
+    sent = make(kept=why, calls=[SentCall("python.gc", 0, MS)])
+    store([sent])
+    assert f"every call kept: {KEPT[why]}" in said(asked(engine, sent.trace_id))
+
+
+def test_top_sums_up_what_has_no_column(engine: Engine, store: Store) -> None:
+    import io
+
+    from rich.console import Console
+
+    store([everything("GET /top", service="columnless") for _ in range(4)])
+    answer = query.top(engine, since_s=60, service="columnless")
+    (kind,) = answer.kinds
+    shares = {each.name: each for each in kind.components}
+    assert (shares["redis.get"].calls, shares["redis.get"].hits, shares["redis.get"].misses) == (12, 8, 4)
+    assert (shares["memcache.get"].skipped, shares["memcache.set"].skipped) == (12, 4)
+    assert shares["mysql.pool"].time_ns == 8 * MS
+    console = Console(width=240, color_system=None, file=io.StringIO())
+    with console.capture() as capture:
+        console.print(render_top(answer, console))
+    assert "redis.get 3.00 ms ×3, 67 % hit" in capture.get()
+
+
+def test_why_follows_more_queries_to_the_redis_that_no_longer_answers(engine: Engine, store: Store) -> None:
+    """In the slow minute redis misses nearly always, and each miss makes a query."""
+    now_ns = time.time_ns()
+    sent = []
+    for at in range(400):
+        is_slow = at >= 200
+        misses = (4 if at % 3 else 3) if is_slow else at % 2
+        each = make("GET /cart", service="redis shop")
+        each.started_ns = now_ns - (60 if is_slow else 120) * 10**9 + (at % 200) * 250_000_000
+        each.calls = [redis_get(n * MS, "miss" if n < misses else "hit") for n in range(5)]
+        each.calls += [
+            SentCall(
+                "mysql.query", (10 + n * 8) * MS, 8 * MS, {**MYSQL, "db.query.text": "SELECT c FROM cart WHERE id = %s"}
+            )
+            for n in range(misses)
+        ]
+        each.duration_ns = (10 + 8 * misses) * MS + MS
+        sent.append(each)
+    store(sent)
+    compared = comparison(now_ns, during="last 60s", against="2m..61s", slowest=None, since="1h")
+    answer = explain(engine, "GET /cart", compared, service="redis shop")
+    assert answer.verdict == "different"
+    told = " ".join(answer.sentences)
+    assert "mysql.query" in told
+    assert "redis.get on r1:6379 hits" in told
+
+
+def test_an_attribute_that_is_no_number_counts_nothing(engine: Engine, store: Store) -> None:
+    sent = make(calls=[redis_get(0, "hit")])
+    sent.attributes = {"walltime.redis.get.skipped": "many", "walltime.x.hits": "-5", "walltime.y.hits": "9" * 40}
+    store([sent])
+    (line,) = asked(engine, sent.trace_id).transactions[0].components
+    assert (line.name, line.skipped) == ("redis.get", 0)
+    assert query.top(engine, since_s=60).kinds
+
+
+def test_each_system_has_its_family() -> None:
+    names = ["mysql.pool", "memcache.get", "redis.hgetall", "http.retry", "python.gc", "render", "websocket.receive"]
+    assert [family(name) for name in names] == ["mysql", "memcache", "redis", "http", "python", "custom", "custom"]
+    assert family("other") == "other"
+
+
+def test_counters_come_from_columns_maps_and_attributes_alike() -> None:
+    row = {
+        "memcache_set_calls": 2,
+        "memcache_set_not_stored": 1,
+        "custom_calls": {"redis.get": 3},
+        "attributes": {"walltime.redis.get.hits": "2", "http.route": "/x", "walltime.memcache.set.skipped": "4"},
+    }
+    assert counters_by_component(row) == {
+        "memcache.set": {"calls": 2, "not_stored": 1, "skipped": 4},
+        "redis.get": {"calls": 3, "hits": 2},
+    }

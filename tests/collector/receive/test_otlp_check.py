@@ -1,0 +1,94 @@
+"""The check of a payload: what it counts is what a walk over the spans counts, for any spans."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+
+from hypothesis import given
+from hypothesis import strategies as st
+from opentelemetry.proto.collector.metrics.v1.metrics_service_pb2 import ExportMetricsServiceRequest
+from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
+from opentelemetry.proto.trace.v1.trace_pb2 import ResourceSpans, ScopeSpans, Span
+from walltime_collector.errors import RequestRefused
+from walltime_collector.receive.check import check_traces, count_items
+from walltime_collector.receive.messages import TRACES, TracesRequest
+
+from tests.collector.clickhouse.test_schema import request, span
+
+GOOD_TRACE, GOOD_SPAN = bytes(range(16)), bytes(range(8))
+trace_ids = st.one_of(
+    st.just(GOOD_TRACE), st.binary(max_size=33), st.just(bytes(16)), st.binary(min_size=16, max_size=16)
+)
+span_ids = st.one_of(st.just(GOOD_SPAN), st.binary(max_size=17), st.just(bytes(8)), st.binary(min_size=8, max_size=8))
+spans = st.builds(Span, trace_id=trace_ids, span_id=span_ids, parent_span_id=span_ids, name=st.just("n"))
+requests = st.lists(st.lists(st.lists(spans, max_size=5), max_size=3), max_size=3)
+
+
+def nested(shape: list[list[list[Span]]]) -> ExportTraceServiceRequest:
+    return ExportTraceServiceRequest(
+        resource_spans=[ResourceSpans(scope_spans=[ScopeSpans(spans=each) for each in scopes]) for scopes in shape]
+    )
+
+
+@given(requests)
+def test_b6_spans_and_those_with_unusable_ids_are_counted_however_they_are_nested(
+    shape: list[list[list[Span]]],
+) -> None:
+    every = [each for scopes in shape for spans in scopes for each in spans]
+    bad = [each for each in every if not _is_usable(each)]
+    assert check_traces(nested(shape).SerializeToString())[:2] == (len(every), len(bad))
+
+
+def test_b6_every_length_and_all_zeros() -> None:
+    for size in (0, 7, 9, 15, 17, 32):
+        assert check_traces(request(span(trace_id=b"\x01" * size), span()).SerializeToString())[:2] == (2, 1)
+        assert check_traces(request(span(), span(span_id=b"\x01" * size)).SerializeToString())[:2] == (2, 1)
+    assert check_traces(request(span(trace_id=bytes(16))).SerializeToString())[:2] == (1, 1)
+    assert check_traces(request(span(span_id=bytes(8))).SerializeToString())[:2] == (1, 1)
+    looks_like_none = span(trace_id=b"\x0a\x10" + bytes(13) + b"\x01", span_id=b"\x01" + bytes(7))
+    assert check_traces(request(looks_like_none, looks_like_none).SerializeToString())[:2] == (2, 0)
+
+
+def test_b5_a_string_that_is_not_utf8_costs_nothing() -> None:
+    body = request(span(name="name-here"), span()).SerializeToString().replace(b"name-here", b"name-\xff\xfere")
+    assert check_traces(body)[:2] == (2, 0)
+
+
+def test_the_receiver_looks_at_what_the_database_opens() -> None:
+    """The same text of the schema: what parses here parses there, and a field of the one is a field of the other."""
+    ours = {field.name: field.number for field in TRACES["Span"].DESCRIPTOR.fields}
+    theirs = {field.name: field.number for field in Span.DESCRIPTOR.fields}
+    assert ours.items() <= theirs.items()
+    sent = request(span({"s": "x", "i": 1, "l": [1, 2], "m": {"k": b"v"}}, status={"message": "no", "code": 2}))
+    read = TracesRequest.FromString(sent.SerializeToString())
+    assert read.SerializeToString(deterministic=True) == sent.SerializeToString(deterministic=True)
+
+
+def test_metrics_are_counted_by_metric() -> None:
+    sent = ExportMetricsServiceRequest()
+    for _ in range(2):
+        sent.resource_metrics.add().scope_metrics.add().metrics.add(name="m")
+    assert count_items(sent.SerializeToString()) == 2
+    assert count_items(b"") == 0
+
+
+@given(st.binary(max_size=60))
+def test_b1_any_bytes_are_counted_or_refused(body: bytes) -> None:
+    for check in (check_traces, count_items):
+        with suppress_refusals():
+            check(body)
+
+
+@contextlib.contextmanager
+def suppress_refusals() -> Iterator[None]:
+    """The block ends, or ends with a 400 and with nothing else."""
+    try:
+        yield
+    except RequestRefused as refused:
+        if refused.status != 400:
+            raise
+
+
+def _is_usable(each: Span) -> bool:
+    return len(each.trace_id) == 16 and len(each.span_id) == 8 and any(each.trace_id) and any(each.span_id)

@@ -1,0 +1,93 @@
+"""Pages in browsers: those of allowed origins may send and read the answers, all others may not."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import httpx
+import pytest
+from walltime_collector.errors import SettingsRefused
+from walltime_collector.receive.cors import origin_pattern
+
+from tests.collector.clickhouse.test_schema import request, span
+from tests.servers import Collector, over_http
+
+ALLOWED = ["https://shop.example.com", "https://a.b.example.org", "http://localhost:3000"]
+REFUSED = [
+    "https://shop.example.com.evil.example",
+    "https://evil-example.org",
+    "https://example.org",
+    "http://shop.example.com",
+    "https://shop.example.com:8443",
+    "https://evil.example/.example.org",
+    "null",
+]
+TOKEN = "a-token-for-the-senders"
+BODY = request(span()).SerializeToString()
+
+
+@pytest.fixture(scope="module")
+def collector(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Collector]:
+    origins = "https://shop.example.com, https://*.example.org, http://localhost:3000"
+    folder = tmp_path_factory.mktemp("cors") / "data"
+    with Collector(folder, cors_allowed_origins=origins, ingest_token=TOKEN) as running:
+        yield running
+
+
+def preflight(collector: Collector, origin: str) -> httpx.Response:
+    asked = {
+        "origin": origin,
+        "access-control-request-method": "POST",
+        "access-control-request-headers": "content-type,authorization,x-tenant",
+    }
+    return over_http("OPTIONS", collector.otlp_url, headers=asked)
+
+
+def sent(collector: Collector, origin: str, token: str = TOKEN) -> httpx.Response:
+    return collector.send(BODY, origin=origin, authorization=f"Bearer {token}")
+
+
+@pytest.mark.parametrize("origin", ALLOWED)
+def test_a_page_of_an_allowed_origin_sends_and_reads_the_answer(collector: Collector, origin: str) -> None:
+    asked = preflight(collector, origin)
+    assert asked.status_code == 200
+    assert asked.headers["access-control-allow-origin"] == origin
+    assert "POST" in asked.headers["access-control-allow-methods"]
+    for name in ("content-type", "authorization", "x-tenant"):
+        assert name in asked.headers["access-control-allow-headers"]
+    assert asked.headers["access-control-allow-credentials"] == "true"
+    answer = sent(collector, origin)
+    assert (answer.status_code, answer.headers["access-control-allow-origin"]) == (200, origin)
+    refused = sent(collector, origin, "not-the-token")
+    assert (refused.status_code, refused.headers["access-control-allow-origin"]) == (401, origin)
+
+
+@pytest.mark.parametrize("origin", REFUSED)
+def test_a_page_of_another_origin_may_neither_send_nor_read(collector: Collector, origin: str) -> None:
+    for answer in (preflight(collector, origin), sent(collector, origin)):
+        assert answer.status_code in (400, 403)
+        assert "access-control-allow-origin" not in answer.headers
+
+
+def test_programs_send_as_ever(collector: Collector) -> None:
+    assert collector.send(BODY, authorization=f"Bearer {TOKEN}").status_code == 200
+
+
+def test_without_origins_no_page_may_send(receiver: Collector) -> None:
+    asked = preflight(receiver, ALLOWED[0])
+    assert asked.status_code == 403
+    assert not [name for name in asked.headers if name.startswith("access-control")]
+
+
+@pytest.mark.parametrize(
+    "origin", ["shop.example.com", "https://shop.example.com/", "ftp://shop.example.com", "https://"]
+)
+def test_what_cannot_be_an_origin_is_refused_at_the_start(origin: str) -> None:
+    with pytest.raises(SettingsRefused, match="not an origin; write scheme, host and port alone"):
+        origin_pattern([origin])
+
+
+def test_every_page_may_send_where_the_setting_says_so() -> None:
+    pattern = origin_pattern(["*"])
+    assert pattern is not None
+    assert pattern.fullmatch("https://any.example")

@@ -1,0 +1,336 @@
+"""The gRPC port against what no gRPC library would send: it is answered, refused or hung up on; nobody else notices."""
+
+from __future__ import annotations
+
+import contextlib
+import socket
+import struct
+import time
+from collections.abc import Iterator, Mapping
+
+import grpc
+import hpack
+import pytest
+from walltime_collector.receive.http2 import frames
+from walltime_collector.receive.http2.frames import frame
+
+from tests.collector.clickhouse.test_schema import request, span
+from tests.collector.receive.test_otlp_http import cpu_s, resident_bytes
+from tests.servers import Collector
+
+MIB = 1024 * 1024
+PATH = "/opentelemetry.proto.collector.trace.v1.TraceService/Export"
+HEADERS = [
+    (b":method", b"POST"),
+    (b":scheme", b"http"),
+    (b":path", PATH.encode()),
+    (b":authority", b"localhost"),
+    (b"content-type", b"application/grpc"),
+    (b"te", b"trailers"),
+]
+NOTHING: Mapping[bytes, bytes] = {}
+OPEN = frames.END_HEADERS
+WHOLE = frames.END_HEADERS | frames.END_STREAM
+
+
+class Peer:
+    """A hand-made HTTP/2 client: it sends any frames, and says what came back."""
+
+    def __init__(self, receiver: Collector, greeting: bytes = frames.PREFACE + frames.settings({})) -> None:
+        host, port = receiver.grpc.rsplit(":", 1)
+        self._socket = socket.create_connection((host, int(port)), 20)
+        self._encoder, self._decoder = hpack.Encoder(), hpack.Decoder()
+        self._rest = b""
+        self.send(greeting)
+
+    def send(self, *parts: bytes) -> None:
+        with contextlib.suppress(ConnectionError):  # it may have hung up already, which is then to be seen
+            self._socket.sendall(b"".join(parts))
+
+    def headers(self, stream: int, flags: int = OPEN, changes: Mapping[bytes, bytes] = NOTHING) -> bytes:
+        fields = dict(HEADERS) | dict(changes)
+        return frame(frames.HEADERS, flags, stream, self._encoder.encode(list(fields.items())))
+
+    def call(self, stream: int, body: bytes) -> bytes:
+        whole = b"\x00" + len(body).to_bytes(4, "big") + body
+        return self.headers(stream) + frame(frames.DATA, frames.END_STREAM, stream, whole)
+
+    def frames(self) -> Iterator[tuple[int, int, int, bytes]]:
+        """What comes: kind, flags, stream, payload; it ends when the other side hangs up."""
+        while True:
+            while len(self._rest) < 9 or len(self._rest) < 9 + int.from_bytes(self._rest[:3], "big"):
+                try:
+                    more = self._socket.recv(65536)
+                except ConnectionError:
+                    return
+                if not more:
+                    return
+                self._rest += more
+            size = 9 + int.from_bytes(self._rest[:3], "big")
+            head, self._rest = self._rest[:size], self._rest[size:]
+            yield head[3], head[4], int.from_bytes(head[5:9], "big"), head[9:]
+
+    def status(self, stream: int) -> str:
+        """The gRPC status that ends this call; as an HTTP status when there is none."""
+        for kind, flags, of, payload in self.frames():
+            if kind == frames.HEADERS:
+                fields = {bytes(name): bytes(value) for name, value in self._decoder.decode(payload, raw=True)}
+                if of == stream and flags & frames.END_STREAM:
+                    return (fields.get(b"grpc-status") or fields[b":status"]).decode()
+            elif kind == frames.RST_STREAM and of == stream:
+                return f"reset {struct.unpack('>I', payload)[0]}"
+            elif kind == frames.GOAWAY:
+                return f"goaway {struct.unpack('>I', payload[4:8])[0]}"
+        return "closed"
+
+    def ending(self) -> str:
+        """How the other side ended the connection: the code of its GOAWAY."""
+        code = "closed"
+        for kind, _, _, payload in self.frames():
+            if kind == frames.GOAWAY:
+                code = f"goaway {struct.unpack('>I', payload[4:8])[0]}"
+        return code
+
+    def close(self) -> None:
+        self._socket.close()
+
+
+@pytest.fixture
+def peer(receiver: Collector) -> Iterator[Peer]:
+    made = Peer(receiver)
+    yield made
+    made.close()
+
+
+@pytest.fixture(autouse=True)
+def _others_are_served(receiver: Collector) -> Iterator[None]:
+    with grpc.insecure_channel(receiver.grpc) as channel:
+        export = channel.unary_unary(PATH)
+        assert export(good(), timeout=20) == b""
+        yield
+        assert export(good(), timeout=20) == b""
+
+
+def good() -> bytes:
+    return request(span()).SerializeToString()
+
+
+def test_calls_may_come_in_any_pieces(peer: Peer) -> None:
+    whole = b"".join(peer.call(stream, good()) for stream in (1, 3, 5))
+    for at in range(0, len(whole), 7):
+        peer.send(whole[at : at + 7])
+    assert [peer.status(stream) for stream in (1, 3, 5)] == ["0", "0", "0"]
+
+
+def test_headers_may_be_continued_padded_and_have_a_priority(peer: Peer) -> None:
+    block = peer.headers(1)[9:]
+    peer.send(
+        frame(frames.HEADERS, 0, 1, block[:5]),
+        frame(frames.CONTINUATION, 0, 1, block[5:9]),
+        frame(frames.CONTINUATION, frames.END_HEADERS, 1, block[9:]),
+    )
+    message = good()
+    data = b"\x00" + len(message).to_bytes(4, "big") + message
+    peer.send(frame(frames.DATA, frames.END_STREAM | frames.PADDED, 1, b"\x03" + data + bytes(3)))
+    assert peer.status(1) == "0"
+    block = peer.headers(3)[9:]
+    flags = frames.END_HEADERS | frames.PADDED | frames.WITH_PRIORITY
+    peer.send(frame(frames.HEADERS, flags, 3, b"\x02" + bytes(4) + b"\x10" + block + bytes(2)))
+    peer.send(frame(frames.DATA, frames.END_STREAM, 3, data))
+    assert peer.status(3) == "0"
+
+
+def test_trailers_of_a_client_end_its_request(peer: Peer) -> None:
+    message = good()
+    data = b"\x00" + len(message).to_bytes(4, "big") + message
+    peer.send(peer.headers(1), frame(frames.DATA, 0, 1, data), peer.headers(1, WHOLE, {b"x-checksum": b"1"}))
+    assert peer.status(1) == "0"
+    peer.send(peer.call(3, good()))  # the table of both sides is still the same
+    assert peer.status(3) == "0"
+
+
+@pytest.mark.parametrize(
+    ("changes", "status"),
+    [
+        ({b":path": b"/opentelemetry.proto.collector.trace.v1.TraceService/Other"}, "12"),
+        ({b":path": PATH.encode() + b"/"}, "12"),
+        ({b":method": b"GET"}, "415"),
+        ({b"content-type": b"application/json"}, "415"),
+        ({b"grpc-encoding": b"br"}, "12"),
+    ],
+)
+def test_a_call_that_cannot_be_right_is_refused_by_its_headers(
+    peer: Peer, changes: dict[bytes, bytes], status: str
+) -> None:
+    peer.send(peer.headers(1, OPEN, changes))
+    assert peer.status(1) == status
+    peer.send(peer.call(3, good()))
+    assert peer.status(3) == "0"
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b"",
+        b"\x00",
+        b"\x00\x00\x00\x00\x09abc",
+        b"\x00\x00\x00\x00\x00extra",
+        b"\x01\x00\x00\x00\x00",
+        b"\x02" + bytes(4),
+    ],
+)
+def test_b1_a_body_that_is_no_one_message_is_refused(peer: Peer, body: bytes) -> None:
+    peer.send(peer.headers(1), frame(frames.DATA, frames.END_STREAM, 1, body))
+    assert peer.status(1) == "3"
+
+
+def test_b2_a_bomb_is_refused_without_being_inflated(receiver: Collector) -> None:
+    before, cpu_before_s = resident_bytes(receiver), cpu_s(receiver)
+    options = [("grpc.max_send_message_length", -1)]
+    with grpc.insecure_channel(receiver.grpc, compression=grpc.Compression.Gzip, options=options) as channel:
+        with pytest.raises(grpc.RpcError) as refused:
+            channel.unary_unary(PATH)(bytes(64 * MIB), timeout=20)
+        assert refused.value.code() is grpc.StatusCode.RESOURCE_EXHAUSTED
+    assert resident_bytes(receiver, peak=True) - before < 96 * MIB
+    assert cpu_s(receiver) - cpu_before_s < 1.0
+
+
+def test_b3_a_body_of_21_mib_is_refused_while_it_is_still_coming(peer: Peer) -> None:
+    peer.send(peer.headers(1))
+    part = frame(frames.DATA, 0, 1, bytes(16_384))
+    for _ in range(21 * 64):  # the windows let all of it through: the stream's is as large as the limit
+        peer.send(part)
+    assert peer.status(1) == "8"
+    peer.send(peer.call(3, good()))
+    assert peer.status(3) == "0"
+
+
+def test_b3_more_than_the_window_ends_the_connection(peer: Peer) -> None:
+    for stream in (1, 3):
+        peer.send(peer.headers(stream))
+    part = frame(frames.DATA, 0, 1, bytes(65_536))
+    peer.send(part * 100 + frame(frames.DATA, 0, 3, bytes(65_537)))
+    assert peer.ending() == f"goaway {frames.FRAME_SIZE_ERROR}"
+
+
+BROKEN = {
+    "not HTTP/2": (b"POST /v1/traces HTTP/1.1\r\n\r\n", frames.PROTOCOL_ERROR),
+    "TLS": (b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03" + bytes(32), frames.PROTOCOL_ERROR),
+    "an even stream": (frame(frames.HEADERS, WHOLE, 2, b"\x82"), frames.PROTOCOL_ERROR),
+    "data of no stream": (frame(frames.DATA, 0, 1, b"x"), frames.PROTOCOL_ERROR),
+    "data of stream 0": (frame(frames.DATA, 0, 0, b"x"), frames.PROTOCOL_ERROR),
+    "a reset of no stream": (frames.rst_stream(7, 8), frames.PROTOCOL_ERROR),
+    "a continuation of nothing": (frame(frames.CONTINUATION, 4, 1, b"\x82"), frames.PROTOCOL_ERROR),
+    "an interrupted block": (frame(frames.HEADERS, 0, 1, b"\x82") + frame(frames.PING, 0, 0, bytes(8)), 1),
+    "a push": (frame(frames.PUSH_PROMISE, 4, 1, bytes(4)), frames.PROTOCOL_ERROR),
+    "settings of a stream": (frame(frames.SETTINGS, 0, 1), frames.PROTOCOL_ERROR),
+    "half a setting": (frame(frames.SETTINGS, 0, 0, b"abc"), frames.FRAME_SIZE_ERROR),
+    "a window of 2^32-1": (frames.settings({frames.INITIAL_WINDOW_SIZE: 2**32 - 1}), frames.FLOW_CONTROL_ERROR),
+    "a window update of 0": (frames.window_update(0, 0), frames.PROTOCOL_ERROR),
+    "a window beyond 2^31": (frames.window_update(0, 2**31 - 1), frames.FLOW_CONTROL_ERROR),
+    "a window update of 3 bytes": (frame(frames.WINDOW_UPDATE, 0, 0, bytes(3)), frames.FRAME_SIZE_ERROR),
+    "a ping of 4 bytes": (frame(frames.PING, 0, 0, bytes(4)), frames.FRAME_SIZE_ERROR),
+    "a frame of 16 MiB": (b"\xff\xff\xff\x00\x00\x00\x00\x00\x01", frames.FRAME_SIZE_ERROR),
+    "more padding than frame": (frame(frames.HEADERS, WHOLE | frames.PADDED, 1, b"\x09\x82"), frames.PROTOCOL_ERROR),
+    "an index beyond the table": (frame(frames.HEADERS, WHOLE, 1, b"\xff\xff\x7f"), frames.COMPRESSION_ERROR),
+    "a broken literal": (frame(frames.HEADERS, WHOLE, 1, b"\x40\x7f\xff\xff"), frames.COMPRESSION_ERROR),
+    "a broken Huffman code": (frame(frames.HEADERS, WHOLE, 1, b"\x00\x82\xff\xff\x01x"), frames.COMPRESSION_ERROR),
+    "a table of 1 GiB": (frame(frames.HEADERS, WHOLE, 1, b"\x3f\xe1\xff\xff\xff\x03"), frames.COMPRESSION_ERROR),
+}
+
+
+@pytest.mark.parametrize("broken", BROKEN)
+def test_b11_who_breaks_the_rules_is_told_and_hung_up_on(receiver: Collector, broken: str) -> None:
+    sent, code = BROKEN[broken]
+    is_greeting = broken in ("not HTTP/2", "TLS")
+    peer = Peer(receiver, sent) if is_greeting else Peer(receiver)
+    if not is_greeting:
+        peer.send(sent)
+    assert peer.ending() == f"goaway {code}"
+    peer.close()
+
+
+def test_b11_huge_headers_end_the_connection(receiver: Collector) -> None:
+    field = b"\x40\x01a\x7f\xe1\x1e" + b"x" * 4_000  # a: 4,000 bytes, remembered; then named again and again
+    bombs = {
+        "literal": frame(frames.HEADERS, WHOLE, 1, b"\x00\x01a\x7f\x81\x7f" + bytes(20_000)),
+        "referred to": frame(frames.HEADERS, WHOLE, 1, field + b"\xbe" * 4_000),
+        "continued": frame(frames.HEADERS, 0, 1, b"\x82") + frame(frames.CONTINUATION, 0, 1, bytes(9_000)) * 2,
+        "continued by nothing": frame(frames.HEADERS, 0, 1, b"\x82") + frame(frames.CONTINUATION, 0, 1) * 100,
+    }
+    for name, bomb in bombs.items():
+        peer = Peer(receiver)
+        peer.send(bomb)
+        assert peer.ending() in (f"goaway {frames.ENHANCE_YOUR_CALM}", f"goaway {frames.COMPRESSION_ERROR}"), name
+        peer.close()
+
+
+@pytest.mark.parametrize("flood", ["resets", "pings", "settings", "empty data", "window updates", "unknown frames"])
+def test_b11_a_flood_of_frames_that_move_nothing_ends_the_connection(peer: Peer, flood: str) -> None:
+    if flood == "resets":
+        parts = [peer.headers(stream) + frames.rst_stream(stream, frames.CANCEL) for stream in range(1, 20_001, 2)]
+    elif flood == "empty data":
+        parts = [peer.headers(1), *[frame(frames.DATA, 0, 1)] * 10_000]
+    else:
+        one = {
+            "pings": frame(frames.PING, 0, 0, bytes(8)),
+            "settings": frames.settings({}),
+            "window updates": frames.window_update(0, 1),
+            "unknown frames": frame(0x77, 0, 0, b"?"),
+        }[flood]
+        parts = [one] * 10_000
+    peer.send(*parts)
+    assert peer.ending() == f"goaway {frames.ENHANCE_YOUR_CALM}"
+
+
+def test_b11_streams_beyond_the_limit_are_refused_and_the_others_served(peer: Peer) -> None:
+    streams = range(1, 401, 2)
+    peer.send(*[peer.headers(stream) for stream in streams])
+    message = good()
+    data = b"\x00" + len(message).to_bytes(4, "big") + message
+    ends = [peer.status(stream) for stream in streams[128:]]
+    assert set(ends) == {f"reset {frames.REFUSED_STREAM}"}
+    peer.send(*[frame(frames.DATA, frames.END_STREAM, stream, data) for stream in streams[:128]])
+    answered = 0
+    for kind, flags, _, _ in peer.frames():
+        answered += kind == frames.HEADERS and bool(flags & frames.END_STREAM)
+        if answered == 128:
+            break
+    assert answered == 128
+
+
+def test_an_answer_waits_for_the_window_of_who_asked(receiver: Collector) -> None:
+    peer = Peer(receiver, frames.PREFACE + frames.settings({frames.INITIAL_WINDOW_SIZE: 0}))
+    peer.send(peer.call(1, good()))
+    seen = []
+    for kind, _, _, _ in peer.frames():
+        seen.append(kind)
+        if seen.count(frames.SETTINGS) == 2:  # ours, and the acknowledgement of theirs
+            break
+    time.sleep(0.3)
+    assert frames.DATA not in seen
+    peer.send(frames.window_update(1, 100))
+    assert peer.status(1) == "0"
+    peer.close()
+
+
+def test_b11_who_does_not_finish_a_call_or_a_greeting_is_given_up(receiver: Collector) -> None:
+    slow, silent, half = Peer(receiver), Peer(receiver, b""), Peer(receiver, frames.PREFACE[:10])
+    begun = Peer(receiver)
+    slow.send(slow.headers(1))
+    begun.send(frame(frames.HEADERS, 0, 1, b"\x82"))
+    for _ in range(11):
+        slow.send(frame(frames.DATA, 0, 1, b"\x00"))
+        time.sleep(0.3)
+    assert slow.status(1) == "4"
+    assert [each.ending() for each in (silent, half, begun)] == [f"goaway {frames.PROTOCOL_ERROR}"] * 3
+    for each in (slow, silent, half, begun):
+        each.close()
+
+
+def test_every_refusal_is_counted_also_of_headers_that_were_seen_before(receiver: Collector, peer: Peer) -> None:
+    before = receiver.health()["counts"].get("refused_content_encoding", 0)
+    for stream in (1, 3, 5, 7):
+        peer.send(peer.headers(stream, OPEN, {b"grpc-encoding": b"br"}))
+        assert peer.status(stream) == "12"
+    assert receiver.health()["counts"]["refused_content_encoding"] == before + 4

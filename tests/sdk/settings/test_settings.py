@@ -1,0 +1,220 @@
+"""Settings: code before environment before default, and a clear sentence for what cannot be used."""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import fields
+from pathlib import Path
+
+import pytest
+import walltime
+from walltime.settings.settings import Settings
+
+SET_BY = [
+    ("OTEL_SDK_DISABLED", "true", "enabled", False),
+    ("OTEL_SERVICE_NAME", "shop", "service_name", "shop"),
+    ("OTEL_TRACES_EXPORTER", "otlp,console", "exporters", ("otlp", "console")),
+    ("OTEL_TRACES_EXPORTER", "none", "exporters", ()),
+    ("OTEL_EXPORTER_OTLP_ENDPOINT", "http://c:4318/", "endpoint", "http://c:4318/v1/traces"),
+    ("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "https://c/own", "endpoint", "https://c/own"),
+    ("OTEL_EXPORTER_OTLP_PROTOCOL", "http/protobuf", "protocol", "http/protobuf"),
+    ("OTEL_EXPORTER_OTLP_TRACES_PROTOCOL", "HTTP/protobuf", "protocol", "http/protobuf"),
+    ("OTEL_EXPORTER_OTLP_HEADERS", "a=1,b=x%20y", "headers", {"a": "1", "b": "x y"}),
+    ("OTEL_EXPORTER_OTLP_TRACES_HEADERS", "a=2", "headers", {"a": "2"}),
+    ("OTEL_EXPORTER_OTLP_COMPRESSION", "gzip", "gzip", True),
+    ("OTEL_EXPORTER_OTLP_TRACES_COMPRESSION", "gzip", "gzip", True),
+    ("OTEL_EXPORTER_OTLP_TIMEOUT", "3", "timeout_s", 3.0),
+    ("OTEL_EXPORTER_OTLP_TRACES_TIMEOUT", "2.5", "timeout_s", 2.5),
+    ("OTEL_EXPORTER_OTLP_CERTIFICATE", "/ca.pem", "certificate", "/ca.pem"),
+    ("OTEL_EXPORTER_OTLP_TRACES_CERTIFICATE", "/ca.pem", "certificate", "/ca.pem"),
+    ("OTEL_EXPORTER_OTLP_CLIENT_CERTIFICATE", "/c.pem", "client_certificate", "/c.pem"),
+    ("OTEL_EXPORTER_OTLP_TRACES_CLIENT_CERTIFICATE", "/c.pem", "client_certificate", "/c.pem"),
+    ("OTEL_EXPORTER_OTLP_CLIENT_KEY", "/k.pem", "client_key", "/k.pem"),
+    ("OTEL_EXPORTER_OTLP_TRACES_CLIENT_KEY", "/k.pem", "client_key", "/k.pem"),
+    ("OTEL_BSP_SCHEDULE_DELAY", "250", "export_delay_s", 0.25),
+    ("OTEL_BSP_MAX_QUEUE_SIZE", "100", "max_queue", 100),
+    ("OTEL_TRACES_SAMPLER", "always_on", "sample_probability", 1.0),
+    ("OTEL_TRACES_SAMPLER", "parentbased_always_off", "sample_probability", 0.0),
+    ("OTEL_TRACES_SAMPLER", "traceidratio", "upstream_per_minute", 0),
+    ("OTEL_TRACES_SAMPLER", "parentbased_traceidratio", "upstream_per_minute", 6000),
+    ("OTEL_TRACES_SAMPLER_ARG", "0.5", "sample_probability", 0.5),
+    ("WALLTIME_MAX_PENDING_BYTES", "1000", "max_pending_bytes", 1000),
+    ("WALLTIME_EXIT_TIMEOUT", "0.5", "exit_timeout_s", 0.5),
+    ("WALLTIME_ERRORS_PER_MINUTE", "5", "errors_per_minute", 5),
+    ("WALLTIME_RANDOM_PER_MINUTE", "7", "random_per_minute", 7),
+    ("WALLTIME_UPSTREAM_PER_MINUTE", "8", "upstream_per_minute", 8),
+    ("WALLTIME_FORCED_PER_MINUTE", "9", "forced_per_minute", 9),
+    ("WALLTIME_SLOW_PER_MINUTE", "3", "slow_per_minute", 3),
+    ("WALLTIME_SQL_COMMENT", "off", "sql_comment", "off"),
+    ("WALLTIME_SQL_COMMENT", "no", "sql_comment", "off"),
+    ("WALLTIME_SQL_COMMENT", "true", "sql_comment", "full"),
+    ("WALLTIME_SQL_COMMENT", "Static", "sql_comment", "static"),
+    ("WALLTIME_SQL_COMMENT_KEYS", "traceparent, file,line", "sql_comment_keys", ("traceparent", "file", "line")),
+    ("WALLTIME_SQL_COMMENT_POSITION", "Prepend", "sql_comment_position", "prepend"),
+    ("WALLTIME_SQL_TEXT_BYTES", "4096", "sql_text_bytes", 4096),
+    ("WALLTIME_RAW_SESSION_IDS", "1", "raw_session_ids", True),
+    ("WALLTIME_FORCE_SECRET", "sixteen letters!", "force_secret", "sixteen letters!"),
+    ("WALLTIME_SERVER_TIMING", "on", "server_timing", True),
+    ("WALLTIME_CONTEXT_THREADS", "off", "context_threads", False),
+    ("WALLTIME_PYTHON_GC", "0", "python_gc", False),
+    ("WALLTIME_RAW_KEYS", "1", "raw_keys", True),
+    ("WALLTIME_KEY_SALT", "salt", "key_salt", "salt"),
+    ("WALLTIME_JSON_LINES", "/bills.jsonl", "json_lines", "/bills.jsonl"),
+    ("WALLTIME_SUMMARY", "yes", "summary", True),
+    ("WALLTIME_HASH_USER_IDS", "on", "hash_user_ids", True),
+    ("WALLTIME_PROPAGATE_TO", "*.shop.internal, 10.*", "propagate_to", ("*.shop.internal", "10.*")),
+    ("WALLTIME_DENIED_ANNOTATIONS", "plate, vin", "denied_annotations", ("plate", "vin")),
+]
+
+
+@pytest.mark.parametrize(("variable", "text", "name", "value"), SET_BY)
+def test_each_variable_sets_its_setting(variable: str, text: str, name: str, value: object) -> None:
+    assert getattr(Settings.from_env({variable: f" {text} "}), name) == value
+    assert getattr(Settings.from_env({variable: ""}), name) == getattr(Settings(), name)
+
+
+def test_each_variable_is_in_this_list() -> None:
+    assert {variable for variable, *_ in SET_BY} == {
+        variable for each in fields(Settings) for variable in each.metadata["variables"]
+    }
+
+
+def test_each_setting_has_a_test_of_what_it_does(request: pytest.FixtureRequest) -> None:
+    """In tests/sdk, marked `@pytest.mark.setting("<name>")`; what sets it is tested above."""
+    items, folder = request.session.items, Path(__file__).parents[1]
+    run = {item.path for item in items if folder in item.path.parents}
+    if len(run) < len(list(folder.rglob("test_*.py"))) / 2:
+        pytest.skip("only a part of this folder is run: pytest tests/sdk")
+    marked = {mark.args[0] for item in items for mark in item.iter_markers("setting")}
+    assert marked == {each.name for each in fields(Settings)}
+
+
+def test_what_is_for_traces_alone_goes_before_what_is_for_all_signals() -> None:
+    both = {"OTEL_EXPORTER_OTLP_HEADERS": "a=all", "OTEL_EXPORTER_OTLP_TRACES_HEADERS": "a=traces"}
+    assert Settings.from_env(both).headers == {"a": "traces"}
+    both = {"OTEL_EXPORTER_OTLP_ENDPOINT": "http://all", "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT": "http://traces/x"}
+    assert Settings.from_env(both).endpoint == "http://traces/x"
+
+
+def test_what_code_says_goes_before_the_environment() -> None:
+    assert Settings.from_env({"OTEL_SERVICE_NAME": "env"}, service_name="code").service_name == "code"
+    assert Settings.from_env({"OTEL_TRACES_SAMPLER_ARG": "lots"}, sample_probability=0.5).sample_probability == 0.5
+
+
+def test_a_samplers_argument_is_its_share() -> None:
+    environ = {"OTEL_TRACES_SAMPLER": "parentbased_traceidratio", "OTEL_TRACES_SAMPLER_ARG": "0.25"}
+    assert Settings.from_env(environ).sample_probability == 0.25
+    assert Settings.from_env({**environ, "OTEL_TRACES_SAMPLER": "always_on"}).sample_probability == 1.0
+
+
+@pytest.mark.parametrize(
+    ("environ", "given", "says"),
+    [
+        ({"OTEL_TRACES_SAMPLER_ARG": "lots"}, {}, "OTEL_TRACES_SAMPLER_ARG='lots': say a number"),
+        ({"WALLTIME_ERRORS_PER_MINUTE": "1.5"}, {}, "say a whole number"),
+        ({"WALLTIME_SUMMARY": "maybe"}, {}, "say true or false"),
+        ({"WALLTIME_SQL_COMMENT": "maybe"}, {}, "say full, static or off"),
+        ({"OTEL_EXPORTER_OTLP_HEADERS": "nonsense"}, {}, "name=value"),
+        ({"OTEL_EXPORTER_OTLP_COMPRESSION": "brotli"}, {}, "gzip or none"),
+        ({}, {"endpoint": "collector:4318"}, "http://host:4318"),
+        ({}, {"endpoint": "http://c:99999"}, "http://host:4318"),
+        ({}, {"sample_probability": 2}, "between 0 and 1"),
+        ({}, {"sample_probability": "0.5"}, "is not a number"),
+        ({}, {"max_queue": -1}, "negative"),
+        ({}, {"max_queue": True}, "whole number"),
+        ({}, {"timeout_s": float("nan")}, "no number at all"),
+        ({}, {"enabled": "no"}, "is not a bool"),
+        ({}, {"sample_rate": 0.1}, "unknown setting 'sample_rate'"),
+    ],
+)
+def test_a_value_that_cannot_be_used_is_a_clear_sentence(
+    environ: dict[str, str], given: dict[str, object], says: str
+) -> None:
+    with pytest.raises(walltime.SettingsError, match=says):
+        Settings.from_env(environ, **given)
+
+
+@pytest.mark.parametrize(
+    ("variable", "text"),
+    [
+        ("OTEL_TRACES_EXPORTER", "zipkin"),
+        ("OTEL_EXPORTER_OTLP_PROTOCOL", "grpc"),
+        ("OTEL_EXPORTER_OTLP_TRACES_PROTOCOL", "http/json"),
+        ("OTEL_TRACES_SAMPLER", "jaeger_remote"),
+    ],
+)
+def test_what_opentelemetry_has_and_we_have_not_is_a_warning(
+    variable: str, text: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    assert Settings.from_env({variable: text}) == Settings()
+    assert f"{variable}={text} is not supported" in caplog.text
+
+
+def test_what_is_secret_is_in_no_message_and_no_repr() -> None:
+    with pytest.raises(walltime.SettingsError) as raised:
+        Settings.from_env({"OTEL_EXPORTER_OTLP_HEADERS": "s3cret"})
+    assert "s3cret" not in str(raised.value)
+    with pytest.raises(walltime.SettingsError) as raised:
+        Settings(headers="s3cret")  # type: ignore[arg-type]  # what a mistake would be
+    assert "s3cret" not in str(raised.value)
+    assert "s3cret" not in repr(Settings(headers={"authorization": "s3cret"}, key_salt="s3cret"))
+
+
+def test_a_broken_environment_does_not_stop_an_application_that_configures_nothing(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setenv("OTEL_TRACES_SAMPLER_ARG", "lots")
+    with caplog.at_level(logging.WARNING), walltime.transaction("job"):
+        pass
+    assert "OTEL_TRACES_SAMPLER_ARG" in caplog.text
+
+
+@pytest.mark.parametrize(
+    ("name", "given", "value"),
+    [
+        ("exporters", "otlp", ("otlp",)),
+        ("exporters", " OTLP , console", ("otlp", "console")),
+        ("exporters", ["console"], ("console",)),
+        ("exporters", "none", ()),
+        ("exporters", "", ()),
+        ("exporters", (), ()),
+        ("sql_comment_keys", "traceparent, file", ("traceparent", "file")),
+        ("sql_comment_keys", ["service"], ("service",)),
+        ("sql_comment_keys", (each for each in ("file", "line")), ("file", "line")),
+        ("denied_annotations", "plate", ("plate",)),
+        ("denied_annotations", {"plate"}, ("plate",)),
+        ("headers", "a=1,b=x%20y", {"a": "1", "b": "x y"}),
+        ("certificate", Path("/ca.pem"), "/ca.pem"),
+    ],
+)
+def test_several_values_are_a_list_or_the_text_of_the_variable(name: str, given: object, value: object) -> None:
+    assert getattr(walltime.configure(**{name: given}), name) == value
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"exporters": "zipkin"},
+        {"exporters": ("otlp", "zipkin")},
+        {"exporters": ("otlp", "none")},
+        {"exporters": (1,)},
+        {"exporters": 1},
+        {"exporters": b"otlp"},
+        {"exporters": {"otlp": True}},
+        {"exporters": None},
+        {"denied_annotations": (None,)},
+        {"headers": {"a": "1\r\nx: y"}},
+        {"headers": {"a b": "1"}},
+        {"headers": {"a": 1}},
+        {"timeout_s": 0},
+        {"timeout_s": 1e300},
+        {"max_queue": 10**400},
+        {"endpoint": "http://a..b"},
+        {"service_name": "\udcff"},
+    ],
+    ids=repr,
+)
+def test_what_cannot_be_used_in_code_is_an_error_that_names_the_setting(given: dict[str, object]) -> None:
+    (name,) = given
+    with pytest.raises(walltime.SettingsError, match=f"^{name}: "):
+        walltime.configure(**given)
