@@ -180,7 +180,7 @@ def test_an_application_that_is_installed_as_a_package_is_found_too(tmp_path: Pa
     package.mkdir(parents=True)
     (package / "__init__.py").write_text(
         textwrap.dedent("""
-            from walltime import caller
+            from walltime.core import caller
 
             def view():
                 return caller.find()

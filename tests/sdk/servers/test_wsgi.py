@@ -216,9 +216,9 @@ def test_our_own_failure_is_not_the_requests(sink: Sink, monkeypatch: pytest.Mon
     def broken(*_: Any) -> None:
         raise RuntimeError("ours")
 
-    for place in ("request.has_any", "request.caller", "request.queue_ns", "request.runtime.propagation.enter"):
+    for place in ("has_any", "caller", "queue_ns", "runtime.propagation.enter"):
         with monkeypatch.context() as patched:
-            patched.setattr(f"walltime.servers.{place}", broken)
+            patched.setattr(f"walltime.servers.request.request.{place}", broken)
             assert serve(app, {"HTTP_X_REQUEST_START": "t=1"})[2] == b"hello"
     assert walltime.counters()["failed_wsgi"] == 4
     assert walltime.current().request_id == ""
