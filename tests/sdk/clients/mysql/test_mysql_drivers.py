@@ -93,7 +93,8 @@ def test_pymysql_in_the_place_of_mysqlclient_is_instrumented_once(monkeypatch: p
     import pymysql
 
     monkeypatch.setitem(sys.modules, "MySQLdb", pymysql)
-    for name in [
+    stale = ("MySQLdb.", "walltime.clients.mysql.mysqlclient")
+    for name in [name for name in sys.modules if name.startswith(stale)]:
         name for name in sys.modules if name.startswith("MySQLdb.") or name.endswith("clients.mysql.mysqlclient")
     ]:
         monkeypatch.delitem(sys.modules, name)
