@@ -95,8 +95,6 @@ def test_pymysql_in_the_place_of_mysqlclient_is_instrumented_once(monkeypatch: p
     monkeypatch.setitem(sys.modules, "MySQLdb", pymysql)
     stale = ("MySQLdb.", "walltime.clients.mysql.mysqlclient")
     for name in [name for name in sys.modules if name.startswith(stale)]:
-        name for name in sys.modules if name.startswith("MySQLdb.") or name.endswith("clients.mysql.mysqlclient")
-    ]:
         monkeypatch.delitem(sys.modules, name)
     walltime.instrument("mysqlclient")
     assert [name for name in sys.modules if name.startswith("MySQLdb.")] == []
