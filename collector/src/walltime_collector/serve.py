@@ -18,10 +18,10 @@ from .clickhouse.retention import keep
 from .config.settings import Settings, is_loopback
 from .config.tls import Tls
 from .errors import EngineUnavailable
+from .health.cardinality_limit import CardinalityLimit
 from .health.counters import Health
 from .health.full_disk import OldestDays
 from .health.minutes import HealthMinutes
-from .health.name_limit import CrowdedNames
 from .health.status import status
 from .health.upkeep import Upkeep
 from .health.watch import Watch
@@ -77,8 +77,8 @@ def serve(settings: Settings) -> None:
     os.umask(0o077)
     access, tls = Access(settings), Tls(settings)
     origins = origin_pattern(settings.cors_allowed_origins)
-    may_send = settings.insecure or not access.ingest.is_open or settings.ingest_client_ca is not None
-    may_read = settings.insecure or not access.read.is_open or settings.read_client_ca is not None
+    may_send = settings.insecure or not access.ingest.is_unset or settings.ingest_client_ca is not None
+    may_read = settings.insecure or not access.read.is_unset or settings.read_client_ca is not None
     grpc = listen(settings, "grpc", is_guarded=may_send, guard="WALLTIME_INGEST_TOKEN")
     http = listen(settings, "http", is_guarded=may_send, guard="WALLTIME_INGEST_TOKEN")
     web = listen(settings, "web", is_guarded=may_read, guard="WALLTIME_READ_TOKEN")
@@ -100,7 +100,7 @@ def serve(settings: Settings) -> None:
     assembler = Assembler(engine, health, window_s=settings.foreign_window_s, settle_s=settings.foreign_settle_s)
     watch = Watch(settings, spool, health, tls)
     minutes = HealthMinutes(engine, health, settings.data)
-    looks = [CrowdedNames(engine, health).look]
+    looks = [CardinalityLimit(engine, health).look]
     if settings.when_disk_full == "drop_oldest_day" and not settings.clickhouse:
         looks.append(OldestDays(engine, health, lambda: room(settings.data)).look)
     upkeep = Upkeep(engine, health, minutes, lambda: keep(engine, settings), looks)
@@ -113,8 +113,8 @@ def serve(settings: Settings) -> None:
         max_in_flight_bytes=settings.max_in_flight_bytes,
         deadline_s=settings.request_deadline_s,
     )
-    in_flight, door = arrivals.in_flight, access.ingest
-    intake = Intake(commit, health, in_flight, door, max_request_bytes=settings.max_request_bytes)
+    in_flight, credential = arrivals.in_flight, access.ingest
+    intake = Intake(commit, health, in_flight, credential, max_request_bytes=settings.max_request_bytes)
     senders, readers = groups(settings, health, descriptors)
     otlp_http = OtlpHttp(intake, arrivals, origins)
     receiver = HttpServer(
@@ -230,15 +230,17 @@ async def _sweep(connections: list[Connections]) -> None:
 
 
 def _clickhouse_http(reading: Reading, settings: Settings, access: Access) -> Any:
-    door = access.clickhouse
-    endpoint = ClickHouseHttp(reading, door=door, database=settings.database, deadline_s=settings.request_deadline_s)
+    credential = access.clickhouse
+    endpoint = ClickHouseHttp(
+        reading, credential=credential, database=settings.database, deadline_s=settings.request_deadline_s
+    )
     from .web.application import HostCheck
 
     # who knows the token is no page that pointed its own name at this machine
-    return HostCheck(endpoint, (), settings.insecure) if door.is_open else endpoint
+    return HostCheck(endpoint, (), settings.insecure) if credential.is_unset else endpoint
 
 
 def _listen_clickhouse(settings: Settings, access: Access) -> socket.socket:
-    is_guarded = settings.insecure or not access.clickhouse.is_open or settings.read_client_ca is not None
+    is_guarded = settings.insecure or not access.clickhouse.is_unset or settings.read_client_ca is not None
     guard = "WALLTIME_CLICKHOUSE_HTTP_TOKEN"
     return listen(settings, "clickhouse_http", is_guarded=is_guarded, guard=guard)

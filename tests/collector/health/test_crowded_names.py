@@ -12,9 +12,9 @@ from walltime_collector.cli.status import render
 from walltime_collector.clickhouse.embedded.engine import EmbeddedEngine
 from walltime_collector.clickhouse.engine import Engine
 from walltime_collector.config.settings import Settings
+from walltime_collector.health.cardinality_limit import MOST_NAMES, CardinalityLimit
 from walltime_collector.health.counters import Health
-from walltime_collector.health.name_limit import MOST_NAMES, CrowdedNames
-from walltime_collector.health.status import Crowded, status
+from walltime_collector.health.status import OverLimit, status
 from walltime_collector.otel_transactions.windows import assemble, clock, due
 
 from tests.collector.clickhouse.test_schema import request, span, store
@@ -46,7 +46,7 @@ def names(engine: Engine, table: str, service: str) -> int:
 
 def looked(engine: Engine) -> Health:
     health = Health()
-    CrowdedNames(engine, health).look()
+    CardinalityLimit(engine, health).look()
     return health
 
 
@@ -89,7 +89,7 @@ def test_it_holds_after_a_restart_and_for_every_collector_of_the_database(tmp_pa
     engine = EmbeddedEngine(tmp_path, "walltime")
     engine.migrate()
     transactions(engine, "shop", "GET /1", "GET /2", "GET /2")
-    one, other = (CrowdedNames(engine, Health(), most=1) for _ in range(2))
+    one, other = (CardinalityLimit(engine, Health(), most=1) for _ in range(2))
     one.look()
     transactions(engine, "shop", "GET /2", "GET /3")
     other.look()
@@ -97,7 +97,7 @@ def test_it_holds_after_a_restart_and_for_every_collector_of_the_database(tmp_pa
     engine.close()
     engine = EmbeddedEngine(tmp_path, "walltime")
     transactions(engine, "shop", "GET /1", "GET /2", "GET /4")
-    CrowdedNames(engine, Health(), most=1).look()
+    CardinalityLimit(engine, Health(), most=1).look()
     found = engine.query("SELECT name, count() AS n FROM transactions GROUP BY name ORDER BY name")
     assert [(row["name"], row["n"]) for row in found] == [("GET /1", 1), ("GET /2", 4), ("_OTHER", 5)]
     engine.close()
@@ -107,7 +107,7 @@ def test_status_says_which_service_and_how_many_of_its_transactions(crowded: Eng
     looked(crowded)
     transactions(crowded, "shop", "GET /new", "GET /newer")
     says = status(crowded, Health(), Settings(data=tmp_path), {})
-    assert says.crowded == (Crowded("shop", 2),)
+    assert says.crowded == (OverLimit("shop", 2),)
     console = Console(width=200)
     with console.capture() as shown:
         console.print(render(says, console))

@@ -19,7 +19,7 @@ from walltime_collector.cli import app
 from walltime_collector.config.settings import Settings, address, is_loopback
 from walltime_collector.errors import SettingsRefused
 from walltime_collector.health.counters import Health
-from walltime_collector.http.authentication import Access, Door
+from walltime_collector.http.authentication import Access, Credential
 from walltime_collector.spool.spool import Spool
 from walltime_collector.web.application import make_app
 from walltime_collector.web.dead_letters import deadletter_routes
@@ -214,10 +214,12 @@ def test_tokens_that_can_be_guessed_or_not_be_sent_are_refused_without_repeating
 
 
 def test_a_door_without_tokens_is_open_and_one_with_them_admits_no_other() -> None:
-    assert Door("", "").admits(b"anything")
-    door = Door("", "one", "two")
-    assert [door.admits(token) for token in (b"one", b"two", b"", b"on", "öne".encode())] == [True, True] + [False] * 3
-    assert "one" not in repr(door) + str(vars(Access(Settings())))
+    assert Credential("", "").accepts(b"anything")
+    credential = Credential("", "one", "two")
+    assert [credential.accepts(token) for token in (b"one", b"two", b"", b"on", "öne".encode())] == [True, True] + [
+        False
+    ] * 3
+    assert "one" not in repr(credential) + str(vars(Access(Settings())))
 
 
 def test_by_default_every_port_is_this_machines_alone() -> None:

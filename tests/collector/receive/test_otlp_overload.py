@@ -15,7 +15,7 @@ import pytest
 from google.rpc.error_details_pb2 import RetryInfo
 from google.rpc.status_pb2 import Status
 from walltime_collector.health.counters import Health
-from walltime_collector.http.authentication import Door
+from walltime_collector.http.authentication import Credential
 from walltime_collector.http.in_flight import InFlight
 from walltime_collector.http.ports import connections as ports
 from walltime_collector.http.ports.connections import Connections
@@ -106,7 +106,7 @@ def test_b11_connections_of_one_address_beyond_its_limit_are_hung_up_on(tmp_path
     health = Health()
     spool = Spool(tmp_path / "spool", max_bytes=MIB, segment_bytes=MIB, segment_age_s=1.0)
     commit = GroupCommit(spool)
-    intake = Intake(commit, health, InFlight(MIB), Door(), max_request_bytes=MIB)
+    intake = Intake(commit, health, InFlight(MIB), Credential(), max_request_bytes=MIB)
     connections = Connections(health, ports.Limits(100, 3, MIB, "max_connections"))
     server: GrpcServer[GrpcCall] = GrpcServer(
         OtlpGrpc(intake, health), connections, Limits(10, 30), tls=None, grace_s=1

@@ -69,7 +69,7 @@ class Health:
     foreign_roots_late, foreign_spans_late   stored after their window was: transactions all the same; on no bill
     foreign_retries      how often assembling failed and was tried again
     full_disk_days, full_disk_rows   dropped before their time, as `when_disk_full` says: days, and rows of all tables
-    crowded_services     found to have more names than may be (health/name_limit.py), a day and service
+    crowded_services     found to have more names than may be (health/cardinality_limit.py), a day and service
     """
 
     def __init__(self) -> None:

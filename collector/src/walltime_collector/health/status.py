@@ -88,7 +88,7 @@ class Loss:
 
 
 @dataclass(frozen=True)
-class Crowded:
+class OverLimit:
     """A service with too many names: so many of its transactions are stored as `_OTHER` since yesterday began."""
 
     service: str
@@ -128,7 +128,7 @@ class Status:
     tables: tuple[Table, ...]
     collectors: tuple[Other, ...]
     sdk_losses: tuple[Loss, ...]
-    crowded: tuple[Crowded, ...]
+    crowded: tuple[OverLimit, ...]
     listens: Mapping[str, str]
     """Where OTLP and the others are taken, as URLs."""
 
@@ -171,7 +171,7 @@ class _Stored(NamedTuple):
     tables: tuple[Table, ...] = ()
     collectors: tuple[Other, ...] = ()
     sdk_losses: tuple[Loss, ...] = ()
-    crowded: tuple[Crowded, ...] = ()
+    crowded: tuple[OverLimit, ...] = ()
 
 
 def _stored(engine: Engine) -> tuple[_Stored, str]:
@@ -183,7 +183,7 @@ def _stored(engine: Engine) -> tuple[_Stored, str]:
         )
         collectors = tuple(Other(**row) for row in query.run(engine, "status_collectors", within_s=COLLECTORS_WITHIN_S))
         losses = tuple(Loss(**row) for row in query.run(engine, "status_sdk_losses"))
-        crowded = tuple(Crowded(**row) for row in query.run(engine, "status_crowded"))
+        crowded = tuple(OverLimit(**row) for row in query.run(engine, "status_crowded"))
     except EngineError as error:
         return _Stored(), str(error)
     return _Stored(tables, collectors, losses, crowded), ""

@@ -1,4 +1,4 @@
-"""Who may come in: the tokens of a port, compared in a time that says nothing about them."""
+"""Token authentication: the credentials of each port, compared in constant time."""
 
 from __future__ import annotations
 
@@ -7,32 +7,32 @@ import hmac
 from ..config.settings import Settings
 from ..errors import SettingsRefused
 
-LEAST_TOKEN_CHARACTERS = 16
+MIN_TOKEN_CHARACTERS = 16
 
 
-class Door:
+class Credential:
     """
-    What a token opens; safe to use from anywhere, and never shown in a repr.
+    The tokens that are accepted for one purpose; safe to share between threads, and never shown in a repr.
 
     Args:
-        tokens: Each of them opens it; empty ones are none. Without any, it stands open: for loopback, or --insecure.
+        tokens: The accepted tokens; empty ones are ignored. Without any, every request is accepted.
     """
 
     def __init__(self, *tokens: str) -> None:
         self._tokens = tuple(token.encode() for token in tokens if token)
 
     @property
-    def is_open(self) -> bool:
-        """Whether nobody is asked."""
+    def is_unset(self) -> bool:
+        """Whether there is no token, so that every request is accepted."""
         return not self._tokens
 
-    def admits(self, token: bytes) -> bool:
-        """Whether this token opens it."""
-        return self.is_open or any(hmac.compare_digest(token, each) for each in self._tokens)
+    def accepts(self, token: bytes) -> bool:
+        """Whether this token is one of them."""
+        return self.is_unset or any(hmac.compare_digest(token, each) for each in self._tokens)
 
-    def admits_bearer(self, authorization: bytes) -> bool:
-        """The same for the value of an Authorization header, `Bearer …`; empty when there was none."""
-        return self.admits(bearer(authorization))
+    def accepts_bearer(self, authorization: bytes) -> bool:
+        """The same for the value of an Authorization header, `Bearer …`; empty without one."""
+        return self.accepts(bearer(authorization))
 
     def signatures(self, text: str) -> list[str]:
         """The text signed with each of the tokens, in hexadecimal."""
@@ -41,29 +41,29 @@ class Door:
 
 class Access:
     """
-    The doors of the collector, by what they lead to.
+    The credentials of the collector, by purpose.
 
     ingest      OTLP, on both ports
-    read        pages, API, SQL, /metrics; the admin token opens it too
-    admin       what changes something. With a read token and no admin token nobody can: reading is no right to change
-    clickhouse  the read-only ClickHouse HTTP interface: its own token, or else the read token; the admin token too
+    read        pages, API, SQL, /metrics; the admin token is accepted too
+    admin       changes. With a read token and no admin token there are none: a read token permits no change
+    clickhouse  the read-only ClickHouse HTTP interface: its own token or else the read token; the admin token too
 
     Raises:
-        SettingsRefused: A token cannot be read, or is not one that a header can carry and nobody can guess.
+        SettingsRefused: A token cannot be read, is too short, or has characters that a header cannot carry.
     """
 
     def __init__(self, settings: Settings) -> None:
         read, admin = _token(settings, "read_token"), _token(settings, "admin_token")
-        clickhouse = settings.secret("clickhouse_http_token") or read  # a password, which may be anything
-        self.ingest = Door(_token(settings, "ingest_token"))
-        self.read = Door(read, admin)
-        self.admin = Door(admin)
+        clickhouse = settings.secret("clickhouse_http_token") or read  # a password: any text
+        self.ingest = Credential(_token(settings, "ingest_token"))
+        self.read = Credential(read, admin)
+        self.admin = Credential(admin)
         self.is_admin_possible = bool(admin) or not read
-        self.clickhouse = Door(clickhouse, admin)
+        self.clickhouse = Credential(clickhouse, admin)
 
     def is_admin(self, authorization: str) -> bool:
-        """Whether the bearer of this header may change things, and know paths, addresses and what the database said."""
-        return self.is_admin_possible and self.admin.admits_bearer(authorization.encode("latin-1"))
+        """Whether this header permits changes, and to see paths, addresses and messages of the database."""
+        return self.is_admin_possible and self.admin.accepts_bearer(authorization.encode("latin-1"))
 
 
 def bearer(authorization: bytes) -> bytes:
@@ -72,17 +72,12 @@ def bearer(authorization: bytes) -> bytes:
     return token.strip() if scheme.lower() == b"bearer" else b""
 
 
-def _where(settings: Settings, name: str) -> str:
-    return settings.where(name if getattr(settings, f"{name}_file") is None else f"{name}_file")
-
-
 def _token(settings: Settings, name: str) -> str:
     token = settings.secret(name)
-    if not token:
-        return ""
-    if len(token) < LEAST_TOKEN_CHARACTERS or not (token.isascii() and token.isprintable()) or " " in token:
+    if token and (len(token) < MIN_TOKEN_CHARACTERS or not token.isascii() or not token.isprintable() or " " in token):
+        where = settings.where(name if getattr(settings, f"{name}_file") is None else f"{name}_file")
         raise SettingsRefused(
-            f"{_where(settings, name)}: not a token; make one of {LEAST_TOKEN_CHARACTERS} or more letters and digits, "
+            f"{where}: not a token; make one of {MIN_TOKEN_CHARACTERS} or more letters and digits, "
             "as with: openssl rand -hex 24"
         )
     return token

@@ -1,4 +1,4 @@
-"""The bytes of all requests being worked on, together: what bounds the memory whatever the senders do."""
+"""The bytes of all requests in memory: a limit for them bounds the memory, whatever the senders do."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ class InFlight:
 
     def take(self, count: int) -> None:
         """
-        Claim bytes until give() has them back.
+        Reserve bytes until give().
 
         Raises:
-            RequestRefused: 503, and nothing was claimed.
+            RequestRefused: 503, and nothing was reserved.
         """
         if self._bytes + count > self._max_bytes:
             raise RequestRefused(503, "overload", "too much is being received at once; send again later")
         self._bytes += count
 
     def give(self, count: int) -> None:
-        """Give bytes back."""
+        """Release bytes."""
         self._bytes -= count

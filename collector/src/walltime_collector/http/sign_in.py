@@ -14,7 +14,7 @@ from starlette.responses import HTMLResponse, JSONResponse, RedirectResponse, Re
 from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from .authentication import Door
+from .authentication import Credential
 
 PUBLIC = ("/healthz", "/readyz", "/login")
 """What is answered to everybody; the first two say less to who may not read."""
@@ -48,15 +48,15 @@ class SignIn:
     A page of another site cannot make the browser send it (SameSite=Strict), nor a script read it (HttpOnly).
     """
 
-    def __init__(self, app: ASGIApp, door: Door, now_s: Callable[[], float] = time.time) -> None:
-        self._app, self._door, self._now_s = app, door, now_s
+    def __init__(self, app: ASGIApp, credential: Credential, now_s: Callable[[], float] = time.time) -> None:
+        self._app, self._credential, self._now_s = app, credential, now_s
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass on what may come in."""
         if scope["type"] != "http":
             return await self._app(scope, receive, send)
         request = Request(scope)
-        may_read = self._door.admits_bearer(_header(request, "authorization")) or self._knows(request)
+        may_read = self._credential.accepts_bearer(_header(request, "authorization")) or self._knows(request)
         scope[MAY_READ] = may_read
         if may_read or scope["path"] in PUBLIC:
             return await self._app(scope, receive, send)
@@ -70,10 +70,12 @@ class SignIn:
         expires, _, signature = (cookie.value if cookie else "").partition(".")
         if not (expires.isascii() and expires.isdecimal() and len(expires) < 12 and self._now_s() < int(expires)):
             return False
-        return any(hmac.compare_digest(signature.encode(), each.encode()) for each in self._door.signatures(expires))
+        return any(
+            hmac.compare_digest(signature.encode(), each.encode()) for each in self._credential.signatures(expires)
+        )
 
 
-def login_route(door: Door, now_s: Callable[[], float] = time.time) -> Route:
+def login_route(credential: Credential, now_s: Callable[[], float] = time.time) -> Route:
     """GET /login is the form; POST takes it, and answers with the cookie."""
 
     async def login(request: Request) -> Response:
@@ -81,13 +83,13 @@ def login_route(door: Door, now_s: Callable[[], float] = time.time) -> Route:
             return _form(_inside(request.query_params.get("next", "/")), "", 200)
         fields = await _fields(request)
         token, beyond = fields.get("token", ""), _inside(fields.get("next", "/"))
-        if door.is_open or not door.admits(token.encode()):
+        if credential.is_unset or not credential.accepts(token.encode()):
             return _form(beyond, "This is not the token.", 401)
         expires = str(int(now_s()) + _LASTS_S)
         answer = RedirectResponse(beyond, 303, {"Cache-Control": "no-store"})
         answer.set_cookie(
             _COOKIE,
-            f"{expires}.{Door(token).signatures(expires)[0]}",
+            f"{expires}.{Credential(token).signatures(expires)[0]}",
             max_age=_LASTS_S,
             secure=request.url.scheme == "https",
             httponly=True,

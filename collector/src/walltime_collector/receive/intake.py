@@ -12,7 +12,7 @@ from typing import NamedTuple
 from ..crashpoint import reach
 from ..errors import RequestRefused, SpoolError, SpoolFull
 from ..health.counters import Health
-from ..http.authentication import Door
+from ..http.authentication import Credential
 from ..http.decompress import ENCODINGS, decompress
 from ..http.in_flight import InFlight
 from ..spool.group_commit import GroupCommit
@@ -64,15 +64,21 @@ class Intake:
     Takes requests of both protocols.
 
     Args:
-        door: Asks senders for the token.
+        credential: The token of the senders.
         in_flight: Bodies must be claimed there already; what they decompress to is claimed here.
         max_request_bytes: Also of a body after decompression.
     """
 
     def __init__(
-        self, commit: GroupCommit, health: Health, in_flight: InFlight, door: Door, *, max_request_bytes: int
+        self,
+        commit: GroupCommit,
+        health: Health,
+        in_flight: InFlight,
+        credential: Credential,
+        *,
+        max_request_bytes: int,
     ) -> None:
-        self._commit, self._health, self._door = commit, health, door
+        self._commit, self._health, self._credential = commit, health, credential
         self.in_flight, self.max_request_bytes = in_flight, max_request_bytes
         self._openers = ThreadPoolExecutor(2, "open")
 
@@ -89,7 +95,7 @@ class Intake:
         if signal is None:
             taken = "POST /v1/traces, /v1/metrics and /v1/logs over HTTP, the Export methods over gRPC"
             raise RequestRefused(404, "unknown_path", f"this collector takes OTLP here: {taken}")
-        if not self._door.admits_bearer(authorization):
+        if not self._credential.accepts_bearer(authorization):
             raise RequestRefused(401, "unauthenticated", "the token is missing or not the collector's")
         check_encoding(encoding)
         return Head(signal, encoding)

@@ -54,7 +54,7 @@ class OtlpHttp:
 
     def _check(self, scope: Message, headers: dict[bytes, bytes], content_type: bytes) -> Head:
         """Refuse what cannot be right before its body is read."""
-        # The path as it was sent: nothing that only decodes or normalises to one of ours gets past the door.
+        # The path as it was sent: nothing that only decodes or normalises to one of ours gets past the authentication.
         signal = _PATHS.get(scope["raw_path"])
         encoding = headers.get(b"content-encoding", b"").strip().lower()
         head = self._intake.admit(signal, headers.get(b"authorization", b""), encoding)

@@ -26,7 +26,7 @@ RUN_AT_ONCE = 4
 WAIT_AT_MOST = 32
 WAIT_S = 15.0
 THREADS = RUN_AT_ONCE + WAIT_AT_MOST + 4
-"""What a door needs: a thread for each that runs or waits, and some to turn the rest away at once."""
+"""What a port needs: a thread for each that runs or waits, and some to turn the rest away at once."""
 MAX_EXECUTION_S = 30.0
 _TRIES = 4
 _LATE_S = 2.0

@@ -157,12 +157,12 @@ def make_app(
             Route("/api/digest", statements),
             sql_route(reading, _json),
             *health_routes(engine, health, access, tell),
-            *([] if access.read.is_open else [login_route(access.read)]),
+            *([] if access.read.is_unset else [login_route(access.read)]),
             *more,
         ],
         middleware=[
             Middleware(HostCheck, allowed_hosts=allowed_hosts, any_address=any_address),
-            *([] if access.read.is_open else [Middleware(SignIn, door=access.read)]),
+            *([] if access.read.is_unset else [Middleware(SignIn, credential=access.read)]),
         ],
         exception_handlers={
             BadParameter: lambda _, error: _problem(400, error.where, error.what, error.what_now),

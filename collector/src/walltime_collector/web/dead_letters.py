@@ -69,7 +69,7 @@ def deadletter_routes(spool: Spool, health: Health, access: Access) -> list[Rout
 def _refused(request: Request, access: Access) -> Response | None:
     if not access.is_admin_possible:
         what, what_now = "nobody may change anything here", "start the collector with WALLTIME_ADMIN_TOKEN"
-    elif not access.admin.admits_bearer(request.headers.get("authorization", "").encode("latin-1")):
+    elif not access.admin.accepts_bearer(request.headers.get("authorization", "").encode("latin-1")):
         what, what_now = "a token for reading is no right to change anything", "send the admin token"
     else:
         return None

@@ -42,7 +42,7 @@ def health_routes(engine: Engine, health: Health, access: Access, tell: Callable
 
     def readyz(request: Request) -> Response:
         report = health.report()
-        is_told = bool(request.scope.get(MAY_READ, access.read.is_open))
+        is_told = bool(request.scope.get(MAY_READ, access.read.is_unset))
         reasons = [trouble["reason"] for trouble in report["troubles"]] if is_told else []
         return _answer({"ready": report["ready"], "troubles": reasons}, report["ready"])
 
@@ -75,7 +75,7 @@ def health_routes(engine: Engine, health: Health, access: Access, tell: Callable
 
 def _told(request: Request, report: dict[str, Any], access: Access) -> Mapping[str, Any]:
     """Everybody learns whether data moves, a reader the numbers too, the admin also paths and addresses."""
-    if not request.scope.get(MAY_READ, access.read.is_open):
+    if not request.scope.get(MAY_READ, access.read.is_unset):
         return {"ok": report["ok"]}
     if access.is_admin(request.headers.get("authorization", "")):
         return report

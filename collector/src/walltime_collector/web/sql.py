@@ -15,7 +15,7 @@ from starlette.routing import Route
 from ..clickhouse.dialect import error_code
 from ..errors import BadParameter, QueryFailed, StatementRefused
 from ..http.body import Arrivals
-from ..http.disconnect import attended
+from ..http.disconnect import cancel_on_disconnect
 from ..sql.askers import asker
 from ..sql.guard import MAX_STATEMENT_BYTES
 from ..sql.limits import THREADS, Reading
@@ -48,7 +48,7 @@ def sql_route(reading: Reading, as_json: Callable[[Mapping[str, Any]], Response]
             statement = _statement(body)
             name = str(uuid.uuid4())
             asked_by = asker(request.scope)
-            return await attended(
+            return await cancel_on_disconnect(
                 request.receive,
                 threads,
                 lambda: as_json(_answer(reading, statement, name, asked_by)),

@@ -1,4 +1,4 @@
--- Of a service with very many names on a day (10,000: health/name_limit.py), the names that stay its own that day, `_OTHER` among them. Every other name
+-- Of a service with very many names on a day (10,000: health/cardinality_limit.py), the names that stay its own that day, `_OTHER` among them. Every other name
 -- of it is stored as `_OTHER`, and in the attribute walltime.name. Empty nearly always, and then it costs an INSERT nothing.
 CREATE TABLE IF NOT EXISTS crowded_names
 (

@@ -13,9 +13,9 @@ from dataclasses import replace
 from ...clickhouse.dialect import error_code
 from ...clickhouse.native import greeting
 from ...errors import EngineError, QueryFailed, RequestRefused, StatementRefused, TooManyQuestions
-from ...http.authentication import Door
+from ...http.authentication import Credential
 from ...http.body import Arrivals, Disconnected, Message, Receive
-from ...http.disconnect import attended
+from ...http.disconnect import cancel_on_disconnect
 from ..askers import asker
 from ..limits import THREADS, Answer, Reading
 from .credentials import password
@@ -49,12 +49,12 @@ class ClickHouseHttp:
     An error is never sent after a 200: an answer is complete before its status is. GET /ping answers anybody.
 
     Args:
-        door: Its token is the password of every user.
+        credential: Its token is the password of every user.
         database: The one there is; clients that ask for `default` get it.
     """
 
-    def __init__(self, reading: Reading, *, door: Door, database: str, deadline_s: float) -> None:
-        self._reading, self._door, self._database = reading, door, database
+    def __init__(self, reading: Reading, *, credential: Credential, database: str, deadline_s: float) -> None:
+        self._reading, self._credential, self._database = reading, credential, database
         self._arrivals = Arrivals(
             max_request_bytes=MAX_BODY_BYTES, max_in_flight_bytes=32 * 1024 * 1024, deadline_s=deadline_s
         )
@@ -103,7 +103,7 @@ class ClickHouseHttp:
         # a page in a browser may send, though not read; what it sends says so
         if headers.get(b"origin") or headers.get(b"sec-fetch-site", "none") not in ("none", "same-origin"):
             raise refused(ACCESS_DENIED, "a page of another site may not ask; ask from a program")
-        if not self._door.admits(password(headers, parameters)):
+        if not self._credential.accepts(password(headers, parameters)):
             raise refused(AUTHENTICATION_FAILED, "the password is not the collector's; give its clickhouse_http_token")
         if scope["path"] != "/":
             raise refused(NOT_IMPLEMENTED, "there is no such page; statements go to /", 404)
@@ -112,7 +112,7 @@ class ClickHouseHttp:
 
     async def _answer(self, question: Question, receive: Receive, asked_by: str) -> Answer:
         name = str(uuid.uuid4())
-        return await attended(
+        return await cancel_on_disconnect(
             receive, self._threads, lambda: self._read(question, name, asked_by), lambda: self._reading.stop(name)
         )
 

@@ -26,7 +26,7 @@ _SHARE = 100
 """Looking takes at most one part in so many of the time."""
 
 
-class CrowdedNames:
+class CardinalityLimit:
     """Looks for services that became crowded; names that come between two looks are stored as they are."""
 
     def __init__(self, engine: Engine, health: Health, most: int = MOST_NAMES) -> None:
@@ -51,7 +51,7 @@ class CrowdedNames:
         self._next_s = max(self._next_s, now_s + _SHARE * (now_s - started_s))
 
     def _limit(self, services: list[str]) -> None:
-        sql = (files(__package__) / "name_limit.sql").read_text("utf-8")
+        sql = (files(__package__) / "cardinality_limit.sql").read_text("utf-8")
         self._engine.command(sql, {"services": services, "most": self._most})
         self._health.add("crowded_services", len(services))
         for service in services:
