@@ -281,7 +281,7 @@ def test_spans_of_other_sdks_become_the_same_transactions_whoever_assembles_them
 def test_what_is_documented_is_what_is_made() -> None:
     cluster = Cluster("walltime", "walltime", SCHEMA)
     made = {" ".join(each.split()) for statement in SCHEMA for each in cluster.statements(statement)}
-    documented = DOCUMENTED.read_text("utf-8").partition("## What is made")[2]
+    documented = DOCUMENTED.read_text("utf-8").partition("## Tables")[2]
     (block,) = re.findall(r"```sql\n(.*?)```", documented, re.DOTALL)
     statements = [" ".join(statement.split()) for statement in block.split(";\n") if statement.strip()]
     assert len(statements) == 3
