@@ -56,7 +56,7 @@ def test_every_setting_of_the_sdk_is_documented_as_it_is_declared(setting: Field
 
 def test_every_safe_value_is_documented() -> None:
     """In the list of what a setting is when its variable cannot be used."""
-    listed = DOCUMENTED.partition("show more of it:\n")[2].partition("`walltime.Settings.from_env()`")[0]
+    listed = DOCUMENTED.partition("These settings have a safe value:\n")[2].partition("`walltime.Settings.from_env()`")[0]
     safe = {}
     for part in re.split(r"\n- |; (?=`)", listed):
         names, _, value = part.partition(":")
