@@ -55,8 +55,8 @@ def test_every_setting_of_the_sdk_is_documented_as_it_is_declared(setting: Field
 
 
 def test_every_safe_value_is_documented() -> None:
-    """In the list of what a setting is when its variable cannot be used."""
-    listed = DOCUMENTED.partition("These settings have a safe value:\n")[2].partition("`walltime.Settings.from_env()`")[0]
+    """In the list of safe values for invalid variables."""
+    listed = DOCUMENTED.partition("These settings have a safe value:\n")[2].partition("`walltime.Settings.from_env")[0]
     safe = {}
     for part in re.split(r"\n- |; (?=`)", listed):
         names, _, value = part.partition(":")
