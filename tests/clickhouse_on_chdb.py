@@ -25,7 +25,6 @@ import signal
 import socket
 import ssl
 import struct
-import sys
 import threading
 import time
 import uuid
@@ -39,11 +38,7 @@ from urllib.parse import parse_qsl, urlsplit
 
 import chdb
 from walltime_collector.clickhouse.parameters import as_text
-
-if sys.version_info >= (3, 14):
-    from compression import zstd
-else:
-    from backports import zstd
+from walltime_collector.zstd import zstd
 
 # Of the HTTP interface, not settings of the engine.
 TRANSPORT = {
@@ -54,6 +49,7 @@ TRANSPORT = {
 INSERT_WITH_DATA = re.compile(
     rb"\s*(INSERT\s+INTO\s+\S+(?:\s*\([^)]*\))?)\s+FORMAT\s+(\w+)[ \t]*(?:\n|\Z)", re.IGNORECASE
 )
+DDL = re.compile(rb"(?:\s|--[^\n]*\n)*(?:CREATE|ALTER)\b")
 CLUSTER = """<clickhouse><tcp_port>9000</tcp_port><remote_servers><{name}>
 <shard><internal_replication>true</internal_replication><replica><host>127.0.0.1</host><port>9000</port></replica></shard>
 </{name}></remote_servers></clickhouse>"""
@@ -136,7 +132,7 @@ class Engine:
             connection.close()
 
     def alone(self, statement: bytes) -> bytes:
-        if not statement.startswith((b"CREATE", b"ALTER")):
+        if not DDL.match(statement):
             return statement
         for pattern, instead in NEEDS_KEEPER:
             statement = pattern.sub(instead, statement)

@@ -9,13 +9,14 @@ from __future__ import annotations
 import random
 import re
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import pytest
 from walltime_collector.clickhouse.engine import Engine
-from walltime_collector.clickhouse.schema_files import schema_files
-from walltime_collector.clickhouse.server.cluster import Cluster
+from walltime_collector.clickhouse.retention import keep
+from walltime_collector.clickhouse.schema_files import ONE_MACHINE, on_cluster, schema_files
+from walltime_collector.config.settings import Settings
 from walltime_collector.errors import EngineUnavailable
 from walltime_collector.otel_transactions.windows import Window, assemble
 from walltime_collector.query.questions import question
@@ -29,9 +30,16 @@ from tests.collector.clickhouse.test_engine_server import (
 from tests.collector.clickhouse.test_schema import store
 from tests.collector.otel_transactions.foreign_traces import requests, trace
 
-SCHEMA = [statement for _, statements in schema_files() for statement in statements]
-CLUSTER = Cluster("shop", "walltime", SCHEMA)
-MADE = [made for statement in SCHEMA for made in CLUSTER.statements(statement)]
+COMMENTS = re.compile(r"\A(?:\s|--[^\n]*(?:\n|\Z))*")
+
+
+def statements(placeholders: Mapping[str, str]) -> dict[str, list[str]]:
+    """The statements of each schema file, without the comments before them."""
+    return {name: [COMMENTS.sub("", each) for each in made] for name, made in schema_files(placeholders)}
+
+
+FILES = statements(on_cluster("shop", "walltime"))
+MADE = [statement for made in FILES.values() for statement in made]
 DOCUMENTED = Path(__file__).parents[3] / "docs" / "cluster.md"
 
 
@@ -57,12 +65,11 @@ def both(engine: Engine, clickhouse: ClickHouseServer) -> Iterator[Both]:
 # What is said
 
 
-@pytest.mark.parametrize("name", [name for name, _ in schema_files()])
-def test_every_statement_of_a_schema_file_parses(engine: Engine, name: str) -> None:
-    for statement in dict(schema_files())[name]:
-        for made in CLUSTER.statements(statement):
-            assert "ON CLUSTER 'shop'" in made.partition("\n")[0] or made == statement
-            assert engine.query(f"EXPLAIN AST {made}")
+@pytest.mark.parametrize("name", FILES)
+def test_every_statement_of_a_schema_file_parses_and_is_for_all_nodes(engine: Engine, name: str) -> None:
+    for made in FILES[name]:
+        assert "ON CLUSTER 'shop'" in made.partition("\n")[0]
+        assert engine.query(f"EXPLAIN AST {made}")
 
 
 def made(pattern: str) -> dict[str, str]:
@@ -100,41 +107,18 @@ def test_every_view_out_of_a_way_in_sends_rows_to_their_shard_and_every_other_st
 
 
 def test_what_dedups_on_one_machine_remembers_as_much_on_a_cluster() -> None:
-    for statement in SCHEMA:
-        for window in re.findall(r"non_replicated_deduplication_window = \d+", statement):
-            (local, _) = CLUSTER.statements(statement)
-            assert f" {window.removeprefix('non_')}, replicated_deduplication_window_seconds = 604800" in local
+    one_machine = "\n".join(statement for made in statements(ONE_MACHINE).values() for statement in made)
+    windows = re.findall(r"\bnon_(replicated_deduplication_window = \d+)", one_machine)
+    assert len(windows) == one_machine.count("MergeTree\n")
+    for window in set(windows):
+        cluster = "\n".join(MADE).count(f" {window}, replicated_deduplication_window_seconds = 604800")
+        assert cluster == windows.count(window)
 
 
-@pytest.mark.parametrize(
-    ("said", "expected"),
-    [
-        (
-            "ALTER TABLE spans MODIFY TTL toDateTime(started_at) + INTERVAL 3 DAY",
-            ["ALTER TABLE spans_local ON CLUSTER 'shop' MODIFY TTL toDateTime(started_at) + INTERVAL 3 DAY"],
-        ),
-        (
-            "-- more\nALTER TABLE spans ADD COLUMN more String",
-            [
-                "ALTER TABLE spans_local ON CLUSTER 'shop' ADD COLUMN more String",
-                "ALTER TABLE spans ON CLUSTER 'shop' ADD COLUMN more String",
-            ],
-        ),
-        (
-            "ALTER TABLE otlp_traces ADD COLUMN more String",
-            ["ALTER TABLE otlp_traces ON CLUSTER 'shop' ADD COLUMN more String"],
-        ),
-        ("CREATE VIEW IF NOT EXISTS v AS SELECT 1", ["CREATE VIEW IF NOT EXISTS v ON CLUSTER 'shop' AS SELECT 1"]),
-        ("INSERT INTO spans SELECT * FROM spans", ["INSERT INTO spans SELECT * FROM spans"]),
-    ],
-)
-def test_other_statements_go_where_the_data_is(said: str, expected: list[str]) -> None:
-    assert CLUSTER.statements(said) == expected
-
-
-def test_what_nobody_thought_of_is_said_and_not_sent() -> None:
-    with pytest.raises(ValueError, match="no way to say this on a cluster: RENAME TABLE a TO b"):
-        CLUSTER.statements("-- why\nRENAME TABLE a TO b")
+def test_a_column_is_added_where_the_rows_are_and_where_they_are_read() -> None:
+    altered = [" ".join(made.split()[2:7]) for made in MADE if made.startswith("ALTER") and " COLUMN " in made]
+    assert set(altered) == {f"{name} ON CLUSTER 'shop' ADD" for name in ("transactions_1m_local", "transactions_1m")}
+    assert altered.count("transactions_1m_local ON CLUSTER 'shop' ADD") == len(altered) / 2
 
 
 def test_no_question_says_final_which_would_see_each_shard_by_itself() -> None:
@@ -239,14 +223,16 @@ def test_once_the_tables_are_there_a_node_that_is_away_keeps_no_collector_from_s
 def test_retention_is_changed_where_the_data_is(clickhouse: ClickHouseServer) -> None:
     engine = clickhouse.engine("once")
     engine.migrate()
-    engine.command("ALTER TABLE spans MODIFY TTL toDateTime(started_at) + INTERVAL 3 DAY")
-    engine.command("ALTER TABLE spans ADD COLUMN more String")
+    assert keep(engine, Settings(retention_spans_days=3)) == {"spans": 3}
     (table,) = engine.query(
-        "SELECT create_table_query AS said FROM system.tables WHERE database = 'once' AND name = 'spans_local'"
+        "SELECT create_table_query AS sql FROM system.tables WHERE database = 'once' AND name = 'spans_local'"
     )
-    assert "toIntervalDay(3)" in table["said"]
-    assert {row["more"] for row in engine.query("SELECT more FROM spans")} <= {""}
+    assert "toIntervalDay(3)" in table["sql"]
     engine.close()
+
+
+def test_a_statement_can_be_stopped_on_a_cluster(both: Both) -> None:
+    both.server.stop("a name that nothing has")
 
 
 def test_inserts_wait_for_all_shards_and_for_the_quorum_asked_for(clickhouse: ClickHouseServer) -> None:
@@ -279,12 +265,12 @@ def test_spans_of_other_sdks_become_the_same_transactions_whoever_assembles_them
 
 
 def test_what_is_documented_is_what_is_made() -> None:
-    cluster = Cluster("walltime", "walltime", SCHEMA)
-    made = {" ".join(each.split()) for statement in SCHEMA for each in cluster.statements(statement)}
+    filled = statements(on_cluster("walltime", "walltime")).values()
+    made = {" ".join(statement.split()) for each in filled for statement in each}
     documented = DOCUMENTED.read_text("utf-8").partition("## Tables")[2]
     (block,) = re.findall(r"```sql\n(.*?)```", documented, re.DOTALL)
-    statements = [" ".join(statement.split()) for statement in block.split(";\n") if statement.strip()]
-    assert len(statements) == 3
-    for statement in statements:
+    shown = [" ".join(statement.split()) for statement in block.split(";\n") if statement.strip()]
+    assert len(shown) == 3
+    for statement in shown:
         pattern = re.escape(statement.rstrip(";")).replace("…", ".*")
         assert [each for each in made if re.fullmatch(pattern, each)], statement

@@ -6,9 +6,8 @@ import time
 
 import pytest
 from walltime_collector.clickhouse.engine import Engine
-from walltime_collector.clickhouse.retention import KEPT, keep, statements, ttls
-from walltime_collector.clickhouse.schema_files import schema_files
-from walltime_collector.clickhouse.server.cluster import Cluster
+from walltime_collector.clickhouse.retention import KEPT, keep, ttls
+from walltime_collector.clickhouse.schema_files import ONE_MACHINE, on_cluster, schema_files, statements
 from walltime_collector.config.settings import Settings
 from walltime_collector.errors import EngineUnavailable
 from walltime_collector.spool.segment import Record
@@ -49,7 +48,7 @@ def test_rows_beyond_the_retention_go_and_the_others_stay(engine: Engine) -> Non
 def test_every_table_whose_rows_go_after_days_follows_a_setting_or_is_known_not_to(engine: Engine) -> None:
     of_their_own = {"irregular_spans", "sdk_losses", "foreign_roots", "foreign_windows", "crowded_names"}
     assert set(ttls(engine)) <= set(KEPT) | of_their_own
-    text = "\n".join(statement for _, made in schema_files() for statement in made)
+    text = "\n".join(statement for _, made in schema_files(ONE_MACHINE) for statement in made)
     for table in set(ttls(engine)) & set(KEPT):
         assert f"CREATE TABLE IF NOT EXISTS {table}\n" in text
 
@@ -61,11 +60,11 @@ def test_what_a_new_table_begins_with_is_what_the_settings_default_to(engine: En
 
 
 def test_on_a_cluster_it_is_the_nodes_tables_that_change() -> None:
-    schema = [statement for _, made in schema_files() for statement in made]
-    cluster = Cluster("four", "walltime", schema)
-    for statement in statements("spans", "toDateTime(started_at)", 3):
-        (there,) = cluster.statements(statement)
-        assert there == statement.replace("TABLE spans", "TABLE spans_local ON CLUSTER 'four'")
+    days = {"{table}": "spans", "{expression}": "toDateTime(started_at)", "{days}": "3"}
+    here = list(statements("retention.sql", {**ONE_MACHINE, **days}))
+    there = list(statements("retention.sql", {**on_cluster("four", "walltime"), **days}))
+    assert there == [each.replace("TABLE spans", "TABLE spans_local ON CLUSTER 'four'") for each in here]
+    assert "MODIFY TTL toDateTime(started_at) + toIntervalDay(3)" in here[-1]
 
 
 def test_before_the_tables_are_there_it_is_too_early() -> None:

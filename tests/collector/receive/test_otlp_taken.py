@@ -23,7 +23,7 @@ from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import (
     ExportTraceServiceRequest,
     ExportTraceServiceResponse,
 )
-from walltime_collector.clickhouse.native import varint
+from walltime_collector.varint import varint
 
 from tests.collector.clickhouse.test_schema import request, span
 from tests.servers import Collector, eventually

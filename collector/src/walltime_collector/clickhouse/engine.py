@@ -1,4 +1,4 @@
-"""What every engine promises: the loader inserts through it, queries read through it."""
+"""The interface of an engine: the loader inserts through it, queries read through it."""
 
 from __future__ import annotations
 
@@ -13,37 +13,42 @@ Piece = bytes | memoryview
 
 
 class Engine(Protocol):
-    """Each verb is a promise; all may be called from any thread."""
+    """All methods may be called from any thread."""
+
+    placeholders: Mapping[str, str]
+    """What the placeholders in SQL files of this folder stand for: see schema_files.py."""
 
     def migrate(self) -> None:
         """
-        Apply the files of schema/ that are not yet recorded in `schema_migrations`, in order, each once.
+        Apply the files of schema/ that are not recorded in `schema_migrations`, in order, each once.
 
         Raises:
-            MigrationFailed: Files before the failing one stay applied.
+            MigrationFailed: The files before the failing one stay applied.
         """
 
     def insert(self, records: Sequence[Record], token: str) -> None:
         """
         Store all records or none; inserting them again under the same token is harmless.
 
-        A token must never be used again for other records: they would be dropped in silence.
+        Never use a token for other records: the engine would drop them and report success.
 
         Raises:
-            EngineUnavailable: Nothing is known to be stored; try again with the same token.
-            InsertRefused: The data itself was refused.
+            EngineUnavailable: The records may or may not be stored; try again with the same token.
+            InsertRefused: The engine refuses the data itself.
         """
 
     def insert_rows(self, table: str, rows: bytes, token: str) -> None:
         """
         Store all rows or none; inserting them again under the same token is harmless, also behind views.
 
-        `rows` are JSON objects, one a line (ClickHouse's JSONEachRow), a few MB at most, so that they are one block.
-        `table` is a name in the code, never from outside. A token must never be used again for other rows.
+        Args:
+            table: A name from the code, never from outside.
+            rows: JSON objects, one a line (ClickHouse's JSONEachRow); a few MB at most, so that they are one block.
+            token: As in `insert`.
 
         Raises:
-            EngineUnavailable: Nothing is known to be stored; try again with the same token.
-            InsertRefused: The data itself was refused.
+            EngineUnavailable: The rows may or may not be stored; try again with the same token.
+            InsertRefused: The engine refuses the data itself.
         """
 
     def command(
@@ -53,22 +58,23 @@ class Engine(Protocol):
         settings: Mapping[str, str] | None = None,
     ) -> None:
         """
-        Run one statement of ours that changes something: ALTER, INSERT … SELECT; never one from outside.
+        Run one statement of the collector's own that changes something: CREATE, ALTER, INSERT … SELECT.
 
-        `settings` are ClickHouse's and hold for this statement only; `once_settings` are for an INSERT … SELECT that
-        is stored once however often it is tried.
+        Args:
+            settings: ClickHouse's settings, for this statement only. `once_settings` make an INSERT … SELECT store its
+                rows once, however often it is repeated.
 
         Raises:
             QueryFailed: ClickHouse refused it.
-            EngineUnavailable: Nothing is known to be done.
+            EngineUnavailable: It may or may not be done.
         """
 
     def query(self, sql: str, parameters: Mapping[str, Parameter] | None = None) -> Rows:
         """
-        Answer one SELECT; `{name:Type}` in it is bound from `parameters`, as a value, never as text.
+        Run one SELECT; `{name:Type}` in it is bound from `parameters`, as a value, never as text.
 
-        Integers keep all their bits; NaN comes as None; DateTime64 comes as text, so ask for toUnixTimestamp64Nano;
-        bytes that are not UTF-8 come damaged, so ask for hex().
+        Integers keep all their bits; NaN becomes None; DateTime64 becomes text, so select toUnixTimestamp64Nano;
+        bytes that are not UTF-8 are damaged, so select hex().
 
         Raises:
             QueryFailed: The query is wrong or over a limit.
@@ -85,15 +91,15 @@ class Engine(Protocol):
         summarize: Callable[[Mapping[str, int]], object] | None = None,
     ) -> bytes:
         """
-        Answer one statement whole, as the bytes ClickHouse writes in that output format; no rows may be no bytes.
+        Run one statement from outside and return the bytes that ClickHouse writes in that output format.
 
-        For other people's statements, after the guard (guard.py) let them through: nothing is bound into `sql`, and it
-        runs in a session of its own with `settings`, which are ClickHouse's, and then `readonly` = 1. Nothing of
-        one read is left for the next. As many run at once as there are callers; the caller bounds them.
+        The guard (sql/guard/) must have accepted it. Nothing is bound into `sql`. It runs in a session of its own with
+        `settings`, which are ClickHouse's, and then `readonly` = 1; no later statement sees that session. There is no
+        limit on how many run at once: the caller bounds them.
 
         Args:
-            name: For `stop`; no other running read has it.
-            summarize: Called with what the engine knows of `result_rows`, `read_rows` and `read_bytes`.
+            name: For `stop`; no other running statement has it.
+            summarize: Called with `result_rows`, `read_rows` and `read_bytes`, as far as the engine knows them.
 
         Raises:
             QueryFailed: It is wrong or over a limit; the message has ClickHouse's text, `Code: N. DB::Exception: …`.
@@ -102,11 +108,11 @@ class Engine(Protocol):
 
     def stop(self, name: str) -> None:
         """
-        End the read of that name: it soon raises QueryFailed, code 394. Without such a read nothing happens.
+        Stop the `read` of that name: it soon raises QueryFailed, code 394. Do nothing if there is none.
 
         Raises:
-            EngineError: It cannot be ended; its time limit will.
+            EngineError: It cannot be stopped; its time limit ends it.
         """
 
     def close(self) -> None:
-        """Let go of the data directory; nothing works afterwards."""
+        """Release the data directory and the connections; no method works afterwards."""

@@ -1,4 +1,4 @@
-"""What an INSERT of spans needs, whichever engine runs it."""
+"""What an INSERT needs, whichever engine runs it: its settings, and spans as rows."""
 
 from __future__ import annotations
 
@@ -6,17 +6,15 @@ from collections.abc import Iterator, Sequence
 from importlib.resources import files
 
 from ..spool.segment import Record
+from ..varint import varint
 from .engine import Piece
 
-SPANS_TABLE = "otlp_traces"
-INSERT_FORMAT = "Protobuf"
-ROWS_FORMAT = "JSONEachRow"
 PROTO = files(__package__) / "schema" / "otlp_traces.proto"
 _RECEIVED_AT_TAG = b"\x81\xfa\x01"  # field 4000, fixed64: see schema/otlp_traces.proto
 
 
 def insert_settings(token: str) -> dict[str, str]:
-    """Settings of one INSERT of spans, beside where PROTO is: how to read it, and how never to store it twice."""
+    """Settings of one INSERT of spans, beside the place of PROTO."""
     return {
         "format_schema_message_name": "Request",
         "input_format_protobuf_oneof_presence": "1",
@@ -26,12 +24,12 @@ def insert_settings(token: str) -> dict[str, str]:
 
 
 def once_settings(token: str) -> dict[str, str]:
-    """Settings of any INSERT that is to be stored once however often it is tried."""
+    """Settings of an INSERT that stores its rows once, however often it is repeated."""
     return {
         "insert_deduplicate": "1",
         "insert_deduplication_token": token,
         "deduplicate_blocks_in_dependent_materialized_views": "1",
-        # one block, one part, one thread: what the token stands for must be cut the same way every time
+        # one block, one part, one thread: a repetition must be cut into the same blocks for its token to match
         "async_insert": "0",
         "max_insert_threads": "1",
         "max_threads": "1",
@@ -43,18 +41,9 @@ def protobuf_rows(records: Sequence[Record]) -> Iterator[Piece]:
     """
     The records as rows of ClickHouse's Protobuf format: length, message.
 
-    A message's time of receipt is appended to it as one more field; that is what protobuf's wire format is made for.
+    The time of receipt is appended to each message as one more field, which protobuf's wire format allows.
     """
     for record in records:
-        yield _varint(len(record.payload) + len(_RECEIVED_AT_TAG) + 8)
+        yield varint(len(record.payload) + len(_RECEIVED_AT_TAG) + 8)
         yield record.payload
         yield _RECEIVED_AT_TAG + record.received_at_ns.to_bytes(8, "little")
-
-
-def _varint(value: int) -> bytes:
-    out = bytearray()
-    while value > 0x7F:
-        out.append(value & 0x7F | 0x80)
-        value >>= 7
-    out.append(value)
-    return bytes(out)

@@ -1,4 +1,4 @@
-"""Opens the engine that the settings ask for."""
+"""Opens the engine that the settings choose."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from .server.engine import ServerEngine
 
 def open_engine(settings: Settings, count: Callable[[str], object] | None = None) -> Engine:
     """
-    Open the engine that the settings ask for: the server at `clickhouse`, or else the embedded one in `data`.
+    Open the engine that the settings choose: the server at `clickhouse`, or else the embedded one in `data`.
 
-    Neither is waited for: the first verb is.
+    This does not wait for the engine; its first method does.
 
     Args:
-        count: Called with `engine_restarts` when the embedded engine's process was started again, from any thread.
+        count: Called with `engine_restarts` at each restart of the embedded engine's process, from any thread.
 
     Raises:
-        SettingsRefused: What is said of the server cannot work.
+        SettingsRefused: The settings of the server cannot work.
         DirectoryInUse: Another process has the embedded one open.
     """
     if settings.clickhouse:

@@ -1,4 +1,4 @@
-"""Values of query parameters as ClickHouse reads them, so that they stay values whatever is in them."""
+"""Query parameters as ClickHouse reads them, so that a value stays a value whatever it contains."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ _ESCAPES = str.maketrans({"\\": "\\\\", "\t": "\\t", "\n": "\\n", "\r": "\\r", "
 
 
 def as_text(value: Parameter) -> str:
-    """The value as the text of a bound parameter: escaped like a field of TSV, a list like an Array literal."""
+    """The text of a bound parameter: escaped like a field of TSV, a list like an Array literal."""
     if value is None:
         return r"\N"
     if isinstance(value, bool):

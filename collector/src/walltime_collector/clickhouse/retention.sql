@@ -1,5 +1,5 @@
--- For a table of ours: TABLE, its TTL without the days, and the days. Parts that are whole beyond it are dropped; of the
--- others only the dates are computed anew, not the data.
-ALTER TABLE TABLE MODIFY SETTING materialize_ttl_recalculate_only = 1;
+-- {table} has the TTL {expression} without its days. ClickHouse drops parts that are whole beyond the TTL; for the other
+-- parts it computes only the dates again, not the data.
+ALTER TABLE {table}{local}{on_cluster} MODIFY SETTING materialize_ttl_recalculate_only = 1;
 
-ALTER TABLE TABLE MODIFY TTL EXPRESSION + toIntervalDay(DAYS)
+ALTER TABLE {table}{local}{on_cluster} MODIFY TTL {expression} + toIntervalDay({days})

@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-import sys
 import zlib
 
 import cramjam
 
 from ..errors import RequestRefused
-
-if sys.version_info >= (3, 14):
-    from compression import zstd
-else:
-    from backports import zstd
+from ..zstd import zstd
 
 ENCODINGS = (
     b"",

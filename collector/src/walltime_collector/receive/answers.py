@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import json
 
-from ..clickhouse.native import varint
+from ..varint import varint
 from .intake import RETRY_AFTER_S
 
 RPC_CODES = {400: 3, 401: 16, 403: 7, 404: 5, 405: 12, 408: 4, 413: 8, 414: 8, 415: 3, 431: 8, 503: 14}

@@ -7,16 +7,12 @@ import contextlib
 import gzip
 import lzma
 import os
-import sys
 import zlib
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import BinaryIO, Final, Protocol, cast
 
-if sys.version_info >= (3, 14):
-    from compression import zstd
-else:
-    from backports import zstd
+from ..zstd import zstd
 
 _OPEN: Final[Mapping[str, Callable[[Path], object]]] = {
     ".gz": gzip.open,

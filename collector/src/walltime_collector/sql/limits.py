@@ -13,7 +13,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 
 from ..clickhouse.engine import Engine
-from ..clickhouse.native import header
+from ..clickhouse.native_format import header
 from ..errors import EngineEnded, EngineError, EngineHung, QueryFailed
 from .guard import Guard
 from .guard.messages import public

@@ -1,9 +1,9 @@
 """
-What goes between the collector and its engine's process: messages on a private socket, large ones without copies.
+Messages between the collector and the engine's process, on a private socket.
 
-    message   length of what is said:u32 length of the content:u64, what is said (JSON), content (bytes)
+    message   length of the header:u32 length of the content:u64, header (JSON), content (bytes)
 
-A lane is one such socket; it carries a question and then its answer, never two questions at once.
+A connection is one such socket. It carries a request and then its response, never two requests at once.
 """
 
 from __future__ import annotations
@@ -16,76 +16,60 @@ from typing import Any
 
 from ..engine import Piece
 
-LANE, CLOSE = b"L", b"C"
-"""What the collector says on the control socket: here is a lane (with its file descriptor), and: end."""
+CONNECTION, CLOSE = b"L", b"C"
+"""What the collector sends on the control socket: a new connection (with its file descriptor), or an order to end."""
 
 _LENGTHS = struct.Struct("<IQ")
-_JOINED_BYTES = 64 * 1024
-_BUFFERS = 512  # the kernel takes 1,024 in one call
+_BLOCK_BYTES = 64 * 1024
 
 
-def send(lane: socket.socket, said: dict[str, Any], content: Iterable[Piece] = ()) -> None:
+def send(connection: socket.socket, header: dict[str, Any], content: Iterable[Piece] = ()) -> None:
     """
-    Send one message; the pieces of its content are not put together first.
+    Send one message; large pieces of its content are not copied.
 
     Raises:
         OSError: The other side is gone, or does not read within the socket's timeout.
     """
-    words = json.dumps(said).encode()
-    pieces = list(_joined(content))
-    todo = [memoryview(piece) for piece in (_LENGTHS.pack(len(words), sum(map(len, pieces))), words, *pieces)]
-    at = 0
-    while at < len(todo):
-        sent = lane.sendmsg(todo[at : at + _BUFFERS])
-        while at < len(todo) and sent >= len(todo[at]):
-            sent -= len(todo[at])
-            at += 1
-        if sent:
-            todo[at] = todo[at][sent:]
+    text, pieces = json.dumps(header).encode(), list(content)
+    for block in _blocks([_LENGTHS.pack(len(text), sum(map(len, pieces))), text, *pieces]):
+        connection.sendall(block)
 
 
-def receive(lane: socket.socket) -> tuple[dict[str, Any], bytes]:
+def receive(connection: socket.socket) -> tuple[dict[str, Any], bytes]:
     """
-    Wait for one message.
+    Wait for one message and return its header and its content.
 
     Raises:
         EOFError: The other side is gone.
-        OSError: The same, or nothing came within the socket's timeout.
+        OSError: The other side is gone, or nothing came within the socket's timeout.
     """
-    words, content = _LENGTHS.unpack(_read(lane, _LENGTHS.size))
-    return json.loads(_read(lane, words)), _read(lane, content)
+    header_bytes, content_bytes = _LENGTHS.unpack(_read(connection, _LENGTHS.size))
+    return json.loads(_read(connection, header_bytes)), _read(connection, content_bytes)
 
 
-def _joined(content: Iterable[Piece]) -> Iterator[Piece]:
-    """The same bytes in pieces that are worth a buffer each: a request may be a few bytes, or 20 MB."""
-    small: list[Piece] = []
-    size = 0
-    for piece in content:
-        if len(piece) < _JOINED_BYTES:
-            small.append(piece)
-            size += len(piece)
-        if small and (size >= _JOINED_BYTES or len(piece) >= _JOINED_BYTES):
-            yield b"".join(small)
-            small, size = [], 0
-        if len(piece) >= _JOINED_BYTES:
+def _blocks(pieces: Iterable[Piece]) -> Iterator[Piece | bytearray]:
+    """The same bytes with small pieces joined: a piece may be a few bytes or 20 MB."""
+    small = bytearray()
+    for piece in pieces:
+        is_large = len(piece) >= _BLOCK_BYTES
+        if not is_large:
+            small += piece
+        if small and (is_large or len(small) >= _BLOCK_BYTES):
+            yield small
+            small = bytearray()
+        if is_large:
             yield piece
     if small:
-        yield b"".join(small)
+        yield small
 
 
-def _read(lane: socket.socket, size: int) -> bytes:
-    # MSG_WAITALL fills one bytes object; it comes short when the socket has a timeout, or for a signal
-    first = lane.recv(size, socket.MSG_WAITALL) if size else b""
-    if len(first) == size:
-        return first
-    if not first:
-        raise EOFError
-    whole = bytearray(size)
-    whole[: len(first)] = first
-    view, at = memoryview(whole), len(first)
-    while at < size:
-        got = lane.recv_into(view[at:])
-        if not got:
+def _read(connection: socket.socket, size: int) -> bytes:
+    parts = []
+    while size:
+        # MSG_WAITALL fills one bytes object; less comes when the socket has a timeout, or after a signal
+        part = connection.recv(size, socket.MSG_WAITALL)
+        if not part:
             raise EOFError
-        at += got
-    return bytes(view)
+        parts.append(part)
+        size -= len(part)
+    return b"".join(parts)  # of one part: that part itself

@@ -17,21 +17,21 @@ from typing import Any
 
 from ...errors import EngineEnded, EngineHung, EngineUnavailable
 from ..engine import Piece
-from .channel import CLOSE, LANE, receive, send
+from .channel import CLOSE, CONNECTION, receive, send
 
 log = logging.getLogger(__name__)
 
-WAIT_S = 20.0
-"""So long a caller waits for the process to be ready."""
+READY_WAIT_S = 20.0
+"""How long a caller waits for the process to be ready."""
 
-_LOOK_S = 0.25  # so often a waiting caller looks whether it is to wait less
+_POLL_S = 0.25  # how often a waiting caller looks whether its time limit has become shorter
 _CLOSE_S = 3.0
-_WELL_S = 30.0
-_PATIENCE_S = 1.0
+_WELL_S = 30.0  # a process that has run this long was well: the next restart is fast again
+_PATIENCE_S = 1.0  # while the wait before a restart is shorter than this, callers wait for the restart
 _FIRST_RETRY_S = 0.2
 _LAST_RETRY_S = 15.0
 
-# What the process gets of our environment: nothing that could be a secret, for it runs other people's SQL.
+# The variables that the process inherits: none that could be a secret, because it runs SQL from outside.
 _ENVIRONMENT = {
     *("PATH", "HOME", "TMPDIR", "TZ", "LANG", "LC_ALL", "LC_CTYPE", "LD_LIBRARY_PATH", "LD_PRELOAD"),
     *("PYTHONHOME", "PYTHONPATH", "PYTHONDONTWRITEBYTECODE", "VIRTUAL_ENV", "FAKETIME"),
@@ -40,12 +40,12 @@ _ENVIRONMENT = {
 
 class Child:
     """
-    The process behind `arguments` (of process.py) for as long as this lives, whatever happens to it.
+    The engine's process (process.py), started again whenever it ends, until `close`.
 
     Args:
         name: Of the database, for messages.
-        inherited: File descriptors it holds as long as it lives.
-        count: Called with `engine_restarts` when it had to be started again.
+        inherited: File descriptors that the process holds as long as it runs.
+        count: Called with `engine_restarts` at each restart.
     """
 
     def __init__(
@@ -55,58 +55,59 @@ class Child:
         self._changed = threading.Condition()
         self._process: subprocess.Popen[bytes] | None = None
         self._control: socket.socket | None = None
-        self._lanes: list[_Lane] = []
-        self._named: dict[str, _Lane] = {}
+        self._idle: list[_Connection] = []
+        self._named: dict[str, _Connection] = {}
         self._killed: subprocess.Popen[bytes] | None = None
         self._failure = ""
         self._is_closing = False
-        # one thread starts them all: the kernel ends a child with the thread that started it
+        # one thread starts all processes: the kernel ends a child with the thread that started it
         self._thread = threading.Thread(target=self._run, name="engine", daemon=True)
         self._thread.start()
 
-    def ask(
-        self, said: dict[str, Any], content: Iterable[Piece] = (), *, within_s: float, name: str = ""
+    def request(
+        self, header: dict[str, Any], content: Iterable[Piece] = (), *, within_s: float, name: str = ""
     ) -> tuple[dict[str, Any], bytes]:
         """
-        Send one question and wait for its answer: what it says, with an `error` when it failed, and the result.
+        Send one request; wait for its response, which has an `error` when it failed, and for its result.
 
         Args:
-            name: For `hurry`; no other question that is on its way has it.
+            name: For `shorten_time_limit`; no other running request has it.
 
         Raises:
-            EngineUnavailable: The process is not there, ended while it was asked (EngineEnded), or did not answer
-                within `within_s` (EngineHung); then it is killed, because what hangs in it cannot be ended otherwise.
+            EngineUnavailable: The process is not there, it ended during the request (EngineEnded), or it did not answer
+                within `within_s` (EngineHung). A process that hangs is killed: nothing else ends such a statement.
         """
-        lane = self._asked(said, content, within_s)
+        connection = self._send(header, list(content), within_s)
         try:
-            self._wait(lane, name)
-            answer, result = receive(lane.socket)
+            self._wait(connection, name)
+            response, result = receive(connection.socket)
         except TimeoutError as error:
-            raise self._hanging(lane, f"{said['verb']} {name}".strip()) from error
+            raise self._kill(connection, f"{header['verb']} {name}".strip()) from error
         except (EOFError, OSError) as error:
-            lane.socket.close()
-            self._wait_for_the_end(lane.process, _CLOSE_S)  # whoever asks again must not meet what is left of it
+            connection.socket.close()
+            self._wait_for_the_end(connection.process, _CLOSE_S)  # the next request must not meet what is left of it
             raise EngineEnded(
-                f"{self._name} ended while it was asked; it is started again", was_killed=lane.process is self._killed
+                f"{self._name} ended before it answered; it is started again",
+                was_killed=connection.process is self._killed,
             ) from error
         except BaseException:
-            lane.socket.close()  # its answer, when it comes, must not be the next one's
+            connection.socket.close()  # its response must not be taken for the next one's
             raise
         with self._changed:
-            if lane.process is self._process and not self._is_closing:
-                self._lanes.append(lane)
+            if connection.process is self._process and not self._is_closing:
+                self._idle.append(connection)
             else:
-                lane.socket.close()
-        return answer, result
+                connection.socket.close()
+        return response, result
 
-    def hurry(self, name: str, within_s: float) -> None:
-        """Wait no longer than that for the answer to the question of that name; nothing if it is not on its way."""
+    def shorten_time_limit(self, name: str, within_s: float) -> None:
+        """Wait at most that long from now for the request of that name; do nothing if there is none."""
         with self._changed:
-            if lane := self._named.get(name):
-                lane.give_s(within_s)
+            if connection := self._named.get(name):
+                connection.shorten(within_s)
 
     def close(self) -> None:
-        """End the process, in good order if it can, and wait until it has ended; again is harmless."""
+        """End the process, orderly if possible, and wait until it has ended; a second call is harmless."""
         with self._changed:
             self._is_closing = True
             self._changed.notify_all()
@@ -121,75 +122,73 @@ class Child:
                 process.kill()
         self._thread.join()
 
-    def _asked(self, said: dict[str, Any], content: Iterable[Piece], within_s: float) -> _Lane:
-        pieces = list(content)
+    def _send(self, header: dict[str, Any], content: Sequence[Piece], within_s: float) -> _Connection:
         while True:
-            lane = self._take()
+            connection = self._take()
             try:
-                lane.give_s(within_s, is_new=True)
-                lane.socket.settimeout(within_s)
-                send(lane.socket, said, pieces)
+                connection.begin(within_s)
+                send(connection.socket, header, content)
             except TimeoutError as error:
-                raise self._hanging(lane, said["verb"]) from error
-            except OSError:  # it has ended, and what was not sent whole is not done: the next one may do it
-                lane.socket.close()
-                self._wait_for_the_end(lane.process)
+                raise self._kill(connection, header["verb"]) from error
+            except OSError:  # it has ended before it had the whole request, so the next process may run it
+                connection.socket.close()
+                self._wait_for_the_end(connection.process)
             except BaseException:
-                lane.socket.close()
+                connection.socket.close()
                 raise
             else:
-                return lane
+                return connection
 
-    def _wait(self, lane: _Lane, name: str) -> None:
-        """Return when there is something to read; TimeoutError when its time is over, which may get shorter."""
+    def _wait(self, connection: _Connection, name: str) -> None:
+        """Return when there is something to read; raise TimeoutError after the time limit, which may become shorter."""
         if name:
             with self._changed:
-                self._named[name] = lane
+                self._named[name] = connection
         try:
-            coming = select.poll()
-            coming.register(lane.socket, select.POLLIN)
-            while not coming.poll(1000 * min(max(lane.left_s(), 0), _LOOK_S)):
-                if lane.left_s() <= 0:
+            poll = select.poll()
+            poll.register(connection.socket, select.POLLIN)
+            while not poll.poll(1000 * min(max(connection.left_s(), 0), _POLL_S)):
+                if connection.left_s() <= 0:
                     raise TimeoutError
         finally:
             with self._changed:
                 self._named.pop(name, None)
 
-    def _wait_for_the_end(self, process: subprocess.Popen[bytes], within_s: float = WAIT_S) -> None:
+    def _wait_for_the_end(self, process: subprocess.Popen[bytes], within_s: float = READY_WAIT_S) -> None:
         with self._changed:
             self._changed.wait_for(lambda: self._process is not process, within_s)
 
-    def _hanging(self, lane: _Lane, what: str) -> EngineHung:
-        lane.socket.close()
-        waited = f"did not answer within {lane.given_s:g} s"
+    def _kill(self, connection: _Connection, what: str) -> EngineHung:
+        connection.socket.close()
+        waited = f"did not answer within {connection.limit_s:g} s"
         with self._changed:
-            is_first = lane.process is self._process and self._killed is not lane.process
-            self._killed = lane.process
+            is_first = connection.process is self._process and self._killed is not connection.process
+            self._killed = connection.process
         if is_first:
             log.warning("%s %s and is killed: a %s does not end otherwise", self._name, waited, what)
-        lane.process.kill()
+        connection.process.kill()
         return EngineHung(f"{self._name} {waited}; it is started again")
 
-    def _take(self) -> _Lane:
+    def _take(self) -> _Connection:
         with self._changed:
-            self._changed.wait_for(lambda: self._control or self._failure or self._is_closing, WAIT_S)
+            self._changed.wait_for(lambda: self._control or self._failure or self._is_closing, READY_WAIT_S)
             if self._control is None or self._process is None or self._is_closing:
                 raise EngineUnavailable(f"{self._name} {self._failure or 'is not ready'}; try again")
-            if self._lanes:
-                return self._lanes.pop()
+            if self._idle:
+                return self._idle.pop()
             process = self._process
             try:
-                return _Lane(_open_lane(self._control), process)
+                return _Connection(self._control, process)
             except (BrokenPipeError, ConnectionError):  # it is ending now
                 if self._changed.wait_for(lambda: self._process is not process, _CLOSE_S):
                     return self._take()
                 raise EngineUnavailable(f"{self._name} is ending; try again") from None
             except OSError as error:
-                raise EngineUnavailable(f"{self._name} cannot be asked now: {error.strerror}; try again") from error
+                raise EngineUnavailable(f"{self._name} takes no connection now: {error.strerror}; try again") from error
 
     def _run(self) -> None:
         retry_s = _FIRST_RETRY_S
-        is_known = False
+        is_logged = False
         while True:
             started_s = time.monotonic()
             try:
@@ -201,88 +200,77 @@ class Child:
                 if self._is_closing:
                     return
                 if time.monotonic() - started_s > _WELL_S:
-                    retry_s, is_known = _FIRST_RETRY_S, False
-                if retry_s > _PATIENCE_S or not failure.startswith("ended"):  # who asks now is told at once
+                    retry_s, is_logged = _FIRST_RETRY_S, False
+                if retry_s > _PATIENCE_S or not failure.startswith("ended"):
                     self._failure = failure
                     self._changed.notify_all()
                 self._count("engine_restarts")
-                if not is_known:
-                    log.warning("%s %s; starting it again, and again if need be", self._name, failure)
-                is_known = True
+                if not is_logged:
+                    log.warning("%s %s; it is started again until it runs", self._name, failure)
+                is_logged = True
                 if self._changed.wait_for(lambda: self._is_closing, retry_s):
                     return
                 self._failure = ""
             retry_s = min(retry_s * 2, _LAST_RETRY_S)
 
     def _live(self) -> str:
-        """One life of the process, from its start until its end; returns what became of it."""
+        """Start the process, wait until it ends, and return why it ended."""
         ours, its = socket.socketpair()
         with ours:
             with its:
                 process = self._start(its)
             try:
-                said, _ = receive(ours)
+                message, _ = receive(ours)
             except (EOFError, OSError):
-                said = {}
-            if "ready" in said:
-                self._open(process, ours)
+                message = {}
+            if "ready" in message:
+                with self._changed:
+                    self._control = ours
+                    if self._is_closing:
+                        process.kill()
+                    self._changed.notify_all()
             status = process.wait()
-            self._shut()
-        if "failed" in said:
-            return f"does not open: {said['failed']}"
+            with self._changed:
+                self._control = self._process = None
+                self._changed.notify_all()
+                while self._idle:
+                    self._idle.pop().socket.close()
+        if "failed" in message:
+            return f"does not open: {message['failed']}"
         return f"ended ({signal.Signals(-status).name if status < 0 else f'status {status}'})"
 
     def _start(self, control: socket.socket) -> subprocess.Popen[bytes]:
-        inherited = (control.fileno(), *self._inherited)
         with self._changed:
             self._process = subprocess.Popen(
                 [sys.executable, "-m", f"{__package__}.process", str(control.fileno()), *self._arguments],
-                pass_fds=inherited,
+                pass_fds=(control.fileno(), *self._inherited),
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,
                 env={name: value for name, value in os.environ.items() if name in _ENVIRONMENT},
-                cwd="/",  # where Python looks for modules first: nobody but root can put one there
+                cwd="/",  # Python looks for modules here first, and nobody but root can put one here
             )
             return self._process
 
-    def _open(self, process: subprocess.Popen[bytes], control: socket.socket) -> None:
-        with self._changed:
-            self._control = control
-            if self._is_closing:
-                process.kill()
-            self._changed.notify_all()
 
-    def _shut(self) -> None:
-        with self._changed:
-            self._control = self._process = None
-            self._changed.notify_all()
-            for lane in self._lanes:
-                lane.socket.close()
-            self._lanes.clear()
+class _Connection:
+    def __init__(self, control: socket.socket, process: subprocess.Popen[bytes]) -> None:
+        self.process = process
+        self.limit_s = self._began_s = 0.0
+        self.socket, its = socket.socketpair()
+        with its:
+            try:
+                socket.send_fds(control, [CONNECTION], [its.fileno()])
+            except OSError:
+                self.socket.close()
+                raise
 
+    def begin(self, within_s: float) -> None:
+        self._began_s, self.limit_s = time.monotonic(), within_s
+        self.socket.settimeout(within_s)
 
-class _Lane:
-    def __init__(self, ours: socket.socket, process: subprocess.Popen[bytes]) -> None:
-        self.socket, self.process = ours, process
-        self.given_s = self._asked_s = 0.0
-
-    def give_s(self, within_s: float, *, is_new: bool = False) -> None:
-        """Let it answer within so many seconds from now; without `is_new`, never longer than it had."""
-        now_s = time.monotonic()
-        if is_new:
-            self._asked_s, self.given_s = now_s, within_s
-        self.given_s = round(min(self.given_s, now_s - self._asked_s + within_s), 2)
+    def shorten(self, within_s: float) -> None:
+        """Let the request take that many seconds from now, but never more than it had."""
+        self.limit_s = round(min(self.limit_s, time.monotonic() - self._began_s + within_s), 2)
 
     def left_s(self) -> float:
-        return self._asked_s + self.given_s - time.monotonic()
-
-
-def _open_lane(control: socket.socket) -> socket.socket:
-    ours, its = socket.socketpair()
-    with its:
-        try:
-            socket.send_fds(control, [LANE], [its.fileno()])
-        except OSError:
-            ours.close()
-            raise
-    return ours
+        return self._began_s + self.limit_s - time.monotonic()

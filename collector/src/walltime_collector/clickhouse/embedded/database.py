@@ -1,4 +1,4 @@
-"""chDB, which is ClickHouse as a library, in a directory of its own; runs in the engine's process only."""
+"""Runs statements in chDB, which is ClickHouse as a library; used in the engine's process only."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _STREAMED = "Streaming query failed: "
 _MIB = 1024 * 1024
 _SHORT_S = 0.5
 
-# Of the database as a whole. Its caches are made for servers, 5 GiB and more; and merging can wait for what receives.
+# Of the database as a whole. Its default caches are for servers, 5 GiB and more; merges must not slow down receiving.
 _SETTINGS = {
     "mark_cache_size": 128 * _MIB,
     "index_mark_cache_size": 32 * _MIB,
@@ -32,10 +32,10 @@ _SETTINGS = {
 
 class Database:
     """
-    ClickHouse's statements as bytes in its output formats; every verb may be called from any thread.
+    Answers are bytes in ClickHouse's output formats; every method may be called from any thread.
 
-    Parameters are texts as as_text() makes them. What ClickHouse refuses is a RuntimeError with its text.
-    A process that forks must do it before.
+    Parameters are texts as as_text() makes them. A statement that ClickHouse refuses raises RuntimeError with its text.
+    A process must not fork after this.
 
     Raises:
         RuntimeError: It does not open.
@@ -53,7 +53,7 @@ class Database:
             self._idle.put(self._open_reader())
 
     def command(self, sql: str, parameters: Mapping[str, str], settings: Mapping[str, str]) -> bytes:
-        """Run one statement of ours, whatever it does, in a session of its own with these settings."""
+        """Run one statement of the collector's own, in a session with these settings."""
         with self._session(settings) as session:
             return bytes(session.query(sql, QUERY_FORMAT, params=dict(parameters)).bytes())
 
@@ -66,12 +66,12 @@ class Database:
                 stream.finish()
 
     def query(self, sql: str, parameters: Mapping[str, str]) -> bytes:
-        """Answer one SELECT of ours; more at once than QUERY_CONNECTIONS wait for each other."""
+        """Run one SELECT of the collector's own; at most QUERY_CONNECTIONS run at once, others wait."""
         reader = self._idle.get()
         try:
             return bytes(reader.query(sql, QUERY_FORMAT, params=dict(parameters)).bytes())
         except (RuntimeError, UnicodeDecodeError):
-            # rows that a query wrote before it failed would come out in front of this connection's next answer
+            # rows that a query wrote before it failed would come before this connection's next answer
             spoiled, reader = reader, self._open_reader()
             spoiled.close()
             raise
@@ -79,35 +79,36 @@ class Database:
             self._idle.put(reader)
 
     def read(self, sql: str, format_name: str, settings: Mapping[str, str]) -> tuple[bytes, dict[str, int]]:
-        """Answer one statement of somebody else's, in a session of its own with these settings; and how much it was."""
+        """Run one statement from outside in a session with these settings; return its answer and how much it read."""
         limit_bytes = int(settings.get("max_result_bytes", 0)) or sys.maxsize
         limit_s = float(settings.get("max_execution_time", 0))
-        began_s = time.monotonic()
+        started_s = time.monotonic()
         with self._session(settings) as session:
-            if sql.startswith(("SELECT", "WITH", "(")):  # the others cannot be streamed, and are short
-                # ClickHouse's own limit counts a constant column as one value, however many rows it is written in.
-                # Only blocks of Native can be put together again; what they say is small enough is asked once more.
+            if sql.startswith(("SELECT", "WITH", "(")):  # other statements cannot be streamed, and are short
+                # ClickHouse's own limit counts a constant column as one value, however many rows it is written in. So
+                # the answer is measured in blocks of Native, the only format whose blocks can be joined; for another
+                # format an answer that is small enough is computed once more.
                 content, summary = _bounded(session, sql, limit_bytes, is_kept=format_name == "Native")
                 if format_name == "Native":
                     return content, summary
-                spent_s = time.monotonic() - began_s
+                spent_s = time.monotonic() - started_s
                 if not limit_s or spent_s < _SHORT_S:
                     return bytes(session.query(sql, format_name).bytes()), summary
             else:
                 answer = session.query(sql, format_name)
                 return bytes(answer.bytes()), {"result_rows": answer.rows_read()}
-        # one limit for both times; it cannot be changed in a session that is already read-only
+        # one time limit for both runs; it cannot be changed in a session that is already read-only
         left = f"{max(limit_s - spent_s, 0.001):.3f}"
         with self._session({**settings, "max_execution_time": left}) as session:
             return bytes(session.query(sql, format_name).bytes()), summary
 
     def stop(self, name: str) -> None:
-        """End what runs with that `log_comment`."""
+        """Stop the statement with that `log_comment`."""
         with self._session({}) as session:
             session.query("KILL QUERY WHERE Settings['log_comment'] = {name:String} ASYNC", params={"name": name})
 
     def close(self) -> None:
-        """Let go of the files, after the insert that runs."""
+        """Close the files, after the INSERT that is running."""
         with self._write_lock:
             self._writer.close()
             while not self._idle.empty():
@@ -127,7 +128,7 @@ class Database:
 
     @contextmanager
     def _session(self, settings: Mapping[str, str]) -> Iterator[Any]:
-        """A connection of its own, about 1 ms: what is set on it is gone with it."""
+        """A new connection, which takes about 1 ms: no later statement sees its settings."""
         try:
             session = self._connect()
             try:
@@ -141,7 +142,7 @@ class Database:
 
 
 def error_text(error: Exception) -> str:
-    """What ClickHouse said; an error that quotes bytes that are no UTF-8 comes as Python's, with all of its bytes."""
+    """ClickHouse's text of an error; chDB raises UnicodeDecodeError where that text quotes bytes that are not UTF-8."""
     for each in (error, error.__cause__):
         if isinstance(each, UnicodeDecodeError):
             return each.object.decode("utf-8", "replace")
@@ -149,7 +150,7 @@ def error_text(error: Exception) -> str:
 
 
 def _bounded(session: Any, sql: str, limit_bytes: int, *, is_kept: bool) -> tuple[bytes, dict[str, int]]:
-    """The answer in blocks of Native, and how much it was; ended as soon as it is larger than the limit."""
+    """The answer in blocks of Native, if it is kept, and how much it is; stopped as soon as it exceeds the limit."""
     blocks, size = [], 0
     summary = {"read_rows": 0, "read_bytes": 0, "result_rows": 0}
     stream = session.send_query(sql, "Native")
@@ -166,7 +167,7 @@ def _bounded(session: Any, sql: str, limit_bytes: int, *, is_kept: bool) -> tupl
         summary["result_rows"] += chunk.rows_read()
         if is_kept:
             blocks.append(block)
-    # without rows there is no chunk to say how many were read for it
+    # without result rows there is no chunk, and so no number of rows read
     return b"".join(blocks), summary if summary["result_rows"] else {"result_rows": 0}
 
 

@@ -1,11 +1,11 @@
 """
-The embedded engine's own process: owns chDB, and answers the collector on lanes that it is handed.
+The embedded engine's own process: owns chDB, and serves the collector on the connections that it is handed.
 
     python -m walltime_collector.clickhouse.embedded.process CONTROL DIRECTORY DATABASE CRASHPOINT
 
-CONTROL is the number of an inherited socket. On it comes `{"ready": true}` or `{"failed": "why"}`, once; then lanes go
-in, as file descriptors. It closes with the collector, however that ended, and this process ends with it. CRASHPOINT is
-empty but in tests.
+CONTROL is the number of an inherited socket. The process sends `{"ready": true}` or `{"failed": "why"}` on it, once;
+the collector then sends connections, as file descriptors. The socket closes when the collector ends, for whatever
+reason, and this process ends with it. CRASHPOINT is empty except in tests.
 """
 
 from __future__ import annotations
@@ -21,73 +21,72 @@ from pathlib import Path
 from typing import Any
 
 from ... import crashpoint
-from .channel import LANE, receive, send
+from .channel import CONNECTION, receive, send
 from .database import Database, error_text
 
 _PR_SET_PDEATHSIG = 1
 
 
 def main() -> None:
-    """Serve until the collector says CLOSE, or is gone."""
+    """Serve until the collector sends CLOSE or ends."""
     number, directory, name, crashpoint.armed = sys.argv[1:]
-    _outlive_nobody()
+    _end_only_with_the_collector()
     control = socket.socket(fileno=int(number))
-    os.chdir(directory)  # where chDB leaves what it has to leave somewhere
+    os.chdir(directory)  # chDB writes some files into the working directory
     try:
         database = Database(Path(directory) / "data", name)
     except RuntimeError as error:
         with contextlib.suppress(OSError):
             send(control, {"failed": str(error)})
         os._exit(1)
-    try:
+    with contextlib.suppress(OSError):  # the collector has ended, and nobody waits for what runs here
         send(control, {"ready": True})
-        while _admit(control, database):
+        while _accept(control, database):
             pass
         database.close()
-    except OSError:
-        pass  # the collector is gone, and whatever runs here has nobody to answer to
     os._exit(0)
 
 
-def _outlive_nobody() -> None:
-    """End with the collector, not with what a terminal or a service manager sends to all of its processes."""
+def _end_only_with_the_collector() -> None:
+    """Ignore the signals that a terminal or a service manager sends to all processes of a group."""
     for each in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(each, signal.SIG_IGN)
     if sys.platform == "linux":
-        # the socket's end says it too, but not to a process that is stopped
+        # the control socket closes too, but a process that is stopped does not notice
         ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
-        with contextlib.suppress(OSError):  # when memory runs out, the one to end is not the one that receives
+        with contextlib.suppress(OSError):  # when memory runs out, the kernel ends this process, not the collector
             Path("/proc/self/oom_score_adj").write_text("500")
 
 
-def _admit(control: socket.socket, database: Database) -> bool:
-    said, lanes, _, _ = socket.recv_fds(control, 1, 1)
-    for lane in lanes:
-        threading.Thread(target=_answer, args=(socket.socket(fileno=lane), database), daemon=True).start()
-    if not said:
+def _accept(control: socket.socket, database: Database) -> bool:
+    """Take one message of the control socket; False for CLOSE."""
+    message, connections, _, _ = socket.recv_fds(control, 1, 1)
+    for each in connections:
+        threading.Thread(target=_serve, args=(socket.socket(fileno=each), database), daemon=True).start()
+    if not message:
         raise ConnectionError
-    return said == LANE
+    return message == CONNECTION
 
 
-def _answer(lane: socket.socket, database: Database) -> None:
-    """One question after the other, until the lane is closed."""
-    with lane, contextlib.suppress(EOFError, OSError):
+def _serve(connection: socket.socket, database: Database) -> None:
+    """Answer one request after the other until the connection is closed."""
+    with connection, contextlib.suppress(EOFError, OSError):
         while True:
-            said, content = receive(lane)
-            answer, result = _done(said, content, database)
+            request, content = receive(connection)
+            response, result = _run(request, content, database)
             del content
-            send(lane, answer, [result])
+            send(connection, response, [result])
 
 
-def _done(said: dict[str, Any], content: bytes, database: Database) -> tuple[dict[str, Any], bytes]:
+def _run(request: dict[str, Any], content: bytes, database: Database) -> tuple[dict[str, Any], bytes]:
     try:
-        verb = said.pop("verb")
+        verb = request.pop("verb")
         crashpoint.reach_with("engine", content)
         if verb == "read":
-            result, summary = database.read(**said)
+            result, summary = database.read(**request)
             return {"summary": summary}, result
-        done: bytes | None = getattr(database, verb)(**said, **({"content": content} if verb == "insert" else {}))
-    except Exception as error:  # noqa: BLE001 whatever it is, the one who asked must hear of it
+        done: bytes | None = getattr(database, verb)(**request, **({"content": content} if verb == "insert" else {}))
+    except Exception as error:  # noqa: BLE001 the collector must receive every error
         return {"error": error_text(error)}, b""
     return {}, done or b""
 

@@ -2,7 +2,7 @@
 -- Columns of the built-in components are named <system>_<operation>_<counter>, so that a query can take them all
 -- with COLUMNS('_time_ns$') APPLY sum; what the application named itself is in the custom_* maps.
 -- Times are nanoseconds; Nullable is what may be unknown. docs/wire.md says what each attribute means.
-CREATE TABLE IF NOT EXISTS transactions
+CREATE TABLE IF NOT EXISTS transactions{local}{on_cluster}
 (
     trace_id FixedString(16),
     span_id FixedString(8),
@@ -68,8 +68,11 @@ CREATE TABLE IF NOT EXISTS transactions
     -- 14 bits a row, and half of them set: filters that are not are compressed, and to unpack those takes three times as long
     INDEX by_trace_id trace_id TYPE bloom_filter(0.00125) GRANULARITY 1
 )
-ENGINE = MergeTree
+ENGINE = {replicated}MergeTree{keeper_path}
 PARTITION BY toDate(started_at)
 ORDER BY (service, name, started_at)
 TTL toDateTime(started_at) + INTERVAL 30 DAY
-SETTINGS non_replicated_deduplication_window = 10000, ttl_only_drop_parts = 1, default_compression_codec = 'ZSTD(1)', merge_selector_base = 10, min_columns_to_activate_adaptive_write_buffer = 1, vertical_merge_algorithm_min_rows_to_activate = 1
+SETTINGS {deduplication}, ttl_only_drop_parts = 1, default_compression_codec = 'ZSTD(1)', merge_selector_base = 10, min_columns_to_activate_adaptive_write_buffer = 1, vertical_merge_algorithm_min_rows_to_activate = 1;
+
+{cluster_only} CREATE TABLE IF NOT EXISTS transactions{on_cluster} AS transactions_local
+ENGINE = Distributed({cluster}, {database}, 'transactions_local', cityHash64(trace_id))

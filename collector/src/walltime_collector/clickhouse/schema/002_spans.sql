@@ -1,6 +1,6 @@
 -- A row is a kept call, or a span that is not Walltime's; ordered for reading one trace. A transaction's root span is in
 -- `transactions`, not here: nothing is stored twice.
-CREATE TABLE IF NOT EXISTS spans
+CREATE TABLE IF NOT EXISTS spans{local}{on_cluster}
 (
     trace_id FixedString(16),
     span_id FixedString(8),
@@ -27,8 +27,11 @@ CREATE TABLE IF NOT EXISTS spans
     events Nested(at DateTime64(9, 'UTC'), name LowCardinality(String), attributes Map(LowCardinality(String), String)),
     links Nested(trace_id FixedString(16), span_id FixedString(8), trace_state String, attributes Map(LowCardinality(String), String))
 )
-ENGINE = MergeTree
+ENGINE = {replicated}MergeTree{keeper_path}
 PARTITION BY toDate(started_at)
 ORDER BY (trace_id, started_at)
 TTL toDateTime(started_at) + INTERVAL 7 DAY
-SETTINGS non_replicated_deduplication_window = 10000, ttl_only_drop_parts = 1, default_compression_codec = 'ZSTD(1)', merge_selector_base = 10, min_columns_to_activate_adaptive_write_buffer = 1, vertical_merge_algorithm_min_rows_to_activate = 1, index_granularity = 2048
+SETTINGS {deduplication}, ttl_only_drop_parts = 1, default_compression_codec = 'ZSTD(1)', merge_selector_base = 10, min_columns_to_activate_adaptive_write_buffer = 1, vertical_merge_algorithm_min_rows_to_activate = 1, index_granularity = 2048;
+
+{cluster_only} CREATE TABLE IF NOT EXISTS spans{on_cluster} AS spans_local
+ENGINE = Distributed({cluster}, {database}, 'spans_local', cityHash64(trace_id))

@@ -5,7 +5,7 @@
 --                                   a span)     └─ count_irregular ────► irregular_spans
 --
 -- Every conversion here is one that cannot fail: no span, however absurd, may stop the requests around it.
-CREATE TABLE IF NOT EXISTS otlp_traces
+CREATE TABLE IF NOT EXISTS otlp_traces{on_cluster}
 (
     received_at_ns UInt64,
     resource_spans Array(Tuple(
@@ -62,7 +62,7 @@ CREATE TABLE IF NOT EXISTS otlp_traces
 )
 ENGINE = Null;
 
-CREATE TABLE IF NOT EXISTS otlp_spans
+CREATE TABLE IF NOT EXISTS otlp_spans{local}{on_cluster}
 (
     received_at_ns UInt64,
     has_ids Bool,
@@ -102,19 +102,25 @@ CREATE TABLE IF NOT EXISTS otlp_spans
 )
 ENGINE = Null;
 
+{cluster_only} CREATE TABLE IF NOT EXISTS otlp_spans{on_cluster} AS otlp_spans_local
+ENGINE = Distributed({cluster}, {database}, 'otlp_spans_local', cityHash64(trace_id));
+
 -- What was odd about what we got, counted: a minute and a reason.
 --   bad_ids             the trace id or span id has not its 16 or 8 bytes, or is all zeros; such spans are not stored
 --   clamped_start       started more than 29 days before or a day after it was received; stored at the time of receipt
 --   implausible_times   has a start, an end or a duration that cannot be (see 004); stored in `spans` without a duration, never a
 --                       transaction; the attribute `walltime.set_aside` has the times as sent
 --   attributes_dropped  has more than 128 attributes, a transaction 1,024: of those beyond, none is stored that has no column
-CREATE TABLE IF NOT EXISTS irregular_spans
+CREATE TABLE IF NOT EXISTS irregular_spans{local}{on_cluster}
 (
     minute DateTime('UTC'),
     reason LowCardinality(String),
     spans UInt64
 )
-ENGINE = SummingMergeTree
+ENGINE = {replicated}SummingMergeTree{keeper_path}
 ORDER BY (minute, reason)
 TTL minute + INTERVAL 30 DAY
-SETTINGS non_replicated_deduplication_window = 10000
+SETTINGS {deduplication};
+
+{cluster_only} CREATE TABLE IF NOT EXISTS irregular_spans{on_cluster} AS irregular_spans_local
+ENGINE = Distributed({cluster}, {database}, 'irregular_spans_local', 0)

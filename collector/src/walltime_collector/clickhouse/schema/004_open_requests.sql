@@ -11,7 +11,7 @@
 -- Times that cannot be (a start before the year 2000 or more than a year ahead, an end before its start, a duration or a `walltime.*_ns` above
 -- 7 days) would spoil every mean. Such a span is no transaction and has no duration: it is stored among the spans, with what
 -- it sent as attributes, and counted. docs/decisions/005 says why.
-CREATE MATERIALIZED VIEW IF NOT EXISTS open_requests TO otlp_spans AS
+CREATE MATERIALIZED VIEW IF NOT EXISTS open_requests{on_cluster} TO otlp_spans AS
 WITH
     -- a value as text, by its type: 1 string, 2 bool, 3 int, 4 double, 5 array, 6 list of keys and values, 7 bytes
     (type, string, int, double, bool) -> multiIf(type = 1, string, type = 3, toString(int), type = 4, toString(double), type = 2, toString(bool), '') AS scalar,

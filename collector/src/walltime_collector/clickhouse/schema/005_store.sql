@@ -1,18 +1,21 @@
 -- Of a service with very many names on a day (10,000: health/cardinality_limit.py), the names that stay its own that day, `_OTHER` among them. Every other name
 -- of it is stored as `_OTHER`, and in the attribute walltime.name. Empty nearly always, and then it costs an INSERT nothing.
-CREATE TABLE IF NOT EXISTS crowded_names
+CREATE TABLE IF NOT EXISTS crowded_names{local}{on_cluster}
 (
     day Date,
     service LowCardinality(String),
     name LowCardinality(String)
 )
-ENGINE = ReplacingMergeTree
+ENGINE = {replicated}ReplacingMergeTree{keeper_path}
 ORDER BY (day, service, name)
 TTL day + INTERVAL 2 DAY
-SETTINGS non_replicated_deduplication_window = 10000;
+SETTINGS {deduplication};
+
+{cluster_only} CREATE TABLE IF NOT EXISTS crowded_names{on_cluster} AS crowded_names_local
+ENGINE = Distributed({cluster}, {database}, 'crowded_names_local', 0);
 
 -- Stores opened spans: a transaction in transactions alone, everything else in spans alone, what has no ids in neither.
-CREATE MATERIALIZED VIEW IF NOT EXISTS store_transactions TO transactions AS
+CREATE MATERIALIZED VIEW IF NOT EXISTS store_transactions{on_cluster} TO transactions{local} AS
 WITH
     key -> by_key[key] AS number,
     key -> if(types[indexOf(keys, key)] = 3, by_key[key], NULL) AS known,
@@ -93,11 +96,11 @@ FROM
         * EXCEPT name, name AS full_name,
         arrayMap(int -> toUInt64(greatest(int, 0)), ints) AS counts, mapFromArrays(keys, counts) AS by_key,
         (today(), service, '_OTHER') IN crowded_names AND (today(), service, name) NOT IN crowded_names AS is_crowded_out
-    FROM otlp_spans
+    FROM {otlp_spans}
     WHERE is_transaction AND has_ids
 );
 
-CREATE MATERIALIZED VIEW IF NOT EXISTS store_spans TO spans AS
+CREATE MATERIALIZED VIEW IF NOT EXISTS store_spans{on_cluster} TO spans{local} AS
 SELECT
     trace_id, span_id, parent_span_id, started_at, duration_ns, service, name, kind, host, instance, version, environment,
     status, status_message,
@@ -106,10 +109,10 @@ SELECT
     trace_state, scope_name, scope_version, attributes, resource,
     `events.at`, `events.name`, `events.attributes`,
     `links.trace_id`, `links.span_id`, `links.trace_state`, `links.attributes`
-FROM otlp_spans
+FROM {otlp_spans}
 WHERE NOT is_transaction AND has_ids;
 
-CREATE MATERIALIZED VIEW IF NOT EXISTS count_irregular TO irregular_spans AS
+CREATE MATERIALIZED VIEW IF NOT EXISTS count_irregular{on_cluster} TO irregular_spans{local} AS
 SELECT
     toDateTime(intDiv(received_at_ns, 60000000000) * 60, 'UTC') AS minute,
     arrayJoin(arrayFilter(reason -> reason != '', [
@@ -118,6 +121,6 @@ SELECT
         if(has_plausible_times OR NOT has_ids, '', 'implausible_times'),
         if(has_all_attributes OR NOT has_ids, '', 'attributes_dropped')])) AS reason,
     count() AS spans
-FROM otlp_spans
+FROM {otlp_spans}
 WHERE NOT has_ids OR NOT has_recent_start OR NOT has_plausible_times OR NOT has_all_attributes
 GROUP BY minute, reason

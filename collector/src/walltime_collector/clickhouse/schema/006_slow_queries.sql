@@ -3,7 +3,7 @@
 -- Retention counts from the reading, not from the statement: a log of last year that is read today can be asked about.
 -- `position` is the byte in the log where the entry begins: entries of one second keep their order by it.
 -- The slow-log reader inserts JSON rows into slow_log_entries, which a view turns into rows (ids leave hexadecimal).
-CREATE TABLE IF NOT EXISTS slow_queries
+CREATE TABLE IF NOT EXISTS slow_queries{local}{on_cluster}
 (
     started_at DateTime64(6, 'UTC') CODEC(Delta, ZSTD(1)),
     read_at DateTime('UTC') CODEC(Delta, ZSTD(1)),
@@ -40,13 +40,16 @@ CREATE TABLE IF NOT EXISTS slow_queries
 
     INDEX by_trace_id trace_id TYPE bloom_filter(0.0001) GRANULARITY 1
 )
-ENGINE = MergeTree
+ENGINE = {replicated}MergeTree{keeper_path}
 PARTITION BY toDate(read_at)
 ORDER BY (toStartOfHour(started_at), fingerprint_id, started_at)
 TTL read_at + INTERVAL 30 DAY
-SETTINGS non_replicated_deduplication_window = 10000, ttl_only_drop_parts = 1;
+SETTINGS {deduplication}, ttl_only_drop_parts = 1;
 
-CREATE TABLE IF NOT EXISTS slow_log_entries
+{cluster_only} CREATE TABLE IF NOT EXISTS slow_queries{on_cluster} AS slow_queries_local
+ENGINE = Distributed({cluster}, {database}, 'slow_queries_local', cityHash64(trace_id));
+
+CREATE TABLE IF NOT EXISTS slow_log_entries{on_cluster}
 (
     started_us Int64,
     read_at UInt32,
@@ -83,7 +86,7 @@ CREATE TABLE IF NOT EXISTS slow_log_entries
 )
 ENGINE = Null;
 
-CREATE MATERIALIZED VIEW IF NOT EXISTS store_slow_queries TO slow_queries AS
+CREATE MATERIALIZED VIEW IF NOT EXISTS store_slow_queries{on_cluster} TO slow_queries AS
 SELECT
     * EXCEPT (started_us, read_at, trace_id, span_id),
     fromUnixTimestamp64Micro(started_us, 'UTC') AS started_at,

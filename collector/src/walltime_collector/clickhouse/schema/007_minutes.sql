@@ -5,7 +5,7 @@
 --                  └─ count_statements ───► statements_1m     … of one statement template
 --
 -- Rows of one minute are added up as parts merge, so ask with sum, max and quantilesTDigestMerge, and GROUP BY.
-CREATE TABLE IF NOT EXISTS transactions_1m
+CREATE TABLE IF NOT EXISTS transactions_1m{local}{on_cluster}
 (
     minute DateTime('UTC') CODEC(Delta, ZSTD(1)),
     service LowCardinality(String),
@@ -49,13 +49,16 @@ CREATE TABLE IF NOT EXISTS transactions_1m
     custom_errors SimpleAggregateFunction(sumMap, Map(String, UInt64)),
     more_counters SimpleAggregateFunction(sumMap, Map(String, UInt64)) -- hits, misses and skipped without columns of their own
 )
-ENGINE = AggregatingMergeTree
+ENGINE = {replicated}AggregatingMergeTree{keeper_path}
 PARTITION BY toYYYYMM(minute)
 ORDER BY (service, name, minute)
 TTL minute + INTERVAL 400 DAY
-SETTINGS non_replicated_deduplication_window = 10000, ttl_only_drop_parts = 1, default_compression_codec = 'ZSTD(1)';
+SETTINGS {deduplication}, ttl_only_drop_parts = 1, default_compression_codec = 'ZSTD(1)';
 
-CREATE TABLE IF NOT EXISTS targets_1m
+{cluster_only} CREATE TABLE IF NOT EXISTS transactions_1m{on_cluster} AS transactions_1m_local
+ENGINE = Distributed({cluster}, {database}, 'transactions_1m_local', 0);
+
+CREATE TABLE IF NOT EXISTS targets_1m{local}{on_cluster}
 (
     minute DateTime('UTC') CODEC(Delta, ZSTD(1)),
     service LowCardinality(String),
@@ -69,13 +72,16 @@ CREATE TABLE IF NOT EXISTS targets_1m
     hits UInt64,
     misses UInt64
 )
-ENGINE = SummingMergeTree
+ENGINE = {replicated}SummingMergeTree{keeper_path}
 PARTITION BY toYYYYMM(minute)
 ORDER BY (component, address, service, name, minute)
 TTL minute + INTERVAL 400 DAY
-SETTINGS non_replicated_deduplication_window = 10000, ttl_only_drop_parts = 1, default_compression_codec = 'ZSTD(1)';
+SETTINGS {deduplication}, ttl_only_drop_parts = 1, default_compression_codec = 'ZSTD(1)';
 
-CREATE TABLE IF NOT EXISTS statements_1m
+{cluster_only} CREATE TABLE IF NOT EXISTS targets_1m{on_cluster} AS targets_1m_local
+ENGINE = Distributed({cluster}, {database}, 'targets_1m_local', 0);
+
+CREATE TABLE IF NOT EXISTS statements_1m{local}{on_cluster}
 (
     minute DateTime('UTC') CODEC(Delta, ZSTD(1)),
     service LowCardinality(String),
@@ -86,13 +92,16 @@ CREATE TABLE IF NOT EXISTS statements_1m
     time_ns UInt64,
     errors UInt64
 )
-ENGINE = SummingMergeTree
+ENGINE = {replicated}SummingMergeTree{keeper_path}
 PARTITION BY toYYYYMM(minute)
 ORDER BY (service, name, text, minute)
 TTL minute + INTERVAL 400 DAY
-SETTINGS non_replicated_deduplication_window = 10000, ttl_only_drop_parts = 1, default_compression_codec = 'ZSTD(1)';
+SETTINGS {deduplication}, ttl_only_drop_parts = 1, default_compression_codec = 'ZSTD(1)';
 
-CREATE MATERIALIZED VIEW IF NOT EXISTS count_transactions TO transactions_1m AS
+{cluster_only} CREATE TABLE IF NOT EXISTS statements_1m{on_cluster} AS statements_1m_local
+ENGINE = Distributed({cluster}, {database}, 'statements_1m_local', 0);
+
+CREATE MATERIALIZED VIEW IF NOT EXISTS count_transactions{on_cluster} TO transactions_1m{local} AS
 SELECT
     toStartOfMinute(started_at) AS minute, service, name,
     count() AS transactions,
@@ -131,22 +140,22 @@ SELECT
     sumMap(t.custom_time_ns) AS custom_time_ns,
     sumMap(t.custom_errors) AS custom_errors,
     sumMap(t.more_counters) AS more_counters
-FROM transactions AS t
+FROM transactions{local} AS t
 GROUP BY minute, service, name;
 
-CREATE MATERIALIZED VIEW IF NOT EXISTS count_targets TO targets_1m AS
+CREATE MATERIALIZED VIEW IF NOT EXISTS count_targets{on_cluster} TO targets_1m{local} AS
 SELECT
     toStartOfMinute(started_at) AS minute, service, name, target.component AS component, target.address AS address,
     count() AS transactions, sum(target.calls) AS calls, sum(target.time_ns) AS time_ns,
     sum(target.errors) AS errors, sum(target.hits) AS hits, sum(target.misses) AS misses
-FROM transactions
+FROM {transactions}
 ARRAY JOIN target
 GROUP BY minute, service, name, component, address;
 
-CREATE MATERIALIZED VIEW IF NOT EXISTS count_statements TO statements_1m AS
+CREATE MATERIALIZED VIEW IF NOT EXISTS count_statements{on_cluster} TO statements_1m{local} AS
 SELECT
     toStartOfMinute(started_at) AS minute, service, name, statement.text AS text,
     count() AS transactions, sum(statement.calls) AS calls, sum(statement.time_ns) AS time_ns, sum(statement.errors) AS errors
-FROM transactions
+FROM {transactions}
 ARRAY JOIN statement
 GROUP BY minute, service, name, text

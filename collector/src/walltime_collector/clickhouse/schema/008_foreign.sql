@@ -5,7 +5,7 @@
 --     └──── foreign_calls (view: what each span says about a call) ──┘
 --
 -- Every SERVER or CONSUMER span, by when it was stored; whether it is a root, only its trace can say.
-CREATE TABLE IF NOT EXISTS foreign_roots
+CREATE TABLE IF NOT EXISTS foreign_roots{local}{on_cluster}
 (
     loaded_at DateTime('UTC'),
     trace_id FixedString(16),
@@ -14,21 +14,24 @@ CREATE TABLE IF NOT EXISTS foreign_roots
     duration_ns UInt64,
     service LowCardinality(String)
 )
-ENGINE = MergeTree
+ENGINE = {replicated}MergeTree{keeper_path}
 ORDER BY loaded_at
 TTL loaded_at + INTERVAL 7 DAY
-SETTINGS non_replicated_deduplication_window = 10000;
+SETTINGS {deduplication};
 
-CREATE MATERIALIZED VIEW IF NOT EXISTS find_foreign_roots TO foreign_roots AS
+{cluster_only} CREATE TABLE IF NOT EXISTS foreign_roots{on_cluster} AS foreign_roots_local
+ENGINE = Distributed({cluster}, {database}, 'foreign_roots_local', cityHash64(trace_id));
+
+CREATE MATERIALIZED VIEW IF NOT EXISTS find_foreign_roots{on_cluster} TO foreign_roots{local} AS
 SELECT now('UTC') AS loaded_at, trace_id, span_id, started_at, duration_ns, service
-FROM spans
+FROM {spans}
 WHERE component = '' AND kind IN ('server', 'consumer') AND NOT mapContains(attributes, 'walltime.set_aside');
 
 -- What was done with the roots that were stored from `since` until before `until`: a row for each step, written once.
 --   planned    into how many INSERTs they go (parts), whoever does it, and how many roots and spans there were
 --   assembled  they are transactions
 --   checked    counted once more, later; what had been stored too late for the window is in these numbers
-CREATE TABLE IF NOT EXISTS foreign_windows
+CREATE TABLE IF NOT EXISTS foreign_windows{local}{on_cluster}
 (
     since DateTime('UTC'),
     until DateTime('UTC'),
@@ -37,15 +40,18 @@ CREATE TABLE IF NOT EXISTS foreign_windows
     roots UInt64,
     spans UInt64
 )
-ENGINE = MergeTree
+ENGINE = {replicated}MergeTree{keeper_path}
 ORDER BY (since, step)
 TTL since + INTERVAL 8 DAY
-SETTINGS non_replicated_deduplication_window = 10000;
+SETTINGS {deduplication};
+
+{cluster_only} CREATE TABLE IF NOT EXISTS foreign_windows{on_cluster} AS foreign_windows_local
+ENGINE = Distributed({cluster}, {database}, 'foreign_windows_local', 0);
 
 -- What a span that is not Walltime's says about a call, by the semantic conventions of today and of before, in Walltime's
 -- words: `mysql.query` on `10.0.0.5:3306`. The same rules as the SDK's (conventions.py). Without a component it is no call.
 -- `statement` has no literals any more; the tokens are those of statements/fingerprint.py.
-CREATE VIEW IF NOT EXISTS foreign_calls AS
+CREATE VIEW IF NOT EXISTS foreign_calls{on_cluster} AS
 WITH
     -- the first one that says something
     (a, b) -> coalesce(nullIf(attributes[a], ''), attributes[b]) AS either,

@@ -6,11 +6,11 @@
 --   TraceId                                      is made of one; the indexes by_hex_trace_id are for conditions on it
 --
 -- What others call a root is a span, and the transaction that was made of it is not told a second time.
-ALTER TABLE spans ADD INDEX IF NOT EXISTS by_hex_trace_id lower(hex(trace_id)) TYPE minmax GRANULARITY 1;
+ALTER TABLE spans{local}{on_cluster} ADD INDEX IF NOT EXISTS by_hex_trace_id lower(hex(trace_id)) TYPE minmax GRANULARITY 1;
 
-ALTER TABLE transactions ADD INDEX IF NOT EXISTS by_hex_trace_id lower(hex(trace_id)) TYPE bloom_filter(0.00125) GRANULARITY 1;
+ALTER TABLE transactions{local}{on_cluster} ADD INDEX IF NOT EXISTS by_hex_trace_id lower(hex(trace_id)) TYPE bloom_filter(0.00125) GRANULARITY 1;
 
-CREATE VIEW IF NOT EXISTS otel_traces AS
+CREATE VIEW IF NOT EXISTS otel_traces{on_cluster} AS
 WITH
     -- as OTLP's arrays are stored elsewhere: JSON, with / as it is
     texts -> concat('[', arrayStringConcat(arrayMap(text -> replaceAll(toJSONString(toString(text)), '\\/', '/'), texts), ','), ']') AS json_of_texts,
@@ -126,6 +126,6 @@ FROM transactions
 WHERE kept != 'foreign';
 
 -- From when to when a trace is: what Grafana asks first, to ask for its spans in little time. Some rows a trace, as in theirs.
-CREATE VIEW IF NOT EXISTS otel_traces_trace_id_ts AS
+CREATE VIEW IF NOT EXISTS otel_traces_trace_id_ts{on_cluster} AS
 SELECT TraceId, toDateTime(Timestamp) AS Start, toDateTime(Timestamp) AS End
 FROM otel_traces

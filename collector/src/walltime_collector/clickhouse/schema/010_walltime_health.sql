@@ -2,7 +2,7 @@
 -- minutes add up; `spooled`, `spool_…`, `is_ok` and `troubles` are how it was when the row was written.
 --   received = stored + rejected + dead + lost + what `spooled` grew by
 -- `dead` is negative in a minute in which dead letters were sent on their way again.
-CREATE TABLE IF NOT EXISTS walltime_health
+CREATE TABLE IF NOT EXISTS walltime_health{local}{on_cluster}
 (
     minute DateTime('UTC'),
     collector LowCardinality(String),
@@ -20,7 +20,10 @@ CREATE TABLE IF NOT EXISTS walltime_health
     troubles Array(LowCardinality(String)),
     others Map(LowCardinality(String), Int64)
 )
-ENGINE = MergeTree
+ENGINE = {replicated}MergeTree{keeper_path}
 ORDER BY (collector, minute)
 TTL minute + INTERVAL 400 DAY
-SETTINGS non_replicated_deduplication_window = 10000
+SETTINGS {deduplication};
+
+{cluster_only} CREATE TABLE IF NOT EXISTS walltime_health{on_cluster} AS walltime_health_local
+ENGINE = Distributed({cluster}, {database}, 'walltime_health_local', 0)

@@ -1,6 +1,6 @@
 -- A row is a counter of one process that SDKs of ours send along with every export (docs/wire.md, "Attributes of the
 -- scope"): what it lost, and calls outside of any transaction. They count since the process began: its last is its most.
-CREATE TABLE IF NOT EXISTS sdk_losses
+CREATE TABLE IF NOT EXISTS sdk_losses{local}{on_cluster}
 (
     day Date,
     service LowCardinality(String),
@@ -9,12 +9,15 @@ CREATE TABLE IF NOT EXISTS sdk_losses
     what LowCardinality(String),
     count SimpleAggregateFunction(max, UInt64)
 )
-ENGINE = AggregatingMergeTree
+ENGINE = {replicated}AggregatingMergeTree{keeper_path}
 ORDER BY (day, service, host, instance, what)
 TTL day + INTERVAL 30 DAY
-SETTINGS non_replicated_deduplication_window = 10000;
+SETTINGS {deduplication};
 
-CREATE MATERIALIZED VIEW IF NOT EXISTS store_sdk_losses TO sdk_losses AS
+{cluster_only} CREATE TABLE IF NOT EXISTS sdk_losses{on_cluster} AS sdk_losses_local
+ENGINE = Distributed({cluster}, {database}, 'sdk_losses_local', 0);
+
+CREATE MATERIALIZED VIEW IF NOT EXISTS store_sdk_losses{on_cluster} TO sdk_losses{local} AS
 SELECT
     toDate(toDateTime(intDiv(received_at_ns, 1000000000), 'UTC')) AS day,
     resource_strings[indexOf(resource_keys, 'service.name')] AS service,

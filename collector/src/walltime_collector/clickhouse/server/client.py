@@ -1,12 +1,12 @@
-"""Connects to a ClickHouse server over HTTP(S), and gives INSERTs the shape that they travel in."""
+"""Connects to a ClickHouse server over HTTP or HTTPS, and builds the bodies of INSERTs."""
 
 from __future__ import annotations
 
 import ssl
-import sys
 import zlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from typing import Any, Literal
 from urllib.parse import urlsplit
@@ -16,12 +16,8 @@ import urllib3
 from clickhouse_connect.driver.client import Client
 
 from ...errors import SettingsRefused
+from ...zstd import zstd
 from ..engine import Piece
-
-if sys.version_info >= (3, 14):
-    from compression import zstd
-else:
-    from backports import zstd
 
 CONNECT_TIMEOUT_S = 5
 Compression = Literal["none", "gzip", "zstd"]
@@ -30,7 +26,7 @@ Compression = Literal["none", "gzip", "zstd"]
 @dataclass(frozen=True)
 class ClientTls:
     """
-    Whom to believe, and what to show, where the address is https; None: what the machine believes, and nothing.
+    The CA to trust and the client certificate to show, for an https address; None: the machine's CAs, no certificate.
 
     Raises:
         SettingsRefused: A file cannot be used.
@@ -41,7 +37,7 @@ class ClientTls:
     certificate: Path | None = None
     key: Path | None = None
     where: str = "WALLTIME_CLICKHOUSE_CA, …_CERTIFICATE, …_KEY"
-    """Where the files are set, for a message."""
+    """The settings of the files, for a message."""
 
     def __post_init__(self) -> None:
         try:
@@ -61,14 +57,14 @@ def connect(url: str, *, user: str, password: str, timeout_s: int, tls: ClientTl
     parts = urlsplit(url)
     options: dict[str, Any] = {}
     if parts.scheme == "https":
-        if not tls.verify:  # it was asked for; once a request is too often to be reminded
+        if not tls.verify:  # a setting demands it; one warning per request would be too many
             urllib3.disable_warnings(urllib3.exceptions.InsecureRequestWarning)
         options = {
             "verify": tls.verify,
             "ca_cert": tls.ca and str(tls.ca),
             "client_cert": tls.certificate and str(tls.certificate),
             "client_cert_key": tls.key and str(tls.key),
-            # without a password the certificate says who we are; with one it only lets us in
+            # without a password the certificate is the authentication; with one it is needed besides
             "tls_mode": tls.certificate and ("strict" if password else "mutual"),
         }
     return clickhouse_connect.get_client(
@@ -93,13 +89,13 @@ def connect(url: str, *, user: str, password: str, timeout_s: int, tls: ClientTl
 
 def address(url: str, where: str = "--clickhouse") -> str:
     """
-    The URL as it is used.
+    The URL without a slash at its end.
 
     Args:
-        where: Where it is set, for a message.
+        where: The setting of the URL, for a message.
 
     Raises:
-        SettingsRefused: It is none of a ClickHouse server, or has in it what does not belong there.
+        SettingsRefused: It is not the address of a ClickHouse server, or it contains a user, settings or a fragment.
     """
     try:
         parts = urlsplit(url)
@@ -122,15 +118,10 @@ def body(statement: str, content: Iterable[Piece], compression: Compression) -> 
     """
     The body of an INSERT: statement, newline, data; compressed as a whole.
 
-    The statement is not in the URL, where a first byte of the data that is a newline would be taken for its end.
+    The statement is not in the URL: there, ClickHouse would take a newline as the first byte of the data for its end.
     """
-    pieces = _after(f"{statement}\n".encode(), content)
+    pieces = chain([f"{statement}\n".encode()], content)
     if compression == "none":
         return b"".join(pieces)
     packer: Any = zlib.compressobj(1, wbits=31) if compression == "gzip" else zstd.ZstdCompressor(1)
     return b"".join([*(packer.compress(piece) for piece in pieces), packer.flush()])
-
-
-def _after(first: bytes, content: Iterable[Piece]) -> Iterator[Piece]:
-    yield first
-    yield from content

@@ -1,55 +1,51 @@
-"""The engine on a ClickHouse server, over HTTP: the same tables, queries and promises as the embedded one."""
+"""The engine on a ClickHouse server or cluster, over HTTP: the same tables and queries as the embedded one."""
 
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from clickhouse_connect.driver.client import Client
 from clickhouse_connect.driver.exceptions import ClickHouseError
 
 from ...errors import EngineUnavailable, InsertRefused, QueryFailed
-from ...spool.segment import Record
-from ..dialect import (
-    MIGRATIONS,
-    QUERY_FORMAT,
-    QUERY_LIMITS,
-    REFUSED_DATA,
-    apply_schema,
-    error_code,
-    first_line,
-    read_rows,
-)
+from ..clickhouse_engine import ClickHouseEngine
+from ..dialect import QUERY_FORMAT, QUERY_LIMITS, REFUSED_DATA, error_code, first_line, read_rows
 from ..engine import Parameter, Piece, Rows
-from ..inserts import INSERT_FORMAT, PROTO, ROWS_FORMAT, SPANS_TABLE, insert_settings, once_settings, protobuf_rows
-from ..schema_files import schema_files
+from ..inserts import PROTO
+from ..schema_files import ONE_MACHINE, on_cluster
 from .client import ClientTls, Compression, address, body, connect
-from .cluster import Cluster
 
-# With these the status line waits for the outcome; otherwise an error can follow a 200.
+# With these the HTTP status is the outcome; otherwise an error can follow a 200.
 _WHOLE_ANSWER = {"wait_end_of_query": "1", "send_progress_in_http_headers": "0"}
 
-# Codes that say nothing about the question: no such database (yet), too many queries, no connection, timeouts of the
+# A subquery about a Distributed table is answered by all shards, not by each shard for itself. All shards are asked,
+# also for one trace: when shards are added, older traces stay where they are.
+_CLUSTER_QUERIES = {"distributed_product_mode": "global"}
+# Answer an INSERT only when all shards have stored their rows: acknowledged rows must not be in a queue of the server.
+_CLUSTER_INSERTS = {"distributed_foreground_insert": "1", "prefer_localhost_replica": "1", **_CLUSTER_QUERIES}
+
+# Codes that do not depend on the statement: no such database (yet), too many queries, no connection, timeouts of the
 # network, aborted, a table that is read-only, no space, too many parts, no thread, access refused, server overloaded,
-# Keeper, a quorum that is not there. They may be over at the next try.
+# Keeper, a missing quorum. The next try may succeed.
 _UNAVAILABLE = frozenset({81, 202, 203, 209, 210, 225, 236, 242, 243, 244, 252, 279, 285, 286, 319, 439, 516, 745, 999})
 _TIMEOUT = 159
 
 
-class ServerEngine:
+class ServerEngine(ClickHouseEngine):
     """
-    An Engine (see there for its promises) that holds nothing itself: any number of collectors may use one server.
+    An Engine without state of its own: any number of collectors may use one server.
 
-    Opening asks nobody; the first verb connects, so the collector starts and spools while the server is away.
+    The constructor does not connect, the first method does: the collector starts and spools while the server is away.
 
     Args:
-        url: `http://host:8123` or `https://host:8443`, with a path where a proxy wants one; of a cluster, one node.
-        password: Sent in a header, so that it is in no URL and in no log of one.
-        timeout_s: Longest wait for an answer; an INSERT that takes longer is tried again under its token.
-        compression: Of INSERTs on their way.
-        insert_quorum: So many replicas have an INSERT before it is acknowledged, a number or `auto`; empty: one has.
-        cluster: The tables are that cluster's, as in clickhouse/server/cluster.py; empty: this one server's.
+        url: `http://host:8123` or `https://host:8443`, with a path where a proxy needs one; of a cluster, one node.
+        password: Sent in a header, so that no URL and no access log has it.
+        timeout_s: Longest wait for an answer; an INSERT that takes longer is repeated under its token.
+        compression: Of INSERTs in transit.
+        insert_quorum: How many replicas must have an INSERT before it is acknowledged, a number or `auto`; empty: one.
+        cluster: The tables are on this cluster (docs/cluster.md); empty: on one server.
 
     Raises:
         SettingsRefused: `url` is not such an address.
@@ -68,43 +64,28 @@ class ServerEngine:
         insert_quorum: str = "",
         cluster: str = "",
     ) -> None:
+        schema = {"format_schema_source": "string", "format_schema": PROTO.read_text("utf-8")}
+        super().__init__(on_cluster(cluster, database) if cluster else ONE_MACHINE, schema)
         self._address = address(url)
         self._user, self._password, self._tls = user, password, tls or ClientTls()
         self._database, self._timeout_s = database, timeout_s
         self._compression = compression
-        self._cluster = Cluster(cluster, database, _schema()) if cluster else None
-        self._of_queries = dict(self._cluster.settings_of_queries) if self._cluster else {}
-        self._of_inserts = dict(self._cluster.settings_of_inserts) if self._cluster else {}
+        self._is_cluster = bool(cluster)
+        self._query_settings = _CLUSTER_QUERIES if cluster else {}
+        self._insert_settings = dict(_CLUSTER_INSERTS) if cluster else {}
         if insert_quorum:
-            self._of_inserts |= {"insert_quorum": insert_quorum, "insert_quorum_timeout": str(timeout_s * 900)}
-        self._proto = PROTO.read_text("utf-8")
+            self._insert_settings |= {"insert_quorum": insert_quorum, "insert_quorum_timeout": str(timeout_s * 900)}
         self._connect_lock = threading.Lock()
         self._client: Client | None = None
 
     def migrate(self) -> None:
-        """See Engine. Several collectors may do it at once: every statement says IF NOT EXISTS."""
-        named: dict[str, Parameter] = {"name": self._database}
-        # asked first, for a user that may use the database but not create one
-        known = "SELECT count() FROM system.databases WHERE name = {name:String}"
-        if self._ask(known, named, "TSV", _WHOLE_ANSWER, in_database=False).strip() == b"0":
-            create = "CREATE DATABASE IF NOT EXISTS {name:Identifier}"
-            if self._cluster:
-                create, named = self._cluster.create_database(), {}
-            self._ask(create, named, None, _WHOLE_ANSWER, in_database=False)
-        apply_schema(self.command, self.query)
-
-    def insert(self, records: Sequence[Record], token: str) -> None:
-        """See Engine."""
-        settings = {
-            "format_schema_source": "string",
-            "format_schema": self._proto,
-            **insert_settings(token),
-        }
-        self._insert(SPANS_TABLE, INSERT_FORMAT, settings, protobuf_rows(records), token)
-
-    def insert_rows(self, table: str, rows: bytes, token: str) -> None:
-        """See Engine."""
-        self._insert(table, ROWS_FORMAT, once_settings(token), [rows], token)
+        """See Engine. Several collectors may do it at once: every statement has IF NOT EXISTS."""
+        # look first: a user may be allowed to use the database but not to create one
+        exists = "SELECT count() FROM system.databases WHERE name = {name:String}"
+        if self._send(exists, {"name": self._database}, "TSV", _WHOLE_ANSWER, in_database=False).strip() == b"0":
+            create = f"CREATE DATABASE IF NOT EXISTS {self._database}{self.placeholders['{on_cluster}']}"
+            self._send(create, {}, None, _WHOLE_ANSWER, in_database=False)
+        super().migrate()
 
     def command(
         self,
@@ -112,20 +93,17 @@ class ServerEngine:
         parameters: Mapping[str, Parameter] | None = None,
         settings: Mapping[str, str] | None = None,
     ) -> None:
-        """See Engine."""
-        within = {**self._of_inserts, **(settings or {}), **_WHOLE_ANSWER}
-        for statement in self._cluster.statements(sql) if self._cluster else [sql]:
-            try:
-                self._ask(statement, parameters or {}, None, within)
-            except QueryFailed as error:
-                # of a cluster: one of its nodes is away, and does it when it is back
-                if self._cluster and error_code(error) == _TIMEOUT:
-                    raise EngineUnavailable(f"{self._address}: {error}") from error
-                raise
+        try:
+            self._send(sql, parameters or {}, None, {**self._insert_settings, **(settings or {}), **_WHOLE_ANSWER})
+        except QueryFailed as error:
+            # on a cluster: a node is away, and runs the statement when it is back
+            if self._is_cluster and error_code(error) == _TIMEOUT:
+                raise EngineUnavailable(f"{self._address}: {error}") from error
+            raise
 
     def query(self, sql: str, parameters: Mapping[str, Parameter] | None = None) -> Rows:
-        """See Engine."""
-        answer = self._ask(sql, parameters or {}, QUERY_FORMAT, {**self._of_queries, **QUERY_LIMITS, **_WHOLE_ANSWER})
+        settings = {**self._query_settings, **QUERY_LIMITS, **_WHOLE_ANSWER}
+        answer = self._send(sql, parameters or {}, QUERY_FORMAT, settings)
         try:
             return read_rows(answer)
         except (ValueError, LookupError, TypeError) as error:
@@ -140,16 +118,13 @@ class ServerEngine:
         settings: Mapping[str, str],
         summarize: Callable[[Mapping[str, int]], object] | None = None,
     ) -> bytes:
-        """See Engine."""
-        alone = {**self._of_queries, **settings, "log_comment": name, "readonly": "1", **_WHOLE_ANSWER}
-        return self._ask(sql, {}, None, alone, headers={"X-ClickHouse-Format": format_name})
+        session = {**self._query_settings, **settings, "log_comment": name, "readonly": "1", **_WHOLE_ANSWER}
+        return self._send(sql, {}, None, session, headers={"X-ClickHouse-Format": format_name})
 
     def stop(self, name: str) -> None:
-        """See Engine."""
         self.command("KILL QUERY WHERE Settings['log_comment'] = {name:String} ASYNC", {"name": name})
 
     def close(self) -> None:
-        """See Engine."""
         if self._client is not None:
             self._client.close()
 
@@ -158,19 +133,22 @@ class ServerEngine:
     ) -> None:
         where = f"{self._address}: insert {token}"
         client = self._connected()
-        within = {**self._of_inserts, **settings, **_WHOLE_ANSWER}
         data = body(f"INSERT INTO {table} FORMAT {format_name}", content, self._compression)
         encoding = None if self._compression == "none" else self._compression
         try:
-            done = client.raw_insert("", insert_block=data, settings=within, compression=encoding)
+            done = client.raw_insert(
+                "",
+                insert_block=data,
+                settings={**self._insert_settings, **settings, **_WHOLE_ANSWER},
+                compression=encoding,
+            )
         except ClickHouseError as error:
-            if _code(error) in REFUSED_DATA:
-                raise InsertRefused(f"{where}: {_said(error)}") from error
-            raise EngineUnavailable(f"{where}: {_said(error)}") from error
-        if not done.query_id():  # a proxy's page with status 200 must not pass for stored data
+            refusal = InsertRefused if _code(error) in REFUSED_DATA else EngineUnavailable
+            raise refusal(f"{where}: {_message(error)}") from error
+        if not done.query_id():  # a proxy's page with status 200 does not mean that the data is stored
             raise EngineUnavailable(f"{where}: answered, but not as ClickHouse does; is the address right?")
 
-    def _ask(
+    def _send(
         self,
         sql: str,
         parameters: Mapping[str, Parameter],
@@ -187,28 +165,26 @@ class ServerEngine:
             return client.raw_query(sql, bound, dict(settings), format_name, in_database, None, headers)
         except ClickHouseError as error:
             if _is_unavailable(error):
-                raise EngineUnavailable(f"{self._address}: {_said(error)}") from error
-            raise QueryFailed(_said(error)) from error
+                raise EngineUnavailable(f"{self._address}: {_message(error)}") from error
+            raise QueryFailed(_message(error)) from error
 
     def _connected(self) -> Client:
         with self._connect_lock:
             if self._client is None:
-                self._client = self._connect()
+                try:
+                    self._client = connect(
+                        self._address,
+                        user=self._user,
+                        password=self._password,
+                        timeout_s=self._timeout_s,
+                        tls=self._tls,
+                    )
+                except Exception as error:  # whatever listens there may answer anything
+                    raise EngineUnavailable(
+                        f"{self._address}: cannot connect as {self._user}: {_message(error)}"
+                    ) from error
+                self._client.database = self._database  # not while connecting: at the first start it does not exist
             return self._client
-
-    def _connect(self) -> Client:
-        try:
-            client = connect(
-                self._address, user=self._user, password=self._password, timeout_s=self._timeout_s, tls=self._tls
-            )
-        except Exception as error:  # whatever listens there may answer anything
-            raise EngineUnavailable(f"{self._address}: cannot connect as {self._user}: {_said(error)}") from error
-        client.database = self._database  # only now: at the first start there is none yet
-        return client
-
-
-def _schema() -> list[str]:
-    return [statement for _, statements in schema_files() for statement in statements] + [MIGRATIONS]
 
 
 def _value(value: Parameter) -> Any:
@@ -231,9 +207,9 @@ def _is_unavailable(error: BaseException) -> bool:
     return code == 0 or code in _UNAVAILABLE
 
 
-def _said(error: BaseException) -> str:
-    """What ClickHouse or the network said; not the request's URL, which has the parameters in it."""
+def _message(error: BaseException) -> str:
+    """The error's text from ClickHouse or the network, without the request's URL, which has the parameters in it."""
     if error.__cause__ is not None:
         return first_line(getattr(error.__cause__, "reason", None) or error.__cause__)
-    said = first_line(error)
-    return said[max(said.find("Code: "), 0) :]
+    text = first_line(error)
+    return text[max(text.find("Code: "), 0) :]

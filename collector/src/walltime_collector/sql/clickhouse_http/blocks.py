@@ -7,17 +7,13 @@ ClickHouse's own compression of a body (`compress=1`, `decompress=1`): blocks, e
 from __future__ import annotations
 
 import struct
-import sys
 from collections.abc import Callable, Iterator
 from typing import Literal
 
 import lz4.block
 from clickhouse_cityhash.cityhash import CityHash128
 
-if sys.version_info >= (3, 14):
-    from compression import zstd
-else:
-    from backports import zstd
+from ...zstd import zstd
 
 Method = Literal["none", "lz4", "zstd"]
 

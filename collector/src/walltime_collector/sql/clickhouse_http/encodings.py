@@ -3,19 +3,14 @@
 from __future__ import annotations
 
 import re
-import sys
 import zlib
 from collections.abc import Callable, Mapping
 
 import lz4.frame
 
 from ...http.decompress import decompress as decompress_gzip_or_zstd
+from ...zstd import zstd
 from .errors import CANNOT_DECOMPRESS, NOT_IMPLEMENTED, refused
-
-if sys.version_info >= (3, 14):
-    from compression import zstd
-else:
-    from backports import zstd
 
 _LEVEL = 1
 # the cheapest first

@@ -11,7 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
 from ...clickhouse.dialect import error_code
-from ...clickhouse.native import greeting
+from ...clickhouse.native_format import greeting
 from ...errors import EngineError, QueryFailed, RequestRefused, StatementRefused, TooManyQuestions
 from ...http.authentication import Credential
 from ...http.body import Arrivals, Disconnected, Message, Receive

@@ -1,0 +1,59 @@
+"""Migrations and INSERTs, which are the same for the embedded engine and for a server."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Iterable, Mapping, Sequence
+
+from ..errors import MigrationFailed, QueryFailed
+from ..spool.segment import Record
+from .dialect import first_line
+from .engine import Engine, Piece
+from .inserts import insert_settings, once_settings, protobuf_rows
+from .schema_files import schema_files, statements
+
+_HAS_MIGRATIONS = "SELECT 1 FROM system.tables WHERE database = currentDatabase() AND name = 'schema_migrations'"
+
+
+class ClickHouseEngine(Engine):
+    """
+    The part of an Engine that writes.
+
+    Args:
+        placeholders: See Engine.
+        spans_schema: The ClickHouse settings that say where the schema of an INSERT of spans is.
+    """
+
+    def __init__(self, placeholders: Mapping[str, str], spans_schema: Mapping[str, str]) -> None:
+        self.placeholders, self._spans_schema = placeholders, spans_schema
+
+    def migrate(self) -> None:
+        # a cluster creates a table on all nodes or fails, and one of them may be away: look first
+        if not self.query(_HAS_MIGRATIONS):
+            for statement in statements("schema/schema_migrations.sql", self.placeholders):
+                self.command(statement)
+        applied = {row["name"] for row in self.query("SELECT name FROM schema_migrations")}
+        for name, made in schema_files(self.placeholders):
+            if name in applied:
+                continue
+            try:
+                for statement in made:
+                    self.command(statement)
+                self.command("INSERT INTO schema_migrations (name) SELECT {name:String}", {"name": name})
+            except QueryFailed as error:
+                raise MigrationFailed(
+                    f"schema/{name}: {first_line(error)}; files before it are applied, the data is untouched"
+                ) from error
+
+    def insert(self, records: Sequence[Record], token: str) -> None:
+        settings = {**self._spans_schema, **insert_settings(token)}
+        self._insert("otlp_traces", "Protobuf", settings, protobuf_rows(records), token)
+
+    def insert_rows(self, table: str, rows: bytes, token: str) -> None:
+        self._insert(table, "JSONEachRow", once_settings(token), [rows], token)
+
+    @abstractmethod
+    def _insert(
+        self, table: str, format_name: str, settings: Mapping[str, str], content: Iterable[Piece], token: str
+    ) -> None:
+        """Run one INSERT; raises as Engine.insert."""
