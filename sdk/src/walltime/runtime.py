@@ -8,13 +8,12 @@ import sys
 import threading
 from typing import TYPE_CHECKING, Final
 
-from walltime import handoff as context
-from walltime.core import sql_comment, transaction
+from walltime.core import transaction
 from walltime.core.execution import current, enter, running
 from walltime.core.transaction import ExecutionContext, Transaction, clock, outside_calls
 from walltime.errors import SettingsError, contain, contained, guarded, warn
 from walltime.export.exporter import Exporter
-from walltime.propagation import propagation, recipients
+from walltime.propagation import propagation
 from walltime.settings import tls
 from walltime.settings.environment import report
 from walltime.settings.fields import read
@@ -105,9 +104,6 @@ def configure(**given: Any) -> Settings:
     with _lock:
         previous = _exporter
         _settings, _exporter = settings, Exporter(settings, VERSION, context_tls)
-        context.configure(settings)
-        sql_comment.configure(settings)
-        recipients.configure(settings)
     if previous is not None:
         previous.shutdown()
     report(settings, unusable)
@@ -203,8 +199,9 @@ class Open:
         if self._pid != _pid:  # a fork that Python was not told of, as uWSGI's
             _after_fork()
         caller = propagation.caller(parent)
-        ids = propagation.own_ids(caller, (_settings or settings()).sample_probability)
-        self.transaction = Transaction(name, kind, ids, 0 if caller is None else caller.span_id, started_ns)
+        in_force = _settings or settings()
+        ids = propagation.own_ids(caller, in_force.sample_probability)
+        self.transaction = Transaction(name, kind, ids, 0 if caller is None else caller.span_id, started_ns, in_force)
         self.shows_bill = False
         """Whether the answer carries the bill so far (server/server_timing.py)."""
         self._parent = parent

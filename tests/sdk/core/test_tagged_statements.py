@@ -16,7 +16,6 @@ import pymysql
 import pytest
 from pymysql.constants import CLIENT
 from shop.services import MariaDB, ProgramMissingError, fast_folder
-from walltime.core import sql_comment as tagging
 from walltime.core.sql_comment import tag
 from walltime.core.transaction import Ids, Transaction
 from walltime.settings.settings import Settings
@@ -70,10 +69,8 @@ def server() -> Iterator[MariaDB]:
 
 
 @pytest.fixture(params=["append", "prepend"])
-def position(request: pytest.FixtureRequest) -> Iterator[str]:
-    tagging.configure(Settings(sql_comment_position=request.param, sql_comment_keys=KEYS))
-    yield request.param
-    tagging.configure(Settings())
+def commented(request: pytest.FixtureRequest) -> Settings:
+    return Settings(sql_comment_position=request.param, sql_comment_keys=KEYS)
 
 
 NEXT: Final = "DO 4711"
@@ -92,9 +89,9 @@ def hostile_text(source: random.Random, most: int = 6) -> str:
     )
 
 
-def transaction(source: random.Random) -> Transaction:
+def transaction(source: random.Random, settings: Settings) -> Transaction:
     """A transaction whose every text that goes into the comment is hostile."""
-    made = Transaction(hostile_text(source), "server", Ids(source.getrandbits(128) or 1, 11, 1), 0, 0)
+    made = Transaction(hostile_text(source), "server", Ids(source.getrandbits(128) or 1, 11, 1), 0, 0, settings)
     made.set_user(hostile_text(source))
     made.annotate("a'*/", hostile_text(source, 300))
     return made
@@ -127,7 +124,7 @@ def outcome(connection: Any, sql: bytes) -> list[object]:
         return [*results, UNPARSED if error.args[0] in UNPARSED else error.args[0]]
 
 
-def same_outcomes(server: MariaDB, seed: int, count: int) -> None:
+def same_outcomes(server: MariaDB, commented: Settings, seed: int, count: int) -> None:
     source = random.Random(seed)
     connections = {
         (charset, flag): pymysql.connect(
@@ -150,7 +147,7 @@ def same_outcomes(server: MariaDB, seed: int, count: int) -> None:
         else:
             sql = statement(source)
         plain = sql.encode(connection.encoding, "replace")
-        tagged = tag(transaction(source), plain)
+        tagged = tag(transaction(source, commented), plain)
         expected = outcome(connection, plain)
         assert outcome(connection, tagged) == expected, (charset, flag, plain, tagged)
         succeeded += isinstance(expected[-1], tuple)
@@ -159,19 +156,19 @@ def same_outcomes(server: MariaDB, seed: int, count: int) -> None:
     assert count * 0.3 < succeeded < count, "most fuzz must not be nonsense, and some of it should"
 
 
-def test_a_tagged_statement_has_the_outcome_of_the_plain_one(server: MariaDB, position: str) -> None:
-    same_outcomes(server, 1, FEW // 2)
+def test_a_tagged_statement_has_the_outcome_of_the_plain_one(server: MariaDB, commented: Settings) -> None:
+    same_outcomes(server, commented, 1, FEW // 2)
 
 
 @pytest.mark.nightly
 @pytest.mark.timeout(1800)
 def test_a_hundred_thousand_tagged_statements_have_the_outcome_of_the_plain_ones(
-    server: MariaDB, position: str
+    server: MariaDB, commented: Settings
 ) -> None:
-    same_outcomes(server, 2, MANY // 2)
+    same_outcomes(server, commented, 2, MANY // 2)
 
 
-def test_the_server_takes_the_same_tokens_from_a_tagged_statement(server: MariaDB, position: str) -> None:
+def test_the_server_takes_the_same_tokens_from_a_tagged_statement(server: MariaDB, commented: Settings) -> None:
     source = random.Random(3)
     connection: Any = pymysql.connect(**server.account(), autocommit=True)
     admin, number = server.admin(), connection.thread_id()
@@ -195,7 +192,7 @@ def test_the_server_takes_the_same_tokens_from_a_tagged_statement(server: MariaD
         plain = statement(source).encode()
         parsed = outcome(connection, plain)
         expected = digests()
-        outcome(connection, tag(transaction(source), plain))
+        outcome(connection, tag(transaction(source, commented), plain))
         found = digests()
         if isinstance(parsed[-1], tuple):
             assert found == expected, plain
@@ -205,11 +202,11 @@ def test_the_server_takes_the_same_tokens_from_a_tagged_statement(server: MariaD
 
 
 def test_performance_schema_keeps_the_comment_of_a_long_statement_and_one_digest(server: MariaDB) -> None:
-    tagging.configure(Settings(service_name="shop"))
+    settings = Settings(service_name="shop")
     connection: Any = pymysql.connect(**server.account())
     admin, number = server.admin(), connection.thread_id()
     for size in (10, 800, 900, 940, 980, 1020, 1060, 5000):
-        sent = transaction(random.Random(size))
+        sent = transaction(random.Random(size), settings)
         connection.query(tag(sent, f"SELECT '{'x' * size}'"))
         connection.query(NEXT)
         with admin.cursor() as cursor:
@@ -232,7 +229,7 @@ def test_what_fits_into_a_packet_still_does_with_a_comment(server: MariaDB) -> N
         cursor.execute("SELECT @@max_allowed_packet")
         ((before,),) = cursor.fetchall()
         cursor.execute("SET GLOBAL max_allowed_packet = 1048576")
-    sent = transaction(random.Random(1))
+    sent = transaction(random.Random(1), Settings())
     tagged = 0
     for below in (2, 3, 10, 50, 100, 300, 2000):
         connection = pymysql.connect(**server.account())

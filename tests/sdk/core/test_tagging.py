@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 from urllib.parse import unquote
 
@@ -12,7 +12,6 @@ import walltime
 from hypothesis import given
 from hypothesis import strategies as st
 from shop.services import MariaDB
-from walltime.core import sql_comment as tagging
 from walltime.core.execution import Branch, Inside
 from walltime.core.sql_comment import tag
 from walltime.core.transaction import Ids, Transaction
@@ -24,13 +23,6 @@ from tests.sdk.sink import Sink
 Connect = Callable[..., Any]
 TRACEPARENT = "traceparent='00-0000000000000000000000000000000a-000000000000000b-03'"
 COMMENT = f" /*route='%2Fp%2F%7Bid%7D',{TRACEPARENT}*/"
-
-
-@pytest.fixture(autouse=True)
-def default_comments() -> Iterator[None]:
-    tagging.configure(Settings())
-    yield
-    tagging.configure(Settings())
 
 
 @pytest.fixture
@@ -97,7 +89,7 @@ def test_the_comment_stands_in_front_where_the_end_is_not_safe_or_is_cut_off(
 
 @pytest.mark.setting("sql_comment_position")
 def test_the_comment_stands_in_front_by_setting(transaction: Transaction) -> None:
-    tagging.configure(Settings(sql_comment_position="prepend"))
+    transaction.settings = Settings(sql_comment_position="prepend")
     assert tag(transaction, "SELECT 1;") == f"{COMMENT[1:]} SELECT 1;"
     assert tag(transaction, b"SELECT 1") == f"{COMMENT[1:]} SELECT 1".encode()
 
@@ -105,13 +97,13 @@ def test_the_comment_stands_in_front_by_setting(transaction: Transaction) -> Non
 @pytest.mark.setting("sql_text_bytes")
 def test_the_server_may_keep_longer_statements(transaction: Transaction) -> None:
     long = f"SELECT '{'x' * 2000}'"
-    tagging.configure(Settings(sql_text_bytes=4096))
+    transaction.settings = Settings(sql_text_bytes=4096)
     assert tag(transaction, long) == f"{long}{COMMENT}"
 
 
 def test_a_comment_of_ours_is_not_doubled_and_others_stay(transaction: Transaction) -> None:
     for position in ("append", "prepend"):
-        tagging.configure(Settings(sql_comment_position=position))
+        transaction.settings = Settings(sql_comment_position=position)
         transaction.sql_comment = None
         for sql in ("SELECT 1;", f"SELECT '{'x' * 3000}'"):
             once = tag(transaction, sql)
@@ -119,7 +111,7 @@ def test_a_comment_of_ours_is_not_doubled_and_others_stay(transaction: Transacti
             assert tag(transaction, once.encode()) == once.encode()
     other = "SELECT 1 /*traceparent='00-000000000000000000000000000000ff-00000000000000ff-01'*/"
     assert TRACEPARENT in tag(transaction, other)
-    tagging.configure(Settings(sql_comment="static", service_name="shop"))
+    transaction.settings = Settings(sql_comment="static", service_name="shop")
     transaction.sql_comment = None
     assert tag(transaction, tag(transaction, "SELECT 1")) == tag(transaction, "SELECT 1")
 
@@ -152,8 +144,8 @@ def test_a_new_name_is_in_the_next_comment(transaction: Transaction) -> None:
 
 @pytest.mark.setting("sql_comment_keys")
 def test_the_settings_say_what_is_in_it(transaction: Transaction) -> None:
-    tagging.configure(
-        Settings(sql_comment_keys=("traceparent", "application", "user", "tenant", "big"), service_name="shop")
+    transaction.settings = Settings(
+        sql_comment_keys=("traceparent", "application", "user", "tenant", "big"), service_name="shop"
     )
     assert pairs_of(tag(transaction, "SELECT 1")).keys() == {"application", "traceparent"}
     transaction.set_user("ann")
@@ -171,37 +163,36 @@ def test_the_services_name_may_come_from_the_resource(
     transaction: Transaction, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("OTEL_RESOURCE_ATTRIBUTES", "service.name=till")
-    tagging.configure(Settings())
+    transaction.settings = Settings()
     assert pairs_of(tag(transaction, "SELECT 1"))["service"] == "till"
 
 
 @pytest.mark.setting("sql_comment")
 def test_static_comments_are_the_same_in_every_request(transaction: Transaction) -> None:
-    tagging.configure(
-        Settings(
-            sql_comment="static",
-            service_name="shop",
-            sql_comment_keys=("traceparent", "route", "service", "user", "tenant"),
-        )
+    transaction.settings = Settings(
+        sql_comment="static",
+        service_name="shop",
+        sql_comment_keys=("traceparent", "route", "service", "user", "tenant"),
     )
     transaction.set_user("ann")
     transaction.annotate("tenant", 1)
-    other = Transaction("GET /p/{id}", "server", Ids(99, 98, 0), 0, 0)
+    other = Transaction("GET /p/{id}", "server", Ids(99, 98, 0), 0, 0, transaction.settings)
     other.method = "GET"
     assert (
         tag(transaction, "SELECT 1") == tag(other, "SELECT 1") == "SELECT 1 /*route='%2Fp%2F%7Bid%7D',service='shop'*/"
     )
     for nothing in ("off", False):
-        tagging.configure(Settings(sql_comment=nothing))  # type: ignore[arg-type]  # False has always been taken
-        assert tag(made("x"), "SELECT 1;") == "SELECT 1;"
-        assert tag(made("x"), b"SELECT '/'") == b"SELECT '/'"
+        untagged = made("x")
+        untagged.settings = Settings(sql_comment=nothing)  # type: ignore[arg-type]  # False has always been taken
+        assert tag(untagged, "SELECT 1;") == "SELECT 1;"
+        assert tag(untagged, b"SELECT '/'") == b"SELECT '/'"
 
 
 def test_the_caller_can_be_in_it(transaction: Transaction) -> None:
-    tagging.configure(Settings(sql_comment_keys=("traceparent", "file", "line", "function")))
+    transaction.settings = Settings(sql_comment_keys=("traceparent", "file", "line", "function"))
     first, second = (pairs_of(sql) for sql in (tag(transaction, "SELECT 1"), tag(transaction, "SELECT 2")))
     assert first == second
-    assert first["file"].endswith("sdk/test_tagging.py")
+    assert first["file"].endswith("core/test_tagging.py")
     assert first["function"].endswith("test_the_caller_can_be_in_it") or "genexpr" in first["function"]
     next_line = pairs_of(tag(transaction, "SELECT 1"))
     assert int(next_line["line"]) > int(first["line"])
@@ -209,8 +200,8 @@ def test_the_caller_can_be_in_it(transaction: Transaction) -> None:
 
 def test_what_does_not_fit_is_left_out_from_the_end_of_the_keys() -> None:
     keys = ("traceparent", "route", *[f"key{number}" for number in range(20)])
-    tagging.configure(Settings(sql_comment_keys=keys))
     transaction = made("/" * 500)
+    transaction.settings = Settings(sql_comment_keys=keys)
     for key in keys[2:]:
         transaction.annotate(key, "x" * 200)
     sql = tag(transaction, "SELECT 1")
@@ -222,8 +213,10 @@ def test_what_does_not_fit_is_left_out_from_the_end_of_the_keys() -> None:
     name=st.text(max_size=2000), service=st.text(max_size=2000), user=st.text(max_size=2000), key=st.text(max_size=200)
 )
 def test_no_value_and_no_key_can_end_the_comment_or_make_it_long(name: str, service: str, user: str, key: str) -> None:
-    tagging.configure(Settings(service_name=service, sql_comment_keys=("traceparent", "route", "service", "user", key)))
     transaction = made(name)
+    transaction.settings = Settings(
+        service_name=service, sql_comment_keys=("traceparent", "route", "service", "user", key)
+    )
     transaction.set_user(user)
     transaction.annotate(key, user)
     comment = tag(transaction, "SELECT 1").removeprefix("SELECT 1")
@@ -273,13 +266,13 @@ def test_nothing_of_a_requests_headers_is_in_it_but_a_valid_traceparent(
 @pytest.mark.parametrize("position", ["append", "prepend"])
 def test_the_collector_reads_what_the_comment_says(transaction: Transaction, position: str) -> None:
     keys = ("traceparent", "route", "service", "a'*/b", "file", "line", "function")
-    tagging.configure(Settings(sql_comment_keys=keys, sql_comment_position=position, service_name="sh'op*/"))
+    transaction.settings = Settings(sql_comment_keys=keys, sql_comment_position=position, service_name="sh'op*/")
     transaction.annotate("a'*/b", "x,y='z'")
     for sql in ("SELECT 1;", "SELECT '/*'", "SELECT /* other='1' */ 1"):
         said = sender(tag(transaction, sql))
         assert (said.trace_id, said.span_id) == (transaction.request_id, "000000000000000b")
         assert (said.service, said.route) == ("sh'op*/", "/p/{id}")
-    tagging.configure(Settings(sql_comment="static", sql_comment_position=position, service_name="shop"))
+    transaction.settings = Settings(sql_comment="static", sql_comment_position=position, service_name="shop")
     transaction.sql_comment = None
     said = sender(tag(transaction, "SELECT 1"))
     assert (said.trace_id, said.service, said.route) == ("", "shop", "/p/{id}")

@@ -11,7 +11,8 @@ import httpx
 import pytest
 import requests
 import walltime
-from walltime.propagation import recipients
+from walltime.core.transaction import Ids, Transaction
+from walltime.propagation.recipients import is_recipient
 
 from tests.sdk.clients.http.upstream import Upstream
 from tests.sdk.sink import Sink
@@ -21,7 +22,6 @@ from tests.sdk.sink import Sink
 def _as_before() -> Iterator[None]:
     yield
     walltime.uninstrument()
-    recipients.configure(walltime.Settings())
 
 
 async def _aiohttp(url: str) -> None:
@@ -58,5 +58,6 @@ def test_only_the_hosts_of_the_setting_get_our_headers(
     "host", ["shop.internal", "Api.Shop.Internal", "10.1.2.3", "[::1]", "api.shop.internal.evil.example", ""]
 )
 def test_a_host_is_told_when_a_pattern_is_all_of_its_name(host: str) -> None:
-    recipients.configure(walltime.Settings(propagate_to=("*.shop.internal", "10.*", "::1")))
-    assert recipients.is_told(host) == (host in {"Api.Shop.Internal", "10.1.2.3", "[::1]"})
+    settings = walltime.Settings(propagate_to=("*.shop.internal", "10.*", "::1"))
+    transaction = Transaction("job", "internal", Ids(1, 2), 0, 0, settings)
+    assert is_recipient(transaction, host) == (host in {"Api.Shop.Internal", "10.1.2.3", "[::1]"})

@@ -14,10 +14,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
 from urllib.parse import quote
 
-from opentelemetry.sdk.resources import OTELResourceDetector
-
 from walltime.core import caller
-from walltime.core.transaction import set_commented
 from walltime.errors import contain
 
 if TYPE_CHECKING:
@@ -41,47 +38,40 @@ _STATIC: Final = frozenset({"route", "service", "application"}) | _OF_THE_CALLER
 """Keys whose values are the same in every request: the comment does not make every statement another one."""
 
 
-class _Style:
-    """What the settings say, taken apart once."""
+class _Style(NamedTuple):
+    """What the settings ask for."""
 
-    def __init__(
-        self,
-        mode: str = "full",
-        keys: tuple[str, ...] = ("traceparent", "route", "service"),
-        position: str = "append",
-        sql_text_bytes: int = 1024,
-        service: str = "",
-    ) -> None:
-        self.is_off = mode == "off"
-        self.keys = tuple([key for key in keys if mode != "static" or key in _STATIC])
-        self.annotations = tuple([key for key in self.keys if key not in _ANNOTATED_NEVER])
-        self.of_the_caller = tuple([key for key in self.keys if key in _OF_THE_CALLER])
-        self.has_user = "user" in self.keys
-        self.is_prepended = position == "prepend"
-        self.sql_text_bytes = sql_text_bytes
-        self.service = service
+    keys: tuple[str, ...]
+    annotations: tuple[str, ...]
+    of_the_caller: tuple[str, ...]
+    has_user: bool
+    is_prepended: bool
+    sql_text_bytes: int
+    service: str
 
 
-_style = _Style()
-
-
-def configure(settings: Settings) -> None:
-    """Make the comments of the transactions from here on as the settings say."""
-    global _style  # noqa: PLW0603  # one for a process, as the settings are
-    _style = _Style(
+def _style(settings: Settings) -> _Style:
+    return _style_of(
         settings.sql_comment,
         settings.sql_comment_keys,
         settings.sql_comment_position,
         settings.sql_text_bytes,
-        _service(settings),
+        settings.service,
     )
-    set_commented(frozenset(_style.annotations))
-    _around.cache_clear()
 
 
-def _service(settings: Settings) -> str:
-    name = settings.service_name or str(OTELResourceDetector().detect().attributes.get("service.name", ""))
-    return name.encode("utf-8", "replace").decode()  # the environment's bytes may be no UTF-8
+@lru_cache(maxsize=8)
+def _style_of(mode: str, keys: tuple[str, ...], position: str, sql_text_bytes: int, service: str) -> _Style:
+    keys = tuple([key for key in keys if mode != "static" or key in _STATIC])
+    return _Style(
+        keys,
+        tuple([key for key in keys if key not in _ANNOTATED_NEVER]),
+        tuple([key for key in keys if key in _OF_THE_CALLER]),
+        "user" in keys,
+        position == "prepend",
+        sql_text_bytes,
+        service,
+    )
 
 
 def tag(execution: ExecutionContext, sql: Sql) -> Sql:
@@ -185,15 +175,16 @@ def _mark(text: str, ours: Any) -> Any:
 
 def _comment(transaction: Transaction) -> Comment:
     """Build the transaction's comment; keep it there unless it also says where each call was made."""
-    style = _style
-    if style.is_off:
+    settings = transaction.settings
+    if settings.sql_comment == "off":
         comment: Comment = NONE
     else:
+        style = _style(settings)
         name, method = transaction.name[:MAX_VALUE_CHARS], transaction.method
         extras = _extras(style, transaction) if style.annotations or style.has_user else ()
         if style.of_the_caller:
             extras += _of_the_caller(style)
-        before, has_traceparent, after = _around(name, method, extras)
+        before, has_traceparent, after = _around(style, name, method, extras)
         text = f"{before}{transaction.traceparent}{after}" if has_traceparent else before
         room = 0 if style.is_prepended else style.sql_text_bytes - len(text)
         comment = (text, text.encode("ascii"), room)
@@ -236,13 +227,12 @@ def _of_the_caller(style: _Style) -> Extras:
 
 
 @lru_cache(maxsize=1024)
-def _around(name: str, method: str, extras: Extras) -> tuple[str, bool, str]:
+def _around(style: _Style, name: str, method: str, extras: Extras) -> tuple[str, bool, str]:
     """
     Return the comment before its traceparent, whether there is one, and the comment behind it.
 
     When the whole would be too long, what comes last in the settings' keys is left out.
     """
-    style = _style
     route = name.removeprefix(method).strip() if method else name
     values = {"route": route, "service": style.service, "application": style.service, **dict(extras)}
     pairs = {}

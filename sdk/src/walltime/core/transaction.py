@@ -20,12 +20,14 @@ from walltime.core.caller import LONG_NS, MAX_NOTED, find, is_located
 from walltime.core.pieces import joined, without_calls
 from walltime.errors import contain
 from walltime.redaction.sanitize import plain, text
+from walltime.settings.settings import DEFAULTS
 
 if TYPE_CHECKING:
     from opentelemetry.trace import TraceState
 
     from walltime.core.call import Call, Line
     from walltime.core.caller import Place
+    from walltime.settings.settings import Settings
 
 clock = time.perf_counter_ns
 """Monotonic nanoseconds; the only clock durations come from."""
@@ -38,9 +40,6 @@ MAX_ANNOTATIONS: Final = 64
 
 Comment: TypeAlias = "tuple[str, bytes, int]"
 """An SQL comment as text and as bytes, and the length below which a statement gets it at its end (`sql_comment`)."""
-
-commented: frozenset[str] = frozenset()
-"""Annotations that the SQL comments carry (`set_commented`)."""
 
 adding = Lock()
 """Held by the thread that adds calls up early; nobody waits for it. A forked child makes its own."""
@@ -81,12 +80,6 @@ class ExecutionContext(Protocol):
     ) -> None: ...
 
 
-def set_commented(annotations: frozenset[str]) -> None:
-    """From here on, a change of these annotations makes a transaction's SQL comment anew."""
-    global commented  # noqa: PLW0603  # one for a process, as the settings are
-    commented = annotations
-
-
 def after_fork() -> None:
     """Make the child's own lock: the parent's may be held by a thread that the child does not have."""
     global adding  # noqa: PLW0603
@@ -124,14 +117,24 @@ class Transaction:
         "cpu_system_ns", "cpu_user_ns", "duration_ns", "error_type", "has_branches", "has_pieces", "http_status",
         "ids", "is_error", "is_forced", "is_over", "kind", "locate_ns", "method", "name", "nested_ns", "outgoing",
         "outgoing_context", "owner", "parent_span_id", "path", "peak_rss_growth_bytes", "places", "queue_ns",
-        "scheme", "session", "sql_comment", "started_at_ns", "started_ns", "statement", "user",
+        "scheme", "session", "settings", "sql_comment", "started_at_ns", "started_ns", "statement", "user",
     )  # fmt: skip
 
-    def __init__(self, name: str, kind: str, ids: Ids, parent_span_id: int, started_ns: int) -> None:
+    def __init__(
+        self,
+        name: str,
+        kind: str,
+        ids: Ids,
+        parent_span_id: int,
+        started_ns: int,
+        settings: Settings = DEFAULTS,
+    ) -> None:
         self.name = text(name)
         self.kind = kind
         self.ids = ids
         self.parent_span_id = parent_span_id
+        self.settings = settings
+        """Those in force when it began; a later `configure` changes nothing of it."""
         self.started_at_ns = time.time_ns()
         self.started_ns = started_ns
         self.duration_ns = 0
@@ -277,7 +280,7 @@ class Transaction:
             self.annotations = {}
         if len(self.annotations) < MAX_ANNOTATIONS or key in self.annotations:
             self.annotations[key] = plain(value)
-            if key in commented:
+            if key in self.settings.sql_comment_keys:
                 self.sql_comment = None
 
     def fail(self, error_type: str) -> None:

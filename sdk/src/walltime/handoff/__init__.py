@@ -24,26 +24,13 @@ if TYPE_CHECKING:
     from opentelemetry.context import Context
 
     from walltime.core.transaction import ExecutionContext
-    from walltime.settings.settings import Settings
-
-# By the time there is an execution context, the settings have been read.
-enabled = True
-"""Setting `context_threads`."""
-with_gc = True
-"""Setting `python_gc`."""
-
-
-def configure(settings: Settings) -> None:
-    """Take over what the settings say of threads and of the collector."""
-    global enabled, with_gc
-    enabled, with_gc = settings.context_threads, settings.python_gc
 
 
 def carried(job: Callable[..., Any]) -> Callable[..., Any]:
     """Return the job as another thread or greenlet should run it: for the transaction that runs here, if one does."""
     try:
         execution = current()
-        if execution is None or not enabled:
+        if execution is None or not execution.transaction.settings.context_threads:
             return job
         return partial(run, branch(execution), otel_context.get_current(), job)
     except Exception as ours:  # it runs without us, then

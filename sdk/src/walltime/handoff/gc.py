@@ -6,7 +6,6 @@ import gc
 import sys
 from typing import TYPE_CHECKING, Any, Final
 
-from walltime import handoff as context
 from walltime.core.call import line
 from walltime.core.execution import current
 from walltime.core.transaction import clock
@@ -34,7 +33,7 @@ def _collecting(phase: str, info: dict[str, Any]) -> None:
     try:
         if phase == "start":
             execution = current()
-            if execution is not None and context.with_gc:
+            if execution is not None and execution.transaction.settings.python_gc:
                 _execution = execution
                 _outer_ns = execution.nested_ns  # finalizers may make calls
                 _started_ns = clock()

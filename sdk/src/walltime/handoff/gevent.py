@@ -6,9 +6,9 @@ from contextvars import Context
 
 from gevent.greenlet import Greenlet
 
-from walltime import handoff as context
 from walltime.core.execution import current
 from walltime.errors import contain
+from walltime.handoff import begin_in
 from walltime.instrumentation.patching import Hook
 
 REQUIRES = "gevent 20.9–26"
@@ -16,8 +16,9 @@ REQUIRES = "gevent 20.9–26"
 
 def _spawned(greenlet: Greenlet) -> None:
     try:
-        if current() is not None and context.enabled and greenlet.gr_context is None:
-            greenlet.gr_context = context.begin_in(Context())
+        execution = current()
+        if execution is not None and execution.transaction.settings.context_threads and greenlet.gr_context is None:
+            greenlet.gr_context = begin_in(Context())
     except Exception as ours:
         contain("context", ours)
 

@@ -59,10 +59,11 @@ def _bootstrap_inner(original: Callable[[threading.Thread], None]) -> Callable[[
 
 def _start_in_a_context(original: Callable[[threading.Thread], None]) -> Callable[[threading.Thread], None]:
     def start(self: threading.Thread) -> None:
-        if current() is None:
+        execution = current()
+        if execution is None:
             return original(self)
         try:
-            if context.enabled and self._context is None:  # type: ignore[attr-defined]  # else they have chosen one
+            if execution.transaction.settings.context_threads and self._context is None:  # type: ignore[attr-defined]  # else they have chosen one
                 base = contextvars.copy_context() if _INHERITS else contextvars.Context()
                 self._context = context.begin_in(base)  # type: ignore[attr-defined]
         except Exception as ours:

@@ -2,34 +2,30 @@
 
 from __future__ import annotations
 
-import re
-from fnmatch import translate
+from fnmatch import fnmatchcase
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
-    from walltime.settings.settings import Settings
+    from walltime.core.transaction import Transaction
 
 EVERYWHERE: Final = "*"
 
-limited = False
-"""Whether a host has to be looked up at all; set by `configure`."""
-_pattern: re.Pattern[str] = re.compile("")
+
+def is_limited(transaction: Transaction) -> bool:
+    """Say whether a host has to be looked up at all."""
+    return EVERYWHERE not in transaction.settings.propagate_to
 
 
-def configure(settings: Settings) -> None:
-    """Take over what the settings say; patterns as of files: `*.shop.internal`, `10.*`."""
-    global limited, _pattern  # noqa: PLW0603
-    patterns = [each.lower() for each in settings.propagate_to if each != "none"]
-    _pattern = re.compile("|".join(map(translate, patterns)) or "(?!)")
-    is_told.cache_clear()
-    limited = EVERYWHERE not in patterns
+def is_recipient(transaction: Transaction, host: str | None) -> bool:
+    """Say whether requests to this host carry our headers; its name or address, without a port."""
+    return _matches(transaction.settings.propagate_to, (host or "").strip("[]").rstrip(".").lower())
 
 
 @lru_cache(maxsize=1024)
-def is_told(host: str | None) -> bool:
-    """Say whether requests to this host carry our headers; its name or address, without a port."""
-    return _pattern.match((host or "").strip("[]").rstrip(".").lower()) is not None
+def _matches(patterns: tuple[str, ...], host: str) -> bool:
+    """Patterns as of files: `*.shop.internal`, `10.*`; `none` is none."""
+    return any(fnmatchcase(host, pattern.lower()) for pattern in patterns if pattern != "none")
 
 
 def host_of(connection: Any) -> str | None:

@@ -8,7 +8,10 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Final
+
+from opentelemetry.sdk.resources import OTELResourceDetector
 
 from walltime.errors import SettingsError, warn
 from walltime.settings import parsing, valid
@@ -284,6 +287,12 @@ class Settings:
         """Where lines of JSON go; '' for nowhere."""
         return self.json_lines or ("-" if "console" in self.exporters else "")
 
+    @cached_property
+    def service(self) -> str:
+        """The service's name: the setting, else what OTEL_RESOURCE_ATTRIBUTES says, else ''."""
+        name = self.service_name or str(OTELResourceDetector().detect().attributes.get("service.name", ""))
+        return name.encode("utf-8", "replace").decode()  # the environment's bytes may be no UTF-8
+
     @classmethod
     def from_env(cls, environ: Mapping[str, str] | None = None, **given: Any) -> Settings:
         """
@@ -298,3 +307,6 @@ class Settings:
                 raise SettingsError(str(each))
             warn(each.variable, "walltime: %s", each)
         return cls(**values)
+
+
+DEFAULTS: Final = Settings()

@@ -19,8 +19,8 @@ from walltime.core.execution import inside, task_execution
 from walltime.core.transaction import clock, outside
 from walltime.errors import contain
 from walltime.instrumentation.patching import Patch
-from walltime.propagation import recipients
 from walltime.propagation.propagation import outgoing_headers
+from walltime.propagation.recipients import is_limited, is_recipient
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
@@ -144,8 +144,9 @@ def _send(original: Callable[..., Awaitable[Any]]) -> Callable[..., Awaitable[An
         if execution is None:
             return await original(self, conn)
         try:
-            told = not recipients.limited or recipients.is_told(self.url.host)
-            for name, value in outgoing_headers(execution.transaction) if told else ():
+            transaction = execution.transaction
+            is_ours = not is_limited(transaction) or is_recipient(transaction, self.url.host)
+            for name, value in outgoing_headers(transaction) if is_ours else ():
                 self.headers.setdefault(name, value)  # its own copy, made for this request; case does not matter
         except Exception as ours:
             contain("aiohttp", ours)

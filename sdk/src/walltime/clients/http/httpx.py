@@ -17,8 +17,8 @@ from walltime.core.execution import current, task_execution
 from walltime.core.transaction import clock, outside
 from walltime.errors import contain
 from walltime.instrumentation.patching import Patch
-from walltime.propagation import recipients
 from walltime.propagation.propagation import outgoing_headers
+from walltime.propagation.recipients import is_limited, is_recipient
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
@@ -111,9 +111,10 @@ def _add_headers(request: Request, execution: ExecutionContext) -> list[str]:
     """Return the names of those added. The request is the application's, which may send it again for somebody else."""
     added: list[str] = []
     try:
-        if recipients.limited and not recipients.is_told(request.url.host):
+        transaction = execution.transaction
+        if is_limited(transaction) and not is_recipient(transaction, request.url.host):
             return added
-        for name, value in outgoing_headers(execution.transaction):
+        for name, value in outgoing_headers(transaction):
             if name not in request.headers:
                 request.headers[name] = value
                 added.append(name)

@@ -8,8 +8,8 @@ from urllib.parse import urlsplit
 
 from walltime.core.call import Piece, lines
 from walltime.errors import contain
-from walltime.propagation import recipients
 from walltime.propagation.propagation import outgoing_headers
+from walltime.propagation.recipients import host_of, is_limited, is_recipient
 
 if TYPE_CHECKING:
     from walltime.core.call import Line, Target
@@ -92,11 +92,12 @@ def add_headers(connection: Any, execution: ExecutionContext) -> None:
             would check and join what is made of our own digits, for half the price of the whole wrapper.
     """
     try:
-        if recipients.limited and not recipients.is_told(recipients.host_of(connection)):
+        transaction = execution.transaction
+        if is_limited(transaction) and not is_recipient(transaction, host_of(connection)):
             return
         buffer = connection._buffer
         sent = b"\r\n".join(buffer).lower()
-        for name, value in outgoing_headers(execution.transaction):
+        for name, value in outgoing_headers(transaction):
             # The application's own is what goes; and nothing below here looks for line breaks.
             if _begins(name) not in sent and value.isascii() and value.isprintable():
                 buffer.append(f"{name}: {value}".encode())
