@@ -17,7 +17,7 @@ from walltime_collector.health.counters import Health
 from walltime_collector.http.authentication import Access
 from walltime_collector.spool.segment import Record
 from walltime_collector.spool.spool import Spool
-from walltime_collector.web.dead_letters import deadletter_routes
+from walltime_collector.web.dead_letters import dead_letter_routes
 
 from tests.collector.cli.test_cli import assert_one_sentence, run
 from tests.collector.load.test_load import GARBAGE
@@ -101,7 +101,7 @@ def test_a_page_of_another_site_cannot_drop_anything(collector: Collector) -> No
 )
 def test_only_the_admin_token_permits_changes(tmp_path: Path, tokens: dict[str, str], shown: str, status: int) -> None:
     spool = Spool(tmp_path / "spool", max_bytes=2**30, segment_bytes=2**20, segment_age_s=1)
-    app = Starlette(routes=deadletter_routes(spool, Health(), Access(Settings(data=tmp_path, **tokens))))  # type: ignore[arg-type]
+    app = Starlette(routes=dead_letter_routes(spool, Health(), Access(Settings(data=tmp_path, **tokens))))  # type: ignore[arg-type]
 
     async def ask() -> int:
         async with httpx.AsyncClient(transport=httpx.ASGITransport(app), base_url="http://127.0.0.1") as client:

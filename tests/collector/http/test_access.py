@@ -22,7 +22,7 @@ from walltime_collector.health.counters import Health
 from walltime_collector.http.authentication import Access, Credential
 from walltime_collector.spool.spool import Spool
 from walltime_collector.web.application import make_app
-from walltime_collector.web.dead_letters import deadletter_routes
+from walltime_collector.web.dead_letters import dead_letter_routes
 
 from tests.collector.clickhouse.test_schema import request, span
 from tests.servers import PROTOBUF, Collector, eventually, over_http
@@ -63,7 +63,7 @@ def routes(directory: Path) -> list[tuple[str, str]]:
     access = Access(Settings(read_token=SecretStr(READ)))
     nothing: Any = None
     spool = Spool(directory, max_bytes=1, segment_bytes=1, segment_age_s=1)
-    pages = make_app(nothing, Health(), nothing, access, nothing, more=deadletter_routes(spool, Health(), access))
+    pages = make_app(nothing, Health(), nothing, access, nothing, more=dead_letter_routes(spool, Health(), access))
     spool.close()
     paths = [re.sub(r"\{.*?\}", "e" * 32, cast(Route, route).path) for route in pages.routes]
     assert {"/api/top", "/api/sql", "/metrics", "/healthz", "/login"} <= set(paths)

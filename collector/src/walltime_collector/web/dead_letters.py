@@ -23,7 +23,7 @@ _MOST_BODY_BYTES = 4 * 1024 * 1024
 _HEADERS = {"Cache-Control": "no-store", "X-Content-Type-Options": "nosniff"}
 
 
-def deadletter_routes(spool: Spool, health: Health, access: Access) -> list[Route]:
+def dead_letter_routes(spool: Spool, health: Health, access: Access) -> list[Route]:
     """
     The routes: GET lists; POST …/retry and …/drop take `{"names": […]}` or `{"all": true}` and answer with those.
 

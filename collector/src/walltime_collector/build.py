@@ -1,0 +1,216 @@
+"""Builds the collector from its settings: ports, spool, engine and the threads between them, connected."""
+
+from __future__ import annotations
+
+import socket
+from typing import Any
+
+from .clickhouse.opening import open_engine
+from .clickhouse.retention import keep
+from .config.settings import Settings, is_loopback
+from .config.tls import Tls
+from .health.cardinality_limit import CardinalityLimit
+from .health.counters import Health
+from .health.full_disk import OldestDays
+from .health.minutes import HealthMinutes
+from .health.status import status
+from .health.upkeep import Upkeep
+from .health.watch import Watch
+from .http.authentication import Access
+from .http.body import Arrivals
+from .http.ports.descriptors import raise_limit
+from .http.ports.groups import groups
+from .http.ports.http_protocol import HttpLimits, Wording
+from .http.ports.listening import listen, listened
+from .http.ports.server import HttpServer
+from .http.ports.wording import clickhouse_wording, web_wording
+from .load.loader import Loader
+from .load.poison import Trial
+from .otel_transactions.assembler import Assembler
+from .receive.answers import otlp_wording
+from .receive.cors import origin_pattern, with_cors
+from .receive.grpc_server import GrpcServer
+from .receive.http2.stream import Limits
+from .receive.intake import Intake
+from .receive.otlp_grpc import GrpcCall, OtlpGrpc
+from .receive.otlp_http import OtlpHttp
+from .slowlog.reader import SlowLogReader
+from .spool.directory import make_private, room
+from .spool.group_commit import GroupCommit
+from .spool.reserve import Reserve
+from .spool.spool import Spool
+from .sql.clickhouse_http import ClickHouseHttp
+from .sql.limits import Reading
+
+Server = HttpServer | GrpcServer[GrpcCall]
+_MAX_READ_REQUEST_BYTES = 8 * 1024 * 1024
+"""On the web and ClickHouse ports; each path has a lower limit of its own."""
+_GRACE_S = 3
+"""On SIGTERM, running requests have this long to end."""
+
+
+class Collector:
+    """
+    All parts of the collector. The ports listen at once; `start` starts the threads.
+
+    servers      each with its listening socket
+    connections  those of the senders' ports, and those of the readers' ports
+
+    Raises:
+        CollectorError: It cannot start: SettingsRefused, DirectoryInUse, EngineUnavailable.
+    """
+
+    def __init__(self, settings: Settings) -> None:
+        self._settings, self.health = settings, (health := Health())
+        descriptors = raise_limit()
+        self._access, self._tls = Access(settings), (tls := Tls(settings))
+        origins = origin_pattern(settings.cors_allowed_origins)
+        self._sockets = _listen(settings, self._access)
+        make_private(settings.data, settings.where("data", "--data"))
+        self.engine = engine = open_engine(settings, health.add)  # it starts in parallel with the lines below
+        self._spool = Spool(
+            settings.data / "spool",
+            max_bytes=settings.max_spool_bytes,
+            segment_bytes=settings.segment_bytes,
+            segment_age_s=settings.segment_age_s,
+        )
+        self._commit = GroupCommit(self._spool)
+        # the spool shares a disk with the embedded engine, not with a server
+        shared_disk = (None, None) if settings.clickhouse else (Reserve(settings.data), Trial(settings.data / "trial"))
+        self._loader = Loader(self._spool, engine, health, *shared_disk)
+        self._slow_logs = SlowLogReader(settings.slow_log, settings.data / "slowlog", engine, health)
+        self._assembler = Assembler(
+            engine, health, window_s=settings.foreign_window_s, settle_s=settings.foreign_settle_s
+        )
+        self._watch = Watch(settings, self._spool, health, tls)
+        checks = [CardinalityLimit(engine, health).look]
+        if settings.when_disk_full == "drop_oldest_day" and not settings.clickhouse:
+            checks.append(OldestDays(engine, health, lambda: room(settings.data)).look)
+        minutes = HealthMinutes(engine, health, settings.data)
+        self._upkeep = Upkeep(engine, health, minutes, lambda: keep(engine, settings), checks)
+        self._queries = Reading(engine, settings.database)
+        arrivals = Arrivals(
+            max_request_bytes=settings.max_request_bytes,
+            max_in_flight_bytes=settings.max_in_flight_bytes,
+            deadline_s=settings.request_deadline_s,
+        )
+        self._intake = Intake(
+            self._commit,
+            health,
+            arrivals.in_flight,
+            self._access.ingest,
+            max_request_bytes=settings.max_request_bytes,
+        )
+        senders, readers = self.connections = groups(settings, health, descriptors)
+        deadlines = (settings.header_deadline_s, settings.request_deadline_s)
+        otlp_http = OtlpHttp(self._intake, arrivals, origins)
+        grpc: GrpcServer[GrpcCall] = GrpcServer(
+            OtlpGrpc(self._intake, health), senders, Limits(*deadlines), tls=tls.grpc, grace_s=_GRACE_S
+        )
+        http = HttpServer(
+            "http",
+            otlp_http if origins is None else with_cors(otlp_http, origins),
+            senders,
+            HttpLimits(*deadlines, settings.max_request_bytes),
+            tls=tls.ingest,
+            count_refused=self._intake.count_refused,
+            wording=otlp_wording,
+            grace_s=_GRACE_S,
+        )
+
+        def readers_server(name: str, app: Any, wording: Wording) -> HttpServer:
+            return HttpServer(
+                name,
+                app,
+                readers,
+                HttpLimits(*deadlines, _MAX_READ_REQUEST_BYTES),
+                tls=tls.read,
+                count_refused=self._intake.count_refused,
+                wording=wording,
+                grace_s=_GRACE_S,
+            )
+
+        servers: dict[str, Server] = {
+            "grpc": grpc,
+            "http": http,
+            "web": readers_server("web", self._web_application(), web_wording),
+        }
+        if settings.clickhouse_http:
+            servers["clickhouse"] = readers_server("clickhouse", self._clickhouse_application(), clickhouse_wording)
+        self.servers = [(server, self._sockets[name]) for name, server in servers.items()]
+
+    @property
+    def addresses(self) -> dict[str, str]:
+        """Where it listens: port name → host:port."""
+        return {name: listened(each) for name, each in self._sockets.items()}
+
+    def start(self) -> None:
+        """Start the threads."""
+        for thread in (self._loader, self._slow_logs, self._assembler, self._watch, self._upkeep):
+            thread.start()
+
+    def stop(self) -> None:
+        """Stop what writes into the spool, then load what is spooled for at most `drain_s`, then stop the rest."""
+        self._queries.close()
+        self._assembler.stop()
+        self._slow_logs.stop()
+        self._intake.close()
+        self._commit.close()
+        self._loader.stop(self._settings.drain_s)
+        self._watch.stop()
+        self._upkeep.stop()
+        self._spool.close()
+        self.engine.close()
+
+    def _web_application(self) -> Any:
+        from .web.application import make_app  # imported while the engine starts
+        from .web.dead_letters import dead_letter_routes
+
+        settings, engine, health, access = self._settings, self.engine, self.health, self._access
+        otlp_and_web = ("grpc", "http", "web")
+        listens = {name: f"{self._tls.scheme}://{self.addresses[name]}" for name in otlp_and_web}
+        is_public = not is_loopback(self._sockets["web"].getsockname()[0])
+        return make_app(
+            engine,
+            health,
+            self._queries,
+            access,
+            lambda: status(engine, health, settings, listens),
+            allowed_hosts=settings.allowed_hosts,
+            any_address=settings.insecure or is_public,
+            more=dead_letter_routes(self._spool, health, access),
+        )
+
+    def _clickhouse_application(self) -> Any:
+        from .web.application import HostCheck
+
+        credential = self._access.clickhouse
+        endpoint = ClickHouseHttp(
+            self._queries,
+            credential=credential,
+            database=self._settings.database,
+            deadline_s=self._settings.request_deadline_s,
+        )
+        # a page that uses DNS rebinding does not know the token
+        return HostCheck(endpoint, (), self._settings.insecure) if credential.is_unset else endpoint
+
+
+def _listen(settings: Settings, access: Access) -> dict[str, socket.socket]:
+    """Open the sockets; first of all, so that a wrong address is an error before anything else is changed."""
+    ports = {
+        "grpc": ("grpc", access.ingest, settings.ingest_client_ca, "WALLTIME_INGEST_TOKEN"),
+        "http": ("http", access.ingest, settings.ingest_client_ca, "WALLTIME_INGEST_TOKEN"),
+        "web": ("web", access.read, settings.read_client_ca, "WALLTIME_READ_TOKEN"),
+    }
+    if settings.clickhouse_http:
+        guard = "WALLTIME_CLICKHOUSE_HTTP_TOKEN"
+        ports["clickhouse"] = ("clickhouse_http", access.clickhouse, settings.read_client_ca, guard)
+    return {
+        name: listen(
+            settings,
+            setting,
+            is_guarded=settings.insecure or not credential.is_unset or client_ca is not None,
+            guard=guard,
+        )
+        for name, (setting, credential, client_ca, guard) in ports.items()
+    }
