@@ -1,7 +1,7 @@
 """
 Fault points in every function of Walltime, put in as its modules are loaded: any one of them can be made to raise.
 
-Where a point stands says who has to contain it (docs/decisions/011-who-contains-what.md): at the beginning of a
+Where a point stands says who has to contain it (docs/decisions/011-containment.md): at the beginning of a
 function, so that its caller has to; in a function that guards what it does, behind each of its own guards.
 """
 

@@ -2,7 +2,7 @@
 OpenTelemetry's SDK, set up by the application: its spans are measured as they are, those its sampler drops too.
 
 Not by a sampler and a span processor of ours: a tracer keeps the sampler it was made with, and a span that is recorded
-for us alone would reach every processor of the application's (docs/decisions/013-bridge.md).
+for us alone would reach every processor of the application's (docs/decisions/013-other-instrumentations.md).
 """
 
 from __future__ import annotations
