@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import gc
-from typing import Any
 
-import pytest
 import walltime
 from opentelemetry import baggage, trace
 from opentelemetry import context as otel_context
 from opentelemetry.context import Context
-from opentelemetry.context.contextvars_context import ContextVarsRuntimeContext
-from walltime import errors, runtime
+from walltime import runtime
 from walltime.core import transaction as transaction_module
 from walltime.core.execution import current
 from walltime.core.transaction import Transaction
@@ -28,20 +25,6 @@ def running_span_id() -> int:
     execution = current()
     assert execution is not None
     return execution.transaction.ids.span_id
-
-
-def attached() -> Context:
-    assert propagation._attached is not None
-    return propagation._attached()
-
-
-def test_nothing_is_attached_until_somebody_attaches(recorded: Sink) -> None:
-    before = attached()
-    with walltime.transaction("job"):
-        assert current_span_id() == running_span_id()
-        assert otel_context.get_current() is otel_context.get_current()
-        assert attached() is before
-    assert otel_context.get_current() is before
 
 
 def test_what_the_application_attaches_is_what_it_gets(recorded: Sink) -> None:
@@ -78,32 +61,7 @@ def test_a_transaction_within_another_is_the_current_span_until_it_ends(recorded
     assert inner.span.parent_span_id == around.span.span_id
 
 
-def test_when_it_is_undone_transactions_are_attached(recorded: Sink) -> None:
-    walltime.uninstrument("opentelemetry_context")
-    assert ContextVarsRuntimeContext.get_current.__module__ == ContextVarsRuntimeContext.__module__
-    before = otel_context.get_current()
-    with walltime.transaction("job"):
-        assert otel_context.get_current() is not before
-        assert current_span_id() == running_span_id()
-    assert otel_context.get_current() is before
-
-
-def test_a_failure_of_ours_leaves_what_is_attached(recorded: Sink, monkeypatch: pytest.MonkeyPatch) -> None:
-    def broken(*_: Any) -> Context:
-        raise ValueError("ours")
-
-    monkeypatch.delenv("WALLTIME_TESTING_RAISE")
-    with walltime.transaction("job"):
-        monkeypatch.setattr(propagation, "asked", broken)
-        assert otel_context.get_current() is attached()
-        monkeypatch.undo()
-    assert errors.contained.pop("context") == 1
-
-
-@pytest.mark.parametrize("library", ["", "opentelemetry_context"])
-def test_a_transaction_that_was_asked_for_is_freed_without_the_collector(recorded: Sink, library: str) -> None:
-    if library:
-        walltime.uninstrument(library)
+def test_a_transaction_that_was_asked_for_is_freed_without_the_collector(recorded: Sink) -> None:
     for _ in range(3):
         with walltime.transaction("freed"):
             execution = current()

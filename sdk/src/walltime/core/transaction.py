@@ -113,7 +113,7 @@ class Transaction:
     """
 
     __slots__ = (
-        "_traceparent", "after", "after_error_type", "after_ns", "annotations", "around", "bill", "calls", "context",
+        "_traceparent", "after", "after_error_type", "after_ns", "annotations", "bill", "calls",
         "cpu_system_ns", "cpu_user_ns", "duration_ns", "error_type", "has_branches", "has_pieces", "http_status",
         "ids", "is_error", "is_forced", "is_over", "kind", "locate_ns", "method", "name", "nested_ns", "outgoing",
         "outgoing_context", "owner", "parent_span_id", "path", "peak_rss_growth_bytes", "places", "queue_ns",
@@ -176,9 +176,6 @@ class Transaction:
         self._traceparent = ""
         self.outgoing: list[tuple[str, str]] | None = None
         self.outgoing_context: object = None
-        self.around: object = None
-        """OpenTelemetry's context when it began, where it is in there only for who asks; `context` with it."""
-        self.context: object = None
 
     @property
     def transaction(self) -> Transaction:

@@ -56,7 +56,6 @@ _FOLDERS: Final[dict[str, dict[str, str]]] = {
         "gc": "sys",
         "gevent": "gevent.greenlet",
         "gevent_threads": "gevent.threadpool",
-        "opentelemetry_context": "opentelemetry.context",
         "threading": "threading",
     },
 }

@@ -8,23 +8,22 @@ instrumentations see the transaction as the current span.
 from __future__ import annotations
 
 import random
+import re
 from functools import lru_cache
 from typing import TYPE_CHECKING, Final
 
+from opentelemetry import baggage, trace
 from opentelemetry import context as otel_context
-from opentelemetry import trace
 from opentelemetry.context import Context
 from opentelemetry.propagators.composite import CompositePropagator
 from opentelemetry.propagators.textmap import Getter
 from opentelemetry.trace import NonRecordingSpan, SpanContext, TraceFlags
 
-from walltime.core.execution import current
 from walltime.core.transaction import Ids
-from walltime.propagation import w3c
 from walltime.propagation.propagators import get_global_textmap
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Mapping
     from typing import Any
 
     from opentelemetry.propagators.textmap import TextMapPropagator
@@ -44,15 +43,40 @@ _SPAN: Final = next(iter(trace.set_span_in_context(trace.INVALID_SPAN, Context()
 """Where a context has its span: `set_span_in_context` copies the context twice."""
 
 
+MAX_HEADER_CHARS: Final = 8192
+"""A longer `tracestate` or `baggage` is cut before its last whole member; W3C asks for no more."""
+MAX_MEMBERS: Final = 180
+"""Of `baggage`, as W3C says; OpenTelemetry drops a `tracestate` of more than 32."""
+_MEMBERS: Final = {
+    # https://www.w3.org/TR/trace-context/#tracestate-header and https://www.w3.org/TR/baggage/#definition
+    "tracestate": re.compile(r"[ \t]*(?:[a-z0-9][_0-9a-z\-*/@]*=[\x20-\x2b\x2d-\x3c\x3e-\x7e]+)?[ \t]*"),
+    "baggage": re.compile(r"[ \t]*[!#-'*+\-.0-9A-Z^-z|~]+[ \t]*=[ \t!#-+\--\[\]-~]*"),
+}
+"""What a member of these headers looks like. OpenTelemetry logs a warning for each one that does not, and the client
+decides how many there are."""
+
+
 class _EnvironGetter(Getter["Mapping[str, Any]"]):
     """Reads headers from a WSGI environ."""
 
     def get(self, carrier: Mapping[str, Any], key: str) -> list[str] | None:
         value = carrier.get(_environ_key(key))
-        return None if value is None else [value]
+        if not isinstance(value, str) or "\n" in value or (len(value) > MAX_HEADER_CHARS and key not in _MEMBERS):
+            return None
+        member = _MEMBERS.get(key)
+        return [value] if member is None else _well_formed(value, member, is_whole=key == "tracestate")
 
     def keys(self, carrier: Mapping[str, Any]) -> list[str]:
         return [key[5:].replace("_", "-").lower() for key in carrier if key.startswith("HTTP_")]
+
+
+def _well_formed(header: str, member: re.Pattern[str], *, is_whole: bool) -> list[str] | None:
+    """Return the members that are well formed; when it is whole or nothing, None for one that is not."""
+    if len(header) > MAX_HEADER_CHARS:
+        header = header[:MAX_HEADER_CHARS].rpartition(",")[0]
+    members = header.split(",")
+    kept = [each for each in members if member.fullmatch(each)]
+    return None if not kept or (is_whole and len(kept) < len(members)) else [",".join(kept[:MAX_MEMBERS])]
 
 
 @lru_cache(maxsize=256)
@@ -65,13 +89,7 @@ _getter = _EnvironGetter()
 
 def extract(environ: Mapping[str, Any]) -> Context | None:
     """Return OpenTelemetry's context as the caller's headers say it, or None when they say nothing."""
-    propagator = get_global_textmap()
-    if _is_w3c(propagator):
-        return w3c.extract(environ)
-    for header in propagator.fields:
-        if _environ_key(header) in environ:
-            return propagator.extract(environ, getter=_getter)
-    return None
+    return get_global_textmap().extract(environ, Context(), _getter) or None
 
 
 def is_sampled(trace_id: int, probability: float) -> bool:
@@ -95,7 +113,7 @@ def new_span_id() -> int:
 def caller(base: Context | None) -> SpanContext | None:
     """Return the span a transaction is to be the child of: the given context's, by default the current one's."""
     if base is None:
-        base = otel_context.get_current() if _attached is None or current() is not None else _attached()
+        base = otel_context.get_current()
     if not base:  # nothing is set, as for most requests
         return None
     span_context = trace.get_current_span(base).get_span_context()
@@ -142,26 +160,6 @@ def span_context(ids: Ids) -> SpanContext:
     return SpanContext(ids.trace_id, ids.span_id, False, _FLAGS[ids.trace_flags], ids.trace_state)
 
 
-_attached: Callable[[], Context] | None = None
-"""Says what is attached, where a transaction is in OpenTelemetry's context for who asks; None where it is attached."""
-
-
-def wait_for_who_asks(attached: Callable[[], Context] | None) -> None:
-    """Attach the transactions from here on no more (context/opentelemetry_context.py), or again."""
-    global _attached  # noqa: PLW0603  # one for a process, as OpenTelemetry's context is
-    _attached = attached
-
-
-def asked(context: Context, transaction: Transaction) -> Context:
-    """Return the context that somebody asks for: what is attached, with the transaction if it came after it."""
-    if transaction.around is not context:
-        return context
-    own = transaction.context
-    if own is None:
-        own = transaction.context = _with(transaction, context)
-    return own  # type: ignore[return-value]  # the hot path knows nothing of OpenTelemetry
-
-
 def _with(transaction: Transaction, around: Context) -> Context:
     return Context({**around, _SPAN: _Current(transaction)})
 
@@ -175,19 +173,13 @@ def enter(transaction: Transaction, base: Context | None) -> object:
     """
     if getattr(trace, "_TRACER_PROVIDER", None) is not None:  # `get_tracer_provider` reads the environment: 0.5 µs
         return None if base is None else otel_context.attach(base)
-    if base is not None:
-        return otel_context.attach(_with(transaction, base))
-    if _attached is None:
-        return otel_context.attach(_with(transaction, otel_context.get_current()))
-    transaction.around = _attached()
-    return None
+    return otel_context.attach(_with(transaction, otel_context.get_current() if base is None else base))
 
 
 def leave(transaction: Transaction, token: object) -> None:
     if token is not None:
         otel_context.detach(token)  # type: ignore[arg-type]  # the API hides its token's type
-    # they lead back to it: only the collector of garbage would free them
-    transaction.context = transaction.outgoing_context = None
+    transaction.outgoing_context = None  # it leads back to the transaction: only the garbage collector would free both
 
 
 def forget() -> None:
@@ -202,7 +194,7 @@ def outgoing_headers(transaction: Transaction) -> list[tuple[str, str]]:
     They name the transaction's own span, which is always exported, so the next service's parent is always found.
     Built once for a transaction, and again when the application changes OpenTelemetry's context (baggage).
     """
-    context = otel_context.get_current() if _attached is None else _attached()
+    context = otel_context.get_current()
     if transaction.outgoing is None or transaction.outgoing_context is not context:
         transaction.outgoing = _headers(transaction, context)
         transaction.outgoing_context = context
@@ -211,7 +203,7 @@ def outgoing_headers(transaction: Transaction) -> list[tuple[str, str]]:
 
 def _headers(transaction: Transaction, context: Context) -> list[tuple[str, str]]:
     propagator = get_global_textmap()
-    if _is_w3c(propagator) and transaction.ids.trace_state is None and not context.get(w3c.BAGGAGE):
+    if _is_w3c(propagator) and transaction.ids.trace_state is None and not baggage.get_all(context):
         # What OpenTelemetry's own would write, for a tenth of its 5 µs.
         return [("traceparent", transaction.traceparent)]
     carrier: dict[str, str] = {}
