@@ -18,6 +18,7 @@ from .health.upkeep import Upkeep
 from .health.watch import Watch
 from .http.authentication import Access
 from .http.body import Arrivals
+from .http.host_check import HostCheck
 from .http.ports.descriptors import raise_limit
 from .http.ports.groups import groups
 from .http.ports.http_protocol import HttpLimits, Wording
@@ -182,8 +183,6 @@ class Collector:
         )
 
     def _clickhouse_application(self) -> Any:
-        from .web.application import HostCheck
-
         credential = self._access.clickhouse
         endpoint = ClickHouseHttp(
             self._queries,

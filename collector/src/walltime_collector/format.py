@@ -86,6 +86,11 @@ def printable(text: str) -> str:
     return " ".join("".join(letter if letter.isprintable() else " " for letter in plain).split())
 
 
+def quoted(text: str) -> str:
+    """A text from outside, in quotes for an error message, at most 80 characters of it."""
+    return repr(printable(text)[:80])
+
+
 def since_s(text: str) -> int:
     """
     Read how far back to look, in seconds: `90s`, `15m`, `2h`, `7d`.
@@ -96,9 +101,7 @@ def since_s(text: str) -> int:
     match = _SINCE.fullmatch(text.strip())
     seconds = int(match[1]) * _SECONDS[match[2]] if match else 0
     if not 0 < seconds <= LONGEST_SINCE_S:
-        raise ValueError(
-            f"{printable(text)[:40]!r} is not a time to look back; write 90s, 15m, 2h or 7d (at most 400d)"
-        )
+        raise ValueError(f"{quoted(text)} is not a length of time; write 90s, 15m, 2h or 7d (at most 400d)")
     return seconds
 
 

@@ -1,105 +1,81 @@
-"""/api/deadletters: what the engine refused for good, for `walltime dead-letter`; retry and drop are the admin's."""
+"""/api/deadletters: requests that the engine refused for good; retry and drop need the admin token."""
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from dataclasses import asdict
 from typing import Any
 
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
-from starlette.responses import JSONResponse, Response
+from starlette.responses import Response
 from starlette.routing import Route
 
 from ..errors import BadParameter, NotStored
-from ..format import printable
+from ..format import quoted
 from ..health.counters import Health
 from ..http.authentication import Access
+from ..http.body import Arrivals
+from ..http.responses import json_response, problem
 from ..spool.dead_letters import Letter
 from ..spool.spool import Spool
+from .parameters import json_body, query_params
 
-_MOST_BODY_BYTES = 4 * 1024 * 1024
-_HEADERS = {"Cache-Control": "no-store", "X-Content-Type-Options": "nosniff"}
+_MAX_BODY_BYTES = 4 * 1024 * 1024
+_DEADLINE_S = 30.0
 
 
 def dead_letter_routes(spool: Spool, health: Health, access: Access) -> list[Route]:
-    """
-    The routes: GET lists; POST …/retry and …/drop take `{"names": […]}` or `{"all": true}` and answer with those.
-
-    Only JSON is taken: a page of another site cannot send that without asking first, and is never told it may.
-    """
+    """The routes: GET lists; POST …/retry and …/drop take `{"names": […]}` or `{"all": true}` and return those."""
+    arrivals = Arrivals(
+        max_request_bytes=_MAX_BODY_BYTES, max_in_flight_bytes=4 * _MAX_BODY_BYTES, deadline_s=_DEADLINE_S
+    )
 
     def listed(request: Request) -> Response:
-        if request.query_params:
-            raise BadParameter("query", "there are no parameters here", "leave them out")
-        return _answer(spool.dead_letters())
+        query_params(request, {})
+        return _response(spool.dead_letters())
 
     def changing(change: Callable[[str], Letter | None], counter: str) -> Callable[[Request], Any]:
         def run(names: list[str] | None) -> list[Letter]:
             done = []
             for name in names if names is not None else [letter.name for letter in spool.dead_letters()]:
                 letter = change(name)
-                if letter is None and names is not None:
-                    raise NotStored(
-                        "name", f"there is no dead letter {printable(name)[:80]!r}", "see walltime dead-letter list"
-                    )
                 if letter is not None:
                     health.add("dead", -letter.spans)
                     health.add(counter, letter.spans)
                     done.append(letter)
+                elif names is not None:
+                    raise NotStored("name", f"there is no dead letter {quoted(name)}", "see walltime dead-letter list")
             return done
 
         async def changed(request: Request) -> Response:
-            if (refused := _refused(request, access)) is not None:
-                return refused
-            names = _names(await _body(request))
-            return _answer(await run_in_threadpool(run, names))
+            if not access.is_admin_possible:
+                what, what_now = "no token permits changes", "start the collector with WALLTIME_ADMIN_TOKEN"
+                return problem(403, "token", what, what_now)
+            if not access.is_admin(request.headers.get("authorization", "")):
+                return problem(403, "token", "this token permits no changes", "send the admin token")
+            async with json_body(request, arrivals, '{"names": […]}') as document:
+                return _response(await run_in_threadpool(run, _names(document)))
 
         return changed
 
     return [
         Route("/api/deadletters", listed),
         Route("/api/deadletters/retry", changing(spool.retry, "dead_retried"), methods=["POST"]),
-        # dropped ones count as refused for good, so that what was received still adds up
+        # dropped ones count as rejected: the sum of the counters stays the number of received spans
         Route("/api/deadletters/drop", changing(spool.drop, "rejected"), methods=["POST"]),
     ]
 
 
-def _refused(request: Request, access: Access) -> Response | None:
-    if not access.is_admin_possible:
-        what, what_now = "nobody may change anything here", "start the collector with WALLTIME_ADMIN_TOKEN"
-    elif not access.admin.accepts_bearer(request.headers.get("authorization", "").encode("latin-1")):
-        what, what_now = "a token for reading is no right to change anything", "send the admin token"
-    else:
+def _names(document: Any) -> list[str] | None:
+    """The names in the request; None for all."""
+    if document == {"all": True}:
         return None
-    return JSONResponse({"error": {"where": "token", "what": what, "what_now": what_now}}, 403, _HEADERS)
-
-
-async def _body(request: Request) -> bytes:
-    if request.headers.get("content-type", "").partition(";")[0].strip().lower() != "application/json":
-        raise BadParameter("Content-Type", "names come as JSON", 'send {"names": […]} as application/json')
-    body = b""
-    async for chunk in request.stream():
-        body += chunk
-        if len(body) > _MOST_BODY_BYTES:
-            raise BadParameter("body", "that is more names than there can be", 'send {"all": true}')
-    return body
-
-
-def _names(body: bytes) -> list[str] | None:
-    """The names that were sent; None for all."""
-    try:
-        said = json.loads(body)
-    except (ValueError, RecursionError):
-        said = None
-    if said == {"all": True}:
-        return None
-    names = said.get("names") if isinstance(said, dict) and set(said) == {"names"} else None
+    names = document.get("names") if isinstance(document, dict) and set(document) == {"names"} else None
     if not isinstance(names, list) or not names or not all(isinstance(name, str) for name in names):
-        raise BadParameter("body", "it does not say which", 'send {"names": ["…"]} or {"all": true}')
+        raise BadParameter("body", "it names no dead letters", 'send {"names": ["…"]} or {"all": true}')
     return names
 
 
-def _answer(letters: list[Letter]) -> Response:
-    return JSONResponse({"letters": [asdict(letter) for letter in letters]}, headers=_HEADERS)
+def _response(letters: list[Letter]) -> Response:
+    return json_response({"letters": [asdict(letter) for letter in letters]})

@@ -1,13 +1,12 @@
-"""How the collector is, for machines: /healthz, /readyz and /metrics; the details are for those who may know."""
+"""The health of the collector for programs: /healthz, /readyz, /metrics, /api/status, /api/applications."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import asdict, replace
-from typing import Any
 
 from starlette.requests import Request
-from starlette.responses import JSONResponse, Response
+from starlette.responses import Response
 from starlette.routing import Route
 
 from ..clickhouse.engine import Engine
@@ -16,72 +15,67 @@ from ..health.counters import Health
 from ..health.metrics import Metrics
 from ..health.status import Reason, Status
 from ..http.authentication import Access
+from ..http.responses import HEADERS, json_response
 from ..http.sign_in import MAY_READ
 
-_HEADERS = {"Cache-Control": "no-store", "X-Content-Type-Options": "nosniff"}
 
-
-def health_routes(engine: Engine, health: Health, access: Access, tell: Callable[[], Status]) -> list[Route]:
+def health_routes(engine: Engine, health: Health, access: Access, current_status: Callable[[], Status]) -> list[Route]:
     """
-    The routes; each answers 200 or, when the claim does not hold, 503.
+    Return the routes.
 
-    /healthz  data moves: what is sent is taken, and stored soon after
-    /readyz   what is sent now is taken and kept, though it may be stored later: for load balancers
+    /healthz  200 while data moves: it is accepted, and stored soon after; else 503
+    /readyz   200 while data is accepted, though it may be stored later, for load balancers; else 503
     /metrics  always 200
-    /api/status  always 200; for `walltime status` and `walltime doctor`
-    /api/applications  what is stored of each service; for `walltime doctor`
+    /api/status        for `walltime status` and `walltime doctor`
+    /api/applications  for `walltime doctor`
+
+    Without a read token a request gets only the claim; paths, addresses and messages need the admin token.
 
     Args:
-        tell: Says how things are; it asks the engine.
+        current_status: It queries the engine.
     """
     metrics = Metrics(health)
 
+    def may_read(request: Request) -> bool:
+        return bool(request.scope.get(MAY_READ, access.read.is_unset))
+
+    def is_admin(request: Request) -> bool:
+        return access.is_admin(request.headers.get("authorization", ""))
+
     def healthz(request: Request) -> Response:
         report = health.report()
-        return _answer(_told(request, report, access), report["ok"])
+        status = 200 if report["ok"] else 503
+        if not may_read(request):
+            return json_response({"ok": report["ok"]}, status)
+        if not is_admin(request):
+            report |= {"troubles": [{"reason": trouble["reason"]} for trouble in report["troubles"]]}
+            report |= {"error": "", "slow_logs": {}}
+        return json_response(report, status)
 
     def readyz(request: Request) -> Response:
         report = health.report()
-        is_told = bool(request.scope.get(MAY_READ, access.read.is_unset))
-        reasons = [trouble["reason"] for trouble in report["troubles"]] if is_told else []
-        return _answer({"ready": report["ready"], "troubles": reasons}, report["ready"])
+        reasons = [trouble["reason"] for trouble in report["troubles"]] if may_read(request) else []
+        return json_response({"ready": report["ready"], "troubles": reasons}, 200 if report["ready"] else 503)
 
-    def scraped(request: Request) -> Response:
+    def scrape(request: Request) -> Response:
         content, content_type = metrics.render(request.headers.get("accept", ""))
-        return Response(content, 200, {**_HEADERS, "Content-Type": content_type})
+        return Response(content, 200, {**HEADERS, "Content-Type": content_type})
 
     def status(request: Request) -> Response:
-        said = tell()
-        if not access.is_admin(request.headers.get("authorization", "")):
-            said = replace(
-                said,
-                troubles=tuple(Reason(trouble.reason) for trouble in said.troubles),
+        report = current_status()
+        if not is_admin(request):
+            report = replace(
+                report,
+                troubles=tuple(Reason(trouble.reason) for trouble in report.troubles),
                 slow_logs={},
-                engine_error="it does not answer" if said.engine_error else "",
+                engine_error="it does not answer" if report.engine_error else "",
             )
-        return JSONResponse(asdict(said), 200, _HEADERS)
-
-    def of_applications(request: Request) -> Response:
-        return JSONResponse(asdict(applications(engine)), 200, _HEADERS)
+        return json_response(asdict(report))
 
     return [
-        Route("/api/applications", of_applications),
+        Route("/api/applications", lambda _: json_response(asdict(applications(engine)))),
         Route("/healthz", healthz),
         Route("/readyz", readyz),
-        Route("/metrics", scraped),
+        Route("/metrics", scrape),
         Route("/api/status", status),
     ]
-
-
-def _told(request: Request, report: dict[str, Any], access: Access) -> Mapping[str, Any]:
-    """Everybody learns whether data moves, a reader the numbers too, the admin also paths and addresses."""
-    if not request.scope.get(MAY_READ, access.read.is_unset):
-        return {"ok": report["ok"]}
-    if access.is_admin(request.headers.get("authorization", "")):
-        return report
-    troubles = [{"reason": trouble["reason"]} for trouble in report["troubles"]]
-    return {**report, "troubles": troubles, "error": "", "slow_logs": {}}
-
-
-def _answer(document: Mapping[str, Any], holds: bool) -> Response:
-    return JSONResponse(document, 200 if holds else 503, _HEADERS)

@@ -1,0 +1,83 @@
+"""Reads the parameters and JSON bodies of the API; what is wrong with them is a BadParameter."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from typing import Any
+
+from starlette.requests import Request
+
+from .. import format as text
+from ..errors import BadParameter
+from ..format import quoted
+from ..http.body import Arrivals
+
+MAX_LIMIT = 1_000
+
+
+def query_params(request: Request, defaults: Mapping[str, str]) -> dict[str, str]:
+    """The query parameters, with defaults for those that are missing; others are refused."""
+    params = dict(request.query_params)
+    if unknown := [name for name in params if name not in defaults]:
+        advice = f"use {', '.join(defaults)}" if defaults else "there are none here"
+        raise BadParameter(quoted(unknown[0]), "there is no such parameter", advice)
+    return {**defaults, **params}
+
+
+def since_s(value: str) -> int:
+    """`since` in seconds."""
+    try:
+        return text.since_s(value)
+    except ValueError as error:
+        what, _, what_now = str(error).partition("; ")
+        raise BadParameter("since", what, what_now) from error
+
+
+def limit(value: str) -> int:
+    """`limit`, from 1 to MAX_LIMIT."""
+    if not (value.isascii() and value.isdecimal() and len(value) < 10 and 1 <= int(value) <= MAX_LIMIT):
+        raise BadParameter("limit", f"{quoted(value)} is not a valid number", f"use 1 to {MAX_LIMIT}")
+    return int(value)
+
+
+def slowest_percent(value: str) -> float | None:
+    """`slowest`; None when it is empty."""
+    try:
+        number = float(value or 0)
+    except ValueError:
+        number = math.nan
+    if not math.isfinite(number):
+        raise BadParameter("slowest", f"{quoted(value)} is not a percentage", "write 5 or 0.1")
+    return number if value else None
+
+
+def one_of(name: str, value: str, choices: tuple[str, ...]) -> Any:
+    """A parameter with a fixed set of values."""
+    if value not in choices:
+        raise BadParameter(name, f"{quoted(value)} is not one of its values", f"use {', '.join(choices)}")
+    return value
+
+
+@asynccontextmanager
+async def json_body(request: Request, arrivals: Arrivals, expected: str) -> AsyncIterator[Any]:
+    """
+    Read a JSON body, None when it is not JSON; its bytes count as in flight until the block ends.
+
+    Only application/json is accepted: a page of another site cannot send that without asking first (CORS), and is
+    never permitted to.
+
+    Args:
+        expected: An example, for the error message.
+    """
+    content_type = request.headers.get("content-type", "").partition(";")[0].strip().lower()
+    if content_type != "application/json":
+        raise BadParameter("Content-Type", f"it is {quoted(content_type)}", f"send {expected} as application/json")
+    async with arrivals.body(request.receive) as body:
+        try:
+            document = json.loads(body)
+        except (ValueError, RecursionError):
+            document = None
+        yield document
