@@ -1,8 +1,8 @@
-# make demo · make test · make lint · make bench — each does all the set-up it needs.
+# make demo, make test, make lint, make bench: each does all the setup it needs.
 .PHONY: help setup demo test test-nightly lint format bench bench-ingest bench-scale bench-slowlog dashboards pins clean
 PYTHON ?= python3
 BIN := .venv/bin
-# Compiled files are kept: a shell that forbids them makes every server and every test start twice as slowly.
+# Without compiled files every server and every test starts twice as slowly.
 unexport PYTHONDONTWRITEBYTECODE
 
 help:
@@ -20,12 +20,12 @@ setup: .venv/ready
 demo: setup
 	@PYTHONPATH=examples $(BIN)/python -m shop.demo $(if $(ONCE),--once)
 
-## test          everything that proves the promises, against real servers, in under 10 minutes
+## test          all tests except the nightly ones, against real servers, in under 10 minutes
 test: .venv/integrations
 	@$(BIN)/pytest -n $(or $(WORKERS),2) --dist loadfile --no-loadscope-reorder -m 'not nightly and not alone'
 	@$(BIN)/pytest -m 'alone and not nightly' $$(grep -rl --include='test_*.py' 'mark\.alone' tests)
 
-## test-nightly  the slow ones: long fault runs
+## test-nightly  the long tests: fault runs, other languages
 test-nightly: .venv/integrations
 	@$(BIN)/pytest -m nightly
 
@@ -36,15 +36,15 @@ lint: .venv/integrations
 format: setup
 	@$(BIN)/ruff check --fix . && $(BIN)/ruff format .
 
-## bench         what the SDK costs per call and per request, beside OpenTelemetry's own (QUICK=1: in half the time)
+## bench         CPU of the SDK per call and per request, beside OpenTelemetry's (QUICK=1: in half the time)
 bench: setup
 	@$(BIN)/python -m tests.bench.overhead $(if $(QUICK),--quick)
 
-## bench-ingest  what the collector costs per span, how much it takes, how soon it shows (QUICK=1: in half the time)
+## bench-ingest  CPU of the collector per span, throughput, delay (QUICK=1: in half the time)
 bench-ingest: setup
 	@PYTHONPATH=examples $(BIN)/python -m tests.bench.ingest $(if $(QUICK),--quick) $(ARGS)
 
-## bench-scale   bytes on disk, and answers over 10 million transactions and 100 million calls (ROWS=100000: a rough answer)
+## bench-scale   disk, and queries over 10 million transactions and 100 million calls (ROWS=100000: faster)
 bench-scale: setup
 	@PYTHONPATH=examples $(BIN)/python -m tests.bench.scale $(if $(ROWS),--rows $(ROWS)) $(ARGS)
 
@@ -52,11 +52,11 @@ bench-scale: setup
 bench-slowlog: setup
 	@PYTHONPATH=examples $(BIN)/python -m tests.bench.slowlog $(ARGS)
 
-## dashboards    write dashboards/generated/*.json anew, after a change of dashboards/ or its queries
+## dashboards    write dashboards/generated/*.json, after a change of dashboards/ or its queries
 dashboards: setup
 	@$(BIN)/python -m dashboards.build
 
-## pins          renew the pinned requirements: dev.txt, and of it what each image needs
+## pins          renew the pinned requirements
 PINS := ../$(BIN)/uv pip compile --quiet --universal --python-version 3.10 --no-header --no-annotate --no-emit-index-url --no-emit-find-links
 pins: setup
 	@cd requirements && $(PINS) ../sdk/pyproject.toml ../collector/pyproject.toml dev.in build.in -o dev.txt

@@ -1,6 +1,6 @@
 #!/bin/sh
-# Set-up for development and the demo; run by the Makefile, harmless to run again.
-# With `integrations` also every library the SDK wraps, and Redis: what the tests and the type checker need.
+# Setup for development and the demo; the Makefile runs it, repeatedly.
+# `integrations` adds Redis and every library that the SDK wraps, for the tests and the type checker.
 set -eu
 cd "$(dirname "$0")/.."
 PYTHON=${PYTHON:-python3}

@@ -17,7 +17,7 @@ DOCUMENTED = (ROOT / "docs" / "settings.md").read_text()
 README = (ROOT / "README.md").read_text()
 PAGES = sorted(
     path.relative_to(ROOT)
-    for pattern in ("*.md", "docs/**/*.md", "dashboards/*.md", "sdk/*.md", "collector/*.md")
+    for pattern in ("*.md", "docs/**/*.md", "dashboards/*.md", "examples/*.md", "sdk/*.md", "collector/*.md")
     for path in ROOT.glob(pattern)
 )
 COMMANDS = [
@@ -131,3 +131,23 @@ def test_both_packages_carry_the_license() -> None:
     for package in ("sdk", "collector"):
         assert (ROOT / package / "LICENSE").read_text() == license_text
         assert 'license = "Apache-2.0"' in (ROOT / package / "pyproject.toml").read_text()
+
+
+@pytest.mark.parametrize("page", [page for page in PAGES if not page.name.startswith("018")], ids=str)
+def test_lines_are_short(page: Path) -> None:
+    """Of a table a row is a line, however long."""
+    long = [line for line in (ROOT / page).read_text().splitlines() if len(line) > 120 and not line.startswith("|")]
+    assert not long
+
+
+@pytest.mark.parametrize(
+    "note", [page for page in PAGES if page.parent.name == "decisions" and not page.name.startswith("018")], ids=str
+)
+def test_a_decision_note_has_context_decision_and_consequences(note: Path) -> None:
+    lines = (ROOT / note).read_text().splitlines()
+    assert len(lines) <= 60
+    assert [line for line in lines if line.startswith("## ")] == ["## Context", "## Decision", "## Consequences"]
+
+
+def test_the_glossary_is_short() -> None:
+    assert len((ROOT / "docs" / "glossary.md").read_text().splitlines()) <= 60
