@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 import pytest
-from walltime_collector.config.logs import REPEATS, Bounded, JsonLines, PlainLines
+from walltime_collector.config.logs import REPEATS, JsonLines, PlainLines, RepeatLimit
 
 HOSTILE = 'a\nb\r\x1b[31mred\x1b[0m\u202egnp\x00\x85"\U000e0001'
 
@@ -22,7 +22,7 @@ def logger(
     handler = logging.StreamHandler(out)
     handler.setFormatter(formatter)
     now_s = clock if clock is not None else [0.0]
-    handler.addFilter(Bounded(lambda: now_s[0]))
+    handler.addFilter(RepeatLimit(lambda: now_s[0]))
     log = logging.Logger("walltime.test")
     log.addHandler(handler)
     yield log, out

@@ -1,38 +1,39 @@
-"""Takes secrets out of the environment once they are read: /proc/PID/environ and children do not have them."""
+"""Removes secrets from the environment after they are read: neither /proc/PID/environ nor child processes have them."""
 
 from __future__ import annotations
 
-import ctypes
 import os
+import re
 import sys
 from collections.abc import Iterable
 from contextlib import suppress
+from pathlib import Path
+
+_ENV_START, _ENV_END = 47, 48
+"""Fields of /proc/PID/stat after the name of the program: where the kernel keeps the initial environment."""
 
 
 def forget(names: Iterable[str]) -> None:
     """
-    Remove these variables, and overwrite where the kernel keeps what the process was started with.
+    Remove these variables.
 
-    Linux shows the memory the process got at its start, whatever is unset later; elsewhere they are only removed.
+    On Linux their values are also overwritten in the memory that /proc/PID/environ shows, which unsetting does not
+    change.
     """
     present = [name for name in names if name in os.environ]
-    if sys.platform == "linux":
-        wanted = tuple(os.fsencode(name) + b"=" for name in present)
-        with suppress(OSError, ValueError):  # a C library without that symbol: then they are only removed
-            for address, entry in _entries():
-                if entry.startswith(wanted):
-                    at = entry.index(b"=") + 1
-                    ctypes.memset(address + at, ord("*"), len(entry) - at)
+    if present and sys.platform == "linux":
+        with suppress(OSError, ValueError):  # a system that does not permit it
+            _overwrite([os.fsencode(name) for name in present])
     for name in present:
         del os.environ[name]
 
 
-def _entries() -> Iterable[tuple[int, bytes]]:
-    """Address and content of each entry of the C library's environment, which at the start are the kernel's own."""
-    block = ctypes.POINTER(ctypes.c_void_p).in_dll(ctypes.CDLL(None), "environ")
-    found = []
-    at = 0
-    while block and block[at]:
-        found.append((int(block[at]), ctypes.string_at(block[at])))
-        at += 1
-    return found
+def _overwrite(names: list[bytes]) -> None:
+    fields = Path("/proc/self/stat").read_text("utf-8", "replace").rpartition(")")[2].split()
+    start, end = int(fields[_ENV_START]), int(fields[_ENV_END])
+    with Path("/proc/self/mem").open("r+b", buffering=0) as memory:
+        memory.seek(start)
+        block = memory.read(end - start)
+        for match in re.finditer(rb"(?:^|\0)(?:%s)=([^\0]+)" % b"|".join(map(re.escape, names)), block):
+            memory.seek(start + match.start(1))
+            memory.write(b"*" * len(match[1]))

@@ -1,4 +1,4 @@
-"""The collector's log, on stderr: plain for people, a JSON object a line for machines; never the same over and over."""
+"""The collector's log on stderr: text for a terminal, JSON lines for programs; repeated messages are limited."""
 
 from __future__ import annotations
 
@@ -13,26 +13,25 @@ from datetime import datetime, timezone
 from ..format import printable
 
 REPEATS = 5
-"""So often a message is said a minute; the others are counted and told with the next one."""
+"""Times a message is logged per minute; the rest is counted, and the next one reports the count."""
 _WINDOW_S = 60.0
-_MOST_MESSAGES = 1_000
-_PLAIN = "%(asctime)s %(levelname)s %(name)s: %(message)s"
+_MAX_MESSAGES = 1_000
 
 
 def log_to_stderr(log_format: str) -> None:
     """
-    Set the log of the process up; what was set up before goes.
+    Configure the log of the process, in place of any earlier configuration.
 
     Args:
         log_format: `json`, `plain`, or `auto`: plain when stderr is a terminal.
     """
     is_json = log_format == "json" or (log_format == "auto" and not sys.stderr.isatty())
     handler = logging.StreamHandler(sys.stderr)
-    handler.setFormatter(JsonLines() if is_json else PlainLines(_PLAIN))
-    handler.addFilter(Bounded())
+    handler.setFormatter(JsonLines() if is_json else PlainLines("%(asctime)s %(levelname)s %(name)s: %(message)s"))
+    handler.addFilter(RepeatLimit())
     logging.basicConfig(level=logging.INFO, handlers=[handler], force=True)
     logging.captureWarnings(True)
-    logging.getLogger("uvicorn").setLevel(logging.WARNING)  # it says "started" and "finished", once per port
+    logging.getLogger("uvicorn").setLevel(logging.WARNING)  # it logs "started" and "finished", once per port
     # they warn of each attempt, with all its parameters, where the loader warns once; urllib3's own level is not kept
     for name in ("clickhouse_connect", "urllib3.connectionpool"):
         logging.getLogger(name).setLevel(logging.ERROR)
@@ -43,21 +42,21 @@ class JsonLines(logging.Formatter):
 
     def format(self, record: logging.LogRecord) -> str:
         """See logging.Formatter."""
-        said = {
+        fields = {
             "time": datetime.fromtimestamp(record.created, timezone.utc).isoformat(timespec="milliseconds"),
             "level": record.levelname,
             "logger": record.name,
             "message": record.getMessage(),
         }
         if record.exc_info:
-            said["exception"] = self.formatException(record.exc_info)
-        written = json.dumps(said, ensure_ascii=False)
-        # JSON escapes control characters, but not those that hide text or turn its direction
-        return "".join(letter if letter.isprintable() else json.dumps(letter)[1:-1] for letter in written)
+            fields["exception"] = self.formatException(record.exc_info)
+        line = json.dumps(fields, ensure_ascii=False)
+        # JSON escapes control characters, but not characters that hide text or change its direction
+        return "".join(letter if letter.isprintable() else json.dumps(letter)[1:-1] for letter in line)
 
 
 class PlainLines(logging.Formatter):
-    """A record as a line for people: nothing in a message can start another line or reach the terminal."""
+    """A record as text: no message can begin another line or send control characters to the terminal."""
 
     def formatMessage(self, record: logging.LogRecord) -> str:  # noqa: N802  logging's name
         """See logging.Formatter."""
@@ -66,12 +65,12 @@ class PlainLines(logging.Formatter):
 
     def formatException(self, ei: object) -> str:  # noqa: N802  logging's name
         """See logging.Formatter."""
-        lines = super().formatException(ei).splitlines()  # type: ignore[arg-type]  # as logging hands it over
+        lines = super().formatException(ei).splitlines()  # type: ignore[arg-type]  # as logging passes it
         return "\n".join(f"  {' ' * (len(line) - len(line.lstrip()))}{printable(line)}" for line in lines)
 
 
-class Bounded(logging.Filter):
-    """Lets a message through REPEATS times a minute, whatever it is about; then says how many were held back."""
+class RepeatLimit(logging.Filter):
+    """Passes a message REPEATS times a minute, whatever its arguments; then reports how many were held back."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         super().__init__()
@@ -88,7 +87,7 @@ class Bounded(logging.Filter):
             held_back = 0
             if now_s - since_s >= _WINDOW_S:
                 held_back, since_s, times = max(times - REPEATS, 0), now_s, 0
-            if len(self._seen) >= _MOST_MESSAGES:
+            if len(self._seen) >= _MAX_MESSAGES:
                 self._seen.clear()
             self._seen[key] = (since_s, times + 1)
         if times >= REPEATS:

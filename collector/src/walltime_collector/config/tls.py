@@ -1,4 +1,4 @@
-"""TLS for the ports: one certificate, 1.2 and later, and on request the certificate of who connects."""
+"""TLS of the ports: one certificate, TLS 1.2 or later, and client certificates where a CA is set."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from .settings import Settings
 
 class Tls:
     """
-    The TLS of the ports, or that there is none. A port that speaks TLS speaks nothing else.
+    The TLS contexts of the ports; None without a certificate. A port with TLS accepts nothing else.
 
     Raises:
-        SettingsRefused: A file cannot be used, or an authority of clients is named without a certificate of our own.
+        SettingsRefused: A file cannot be used, or a client CA is set without a certificate of our own.
     """
 
     def __init__(self, settings: Settings) -> None:
@@ -40,17 +40,16 @@ class Tls:
 
     def renew(self) -> bool:
         """
-        Read the certificate again if its files changed: connections made from now on get it. True when it did.
+        Read the certificate again if its files changed; new connections use it. True when it changed.
 
         Raises:
-            SettingsRefused: It cannot be used; connections go on with the one before.
+            SettingsRefused: It cannot be used; the former one stays in use.
         """
         stamp = self._read_stamp()
         if self._certificate is None or stamp == self._stamp:
             return False
-        self._load(
-            ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER), self._certificate
-        )  # a failed load would spoil a context that is in use
+        # tried first in a context of its own: a failed load would spoil one that is in use
+        self._load(ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER), self._certificate)
         for context in (self.ingest, self.grpc, self.read):
             if context is not None:
                 self._load(context, self._certificate)
@@ -67,44 +66,36 @@ class Tls:
             try:
                 context.load_verify_locations(client_ca)
             except OSError as error:  # ssl.SSLError is one
-                raise SettingsRefused(f"{self._where(name)} {client_ca}: {_explained(error)}") from error
+                raise SettingsRefused(f"{self._where(name)} {client_ca}: {_reason(error)}") from error
             context.verify_mode = ssl.CERT_REQUIRED
         return context
 
     def _load(self, context: ssl.SSLContext, certificate: Path) -> None:
-        named = f"{self._where('tls_certificate')} {certificate}"
-        _check_readable(certificate, named)
-        if self._key is not None:
-            its_key = f"{self._where('tls_key')} {self._key}"
-            _check_readable(self._key, its_key)
-            named += f", {its_key}"
+        where = ""
         try:
-            # without the callback OpenSSL would ask the terminal for the password of an encrypted key, and wait
+            for name, path in (("tls_certificate", certificate), ("tls_key", self._key)):
+                if path is not None:
+                    where = f"{self._where(name)} {path}"
+                    path.open("rb").close()  # OpenSSL does not report which of the two it cannot read
+            if self._key is not None:
+                where = f"{self._where('tls_certificate')} {certificate}, {where}"
+            # without the callback OpenSSL would ask for the password of an encrypted key on the terminal, and wait
             context.load_cert_chain(certificate, self._key, password=lambda: b"")
         except OSError as error:  # ssl.SSLError is one
-            raise SettingsRefused(f"{named}: {_explained(error)}") from error
+            raise SettingsRefused(f"{where}: {_reason(error)}") from error
 
     def _read_stamp(self) -> tuple[tuple[int, int], ...]:
         stamps = []
         for path in filter(None, (self._certificate, self._key)):
             try:
-                found = path.stat()
-            except OSError:  # said by whoever reads it
+                status = path.stat()
+                stamps.append((status.st_mtime_ns, status.st_ino))
+            except OSError:  # reported when the file is loaded
                 stamps.append((0, 0))
-            else:
-                stamps.append((found.st_mtime_ns, found.st_ino))
         return tuple(stamps)
 
 
-def _check_readable(path: Path, named: str) -> None:
-    """OpenSSL does not say which of the two files it cannot read."""
-    try:
-        path.open("rb").close()
-    except OSError as error:
-        raise SettingsRefused(f"{named}: {_explained(error)}") from error
-
-
-def _explained(error: OSError) -> str:
+def _reason(error: OSError) -> str:
     if isinstance(error, ssl.SSLError):
         return f"not a usable PEM file ({error.reason or error}); the key must belong to it and have no password"
     return f"cannot be read: {error.strerror}; let the collector's user read it"
