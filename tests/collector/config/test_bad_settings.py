@@ -60,7 +60,7 @@ def judge(settings: Settings) -> None:
             port(getattr(settings, name), name, is_guarded=False, guard="a token", where=settings.where(name))
     if settings.clickhouse:
         address(settings.clickhouse, settings.where("clickhouse"))
-        settings.read_clickhouse_password()
+        settings.secret("clickhouse_password")
         ClientTls(settings.clickhouse_ca, True, settings.clickhouse_certificate, settings.clickhouse_key)
     if "/dev/null/" in str(settings.data):
         make_private(settings.data, settings.where("data"))

@@ -30,7 +30,7 @@ def open_engine(settings: Settings, count: Callable[[str], object] | None = None
         return ServerEngine(
             settings.clickhouse,
             user=settings.clickhouse_user,
-            password=settings.read_clickhouse_password(),
+            password=settings.secret("clickhouse_password"),
             database=settings.database,
             timeout_s=settings.clickhouse_timeout_s,
             tls=ClientTls(

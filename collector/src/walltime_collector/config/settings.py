@@ -1,4 +1,4 @@
-"""The collector's settings: the only reader of WALLTIME_* variables here; everything else is handed a Settings."""
+"""The collector's settings, the only reader of WALLTIME_* variables; other modules receive a Settings."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ Words = Annotated[tuple[str, ...], NoDecode]
 
 
 def default_data_dir() -> Path:
-    """Where a user's data belongs: $XDG_DATA_HOME/walltime or ~/.local/share/walltime."""
+    """$XDG_DATA_HOME/walltime or ~/.local/share/walltime."""
     return Path(os.environ.get("XDG_DATA_HOME") or Path.home() / ".local" / "share") / "walltime"
 
 
 class Settings(BaseSettings):
     """
-    What `walltime serve` can be told; each field is also WALLTIME_<FIELD> in the environment, and a key of the file.
+    Each field is WALLTIME_<FIELD> in the environment and a key of the file. Port 0 is a free port.
 
-    Sizes are bytes, times are seconds unless the name says otherwise. Port 0 takes a free one.
+    Sizes are bytes, times are seconds unless the name has another unit.
     """
 
     model_config = SettingsConfigDict(env_prefix="WALLTIME_", frozen=True, allow_inf_nan=False)
@@ -40,43 +40,42 @@ class Settings(BaseSettings):
     web: str = Field(default="127.0.0.1:8464", description="address of pages, API and /healthz")
     insecure: bool = Field(
         default=False,
-        description="allow addresses that other machines can reach although nothing there asks for a token",
+        description="allow addresses that other machines can reach without a token",
     )
     allowed_hosts: Words = Field(
         default=(),
-        description="names of this machine that a browser may use for the web port, comma-separated; its own loopback"
-        " names always work, and so does any IP address where other machines can reach the port",
+        description="names of this machine that browsers may use for the web port, comma-separated; loopback names "
+        "always work, and so does any IP address where other machines can reach the port",
     )
     ingest_token: SecretStr = Field(
-        default=SecretStr(""), description="the token that senders of OTLP must show; empty: nobody is asked"
+        default=SecretStr(""), description="token for sending OTLP; empty: none is required"
     )
-    ingest_token_file: Path | None = Field(default=None, description="or the file that holds it")
+    ingest_token_file: Path | None = Field(default=None, description="or the file that contains it")
     read_token: SecretStr = Field(
-        default=SecretStr(""), description="the token for pages, API, SQL and /metrics; empty: nobody is asked"
+        default=SecretStr(""), description="token for pages, API, SQL and /metrics; empty: none is required"
     )
-    read_token_file: Path | None = Field(default=None, description="or the file that holds it")
+    read_token_file: Path | None = Field(default=None, description="or the file that contains it")
     admin_token: SecretStr = Field(
         default=SecretStr(""),
-        description="the token for what changes something, dead letters above all; it also reads",
+        description="token for changes, such as retrying dead letters; it also permits reading",
     )
-    admin_token_file: Path | None = Field(default=None, description="or the file that holds it")
+    admin_token_file: Path | None = Field(default=None, description="or the file that contains it")
     tls_certificate: Path | None = Field(
-        default=None, description="file of the certificate (PEM, with its chain); with one, every port speaks TLS alone"
+        default=None, description="file of the certificate (PEM, with its chain); with it, all ports use TLS only"
     )
-    tls_key: Path | None = Field(default=None, description="file of its key (PEM), where it is not in the same file")
+    tls_key: Path | None = Field(default=None, description="file of its key (PEM), if it is not in the same file")
     ingest_client_ca: Path | None = Field(
         default=None,
-        description="file of the authorities (PEM) of which senders of OTLP must show a certificate; needs TLS",
+        description="file of the CA certificates (PEM) that must have signed the client certificates of OTLP senders; "
+        "needs TLS",
     )
     read_client_ca: Path | None = Field(
-        default=None, description="the same for those who ask, on the web port and the ClickHouse HTTP interface"
+        default=None, description="the same for clients of the web port and the ClickHouse HTTP interface"
     )
     log_format: Literal["auto", "json", "plain"] = Field(
-        default="auto", description="`json`: a JSON object a line; `plain`: for people; `auto`: plain on a terminal"
+        default="auto", description="`json`: one JSON object per line; `plain`: text; `auto`: plain on a terminal"
     )
-    database: str = Field(
-        default="walltime", pattern=r"^[A-Za-z_][A-Za-z0-9_]*$", description="database the tables live in"
-    )
+    database: str = Field(default="walltime", pattern=r"^[A-Za-z_][A-Za-z0-9_]*$", description="database of the tables")
 
     clickhouse: str = Field(
         default="",
@@ -84,55 +83,54 @@ class Settings(BaseSettings):
     )
     clickhouse_user: str = Field(default="default", description="its user")
     clickhouse_password: SecretStr = Field(default=SecretStr(""), description="the user's password")
-    clickhouse_password_file: Path | None = Field(default=None, description="or the file that holds it")
+    clickhouse_password_file: Path | None = Field(default=None, description="or the file that contains it")
     clickhouse_http: str = Field(
         default="",
         description="address of a read-only ClickHouse HTTP interface, for Grafana and ClickHouse clients; empty: off",
     )
     clickhouse_http_token: SecretStr = Field(
-        default=SecretStr(""), description="the password it asks for; empty: the `read_token`"
+        default=SecretStr(""), description="password for it; empty: the `read_token`"
     )
-    clickhouse_http_token_file: Path | None = Field(default=None, description="or the file that holds it")
-    clickhouse_timeout_s: int = Field(default=60, ge=1, description="longest wait for an answer of the server")
+    clickhouse_http_token_file: Path | None = Field(default=None, description="or the file that contains it")
+    clickhouse_timeout_s: int = Field(default=60, ge=1, description="longest wait for a response of the server")
     clickhouse_ca: Path | None = Field(
-        default=None, description="file of the authorities (PEM) to believe when its address is https"
+        default=None, description="file of the CA certificates (PEM) to trust when its address is https"
     )
-    clickhouse_verify: bool = Field(default=True, description="false: take any certificate of the server for good")
+    clickhouse_verify: bool = Field(default=True, description="false: do not verify the certificate of the server")
     clickhouse_certificate: Path | None = Field(
         default=None,
-        description="file of the certificate (PEM) to show the server; without a password it says who the user is",
+        description="file of the client certificate (PEM) for the server; without a password it identifies the user",
     )
     clickhouse_key: Path | None = Field(
-        default=None, description="file of its key (PEM), where it is not in the same file"
+        default=None, description="file of its key (PEM), if it is not in the same file"
     )
     clickhouse_compression: Literal["none", "gzip", "zstd"] = Field(
-        default="none", description="of what is sent to the server: CPU for network"
+        default="none", description="compression of data to the server: less network, more CPU"
     )
     clickhouse_insert_quorum: str = Field(
         default="",
         pattern=r"^(|auto|[1-9][0-9]*)$",
-        description="so many replicas have it before it counts as stored, a number or `auto`; empty: one has",
+        description="number of replicas that must have data before it counts as stored, or `auto`; empty: one",
     )
     cluster: str = Field(
         default="",
         pattern=r"^[A-Za-z0-9_.-]*$",
-        description="name of the ClickHouse cluster whose node `clickhouse` is; empty: a server by itself",
+        description="name of the ClickHouse cluster that `clickhouse` is a node of; empty: no cluster",
     )
 
     retention_spans_days: int = Field(
-        default=7, ge=1, le=3650, description="days after which kept calls and other spans go"
+        default=7, ge=1, le=3650, description="days that kept calls and other spans are stored"
     )
     retention_transactions_days: int = Field(
-        default=30, ge=1, le=3650, description="days after which transactions and entries of slow logs go"
+        default=30, ge=1, le=3650, description="days that transactions and slow-log entries are stored"
     )
-    retention_minutes_days: int = Field(
-        default=400, ge=1, le=3650, description="days after which what is added up by the minute goes"
-    )
+    retention_minutes_days: int = Field(default=400, ge=1, le=3650, description="days that sums per minute are stored")
 
     when_disk_full: Literal["refuse", "drop_oldest_day"] = Field(
         default="refuse",
-        description="of the embedded database, when its disk has only the reserve left: `refuse` takes nothing until"
-        " there is room; `drop_oldest_day` drops the oldest stored day, and the next, before their time",
+        description="for the embedded database, when its disk has only the reserve left: `refuse` accepts no data "
+        "until there is space; `drop_oldest_day` deletes the oldest stored day, then the next, before their "
+        "retention ends",
     )
 
     slow_log: Words = Field(
@@ -142,104 +140,100 @@ class Settings(BaseSettings):
 
     cors_allowed_origins: Words = Field(
         default=(),
-        description="origins whose pages may send OTLP/HTTP from a browser, comma-separated: `https://shop.example.com`,"
-        " `https://*.example.com`, or `*` for every page; none: no page may",
+        description="origins whose pages may send OTLP/HTTP from a browser, comma-separated: "
+        "`https://shop.example.com`, `https://*.example.com`, or `*` for all; empty: none",
     )
     max_request_bytes: int = Field(default=20 * MIB, gt=0, description="largest request body, also after decompression")
     request_deadline_s: float = Field(
-        default=30.0, gt=0, description="a request that has not arrived whole by then is refused"
+        default=30.0, gt=0, description="a request that is not complete by then is refused"
     )
     max_in_flight_bytes: int = Field(
-        default=256 * MIB, gt=0, description="bodies being received at once; beyond this: 503"
+        default=256 * MIB, gt=0, description="bytes of request bodies in memory at once; beyond this: 503"
     )
     header_deadline_s: float = Field(
-        default=10.0, gt=0, description="a connection whose headers have not arrived by then is closed"
+        default=10.0, gt=0, description="a connection whose headers are not complete by then is closed"
     )
     max_connections: int = Field(default=512, gt=0, description="open OTLP connections; more are refused with 503")
     max_connections_per_address: int = Field(
-        default=64, gt=0, description="of them, from one address; not where only this machine can reach the OTLP ports"
+        default=64,
+        gt=0,
+        description="of them, from one address; no limit where only this machine can reach the OTLP ports",
     )
     max_read_connections: int = Field(
         default=256, gt=0, description="open connections of the web and ClickHouse ports together"
     )
     max_read_connections_per_address: int = Field(
-        default=64, gt=0, description="of them, from one address; not where only this machine can reach these ports"
+        default=64,
+        gt=0,
+        description="of them, from one address; no limit where only this machine can reach these ports",
     )
-    max_spool_bytes: int = Field(default=2048 * MIB, gt=0, description="the spool answers 503 beyond this")
+    max_spool_bytes: int = Field(default=2048 * MIB, gt=0, description="size of the spool; beyond this: 503")
     segment_bytes: int = Field(default=20 * MIB, gt=0, description="a spool segment is sealed and loaded at this size")
     segment_age_s: float = Field(default=1.0, gt=0, description="or at this age")
     foreign_window_s: int = Field(
         default=10,
         ge=1,
         le=3600,
-        description="spans of other OpenTelemetry SDKs stored within so many seconds become transactions together",
+        description="spans of other OpenTelemetry SDKs that are stored within this many seconds become transactions "
+        "together",
     )
     foreign_settle_s: int = Field(
-        default=10, ge=0, le=3600, description="and so long those seconds wait for spans that are still on their way"
+        default=10, ge=0, le=3600, description="seconds that such a window waits for late spans"
     )
-    crashpoint: str = Field(default="", description="for tests: die at this place as by kill -9")
+    crashpoint: str = Field(default="", description="for tests: exit at this place, as by kill -9")
     drain_s: float = Field(
-        default=5.0, ge=0, description="on SIGTERM: how long to load what is spooled; the rest waits on disk"
+        default=5.0, ge=0, description="on SIGTERM: seconds for loading the spool; the rest stays on disk"
     )
 
     @field_validator("slow_log", "allowed_hosts", "cors_allowed_origins", mode="before")
     @classmethod
-    def _split(cls, written: object) -> object:
-        return tuple(filter(None, map(str.strip, written.split(",")))) if isinstance(written, str) else written
+    def _split(cls, value: object) -> object:
+        return tuple(filter(None, map(str.strip, value.split(",")))) if isinstance(value, str) else value
 
     @field_validator("*", mode="before")
     @classmethod
-    def _usable(cls, written: object, info: ValidationInfo) -> object:
-        """Refuse what would only fail later, or be read as something else: NUL in a path, true as a number."""
+    def _check(cls, value: object, info: ValidationInfo) -> object:
+        """Refuse what would fail later or be misread: NUL in a path, true as a number."""
         field = cls.model_fields[str(info.field_name)]
         is_secret = field.annotation is SecretStr
-        if isinstance(written, str) and not is_secret and any(letter < " " for letter in written):
+        if isinstance(value, str) and not is_secret and any(letter < " " for letter in value):
             raise ValueError("has a line break, a tab or another control character in it")
-        if isinstance(written, str) and any("\ud800" <= letter <= "\udfff" for letter in written):
+        if isinstance(value, str) and any("\ud800" <= letter <= "\udfff" for letter in value):
             raise ValueError("is not valid UTF-8")
-        if isinstance(written, bool) and type(field.default) in (int, float):
+        if isinstance(value, bool) and type(field.default) in (int, float):
             raise ValueError("is true or false; write a number")
-        if written == "" and field.annotation == Path | None:
+        if value == "" and field.annotation == Path | None:
             return None
-        return default_data_dir() if written == "" and field.annotation is Path else written
+        return default_data_dir() if value == "" and field.annotation is Path else value
 
     @field_validator("*", mode="after")
     @classmethod
-    def _bounded(cls, value: object, info: ValidationInfo) -> object:
-        most = _MAX_SECONDS if str(info.field_name).endswith("_s") else _MAX_COUNT
-        if isinstance(value, (int, float)) and value > most:
-            raise ValueError(f"is more than {most:,}")
+    def _limit(cls, value: object, info: ValidationInfo) -> object:
+        maximum = _MAX_SECONDS if str(info.field_name).endswith("_s") else _MAX_COUNT
+        if isinstance(value, (int, float)) and value > maximum:
+            raise ValueError(f"is more than {maximum:,}")
         return value
 
     @cached_property
     def sources(self) -> dict[str, str]:
-        """Where each setting that is no default is set: an option, a variable, or a file and its key."""
+        """The source of each setting that is no default: an option, a variable, or a file and its key."""
         return {}
 
     def where(self, name: str, otherwise: str = "") -> str:
-        """
-        Where the setting is set, for a message about its value.
-
-        Args:
-            otherwise: What to call a default; without it, the variable.
-        """
+        """The source of a setting, for messages; of a default: `otherwise`, or its variable."""
         return self.sources.get(name) or otherwise or f"WALLTIME_{name.upper()}"
-
-    def read_clickhouse_password(self) -> str:
-        """The password of the ClickHouse server; see `secret`."""
-        return self.secret("clickhouse_password")
 
     def secret(self, name: str) -> str:
         """
-        The secret of that name itself, from its file where one is named; empty when there is none.
+        The secret of that name, from its file where one is set; empty when there is none.
 
         Raises:
-            SettingsRefused: The file that should hold it cannot be read, or holds nothing.
+            SettingsRefused: Its file cannot be read, or is empty.
         """
         path: Path | None = getattr(self, f"{name}_file")
         if path is None:
-            said: SecretStr = getattr(self, name)
-            return said.get_secret_value()
+            value: SecretStr = getattr(self, name)
+            return value.get_secret_value()
         where = f"{self.where(f'{name}_file')} {path}"
         try:
             secret = path.read_text("utf-8").rstrip("\r\n")
@@ -252,7 +246,7 @@ class Settings(BaseSettings):
 
 
 SECRETS = tuple(name for name, field in Settings.model_fields.items() if isinstance(field.default, SecretStr))
-"""The settings that are never shown."""
+"""Settings that are never printed."""
 
 
 def address(setting: str, name: str, *, is_guarded: bool, guard: str, where: str = "") -> tuple[str, int]:
@@ -260,8 +254,8 @@ def address(setting: str, name: str, *, is_guarded: bool, guard: str, where: str
     Split `host:port`.
 
     Args:
-        where: Where it is set, for messages; without it, the option of that name.
-        is_guarded: Whether who connects is asked for a token or a certificate, or the user says that nobody need be.
+        where: The source of the setting, for messages; without it, the option of that name.
+        is_guarded: Whether a token or a client certificate is required, or --insecure is set.
         guard: The setting that would make it so.
 
     Raises:
