@@ -16,8 +16,7 @@ import httpx
 import pytest
 from walltime_collector.clickhouse.opening import open_engine
 from walltime_collector.config.settings import Settings
-from walltime_collector.spool.reserve import BALLAST_BYTES
-from walltime_collector.spool.spool import reserve_bytes
+from walltime_collector.spool.reserve import BALLAST_BYTES, reserve_bytes
 
 from tests.clickhouse_server import ClickHouseServer
 from tests.collector.clickhouse.test_schema import request, span

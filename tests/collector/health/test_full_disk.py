@@ -7,8 +7,8 @@ import time
 from walltime_collector.clickhouse.engine import Engine
 from walltime_collector.health.counters import Health
 from walltime_collector.health.full_disk import OldestDays
+from walltime_collector.spool.reserve import reserve_bytes
 from walltime_collector.spool.segment import Record
-from walltime_collector.spool.spool import reserve_bytes
 
 from tests.collector.clickhouse.test_schema import request, span
 

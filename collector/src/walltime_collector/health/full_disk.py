@@ -8,7 +8,7 @@ from collections.abc import Callable
 from ..clickhouse.engine import Engine
 from ..format import size
 from ..query.questions import run
-from ..spool.spool import reserve_bytes
+from ..spool.reserve import reserve_bytes
 from .counters import Health
 
 log = logging.getLogger(__name__)

@@ -11,7 +11,8 @@ from ..config.settings import Settings
 from ..config.tls import Tls
 from ..errors import CollectorError
 from ..spool.directory import room
-from ..spool.spool import Spool, reserve_bytes
+from ..spool.reserve import reserve_bytes
+from ..spool.spool import Spool
 from .counters import ENDS, Health, Trouble
 
 log = logging.getLogger(__name__)

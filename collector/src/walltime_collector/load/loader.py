@@ -1,4 +1,4 @@
-"""Moves spool to engine: a sealed segment is one INSERT under its own token, tried until it succeeds."""
+"""Moves segments from the spool to the engine: each is one INSERT under its own token, tried until it succeeds."""
 
 from __future__ import annotations
 
@@ -6,60 +6,54 @@ import logging
 import random
 import threading
 import time
-from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections import defaultdict
 from dataclasses import dataclass
 
 from ..clickhouse.engine import Engine
 from ..crashpoint import reach
-from ..errors import CollectorError, EngineEnded, EngineUnavailable, InsertRefused, SegmentCorrupt, SegmentUnknown
+from ..errors import CollectorError, EngineEnded, EngineUnavailable, SegmentCorrupt, SegmentUnknown
 from ..health.counters import Health
 from ..spool.reserve import Reserve
-from ..spool.segment import Record
 from ..spool.spool import Content, Segment, Spool
 from .poison import Trial
+from .segments import store
 
 log = logging.getLogger(__name__)
 
-_LOOK_EVERY_S = 0.05
+_POLL_S = 0.05
 _FIRST_RETRY_S = 0.2
 _LAST_RETRY_S = 5.0
 _PATIENCE = 5
-"""Tries of a segment before the others go first."""
+"""Tries of a segment before the other segments go first."""
 _FAULTS = 10
-"""Tries of a segment that failed while others went through, before it is put into dead/ as it is."""
+"""Tries of a segment that failed while others were stored, before the whole segment goes to dead/."""
 _ENDS = 3
-"""Deaths of the engine over a segment, before it is looked for what it dies of."""
-_TOGETHER_NS = 24 * 3600 * 1_000_000_000
-"""Starts are stored at most 29 days before and a day after receipt; so an INSERT touches 32 days at most."""
-
-
-Numbered = Sequence[tuple[int, Record]]
-"""Records with their positions in the segment."""
+"""How often the engine's process may end over a segment before the search for the records that end it."""
 
 
 @dataclass
 class _Failing:
     """
-    A segment that the engine did not store.
+    A segment that could not be stored or read.
 
-    `faults`: tries between which others were; `loads`: how many then. `ends`: tries over which the engine's process
-    ended; `deadly`: the positions of the requests that it dies of.
+    `tries` failed, `ends` of them with the engine's process; `faults` of them after another segment had been stored
+    (`loads`: how many had been stored then). `deadly` are the positions of the records that end the process.
     """
 
-    loads: int
+    loads: int = 0
     tries: int = 0
     faults: int = 0
     ends: int = 0
     deadly: frozenset[int] = frozenset()
+    postponed_until_s: float = 0.0
 
 
 class Loader:
     """
     A thread of its own between a spool and an engine.
 
-    A segment is loaded when it is full, or when nothing else waits and the last one was a second ago: one small INSERT
-    a second while little comes, and few large ones while the engine is busy or away.
+    It loads a segment when the segment is full, or when no other waits and the last one was a second ago. So there is
+    one small INSERT a second at low load, and there are few large ones while the engine is busy or away.
     """
 
     def __init__(
@@ -69,10 +63,9 @@ class Loader:
         self._reserve, self._trial = reserve, trial
         self._stop = threading.Event()
         self._damage_counted: set[str] = set()
-        self._postponed_until_s: dict[str, float] = {}
-        self._failing: dict[str, _Failing] = {}
-        self._loads = 0
-        self._found = spool.sealed()
+        self._loads: int = 0
+        self._failing: defaultdict[str, _Failing] = defaultdict(lambda: _Failing(self._loads))
+        self._uncounted = spool.sealed()
         dead = sum(letter.spans for letter in spool.dead_letters())
         health.add("received", dead)
         health.add("dead", dead)
@@ -81,17 +74,17 @@ class Loader:
         self._thread = threading.Thread(target=self._run, name="loader", daemon=True)
 
     def start(self) -> None:
-        """Begin with what earlier runs left in the spool."""
+        """Start, with the segments of earlier runs first."""
         self._thread.start()
 
     def stop(self, drain_s: float) -> None:
-        """Load what is spooled for at most `drain_s`; what remains stays on disk for the next start."""
+        """Load what is spooled for at most `drain_s`; the rest stays on disk for the next start."""
         self._spool.seal()
         deadline_s = time.monotonic() + drain_s
         while self._waiting() and time.monotonic() < deadline_s and self._thread.is_alive():
             time.sleep(0.01)
         self._stop.set()
-        # An INSERT that runs cannot be interrupted, and need not be: its token makes a repetition harmless.
+        # A running INSERT cannot be interrupted, and need not be: its token makes a repetition harmless.
         self._thread.join(max(deadline_s - time.monotonic(), 0.1))
 
     def load_waiting(self) -> None:
@@ -99,22 +92,22 @@ class Loader:
         Load what waits now, in the calling thread.
 
         Raises:
-            EngineUnavailable, OSError: What is not loaded waits on.
+            EngineUnavailable, OSError: The segments that are not loaded keep waiting.
         """
-        while self._found and not self._stop.is_set():
-            self._take_over(self._found.pop())
-        self._check_room()
+        while self._uncounted and not self._stop.is_set():
+            self._count_spans(self._uncounted.pop())
+        self._check_disk()
         if not self._has_tables:  # a server may have been away when the collector started
             self._engine.migrate()
             self._has_tables = True
-        self._works()
+        self._report_well()
         if not self._waiting():
             self._spool.seal_if_due()
         for segment in self._waiting():
             try:
                 self._load(segment)
             except EngineUnavailable as error:
-                self._fails(segment, error)
+                self._note_failure(segment, error)
                 raise
             self._retry_s = _FIRST_RETRY_S
             if self._stop.is_set():
@@ -124,75 +117,66 @@ class Loader:
         while not self._stop.is_set():
             try:
                 self.load_waiting()
-                self._stop.wait(_LOOK_EVERY_S)
+                self._stop.wait(_POLL_S)
             except Exception as error:  # whatever it is, the data is on disk and this thread must go on
                 if not isinstance(error, CollectorError | OSError):
-                    log.exception("the loader failed in a way nobody thought of; it tries again")
+                    log.exception("the loader failed with an unexpected error; it tries again")
                 elif self._retry_s == _FIRST_RETRY_S:
                     log.warning("cannot load now, will try again: %s", error)
                 self._health.loader_failed(str(error))
-                # not all collectors of one server at the same moment
+                # random: the collectors of one server must not all try at the same moment
                 self._stop.wait(self._retry_s * random.uniform(0.5, 1))
                 self._retry_s = min(self._retry_s * 2, _LAST_RETRY_S)
 
     def _waiting(self) -> list[Segment]:
         now_s = time.monotonic()
-        return [each for each in self._spool.sealed() if self._postponed_until_s.get(each.name, 0) <= now_s]
+        postponed = {name for name, failing in [*self._failing.items()] if failing.postponed_until_s > now_s}
+        return [segment for segment in self._spool.sealed() if segment.name not in postponed]
 
-    def _take_over(self, segment: Segment) -> None:
-        """Count what an earlier run left."""
+    def _count_spans(self, segment: Segment) -> None:
+        """Count the spans of a segment of an earlier run as received."""
         try:
-            spans = self._spool.count(segment).spans or 0
+            self._health.add("received", self._spool.count(segment).spans or 0)
         except SegmentUnknown as error:
             log.warning("%s: %s", segment.path.name, error)
             self._health.add("unknown_segments")
             self._spool.leave(segment)
-            return
         except (OSError, SegmentCorrupt):
-            return  # said when it is its turn
-        self._health.add("received", spans)
+            pass  # logged when the segment is loaded
 
     def _load(self, segment: Segment) -> None:
-        self._check_room()
+        self._check_disk()
         content = self._read(segment)
         if content is None:
             return
-        outcome: Counter[str] = Counter()
-        deadly = self._failing[segment.name].deadly if segment.name in self._failing else frozenset()
-        # what is left out leaves the token of the rest as it is, for what was stored before the engine's process ended
-        whole = content.token + "".join(f"-{at}" for at in sorted(deadly))
-        for part in _together(content.records):
-            token = content.token if len(part) == len(content.records) else _part(content.token, part)
-            outcome += self._insert(segment, whole, [each for each in part if each[0] not in deadly], token)
-        for at in sorted(deadly):
-            reason = "the database's process ends at every try to store it"
-            outcome += self._put_aside(segment, at, content.records[at], reason)
+        deadly = self._failing[segment.name].deadly if segment.name in self._failing else frozenset[int]()
+        outcome = store(self._spool, self._engine, segment, content, deadly)
         reach("after_insert")
         self._spool.acknowledge(segment)
         reach("after_acknowledge")
         self._loads += 1
         self._forget(segment)
-        read = sum(record.spans for record in content.records)
-        if segment.spans is None:  # it could not be counted when it was found
-            outcome["received"] += read + content.lost_spans
+        spans = sum(record.spans for record in content.records)
+        if segment.spans is None:  # it could not be counted at the start
+            outcome["received"] += spans + content.lost_spans
             outcome["lost"] += content.lost_spans
         else:
-            outcome["lost"] += max(segment.spans - read, 0)
-        for name, spans in outcome.items():
-            self._health.add(name, spans)
-        self._works()
+            outcome["lost"] += max(segment.spans - spans, 0)
+        for name, count in outcome.items():
+            self._health.add(name, count)
+        self._report_well()
 
-    def _check_room(self) -> None:
+    def _check_disk(self) -> None:
         if self._reserve is not None:
             self._reserve.check()
 
-    def _works(self) -> None:
-        if not self._postponed_until_s:
+    def _report_well(self) -> None:
+        if not any(failing.postponed_until_s for failing in self._failing.values()):
             self._health.loader_works()
 
-    def _fails(self, segment: Segment, error: EngineUnavailable) -> None:
-        """After some tries the others go first; when they are stored and it never is, it is put away."""
-        failing = self._failing.setdefault(segment.name, _Failing(self._loads))
+    def _note_failure(self, segment: Segment, error: EngineUnavailable) -> None:
+        """Let other segments go first after some tries; give up a segment that fails while all others are stored."""
+        failing = self._failing[segment.name]
         failing.tries += 1
         if self._loads > failing.loads:
             failing.loads, failing.faults = self._loads, failing.faults + 1
@@ -202,57 +186,52 @@ class Loader:
             self._forget(segment)
             return
         if failing.tries >= _PATIENCE:
-            self._postpone(segment)
+            failing.postponed_until_s = time.monotonic() + _LAST_RETRY_S
         if isinstance(error, EngineEnded):
             failing.ends += 1
             if failing.ends == _ENDS:
-                self._try_out(segment, failing)
+                self._find_deadly(segment, failing)
 
-    def _try_out(self, segment: Segment, failing: _Failing) -> None:
+    def _find_deadly(self, segment: Segment, failing: _Failing) -> None:
         content = self._read(segment)
         if self._trial is None or content is None:
             return
         log.warning(
-            "%s: the database's process ended over it %d times; looking for what ends it", segment.path.name, _ENDS
+            "%s: the database's process ended over it %d times; searching for the cause",
+            segment.path.name,
+            _ENDS,
         )
         try:
             failing.deadly = frozenset(self._trial.deadly(content.records))
         except (CollectorError, OSError) as error:
             failing.ends = 0
-            log.warning("%s: cannot be tried out now: %s", segment.path.name, error)
-
-    def _postpone(self, segment: Segment) -> None:
-        self._postponed_until_s[segment.name] = time.monotonic() + _LAST_RETRY_S
+            log.warning("%s: its records cannot be tried now: %s", segment.path.name, error)
 
     def _forget(self, segment: Segment) -> None:
         self._damage_counted.discard(segment.name)
-        self._postponed_until_s.pop(segment.name, None)
         self._failing.pop(segment.name, None)
 
     def _read(self, segment: Segment) -> Content | None:
-        """What is in the segment; None when nothing of it can be loaded now. No bad file holds up the others."""
+        """The content of the segment; None when it cannot be loaded now, so that a bad file never delays the others."""
         try:
             content = self._spool.read(segment)
         except SegmentUnknown:
             self._spool.leave(segment)
             return None
         except SegmentCorrupt as error:
-            log.error("%s: %s; moved to quarantine", segment.path.name, error)  # noqa: TRY400 no traceback for a bad file
-            self._health.add("unreadable_segments")
-            self._health.add("lost", segment.spans or 0)
+            self._count_lost(segment, f"{error}; moved to quarantine")
             self._spool.set_aside(segment)
             return None
         except FileNotFoundError:
-            log.error("%s: somebody removed it before it was loaded", segment.path.name)  # noqa: TRY400
-            self._health.add("unreadable_segments")
-            self._health.add("lost", segment.spans or 0)
+            self._count_lost(segment, "the file was removed before it was loaded")
             self._spool.acknowledge(segment)
             return None
         except OSError as error:
-            if segment.name not in self._postponed_until_s:
-                log.error("%s: cannot be read: %s; the others are loaded, and it is tried again", segment.path, error)  # noqa: TRY400
+            failing = self._failing[segment.name]
+            if not failing.postponed_until_s:
+                log.error("%s: cannot be read: %s; the others are loaded, and it is tried again", segment.path, error)  # noqa: TRY400 no traceback for a bad file
             self._health.loader_failed(f"{segment.path}: cannot be read: {error}")
-            self._postpone(segment)
+            failing.postponed_until_s = time.monotonic() + _LAST_RETRY_S
             return None
         if segment.name not in self._damage_counted:  # once, however often the INSERT has to be tried
             self._damage_counted.add(segment.name)
@@ -260,52 +239,8 @@ class Loader:
             self._health.add("torn_bytes", content.torn_bytes)
         return content
 
-    def _insert(
-        self, segment: Segment, whole: str, part: Numbered, token: str, *, is_refused: bool = False
-    ) -> Counter[str]:
-        """
-        Insert, and say how many spans were stored, dead or lost.
-
-        When the data is refused, halve until the one bad request is alone, and put that one aside. Parts have tokens of
-        their own that come out the same on every try.
-
-        Args:
-            is_refused: It is in there: the other half of what was refused went through. So it is halved untried.
-        """
-        refusal: InsertRefused | None = None
-        if not is_refused or len(part) == 1:
-            try:
-                if part:
-                    self._engine.insert([record for _, record in part], token)
-            except InsertRefused as error:
-                refusal = error
-            else:
-                return Counter(stored=sum(record.spans for _, record in part))
-        if len(part) == 1:
-            return self._put_aside(segment, *part[0], str(refusal))
-        left, right = part[: len(part) // 2], part[len(part) // 2 :]
-        outcome = self._insert(segment, whole, left, _part(whole, left))
-        is_right = not outcome["dead"] and not outcome["lost"]
-        return outcome + self._insert(segment, whole, right, _part(whole, right), is_refused=is_right)
-
-    def _put_aside(self, segment: Segment, at: int, record: Record, reason: str) -> Counter[str]:
-        is_kept = self._spool.dead_letter(segment, [record], at, reason)
-        log.error("the database refused a request, %s: %s", "kept in dead/" if is_kept else "lost", reason)
-        return Counter({"dead" if is_kept else "lost": record.spans})
-
-
-def _part(whole: str, part: Numbered) -> str:
-    return f"{whole}:{part[0][0]}+{len(part)}"
-
-
-def _together(records: Sequence[Record]) -> Iterator[Numbered]:
-    """Cut where more than a day lies between receipts: the segment was open for long, or the clock jumped."""
-    part: list[tuple[int, Record]] = []
-    earliest = latest = records[0].received_at_ns if records else 0
-    for at, record in enumerate(records):
-        earliest, latest = min(earliest, record.received_at_ns), max(latest, record.received_at_ns)
-        if latest - earliest > _TOGETHER_NS:
-            yield part
-            part, earliest, latest = [], record.received_at_ns, record.received_at_ns
-        part.append((at, record))
-    yield part
+    def _count_lost(self, segment: Segment, why: str) -> None:
+        log.error("%s: %s", segment.path.name, why)
+        self._health.add("unreadable_segments")
+        self._health.add("lost", segment.spans or 0)
+        self._forget(segment)

@@ -1,65 +1,84 @@
-"""Finds the requests that the embedded database dies of, in a database of its own that is thrown away."""
+"""
+Finds the records that the database cannot store, among those that it can.
+
+A refused INSERT stores nothing, so the halves of a refused segment are inserted under tokens of their own. A database
+process that ended may have stored part of the segment: under other tokens that part would be stored twice. So records
+that end the process are searched in a second database, and what is left of the segment keeps its token.
+"""
 
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterator, Sequence
+import uuid
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from ..clickhouse.embedded.engine import EmbeddedEngine
 from ..errors import EngineEnded, InsertRefused
 from ..spool.segment import Record
 
+Numbered = Sequence[tuple[int, Record]]
+"""Records with their positions in the segment."""
+
 _TRIES = 2
-"""Deaths of a request alone, before it is to blame: other things end processes too."""
+"""How often the process must end over a single record: processes end for other reasons too."""
+
+
+def search(part: Numbered, fails: Callable[[Numbered], bool], *, is_known: bool = False) -> list[int]:
+    """
+    Return the positions of the records that fail, each by itself, by halving what fails.
+
+    Args:
+        is_known: `part` fails, because the other half did not: it is halved without a try.
+    """
+    is_one = len(part) == 1
+    if (is_one or not is_known) and not fails(part):
+        return []
+    if is_one:
+        return [part[0][0]]
+    left, right = part[: len(part) // 2], part[len(part) // 2 :]
+    failing = search(left, fails)
+    return failing + search(right, fails, is_known=not failing)
 
 
 class Trial:
     """
-    Not in the database itself: each try would end that one's process, and with it everybody's questions; and what it
-    stored of the segment before it ended would be stored again under the tokens of the segment's halves.
+    Tries records in a database that is thrown away.
 
     Args:
-        directory: Of the database that is thrown away; it takes as much memory as the other one while it is there.
+        directory: Of that database; while it exists, it takes as much memory as the other one.
     """
 
     def __init__(self, directory: Path) -> None:
         self._directory = directory
-        self._tried = 0
 
     def deadly(self, records: Sequence[Record]) -> list[int]:
         """
-        The positions of the records that the database dies of, each by itself; none, when it survives them all.
+        Return the positions of the records that end the database's process; none, if it survives them all.
 
         Raises:
-            EngineUnavailable, MigrationFailed, OSError: It cannot be tried now.
+            EngineUnavailable, MigrationFailed, OSError: The records cannot be tried now.
         """
-        shutil.rmtree(self._directory, ignore_errors=True)  # what a collector that was killed here left
+        shutil.rmtree(self._directory, ignore_errors=True)  # left by a collector that was killed here
         self._directory.mkdir(mode=0o700)
         try:
-            return list(self._deadly(list(enumerate(records))))
+            return search(list(enumerate(records)), self._ends)
         finally:
             shutil.rmtree(self._directory, ignore_errors=True)
 
-    def _deadly(self, part: Sequence[tuple[int, Record]]) -> Iterator[int]:
-        if all(self._dies(part) for _ in range(_TRIES if len(part) == 1 else 1)):
-            if len(part) == 1:
-                yield part[0][0]
-                return
-            middle = len(part) // 2
-            yield from self._deadly(part[:middle])
-            yield from self._deadly(part[middle:])
+    def _ends(self, part: Numbered) -> bool:
+        return all(self._ends_once(part) for _ in range(_TRIES if len(part) == 1 else 1))
 
-    def _dies(self, part: Sequence[tuple[int, Record]]) -> bool:
-        # opened anew each time: one that ended is started again later and later
+    def _ends_once(self, part: Numbered) -> bool:
+        # a new engine for each try: an engine that ends often waits longer before each restart
         engine = EmbeddedEngine(self._directory / "chdb", "trial")
-        self._tried += 1
         try:
             engine.migrate()
-            engine.insert([record for _, record in part], f"trial {self._tried}")
+            # no token twice: ClickHouse would skip the INSERT
+            engine.insert([record for _, record in part], f"trial {uuid.uuid4()}")
         except EngineEnded:
             return True
-        except InsertRefused:  # it lives, and will say so again
+        except InsertRefused:  # the process survives, and the loader meets the refusal itself
             return False
         finally:
             engine.close()

@@ -1,4 +1,4 @@
-"""Requests that the engine refused for good: each a segment of its own in dead/, with the reason beside it."""
+"""Requests that the engine refuses for good: each is a segment of its own in dead/, with a file of the reason."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from .segment import SUFFIX, Payload, Record, frame, id_in, read_segment, segmen
 MAX_BYTES = 100 * 1024 * 1024
 _REASON = ".json"
 _BLOCK_BYTES = 4096
-_LONGEST_REASON = 2000
+_MAX_REASON_CHARS = 2000
 
 
 @dataclass(frozen=True)
 class Letter:
-    """One file in dead/. Times are nanoseconds since 1970; 0 where nobody knows."""
+    """One file in dead/. Times are nanoseconds since 1970; 0 when unknown."""
 
     name: str
     received_at_ns: int
@@ -33,9 +33,9 @@ class Letter:
 
 class DeadLetters:
     """
-    The folder; safe to use from several threads.
+    The folder dead/; safe to use from several threads.
 
-    It never holds more than MAX_BYTES, each file counted in whole blocks of the disk.
+    It holds at most MAX_BYTES, where each file counts in whole blocks of the disk.
     """
 
     def __init__(self, directory: Path, disk: Disk) -> None:
@@ -44,13 +44,13 @@ class DeadLetters:
 
     def keep(self, name: str, records: Sequence[Record], reason: str, now_ns: int) -> bool:
         """
-        Keep records under a name that says where they came from; keeping them again replaces them.
+        Keep records under the name of their segment and position; keeping them again replaces them.
 
         Returns:
-            False when the folder is full: nothing was kept.
+            False when the folder is full: nothing is kept.
 
         Raises:
-            OSError: The disk failed, and may do better later.
+            OSError: The disk failed; try again later.
         """
         segment_id = id_in(name) or uuid.uuid4().bytes
         parts: list[Payload] = [segment_header(segment_id)]
@@ -68,7 +68,7 @@ class DeadLetters:
         Move a segment's file here; False when the folder is full.
 
         Raises:
-            OSError: The disk failed, and may do better later.
+            OSError: The disk failed; try again later.
         """
         with self._lock:
             if not self._explain(path.stem, size_bytes, reason, now_ns):
@@ -78,12 +78,12 @@ class DeadLetters:
             return True
 
     def letters(self) -> list[Letter]:
-        """What is in the folder, oldest first; a file that cannot be read is shown as one without spans."""
-        found = [(path, size) for path, size in self._disk.files(self.directory) if path.suffix == SUFFIX]
-        return sorted((self._letter(path, size) for path, size in found), key=lambda each: each.received_at_ns)
+        """The letters in the folder, oldest first; a file that cannot be read is a letter without spans."""
+        files = [(path, size) for path, size in self._disk.files(self.directory) if path.suffix == SUFFIX]
+        return sorted((self._letter(path, size) for path, size in files), key=lambda each: each.received_at_ns)
 
     def move(self, name: str, directory: Path) -> Letter | None:
-        """Move a letter to another directory, durably, without its reason; None when there is none of that name."""
+        """Move a letter to another directory, durably, without its reason; None when no letter has that name."""
         with self._lock:
             letter = self._named(name)
             if letter is not None:
@@ -95,7 +95,7 @@ class DeadLetters:
             return letter
 
     def drop(self, name: str) -> Letter | None:
-        """Remove a letter for good; None when there is none of that name."""
+        """Remove a letter for good; None when no letter has that name."""
         with self._lock:
             letter = self._named(name)
             if letter is not None:
@@ -105,17 +105,17 @@ class DeadLetters:
             return letter
 
     def _explain(self, name: str, size_bytes: int, reason: str, now_ns: int) -> bool:
-        """Write why, if there is room for it and for what it is about."""
-        why = json.dumps({"refused_at_ns": now_ns, "reason": reason[:_LONGEST_REASON]}).encode()
+        """Write the file of the reason, if the folder has room for it and for a letter of that size."""
+        content = json.dumps({"refused_at_ns": now_ns, "reason": reason[:_MAX_REASON_CHARS]}).encode()
         others = sum(_on_disk(size) for each, size in self._disk.files(self.directory) if each.stem != name)
-        if others + _on_disk(size_bytes) + _on_disk(len(why)) > MAX_BYTES:
+        if others + _on_disk(size_bytes) + _on_disk(len(content)) > MAX_BYTES:
             return False
-        write_whole(self._disk, self._path(name).with_suffix(_REASON), [why])
+        write_whole(self._disk, self._path(name).with_suffix(_REASON), [content])
         return True
 
     def _named(self, name: str) -> Letter | None:
         path = self._path(name)
-        size = dict(self._disk.files(self.directory)).get(path)  # a name with a path in it is none of these
+        size = dict(self._disk.files(self.directory)).get(path)  # so a name that contains a path matches nothing
         return None if size is None else self._letter(path, size)
 
     def _path(self, name: str) -> Path:
@@ -126,10 +126,10 @@ class DeadLetters:
         damaged = ""
         try:
             content = self._disk.read(path, 0, size_bytes)
-            records = [found for found in read_segment(content, path.stem) if isinstance(found, Record)]
+            records = [each for each in read_segment(content, path.stem) if isinstance(each, Record)]
         except (OSError, SegmentCorrupt, SegmentUnknown) as error:
             damaged = f"cannot be read: {error}"
-        refused_at_ns, reason = self._why(path)
+        refused_at_ns, reason = self._reason(path)
         return Letter(
             path.stem,
             min((record.received_at_ns for record in records), default=0),
@@ -139,10 +139,10 @@ class DeadLetters:
             damaged or reason,
         )
 
-    def _why(self, path: Path) -> tuple[int, str]:
+    def _reason(self, path: Path) -> tuple[int, str]:
         try:
-            said = json.loads(self._disk.read(path.with_suffix(_REASON), 0, 64 * 1024))
-            return int(said["refused_at_ns"]), str(said["reason"])
+            content = json.loads(self._disk.read(path.with_suffix(_REASON), 0, 64 * 1024))
+            return int(content["refused_at_ns"]), str(content["reason"])
         except (OSError, ValueError, LookupError, TypeError):
             return 0, ""
 

@@ -1,4 +1,4 @@
-"""Directories of the collector's data: readable by their owner alone, and owned by one process at a time."""
+"""The collector's data directories: only their owner can read them, and one process at a time uses them."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 
 from ..errors import DirectoryInUse, SettingsRefused
 
-_ORPHANED_S = 3.0
+_ORPHAN_WAIT_S = 3.0  # for the child of an owner that was killed
 
 
 def make_private(directory: Path, where: str = "") -> None:
@@ -17,10 +17,10 @@ def make_private(directory: Path, where: str = "") -> None:
     Create the directory and its parents with mode 0700; an existing one keeps its mode.
 
     Args:
-        where: Where it is set, for a message.
+        where: The setting of the directory, for a message.
 
     Raises:
-        SettingsRefused: It cannot be made.
+        SettingsRefused: It cannot be created.
     """
     try:
         directory.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -33,10 +33,10 @@ def make_private(directory: Path, where: str = "") -> None:
 
 def room(directory: Path) -> tuple[int, int]:
     """
-    How many bytes are free on the directory's disk for who is not root, and how many it has.
+    How many bytes of the directory's disk are free for a user other than root, and how many it has.
 
     Raises:
-        OSError: Nobody can say.
+        OSError: The directory's disk cannot be read.
     """
     disk = os.statvfs(directory)
     return disk.f_bavail * disk.f_frsize, disk.f_blocks * disk.f_frsize
@@ -53,20 +53,20 @@ def fsync_directory(directory: Path) -> None:
 
 class Ownership:
     """
-    The right of one process to a directory, as a lock on its file `lock` that ends with the process.
+    A lock on the file `lock` of a directory, held by one process and released when that process ends.
 
     Raises:
-        DirectoryInUse: Another process has it.
+        DirectoryInUse: Another process holds it.
     """
 
     def __init__(self, directory: Path) -> None:
         make_private(directory)
         path = directory / "lock"
         self._handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-        patience_s = time.monotonic() + _ORPHANED_S
+        deadline_s = time.monotonic() + _ORPHAN_WAIT_S
         while not self._lock():
             owner = os.pread(self._handle, 20, 0).decode("ascii", "replace").strip()
-            if _is_alive(owner) or time.monotonic() > patience_s:
+            if _is_alive(owner) or time.monotonic() > deadline_s:
                 os.close(self._handle)
                 raise DirectoryInUse(
                     f"{directory}: another collector (process {owner or 'unknown'}) owns it; "
@@ -77,11 +77,11 @@ class Ownership:
         os.pwrite(self._handle, f"{os.getpid()}\n".encode(), 0)
 
     def fileno(self) -> int:
-        """The lock's file descriptor: a child that inherits it shares the right, until both have ended."""
+        """The lock's file descriptor: a child that inherits it shares the lock, until both have ended."""
         return self._handle
 
     def release(self) -> None:
-        """Let another process have it; again is harmless."""
+        """Release the lock; a second call is harmless."""
         if self._handle >= 0:
             os.close(self._handle)
             self._handle = -1
@@ -95,7 +95,7 @@ class Ownership:
 
 
 def _is_alive(process: str) -> bool:
-    """Whether such a process is there; an owner that was killed may leave a child that is just about to end."""
+    """Whether the process exists; the child of an owner that was killed may hold the lock until it ends too."""
     if not process.isdecimal():
         return True
     try:

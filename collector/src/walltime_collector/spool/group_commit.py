@@ -1,4 +1,4 @@
-"""Shares one fsync among all the requests that wait for one: what arrives while the disk works goes with the next."""
+"""Shares one fsync among all waiting requests: requests that arrive during a write go into the next one."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from .spool import Spool
 
 
 class GroupCommit:
-    """The event loop's way into the spool; one write and fsync runs at a time, in a thread of its own."""
+    """Appends to the spool from the event loop; one write with fsync runs at a time, in a thread of its own."""
 
     def __init__(self, spool: Spool) -> None:
         self._spool = spool
@@ -19,9 +19,7 @@ class GroupCommit:
         self._task: asyncio.Task[None] | None = None
 
     async def append(self, record: Record) -> None:
-        """
-        Store one record; it is on disk when this returns. Raises what Spool.append raises.
-        """
+        """Store one record; it is on disk when this returns. Raises what Spool.append raises."""
         stored: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._waiting.append((record, stored))
         if self._task is None:
@@ -29,7 +27,7 @@ class GroupCommit:
         await stored
 
     def close(self) -> None:
-        """Wait for the write that runs."""
+        """Wait for the running write."""
         self._thread.shutdown()
 
     async def _commit(self) -> None:

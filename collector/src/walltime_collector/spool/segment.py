@@ -5,11 +5,11 @@ One append-only file of the spool: a header, then framed records, each with its 
     record   b"WREC" length:u32 received_at_ns:u64 spans:u32 checksum(payload):u64 checksum(these):u64, payload
                                                                                                   36 bytes + length
 
-Integers are little-endian, checksums XXH3. The file's name holds the id too, so a damaged header costs no record. The
-checksum of a record's frame starts from the id, which no sender knows: nothing inside a payload can pass for a record
-when damage makes the reader look for the next one.
+Integers are little-endian, checksums XXH3. The file's name contains the id too, so a damaged header costs no record.
+The checksum of a record's frame is seeded with the id, which no sender knows: when the reader searches for the next
+record behind damage, nothing inside a payload can look like one.
 
-Version 1, which is still read, has CRC-32 in both places, and in its header the spool's id and no checksum.
+Version 1 is still read. It has CRC-32 for both checksums of a record; its header has the spool's id and no checksum.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ _Checksum = Callable[[Payload, int], int]
 
 
 class Record(NamedTuple):
-    """A request as it was received, uncompressed; `spans` is how many it carries, for counting only."""
+    """A request as it was received, uncompressed; `spans` is how many it has, for counting only."""
 
     received_at_ns: int
     spans: int
@@ -49,8 +49,8 @@ class Damage(NamedTuple):
     """
     Bytes that are no readable record.
 
-    `spans` is what a damaged record carried, 0 when its frame is damaged too. `is_tail`: the end of a file that a crash
-    cut short; it was never acknowledged.
+    `spans` is the number of a damaged record, 0 when its frame is damaged too. `is_tail` marks the end of a file that a
+    crash cut short; it was never acknowledged.
     """
 
     at: int
@@ -67,7 +67,7 @@ class _Frame(NamedTuple):
 
 
 class _Layout(NamedTuple):
-    """How a version writes its frames."""
+    """The frame of a version."""
 
     fields: struct.Struct
     own: struct.Struct
@@ -86,33 +86,33 @@ def segment_header(segment_id: bytes) -> bytes:
 
 
 def frame(record: Record, segment_id: bytes) -> bytes:
-    """What stands in front of the record's payload."""
+    """The bytes before the record's payload."""
     checksum = xxhash.xxh3_64_intdigest(record.payload)
     fields = _XXH3.fields.pack(_MARK, len(record.payload), record.received_at_ns, record.spans, checksum)
     return fields + _XXH3.own.pack(xxhash.xxh3_64_intdigest(fields, _seed(segment_id)))
 
 
 def id_in(name: str) -> bytes | None:
-    """The id that a segment's name holds; None for another's name."""
-    named = _NAMED.fullmatch(name)
-    return bytes.fromhex(named[1]) if named else None
+    """The id in a segment's name; None for the name of another file."""
+    match = _NAMED.fullmatch(name)
+    return bytes.fromhex(match[1]) if match else None
 
 
 def token(header: bytes, name: str) -> str:
-    """What names the segment among all segments of all spools, for ever: the database stores a token once."""
-    # version 1 was loaded under its spool's id, and may have been, just before the collector was replaced
+    """The deduplication token of a segment, unique among all spools: the database stores a token once."""
+    # version 1 was loaded with its spool's id in the token, perhaps just before the collector was replaced
     return f"{header[8:24].hex()}/{name}" if _version(header) == 1 else name
 
 
 def read_segment(content: bytes, name: str) -> Iterator[Record | Damage]:
     """
-    Everything that is in a segment, in order; damage costs the damaged records and no other.
+    Yield the records and the damage of a segment, in order; damage hides no other record.
 
     Payloads are views into `content`.
 
     Raises:
-        SegmentUnknown: A collector of another version wrote it; nothing was yielded.
-        SegmentCorrupt: It is not a segment; nothing was yielded.
+        SegmentUnknown: A collector of another version wrote it; raised before anything is yielded.
+        SegmentCorrupt: It is not a segment; raised before anything is yielded.
     """
     start, reader = _open(content, name)
     if start is None:  # the crash came before the header was whole
@@ -125,12 +125,12 @@ def read_segment(content: bytes, name: str) -> Iterator[Record | Damage]:
 
 def count_spans(read: Callable[[int, int], bytes], size_bytes: int, name: str) -> int | None:
     """
-    How many spans a segment holds, from its frames alone: a few bytes of each record are read.
+    Count the spans of a segment from its frames alone, a few bytes of each record.
 
-    None when a header or a frame is damaged; then only the whole segment says. Raises what read_segment raises.
+    None when the header or a frame is damaged: then read the whole segment. Raises what read_segment raises.
 
     Args:
-        read: Returns bytes of the segment: from where, how many.
+        read: Returns bytes of the segment, for a position and a number of bytes.
     """
     header = read(0, HEADER_BYTES)
     start, reader = _open(header, name)
@@ -138,12 +138,12 @@ def count_spans(read: Callable[[int, int], bytes], size_bytes: int, name: str) -
         return None
     spans, at, frame_bytes = 0, start, reader.frame_bytes
     while at < size_bytes:
-        found = reader.frame_at(read(at, frame_bytes), 0)
-        if found is None:
+        framed = reader.frame_at(read(at, frame_bytes), 0)
+        if framed is None:
             return spans if size_bytes - at < frame_bytes else None
-        at += frame_bytes + found.length
+        at += frame_bytes + framed.length
         if at <= size_bytes:
-            spans += found.spans
+            spans += framed.spans
     return spans
 
 
@@ -157,17 +157,17 @@ class _Reader:
     def read(self, content: bytes, at: int) -> Iterator[Record | Damage]:
         view = memoryview(content)
         while at < len(content):
-            found = self.frame_at(content, at)
-            if found is not None:
+            framed = self.frame_at(content, at)
+            if framed is not None:
                 start = at + self.frame_bytes
-                payload = view[start : start + found.length]
-                if len(payload) == found.length and self._layout.checksum(payload, 0) == found.checksum:
-                    yield Record(found.received_at_ns, found.spans, payload)
-                    at = start + found.length
+                payload = view[start : start + framed.length]
+                if len(payload) == framed.length and self._layout.checksum(payload, 0) == framed.checksum:
+                    yield Record(framed.received_at_ns, framed.spans, payload)
+                    at = start + framed.length
                     continue
-            beyond = self._beyond(content, at, found)
-            is_tail = beyond >= len(content) and self._is_torn(content, at, found)
-            yield Damage(at, content[at:beyond], found.spans if found else 0, is_tail)
+            beyond = self._beyond(content, at, framed)
+            is_tail = beyond >= len(content) and self._is_torn(content, at, framed)
+            yield Damage(at, content[at:beyond], framed.spans if framed else 0, is_tail)
             at = beyond
 
     def frame_at(self, content: bytes, at: int) -> _Frame | None:
@@ -180,11 +180,11 @@ class _Reader:
         _, length, received_at_ns, spans, checksum = self._layout.fields.unpack(fields)
         return _Frame(length, received_at_ns, spans, checksum)
 
-    def _beyond(self, content: bytes, at: int, found: _Frame | None) -> int:
-        """Where to go on behind damage."""
-        if found is not None:
-            # step over a damaged payload only where its length leads to the next frame or the end; bytes may be missing
-            following = at + self.frame_bytes + found.length
+    def _beyond(self, content: bytes, at: int, framed: _Frame | None) -> int:
+        """The position behind the damage at `at`."""
+        if framed is not None:
+            # skip a damaged payload only if its length leads to the next frame or the end: bytes may be missing
+            following = at + self.frame_bytes + framed.length
             if following == len(content) or (following < len(content) and self.frame_at(content, following)):
                 return following
         while (at := content.find(_MARK, at + 1)) >= 0:
@@ -192,10 +192,10 @@ class _Reader:
                 return at
         return len(content)
 
-    def _is_torn(self, content: bytes, at: int, found: _Frame | None) -> bool:
+    def _is_torn(self, content: bytes, at: int, framed: _Frame | None) -> bool:
         """A crash or a power cut leaves a frame without its end, or zeros where the disk had room but no data yet."""
-        if found is not None:
-            return at + self.frame_bytes + found.length > len(content)
+        if framed is not None:
+            return at + self.frame_bytes + framed.length > len(content)
         return len(content) - at < self.frame_bytes or not content[at:].strip(b"\0")
 
 
@@ -204,12 +204,12 @@ def _seed(segment_id: bytes) -> int:
 
 
 def _open(content: bytes, name: str) -> tuple[int | None, _Reader]:
-    """Where the records begin, and who reads them; None for a beginning that a crash cut short."""
+    """The position of the first record, None in a header that a crash cut short; and the reader of the records."""
     header = content[:HEADER_BYTES]
     named = id_in(name)
     written = header[len(_MAGIC) + 1 : _HEADER_BYTES_1]
     whole = segment_header(written)
-    # the checksum decides, so that a flipped bit in the version is damage and not another version
+    # by the checksum, so that a flipped bit in the version is damage and not another version
     if len(header) == HEADER_BYTES and header[_HEADER_BYTES_1:] == whole[_HEADER_BYTES_1:]:
         return HEADER_BYTES, _Reader(_XXH3, _seed(written), whole)
     version = _version(header)
@@ -217,8 +217,8 @@ def _open(content: bytes, name: str) -> tuple[int | None, _Reader]:
         return _HEADER_BYTES_1, _Reader(_CRC32, zlib.crc32(written), header[:_HEADER_BYTES_1])
     if version > VERSION:
         raise SegmentUnknown(
-            f"segment format {version} is not one that this collector reads ({VERSION} and before); "
-            "it stays where it is for the collector that wrote it"
+            f"segment format {version} is newer than this collector, which reads {VERSION} and before; "
+            "the file stays where it is for the collector that wrote it"
         )
     if named is None:
         raise SegmentCorrupt("this is not a segment")

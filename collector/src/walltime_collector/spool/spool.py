@@ -2,30 +2,27 @@
 
 from __future__ import annotations
 
-import contextlib
 import errno
 import math
 import threading
 import time
-import uuid
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
-from ..crashpoint import reach
 from ..errors import SpoolError, SpoolFull
+from .active import ActiveSegment
 from .dead_letters import DeadLetters, Letter
 from .directory import Ownership, make_private
-from .disk import Disk, LocalDisk, write_all, write_whole
-from .segment import FRAME_BYTES, HEADER_BYTES, SUFFIX, Record, count_spans, frame, read_segment, segment_header, token
+from .disk import Disk, LocalDisk, write_whole
+from .reserve import reserve_bytes
+from .segment import FRAME_BYTES, SUFFIX, Record, count_spans, read_segment, token
 
 _QUARANTINE_BYTES = 100 * 1024 * 1024
-_MOST_RESERVE_BYTES = 64 * 1024 * 1024
 
 
 class Segment(NamedTuple):
-    """A sealed segment; `spans` is None for one of an earlier run, which has not been looked into."""
+    """A sealed segment; `spans` is None for a segment of an earlier run until `Spool.count`."""
 
     path: Path
     size_bytes: int
@@ -33,16 +30,16 @@ class Segment(NamedTuple):
 
     @property
     def name(self) -> str:
-        """Given once: no other segment of any spool ever has it."""
+        """Unique: no other segment of any spool ever has it."""
         return self.path.stem
 
 
 class Content(NamedTuple):
     """
-    What was readable; what was not is in quarantine/, except the unacknowledged end that a crash cut short.
+    The readable records. The damaged bytes are in quarantine/, except an unacknowledged end that a crash cut short.
 
-    `token` names these records for ever: a database that has seen it knows that it has seen them. `lost_spans` were in
-    damaged records; where a record's frame is damaged too, nobody knows.
+    `token` stands for these records for ever: a database that has seen it has seen them. `lost_spans` were in damaged
+    records, as far as their frames are readable.
     """
 
     token: str
@@ -52,28 +49,17 @@ class Content(NamedTuple):
     lost_spans: int
 
 
-@dataclass
-class _Active:
-    """The segment being written: `size_bytes` are on disk and acknowledged, what is behind them is not."""
-
-    path: Path
-    segment_id: bytes
-    handle: int
-    size_bytes: int
-    spans: int = 0
-
-
 class Spool:
     """
     Durable queue of records on disk; safe to use from several threads. Opening it reads no segment.
 
     Args:
-        directory: Owned by one process at a time; created if missing.
-        max_bytes: append() refuses beyond this: what is stored stays, what comes is the sender's to keep.
+        directory: Used by one process at a time; created if missing.
+        max_bytes: append() refuses records beyond this; stored records stay.
         segment_bytes: A segment is sealed when it reaches this size.
-        segment_age_s: seal_if_due() leaves at least this long between two segments that are not full.
-        disk: What the directory is on.
-        now_ns: The clock, for names; it may jump.
+        segment_age_s: Shortest time between two segments that seal_if_due() seals.
+        disk: The disk of the directory.
+        now_ns: The clock, for file names; it may jump.
 
     Raises:
         DirectoryInUse: Another process has it.
@@ -101,14 +87,14 @@ class Spool:
         self._now_ns = now_ns
         self._last_name_ns = 0
         self._last_seal_s = -math.inf  # not 0: the clock counts from the start of the machine
-        self._active: _Active | None = None
-        found = [Segment(path, size, None) for path, size in self._disk.files(directory) if path.suffix == SUFFIX]
-        self._sealed = {segment.path: segment for segment in found}
-        self._sealed_bytes = sum(segment.size_bytes for segment in found)
+        self._active: ActiveSegment | None = None
+        files = [(path, size) for path, size in self._disk.files(directory) if path.suffix == SUFFIX]
+        self._sealed = {path: Segment(path, size, None) for path, size in files}
+        self._sealed_bytes = sum(size for _, size in files)
 
     @property
     def size_bytes(self) -> int:
-        """What the records take on disk now."""
+        """The bytes of all segments on disk."""
         active = self._active
         return self._sealed_bytes + (active.size_bytes if active else 0)
 
@@ -118,20 +104,14 @@ class Spool:
 
         Raises:
             SpoolFull: The spool holds its limit, or the disk its reserve. Trying again later may help.
-            SpoolError: The disk failed. Nothing is promised about these records; those before them are safe.
+            SpoolError: The disk failed. These records may be stored or not; earlier ones are safe.
         """
         needed = sum(FRAME_BYTES + len(record.payload) for record in records)
         with self._lock:
             self._check_room(needed)
             try:
                 active = self._active = self._active or self._begin()
-                write_all(
-                    self._disk,
-                    active.handle,
-                    [part for record in records for part in (frame(record, active.segment_id), record.payload)],
-                )
-                reach("after_write")
-                self._disk.sync(active.handle)
+                active.append(records, needed)
             except OSError as error:
                 self._abandon()
                 if error.errno in (errno.ENOSPC, errno.EDQUOT):
@@ -139,35 +119,32 @@ class Spool:
                 raise SpoolError(
                     f"{self.directory}: cannot write: {error}; the segment is closed, the next one is a new file"
                 ) from error
-            except BaseException:  # memory, say: what was written of these must not stand before the next ones
+            except BaseException:  # for example no memory: a part of these records must not stand before later ones
                 self._abandon()
                 raise
-            active.size_bytes += needed
-            active.spans += sum(record.spans for record in records)
-            reach("after_fsync")
             if active.size_bytes >= self._segment_bytes:
                 self._seal(active)
 
     def seal_if_due(self) -> None:
-        """Seal what has been appended, so that it can be loaded, unless the last seal was less than the age ago."""
+        """Seal the appended records, so that they can be loaded, unless the last segment is younger than the age."""
         with self._lock:
             if self._active and time.monotonic() - self._last_seal_s >= self._segment_age_s:
                 self._seal(self._active)
 
     def seal(self) -> None:
-        """Seal what has been appended, now."""
+        """Seal the appended records now."""
         with self._lock:
             if self._active:
                 self._seal(self._active)
 
     def sealed(self) -> list[Segment]:
-        """The segments that wait to be loaded, oldest first, those of earlier runs included."""
+        """The segments to load, oldest first, with those of earlier runs."""
         with self._lock:
             return list(self._sealed.values())
 
     def count(self, segment: Segment) -> Segment:
         """
-        Find out what a segment of an earlier run holds, from a few bytes of each record where it is not damaged.
+        Count the spans of a segment of an earlier run; reads a few bytes of each record unless it is damaged.
 
         Raises:
             SegmentUnknown, SegmentCorrupt, OSError: As read().
@@ -175,7 +152,7 @@ class Spool:
         spans = count_spans(lambda at, size: self._disk.read(segment.path, at, size), segment.size_bytes, segment.name)
         if spans is None:
             content = self._disk.read(segment.path, 0, segment.size_bytes)
-            spans = sum(found.spans for found in read_segment(content, segment.name) if isinstance(found, Record))
+            spans = sum(each.spans for each in read_segment(content, segment.name) if isinstance(each, Record))
         counted = segment._replace(spans=spans)
         with self._lock:
             self._sealed[segment.path] = counted
@@ -183,40 +160,40 @@ class Spool:
 
     def read(self, segment: Segment) -> Content:
         """
-        Read a sealed segment; damage is copied to quarantine/ and never hides the records around it.
+        Read a sealed segment; damaged bytes are copied to quarantine/, the records around them are returned.
 
         Raises:
-            SegmentUnknown: Another version wrote it; leave() it.
-            SegmentCorrupt: It is no segment; set_aside() it.
-            OSError: The disk does not give it now.
+            SegmentUnknown: Another version wrote it; call leave().
+            SegmentCorrupt: It is no segment; call set_aside().
+            OSError: It cannot be read now.
         """
         content = self._disk.read(segment.path, 0, segment.size_bytes)
         records: list[Record] = []
         quarantined = torn = lost = 0
-        for found in read_segment(content, segment.name):
-            if isinstance(found, Record):
-                records.append(found)
-            elif found.is_tail:
-                torn += len(found.content)
+        for each in read_segment(content, segment.name):
+            if isinstance(each, Record):
+                records.append(each)
+            elif each.is_tail:
+                torn += len(each.content)
             else:
-                self._keep_damage(f"{segment.name}-at-{found.at}", found.content)
-                quarantined += len(found.content)
-                lost += found.spans
+                self._quarantine_bytes(f"{segment.name}-at-{each.at}", each.content)
+                quarantined += len(each.content)
+                lost += each.spans
         return Content(token(content, segment.name), records, quarantined, torn, lost)
 
     def acknowledge(self, segment: Segment) -> None:
-        """Forget a segment whose records are safely stored elsewhere."""
-        # No fsync of the directory: should a power cut bring the file back, its token keeps it from being stored twice.
+        """Remove a segment whose records are stored in the engine."""
+        # No fsync of the directory: if a power cut brings the file back, its token keeps it from being stored twice.
         self._disk.remove(segment.path)
         self._forget(segment)
 
     def set_aside(self, segment: Segment) -> None:
-        """Move a whole file that is no segment to quarantine/."""
+        """Move a file that is no segment to quarantine/."""
         self._disk.rename(segment.path, self._quarantine / segment.path.name)
         self._forget(segment)
 
     def leave(self, segment: Segment) -> None:
-        """Let a file be where it is, until the next start; it still counts as part of the spool."""
+        """Leave a file where it is until the next start; its size still counts."""
         with self._lock:
             self._sealed.pop(segment.path, None)
 
@@ -225,19 +202,19 @@ class Spool:
         Keep records that the engine refuses for good, as a segment in dead/ that can be loaded again.
 
         Args:
-            first: Which record of the segment the first one is.
+            first: The position of the first record in the segment.
 
         Returns:
-            False when dead/ holds its limit: these records are then lost, and the caller counts them as such.
+            False when dead/ is full: the records are lost, and the caller counts them as lost.
         """
         return self._dead.keep(f"{segment.name}-{first}", records, reason, self._now_ns())
 
     def bury(self, segment: Segment, reason: str) -> bool:
         """
-        Move a whole segment to dead/, under its own name, so that its token still keeps it from being stored twice.
+        Move a whole segment to dead/ under its own name, so that its token still keeps it from being stored twice.
 
         Returns:
-            False when dead/ holds its limit: the segment stays where it is.
+            False when dead/ is full: the segment stays where it is.
         """
         if not self._dead.bury(segment.path, segment.size_bytes, reason, self._now_ns()):
             return False
@@ -245,11 +222,11 @@ class Spool:
         return True
 
     def dead_letters(self) -> list[Letter]:
-        """What is in dead/, oldest first."""
+        """The letters in dead/, oldest first."""
         return self._dead.letters()
 
     def retry(self, name: str) -> Letter | None:
-        """Move a dead letter back to be loaded once more; None when there is none of that name."""
+        """Move a dead letter back, to be loaded again; None when no letter has that name."""
         letter = self._dead.move(name, self.directory)
         if letter is not None:
             path = self.directory / (name + SUFFIX)
@@ -259,11 +236,11 @@ class Spool:
         return letter
 
     def drop(self, name: str) -> Letter | None:
-        """Remove a dead letter for good; None when there is none of that name."""
+        """Remove a dead letter for good; None when no letter has that name."""
         return self._dead.drop(name)
 
     def close(self) -> None:
-        """Seal, and let another process have the directory."""
+        """Seal, and release the directory."""
         self.seal()
         self._ownership.release()
 
@@ -274,55 +251,36 @@ class Spool:
                 "it empties as soon as the database takes data again"
             )
         free, size = self._disk.room(self.directory)
-        kept = reserve_bytes(size)
-        if free < needed + kept:
-            raise SpoolFull(f"{self.directory}: the disk has only its reserve of {kept} bytes left; make room on it")
+        reserve = reserve_bytes(size)
+        if free < needed + reserve:
+            raise SpoolFull(f"{self.directory}: the disk has only its reserve of {reserve} bytes left; make room on it")
 
-    def _begin(self) -> _Active:
-        # The name grows with time, even when the clock steps back, and its random part is never the same twice.
+    def _begin(self) -> ActiveSegment:
+        # names sort by age, even when the clock steps back
         self._last_name_ns = max(self._now_ns(), self._last_name_ns + 1)
-        segment_id = uuid.uuid4().bytes
-        path = self.directory / f"{self._last_name_ns:020d}-{segment_id.hex()}{SUFFIX}"
-        handle = self._disk.create(path)
-        try:
-            write_all(self._disk, handle, [segment_header(segment_id)])
-            self._disk.sync_directory(self.directory)
-        except BaseException:
-            self._disk.close(handle)
-            with contextlib.suppress(OSError):
-                self._disk.remove(path)
-            raise
-        return _Active(path, segment_id, handle, HEADER_BYTES)
+        return ActiveSegment(self._disk, self.directory, self._last_name_ns)
 
-    def _seal(self, active: _Active) -> None:
+    def _seal(self, active: ActiveSegment) -> None:
+        active.close()
+        self._add_sealed(active)
+
+    def _abandon(self) -> None:
+        """After a failed write or fsync: seal what was acknowledged, and never write to that file again."""
+        active, self._active = self._active, None
+        if active is not None and active.abandon():
+            self._add_sealed(active)
+
+    def _add_sealed(self, active: ActiveSegment) -> None:
         self._active = None
-        with contextlib.suppress(OSError):  # what matters was synced; some file systems report the past here
-            self._disk.close(active.handle)
         self._sealed[active.path] = Segment(active.path, active.size_bytes, active.spans)
         self._sealed_bytes += active.size_bytes
         self._last_seal_s = time.monotonic()
 
-    def _abandon(self) -> None:
-        """After a failed write or fsync: keep what was acknowledged, cut what was not, never write to it again."""
-        active = self._active
-        if active is None:
-            return
-        if not active.spans:  # a file without a record is nothing to load
-            self._active = None
-            with contextlib.suppress(OSError):
-                self._disk.close(active.handle)
-                self._disk.remove(active.path)
-            return
-        with contextlib.suppress(OSError):  # if even this fails, the segment's size says where to stop reading
-            self._disk.truncate(active.handle, active.size_bytes)
-            self._disk.sync(active.handle)
-        self._seal(active)
-
-    def _keep_damage(self, name: str, content: bytes) -> None:
-        """Copy to quarantine/, where the oldest make room."""
-        found = self._disk.files(self._quarantine)
-        size = sum(size for _, size in found) + len(content)
-        for path, freed in found:
+    def _quarantine_bytes(self, name: str, content: bytes) -> None:
+        """Copy to quarantine/; when it is full, the oldest files are removed."""
+        files = self._disk.files(self._quarantine)
+        size = sum(size for _, size in files) + len(content)
+        for path, freed in files:
             if size <= _QUARANTINE_BYTES:
                 break
             self._disk.remove(path)
@@ -333,8 +291,3 @@ class Spool:
         with self._lock:
             if self._sealed.pop(segment.path, None):
                 self._sealed_bytes -= segment.size_bytes
-
-
-def reserve_bytes(disk_bytes: int) -> int:
-    """What the spool leaves free on a disk of this size, for the database to make room with: 5 %, at most 64 MiB."""
-    return min(_MOST_RESERVE_BYTES, disk_bytes // 20)
