@@ -1,29 +1,27 @@
 """
-What can go wrong in the collector.
+The errors of the collector. Their messages say where, what, and what now.
 
     CollectorError
-    ├── SettingsRefused        a setting that would be unsafe or cannot work
+    ├── SettingsRefused        a setting is unsafe or cannot work
     ├── DirectoryInUse         another process owns the directory
-    ├── RequestRefused         what a sender sent is not taken; it carries the HTTP status
-    ├── BadParameter           a question's parameter cannot be understood; the API answers 400
-    ├── StatementRefused       SQL that the guard does not let through to the engine
-    ├── TooManyQuestions       as much SQL runs and waits as may; ask again later
-    ├── NotStored              a question is about what is not stored; the API answers 404
-    ├── CommandFailed            a command asked and got no answer; it ends with status 1
-    │   └── UsageError       because of what was asked; it ends with status 2
+    ├── RequestRefused         an OTLP request is not accepted; it carries the HTTP status
+    ├── BadParameter           a parameter of a query is invalid; the API answers 400
+    ├── StatementRefused       the guard does not pass this SQL to the engine
+    ├── TooManyQuestions       the query limiter is full; try again later
+    ├── NotStored              what a query is about is not stored; the API answers 404
+    ├── CommandFailed          a command has no result; exit code 1
+    │   └── UsageError         because its parameters are wrong; exit code 2
     ├── SpoolError
     │   ├── SpoolFull          nothing was written; the receiver answers 503
     │   ├── SegmentCorrupt     a file that is no segment; it goes to quarantine/
     │   └── SegmentUnknown     a segment of another version; it stays for the collector that wrote it
     └── EngineError
-        ├── EngineUnavailable  it may heal: try again
-        │   ├── EngineEnded    its process ended while it was asked
-        │   └── EngineHung     it did not answer in time, and was killed to end what was asked
+        ├── EngineUnavailable  it may work later: try again
+        │   ├── EngineEnded    its process ended during the request
+        │   └── EngineHung     it did not respond in time, and was killed
         ├── InsertRefused      the data itself was refused: trying again will not help
-        ├── QueryFailed        the question was wrong, or over a limit
+        ├── QueryFailed        the query is wrong, or over a limit
         └── MigrationFailed    the schema could not be brought up to date
-
-Messages say where, what, and what now.
 """
 
 from __future__ import annotations
@@ -34,21 +32,21 @@ class CollectorError(Exception):
 
 
 class SettingsRefused(CollectorError):
-    """A setting that would be unsafe or cannot work; the collector does not start."""
+    """A setting is unsafe or cannot work; the collector does not start."""
 
 
 class DirectoryInUse(CollectorError):
-    """Another process owns the directory; the lock goes with that process, so a crash never leaves one behind."""
+    """Another process owns the directory. The lock ends with that process, also when it crashes."""
 
 
 class RequestRefused(CollectorError):
     """
-    What a sender sent is not taken.
+    An OTLP request is not accepted.
 
     Args:
         status: The HTTP status. Of those used, senders try again only after 503.
         reason: A word for the counters.
-        message: What the sender's log should say.
+        message: For the sender's log.
     """
 
     def __init__(self, status: int, reason: str, message: str) -> None:
@@ -57,7 +55,7 @@ class RequestRefused(CollectorError):
 
 
 class BadParameter(CollectorError):
-    """A parameter of a question cannot be understood; nothing was asked. The API answers 400."""
+    """A parameter of a query is invalid; nothing was run. The API answers 400."""
 
     def __init__(self, where: str, what: str, what_now: str) -> None:
         super().__init__(f"{where}: {what}; {what_now}")
@@ -65,7 +63,7 @@ class BadParameter(CollectorError):
 
 
 class NotStored(CollectorError):
-    """A question was understood, and there is nothing stored that could answer it. The API answers 404."""
+    """What a valid query is about is not stored. The API answers 404."""
 
     def __init__(self, where: str, what: str, what_now: str) -> None:
         super().__init__(f"{where}: {what}; {what_now}")
@@ -73,7 +71,7 @@ class NotStored(CollectorError):
 
 
 class StatementRefused(CollectorError):
-    """SQL from outside that the guard does not let through; nothing of it was run."""
+    """The guard does not pass this SQL to the engine; nothing of it was run."""
 
     def __init__(self, what: str, what_now: str) -> None:
         super().__init__(f"{what}; {what_now}")
@@ -81,23 +79,23 @@ class StatementRefused(CollectorError):
 
 
 class TooManyQuestions(CollectorError):
-    """As many statements run and wait as may; nothing was run, and the same may be answered a little later."""
+    """The maximum number of statements runs and waits; nothing was run, and the same may work a little later."""
 
 
 class CommandFailed(CollectorError):
-    """A command understood the question and got no answer; the message is one sentence for people. Exit code 1."""
+    """A command has no result; the message is one sentence. Exit code 1."""
 
 
 class UsageError(CommandFailed):
-    """The collector refused what a command asked, as it would at every try. Exit code 2."""
+    """The collector refused the parameters of a command, as it would at every try. Exit code 2."""
 
 
 class SpoolError(CollectorError):
-    """The spool could not do what was asked."""
+    """An operation of the spool failed."""
 
 
 class SpoolFull(SpoolError):
-    """The spool holds its limit. Nothing was written; the sender should try again later."""
+    """The spool is at its limit. Nothing was written; the sender should try again later."""
 
 
 class SegmentCorrupt(SpoolError):
@@ -105,23 +103,23 @@ class SegmentCorrupt(SpoolError):
 
 
 class SegmentUnknown(SpoolError):
-    """A segment that a collector of another version wrote; it stays where it is, and that one can load it."""
+    """A segment of another version of the collector; it stays where it is, and that version can load it."""
 
 
 class EngineError(CollectorError):
-    """ClickHouse, embedded or a server, did not do what was asked."""
+    """ClickHouse, embedded or a server, did not do what was requested."""
 
 
 class EngineUnavailable(EngineError):
-    """The engine cannot now, and may again: the caller keeps its data and tries again."""
+    """The engine does not work now and may later: the caller keeps its data and tries again."""
 
 
 class EngineEnded(EngineUnavailable):
     """
-    The embedded engine's process ended while it was asked; of what, only trying again can say.
+    The embedded engine's process ended during the request; whether the request is the cause, only another try shows.
 
     Args:
-        was_killed: It was killed because something else that it was asked did not end.
+        was_killed: It was killed because another request did not end.
     """
 
     def __init__(self, message: str, *, was_killed: bool = False) -> None:
@@ -130,7 +128,7 @@ class EngineEnded(EngineUnavailable):
 
 
 class EngineHung(EngineUnavailable):
-    """The embedded engine did not answer this in time; it was killed, because nothing else would have ended it."""
+    """The embedded engine did not respond in time; it was killed, because nothing else ends such a request."""
 
 
 class InsertRefused(EngineError):
@@ -138,7 +136,7 @@ class InsertRefused(EngineError):
 
 
 class QueryFailed(EngineError):
-    """The query was wrong, or over one of the limits for queries."""
+    """The query is wrong, or over one of the limits for queries."""
 
 
 class MigrationFailed(EngineError):

@@ -1,4 +1,4 @@
-"""Numbers, times and text as people write and read them: the commands and pages print what they get from here."""
+"""Formats numbers, durations and text for the commands and the log, and sanitizes text from outside."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _ESCAPES = re.compile(
 _SINCE = re.compile(r"([0-9]{1,9})\s*(s|m|h|d)")
 _SECONDS = {"s": 1, "m": 60, "h": 3_600, "d": 86_400}
 LONGEST_SINCE_S = 400 * 86_400
-"""The oldest rows any table keeps."""
+"""The longest retention of any table."""
 
 
 def duration(ns: float) -> str:
@@ -33,7 +33,7 @@ def milliseconds(ns: float) -> str:
 
 
 def count(number: float) -> str:
-    """How many; a mean keeps one decimal where it says something: `12,345`, `9.8`, `0.04`."""
+    """A count or a mean: `12,345`, `9.8`, `0.04`."""
     if number == 0 or number >= 100 or float(number).is_integer():
         return f"{number:,.0f}"
     if number < 0.001:
@@ -42,7 +42,7 @@ def count(number: float) -> str:
 
 
 def size(number_bytes: float) -> str:
-    """How much room: `512 B`, `12.4 KiB`, `1.02 GiB`."""
+    """A size in bytes: `512 B`, `12.4 KiB`, `1.02 GiB`."""
     scaled, unit = float(number_bytes), "B"
     for larger in ("KiB", "MiB", "GiB", "TiB"):
         if scaled < 1000:
@@ -52,7 +52,7 @@ def size(number_bytes: float) -> str:
 
 
 def share(part: float) -> str:
-    """A fraction of one as per cent: `62.1 %`, `<0.1 %`, `100 %`."""
+    """A fraction of one as a percentage: `62.1 %`, `<0.1 %`, `100 %`."""
     if 0 < part < 0.001:
         return "<0.1 %"
     return f"{part:.0%}".replace("%", " %") if part in (0, 1) else f"{part:.1%}".replace("%", " %")
@@ -64,7 +64,7 @@ def percent(part: float) -> str:
 
 
 def ratio(part: int, whole: int) -> str:
-    """A hit ratio: `93 %`; never `100 %` unless nothing is missing, never `0 %` unless nothing was there."""
+    """A hit ratio: `93 %`; only exact ones are `100 %` and `0 %`."""
     percent = 100 * part / whole
     if part not in (0, whole):
         percent = min(max(percent, 0.1), 99.9)
@@ -78,25 +78,25 @@ def plural(number: float, one: str, many: str = "") -> str:
 
 def printable(text: str) -> str:
     """
-    Text from the outside, made safe for a terminal and put on one line.
+    Sanitize text from outside for a terminal, on one line.
 
-    Escape sequences go away whole; control, bidirectional and other invisible characters become one space.
+    Escape sequences are removed; control, bidirectional and other invisible characters become one space.
     """
-    plain = _ESCAPES.sub(" ", text)
-    return " ".join("".join(letter if letter.isprintable() else " " for letter in plain).split())
+    text = _ESCAPES.sub(" ", text)
+    return " ".join("".join(letter if letter.isprintable() else " " for letter in text).split())
 
 
 def quoted(text: str) -> str:
-    """A text from outside, in quotes for an error message, at most 80 characters of it."""
+    """Text from outside for an error message: in quotes, sanitized, at most 80 characters."""
     return repr(printable(text)[:80])
 
 
 def since_s(text: str) -> int:
     """
-    Read how far back to look, in seconds: `90s`, `15m`, `2h`, `7d`.
+    Parse a length of time, in seconds: `90s`, `15m`, `2h`, `7d`.
 
     Raises:
-        ValueError: It is not such a duration, or is nothing, or reaches back further than any row is kept.
+        ValueError: It is none, or zero, or longer than any retention.
     """
     match = _SINCE.fullmatch(text.strip())
     seconds = int(match[1]) * _SECONDS[match[2]] if match else 0

@@ -12,7 +12,7 @@ from walltime_collector.cli.status import render
 from walltime_collector.clickhouse.embedded.engine import EmbeddedEngine
 from walltime_collector.clickhouse.engine import Engine
 from walltime_collector.config.settings import Settings
-from walltime_collector.health.cardinality_limit import MOST_NAMES, CardinalityLimit
+from walltime_collector.health.cardinality_limit import MAX_NAMES, CardinalityLimit
 from walltime_collector.health.counters import Health
 from walltime_collector.health.status import OverLimit, status
 from walltime_collector.otel_transactions.windows import assemble, clock, due
@@ -27,8 +27,8 @@ def crowded(tmp_path: Path) -> Iterator[Engine]:
     """`shop` has N names too many, the last ones the rarest; `quiet` has one."""
     engine = EmbeddedEngine(tmp_path, "walltime")
     engine.migrate()
-    often = [f"GET /{at}" for at in range(MOST_NAMES) for _ in (1, 2)]
-    transactions(engine, "shop", *often, *(f"GET /{at}" for at in range(MOST_NAMES, MOST_NAMES + N)))
+    often = [f"GET /{at}" for at in range(MAX_NAMES) for _ in (1, 2)]
+    transactions(engine, "shop", *often, *(f"GET /{at}" for at in range(MAX_NAMES, MAX_NAMES + N)))
     transactions(engine, "quiet", "GET /")
     yield engine
     engine.close()
@@ -55,7 +55,7 @@ def test_beyond_ten_thousand_names_of_a_service_the_rarest_are_other_and_keep_th
 ) -> None:
     assert looked(crowded).report()["counts"] == {"crowded_services": 1}
     assert looked(crowded).report()["counts"] == {}  # known
-    transactions(crowded, "shop", "GET /0", f"GET /{MOST_NAMES}", "GET /new", "GET /newer")
+    transactions(crowded, "shop", "GET /0", f"GET /{MAX_NAMES}", "GET /new", "GET /newer")
     transactions(crowded, "quiet", "GET /new")
     rows = crowded.query(
         "SELECT name, attributes FROM transactions WHERE service = 'shop' AND name IN ('GET /0', '_OTHER', 'GET /new')"
@@ -64,10 +64,10 @@ def test_beyond_ten_thousand_names_of_a_service_the_rarest_are_other_and_keep_th
     found = [(row["name"], row["attributes"].get("walltime.name"), row["attributes"]["plan"]) for row in rows]
     assert found == [
         *[("GET /0", None, "free")] * 3,
-        *(("_OTHER", name, "free") for name in (f"GET /{MOST_NAMES}", "GET /new", "GET /newer")),
+        *(("_OTHER", name, "free") for name in (f"GET /{MAX_NAMES}", "GET /new", "GET /newer")),
     ]
     for table in ("transactions", "transactions_1m"):
-        assert names(crowded, table, "shop") == MOST_NAMES + N + 1
+        assert names(crowded, table, "shop") == MAX_NAMES + N + 1
         assert names(crowded, table, "quiet") == 2
     minutes = crowded.query(
         "SELECT service, sum(transactions) AS n FROM transactions_1m WHERE name = '_OTHER' GROUP BY service"
@@ -78,7 +78,7 @@ def test_beyond_ten_thousand_names_of_a_service_the_rarest_are_other_and_keep_th
 def test_a_service_of_ten_thousand_names_is_not_crowded(tmp_path: Path) -> None:
     engine = EmbeddedEngine(tmp_path, "walltime")
     engine.migrate()
-    transactions(engine, "shop", *(f"GET /{at}" for at in range(MOST_NAMES)))
+    transactions(engine, "shop", *(f"GET /{at}" for at in range(MAX_NAMES)))
     assert looked(engine).report()["counts"] == {}
     transactions(engine, "shop", "GET /new")
     assert looked(engine).report()["counts"] == {"crowded_services": 1}

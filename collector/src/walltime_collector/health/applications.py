@@ -1,4 +1,4 @@
-"""What `walltime doctor` looks at in applications: which send, with what, and what of them is on no bill."""
+"""The applications that send data, for `walltime doctor`: their SDKs, losses, clocks and uncovered time."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from .status import Loss
 
 @dataclass(frozen=True)
 class Uncovered:
-    """A kind most of whose time in the last hour is `other`, which is in no measured call."""
+    """A kind whose time in the last hour is mostly `other`: in no measured call."""
 
     name: str
     transactions: int
@@ -25,7 +25,7 @@ class Uncovered:
 
 @dataclass(frozen=True)
 class Clock:
-    """How far a host's clock is ahead of the database's, or behind the caller's; at least so far, 0 when it is not."""
+    """How far, at least, a host's clock is ahead of the database's or behind its caller's; 0 when it is not."""
 
     host: str
     ahead_ns: int
@@ -34,7 +34,7 @@ class Clock:
 
 @dataclass
 class Application:
-    """A service that sent something in the last week; its numbers are those of the last day."""
+    """A service that sent data in the last week; its numbers are those of the last day."""
 
     service: str
     first_minute_s: int = 0
@@ -44,11 +44,11 @@ class Application:
     time_ns: int = 0
     other_ns: int = 0
     without_route: int = 0
-    """Transactions that are named by their method alone."""
+    """Transactions whose name is only a method."""
     busy_minutes: int = 0
     """Minutes of the last day that had a transaction."""
     sdks: list[str] = field(default_factory=list)
-    """What sent them, with the version: `walltime 0.1.0`; empty where no call was kept that says it."""
+    """Names and versions: `walltime 0.1.0`; empty when no call was kept."""
     losses: list[Loss] = field(default_factory=list)
     uncovered: list[Uncovered] = field(default_factory=list)
     clocks: list[Clock] = field(default_factory=list)
@@ -65,27 +65,27 @@ class Applications:
 
 def applications(engine: Engine) -> Applications:
     """
-    Look at what is stored of each service.
+    Query what is stored of each service.
 
     Raises:
-        EngineUnavailable: The engine cannot answer now.
+        EngineUnavailable: The engine does not answer now.
     """
-    found = {}
+    services = {}
     for row in run(engine, "applications", methods=sorted(METHODS)):
         numbers: dict[str, Any] = {name: int(value) for name, value in row.items() if name != "service"}
-        found[str(row["service"])] = Application(row["service"], **numbers)
+        services[str(row["service"])] = Application(row["service"], **numbers)
     for row in run(engine, "status_sdk_losses"):
         if row["service"] != "walltime.doctor":
-            found.setdefault(row["service"], Application(row["service"])).losses.append(Loss(**row))
+            services.setdefault(row["service"], Application(row["service"])).losses.append(Loss(**row))
     for row in run(engine, "applications_sdks"):
-        if row["service"] in found:
-            found[row["service"]].sdks.extend(sorted(row["sdks"]))
+        if row["service"] in services:
+            services[row["service"]].sdks.extend(sorted(row["sdks"]))
     for row in run(engine, "applications_coverage"):
-        if row["service"] in found:
+        if row["service"] in services:
             sums = (int(row[name]) for name in ("transactions", "time_ns", "other_ns", "cpu_ns"))
-            found[row["service"]].uncovered.append(Uncovered(row["name"], *sums))
+            services[row["service"]].uncovered.append(Uncovered(row["name"], *sums))
     for row in run(engine, "applications_clocks"):
-        if row["service"] in found:
+        if row["service"] in services:
             clock = Clock(row["host"], int(row["ahead_ns"]), int(row["behind_ns"]))
-            found[row["service"]].clocks.append(clock)
-    return Applications(time.time(), tuple(found.values()))
+            services[row["service"]].clocks.append(clock)
+    return Applications(time.time(), tuple(services.values()))

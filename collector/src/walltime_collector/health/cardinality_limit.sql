@@ -1,4 +1,4 @@
--- The names that a crowded service keeps today: those most of its transactions had since yesterday began, and `_OTHER`.
+-- The names that a service over the limit keeps today: the most frequent since the beginning of yesterday, and `_OTHER`.
 INSERT INTO crowded_names
 SELECT today() AS day, service, name
 FROM

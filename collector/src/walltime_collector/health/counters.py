@@ -1,4 +1,4 @@
-"""What the collector did since it started: received = stored + rejected + spooled + dead + lost."""
+"""The counters of the collector since its start: received = stored + rejected + spooled + dead + lost."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 ENDS = ("stored", "rejected", "dead", "lost")
-"""What becomes of a span that was received and is no longer spooled."""
+"""The final states of a span."""
 
 
 @dataclass(frozen=True)
@@ -20,7 +20,7 @@ class Trouble:
 
     Args:
         reason: One of REASONS.
-        what: For people; it may name paths and addresses, so it is told to those who may know.
+        what: A sentence. It can name paths and addresses, so only the admin gets it.
     """
 
     reason: str
@@ -28,17 +28,17 @@ class Trouble:
 
     @property
     def is_taking(self) -> bool:
-        """Whether data is still taken, to be stored when the trouble is over."""
+        """Whether data is still accepted, to be stored when the trouble is over."""
         return self.reason not in ("spool_full", "spool_failed", "stopping")
 
 
 REASONS = ("spool_full", "spool_failed", "engine", "loader_stuck", "stopping")
 """
-spool_full    the spool holds its limit, or its disk only the reserve: senders are told to come again
+spool_full    the spool is at its limit, or its disk has only the reserve left: senders get 503
 spool_failed  the disk failed under the spool within the last minute
-engine        the database does not answer, or did not take the last segment; it is asked again
-loader_stuck  data waits, and for some time nothing of it was stored
-stopping      the collector is on its way out
+engine        the database does not answer, or refused the last segment; the collector tries again
+loader_stuck  data waits, and for some time none of it was stored
+stopping      the collector is shutting down
 """
 
 
@@ -46,30 +46,30 @@ class Health:
     """
     Counters, in spans unless the name says otherwise; safe to use from several threads.
 
-    received        in requests that were taken, or in the spool or dead/ at the start
-    stored          taken by the engine
-    rejected        refused one by one in requests whose other spans were taken (unusable ids), or dropped from dead/
+    received        in accepted requests, or in the spool or dead/ at the start
+    stored          in the engine
+    rejected        refused one by one in accepted requests (unusable ids), or dropped from dead/
     spooled         on disk, and not yet any of the others
-    dead            in dead/ now: refused by the engine for good, until somebody retries or drops them
+    dead            in dead/ now: refused by the engine for good, until they are retried or dropped
     dead_retried    moved from dead/ back into the spool
     lost            refused by the engine when dead/ was full, or damaged in the spool
     refused_*       requests answered with an error, by reason
-    refused_connections  of any port, beyond its limits: refused, or closed while idle to accept others
+    refused_connections  beyond the limits of a port: refused, or closed while idle to accept others
     closed_<port>_<reason>   connections refused or closed, by the reasons of http/ports/connections.py
-    not_stored_metrics, not_stored_logs   taken and not kept: metrics, log records
-    nested_values_cut    attribute values in more than 16 lists in lists, or beyond 100,000 of a request: stored as null
+    not_stored_metrics, not_stored_logs   accepted and not stored: metrics, log records
+    nested_values_cut    attribute values nested deeper than 16, or beyond 100,000 of a request: stored as null
     quarantined_bytes, torn_bytes, unreadable_segments   damage found in the spool
     unknown_segments     of another version of the collector; they stay in the spool
     slow_log_entries     entries of slow logs that are stored
     slow_log_malformed   entries without a statement or a readable time; not stored
-    slow_log_skipped_bytes   what belongs to no entry, or is beyond the limit of one
-    slow_log_gaps        how often what followed the last entry read was gone: more may be missing
+    slow_log_skipped_bytes   bytes of no entry, or beyond the limit of one
+    slow_log_gaps        times that the log after the last entry read was gone: entries may be missing
     slow_log_refused     entries the engine refused for good
-    foreign_roots        SERVER and CONSUMER spans of other SDKs in the windows that were assembled here
-    foreign_roots_late, foreign_spans_late   stored after their window was: transactions all the same; on no bill
-    foreign_retries      how often assembling failed and was tried again
-    full_disk_days, full_disk_rows   dropped before their time, as `when_disk_full` says: days, and rows of all tables
-    crowded_services     found to have more names than may be (health/cardinality_limit.py), a day and service
+    foreign_roots        SERVER and CONSUMER spans of other SDKs, in windows that this collector assembled
+    foreign_roots_late, foreign_spans_late   stored after their window: still transactions; on no bill
+    foreign_retries      times that assembling failed and was tried again
+    full_disk_days, full_disk_rows   dropped because of `when_disk_full`: days, and rows of all tables
+    crowded_services     services over the cardinality limit (health/cardinality_limit.py), per day
     """
 
     def __init__(self) -> None:
@@ -91,12 +91,12 @@ class Health:
             self._last_s[name] = time.monotonic()
 
     def ago_s(self, name: str) -> float:
-        """How long ago something was last added to a counter; for ever when nothing was."""
+        """Time since the counter last grew; infinite if it never did."""
         with self._lock:
             return time.monotonic() - self._last_s.get(name, float("-inf"))
 
     def loader_failed(self, error: str) -> None:
-        """The loader cannot store now; it tries again."""
+        """The loader could not store; it tries again."""
         with self._lock:
             self._loader_error = error
             self._counts["load_retries"] += 1
@@ -107,41 +107,41 @@ class Health:
             self._loader_error = ""
 
     def engine_answers(self, error: str = "") -> None:
-        """The engine was asked whether it is there: it is, or why not."""
+        """The engine answers, or why it does not."""
         with self._lock:
             self._engine_error = error
 
     def slow_log(self, path: str, error: str = "") -> bool:
-        """A slow log is followed, or why it is not; True when that is news."""
+        """A slow log is followed, or why it is not; True when that has changed."""
         with self._lock:
             before, self._slow_logs[path] = self._slow_logs.get(path, ""), error
         return before != error
 
     def stopping(self) -> None:
-        """From now on no request is taken."""
+        """From now on no request is accepted."""
         self._is_stopping = True
 
     def watched(self, troubles: Sequence[Trouble], gauges: dict[str, float]) -> None:
-        """What the watch found: troubles beside those of the engine, and what is measured, not counted."""
+        """The results of the watch: troubles other than the engine's, and gauges."""
         with self._lock:
             self._troubles, self._gauges = tuple(troubles), dict(gauges)
 
     def troubles(self) -> list[Trouble]:
-        """Why data does not move now; nothing when it does."""
+        """Why data does not move now; empty while it does."""
         with self._lock:
-            found = list(self._troubles)
+            troubles = list(self._troubles)
             if error := self._loader_error or self._engine_error:
-                found.insert(0, Trouble("engine", error))
+                troubles.insert(0, Trouble("engine", error))
         if self._is_stopping:
-            found.append(Trouble("stopping", "the collector was told to stop; it stores what is spooled"))
-        return found
+            troubles.append(Trouble("stopping", "the collector is shutting down; it loads the spool"))
+        return troubles
 
     def is_ready(self) -> bool:
-        """Whether what is sent now is taken, and is on disk before it is acknowledged."""
+        """Whether data is accepted now: on disk before it is acknowledged."""
         return all(trouble.is_taking for trouble in self.troubles())
 
     def report(self) -> dict[str, Any]:
-        """One consistent picture; `ok` while data moves."""
+        """All counters, gauges and troubles at one moment; `ok` while data moves."""
         troubles = self.troubles()
         with self._lock:
             counts, error, slow_logs = dict(self._counts), self._loader_error, dict(self._slow_logs)

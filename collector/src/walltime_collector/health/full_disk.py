@@ -1,4 +1,4 @@
-"""Makes room on a full disk where the settings say so: the oldest day goes before its time, and is counted."""
+"""Frees a full disk, where `when_disk_full` is drop_oldest_day: drops and counts the oldest day."""
 
 from __future__ import annotations
 
@@ -18,38 +18,38 @@ _DROP = "ALTER TABLE {table:Identifier} DROP PARTITION {day:String}"
 
 class OldestDays:
     """
-    Looks whether the disk has only its reserve left, where the spool stops, and drops one day each time it does.
+    Drops one day each time the disk has only its reserve left, which is where the spool stops.
 
-    Today stays. What only merges or other programs could free is not waited for: a full disk takes nothing.
+    Today is never dropped. It does not wait for merges or other programs to free space: a full disk accepts no data.
 
     Args:
-        room: Free bytes of the disk, and how many it has.
+        room: Returns the free bytes of the disk, and its size.
     """
 
     def __init__(self, engine: Engine, health: Health, room: Callable[[], tuple[int, int]]) -> None:
         self._engine, self._health, self._room = engine, health, room
-        self._is_said = False
+        self._is_logged = False
 
     def look(self) -> None:
         """
-        Drop the oldest day when the disk is full.
+        Drop the oldest day if the disk is full.
 
         Raises:
-            EngineError: Not now; on a disk without a single MiB the database cannot even delete.
+            EngineError: It failed; on a disk without a single free MiB the database cannot even delete.
         """
         free, disk_bytes = self._room()
         if free > reserve_bytes(disk_bytes):
-            self._is_said = False
+            self._is_logged = False
             return
         parts = run(self._engine, "oldest_day")
-        if not parts and not self._is_said:
-            log.error("the disk has %s left, and nothing of an earlier day is stored: make room on it", size(free))
-            self._is_said = True
+        if not parts and not self._is_logged:
+            log.error("the disk has %s left, and no data of an earlier day is stored: free some space", size(free))
+            self._is_logged = True
         for part in parts:
             self._engine.command(_DROP, {"table": part["table"], "day": part["day"]})
             self._health.add("full_disk_rows", int(part["rows"]))
             log.warning(
-                "the disk has %s left: %s of %s, %d rows and %s, is dropped before its time",
+                "the disk has %s left: %s of %s, %d rows and %s, is dropped before its retention ends",
                 size(free),
                 part["table"],
                 part["day"],

@@ -1,4 +1,4 @@
-"""/metrics: the counters in Prometheus' text format, or OpenMetrics where that is asked for."""
+"""/metrics: the counters in the text format of Prometheus, or OpenMetrics if the request accepts it."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from prometheus_client.registry import Collector
 from .counters import REASONS, Health
 
 _SPANS = {
-    "received": "spans in requests that were taken, or found on disk at the start",
-    "stored": "spans the database has taken",
-    "rejected": "spans refused one by one: ids that cannot be",
+    "received": "spans in accepted requests, or on disk at the start",
+    "stored": "spans in the database",
+    "rejected": "spans refused one by one because of invalid ids",
     "lost": "spans lost, in damaged bytes of the spool or because dead/ was full",
 }
 
 
 class Metrics:
-    """What a Prometheus server reads; label values are words of the code, and paths of the settings."""
+    """The Prometheus registry; label values are constants of the code, and paths from the settings."""
 
     def __init__(self, health: Health) -> None:
         self._registry = CollectorRegistry()
@@ -49,9 +49,9 @@ class _HealthCollector(Collector):
             yield GaugeMetricFamily(f"walltime_{seconds}", _GAUGES.get(name, name), value)
         yield GaugeMetricFamily("walltime_start_time_seconds", "when the collector started", report["started_s"])
         yield GaugeMetricFamily("walltime_ok", "1 while data moves", int(report["ok"]))
-        yield GaugeMetricFamily("walltime_ready", "1 while what is sent is taken", int(report["ready"]))
+        yield GaugeMetricFamily("walltime_ready", "1 while data is accepted", int(report["ready"]))
         present = {trouble["reason"] for trouble in report["troubles"]}
-        trouble = GaugeMetricFamily("walltime_trouble", "1 where this keeps data from moving", labels=["reason"])
+        trouble = GaugeMetricFamily("walltime_trouble", "1 while this keeps data from moving", labels=["reason"])
         for reason in REASONS:
             trouble.add_metric([reason], int(reason in present))
         yield trouble
@@ -65,8 +65,8 @@ class _HealthCollector(Collector):
 
 _GAUGES = {
     "spool_bytes": "bytes that wait on disk",
-    "spool_limit_bytes": "bytes that may wait on disk",
-    "spool_oldest_s": "age of the oldest data that waits: how far what can be asked about is behind",
+    "spool_limit_bytes": "limit of the bytes that wait on disk",
+    "spool_oldest_s": "age of the oldest data that waits: how far the database is behind",
 }
 
 
@@ -75,7 +75,7 @@ def _spans(spans: Mapping[str, int]) -> Iterable[Metric]:
         yield CounterMetricFamily(f"walltime_{name}_spans", meaning, spans[name])
     yield GaugeMetricFamily("walltime_spooled_spans", "spans on disk that wait to be stored", spans["spooled"])
     # no counter: a retry takes them out of it
-    yield GaugeMetricFamily("walltime_dead_spans", "spans the database refuses, kept in dead/", spans["dead"])
+    yield GaugeMetricFamily("walltime_dead_spans", "spans that the database refused, kept in dead/", spans["dead"])
 
 
 def _counts(counts: Mapping[str, Any]) -> Iterable[Metric]:
@@ -99,21 +99,21 @@ def _counts(counts: Mapping[str, Any]) -> Iterable[Metric]:
 
 
 _COUNTS = {
-    "load_retries": "times the database did not take a segment",
-    "engine_restarts": "times the embedded database's process had to be started again",
+    "load_retries": "times that the database did not accept a segment",
+    "engine_restarts": "restarts of the embedded database's process",
     "quarantined_bytes": "damaged bytes of the spool, moved to quarantine/",
-    "torn_bytes": "bytes at the end of a segment that a crash cut short; they were not acknowledged",
+    "torn_bytes": "bytes at the end of a segment that a crash cut off; they were not acknowledged",
     "unreadable_segments": "segments of the spool that could not be read at all",
     "slow_log_entries": "entries of slow logs that are stored",
     "slow_log_malformed": "entries of slow logs without a statement or a readable time",
     "slow_log_skipped_bytes": "bytes of slow logs that belong to no entry",
-    "slow_log_gaps": "times that what followed the last entry read of a slow log was gone",
+    "slow_log_gaps": "times that the log after the last entry read was gone",
     "slow_log_refused": "entries of slow logs that the database refused",
-    "foreign_roots": "spans of other SDKs that may be requests, in the windows that were made into transactions here",
-    "foreign_roots_late": "of them, stored too late for their window and made up for",
-    "foreign_spans_late": "spans of other SDKs stored too late for their request's window: on no bill",
-    "foreign_retries": "times that making transactions of other SDKs' spans failed and was tried again",
-    "full_disk_days": "days dropped before their time because the disk was full",
+    "foreign_roots": "spans of other SDKs that can be requests, in windows that this collector assembled",
+    "foreign_roots_late": "of them, stored after their window, assembled later",
+    "foreign_spans_late": "spans of other SDKs stored after their request's window: on no bill",
+    "foreign_retries": "times that assembling transactions of other SDKs failed and was tried again",
+    "full_disk_days": "days dropped before their retention ended because the disk was full",
     "full_disk_rows": "rows of those days",
-    "crowded_services": "services found to have more names a day than may be; the rest is stored as _OTHER",
+    "crowded_services": "services over the limit of names per day; the other names are stored as _OTHER",
 }

@@ -1,4 +1,4 @@
-"""A row of the collector's own counters in `walltime_health` every minute: several collectors are seen side by side."""
+"""Stores the counters of this collector in `walltime_health` every minute, to compare several collectors."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ from .counters import ENDS, Health
 log = logging.getLogger(__name__)
 
 TABLE = "walltime_health"
-_MOST_ROWS = 24 * 60
-"""So many minutes wait while the engine is away; then the oldest go."""
+_MAX_ROWS = 24 * 60
+"""Rows kept while the engine is unavailable; then the oldest is dropped."""
 
 
 class HealthMinutes:
     """
-    What happened since the last row, so that rows of all collectors and minutes add up.
+    Rows with the changes since the last row, so that rows of all collectors and minutes can be summed.
 
     Args:
-        data: The collector's directory; an id in it names the collector across its restarts.
+        data: The collector's directory; an id in it identifies the collector after a restart.
     """
 
     def __init__(self, engine: Engine, health: Health, data: Path, now_s: Callable[[], float] = time.time) -> None:
@@ -36,10 +36,10 @@ class HealthMinutes:
         self._run = uuid.uuid4().hex
         self._written = 0
         self._before: dict[str, int] = {}
-        self._waiting: deque[tuple[str, str]] = deque(maxlen=_MOST_ROWS)
+        self._waiting: deque[tuple[str, str]] = deque(maxlen=_MAX_ROWS)
 
     def write(self) -> None:
-        """Store a row, and those that wait; what the engine does not take now waits for the next time."""
+        """Store a row and those that wait; rows that the engine does not accept now wait for the next time."""
         self._waiting.append((f"walltime_health/{self._run}/{self._written}", self._row()))
         self._written += 1
         while self._waiting:
@@ -49,7 +49,7 @@ class HealthMinutes:
             except InsertRefused as error:
                 log.warning("a row of %s is refused and lost: %s", TABLE, error)
             except CollectorError:
-                return  # the loader says so
+                return  # the loader logs it
             self._waiting.popleft()
 
     def _row(self) -> str:
@@ -77,7 +77,7 @@ class HealthMinutes:
 
 
 def collector_id(data: Path) -> str:
-    """The id of the collector that owns this directory, made with it."""
+    """The id of the collector that owns this directory; created with it."""
     path = data / "collector-id"
     try:
         return uuid.UUID(path.read_text("ascii").strip()).hex

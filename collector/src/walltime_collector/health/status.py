@@ -1,4 +1,4 @@
-"""What `walltime status` tells: the books of the collector, what waits, what is stored, and who else collects."""
+"""The data of `walltime status`: counters, spool, tables, and the other collectors of the database."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ COLLECTORS_WITHIN_S = 3600
 
 @dataclass(frozen=True)
 class Spans:
-    """received = stored + rejected + spooled + dead + lost, whenever nothing is on its way."""
+    """received = stored + rejected + spooled + dead + lost, while no request is in progress."""
 
     received: int
     stored: int
@@ -33,19 +33,19 @@ class Spans:
 
 @dataclass(frozen=True)
 class Spool:
-    """What waits on disk."""
+    """The data that waits on disk."""
 
     size_bytes: int
     limit_bytes: int
     oldest_s: float
-    """Age of the oldest data that waits: how far what can be asked about is behind."""
+    """Age of the oldest data that waits: how far the database is behind."""
     disk_free_bytes: int
     disk_bytes: int
 
 
 @dataclass(frozen=True)
 class Table:
-    """A table with rows; its days go from `oldest` to `newest` where it is cut by days."""
+    """A table with rows; `oldest` and `newest` are its days where it has daily partitions."""
 
     name: str
     rows: int
@@ -56,12 +56,12 @@ class Table:
     oldest: str
     newest: str
     retention_days: int
-    """0: its rows stay."""
+    """0: forever."""
 
 
 @dataclass(frozen=True)
 class Other:
-    """A collector that writes into the same tables; the sums are of the last hour."""
+    """A collector that writes into the same tables; sums over the last hour."""
 
     collector: str
     host: str
@@ -76,9 +76,9 @@ class Other:
 @dataclass(frozen=True)
 class Loss:
     """
-    What the processes of a service say they lost since they began, of those that sent something since yesterday.
+    Losses that the processes of a service report since their start; of processes that sent data since yesterday.
 
-    `what` is `lost.<reason>` in transactions, or `outside.calls`: calls outside of any transaction, on no bill.
+    `what` is `lost.<reason>`, in transactions, or `outside.calls`: calls outside of any transaction, on no bill.
     """
 
     service: str
@@ -89,7 +89,7 @@ class Loss:
 
 @dataclass(frozen=True)
 class OverLimit:
-    """A service with too many names: so many of its transactions are stored as `_OTHER` since yesterday began."""
+    """A service over the cardinality limit, and its transactions that are `_OTHER` since the beginning of yesterday."""
 
     service: str
     transactions: int
@@ -105,7 +105,7 @@ class Reason:
 
 @dataclass(frozen=True)
 class Status:
-    """The collector now; counters are since its start."""
+    """The state of the collector; counters are since its start."""
 
     version: str
     now_ns: int
@@ -120,21 +120,21 @@ class Status:
     """Requests answered with an error, by reason."""
     counts: Mapping[str, int]
     slow_logs: Mapping[str, str]
-    """What is followed, and why it cannot be, where it cannot; for the admin."""
+    """Path → why it cannot be followed, or empty; for the admin."""
     engine: str
     """`embedded`, or the server's address."""
     engine_error: str
-    """Why the tables are not known."""
+    """Why there are no tables here."""
     tables: tuple[Table, ...]
     collectors: tuple[Other, ...]
     sdk_losses: tuple[Loss, ...]
     crowded: tuple[OverLimit, ...]
     listens: Mapping[str, str]
-    """Where OTLP and the others are taken, as URLs."""
+    """Port name → URL."""
 
 
 def status(engine: Engine, health: Health, settings: Settings, listens: Mapping[str, str]) -> Status:
-    """How things are; it also answers while the engine does not."""
+    """Query the status; without the engine, the parts that do not need it."""
     report = health.report()
     counts, gauges = report["counts"], report["gauges"]
     disk_free_bytes, disk_bytes = room(settings.data)

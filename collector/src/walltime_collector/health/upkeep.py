@@ -1,6 +1,4 @@
-"""
-What the engine is asked for besides data: whether it answers, retention, a row of counters a minute, what else is due.
-"""
+"""Regular queries to the engine: whether it answers, retention, counters every minute, and other checks."""
 
 from __future__ import annotations
 
@@ -17,18 +15,18 @@ from .minutes import HealthMinutes
 
 log = logging.getLogger(__name__)
 
-ASK_EVERY_S = 3.0
+INTERVAL_S = 3.0
 _MINUTE_S = 60.0
 _LAST_ROW_S = 2.0
 
 
 class Upkeep:
     """
-    A thread of its own, which may have to wait for the engine; nothing else waits for it.
+    A thread of its own, because it may have to wait for the engine.
 
     Args:
-        keep: Brings the tables' retention up to date; called until it succeeds once.
-        looks: Called every few seconds after that.
+        keep: Applies the retention to the tables; called until it succeeds once.
+        checks: Called every few seconds after that.
     """
 
     def __init__(
@@ -37,41 +35,41 @@ class Upkeep:
         health: Health,
         minutes: HealthMinutes,
         keep: Callable[[], object],
-        looks: Sequence[Callable[[], object]] = (),
+        checks: Sequence[Callable[[], object]] = (),
     ) -> None:
-        self._engine, self._health, self._minutes, self._keep, self._looks = engine, health, minutes, keep, looks
+        self._engine, self._health, self._minutes, self._keep, self._checks = engine, health, minutes, keep, checks
         self._stop = threading.Event()
-        self._is_kept = False
+        self._has_retention = False
         self._minute_s = time.monotonic()
         self._thread = threading.Thread(target=self._run, name="upkeep", daemon=True)
 
     def start(self) -> None:
-        """Begin."""
+        """Start the thread."""
         self._thread.start()
 
     def stop(self) -> None:
-        """Write the row of the minute that is not over, when the engine takes it soon."""
+        """Stop; store the counters of the current minute if the engine accepts them soon."""
         self._stop.set()
         self._thread.join(_LAST_ROW_S)
 
     def step(self) -> None:
-        """Ask whether the engine answers, and do what is due."""
+        """Check that the engine answers, and do what is due."""
         try:
             self._engine.query("SELECT 1")
         except EngineUnavailable as error:
             self._health.engine_answers(str(error))
             return
-        except CollectorError:  # busy is not away
+        except CollectorError:  # it is busy, and so it answers
             pass
         self._health.engine_answers()
-        if not self._is_kept:
-            with suppress(EngineUnavailable):  # the tables may not be there yet
+        if not self._has_retention:
+            with suppress(EngineUnavailable):  # the tables may not exist yet
                 self._keep()
-                self._is_kept = True
+                self._has_retention = True
         else:
-            for look in self._looks:
+            for check in self._checks:
                 with suppress(EngineUnavailable):
-                    look()
+                    check()
         if time.monotonic() - self._minute_s >= _MINUTE_S:
             self._minute_s = time.monotonic()
             self._minutes.write()
@@ -84,6 +82,6 @@ class Upkeep:
             except (CollectorError, OSError) as error:
                 log.warning("%s", error)
             except Exception:
-                log.exception("the upkeep failed in a way nobody thought of; it goes on")
-            is_over = self._stop.wait(ASK_EVERY_S)
+                log.exception("unexpected error in the upkeep thread; it continues")
+            is_over = self._stop.wait(INTERVAL_S)
         self._minutes.write()

@@ -1,4 +1,4 @@
-"""Looks every second whether data moves, without asking the engine: it must be able to say that the engine hangs."""
+"""Checks every second whether data moves, without the engine: it must also work while the engine hangs."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from .counters import ENDS, Health, Trouble
 
 log = logging.getLogger(__name__)
 
-LOOK_EVERY_S = 1.0
+INTERVAL_S = 1.0
 STUCK_S = 10.0
-"""So long may data wait, beyond the age of a segment, without any of it being stored."""
+"""Data may wait this long, beyond the age of a segment, without any of it being stored."""
 _FULL = 0.99
 _REFUSED_AGO_S = 3.0
 _FAILED_AGO_S = 60.0
@@ -27,7 +27,7 @@ _MINUTE_S = 60.0
 
 
 class Watch:
-    """A thread of its own; what it finds is in Health a second later. It also takes up a renewed certificate."""
+    """A thread that reports to Health. It also reloads a renewed certificate."""
 
     def __init__(
         self,
@@ -44,17 +44,17 @@ class Watch:
         self._thread = threading.Thread(target=self._run, name="watch", daemon=True)
 
     def start(self) -> None:
-        """Look once, then go on in the thread."""
+        """Check once, then continue in the thread."""
         self.look()
         self._thread.start()
 
     def stop(self) -> None:
-        """Look no more."""
+        """Stop the thread."""
         self._stop.set()
-        self._thread.join(2 * LOOK_EVERY_S)
+        self._thread.join(2 * INTERVAL_S)
 
     def look(self) -> None:
-        """See how things are, and say so to Health."""
+        """Check, and report to Health."""
         size_bytes, oldest_s = self._spool.size_bytes, self._oldest_s()
         gauges = {
             "spool_bytes": float(size_bytes),
@@ -65,17 +65,17 @@ class Watch:
         self._health.watched(troubles, gauges)
 
     def _run(self) -> None:
-        while not self._stop.wait(LOOK_EVERY_S):
+        while not self._stop.wait(INTERVAL_S):
             try:
                 self.look()
                 if self._clock() - self._minute_s >= _MINUTE_S:
                     self._minute_s = self._clock()
                     if self._tls.renew():
-                        log.info("the certificate changed; connections made from now on get the new one")
+                        log.info("the certificate changed; new connections use it")
             except (CollectorError, OSError) as error:
                 log.warning("%s", error)
             except Exception:
-                log.exception("the watch failed in a way nobody thought of; it goes on")
+                log.exception("unexpected error in the watch thread; it continues")
 
     def _full(self, size_bytes: int) -> Trouble | None:
         limit = self._settings.max_spool_bytes
@@ -108,7 +108,7 @@ class Watch:
         )
 
     def _oldest_s(self) -> float:
-        """Age of the oldest segment that waits, by the time in its name."""
+        """Age of the oldest sealed segment, from the time in its name."""
         times = [segment.name.partition("-")[0] for segment in self._spool.sealed()]
         known = [int(each) for each in times if each.isdecimal()]
         return max((time.time_ns() - min(known)) / 1e9, 0.0) if known else 0.0
