@@ -117,6 +117,8 @@ ROWS: Final = {
         replace(_HTTP, connections=200, encoding="gzip"),
         (6, 4),
     ),
+    "grpc1": Row("1 span, gRPC", lambda: opentelemetry_bodies(1, 640), _GRPC, (6, 4)),
+    "grpc512": Row("512 spans, gRPC", lambda: opentelemetry_bodies(512, 64), _GRPC, (6, 4)),
     "grpc50": Row("50 spans, gRPC", lambda: opentelemetry_bodies(50, 640), _GRPC, (6, 4)),
     "steady": Row(
         "100 spans, 10,000 spans/s",

@@ -35,7 +35,7 @@ def run(module: str, written: Path, *options: str) -> tuple[str, dict[str, Any]]
 def test_every_row_of_bench_ingest_is_stored_and_measured(tmp_path: Path) -> None:
     said, document = run("tests.bench.ingest", tmp_path / "ingest.json")
     rows = {run["row"]: run for run in document["runs"]}
-    assert set(rows) == {"512", "bills", "gzip50", "grpc50", "steady", "server", "2 cores", "ramp"}
+    assert set(rows) == {"512", "bills", "gzip50", "grpc1", "grpc512", "grpc50", "steady", "server", "2 cores", "ramp"}
     assert all(run["spans"] > 0 and run["front_us"] > 0 and run["is_apart"] for run in rows.values())
     assert all(run["refused"] == {} for name, run in rows.items() if name != "ramp")
     assert rows["steady"]["visible_idle_s"] < float("inf")

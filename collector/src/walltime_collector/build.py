@@ -30,10 +30,10 @@ from .load.poison import Trial
 from .otel_transactions.assembler import Assembler
 from .receive.answers import otlp_wording
 from .receive.cors import origin_pattern, with_cors
+from .receive.grpc_calls import Limits
 from .receive.grpc_server import GrpcServer
-from .receive.http2.stream import Limits
 from .receive.intake import Intake
-from .receive.otlp_grpc import GrpcCall, OtlpGrpc
+from .receive.otlp_grpc import OtlpGrpc
 from .receive.otlp_http import OtlpHttp
 from .slowlog.reader import SlowLogReader
 from .spool.directory import make_private, room
@@ -43,7 +43,7 @@ from .spool.spool import Spool
 from .sql.clickhouse_http import ClickHouseHttp
 from .sql.limits import Reading
 
-Server = HttpServer | GrpcServer[GrpcCall]
+Server = HttpServer | GrpcServer
 _MAX_READ_REQUEST_BYTES = 8 * 1024 * 1024
 """On the web and ClickHouse ports; each path has a lower limit of its own."""
 _GRACE_S = 3
@@ -105,7 +105,7 @@ class Collector:
         senders, readers = self.connections = groups(settings, health, descriptors)
         deadlines = (settings.header_deadline_s, settings.request_deadline_s)
         otlp_http = OtlpHttp(self._intake, arrivals, origins)
-        grpc: GrpcServer[GrpcCall] = GrpcServer(
+        grpc: GrpcServer = GrpcServer(
             OtlpGrpc(self._intake, health), senders, Limits(*deadlines), tls=tls.grpc, grace_s=_GRACE_S
         )
         http = HttpServer(

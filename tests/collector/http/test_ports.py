@@ -17,7 +17,7 @@ import pytest
 import trustme
 
 from tests.collector.clickhouse.test_schema import request, span
-from tests.collector.receive.test_otlp_http2 import PATH
+from tests.collector.receive.http2_peer import PATH
 from tests.servers import Collector, eventually, over_http
 
 ONE_SPAN = request(span()).SerializeToString()

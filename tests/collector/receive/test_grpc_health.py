@@ -9,10 +9,10 @@ from pathlib import Path
 import grpc
 import pytest
 from grpc_health.v1 import health_pb2, health_pb2_grpc
-from walltime_collector.receive.http2 import frames
 
 from tests.collector.clickhouse.test_schema import request, span
-from tests.collector.receive.test_otlp_http2 import Peer
+from tests.collector.receive import http2_frames as frames
+from tests.collector.receive.http2_peer import Peer
 from tests.servers import Collector, eventually
 
 SERVING, NOT_SERVING = health_pb2.HealthCheckResponse.SERVING, health_pb2.HealthCheckResponse.NOT_SERVING

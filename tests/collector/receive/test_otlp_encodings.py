@@ -15,11 +15,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 from walltime_collector.errors import RequestRefused
 from walltime_collector.http.decompress import decompress
-from walltime_collector.receive.http2 import frames
 
 from tests.collector.clickhouse.test_schema import request, span
+from tests.collector.receive import http2_frames as frames
+from tests.collector.receive.http2_peer import Peer
 from tests.collector.receive.test_otlp_http import resident_bytes
-from tests.collector.receive.test_otlp_http2 import Peer
 from tests.collector.receive.test_otlp_taken import Counted
 from tests.servers import Collector
 

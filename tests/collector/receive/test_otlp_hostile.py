@@ -23,12 +23,12 @@ from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTrace
 from walltime_collector.errors import RequestRefused
 from walltime_collector.http.decompress import decompress
 from walltime_collector.receive.check import check_traces, count_items
-from walltime_collector.receive.http2 import frames
 from walltime_collector.receive.otlp_json import count_items_of_json, traces_from_json
 
 from tests.collector.clickhouse.test_schema import request, span
+from tests.collector.receive import http2_frames as frames
+from tests.collector.receive.http2_peer import HEADERS, PATH, Peer
 from tests.collector.receive.test_otlp_http import cpu_s, resident_bytes
-from tests.collector.receive.test_otlp_http2 import HEADERS, PATH, Peer
 from tests.collector.receive.test_otlp_taken import as_json
 from tests.servers import PROTOBUF, Collector
 from tests.slowness import stretched
@@ -137,7 +137,7 @@ def beginnings(protocol: str) -> tuple[bytes, bytes]:
     cut = slice(0, frames.HEAD_BYTES)
     return (
         greeting + frames.frame(frames.HEADERS, 0, 1, bytes(10_000))[cut],
-        greeting + opened + frames.frame(frames.DATA, 0, 1, bytes(60_000))[cut],
+        greeting + opened + frames.frame(frames.DATA, 0, 1, bytes(16_000))[cut],
     )
 
 

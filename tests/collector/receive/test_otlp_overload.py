@@ -19,17 +19,17 @@ from walltime_collector.http.authentication import Credential
 from walltime_collector.http.in_flight import InFlight
 from walltime_collector.http.ports import connections as ports
 from walltime_collector.http.ports.connections import Connections
+from walltime_collector.receive.grpc_calls import Limits
 from walltime_collector.receive.grpc_server import GrpcServer
-from walltime_collector.receive.http2 import frames
-from walltime_collector.receive.http2.stream import Limits
 from walltime_collector.receive.intake import Intake
-from walltime_collector.receive.otlp_grpc import GrpcCall, OtlpGrpc
+from walltime_collector.receive.otlp_grpc import OtlpGrpc
 from walltime_collector.spool.group_commit import GroupCommit
 from walltime_collector.spool.spool import Spool
 
 from tests.collector.clickhouse.test_schema import request, span
+from tests.collector.receive import http2_frames as frames
+from tests.collector.receive.http2_peer import PATH, Peer
 from tests.collector.receive.test_otlp_http import rpc_status
-from tests.collector.receive.test_otlp_http2 import PATH, Peer
 from tests.servers import Collector, eventually
 
 MIB = 1024 * 1024
@@ -108,9 +108,7 @@ def test_b11_connections_of_one_address_beyond_its_limit_are_hung_up_on(tmp_path
     commit = GroupCommit(spool)
     intake = Intake(commit, health, InFlight(MIB), Credential(), max_request_bytes=MIB)
     connections = Connections(health, ports.Limits(100, 3, MIB, "max_connections"))
-    server: GrpcServer[GrpcCall] = GrpcServer(
-        OtlpGrpc(intake, health), connections, Limits(10, 30), tls=None, grace_s=1
-    )
+    server = GrpcServer(OtlpGrpc(intake, health), connections, Limits(10, 30), tls=None, grace_s=1)
     listening = socket.create_server(("127.0.0.1", 0))
     address = listening.getsockname()
     running = threading.Thread(target=lambda: asyncio.run(server.serve([listening])))

@@ -1,17 +1,15 @@
-"""grpc.health.v1 on the OTLP port: what load balancers and Kubernetes' gRPC probes ask; it follows readiness."""
+"""grpc.health.v1 on the OTLP port, for load balancers and Kubernetes' gRPC probes: it follows readiness."""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
 from enum import Enum
-from typing import Any
 
 from google.protobuf.message import DecodeError
 
 from ..errors import RequestRefused
 from ..health.counters import Health
-from .http2.service import Respond, Response
 from .intake import Signal
 from .messages import compile_messages
 
@@ -30,7 +28,7 @@ _SERVICES = (
     b"",
     *(f"opentelemetry.proto.collector.{each.value}.v1.{each.value.capitalize()}Service".encode() for each in Signal),
 )
-"""The names that can be asked about; all have the same status, for all end in one spool."""
+"""All have the same status, for all end in one spool."""
 
 
 class HealthMethod(Enum):
@@ -45,67 +43,56 @@ HEALTH_PATHS = {f"/grpc.health.v1.Health/{each.value}".encode(): each for each i
 
 
 class GrpcHealth:
-    """
-    Answers without a token, as /readyz does: it says no more than yes or no.
+    """Needs no token, like /readyz."""
 
-    Args:
-        answer: Makes the response of a message; with `is_last` False, more messages follow.
-    """
+    def __init__(self, health: Health) -> None:
+        self._health = health
 
-    def __init__(self, health: Health, answer: Callable[[bytes, bool], Response]) -> None:
-        self._health, self._answer = health, answer
-        self._watchers: dict[Respond, int] = {}
-        self._watching: asyncio.Task[None] | None = None
-
-    def run(self, method: HealthMethod, message: bytes, respond: Respond) -> None:
+    def check(self, request: bytes) -> bytes:
         """
-        Answer a call.
+        The response of Check.
 
         Raises:
-            RequestRefused: 404 for a service that is not here, 400 for what is no request.
+            RequestRefused: 404 for an unknown service, 400 for what is not a HealthCheckRequest.
         """
-        if method is HealthMethod.LIST:
-            respond(self._answer(self._all(), True))
-            return
-        try:
-            service: bytes = _MESSAGES["HealthCheckRequest"].FromString(message).service
-        except DecodeError as error:
-            raise RequestRefused(400, "undecodable", "this is no HealthCheckRequest") from error
-        if method is HealthMethod.WATCH:
-            self._watch(service in _SERVICES, respond)
-        elif service in _SERVICES:
-            respond(self._answer(_response(self._status()).SerializeToString(), True))
-        else:
+        if _service(request) not in _SERVICES:
             raise RequestRefused(404, "unknown_service", "there is no such service here")
+        return _response(self._status())
+
+    def list_all(self) -> bytes:
+        """The response of List."""
+        response = _MESSAGES["HealthCheckResponse"](status=self._status())
+        listed = [_MESSAGES["Entry"](key=name, value=response) for name in _SERVICES]
+        content: bytes = _MESSAGES["HealthListResponse"](statuses=listed).SerializeToString()
+        return content
+
+    async def watch(self, request: bytes, send: Callable[[bytes], bool]) -> None:
+        """
+        Send the response of Watch now and after every change, until the peer has gone.
+
+        Args:
+            send: Returns whether the peer still waits; without a message it sends none.
+        """
+        is_known, last = _service(request) in _SERVICES, 0
+        while True:
+            status = self._status() if is_known else _SERVICE_UNKNOWN
+            if not send(_response(status) if status != last else b""):
+                return
+            last = status
+            await asyncio.sleep(_LOOK_EVERY_S)
 
     def _status(self) -> int:
         return _SERVING if self._health.is_ready() else _NOT_SERVING
 
-    def _all(self) -> bytes:
-        entry, response = _MESSAGES["Entry"], _response(self._status())
-        listed = [entry(key=name, value=response) for name in _SERVICES]
-        content: bytes = _MESSAGES["HealthListResponse"](statuses=listed).SerializeToString()
-        return content
 
-    def _watch(self, is_known: bool, respond: Respond) -> None:
-        status = self._status() if is_known else _SERVICE_UNKNOWN
-        respond(self._answer(_response(status).SerializeToString(), False))
-        self._watchers[respond] = status
-        if self._watching is None or self._watching.done():
-            self._watching = asyncio.get_running_loop().create_task(self._keep_watching())
-
-    async def _keep_watching(self) -> None:
-        while self._watchers:
-            await asyncio.sleep(_LOOK_EVERY_S)
-            now = self._status()
-            for respond, before in [*self._watchers.items()]:
-                is_news = before not in (now, _SERVICE_UNKNOWN)
-                if is_news:
-                    self._watchers[respond] = now
-                message = _response(now).SerializeToString() if is_news else None
-                if not respond(None if message is None else self._answer(message, False)._replace(head=b"")):
-                    del self._watchers[respond]
+def _service(request: bytes) -> bytes:
+    try:
+        service: bytes = _MESSAGES["HealthCheckRequest"].FromString(request).service
+    except DecodeError as error:
+        raise RequestRefused(400, "undecodable", "this is no HealthCheckRequest") from error
+    return service
 
 
-def _response(status: int) -> Any:
-    return _MESSAGES["HealthCheckResponse"](status=status)
+def _response(status: int) -> bytes:
+    content: bytes = _MESSAGES["HealthCheckResponse"](status=status).SerializeToString()
+    return content

@@ -6,16 +6,14 @@ import asyncio
 import socket
 import ssl
 from collections.abc import Sequence
-from typing import Generic
 
 from ..http.ports.connections import Connections, Slot
 from ..http.ports.listener import Listener
-from .http2.connection import Http2Connection
-from .http2.service import Call, Service
-from .http2.stream import Limits
+from .grpc_calls import Limits, Service
+from .grpc_connection import Connection
 
 
-class GrpcServer(Generic[Call]):
+class GrpcServer:
     """
     Started and stopped the way uvicorn's servers are: serve() runs until `should_exit`, `started` says that it listens.
 
@@ -25,7 +23,7 @@ class GrpcServer(Generic[Call]):
 
     def __init__(
         self,
-        service: Service[Call],
+        service: Service,
         connections: Connections,
         limits: Limits,
         *,
@@ -34,20 +32,14 @@ class GrpcServer(Generic[Call]):
     ) -> None:
         self._service, self._connections, self._limits = service, connections, limits
         self._tls, self._grace_s = tls, grace_s
-        self._open: set[_Registered[Call]] = set()
+        self._open: set[Connection] = set()
         self.started = self.should_exit = False
 
     async def serve(self, sockets: Sequence[socket.socket]) -> None:
         """Take connections until told to exit; then close the port, let calls end, close the connections."""
+        handshake_s = self._limits.header_s
         listeners = [
-            Listener(
-                "grpc",
-                each,
-                self._connections,
-                self._connection,
-                tls=self._tls,
-                handshake_s=self._limits.header_s,
-            )
+            Listener("grpc", each, self._connections, self._connection, tls=self._tls, handshake_s=handshake_s)
             for each in sockets
         ]
         self.started = True
@@ -69,21 +61,5 @@ class GrpcServer(Generic[Call]):
         for each in [*self._open]:
             each.abort()
 
-    def _connection(self, slot: Slot) -> Http2Connection[Call]:
-        return _Registered(self._open, self._service, slot, self._limits)
-
-
-class _Registered(Http2Connection[Call]):
-    """A connection that its server knows of while it is open."""
-
-    def __init__(self, known: set[_Registered[Call]], service: Service[Call], slot: Slot, limits: Limits) -> None:
-        super().__init__(service, slot, limits)
-        self._known_to = known
-
-    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        self._known_to.add(self)
-        super().connection_made(transport)
-
-    def connection_lost(self, error: Exception | None) -> None:
-        self._known_to.discard(self)
-        super().connection_lost(error)
+    def _connection(self, slot: Slot) -> Connection:
+        return Connection(self._service, slot, self._limits, self._open)
