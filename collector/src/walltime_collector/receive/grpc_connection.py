@@ -67,7 +67,8 @@ class Connection(asyncio.Protocol):
 
     def data_received(self, data: bytes) -> None:
         self._is_heard, self._heard_s = True, self._loop.time()
-        self._flush()  # h2 drops what is not sent when it reads a GOAWAY
+        if self._will_flush:  # h2 drops what is not sent when it reads a GOAWAY
+            self._flush()
         try:
             for at in range(0, len(data), _SLICE_BYTES):
                 for event in self._h2.receive_data(data[at : at + _SLICE_BYTES]):
