@@ -17,7 +17,7 @@ from tests.bench.machine import machine
 NARROWEST: Final = 150
 """Columns of the table; a pipe has no width of its own."""
 DISTRIBUTIONS: Final = (
-    "walltime-collector", "chdb-core", "uvicorn", "httptools", "uvloop", "protobuf", "hpack", "clickhouse-connect",
+    "walltime-collector", "chdb-core", "uvicorn", "httptools", "uvloop", "protobuf", "h2", "clickhouse-connect",
 )  # fmt: skip
 _HEADINGS: Final = (
     "front\nµs/span", "database\nµs/span", "together\nµs/span", "µs/\nrequest", "acked\nspans/s", "stored\nspans/s",

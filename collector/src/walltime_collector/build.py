@@ -30,8 +30,8 @@ from .load.poison import Trial
 from .otel_transactions.assembler import Assembler
 from .receive.answers import otlp_wording
 from .receive.cors import origin_pattern, with_cors
-from .receive.grpc_calls import Limits
-from .receive.grpc_server import GrpcServer
+from .receive.grpc.calls import Limits
+from .receive.grpc.server import GrpcServer
 from .receive.intake import Intake
 from .receive.otlp_grpc import OtlpGrpc
 from .receive.otlp_http import OtlpHttp

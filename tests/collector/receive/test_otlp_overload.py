@@ -19,8 +19,8 @@ from walltime_collector.http.authentication import Credential
 from walltime_collector.http.in_flight import InFlight
 from walltime_collector.http.ports import connections as ports
 from walltime_collector.http.ports.connections import Connections
-from walltime_collector.receive.grpc_calls import Limits
-from walltime_collector.receive.grpc_server import GrpcServer
+from walltime_collector.receive.grpc.calls import Limits
+from walltime_collector.receive.grpc.server import GrpcServer
 from walltime_collector.receive.intake import Intake
 from walltime_collector.receive.otlp_grpc import OtlpGrpc
 from walltime_collector.spool.group_commit import GroupCommit

@@ -8,7 +8,7 @@ from ..errors import RequestRefused
 from ..health.counters import Health
 from ..http.decompress import decompress
 from .answers import RPC_CODES, export_response, grpc_trailers
-from .grpc_calls import Handler, Headers, Response, SendMessage
+from .grpc.calls import Handler, Headers, Response, SendMessage
 from .grpc_health import HEALTH_PATHS, GrpcHealth, HealthMethod
 from .intake import Arrived, Head, Intake, Signal, check_encoding
 

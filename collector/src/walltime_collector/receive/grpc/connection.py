@@ -9,10 +9,10 @@ from h2 import events
 from h2.errors import ErrorCodes
 from h2.exceptions import DenialOfServiceError, ProtocolError
 
-from ..errors import RequestRefused
-from ..http.ports.connections import Slot
-from ..http.ports.deadlines import BODY_STALL_S, ReadingDeadline
-from .grpc_calls import Call, Headers, Limits, Response, Service
+from ...errors import RequestRefused
+from ...http.ports.connections import Slot
+from ...http.ports.deadlines import BODY_STALL_S, ReadingDeadline
+from .calls import Call, Headers, Limits, Response, Service
 from .http2 import MAX_CALLS, Http2
 
 _SLICE_BYTES = 16 * 1024

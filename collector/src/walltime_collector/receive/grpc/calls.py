@@ -6,8 +6,8 @@ from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Protocol
 
-from ..errors import RequestRefused
-from ..http.in_flight import InFlight
+from ...errors import RequestRefused
+from ...http.in_flight import InFlight
 
 Headers = Sequence[tuple[bytes, bytes]]
 

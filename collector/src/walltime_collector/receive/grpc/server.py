@@ -7,10 +7,10 @@ import socket
 import ssl
 from collections.abc import Sequence
 
-from ..http.ports.connections import Connections, Slot
-from ..http.ports.listener import Listener
-from .grpc_calls import Limits, Service
-from .grpc_connection import Connection
+from ...http.ports.connections import Connections, Slot
+from ...http.ports.listener import Listener
+from .calls import Limits, Service
+from .connection import Connection
 
 
 class GrpcServer:
