@@ -8,6 +8,8 @@ from pathlib import Path
 import pytest
 from hypothesis import settings
 from walltime_collector.spool.spool import Spool
+from xdist.remote import Producer
+from xdist.scheduler import LoadFileScheduling
 
 # No deadline for an example: on a busy machine a slow one says nothing about the code.
 settings.register_profile("walltime", deadline=None)
@@ -36,6 +38,22 @@ _LONGEST = (
     "collector/receive/test_otlp_http.py",
     "collector/sql/test_guard_fuzz.py",
 )
+
+
+# Their files share a collector and a shop that take long to start: one worker runs them all.
+_TOGETHER = "tests/dashboards/"
+
+
+class ByFile(LoadFileScheduling):
+    """One worker runs all tests of a file."""
+
+    def _split_scope(self, nodeid: str) -> str:
+        return _TOGETHER if nodeid.startswith(_TOGETHER) else super()._split_scope(nodeid)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer | None) -> ByFile:
+    return ByFile(config, log)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -77,7 +77,6 @@ def told(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, dict[str, Any],
     return output, truth, why
 
 
-@pytest.mark.alone
 def test_once_tells_the_story_and_leaves_nothing_running(told: tuple[str, dict[str, Any], dict[str, Any]]) -> None:
     output, truth, _ = told
     top, why = output.split("walltime top", 1)[1].split("walltime why", 1)
@@ -91,7 +90,6 @@ def test_once_tells_the_story_and_leaves_nothing_running(told: tuple[str, dict[s
     assert "row lock" in lock_wait
 
 
-@pytest.mark.alone
 def test_why_says_what_the_demo_knows(told: tuple[str, dict[str, Any], dict[str, Any]]) -> None:
     """Of a demo too short for chance to be ruled out, only what can be counted; test_story has the whole of it."""
     _, truth, why = told

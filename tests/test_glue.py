@@ -24,7 +24,7 @@ from shop.watch import Watch, Window
 
 from tests.servers import eventually
 
-REQUESTS = 500
+REQUESTS = 250
 
 # A process of its own: one process can have one chDB directory open, and others of this run have theirs.
 READ = """

@@ -28,7 +28,7 @@ from shop.watch import Watch, Window
 
 pytestmark = pytest.mark.alone
 
-VISITS, VISITS_BY_NIGHT, VISITS_PER_S = 240, 400, 80.0
+VISITS, VISITS_BY_NIGHT, VISITS_PER_S = 160, 400, 80.0
 AWAY_S = 0.002
 REPETITIONS = 20
 

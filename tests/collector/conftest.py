@@ -35,7 +35,7 @@ class Stored:
 @pytest.fixture(scope="module")
 def engine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Engine]:
     directory: Path = tmp_path_factory.mktemp("engine")
-    engine = EmbeddedEngine(directory, "walltime")
+    engine = EmbeddedEngine(servers.with_tables(directory), "walltime")
     engine.migrate()
     yield engine
     engine.close()

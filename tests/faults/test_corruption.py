@@ -1,4 +1,4 @@
-"""F6: whatever is damaged, removed or put into the spool's directory costs what it touches, and never a start."""
+"""Whatever is damaged, removed or put into the spool's directory costs what it touches, and never a start."""
 
 from __future__ import annotations
 
@@ -92,24 +92,20 @@ def flip_bytes(folder: Path, whole: dict[str, bytes], times: int) -> None:
         assert report["spans"]["stored"] == SPANS * (len(stored) + 1)
         lost += len(ALL - stored)
         quarantined += kept
-    print(
-        f"\nF6: {times} flipped bytes: {lost} records lost, never two at once; {quarantined} bytes kept (seed {SEED})"
-    )
+    print(f"\n{times} flipped bytes: {lost} records lost, never two at once; {quarantined} bytes kept (seed {SEED})")
 
 
 def test_a_flipped_byte_anywhere_costs_one_record_at_most(tmp_path: Path, whole: dict[str, bytes]) -> None:
-    """F6, a part of it."""
     flip_bytes(tmp_path, whole, 60)
 
 
 @pytest.mark.nightly
 def test_500_flipped_bytes_cost_one_record_at_most(tmp_path: Path, whole: dict[str, bytes]) -> None:
-    """F6."""
     flip_bytes(tmp_path, whole, 500)
 
 
 def test_a_damaged_record_is_lost_by_the_books_too(tmp_path: Path, whole: dict[str, bytes]) -> None:
-    """F6: its frame says how many spans were in it, also after a restart."""
+    """Its frame says how many spans were in it, also after a restart."""
     path = lay_out(tmp_path, whole)[0]
     content = bytearray(path.read_bytes())
     content[HEADER_BYTES + FRAME_BYTES] ^= 1
@@ -184,7 +180,6 @@ def swap_two_names(segments: list[Path]) -> int:
 def test_damage_costs_what_it_touches_and_no_start(
     tmp_path: Path, whole: dict[str, bytes], damage: Callable[[list[Path]], int]
 ) -> None:
-    """F6."""
     most = damage(lay_out(tmp_path, whole))
     stored, _ = start_and_load(tmp_path)
     assert len(ALL - stored) <= most

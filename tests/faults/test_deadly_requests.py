@@ -17,7 +17,7 @@ from walltime_collector.spool.segment import Record
 from walltime_collector.spool.spool import Spool
 
 from tests.collector.clickhouse.test_schema import request, span
-from tests.servers import Collector, eventually, over_http
+from tests.servers import Collector, eventually, over_http, with_tables
 
 DEADLY = "dies of this"
 GARBAGE = b"\x0a\x05\x12\x03\x12\x7f\x00"
@@ -30,7 +30,7 @@ def record(text: str = "harmless") -> Record:
 @pytest.fixture
 def mortal(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[EmbeddedEngine]:
     monkeypatch.setattr(crashpoint, "armed", f"engine:{DEADLY}")
-    engine = EmbeddedEngine(tmp_path / "chdb", "walltime")
+    engine = EmbeddedEngine(with_tables(tmp_path / "chdb"), "walltime")
     engine.migrate()
     yield engine
     engine.close()

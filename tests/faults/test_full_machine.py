@@ -1,4 +1,4 @@
-"""F4, F5, F19: a disk or a memory with no room left; the collector refuses, stays, and goes on by itself."""
+"""A disk or a memory with no room left; the collector refuses, stays, and goes on by itself."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def disk(at: Path, size_bytes: int) -> Iterator[Path]:
 
 
 def test_a_full_disk_of_the_spool_refuses_and_resumes_by_itself(tmp_path: Path) -> None:
-    """F4: 64 MiB, and a server that is away until the disk is full."""
+    """64 MiB, and a server that is away until the disk is full."""
     with (
         disk(tmp_path / "disk", 64 * MIB) as small,
         ClickHouseServer(tmp_path / "clickhouse") as clickhouse,
@@ -86,7 +86,7 @@ def test_a_full_disk_of_the_spool_refuses_and_resumes_by_itself(tmp_path: Path) 
         with closing(clickhouse.engine()) as engine:
             verdict = oracle.verdict(engine.query(STORED_BY_ORACLE))
     print(
-        f"\nF4: {filled} requests of 1 MB, then 503; {left / MIB:.1f} MiB left alone; red after {red_s:.1f} s; taken "
+        f"\n{filled} requests of 1 MB, then 503; {left / MIB:.1f} MiB left alone; red after {red_s:.1f} s; taken "
         f"again {resumed_s:.1f} s after the server was back; {verdict} (seed {SEED})"
     )
     assert verdict.is_clean, verdict
@@ -95,7 +95,6 @@ def test_a_full_disk_of_the_spool_refuses_and_resumes_by_itself(tmp_path: Path) 
 
 
 def test_a_full_disk_of_the_database_gives_up_its_ballast_and_resumes_by_itself(tmp_path: Path) -> None:
-    """F5."""
     with disk(tmp_path / "disk", 512 * MIB) as small:
         with Collector(small / "data") as collector:
             ballast = small / "data" / "ballast"
@@ -124,12 +123,12 @@ def test_a_full_disk_of_the_database_gives_up_its_ballast_and_resumes_by_itself(
             verdict = oracle.judge(engine)
         finally:
             engine.close()
-    print(f"\nF5: the ballast gave {free / MIB:.0f} MiB; stored again after {resumed_s:.1f} s; {verdict} (seed {SEED})")
+    print(f"\nthe ballast gave {free / MIB:.0f} MiB; stored again after {resumed_s:.1f} s; {verdict} (seed {SEED})")
     assert verdict.is_clean, verdict
 
 
 def test_where_the_oldest_day_may_go_a_full_disk_takes_data_again_by_itself(tmp_path: Path) -> None:
-    """F5, where nobody makes room: the spool stops at the reserve, days go until it need not."""
+    """Where nobody makes room: the spool stops at the reserve, days go until it need not."""
     day_ns = 86_400 * 1_000_000_000
     with (
         disk(tmp_path / "disk", 512 * MIB) as small,
@@ -160,7 +159,7 @@ def test_where_the_oldest_day_may_go_a_full_disk_takes_data_again_by_itself(tmp_
         left = dict(httpx.post(f"{collector.web_url}/api/sql", json=asked, timeout=60).json()["rows"])
         eventually(lambda: collector.health()["ok"] is True, 30)
     went = f"{counts['full_disk_rows']} rows of {counts['full_disk_days']} day"
-    print(f"\nF5: {answers} when full; {went} went, taken again after {taken_s:.1f} s")
+    print(f"\n{answers} when full; {went} went, taken again after {taken_s:.1f} s")
     assert answers == {503}
     assert (counts["full_disk_days"], counts["full_disk_rows"]) == (1, 2_000)
     assert 5 not in left
@@ -169,7 +168,7 @@ def test_where_the_oldest_day_may_go_a_full_disk_takes_data_again_by_itself(tmp_
 
 
 def test_without_memory_requests_are_refused_and_the_collector_stays(tmp_path: Path) -> None:
-    """F19: room for 200 MiB more, and 40 requests of 20 MB at once."""
+    """Room for 200 MiB more, and 40 requests of 20 MB at once."""
     with ClickHouseServer(tmp_path / "clickhouse") as clickhouse:
         collector = Collector(
             tmp_path / "data",
@@ -202,7 +201,7 @@ def test_without_memory_requests_are_refused_and_the_collector_stays(tmp_path: P
         with closing(clickhouse.engine()) as engine:
             verdict = oracle.verdict(engine.query(STORED_BY_ORACLE))
     said = {status: answers.count(status) for status in sorted(set(answers))}
-    print(f"\nF19: 80 requests of {len(large) / MIB:.0f} MiB in 200 MiB: {said}; {spans}; {verdict}")
+    print(f"\n80 requests of {len(large) / MIB:.0f} MiB in 200 MiB: {said}; {spans}; {verdict}")
     assert verdict.is_clean, verdict
     assert spans["stored"] >= 320 * said.get(200, 0)
     assert set(said) <= {0, 200, 503}

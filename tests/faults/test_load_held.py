@@ -1,7 +1,7 @@
 """
-Load held: what is acknowledged is stored, at the rate that is asked for, within bounds (L1 to L4, L7).
+Load held: what is acknowledged is stored, at the rate that is asked for, within bounds.
 
-The day has seconds of L1. The night has the rest, and prints its numbers: CPU and memory are those of the collector and
+By day this takes seconds. The night has the rest, and prints its numbers: CPU and memory are those of the collector and
 its engine together, on a core of their own; the sender has another. SOAK_MINUTES=60 soaks as long as a release wants.
 """
 
@@ -57,7 +57,7 @@ def test_a_minute_of_ten_thousand_spans_a_second_costs_less_than_a_core(
     sent = send(order)
     used = usage(pinned.process.pid)
     cores = (used.cpu_s - started.cpu_s) / sent.seconds
-    print(f"\nL1 {way}: {cores:.0%} of a core, RSS {used.rss_bytes / MIB:.0f} MiB, {acks(sent)}")
+    print(f"\n{way}: {cores:.0%} of a core, RSS {used.rss_bytes / MIB:.0f} MiB, {acks(sent)}")
     assert sent.refused == {}
     assert sent.spans >= 0.99 * SPANS_PER_S * order.seconds
     check_all_stored(pinned, sent.spans)
@@ -85,7 +85,7 @@ def test_nothing_grows_while_it_soaks(pinned: Collector, bodies: Bodies) -> None
     growth = slope(minute[settled], [each.rss_mib for each in fronts])
     middle, late = (median(each.rss_mib for each in part) for part in in_halves(databases))
     print(
-        f"\nL2 {minutes:g} min: front {fronts[0].rss_mib:.0f} to {fronts[-1].rss_mib:.0f} MiB, {growth:+.2f} MiB/min,"
+        f"\n{minutes:g} min: front {fronts[0].rss_mib:.0f} to {fronts[-1].rss_mib:.0f} MiB, {growth:+.2f} MiB/min,"
         f" {spread(each.files for each in fronts)} more files, {spread(each.threads for each in fronts)} more threads;"
         f" database {middle:.0f} MiB in the middle, {late:.0f} MiB late,"
         f" {max(each.rss_mib for each in databases):.0f} at most; {acks(sent)}"
@@ -116,7 +116,7 @@ def test_beyond_what_it_can_take_it_refuses_and_always_answers(tmp_path: Path, b
         faster = replace(WAYS["HTTP"], bodies=bodies(512), spans_per_s=20_000, faster_by=1.2, step_s=4, seconds=90)
         sent = send(to(collector, replace(faster, until_refused=True)))
         print(
-            f"\nL3: kept up with {sent.kept_up_per_s:,.0f} spans/s; {sent.spans_per_s:,.0f} spans/s when it ended,"
+            f"\nkept up with {sent.kept_up_per_s:,.0f} spans/s; {sent.spans_per_s:,.0f} spans/s when it ended,"
             f" refused {sent.refused}; {acks(sent)}"
         )
         assert set(sent.refused) <= {"503"}
@@ -144,7 +144,7 @@ def test_three_times_too_much_is_refused_with_when_to_come_again(tmp_path: Path,
         later = send(replace(most, bodies=bodies(100), spans_per_s=SPANS_PER_S, seconds=20))
         front, together = (after.front_rss_bytes - before.front_rss_bytes) / MIB, after.rss_bytes / MIB
         print(
-            f"\nL4 {rate:,.0f} spans/s: {sent.spans:,} spans taken, {sum(sent.refused.values()):,} requests refused;"
+            f"\n{rate:,.0f} spans/s: {sent.spans:,} spans taken, {sum(sent.refused.values()):,} requests refused;"
             f" front {front:+.0f} MiB, together {together:.0f} MiB; afterwards {acks(later)}"
         )
         refused = [answer for answer in asked if answer.status_code != 200]
@@ -184,6 +184,6 @@ def test_inserts_are_few_and_large(tmp_path: Path, bodies: Bodies) -> None:
     for row in rows:
         inserts, parts = int(row["inserts"]), int(row["parts"])
         where = f"{row['table']} {row['partition']}"
-        print(f"\nL7 {where}: {inserts} inserts in {seconds} s, {parts} parts, {row['rows']} rows")
+        print(f"\n{where}: {inserts} inserts in {seconds} s, {parts} parts, {row['rows']} rows")
         assert inserts <= 1.1 * seconds + 2
         assert parts < 300

@@ -1,5 +1,5 @@
 """
-Load of unusual shape: fat spans, a million names, heavy questions meanwhile (L5, L6, L8). By night; prints its numbers.
+Load of unusual shape: fat spans, a million names, heavy questions meanwhile. By night; prints its numbers.
 """
 
 from __future__ import annotations
@@ -37,9 +37,7 @@ def test_a_thousand_fat_spans_a_second_are_all_stored(pinned: Collector, tmp_pat
     sent = send(to(pinned, order))
     used = usage(pinned.process.pid)
     cores = (used.cpu_s - started.cpu_s) / sent.seconds
-    print(
-        f"\nL5 {shape}: {sent.spans:,} spans, {cores:.0%} of a core, RSS {used.rss_bytes / MIB:.0f} MiB, {acks(sent)}"
-    )
+    print(f"\n{shape}: {sent.spans:,} spans, {cores:.0%} of a core, RSS {used.rss_bytes / MIB:.0f} MiB, {acks(sent)}")
     check_all_stored(pinned, sent.spans)
     if must_hold:
         assert sent.refused == {}
@@ -60,7 +58,7 @@ def test_a_million_names_do_not_make_the_front_grow(pinned: Collector, tmp_path:
     after = usage(pinned.process.pid)
     front = (after.front_rss_bytes - before.front_rss_bytes) / MIB
     print(
-        f"\nL6: {sent.spans:,} spans of as many services, routes and keys: front {front:+.0f} MiB,"
+        f"\n{sent.spans:,} spans of as many services, routes and keys: front {front:+.0f} MiB,"
         f" database {after.database_rss_bytes / MIB:.0f} MiB at most; {acks(sent)}"
     )
     assert sent.refused == {}
@@ -101,7 +99,7 @@ def test_heavy_questions_do_not_hold_up_what_arrives(tmp_path: Path, bodies: Bod
         is_over.set()
         for thread in asking:
             thread.join()
-        print(f"\nL8: {acks(quiet)}; beside {len(answers)} answers to {len(HEAVY)} heavy questions {acks(busy)}")
+        print(f"\n{acks(quiet)}; beside {len(answers)} answers to {len(HEAVY)} heavy questions {acks(busy)}")
         assert quiet.refused == busy.refused == {}
         assert answers
         check_all_stored(collector, quiet.spans + busy.spans)

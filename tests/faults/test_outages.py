@@ -1,4 +1,4 @@
-"""F7, F8, F9, F11: the ClickHouse server is away, hangs or lies, for long; what was acknowledged is stored once."""
+"""The ClickHouse server is away, hangs or lies, for long; what was acknowledged is stored once."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def spool_bytes(collector: Collector) -> int:
 def test_ten_minutes_without_the_server_lose_nothing_and_are_caught_up_quickly(
     tmp_path: Path, clickhouse: ClickHouseServer
 ) -> None:
-    """F7: 5,000 spans a second all the time; the memory does not grow, and what waits is stored 3 times as fast."""
+    """5,000 spans a second all the time; the memory does not grow, and what waits is stored 3 times as fast."""
     with collector_on(clickhouse, tmp_path / "data") as collector:
         oracle = Oracle(SEED, tmp_path)
         oracle.point_at(collector)
@@ -88,7 +88,7 @@ def test_ten_minutes_without_the_server_lose_nothing_and_are_caught_up_quickly(
             wait_until_loaded(collector)
             verdict = oracle.judge(engine)
     print(
-        f"\nF7: {OUTAGE_S} s away: {waiting} spans in {files} files of {spooled_bytes / MIB:.0f} MiB waited; stored at "
+        f"\n{OUTAGE_S} s away: {waiting} spans in {files} files of {spooled_bytes / MIB:.0f} MiB waited; stored at "
         f"{drained:.0f} a second, beside {waiting / OUTAGE_S:.0f} new ones; the newest visible after {seen_s:.0f} s; "
         f"RSS {before_bytes / MIB:.0f} MiB, {most_bytes / MIB:.0f} at most while away, {draining_bytes / MIB:.0f} "
         f"while draining; refused {oracle.refused}; {verdict} (seed {SEED})"
@@ -105,7 +105,7 @@ def test_ten_minutes_without_the_server_lose_nothing_and_are_caught_up_quickly(
 def test_an_outage_longer_than_the_spool_refuses_what_is_new_and_counts_it(
     tmp_path: Path, clickhouse: ClickHouseServer
 ) -> None:
-    """F8: the policy is to keep what was acknowledged and to refuse what comes, with 503: its sender still has it."""
+    """The policy is to keep what was acknowledged and to refuse what comes, with 503: its sender still has it."""
     limit = 2 * MIB
     with collector_on(clickhouse, tmp_path / "data", max_spool_bytes=limit, segment_bytes=MIB // 2) as collector:
         clickhouse.kill()
@@ -122,7 +122,7 @@ def test_an_outage_longer_than_the_spool_refuses_what_is_new_and_counts_it(
         wait_until_loaded(collector)
         with closing(clickhouse.engine()) as engine:
             verdict = oracle.judge(engine)
-    print(f"\nF8: limit {limit}, at most {most_bytes} on disk; refused {oracle.refused}, counted {counted}; {verdict}")
+    print(f"\nlimit {limit}, at most {most_bytes} on disk; refused {oracle.refused}, counted {counted}; {verdict}")
     assert verdict.is_clean, verdict
     assert oracle.refused == {503: counted}
     assert counted > 100
@@ -140,7 +140,7 @@ def test_an_outage_longer_than_the_spool_refuses_what_is_new_and_counts_it(
     ids=["stored, then reset", "stored, then 500", "stored, but too late"],
 )
 def test_a_thousand_inserts_whose_answer_was_lost_are_stored_once(clickhouse: ClickHouseServer, fault: Fault) -> None:
-    """F9: the same token again, as the loader tries it; a fiftieth of them for those that wait for a timeout."""
+    """The same token again, as the loader tries it; a fiftieth of them for those that wait for a timeout."""
     times = LOST_ANSWERS // 50 if fault.delay_s else LOST_ANSWERS
     timeout_s = 5 if fault.delay_s else 30
     with closing(clickhouse.engine()) as patient, closing(clickhouse.engine(timeout_s=timeout_s)) as engine:
@@ -153,7 +153,7 @@ def test_a_thousand_inserts_whose_answer_was_lost_are_stored_once(clickhouse: Cl
         rows = patient.query(STORED)
         asked = len([each for each in clickhouse.seen()["seen"] if INSERT in each["statement"]])
     doubled = [row for row in rows if row["stored"] != SPANS]
-    print(f"\nF9: {fault.then}, {times} times: {len(rows)} requests stored, {len(doubled)} not once; {tries} tries")
+    print(f"\n{fault.then}, {times} times: {len(rows)} requests stored, {len(doubled)} not once; {tries} tries")
     assert (len(rows), doubled) == (times, [])
     assert asked >= 2 * times  # the client itself tries a reset connection again
 
@@ -170,7 +170,7 @@ def insert_until_stored(engine: ServerEngine, record: Record, token: str) -> int
 
 
 def test_a_token_that_the_tables_have_forgotten_is_stored_again(clickhouse: ClickHouseServer) -> None:
-    """F9: what the window of remembered tokens (10,000) means; docs/decisions/004 says why it is enough."""
+    """What the window of remembered tokens (10,000) means; docs/decisions/004 says why it is enough."""
     with closing(clickhouse.engine()) as engine:
         engine.migrate()
         for table in ("transactions", "spans"):
@@ -218,7 +218,7 @@ def hung(port: int) -> Iterator[list[socket.socket]]:
 
 @pytest.mark.timeout(600)
 def test_a_server_that_accepts_and_never_answers_holds_up_nobody(tmp_path: Path, clickhouse: ClickHouseServer) -> None:
-    """F11: each attempt ends by its timeout, requests are taken meanwhile, and all is stored in the end."""
+    """Each attempt ends by its timeout, requests are taken meanwhile, and all is stored in the end."""
     with collector_on(clickhouse, tmp_path / "data", clickhouse_timeout_s=5) as collector:
         oracle = Oracle(SEED, tmp_path)
         oracle.point_at(collector)
@@ -238,7 +238,7 @@ def test_a_server_that_accepts_and_never_answers_holds_up_nobody(tmp_path: Path,
         wait_until_loaded(collector)
         with closing(clickhouse.engine()) as engine:
             verdict = oracle.judge(engine)
-    print(f"\nF11: 30 s hung, {attempts} attempts of 5 s; slowest answer {slowest_s * 1000:.0f} ms; {verdict}")
+    print(f"\n30 s hung, {attempts} attempts of 5 s; slowest answer {slowest_s * 1000:.0f} ms; {verdict}")
     assert verdict.is_clean, verdict
     assert attempts >= 2
     assert slowest_s < stretched(5)

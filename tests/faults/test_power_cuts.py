@@ -1,4 +1,4 @@
-"""F2 and F3: the spool and the loader on a disk that loses its power, or fails, at any of its calls."""
+"""The spool and the loader on a disk that loses its power, or fails, at any of its calls."""
 
 from __future__ import annotations
 
@@ -141,18 +141,16 @@ def cut_at_every_call(directory: Path, states: int) -> int:
             for _ in range(2):
                 machine.check(machine.disk.after_power_cut(chance))
                 seen += 1
-    print(f"F2: {seen} states of the disk after {lives} lives: lost 0, doubled 0, altered 0 (seed {SEED})")
+    print(f"{seen} states of the disk after {lives} lives: lost 0, doubled 0, altered 0 (seed {SEED})")
     return seen
 
 
 def test_after_a_power_cut_everything_acknowledged_is_there_once(tmp_path: Path) -> None:
-    """F2, a part of it."""
     assert cut_at_every_call(tmp_path / "spool", 400) >= 400
 
 
 @pytest.mark.nightly
 def test_after_10000_power_cuts_everything_acknowledged_is_there_once(tmp_path: Path) -> None:
-    """F2."""
     assert cut_at_every_call(tmp_path / "spool", 10_000) >= 10_000
 
 
@@ -173,9 +171,7 @@ def fail_at_every_call(directory: Path, what: int | str, lives: int, steps: int)
             failures += machine.failures
             machine.check(machine.disk.after_power_cut(random.Random(at)))
             calls += 1
-    print(
-        f"F3: {what}: {calls} calls failed, one a life; {failures} times something was refused or tried again; lost 0"
-    )
+    print(f"{what}: {calls} calls failed, one a life; {failures} times something was refused or tried again; lost 0")
     return calls
 
 
@@ -186,12 +182,11 @@ WHATS = pytest.mark.parametrize(
 
 @WHATS
 def test_whichever_call_fails_nothing_is_acknowledged_that_is_not_on_disk(tmp_path: Path, what: int | str) -> None:
-    """F3: an fsync that fails is among the calls, and what the kernel throws away then stays away."""
+    """An fsync that fails is among the calls, and what the kernel throws away then stays away."""
     assert fail_at_every_call(tmp_path / "spool", what, lives=2, steps=15) > 100
 
 
 @pytest.mark.nightly
 @WHATS
 def test_whichever_call_fails_in_ten_lives_nothing_is_lost(tmp_path: Path, what: int | str) -> None:
-    """F3."""
     assert fail_at_every_call(tmp_path / "spool", what, lives=10, steps=40) > 1_000

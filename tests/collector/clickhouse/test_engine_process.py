@@ -20,7 +20,7 @@ from walltime_collector.errors import DirectoryInUse, EngineUnavailable, InsertR
 
 from tests.collector.clickhouse.test_engine_server import count, slow_rows, some_records
 from tests.collector.traffic import Shop, export_request
-from tests.servers import Collector, eventually
+from tests.servers import Collector, eventually, with_tables
 
 PROGRAM = "walltime_collector.clickhouse.embedded.process"
 SECRET = "s3cret-of-the-collector"
@@ -50,7 +50,7 @@ class Own:
     def __init__(self, directory: Path) -> None:
         self.counts: Counter[str] = Counter()
         self.before = set(engines_of(os.getpid()))
-        self.engine = EmbeddedEngine(directory, "walltime", lambda name: self.counts.update([name]))
+        self.engine = EmbeddedEngine(with_tables(directory), "walltime", lambda name: self.counts.update([name]))
         self.engine.migrate()
 
     @property

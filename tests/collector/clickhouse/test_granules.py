@@ -10,6 +10,8 @@ import pytest
 from walltime_collector.clickhouse.embedded.engine import EmbeddedEngine
 from walltime_collector.clickhouse.engine import Engine
 
+from tests.servers import with_tables
+
 TRANSACTIONS = """
 INSERT INTO transactions (trace_id, span_id, started_at, duration_ns, service, name)
 SELECT reinterpretAsFixedString(sipHash128(number)), reinterpretAsFixedString(sipHash64(number)),
@@ -28,7 +30,7 @@ FROM numbers(100000)
 @pytest.fixture(scope="module")
 def filled(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Engine]:
     directory: Path = tmp_path_factory.mktemp("granules")
-    engine = EmbeddedEngine(directory, "walltime")
+    engine = EmbeddedEngine(with_tables(directory), "walltime")
     engine.migrate()
     for insert in (TRANSACTIONS, SPANS):
         engine.command(insert)

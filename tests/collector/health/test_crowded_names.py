@@ -18,6 +18,7 @@ from walltime_collector.health.status import OverLimit, status
 from walltime_collector.otel_transactions.windows import assemble, clock, due
 
 from tests.collector.clickhouse.test_schema import request, span, store
+from tests.servers import with_tables
 
 N = 300
 
@@ -25,8 +26,7 @@ N = 300
 @pytest.fixture
 def crowded(tmp_path: Path) -> Iterator[Engine]:
     """`shop` has N names too many, the last ones the rarest; `quiet` has one."""
-    engine = EmbeddedEngine(tmp_path, "walltime")
-    engine.migrate()
+    engine = EmbeddedEngine(with_tables(tmp_path), "walltime")
     often = [f"GET /{at}" for at in range(MAX_NAMES) for _ in (1, 2)]
     transactions(engine, "shop", *often, *(f"GET /{at}" for at in range(MAX_NAMES, MAX_NAMES + N)))
     transactions(engine, "quiet", "GET /")
@@ -76,8 +76,7 @@ def test_beyond_ten_thousand_names_of_a_service_the_rarest_are_other_and_keep_th
 
 
 def test_a_service_of_ten_thousand_names_is_not_crowded(tmp_path: Path) -> None:
-    engine = EmbeddedEngine(tmp_path, "walltime")
-    engine.migrate()
+    engine = EmbeddedEngine(with_tables(tmp_path), "walltime")
     transactions(engine, "shop", *(f"GET /{at}" for at in range(MAX_NAMES)))
     assert looked(engine).report()["counts"] == {}
     transactions(engine, "shop", "GET /new")
@@ -86,8 +85,7 @@ def test_a_service_of_ten_thousand_names_is_not_crowded(tmp_path: Path) -> None:
 
 
 def test_it_holds_after_a_restart_and_for_every_collector_of_the_database(tmp_path: Path) -> None:
-    engine = EmbeddedEngine(tmp_path, "walltime")
-    engine.migrate()
+    engine = EmbeddedEngine(with_tables(tmp_path), "walltime")
     transactions(engine, "shop", "GET /1", "GET /2", "GET /2")
     one, other = (CardinalityLimit(engine, Health(), most=1) for _ in range(2))
     one.look()

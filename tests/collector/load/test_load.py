@@ -172,7 +172,6 @@ def test_the_books_balance_after_a_restart_with_spooled_and_dead(
 
 @pytest.mark.parametrize("poisoned", [0, 1, 2047, 3333, 4999])
 def test_poison_among_5000_is_alone_after_log2_n_refusals(spool: Spool, poisoned: int) -> None:
-    """F12."""
     engine = Picky(b"poison")
     spool.append([Record(1, 1, b"poison" if at == poisoned else b"%d" % at) for at in range(5_000)])
     spool.seal()
@@ -182,7 +181,7 @@ def test_poison_among_5000_is_alone_after_log2_n_refusals(spool: Spool, poisoned
     assert health["spans"]["dead"] == 1
     assert spool.dead_letters()[0].reason == "it has poison in it"
     most = math.ceil(math.log2(5_000)) + 1
-    print(f"F12: poison {poisoned} of 5,000: {engine.refused} refusals of {most}, {engine.tried} inserts")
+    print(f"poison {poisoned} of 5,000: {engine.refused} refusals of {most}, {engine.tried} inserts")
     assert engine.refused <= most
     assert engine.tried <= 2 * most
 
@@ -200,7 +199,7 @@ def test_when_the_folder_of_the_dead_is_full_what_is_refused_is_lost_and_counted
 
 
 def test_what_was_not_received_together_is_not_inserted_together(spool: Spool) -> None:
-    """B7, F14: starts are clamped to 29 days before and a day after receipt, so a day of receipts touches 32 days."""
+    """Starts are clamped to 29 days before and a day after receipt, so a day of receipts touches 32 days."""
     engine, day_ns = Picky(b"poison"), 24 * 3600 * 10**9
     jumps = [0, 1, day_ns, 2 * day_ns, 2 * day_ns + 1, -3650 * day_ns, 3650 * day_ns, 3650 * day_ns, 0]
     received = [2_000_000_000 * 10**9 + jump for jump in jumps]
@@ -212,7 +211,7 @@ def test_what_was_not_received_together_is_not_inserted_together(spool: Spool) -
 
 
 def test_while_the_engine_is_away_segments_fill_up(spool: Spool) -> None:
-    """F7: an hour's outage is a few full segments and not 3,600 small ones."""
+    """An hour's outage is a few full segments and not 3,600 small ones."""
     engine = Picky(b"poison")
     engine.is_away = True
     loader = Loader(spool, cast(Engine, engine), Health())
@@ -261,7 +260,6 @@ def test_a_segment_that_alone_cannot_be_stored_lets_the_others_go_and_ends_in_de
 
 
 def test_a_file_that_goes_away_or_cannot_be_read_holds_up_no_other(spool: Spool) -> None:
-    """F6."""
     engine = Picky(b"poison")
     for each in (b"gone", b"unreadable", b"good"):
         spool.append([Record(1, 2, each)])

@@ -110,7 +110,7 @@ def test_every_statement_the_sdk_sends_joins_its_transaction(mariadb: MariaDB, i
     with mariadb.admin() as admin, admin.cursor() as cursor:
         cursor.execute("SELECT 1")
     before = entries_in(mariadb.slow_log)
-    sent, transactions = 0, 300
+    sent, transactions = 0, 150
     with connected(mariadb) as connection, connection.cursor() as cursor:
         for at in range(transactions):
             with walltime.transaction(f"GET /page/{at % 3}"):
@@ -287,7 +287,7 @@ def test_a_collector_killed_while_following_neither_loses_nor_doubles(
     log = mariadb.slow_log
     assert log is not None
     with Load(mariadb):
-        for turn in range(3):
+        for turn in range(2):
             try:
                 collector = Collector(tmp_path / "data", slow_log=str(log), crashpoint=crashpoint)
             except CollectorDied:  # there already, before it was ready

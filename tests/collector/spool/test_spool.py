@@ -177,7 +177,7 @@ def test_a_header_that_a_crash_cut_short_is_a_torn_end(size: int) -> None:
 
 
 def test_a_segment_of_the_version_before_is_read_under_the_token_it_had() -> None:
-    """F18: what follows was written by the collector that wrote version 1."""
+    """What follows was written by the collector that wrote version 1."""
     content = base64.b64decode(VERSION_1)
     found = list(read_segment(content, "01795273200000000000-0123456789abcdef"))
     assert found == [
@@ -194,7 +194,6 @@ def test_a_segment_of_the_version_before_is_read_under_the_token_it_had() -> Non
 
 
 def test_a_segment_of_a_version_to_come_is_refused_and_kept_where_it_is(tmp_path: Path) -> None:
-    """F18."""
     open_spool(tmp_path / "spool").close()
     path = tmp_path / "spool" / (NAME + ".segment")
     path.write_bytes(b"WTSPOOL\x09" + bytes(range(100)))
@@ -237,7 +236,6 @@ def test_a_token_is_never_given_twice_even_when_nothing_is_left_in_the_spool(tmp
 
 @pytest.mark.parametrize("jump_s", [3600, -3600, 315_360_000, -315_360_000], ids=["+1h", "-1h", "+10y", "-10y"])
 def test_a_clock_that_jumps_neither_repeats_a_name_nor_hides_a_segment(tmp_path: Path, jump_s: int) -> None:
-    """F14."""
     now = [1_800_000_000 * 10**9]
     spool = open_spool(tmp_path / "spool", now_ns=lambda: now[0], segment_age_s=0.0)
     for number in range(4):

@@ -14,8 +14,6 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, Phase, given, settings
-from hypothesis import strategies as st
 
 from tests.collector.sql.statements import statement
 
@@ -73,7 +71,7 @@ def touched(trace: Path, directory: Path) -> list[str]:
     return found
 
 
-@pytest.mark.parametrize("asked", [2_000, pytest.param(20_000, marks=[pytest.mark.nightly, pytest.mark.timeout(7200)])])
+@pytest.mark.parametrize("asked", [500, pytest.param(20_000, marks=[pytest.mark.nightly, pytest.mark.timeout(7200)])])
 def test_nothing_a_statement_says_reaches_beyond_the_tables(tmp_path: Path, asked: int) -> None:
     canary = tmp_path / "outside"
     canary.mkdir()
@@ -84,12 +82,7 @@ def test_nothing_a_statement_says_reaches_beyond_the_tables(tmp_path: Path, aske
         host = f"127.0.0.1:{server.getsockname()[1]}"
         names = {"path": canary / "secret.csv", "url": f"http://{host}/x", "host": host, "p": "{p}"}
 
-        @settings(
-            max_examples=asked, deadline=None, derandomize=True, database=None, phases=[Phase.generate],
-            suppress_health_check=list(HealthCheck),
-        )  # fmt: skip
-        @given(st.integers(0, 2**64))
-        def ask(seed: int) -> None:
+        for seed in range(asked):
             sql = statement(seed)
             with suppress(KeyError, ValueError, IndexError):  # a trick broke its braces: then it is asked as it is
                 sql = sql.format_map(names)
@@ -100,8 +93,6 @@ def test_nothing_a_statement_says_reaches_beyond_the_tables(tmp_path: Path, aske
             outcome, content = json.loads(reader.stdout.readline())
             outcomes[outcome] += 1
             assert not (outcome == "answered" and SECRET in content), sql
-
-        ask()
         try:
             server.accept()
         except BlockingIOError:
@@ -110,7 +101,7 @@ def test_nothing_a_statement_says_reaches_beyond_the_tables(tmp_path: Path, aske
             is_connected = True
     assert not is_connected
     assert [path.name for path in canary.iterdir()] == ["secret.csv"]
-    assert outcomes.total() >= asked * 0.8, outcomes
+    assert outcomes.total() == asked
     assert outcomes["answered"] >= asked * 0.05, outcomes
     assert outcomes["refused"] >= asked * 0.3, outcomes
     if (tmp_path / "trace").exists():

@@ -19,7 +19,7 @@ from walltime_collector.sql.turns import Turns
 
 from tests.collector.clickhouse.test_engine_process import engines_of, is_there
 from tests.collector.sql.function_costs import main, measurable
-from tests.servers import Collector, eventually
+from tests.servers import Collector, eventually, with_tables
 
 # Minutes of one core, in one call; the guard cannot know how long a value is.
 RUNAWAY = "SELECT position(repeat(repeat('a', 1000), 16000), concat(repeat(repeat('a', 1000), 8000), 'b'))"
@@ -66,7 +66,7 @@ ALLOWED = {
 
 @pytest.fixture(scope="module")
 def own(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EmbeddedEngine]:
-    engine = EmbeddedEngine(tmp_path_factory.mktemp("runaway"), "walltime")
+    engine = EmbeddedEngine(with_tables(tmp_path_factory.mktemp("runaway")), "walltime")
     engine.migrate()
     yield engine
     engine.close()
