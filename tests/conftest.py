@@ -4,11 +4,11 @@ import logging
 import signal
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import settings
 from walltime_collector.spool.spool import Spool
-from xdist.remote import Producer
 from xdist.scheduler import LoadFileScheduling
 
 # No deadline for an example: on a busy machine a slow one says nothing about the code.
@@ -44,16 +44,16 @@ _LONGEST = (
 _TOGETHER = "tests/dashboards/"
 
 
-class ByFile(LoadFileScheduling):
+class ByFile(LoadFileScheduling):  # type: ignore[misc]  # xdist has no types
     """One worker runs all tests of a file."""
 
     def _split_scope(self, nodeid: str) -> str:
-        return _TOGETHER if nodeid.startswith(_TOGETHER) else super()._split_scope(nodeid)
+        return _TOGETHER if nodeid.startswith(_TOGETHER) else str(super()._split_scope(nodeid))
 
 
 @pytest.hookimpl(optionalhook=True)
-def pytest_xdist_make_scheduler(config: pytest.Config, log: Producer | None) -> ByFile:
-    return ByFile(config, log)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> ByFile | None:
+    return ByFile(config, log) if config.getoption("dist") == "loadfile" else None
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
