@@ -29,18 +29,19 @@ class Collector:
     `walltime serve` as a process of its own, on free ports, with its data in `directory`; ready when constructed.
 
     Args:
-        is_first_start: Make the tables in the start; by default a new directory has them already (`with_tables`).
         settings: WALLTIME_… variables, by the lower-case rest of their names.
     """
 
     options: ClassVar[Sequence[str]] = ()
     """More of the command line."""
+    is_first_start: ClassVar[bool] = False
+    """Make the tables in the start; otherwise a new directory has them already (`with_tables`)."""
     launcher: ClassVar[Sequence[str]] = ()
     """A program that sets something up and then becomes the collector."""
 
-    def __init__(self, directory: Path, *, is_first_start: bool = False, **settings: str | int | float) -> None:
+    def __init__(self, directory: Path, **settings: str | int | float) -> None:
         self.directory = directory
-        if not (is_first_start or directory.exists() or "clickhouse" in settings):
+        if not (self.is_first_start or directory.exists() or "clickhouse" in settings):
             with_tables(directory / "chdb")
         environment = {name: value for name, value in os.environ.items() if not name.startswith("WALLTIME_")}
         environment |= {f"WALLTIME_{name.upper()}": str(value) for name, value in settings.items()}

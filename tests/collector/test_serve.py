@@ -22,6 +22,12 @@ from tests.servers import FREE_PORTS, Collector, CollectorDied, eventually
 WALLTIME = Path(sys.executable).with_name("walltime")
 
 
+class FirstStart(Collector):
+    """Makes its tables itself."""
+
+    is_first_start = True
+
+
 def body(spans: int = 1, **attributes: object) -> bytes:
     return request(*[span({"walltime.schema": 1, **attributes}) for _ in range(spans)]).SerializeToString()
 
@@ -52,7 +58,7 @@ def refused(*options: str, **variables: str) -> str:
 
 
 def test_what_was_acknowledged_can_be_asked_for_at_once(tmp_path: Path) -> None:
-    with Collector(tmp_path / "data") as collector:
+    with FirstStart(tmp_path / "data") as collector:
         for _ in range(3):
             before = stored(collector)
             assert collector.send(body()).status_code == 200
@@ -166,7 +172,7 @@ def test_settings_that_cannot_be_are_one_sentence(tmp_path: Path) -> None:
 
 
 def test_the_data_is_the_owners_alone(tmp_path: Path) -> None:
-    with Collector(tmp_path / "data") as collector:
+    with FirstStart(tmp_path / "data") as collector:
         collector.send(body())
         collector.wait_until_loaded(1)
     for path in [tmp_path / "data", *(tmp_path / "data").rglob("*")]:
