@@ -16,7 +16,7 @@ def stretched(limit_s: float) -> float:
     return limit_s * max(1.0, (time.monotonic() - began_s) / 0.12)
 
 
-def ended_within(limit_s: float, process: subprocess.Popen[str]) -> int:
+def ended_within(limit_s: float, process: subprocess.Popen[bytes]) -> int:
     """The exit status; TimeoutExpired where it is not over after the limit, which is `stretched` then."""
     try:
         return process.wait(limit_s)
