@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import lru_cache
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
     from .lexed import Statement
@@ -18,7 +18,8 @@ MAX_FIELD_CHARS = 256
 MAX_EXPLAIN_CHARS = 4_096
 _LONGEST_S = 10 * 366 * 86_400
 """A Query_time beyond this is a counter that wrapped around."""
-_MOST = 2**64 - 1
+_MAX_COUNT = 2**64 - 1
+_NO_FLAGS: Final[frozenset[str]] = frozenset()
 
 _USER = re.compile(
     r"# User(?:@Host)?: (?P<names>[^\n]*?) ?@ *(?P<host>[^\s\[\]]*) *\[(?P<ip>[^\s\[\]]*)\](?=\s+Id:\s*\d+\s*$|\s*$)",
@@ -30,6 +31,7 @@ _TIME = re.compile(
 )
 _SCHEMA = re.compile(r"Schema:(?: (?P<schema>\S.*?)?)?(?=\s+\w+: |\s*$)", re.MULTILINE)
 _PAIR = re.compile(r"\b(\w+): +(\S+)")
+_ISO = re.compile(r"(\d{4}-\d\d-\d\dT\d\d:\d\d):(\d\d)(?:\.(\d+))?(Z|[-+]\d\d:\d\d|)")
 _SECONDS = re.compile(r"\d{1,20}(?:\.\d{1,9})?")
 _TIMESTAMP = re.compile(r"timestamp=(\d{1,18})")
 _WARNING = re.compile(r"# (Note|Warning|Error) (\d+)")
@@ -72,7 +74,7 @@ class Entry:
     weight: int = 1
     """How many statements this one stands for: the server logged one in so many."""
     errno: int = 0
-    flags: frozenset[str] = frozenset()
+    flags: frozenset[str] = _NO_FLAGS
     """Of FLAGS, those that the entry says `Yes` to."""
     fields: Mapping[str, str] = field(default_factory=dict)
     """All else the entry said, as it was written."""
@@ -100,8 +102,7 @@ class Entry:
         self.rows_sent = self.rows_examined = self.rows_affected = self.bytes_sent = 0
 
 
-_NO_FLAGS: frozenset[str] = frozenset()
-FLAGS = {
+FLAGS: Final = {
     "Full_scan": "is_full_scan",
     "Full_join": "is_full_join",
     "Tmp_table": "is_tmp_table",
@@ -109,18 +110,37 @@ FLAGS = {
     "Filesort": "is_filesort",
     "Filesort_on_disk": "is_filesort_on_disk",
 }
-_COUNTERS = {
+_FLAG_COUNTERS: Final = {
     "Created_tmp_tables": "is_tmp_table",
     "Created_tmp_disk_tables": "is_tmp_table_on_disk",
     "Sort_rows": "is_filesort",
     "Sort_merge_passes": "is_filesort_on_disk",
 }
-"""MySQL's log_slow_extra counts what others say Yes or No to; a full scan it does not say."""
+"""MySQL's log_slow_extra has counts where others have Yes or No; it has none for a full scan."""
+_TIMES: Final = {
+    "Query_time": "query_ns",
+    "Lock_time": "lock_ns",
+    "InnoDB_rec_lock_wait": "row_lock_ns",
+    "InnoDB_IO_r_wait": "io_wait_ns",
+}
+_COUNTS: Final = {
+    "Rows_sent": "rows_sent",
+    "Rows_examined": "rows_examined",
+    "Rows_affected": "rows_affected",
+    "Bytes_sent": "bytes_sent",
+    "Thread_id": "connection_id",
+    "Id": "id",
+    "Log_slow_rate_limit": "weight",
+    "Last_errno": "errno",
+    "Errno": "mysql_errno",
+}
+_NO_FIELDS: Final = frozenset({"Time", "User", "Host", "Start", "End"})
+_SAYS_NOTHING: Final = frozenset({"No", "0", "0.000000", "0.0000"})
 
 
 def read_header(lines: bytes, settings: bytes, use: bytes | None, carried: Carried) -> tuple[Entry | None, Carried]:
     """
-    Read the lines above a statement; None when they say no Query_time.
+    Read the lines above a statement; None without a Query_time.
 
     Args:
         lines: Those that begin with `#`.
@@ -128,54 +148,63 @@ def read_header(lines: bytes, settings: bytes, use: bytes | None, carried: Carri
         use: The `use …;` line.
     """
     text = lines.decode("utf-8", "replace").replace("\r\n", "\n")
-    said: dict[str, str] = {}
-    kept: dict[str, str] = {}
+    free_text: dict[str, str] = {}
     if "\n# explain: " in text or "\n# Warnings" in text:
-        text = _take_free_text(text, kept)
-    user = _USER.search(text)
-    if user:
-        text = text[: user.start()] + "\n" + text[user.end() :]
+        text = _take_free_text(text, free_text)
+    user = client_host = ""
+    at = text.find("# User")
+    if at >= 0:
+        line_ends = text.find("\n", at)
+        read_user = _read_user(text[at:line_ends])
+        if read_user:
+            user, client_host, rest = read_user
+            text = text[:at] + rest + text[line_ends:]
     schema = _SCHEMA.search(text) if "Schema:" in text else None
     if schema:
         text = text[: schema.start()] + text[schema.end() :]
-    said.update(_PAIR.findall(text))
     when = _TIME.search(text) if "# Time: " in text else None
     carried = Carried(
         time=when[0][8:] if when else carried.time,
         database=carried.database if use is None else _used(use),
     )
-    query_ns = nanoseconds(said.pop("Query_time", ""))
-    if query_ns is None:
+    pairs = dict(_PAIR.findall(text))
+    if nanoseconds(pairs.get("Query_time", "")) is None:
         return None, carried
-    is_mariadb = "QC_hit" in said
-    flags = _NO_FLAGS
-    if not said.keys().isdisjoint(FLAGS):
-        flags = frozenset([column for name, column in FLAGS.items() if said.pop(name, "") == "Yes"])
-    if "Created_tmp_tables" in said:
-        flags |= {column for name, column in _COUNTERS.items() if said.get(name, "0") != "0"}
-    started_us = _started_us(said.pop("Start", ""), carried.time, settings, query_ns, is_mariadb=is_mariadb)
-    end = said.pop("End", "")
-    for name in ("Time", "User", "Host", "User@Host", *(("Id",) if "Thread_id" in said else ())):
-        said.pop(name, None)
+    columns: dict[str, Any] = {}
+    flags: set[str] = set()
+    fields: dict[str, str] = {}
+    for name, value in pairs.items():
+        if column := _TIMES.get(name):
+            columns[column] = nanoseconds(value) or 0
+        elif column := _COUNTS.get(name):
+            columns[column] = _number(value)
+        elif column := FLAGS.get(name):
+            if value == "Yes":
+                flags.add(column)
+        elif name not in _NO_FIELDS and value not in _SAYS_NOTHING:
+            fields[name[:MAX_FIELD_CHARS]] = value[:MAX_FIELD_CHARS]
+    if "Created_tmp_tables" in pairs:
+        flags |= {column for name, column in _FLAG_COUNTERS.items() if pairs.get(name, "0") != "0"}
+    if "Pages_read_time" in pairs:  # in milliseconds, unlike all other times
+        columns["io_wait_ns"] = columns.get("io_wait_ns", 0) + (nanoseconds(pairs["Pages_read_time"]) or 0) // 1000
+    if "End" in pairs:
+        fields["End"] = pairs["End"]
+    if len(fields) > MAX_FIELDS:
+        fields = dict(list(fields.items())[:MAX_FIELDS])
+    own_id, own_errno = columns.pop("id", 0), columns.pop("mysql_errno", 0)
+    columns["connection_id"] = columns.get("connection_id") or own_id
+    columns["errno"] = min(columns.get("errno") or own_errno, 2**32 - 1)
+    columns["weight"] = max(min(columns.get("weight", 1), 2**32 - 1), 1)
     entry = Entry(
-        query_ns=query_ns,
-        started_us=started_us,
-        lock_ns=_nanoseconds(said, "Lock_time"),
-        row_lock_ns=_nanoseconds(said, "InnoDB_rec_lock_wait"),
-        io_wait_ns=_nanoseconds(said, "InnoDB_IO_r_wait")
-        + (nanoseconds(said.get("Pages_read_time", "")) or 0) // 1000,  # milliseconds, unlike all other times
-        rows_sent=_number(said, "Rows_sent"),
-        rows_examined=_number(said, "Rows_examined"),
-        rows_affected=_number(said, "Rows_affected"),
-        bytes_sent=_number(said, "Bytes_sent"),
+        started_us=_started_us(
+            pairs.get("Start", ""), carried.time, settings, columns["query_ns"], is_mariadb="QC_hit" in pairs
+        ),
         database=((schema["schema"] or "").strip() if schema else carried.database)[:MAX_FIELD_CHARS],
-        user=_user(user)[:MAX_FIELD_CHARS],
-        client_host=(user["host"] or user["ip"])[:MAX_FIELD_CHARS] if user else "",
-        connection_id=_number(said, "Thread_id") or _number(said, "Id"),
-        weight=max(min(_number(said, "Log_slow_rate_limit"), 2**32 - 1), 1),
-        errno=min(_number(said, "Last_errno") or _number(said, "Errno"), 2**32 - 1),
-        flags=flags,
-        fields=_bounded(said, kept, end),
+        user=user,
+        client_host=client_host,
+        flags=frozenset(flags) if flags else _NO_FLAGS,
+        fields={**fields, **free_text},
+        **columns,
     )
     return entry, carried
 
@@ -189,14 +218,23 @@ def nanoseconds(seconds: str) -> int | None:
     return whole_s * 1_000_000_000 + int((part + "000000000")[:9]) if whole_s < _LONGEST_S else None
 
 
-def _user(found: re.Match[str] | None) -> str:
-    """`foo[foo] @ …` is foo, `[SQL_SLAVE] @ …` is SQL_SLAVE; a name may have brackets and `@` in it."""
-    names = found["names"].strip() if found else ""
-    half = len(names) // 2 - 1
-    if half > 0 and names == f"{names[:half]}[{names[:half]}]":
-        return names[:half]
-    parts = _NAMES.fullmatch(names)
-    return (parts["user"].strip() or (parts["other"] or "").strip()) if parts else names
+@lru_cache(maxsize=1024)
+def _read_user(line: str) -> tuple[str, str, str] | None:
+    """
+    User, host and what follows on the line.
+
+    `foo[foo] @ …` is foo, `[SQL_SLAVE] @ …` is SQL_SLAVE; a name may have brackets and `@` in it.
+    """
+    match = _USER.search(line)
+    if match is None:
+        return None
+    name = match["names"].strip()
+    half = len(name) // 2 - 1
+    if half > 0 and name == f"{name[:half]}[{name[:half]}]":
+        name = name[:half]
+    elif parts := _NAMES.fullmatch(name):
+        name = parts["user"].strip() or (parts["other"] or "").strip()
+    return name[:MAX_FIELD_CHARS], (match["host"] or match["ip"])[:MAX_FIELD_CHARS], line[match.end() :]
 
 
 def _used(line: bytes) -> str:
@@ -205,22 +243,15 @@ def _used(line: bytes) -> str:
     return name[1:-1].replace("``", "`") if name[:1] == "`" else name
 
 
-def _nanoseconds(said: dict[str, str], name: str) -> int:
-    return (nanoseconds(said.pop(name)) or 0) if name in said else 0
-
-
-def _number(said: dict[str, str], name: str) -> int:
-    if name not in said:
-        return 0
-    written = said.pop(name)
-    return min(int(written), _MOST) if written.isascii() and written.isdecimal() and len(written) < 30 else 0
+def _number(written: str) -> int:
+    return min(int(written), _MAX_COUNT) if written.isascii() and written.isdecimal() and len(written) < 30 else 0
 
 
 def _started_us(start: str, when: str, settings: bytes, query_ns: int, *, is_mariadb: bool) -> int | None:
     """
     When the statement began.
 
-    log_slow_extra says it; MySQL's ISO `# Time` is when it ended; `SET timestamp` is the second it began in with
+    log_slow_extra has it; MySQL's ISO `# Time` is when it ended; `SET timestamp` is the second it began in with
     MariaDB (seen with 10.11) and the second it ended in with MySQL before 5.7, which write no ISO time.
     """
     if start:
@@ -235,18 +266,22 @@ def _started_us(start: str, when: str, settings: bytes, query_ns: int, *, is_mar
     return logged_us if is_mariadb else max(logged_us - query_ns // 1000, 0)
 
 
-@lru_cache(maxsize=1024)
 def _iso_us(written: str) -> int | None:
     """`2026-11-21T05:38:04.123456Z`; without an offset it is local time (log_timestamps=SYSTEM has one)."""
+    match = _ISO.fullmatch(written)
+    if match is None:
+        return None
+    minute, second, fraction, zone = match.groups()
+    minute_s = _minute_s(minute, zone)
+    return None if minute_s is None else (minute_s + int(second)) * 1_000_000 + int((fraction or "").ljust(6, "0")[:6])
+
+
+@lru_cache(maxsize=1024)
+def _minute_s(minute: str, zone: str) -> int | None:
     try:
-        base, dot, rest = written.partition(".")
-        digits = re.match(r"\d*", rest)
-        zone = rest[digits.end() :] if digits and dot else base[19:]
-        at = datetime.fromisoformat(base[:19] + zone.replace("Z", "+00:00"))
+        return int(datetime.fromisoformat(f"{minute}:00{'+00:00' if zone == 'Z' else zone}").timestamp())
     except ValueError:
         return None
-    seconds = int(at.timestamp())
-    return seconds * 1_000_000 + int((digits[0] if digits and dot else "").ljust(6, "0")[:6])
 
 
 @lru_cache(maxsize=1024)
@@ -277,15 +312,3 @@ def _take_free_text(text: str, kept: dict[str, str]) -> str:
     if warnings:
         kept["warnings"] = ", ".join(warnings)[:MAX_FIELD_CHARS]
     return "\n".join(rest)
-
-
-def _bounded(said: Mapping[str, str], kept: Mapping[str, str], end: str) -> dict[str, str]:
-    """The fields without a column of their own; zeros and refusals say nothing that their absence does not."""
-    fields = {
-        name[:MAX_FIELD_CHARS]: value[:MAX_FIELD_CHARS]
-        for name, value in said.items()
-        if value not in ("No", "0", "0.000000", "0.0000")
-    }
-    if end:
-        fields["End"] = end
-    return dict(list(fields.items())[:MAX_FIELDS]) | dict(kept)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import lru_cache
 from json.encoder import encode_basestring
 from typing import Final
 
@@ -47,14 +48,18 @@ def encoded_header(entry: Entry) -> bytes:
     if entry.tail:
         fields[_CUT[0]] = _CUT[1]
     pairs = ",".join([f"{_text(name)}:{_text(value)}" for name, value in fields.items()])
-    flags = ",".join([f'"{column}":{"true" if column in entry.flags else "false"}' for column in FLAGS.values()])
     return (
         f'"query_ns":{entry.query_ns},"lock_ns":{entry.lock_ns},"row_lock_ns":{entry.row_lock_ns},'
         f'"io_wait_ns":{entry.io_wait_ns},"rows_sent":{entry.rows_sent},"rows_examined":{entry.rows_examined},'
         f'"rows_affected":{entry.rows_affected},"bytes_sent":{entry.bytes_sent},"database":{_text(entry.database)},'
         f'"user":{_text(entry.user)},"client_host":{_text(entry.client_host)},"connection_id":{entry.connection_id},'
-        f'"weight":{entry.weight},"errno":{entry.errno},{flags},"fields":{{{pairs}}}'
+        f'"weight":{entry.weight},"errno":{entry.errno},{_encoded_flags(entry.flags)},"fields":{{{pairs}}}'
     ).encode("utf-8", "replace")
+
+
+@lru_cache(maxsize=1024)
+def _encoded_flags(flags: frozenset[str]) -> str:
+    return ",".join([f'"{column}":{"true" if column in flags else "false"}' for column in FLAGS.values()])
 
 
 def _encoded_statement(statement: Statement) -> bytes:
