@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Final
 
-from ..statements.lexer import Lexed, lex
 from ..statements.long import LONG_BYTES, MAX_STATEMENT_BYTES, lex_long
+from ..statements.sql_lexer.lexer import Lexed, lex
 from .lines import ADMINISTRATOR, SENDING_ROWS
 
 _MAX_REMEMBERED_BYTES: Final = 16 * 1024 * 1024

@@ -9,7 +9,7 @@ from typing import Final
 
 from ..statements.comment import NOBODY, sender_of
 from ..statements.fingerprint import MAX_SAMPLE_CHARS, fingerprint_id, of_redacted
-from ..statements.lexer import lex
+from ..statements.sql_lexer.lexer import lex
 from .header import FLAGS, Entry
 from .lexed import Statement
 

@@ -8,7 +8,7 @@ from typing import NamedTuple
 from urllib.parse import unquote
 
 from ..trace_id import parse_trace_id
-from .lexer import lex
+from .sql_lexer.lexer import lex
 
 # the SDK's is at the very end; other tools' comments may follow or precede it
 _MOST_COMMENTS = 16

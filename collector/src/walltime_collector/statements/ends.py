@@ -13,8 +13,8 @@ import re
 from collections.abc import Sequence
 from typing import Final, NamedTuple
 
-from .readings import EVENTS, START
-from .steps import CODE, LINE, LITERALS, MODES, NAMES, Entry, step
+from .sql_lexer.dialects import EVENTS, START
+from .sql_lexer.steps import CODE, LINE, LITERALS, MODES, NAMES, Entry, step
 
 _QUOTED: Final = LITERALS | NAMES
 _WORD: Final = re.compile(r"[\w$\x80-\xff]")
@@ -70,7 +70,9 @@ def _read(text: str, at: int, end: int, live: list[tuple[int, Entry]], *, is_dou
             if resumes > place:
                 following[mode, (state, resumes)] = None
                 continue
-            for after in step(state, text, place, mode, is_executed=False):
+            following_states = step(state, text, place, mode, is_executed=False)
+            # the server is MySQL: `#` is a comment
+            for after in following_states[:1] if text[place] == "#" else following_states:
                 closes = state[0] in _QUOTED and after[0][0] not in _QUOTED
                 if not (is_doubtful and closes and _WORD.match(text, after[1])):
                     following[mode, after] = None

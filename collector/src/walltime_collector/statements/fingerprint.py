@@ -11,7 +11,7 @@ from functools import lru_cache
 from hashlib import md5
 from typing import Final
 
-from .lexer import lex
+from .sql_lexer.lexer import lex
 
 MAX_SAMPLE_CHARS: Final = 4_096
 ADMINISTRATOR: Final = "administrator command: "

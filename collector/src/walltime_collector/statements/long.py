@@ -11,8 +11,8 @@ import re
 from dataclasses import dataclass
 from typing import Final
 
-from .escapes import only_default_makes_sense
-from .lexer import Lexed, lex, lex_by_default
+from .sql_lexer.escapes import only_default_makes_sense
+from .sql_lexer.lexer import Lexed, lex, lex_by_default
 
 MAX_STATEMENT_BYTES: Final = 1024 * 1024
 """Of a statement that an Entry keeps."""

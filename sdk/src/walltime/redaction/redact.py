@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Final
 from urllib.parse import urlsplit
 
 from walltime.redaction.cache import remembered
-from walltime.redaction.literals import replaced, replaced_if_alike
 from walltime.redaction.sanitize import MAX_TEXT_CHARS, decoded
+from walltime.redaction.sql_lexer.lexer import lex
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterable
@@ -32,32 +32,9 @@ _READABLE_SEGMENT: Final = re.compile(r"v\d{1,2}|[A-Za-z_.~-]{0,32}")
 # ---- SQL ----
 
 
-_EXECUTABLE: Final = re.compile(r"/\*(?=M?!)")
-_OPENS_EXECUTABLE: Final = "\x01"
-
-
 @remembered(max_chars=1_000_000)
 def _redact_text(sql: str) -> str:
-    text = _without_literals(sql)
-    if not text.strip("; ") and "/*" in sql:
-        # Nothing but executable comments, as in mysqldump's CREATE VIEW: their text is the statement.
-        text = _without_literals(_EXECUTABLE.sub(_OPENS_EXECUTABLE, sql)).replace(_OPENS_EXECUTABLE, "/*")
-    return text
-
-
-def _without_literals(sql: str) -> str:
-    is_cut = len(sql) > MAX_SQL_CHARS
-    text, is_settled = sql[:MAX_SQL_CHARS], False
-    while not is_settled:
-        alike = replaced_if_alike(text)
-        if alike is not None:
-            return " ".join(alike.split())
-        before = text
-        left, reads_differently = replaced(text, is_cut=is_cut)
-        text = " ".join(left.split())
-        # What is left may read in one more way; each round takes something out.
-        is_settled = not reads_differently or text == before
-    return text
+    return lex(sql[:MAX_SQL_CHARS], is_cut=len(sql) > MAX_SQL_CHARS).redacted
 
 
 def redact_sql(sql: object) -> str:

@@ -1,22 +1,22 @@
-"""What a server may do at each character of a SQL text that means something: steps between states of reading."""
+"""What a server may take each special character of a SQL text for: steps between states, in any dialect."""
 
 from __future__ import annotations
 
 import re
 from typing import Final
 
-CODE, SINGLE, DOUBLE, NAME, BRACKETS, LINE, BLOCK, NESTED, HINT, HINT_SINGLE, HINT_DOUBLE, DOLLARS = range(12)
+CODE, SINGLE, DOUBLE, NAME, BRACKETS, LINE, BLOCK, HINT, HINT_SINGLE, HINT_DOUBLE, DOLLARS = range(11)
 
 LITERALS: Final = frozenset({SINGLE, DOUBLE, HINT_SINGLE, HINT_DOUBLE, DOLLARS})
-COMMENTS: Final = frozenset({LINE, BLOCK, NESTED, HINT})
+COMMENTS: Final = frozenset({LINE, BLOCK, HINT})
 NAMES: Final = frozenset({NAME})
 """Not brackets: but for one mode of MariaDB they are no name, and a number in them is a literal."""
 
 ESCAPING, ANSI_QUOTES, NO_BACKSLASH_ESCAPES = MODES = range(3)
-"""Backslashes are escapes in both kinds of quotes, in single ones only, in none."""
+"""Backslashes are escapes in both kinds of quotes, in single ones only, in none (but PostgreSQL's `E'…'`)."""
 
 State = tuple[int, bool, str]
-"""Where the reading is; whether in an executable comment; the tag of a dollar quote."""
+"""Where a dialect is; whether in an executable comment; the tag of a dollar quote, `E` of E'…', depth of a comment."""
 Entry = tuple[State, int]
 """A state, and the position from which it looks at the text again."""
 
@@ -24,11 +24,14 @@ _PLAIN_HINT: Final = re.compile(r"/\*\+(?:(?!/\*)[^'\"`])*?\*/", re.DOTALL)
 _EXECUTABLE: Final = re.compile(r"/\*M?!")
 _DOLLAR_TAG: Final = re.compile(r"\$(?:[^\W\d]\w*)?\$")
 _WORD: Final = re.compile(r"[\w$]")
+_ESCAPE_STRING: Final = re.compile(r"(?<![\w$])[eE]'")
+_DEEPEST: Final = "**"
+"""PostgreSQL's comments nest; deeper than this nobody does."""
 
 
 def step(state: State, text: str, at: int, mode: int, *, is_executed: bool) -> list[Entry]:
     """
-    Where a reading may be behind the character at `at`; nowhere, if it makes no sense there.
+    Where a dialect may be behind the character at `at`; nowhere, if the text makes no sense in it there.
 
     The first one is what MySQL does by default.
     """
@@ -37,10 +40,10 @@ def step(state: State, text: str, at: int, mode: int, *, is_executed: bool) -> l
     stays = (state, at + 1)
     code: State = (CODE, in_executable, "")
     if kind == CODE:
-        return _in_code(state, text, at, is_executed=is_executed)
+        return _in_code(state, text, at, mode, is_executed=is_executed)
     if kind in (SINGLE, DOUBLE):
         quote = "'" if kind == SINGLE else '"'
-        if letter == "\\" and (mode == ESCAPING or (mode == ANSI_QUOTES and kind == SINGLE)):
+        if letter == "\\" and (mode == ESCAPING or (mode == ANSI_QUOTES and kind == SINGLE) or tag):
             escapes = (state, at + 2)
             # behind a byte that is not ASCII it may be the second byte of a character
             return [escapes, stays] if at and text[at - 1] > "\x7f" else [escapes]
@@ -53,11 +56,9 @@ def step(state: State, text: str, at: int, mode: int, *, is_executed: bool) -> l
         return [(code, at + 1)]
     elif kind == BLOCK:
         if letter == "*":
-            return [(code, at + 2)]
-        if letter == "/":
-            return [(state, at + 2), ((NESTED, in_executable, ""), at + 2)]
-    elif kind == NESTED and letter == "*":
-        return [((BLOCK, in_executable, ""), at + 2)]
+            return [(code, at + 2) if not tag else ((BLOCK, in_executable, tag[1:]), at + 2)]
+        if letter == "/" and tag != _DEEPEST:
+            return [(state, at + 2), ((BLOCK, in_executable, tag + "*"), at + 2)]
     elif kind == HINT:
         if letter == "*":
             return [(code, at + 2)]
@@ -70,19 +71,22 @@ def step(state: State, text: str, at: int, mode: int, *, is_executed: bool) -> l
     return [stays]
 
 
-def _in_code(state: State, text: str, at: int, *, is_executed: bool) -> list[Entry]:
+def _in_code(state: State, text: str, at: int, mode: int, *, is_executed: bool) -> list[Entry]:
     _, in_executable, _ = state
     letter = text[at]
     stays = (state, at + 1)
     if letter == "'":
-        return [((SINGLE, in_executable, ""), at + 1)]
+        opens = ((SINGLE, in_executable, ""), at + 1)
+        if mode == NO_BACKSLASH_ESCAPES and at and _ESCAPE_STRING.match(text, at - 1):
+            return [opens, ((SINGLE, in_executable, "E"), at + 1)]
+        return [opens]
     if letter == '"':
         return [((DOUBLE, in_executable, ""), at + 1)]
     if letter == "`":
         opens = ((NAME, in_executable, ""), at + 1)
         return [opens, stays] if at and text[at - 1] > "\x7f" else [opens]
     if letter == "#":
-        return [((LINE, in_executable, ""), at + 1)]
+        return [((LINE, in_executable, ""), at + 1), stays]  # an operator elsewhere
     if letter == "-":
         opens = ((LINE, in_executable, ""), at + 2)
         following = text[at + 2 : at + 3]

@@ -1,9 +1,9 @@
 """
-The one SQL lexer of the slow log: redaction, fingerprints and the sender's comment come from one reading of the text.
+Statement in; redacted text, comments and whether it is closed out.
 
-The log does not say how the server read a statement: sql_mode and character set are missing. A text that every server
-reads alike is read in one pass of one regular expression. Any other text is read in all ways (readings.py), and what
-is a literal in one of them counts as a literal.
+Nobody says how a server reads a statement: sql_mode, character set and often the product are unknown. A statement that
+every server reads alike takes one pass of one regular expression. Any other one is read in every dialect (dialects.py),
+and what is a literal in one of them counts as a literal.
 """
 
 from __future__ import annotations
@@ -11,10 +11,9 @@ from __future__ import annotations
 import re
 from typing import Final, NamedTuple
 
+from .dialects import EVENTS, Piece, read_in_every_dialect
 from .escapes import only_default_makes_sense
-from .readings import Piece, read_every_way
 
-# The SDK redacts templates by the same rules (sdk/src/walltime/literals.py); a difference would break the join.
 _EXPONENT: Final = r"(?:(?<=[eE])[-+][\d][\d$]*)?"
 _NAME_AHEAD: Final = r"(?=[\w$]*[g-wyzG-WYZ])"
 """A word that begins with digits and has such a letter is a name: `123foo`. Hexadecimal letters may be a number's."""
@@ -24,11 +23,13 @@ _NAMES: Final = r"(?<=`)LETTER[^`]*(?:BACKTICK[\s.,()=]*`[^`]*)*BACKTICK"
 _PLACEHOLDER: Final = r"[\d]{1,3}(?![\w$])"
 _MYSQL_DASHES: Final = r"(?<=-)-(?=[\s\x00-\x1f\x7f])[^\n]*"
 _STRING: Final = r"{q}[^{q}\\]*(?:(?:{q}{q}|BACKSLASHLOOK{q}).)[^{q}\\]*)*{q}(?![{q}BEHIND])"
+_HASH_COMMENT: Final = r"""(?<=\#)(?:[^\n'"`$\[\\/*\-]|-(?!-)|/(?!\*)|\*(?!/))*(?=\n)"""
+"""A line in which nothing opens: elsewhere than in MySQL, `#` is an operator."""
 _QUOTED: Final = _STRING.format(q="'")[1:]
 _DOUBLE_QUOTED: Final = _STRING.format(q='"')[1:]
 
 # Each alternative looks back at the one character that the search leaps to. The last ones take the rest of the text:
-# there it may be read in several ways, or is not closed.
+# there dialects differ, or it is not closed.
 _ALIKE: Final = rf"""['"`\d.$\#/\-_\[\\](?:
     (?<![\w$].)(?: (?<=[\d]){_NUMBER} | (?<=_)[a-zA-Z0-9]+[ ]?'{_QUOTED} | (?<=_)(?=[a-zA-Z0-9]+[ ]?').* )
   | {_FRACTION}
@@ -36,8 +37,8 @@ _ALIKE: Final = rf"""['"`\d.$\#/\-_\[\\](?:
         (?<=')(?<![\w&$].){_QUOTED}
       | (?<="){_DOUBLE_QUOTED}
       | (?P<kept>{_NAMES})
-      | (?P<comment> (?<=/)\*(?![!+]|M!)[^*/]*(?:(?:\*(?!/)|/(?!\*))[^*/]*)*\*/ | (?<=\#)[^\n]* | {_MYSQL_DASHES} )
-      | (?: (?<=['"`\[\\]) | (?<=-)(?=-) | (?<=/)(?=\*) | (?<=\$)(?!{_PLACEHOLDER}) ).*
+      | (?P<comment> (?<=/)\*(?![!+]|M!)[^*/]*(?:(?:\*(?!/)|/(?!\*))[^*/]*)*\*/ | {_HASH_COMMENT} | {_MYSQL_DASHES} )
+      | (?: (?<=['"`\#\[\\]) | (?<=-)(?=-) | (?<=/)(?=\*) | (?<=\$)(?!{_PLACEHOLDER}) ).*
     )
 )"""
 _LEFT: Final = rf"""
@@ -48,6 +49,7 @@ _LEFT: Final = rf"""
 """
 _DIGITS_IN_HINT: Final = re.compile(r"\d[\w.]*")
 _EXECUTABLE: Final = re.compile(r"/\*M?!")
+_MAX_ROUNDS: Final = 4
 
 
 def _compiled(syntax: str) -> tuple[re.Pattern[str], re.Pattern[str]]:
@@ -75,30 +77,42 @@ class Lexed(NamedTuple):
     comments: tuple[str, ...]
     """What stands in its block comments, in order; never a part of what may be a literal."""
     is_closed: bool
-    """In no reading does the text end inside a literal, a quoted name or a block comment."""
+    """In no dialect does the text end inside a literal, a quoted name or a block comment."""
 
 
 def lex(sql: str, *, is_cut: bool = False) -> Lexed:
     """
-    Read a statement once, for all purposes.
+    Read a statement once, for all purposes; its redacted text, read again, is itself.
 
     Args:
-        sql: Decoded with `surrogateescape` or from the start text. Double quotes are strings, as MySQL's default is.
-        is_cut: The end is missing, so an open literal is no sign of a wrong reading.
+        sql: Text, or bytes decoded with `surrogateescape`. Double quotes are strings, as by MySQL's default.
+        is_cut: The end is missing, so an open literal is no sign of a wrong dialect.
     """
+    alike = _lex_alike(sql, is_cut=is_cut)
+    if alike:
+        return alike
+    lexed = _lex_in_every_dialect(sql, is_cut=is_cut)
+    redacted = lexed.redacted
+    for _ in range(_MAX_ROUNDS):  # what is left may read in one more dialect; each round takes something out
+        again = _lex_alike(redacted) or _lex_in_every_dialect(redacted)
+        if again.redacted == redacted:
+            return lexed._replace(redacted=redacted)
+        redacted = again.redacted
+    first = EVENTS.search(redacted)
+    return lexed._replace(redacted=redacted[: first.start()] + "?" if first else redacted)
+
+
+def _lex_alike(sql: str, *, is_cut: bool = False) -> Lexed | None:
+    """Read a text that all servers read alike, or that makes sense by MySQL's default alone."""
     text = sql + "\n"
     parts = [""] if "\\'" in text else _READ_ALIKE[text.isascii()].split(text)  # text, kept, comment, text, …
-    if not parts[-1]:
-        if is_cut or "\\" not in text or not only_default_makes_sense(text):
-            return _lex_every_way(sql, is_cut=is_cut)
+    if not parts[-1] and "\\" in text and not is_cut and only_default_makes_sense(text):
         parts = _READ_BY_DEFAULT[text.isascii()].split(text)
-        if not parts[-1]:
-            return _lex_every_way(sql, is_cut=is_cut)
-    return _joined(parts)
+    return _joined(parts) if parts[-1] else None
 
 
 def lex_by_default(sql: str) -> Lexed | None:
-    """Read a text as MySQL does by default; None if it is not closed, or has what may be read in several ways."""
+    """Read a text as MySQL does by default; None if it is not closed, or other servers read it otherwise."""
     parts = _READ_BY_DEFAULT[sql.isascii()].split(sql + "\n")
     return _joined(parts) if parts[-1] else None
 
@@ -106,24 +120,24 @@ def lex_by_default(sql: str) -> Lexed | None:
 def _joined(parts: list[str]) -> Lexed:
     if len(parts) == 1:
         return Lexed(" ".join(parts[0].split()), (), is_closed=True)
-    kept, found = parts[1::3], parts[2::3]
-    comments = tuple([each[1:-2] for each in found if each and each[0] == "*"])
-    whole = parts[: 2 * len(kept) + 1]
+    names, comments = parts[1::3], parts[2::3]
+    blocks = tuple([each[1:-2] for each in comments if each and each[0] == "*"])
+    whole = parts[: 2 * len(names) + 1]
     whole[0::2] = parts[0::3]
     whole[1::2] = [
         "?" if name is None and comment is None else " " if name is None else "`" + name
-        for name, comment in zip(kept, found, strict=True)
+        for name, comment in zip(names, comments, strict=True)
     ]
-    return Lexed(" ".join("".join(whole).split()), comments, is_closed=True)
+    return Lexed(" ".join("".join(whole).split()), blocks, is_closed=True)
 
 
-def _lex_every_way(sql: str, *, is_cut: bool) -> Lexed:
-    found = read_every_way(sql, is_cut=is_cut)
-    redacted = _without_numbers(found.pieces)
+def _lex_in_every_dialect(sql: str, *, is_cut: bool = False) -> Lexed:
+    tokens = read_in_every_dialect(sql, is_cut=is_cut)
+    redacted = _without_numbers(tokens.pieces)
     if not redacted.strip("; ") and _EXECUTABLE.search(sql):
         # nothing but executable comments, as in mysqldump's CREATE VIEW: their text is the statement
-        redacted = _without_numbers(read_every_way(sql, is_cut=is_cut, is_executed=True).pieces)
-    return Lexed(redacted, found.comments, found.is_closed)
+        redacted = _without_numbers(read_in_every_dialect(sql, is_cut=is_cut, is_executed=True).pieces)
+    return Lexed(redacted, tokens.comments, tokens.is_closed)
 
 
 def _without_numbers(pieces: list[Piece]) -> str:
