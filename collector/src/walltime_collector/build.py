@@ -81,7 +81,7 @@ class Collector:
         self._loader = Loader(self._spool, engine, health, *shared_disk)
         self._slow_logs = SlowLogReader(settings.slow_log, settings.data / "slowlog", engine, health)
         self._assembler = Assembler(
-            engine, health, window_s=settings.foreign_window_s, settle_s=settings.foreign_settle_s
+            engine, health, window_s=settings.derived_window_s, settle_s=settings.derived_settle_s
         )
         self._watch = Watch(settings, self._spool, health, tls)
         checks = [CardinalityLimit(engine, health).look]

@@ -28,7 +28,7 @@ from tests.collector.clickhouse.test_engine_server import (
     test_every_question_has_the_embedded_engines_answer as has_the_answer,
 )
 from tests.collector.clickhouse.test_schema import store
-from tests.collector.otel_transactions.foreign_traces import requests, trace
+from tests.collector.otel_transactions.traces import requests, trace
 
 COMMENTS = re.compile(r"\A(?:\s|--[^\n]*(?:\n|\Z))*")
 

@@ -133,7 +133,7 @@ def test_answers_that_nobody_reads_are_given_up_when_they_take_too_much_memory(c
 
 
 def test_without_a_free_descriptor_nothing_acknowledged_is_lost_and_the_log_says_so_plainly(tmp_path: Path) -> None:
-    collector = FewDescriptors(tmp_path / "data", foreign_window_s=1)
+    collector = FewDescriptors(tmp_path / "data", derived_window_s=1)
     with collector:
         sends(collector)
         collector.wait_until_loaded(2)

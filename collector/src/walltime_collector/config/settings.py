@@ -170,14 +170,14 @@ class Settings(BaseSettings):
     max_spool_bytes: int = Field(default=2048 * MIB, gt=0, description="size of the spool; beyond this: 503")
     segment_bytes: int = Field(default=20 * MIB, gt=0, description="a spool segment is sealed and loaded at this size")
     segment_age_s: float = Field(default=1.0, gt=0, description="or at this age")
-    foreign_window_s: int = Field(
+    derived_window_s: int = Field(
         default=10,
         ge=1,
         le=3600,
         description="spans of other OpenTelemetry SDKs that are stored within this many seconds become transactions "
         "together",
     )
-    foreign_settle_s: int = Field(
+    derived_settle_s: int = Field(
         default=10, ge=0, le=3600, description="seconds that such a window waits for late spans"
     )
     crashpoint: str = Field(default="", description="for tests: exit at this place, as by kill -9")

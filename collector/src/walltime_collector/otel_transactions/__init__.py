@@ -1,7 +1,7 @@
 """
-Makes transactions of spans that are not Walltime's: engine → engine, in SQL.
+Derives transactions from the spans of other SDKs: engine → engine, in SQL.
 
-Roots (SERVER and CONSUMER spans) are gathered in windows by the time they were stored. A window that has been closed
-for a while is assembled: one INSERT … SELECT joins its roots with the spans below them and computes their bills.
-docs/decisions/021 has the reasons.
+Roots (SERVER and CONSUMER spans) form windows by the time they were stored. Some time after a window has ended it is
+assembled: one INSERT … SELECT joins its roots with the spans below them and computes their bills.
+docs/decisions/021 has the reasons. Tables, counters and the value of `kept` are named `foreign`.
 """

@@ -1,4 +1,4 @@
-"""The thread that assembles foreign transactions, a window at a time, while the collector runs."""
+"""The thread that derives transactions, one window at a time, while the collector runs."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ from .windows import assemble, check, clock, due, unchecked
 log = logging.getLogger(__name__)
 
 _LOOK_BACK_S = 3600
-"""Beside what is not yet due: what is older was seen done, and a week of roots need not be read every time."""
+"""Read this much before the windows that are not due: older windows are done, and roots are kept for a week."""
 
 
 class Assembler:
     """
-    Looks once a window for windows that are due.
+    Looks for windows that are due, twice in each window's length.
 
-    Several collectors on one ClickHouse may all do it: what one has done the others leave, and twice is harmless.
+    Several collectors of one ClickHouse may run it: each skips what another has done, and doing it twice is harmless.
 
     Args:
-        window_s: Roots stored in so many seconds become transactions together.
-        settle_s: How long a closed window waits for spans that are still on their way.
+        window_s: Roots stored within this many seconds become transactions together.
+        settle_s: How long a window waits for late spans after its end.
     """
 
     def __init__(self, engine: Engine, health: Health, *, window_s: int, settle_s: int) -> None:
@@ -35,27 +35,27 @@ class Assembler:
         self._thread = threading.Thread(target=self._run, name="assembler", daemon=True)
 
     def start(self) -> None:
-        """Begin with what earlier runs left."""
+        """Start, with the windows that earlier runs left."""
         self._thread.start()
 
     def stop(self) -> None:
-        """Start no other window; the one at work may be finished by whoever comes next, and waits for no one."""
+        """Start no other window, and wait a second; the next run finishes an unfinished window."""
         self._stop.set()
         self._thread.join(1.0)
 
     def _run(self) -> None:
-        is_news = True
+        is_first_failure = True
         while not self._stop.wait(self._window_s / 2):
             try:
                 self._look()
-                is_news = True
+                is_first_failure = True
             except Exception as error:  # whatever it is, the roots are stored and this thread must go on
                 self._health.add("foreign_retries")
                 if not isinstance(error, CollectorError | OSError):
-                    log.exception("assembling foreign transactions failed in a way nobody thought of; it tries again")
-                elif is_news:
-                    log.warning("cannot assemble foreign transactions now, will try again: %s", error)
-                is_news = False
+                    log.exception("deriving transactions failed with an unexpected error; it is tried again")
+                elif is_first_failure:
+                    log.warning("cannot derive transactions now, will try again: %s", error)
+                is_first_failure = False
 
     def _look(self) -> None:
         now_s = clock(self._engine)

@@ -1,2 +1,2 @@
--- What time is it where `loaded_at` was written?
+-- The time of the database's clock, which `loaded_at` was written with.
 SELECT toUnixTimestamp(now()) AS now_s

@@ -1,6 +1,6 @@
--- Which windows are closed and settled, and have roots that nobody has made transactions of?
--- The clock is the database's, which wrote loaded_at. A window of another length, from before a setting was changed, covers
--- what is in it as well.
+-- The windows that have ended, whose time for late spans is over, and whose roots are not transactions yet.
+-- The clock is the database's, which wrote loaded_at. A window of another length, from before a setting was changed,
+-- counts for the roots in it too.
 SELECT toUInt32(intDiv(toUnixTimestamp(loaded_at), {window_s:UInt32}) * {window_s:UInt32}) AS since_s, since_s + {window_s:UInt32} AS until_s
 FROM
 (

@@ -1,17 +1,17 @@
--- Makes transactions of the roots that were stored in one window, with bills computed from the spans below them.
+-- Derives transactions from the roots that were stored in one window, with bills computed from the spans below them.
 --
---   told      the spans of the processes that served these traces, and what each says about a call
---   linked    per trace and process, as arrays: where in them each span's parent is
---   led       for each span the root it works for (owner) and the call it was made in (caller)
---   clipped   per root, its calls: what of each is inside the root's time; the union of all is `covered`
---   measured  each call's own time: its duration without the union of the calls made in it
---   counted   per root, by component, by target (its name and its address are two lines of one key), by statement
---   bills     a row per root
+--   process_spans   the spans of the processes that served these traces, each as a call
+--   linked          per trace and process, as arrays: where in them each span's parent is
+--   owned           for each span the root that it belongs to (owner) and the call that it was made in (caller)
+--   clipped         per root, its calls: the part of each inside the root's time; the union of all is `covered`
+--   measured        each call's own time: its duration without the union of the calls made in it
+--   counted         per root, by component, by target (its name and its address are two lines of one key), by statement
+--   bills           a row per root
 --
--- Ancestors are found by pointer jumping: each round doubles the distance, so a chain of any length takes log2(spans)
--- rounds, and what walks in a circle arrives nowhere. A round looks up from[v] for each v of the array by sorting lookups
--- among what is looked up, because a lambda that captures an array gets a copy of it per element. In its UInt64s are
--- key << 33 | is a lookup << 32 | value. A key beyond the array's end stays what it is: the walk has arrived.
+-- Ancestors are computed by pointer jumping: each round doubles the distance, so a chain of any length takes log2(spans)
+-- rounds, and a cycle ends nowhere. A round reads from[v] for each v of the array by sorting the lookups together with the
+-- array, because a lambda that captures an array gets a copy of it per element. Its UInt64s are
+-- key << 33 | is a lookup << 32 | value. A key beyond the array's end stays as it is: the walk has ended.
 INSERT INTO transactions
 (
     trace_id, span_id, parent_span_id, started_at, duration_ns, service, name, kind, host, instance, version, environment,
@@ -46,18 +46,18 @@ WITH
         WHERE service IN (SELECT service FROM roots) AND started_at BETWEEN fromUnixTimestamp64Nano({first_ns:Int64}, 'UTC') AND fromUnixTimestamp64Nano({last_ns:Int64}, 'UTC')
             AND trace_id IN (SELECT trace_id FROM roots)
     ),
-    -- sent once more by a sender who heard no answer. Not looked up in transactions: those of this very INSERT may be there
-    -- from a try that died before the views behind them had their rows, which only the same rows again bring
-    told_before AS
+    -- sent again by a sender that received no answer. Not looked up in transactions: those of this same INSERT may be there
+    -- from a try that ended before the views behind them had their rows, which only the same rows again can add
+    sent_before AS
     (
         SELECT trace_id, span_id
         FROM foreign_roots
         WHERE loaded_at >= toDateTime({since_s:UInt32} - 3600, 'UTC') AND loaded_at < toDateTime({since_s:UInt32}, 'UTC')
             AND trace_id IN (SELECT trace_id FROM roots)
     ),
-    -- the same request, seen by Walltime's SDK in the same process: inside, outside or beside the foreign span
+    -- the same request, seen by Walltime's SDK in the same process: inside, outside or beside the other SDK's span
     claimed AS (SELECT trace_id, service, arrayJoin([span_id, parent_span_id]) AS span_id FROM stored WHERE kept != 'foreign' AND span_id != toFixedString('', 8)),
-    told AS
+    process_spans AS
     (
         SELECT
             trace_id, span_id, parent_span_id,
@@ -67,7 +67,7 @@ WITH
             kind IN ('client', 'producer') AS is_outgoing,
             (trace_id, span_id) IN (SELECT trace_id, span_id FROM stored) AS is_stored,
             kind IN ('server', 'consumer') AND (trace_id, service, span_id) NOT IN (claimed) AND (trace_id, service, parent_span_id) NOT IN (claimed) AS may_be_root,
-            (trace_id, span_id) IN (SELECT trace_id, span_id FROM roots) AND (trace_id, span_id) NOT IN (told_before)
+            (trace_id, span_id) IN (SELECT trace_id, span_id FROM roots) AND (trace_id, span_id) NOT IN (sent_before)
                 AND NOT ({is_late:Bool} AND is_stored) AS is_in_window
         FROM foreign_calls
         WHERE trace_id IN (SELECT trace_id FROM roots) AND started_at BETWEEN fromUnixTimestamp64Nano({first_ns:Int64}, 'UTC') AND fromUnixTimestamp64Nano({last_ns:Int64}, 'UTC')
@@ -83,38 +83,38 @@ WITH
             arraySort(arrayConcat(
                 arrayMap((tie, at) -> (tie.1, 0, toUInt64(at), tie.5, tie.6), ties, arrayEnumerate(ties)),
                 arrayMap((tie, at) -> (tie.2, 1, toUInt64(at), 0, 0), ties, arrayEnumerate(ties)))) AS lookups,
-            -- where the parent is (0: not here), whether it asks somebody else, whether it is a call
+            -- where the parent is (0: not here), whether it is an outgoing call, whether it is a call
             arrayMap(link -> link.2, arraySort(link -> link.1, arrayFilter(link -> link.1 != 0, arrayMap(
                 (lookup, known) -> multiIf(
                     lookup.2 = 0, (toUInt64(0), (toUInt64(0), 0, 0)),
                     known.2 = 0 AND known.1 = lookup.1 AND known.3 != lookup.3, (lookup.3, (known.3, known.4, known.5)),
                     (lookup.3, (toUInt64(0), 0, 0))),
                 lookups, arrayFill(lookup -> lookup.2 = 0, lookups))))) AS parents,
-            -- a SERVER span in a SERVER span of the same process is no root; one that a CLIENT span asked for is
+            -- a SERVER span in a SERVER span of the same process is no root; one below a CLIENT span is
             arrayMap((tie, parent) -> tie.3 OR tie.4 AND (parent.1 = 0 OR parent.2 = 1), ties, parents) AS is_root
-        FROM told
+        FROM process_spans
         GROUP BY trace_id, process
         HAVING max(is_in_window)
     ),
-    led AS
+    owned AS
     (
         WITH
             v -> arraySort(arrayConcat(
                 arrayMap((value, at) -> bitOr(bitShiftLeft(toUInt64(at), 33), value), v, arrayEnumerate(v)),
                 arrayMap((value, at) -> bitOr(bitShiftLeft(value, 33), bitOr(0x100000000, toUInt64(at))), v, arrayEnumerate(v)))) AS lookups_of,
-            lookups -> arrayMap(found -> bitAnd(found, 0xFFFFFFFF), arraySort(arrayMap(
+            lookups -> arrayMap(result -> bitAnd(result, 0xFFFFFFFF), arraySort(arrayMap(
                 (lookup, known) -> bitOr(
                     bitShiftLeft(bitAnd(lookup, 0xFFFFFFFF), 32),
                     if(bitShiftRight(known, 32) = 2 * bitShiftRight(lookup, 33), bitAnd(known, 0xFFFFFFFF), bitShiftRight(lookup, 33))),
                 arrayFilter(lookup -> bitTest(lookup, 32), lookups),
-                arrayFilter((known, lookup) -> bitTest(lookup, 32), arrayFill(lookup -> NOT bitTest(lookup, 32), lookups), lookups)))) AS found_by
+                arrayFilter((known, lookup) -> bitTest(lookup, 32), arrayFill(lookup -> NOT bitTest(lookup, 32), lookups), lookups)))) AS read_at
         SELECT
             trace_id, process,
             range(toUInt32(ceil(log2(size + 1)))) AS rounds,
             arrayMap((here, parent, at) -> if(here, size + toUInt64(at), parent.1), is_root, parents, arrayEnumerate(parents)) AS towards_root,
             arrayMap((here, parent) -> multiIf(here, toUInt64(0), parent.3 = 1, size + parent.1, parent.1), is_root, parents) AS towards_call,
-            arrayFold((v, round) -> found_by(lookups_of(v)), rounds, towards_root) AS owners,
-            arrayFold((v, round) -> found_by(lookups_of(v)), rounds, towards_call) AS callers,
+            arrayFold((v, round) -> read_at(lookups_of(v)), rounds, towards_root) AS owners,
+            arrayFold((v, round) -> read_at(lookups_of(v)), rounds, towards_call) AS callers,
             arrayJoin(arrayFilter(
                 each -> each.2 > 0 AND (each.1 = each.2 OR each.4.4 != ''),
                 arrayMap(
@@ -137,7 +137,7 @@ WITH
                 all) AS calls,
             arrayFilter(call -> call.3 != '', calls) AS true_calls,
             arrayReduce('intervalLengthSum', arrayMap(call -> call.7, true_calls), arrayMap(call -> call.8, true_calls)) AS covered_ns
-        FROM led
+        FROM owned
         GROUP BY trace_id, process, owner
         HAVING root.8
     ),
@@ -188,33 +188,33 @@ WITH
     (
         SELECT
             trace_id, root_id, covered_ns, CAST(longest, 'Map(String, UInt64)') AS longest_ns,
-            arraySort(arrayFilter(line -> line.2 != '', arrayMap((name, ns, calls, errors) -> (-toInt64(ns), name, calls, errors), by_component.1, by_component.2, by_component.3, by_component.4))) AS components,
-            arraySort(arrayFilter(line -> line.2 != '', arrayMap((name, ns, calls, errors) -> (-toInt64(ns), name, calls, errors), by_target.1, by_target.2, by_target.3, by_target.4))) AS targets,
-            arraySort(arrayFilter(line -> line.2 != '', arrayMap((name, ns, calls, errors) -> (-toInt64(ns), name, calls, errors), by_text.1, by_text.2, by_text.3, by_text.4))) AS statements
+            arraySort(arrayFilter(entry -> entry.2 != '', arrayMap((name, ns, calls, errors) -> (-toInt64(ns), name, calls, errors), by_component.1, by_component.2, by_component.3, by_component.4))) AS components,
+            arraySort(arrayFilter(entry -> entry.2 != '', arrayMap((name, ns, calls, errors) -> (-toInt64(ns), name, calls, errors), by_target.1, by_target.2, by_target.3, by_target.4))) AS targets,
+            arraySort(arrayFilter(entry -> entry.2 != '', arrayMap((name, ns, calls, errors) -> (-toInt64(ns), name, calls, errors), by_text.1, by_text.2, by_text.3, by_text.4))) AS statements
         FROM counted
     ),
-    -- so many of them, and the others together in a line of their own
+    -- the first of them, and the others together as one row
     bounded AS
     (
         SELECT
             trace_id, root_id, covered_ns, longest_ns,
             arrayConcat(
                 arraySlice(components, 1, 32),
-                arrayMap(rest -> (arraySum(rest.1), '(other)', arraySum(rest.3), arraySum(rest.4)), arrayFilter(rest -> notEmpty(rest), [arraySlice(components, 33)]))) AS component_lines,
+                arrayMap(rest -> (arraySum(rest.1), '(other)', arraySum(rest.3), arraySum(rest.4)), arrayFilter(rest -> notEmpty(rest), [arraySlice(components, 33)]))) AS component_rows,
             arrayConcat(
                 arraySlice(targets, 1, 64),
-                arrayMap(rest -> (arraySum(rest.1), '(other)', arraySum(rest.3), arraySum(rest.4)), arrayFilter(rest -> notEmpty(rest), [arraySlice(targets, 65)]))) AS target_lines,
+                arrayMap(rest -> (arraySum(rest.1), '(other)', arraySum(rest.3), arraySum(rest.4)), arrayFilter(rest -> notEmpty(rest), [arraySlice(targets, 65)]))) AS target_rows,
             arrayConcat(
                 arraySlice(statements, 1, 64),
-                arrayMap(rest -> (arraySum(rest.1), '(other)', arraySum(rest.3), arraySum(rest.4)), arrayFilter(rest -> notEmpty(rest), [arraySlice(statements, 65)]))) AS statement_lines
+                arrayMap(rest -> (arraySum(rest.1), '(other)', arraySum(rest.3), arraySum(rest.4)), arrayFilter(rest -> notEmpty(rest), [arraySlice(statements, 65)]))) AS statement_rows
         FROM listed
     ),
     bills AS
     (
         SELECT
-            trace_id, root_id, covered_ns, statement_lines, target_lines,
-            arrayMap(line -> splitByChar('\n', line.2), target_lines) AS target_names,
-            mapFromArrays(component_lines.2, arrayMap(line -> (line.3, toUInt64(-line.1), longest_ns[line.2], line.4), component_lines)) AS by_component,
+            trace_id, root_id, covered_ns, statement_rows, target_rows,
+            arrayMap(entry -> splitByChar('\n', entry.2), target_rows) AS target_names,
+            mapFromArrays(component_rows.2, arrayMap(entry -> (entry.3, toUInt64(-entry.1), longest_ns[entry.2], entry.4), component_rows)) AS by_component,
             mapFilter((component, counters) -> component NOT IN (
                 'mysql.connect', 'mysql.query', 'mysql.commit', 'memcache.connect', 'memcache.get', 'memcache.set', 'memcache.delete',
                 'memcache.incr', 'http.connect', 'http.request'), by_component) AS custom
@@ -252,9 +252,9 @@ SELECT
     mapApply((component, counters) -> (component, counters.2), custom) AS custom_time_ns,
     mapApply((component, counters) -> (component, counters.3), custom) AS custom_max_ns,
     mapApply((component, counters) -> (component, counters.4), mapFilter((component, counters) -> counters.4 != 0, custom)) AS custom_errors,
-    arrayMap(name -> name[1], target_names), arrayMap(name -> name[2], target_names), target_lines.3, arrayMap(line -> -line.1, target_lines), target_lines.4,
-    arrayMap(line -> 0, target_lines), arrayMap(line -> 0, target_lines),
-    statement_lines.2, statement_lines.3, arrayMap(line -> -line.1, statement_lines), statement_lines.4,
+    arrayMap(name -> name[1], target_names), arrayMap(name -> name[2], target_names), target_rows.3, arrayMap(entry -> -entry.1, target_rows), target_rows.4,
+    arrayMap(entry -> 0, target_rows), arrayMap(entry -> 0, target_rows),
+    statement_rows.2, statement_rows.3, arrayMap(entry -> -entry.1, statement_rows), statement_rows.4,
     mapConcat(
         mapFilter((key, value) -> key NOT IN ('http.request.method', 'http.method', 'http.response.status_code', 'http.status_code', 'user.id', 'enduser.id', 'error.type'), attributes),
         if(is_crowded_out, map('walltime.name', full_name), map())),

@@ -1,4 +1,4 @@
--- Which windows were assembled long enough ago to look for what came too late for them?
+-- The windows that were assembled long enough ago to be checked for late spans.
 SELECT toUnixTimestamp(since) AS since_s, toUnixTimestamp(until) AS until_s
 FROM foreign_windows
 WHERE until <= now() - {late_s:UInt32} AND since >= now() - INTERVAL 1 DAY

@@ -1,4 +1,4 @@
-"""One window of foreign roots: planned, assembled, and checked once more for what came late; every step once."""
+"""One window of roots of other SDKs: planned, assembled, and checked for late spans; each step is stored once."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from ..crashpoint import reach
 from ..errors import EngineUnavailable
 
 ROOTS_AT_ONCE = 10_000
-"""Roots of one INSERT: what it needs in memory stays bounded, and its rows are one block."""
+"""Roots of one INSERT: its memory is bounded, and its rows are one block."""
 
 LATE_S = 300
-"""So long after its end a window is counted once more."""
+"""How long after its end a window is checked for late spans."""
 
-# The tables may be spread over several machines; on one this says nothing.
-_SPREAD = {"distributed_product_mode": "global"}
-# A trace of a million spans is no reason to fail.
+# On a cluster the tables are on several machines; on one machine this has no effect.
+_CLUSTER = {"distributed_product_mode": "global"}
+# A trace of a million spans must not fail.
 _BOUNDS = {
     "max_memory_usage": str(2 * 1024**3),
     "max_bytes_before_external_group_by": str(512 * 1024**2),
@@ -31,7 +31,7 @@ _BOUNDS = {
 
 @dataclass(frozen=True)
 class Window:
-    """Roots stored from `since_s` until before `until_s`, seconds of the database's clock."""
+    """Roots stored from `since_s` until before `until_s`, in seconds of the database's clock."""
 
     since_s: int
     until_s: int
@@ -39,7 +39,7 @@ class Window:
 
 @dataclass(frozen=True)
 class Late:
-    """Stored after their window had been assembled: roots that are transactions now, spans that are on no bill."""
+    """Stored after their window was assembled: `roots` become transactions, `spans` are on no bill."""
 
     roots: int = 0
     spans: int = 0
@@ -57,7 +57,7 @@ def clock(engine: Engine) -> int:
 
 def due(engine: Engine, *, from_s: int, window_s: int, settle_s: int) -> Sequence[Window]:
     """
-    The windows that ended at least `settle_s` ago, after `from_s`, and are not assembled; oldest first.
+    The windows that ended after `from_s` and at least `settle_s` ago, and are not assembled; oldest first.
 
     Raises:
         EngineError: No answer now.
@@ -67,7 +67,7 @@ def due(engine: Engine, *, from_s: int, window_s: int, settle_s: int) -> Sequenc
 
 def unchecked(engine: Engine) -> Sequence[Window]:
     """
-    The windows that were assembled more than LATE_S ago and not counted since; oldest first, a hundred at most.
+    The windows that were assembled more than LATE_S ago and not checked since; oldest first, at most a hundred.
 
     Raises:
         EngineError: No answer now.
@@ -77,10 +77,10 @@ def unchecked(engine: Engine) -> Sequence[Window]:
 
 def assemble(engine: Engine, window: Window) -> int:
     """
-    Make transactions of the window's roots and return how many roots there may have been.
+    Derive transactions from the window's roots and return how many roots there were at most.
 
-    Doing it again, here or in another collector, at the same time or after any crash, stores nothing twice: the number
-    of parts is written down first, and each part has a token, which the views behind `transactions` know as well.
+    Doing it again, here or in another collector, at the same time or after a crash, stores nothing twice: the number of
+    parts is stored first, and each part has a token, which also deduplicates the views behind `transactions`.
 
     Raises:
         EngineError: Some parts may be stored; do it again.
@@ -90,7 +90,7 @@ def assemble(engine: Engine, window: Window) -> int:
     parts, planned = _plan(engine, window)
     reach("after_plan")
     for part in range(parts):
-        _insert(engine, window, extent, (part, parts), is_late=False)
+        _insert(engine, window, extent, part, parts, is_late=False)
         reach("after_part")
     _note(engine, window, "assembled", planned, parts)
     return planned.roots
@@ -98,7 +98,7 @@ def assemble(engine: Engine, window: Window) -> int:
 
 def check(engine: Engine, window: Window) -> Late:
     """
-    Count an assembled window once more, and make transactions of roots that were stored too late for it.
+    Count an assembled window again, and derive transactions from roots that were stored too late for it.
 
     Raises:
         EngineError: Do it again.
@@ -108,7 +108,7 @@ def check(engine: Engine, window: Window) -> Late:
     late = Late(max(0, extent.roots - planned.roots), max(0, extent.spans - planned.spans))
     if late.roots:
         for part in range(parts):
-            _insert(engine, window, extent, (part, parts), is_late=True)
+            _insert(engine, window, extent, part, parts, is_late=True)
     _note(engine, window, "checked", extent, parts)
     return late
 
@@ -122,22 +122,21 @@ class _Extent:
 
 
 def _extent(engine: Engine, window: Window) -> _Extent:
-    return _Extent(**{name: int(told) for name, told in engine.query(_sql("extent"), asdict(window))[0].items()})
+    return _Extent(**{name: int(value) for name, value in engine.query(_sql("extent"), asdict(window))[0].items()})
 
 
 def _plan(engine: Engine, window: Window) -> tuple[int, _Extent]:
     rows = engine.query(_sql("planned"), asdict(window))
-    if not rows:  # another replica may answer than the one that was told
-        raise EngineUnavailable(f"foreign_windows: no plan of {window.since_s} to be read yet; it is tried again")
+    if not rows:  # the row is on one replica, and another may answer
+        raise EngineUnavailable(f"foreign_windows: the plan of {window.since_s} cannot be read yet; it is tried again")
     return int(rows[0]["parts"]), _Extent(int(rows[0]["roots"]), int(rows[0]["spans"]))
 
 
-def _insert(engine: Engine, window: Window, extent: _Extent, which: tuple[int, int], *, is_late: bool) -> None:
-    part, parts = which
+def _insert(engine: Engine, window: Window, extent: _Extent, part: int, parts: int, *, is_late: bool) -> None:
     token = f"foreign {window.since_s}-{window.until_s} {part}/{parts}{' late' * is_late}"
     parameters: dict[str, Parameter] = {**asdict(window), "part": part, "parts": parts, "is_late": is_late}
     parameters |= {"first_ns": extent.first_ns, "last_ns": extent.last_ns}
-    engine.command(_sql("transactions"), parameters, {**once_settings(token), **_BOUNDS, **_SPREAD})
+    engine.command(_sql("transactions"), parameters, {**once_settings(token), **_BOUNDS, **_CLUSTER})
 
 
 def _note(engine: Engine, window: Window, step: str, extent: _Extent, parts: int) -> None:

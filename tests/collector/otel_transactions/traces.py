@@ -18,7 +18,7 @@ Counters = tuple[int, int, int, int]
 DB_NOW = {"server.address": "db", "server.port": 3306}
 DB_THEN = {"net.peer.name": "db", "net.peer.port": 3306}
 # component, attributes: by the conventions of today and of before
-SAID: tuple[tuple[str, Mapping[str, object]], ...] = (
+CALLS: tuple[tuple[str, Mapping[str, object]], ...] = (
     ("mysql.query", {"db.system": "mysql", "db.statement": "SELECT ? FROM a", **DB_THEN}),
     ("mysql.query", {"db.system.name": "mariadb", "db.query.text": "SELECT b", **DB_NOW}),
     ("memcache.get", {"db.system": "memcached", "db.statement": "get_many a b", "server.address": "/run/m.sock"}),
@@ -47,10 +47,10 @@ class Made:
 
     @property
     def address(self) -> str:
-        said = self.attributes
-        host = said.get("server.address", said.get("net.peer.name", ""))
-        port = said.get("server.port", said.get("net.peer.port", ""))
-        if "http.url" in said:
+        attributes = self.attributes
+        host = attributes.get("server.address", attributes.get("net.peer.name", ""))
+        port = attributes.get("server.port", attributes.get("net.peer.port", ""))
+        if "http.url" in attributes:
             host, port = "pay.example", 443
         return f"{host}:{port}" if port else str(host)
 
@@ -88,14 +88,16 @@ def trace(chance: random.Random, now_ns: int, largest: int = 24) -> list[Made]:
         if above and chance.random() < 0.9:
             starts_ns = above.starts_ns + chance.randrange(-20, max(1, above.ends_ns - above.starts_ns) + 20)
         component = ""
-        said: Mapping[str, object] = {}
+        attributes: Mapping[str, object] = {}
         if kind in ("client", "producer") or (kind == "internal" and chance.random() < 0.3):
-            component, said = chance.choice(SAID[:4] if kind == "internal" else SAID)
+            component, attributes = chance.choice(CALLS[:4] if kind == "internal" else CALLS)
             if component == "client.call":
                 component = f"{kind}.call"
         ends_ns = starts_ns + chance.choice((0, 1, chance.randrange(400), chance.randrange(2000)))
         is_error = chance.random() < 0.1
-        made.append(Made(trace_id, span_id, parent, process, kind, starts_ns, ends_ns, component, dict(said), is_error))
+        made.append(
+            Made(trace_id, span_id, parent, process, kind, starts_ns, ends_ns, component, dict(attributes), is_error)
+        )
     return made
 
 

@@ -19,7 +19,7 @@ CLIENT, PRODUCER, INTERNAL = Span.SPAN_KIND_CLIENT, Span.SPAN_KIND_PRODUCER, Spa
 CALLS = "SELECT name, component, address, statement, is_error FROM foreign_calls WHERE trace_id = unhex({id:String})"
 
 # name of the span, its kind, what it says → component, address
-SAID: tuple[tuple[str, int, Mapping[str, object], tuple[str, str]], ...] = (
+CASES: tuple[tuple[str, int, Mapping[str, object], tuple[str, str]], ...] = (
     ("q", CLIENT, {"db.system": "mysql", "net.peer.name": "db", "net.peer.port": 33}, ("mysql.query", "db:33")),
     ("x", CLIENT, {"db.system.name": "mariadb", "server.address": "db", "server.port": 1}, ("mysql.query", "db:1")),
     ("connect", CLIENT, {"db.system": "mysql", "net.peer.name": "db"}, ("mysql.connect", "db")),
@@ -90,8 +90,8 @@ def calls(engine: Engine, *spans: Span) -> list[dict[str, Any]]:
 
 
 def test_every_convention_is_understood(engine: Engine) -> None:
-    found = calls(engine, *(span(said, name=name, kind=kind) for name, kind, said, *_ in SAID))
-    assert [(row["component"], row["address"]) for row in found] == [expected for *_, expected in SAID]
+    found = calls(engine, *(span(attributes, name=name, kind=kind) for name, kind, attributes, *_ in CASES))
+    assert [(row["component"], row["address"]) for row in found] == [expected for *_, expected in CASES]
 
 
 def test_no_literal_is_left_in_a_statement_and_it_reads_as_the_logs_does(engine: Engine) -> None:
@@ -99,7 +99,7 @@ def test_no_literal_is_left_in_a_statement_and_it_reads_as_the_logs_does(engine:
     texts = [*STATEMENTS, *(grammar.statement()[0] for _ in range(300))]
     found = calls(engine, *(span({"db.system": "mysql", "db.query.text": text}, kind=CLIENT) for text in texts))
     read = {text: row["statement"] for text, row in zip(texts, found, strict=True)}
-    assert {text: said for text, said in read.items() if said != by_default(text)} == {}
+    assert {text: result for text, result in read.items() if result != by_default(text)} == {}
     plain = [Grammar("mysql", seed, is_plain=True).statement()[0] for seed in range(100)]
     assert [redact(text) for text in plain] == [by_default(text) for text in plain]
     assert MARK not in "".join(read.values())
@@ -152,7 +152,7 @@ REQUESTS: tuple[tuple[str, Mapping[str, object], Mapping[str, Any], Mapping[str,
 
 
 def test_the_request_itself_by_both_versions_of_the_conventions(engine: Engine) -> None:
-    roots = [span(said, name=name, **more) for name, said, more, _ in REQUESTS]
+    roots = [span(attributes, name=name, **more) for name, attributes, more, _ in REQUESTS]
     # inside of the request's time, whenever they are made; MySQL's are the longest, so it is among the 32 components
     start_ns = roots[0].start_time_unix_nano
     short, long = (

@@ -1,4 +1,4 @@
-"""Windows of foreign roots: when they are due; that nothing is lost or doubled, whoever does them, however often."""
+"""Windows of roots of other SDKs: when they are due; nothing is lost or doubled, however often they are assembled."""
 
 from __future__ import annotations
 
@@ -23,17 +23,17 @@ STORED = (
 
 @pytest.fixture
 def service() -> str:
-    """A service that no other test sends spans of."""
+    """A service of this test alone."""
     return next(SERVICES)
 
 
 @pytest.fixture
 def window(engine: Engine) -> Iterator[Window]:
-    """From now on; nothing that was stored before is in it, nor will what is stored after it."""
-    began_s = int(time.time()) + 1
-    time.sleep(began_s - time.time())
-    yield Window(began_s, began_s + 3600)
-    # the next one begins after this one's roots, which stay out of what is due
+    """A window that starts now; nothing of earlier tests is in it."""
+    started_s = int(time.time()) + 1
+    time.sleep(started_s - time.time())
+    yield Window(started_s, started_s + 3600)
+    # the next test must not see these roots as due
     engine.command("TRUNCATE TABLE foreign_roots")
     engine.command("TRUNCATE TABLE foreign_windows")
 
@@ -71,7 +71,7 @@ def test_a_window_is_due_when_it_is_closed_and_settled_and_until_it_is_assembled
     assert due(engine, from_s=now_s + 3600, window_s=1, settle_s=0) == []
     assert assemble(engine, one) == 2
     assert due(engine, from_s=0, window_s=1, settle_s=0) == []
-    # windows of another length begin elsewhere, and what was done is done
+    # windows of another length start elsewhere, and the same roots are not due again
     while time.time() // 2 * 2 <= loaded["s"]:
         time.sleep(0.02)
     assert due(engine, from_s=0, window_s=2, settle_s=0) == []
@@ -96,12 +96,12 @@ def test_several_collectors_at_once_store_every_root_once(
     }
 
 
-def test_views_behind_transactions_get_what_a_try_that_died_did_not_give_them(
+def test_a_second_try_adds_the_rows_of_views_that_the_first_try_did_not_reach(
     engine: Engine, service: str, window: Window
 ) -> None:
     send(engine, service, *roots(5))
     assemble(engine, window)
-    # as if the process had died after the rows of transactions were there, and before those of this view
+    # as if the process had ended after the rows of transactions were stored, and before those of this view
     engine.command(
         "CREATE TABLE seen (trace_id FixedString(16)) ENGINE = MergeTree ORDER BY trace_id"
         " SETTINGS non_replicated_deduplication_window = 100"
@@ -116,7 +116,7 @@ def test_views_behind_transactions_get_what_a_try_that_died_did_not_give_them(
         engine.command("DROP TABLE seen")
 
 
-def test_what_comes_late_is_counted_and_late_roots_are_transactions_all_the_same(
+def test_late_spans_are_counted_and_late_roots_become_transactions(
     engine: Engine, service: str, window: Window
 ) -> None:
     early, late = roots(2)
@@ -151,7 +151,7 @@ def test_a_root_that_is_sent_again_is_one_transaction(engine: Engine, service: s
     assert stored(engine, service) == (1, 1)
 
 
-def test_a_request_that_walltime_billed_in_the_same_service_is_no_second_transaction(
+def test_a_request_with_a_bill_of_walltimes_sdk_in_the_same_service_is_no_second_transaction(
     engine: Engine, service: str, window: Window
 ) -> None:
     caller, sent = b"\x09" * 8, request()

@@ -1,9 +1,9 @@
 """
-A shop that nobody instrumented for Walltime: stock OpenTelemetry SDK, its own instrumentations, its OTLP exporter.
+A shop without Walltime's SDK: stock OpenTelemetry SDK, its own instrumentations, its OTLP exporter.
 
-    python -m tests.faults.foreign_shop URL DATABASE REQUESTS
+    python -m tests.faults.otel_shop URL DATABASE REQUESTS
 
-Serves so many requests to itself over real sockets, and prints their trace ids, one a line, when all spans are sent.
+Sends that many requests to itself over real sockets, and prints their trace ids, one a line, when all spans are sent.
 """
 
 from __future__ import annotations
@@ -38,15 +38,15 @@ class Silent(WSGIRequestHandler):
 
 
 class Server(ThreadingMixIn, WSGIServer):
-    """A page asks another page of the same server."""
+    """A page requests another page of the same server."""
 
     daemon_threads = True
 
 
 def main() -> None:
-    """Serve, ask, flush."""
+    """Serve, send the requests, flush."""
     url, path, number = sys.argv[1], sys.argv[2], int(sys.argv[3])
-    resource = Resource.create({"service.name": "foreign-shop", "service.instance.id": path, "host.name": "web-9"})
+    resource = Resource.create({"service.name": "otel-shop", "service.instance.id": path, "host.name": "web-9"})
     provider = TracerProvider(resource=resource)
     provider.add_span_processor(BatchSpanProcessor(OTLPSpanExporter(endpoint=url), schedule_delay_millis=200))
     trace.set_tracer_provider(provider)
@@ -58,8 +58,7 @@ def main() -> None:
     seen: list[str] = []
 
     def application(environ: dict[str, Any], start: Start) -> Iterable[bytes]:
-        asked = environ["PATH_INFO"]
-        if asked == "/stock":
+        if environ["PATH_INFO"] == "/stock":
             start("200 OK", [])
             return [b"3"]
         seen.append(format(trace.get_current_span().get_span_context().trace_id, "032x"))

@@ -1,4 +1,4 @@
-"""Bills of foreign transactions: what SQL computes is what a plain program computes, to the nanosecond."""
+"""Bills of derived transactions: SQL and a simple program compute the same, to the nanosecond."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from walltime_collector.otel_transactions.windows import Window, assemble
 from walltime_collector.query.components import counters_by_component
 
 from tests.collector.clickhouse.test_schema import store
-from tests.collector.otel_transactions.foreign_traces import Billed, bills, requests, trace
+from tests.collector.otel_transactions.traces import Billed, bills, requests, trace
 
 TRACES = 300
 BILLS = """
@@ -27,12 +27,12 @@ LAST = [0]
 
 
 def assemble_all(engine: Engine) -> int:
-    """What was stored since the last time, as one window."""
+    """Assemble everything since the last call, as one window."""
     since_s, until_s = LAST[0] or int(time.time()) - 3600, int(time.time()) + 1
     LAST[0] = until_s
-    found = assemble(engine, Window(since_s, until_s))
+    roots = assemble(engine, Window(since_s, until_s))
     time.sleep(max(0.0, until_s - time.time()))
-    return found
+    return roots
 
 
 def as_billed(row: Mapping[str, Any]) -> Billed:
@@ -57,7 +57,7 @@ def as_billed(row: Mapping[str, Any]) -> Billed:
 
 
 def without_longest(billed: Billed) -> Billed:
-    """Servers and statements have no longest call; what has neither a call nor time is not told."""
+    """Servers and statements have no longest call; rows without calls and time are left out."""
     components = {name: counted for name, counted in billed.components.items() if any(counted)}
     targets, statements = (
         {key: (calls, time_ns, errors) for key, (calls, time_ns, _, errors) in of.items() if calls or time_ns}
@@ -67,7 +67,7 @@ def without_longest(billed: Billed) -> Billed:
 
 
 @pytest.mark.parametrize("seed", [1, *(pytest.param(seed, marks=pytest.mark.nightly) for seed in range(2, 22))])
-def test_bills_are_those_of_a_plain_program(engine: Engine, seed: int) -> None:
+def test_bills_are_those_of_a_simple_program(engine: Engine, seed: int) -> None:
     chance = random.Random(seed)
     now_ns = time.time_ns() - 10**9
     spans = [each for _ in range(TRACES) for each in trace(chance, now_ns)]
@@ -77,8 +77,8 @@ def test_bills_are_those_of_a_plain_program(engine: Engine, seed: int) -> None:
     assemble_all(engine)
     expected = {key: without_longest(billed) for key, billed in bills(spans).items()}
     traces = {each.trace_id.hex() for each in spans}
-    found = {(row["trace"], row["span"]): as_billed(row) for row in engine.query(BILLS) if row["trace"] in traces}
+    actual = {(row["trace"], row["span"]): as_billed(row) for row in engine.query(BILLS) if row["trace"] in traces}
     assert len(expected) > TRACES / 2
     assert sum(len(each.components) for each in expected.values()) > TRACES
-    assert set(found) == set(expected)
-    assert [(key, found[key]) for key in expected if found[key] != expected[key]][:3] == []
+    assert set(actual) == set(expected)
+    assert [(key, actual[key]) for key in expected if actual[key] != expected[key]][:3] == []
