@@ -151,3 +151,16 @@ def test_a_decision_note_has_context_decision_and_consequences(note: Path) -> No
 
 def test_the_glossary_is_short() -> None:
     assert len((ROOT / "docs" / "glossary.md").read_text().splitlines()) <= 60
+
+
+@pytest.mark.parametrize("package", ["sdk/src/walltime", "collector/src/walltime_collector"])
+def test_the_architecture_lists_every_folder_of_a_package(package: str) -> None:
+    page = (ROOT / "docs" / "architecture.md").read_text()
+    table = page.partition(f"| folder of `{package}` |")[2].partition("\n\n")[0]
+    listed = {
+        name.partition("/")[0]
+        for cell in re.findall(r"^\| (.*?) \|", table, re.MULTILINE)
+        for name in re.findall(r"`(.*?)`", cell)
+    }
+    folders = {path.parent.name for path in (ROOT / package).glob("*/__init__.py")}
+    assert listed == folders
