@@ -1,16 +1,8 @@
 -- Which statements take the time, as the server's slow log tells it? A log that keeps one of n statements counts each n
 -- times. A statement's comment says the route it came from: the kind without GET or POST.
 -- Waits for locks are means per call. What a server does not report is NULL (no full scan, too: many
--- logs do not say); for MariaDB, waits for row locks are inferred
--- as in `walltime show` (queries/trace_slow_queries.sql says how).
+-- logs do not say); for MariaDB, waits for row locks are inferred: schema/013_row_lock_waits.sql.
 WITH
-    if(
-        row_lock_ns > 0,
-        0,
-        toInt64(least(toUInt64(toFloat64OrZero(fields['Engine_time']) * 1000000), query_ns))
-            - toInt64(io_wait_ns)
-            - toInt64(toUInt64OrZero(fields['Pages_accessed'])) * 200000
-    ) AS unexplained_ns,
     row_lock_ns > 0 OR mapContains(fields, 'InnoDB_pages_distinct') AS is_row_lock_known
 SELECT
     any(fingerprint) AS "statement",
@@ -21,7 +13,7 @@ SELECT
     max(query_ns) AS "longest",
     sum(lock_ns * weight) / sum(weight) AS "lock wait",
     sumIf(row_lock_ns * weight, is_row_lock_known) / nullIf(sumIf(weight, is_row_lock_known), 0) AS "row lock",
-    nullIf(sumIf(unexplained_ns * weight, unexplained_ns >= 5000000), 0) / sum(weight) AS "likely row lock",
+    nullIf(sum(likely_row_lock_ns * weight), 0) / sum(weight) AS "likely row lock",
     sum(rows_examined * weight) / sum(weight) AS "examined",
     sum(rows_sent * weight) / sum(weight) AS "sent",
     nullIf(sumIf(weight, is_full_scan), 0) / sum(weight) AS "full scans",

@@ -1,7 +1,6 @@
 -- What did the database's own log say about this request's statements?
 -- What a server does not report is NULL. Only Percona Server reports waits for row locks, beside the pages it looked at
--- (fields that are 0 are not stored). For MariaDB the wait is inferred as in `walltime show`: time in the storage engine
--- that neither disk nor pages explain (Engine_time is in milliseconds; at most 200 µs a page; from 5 ms on).
+-- (fields that are 0 are not stored). For MariaDB the wait is inferred: schema/013_row_lock_waits.sql.
 WITH
     unhex(extract(lower(${trace_id:singlequote}), '[0-9a-f]{32}')) AS asked,
     (
@@ -11,21 +10,14 @@ WITH
             AND $__timeFilter(started_at)
             AND $__conditionalAll(service IN (${service:singlequote}), $service)
             AND $__conditionalAll(name IN (${kind:singlequote}), $kind)
-    ) AS slowest,
-    if(
-        row_lock_ns > 0,
-        0,
-        toInt64(least(toUInt64(toFloat64OrZero(fields['Engine_time']) * 1000000), query_ns))
-            - toInt64(io_wait_ns)
-            - toInt64(toUInt64OrZero(fields['Pages_accessed'])) * 200000
-    ) AS unexplained_ns
+    ) AS slowest
 SELECT
     started_at AS "started",
     fingerprint AS "statement",
     query_ns AS "took",
     lock_ns AS "lock wait",
     if(row_lock_ns > 0 OR mapContains(fields, 'InnoDB_pages_distinct'), row_lock_ns, NULL) AS "row lock",
-    if(unexplained_ns >= 5000000, unexplained_ns, NULL) AS "likely row lock",
+    nullIf(likely_row_lock_ns, 0) AS "likely row lock",
     if(io_wait_ns > 0 OR mapContains(fields, 'InnoDB_pages_distinct') OR mapContains(fields, 'Engine_time'), io_wait_ns, NULL)
         AS "io wait",
     rows_examined AS "examined",

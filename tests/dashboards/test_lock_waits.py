@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 from shop.services import fast_folder
-from walltime_collector.query.slow_log_join import beside_statements
+from walltime_collector.query.slow_log_join import join_statements
 
 from tests.dashboards.conftest import Grafana
 from tests.dashboards.grafana import Range, dashboards, panels
@@ -142,11 +142,8 @@ def test_what_a_server_reports_is_shown_even_when_it_is_0_and_the_rest_is_empty(
 
 
 def test_the_panel_infers_what_walltime_show_infers(log: Grafana) -> None:
-    entries = log.ask_raw(
-        "SELECT *, toUInt64(toFloat64OrZero(fields['Engine_time']) * 1000000) AS engine_ns, "
-        "toUInt64OrZero(fields['Pages_accessed']) AS pages_accessed FROM slow_queries"
-    ).by_name()
-    shown = {each.text: each.server.likely_row_lock_ns or None for each in beside_statements((), entries)[1]}
+    entries = log.ask_raw("SELECT *, likely_row_lock_ns FROM slow_queries").by_name()
+    shown = {each.text: each.server.likely_row_lock_ns or None for each in join_statements((), entries)[1]}
     rows = log.ask(OF_REQUEST, "4", {"trace_id": TRACE_ID}).by_name()
     texts = {entry["fingerprint"]: entry["sample"] for entry in entries}
     assert {texts[row["statement"]]: row["likely row lock"] for row in rows} == shown

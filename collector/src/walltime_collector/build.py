@@ -41,7 +41,7 @@ from .spool.group_commit import GroupCommit
 from .spool.reserve import Reserve
 from .spool.spool import Spool
 from .sql.clickhouse_http import ClickHouseHttp
-from .sql.limits import Reading
+from .sql.runner import QueryRunner
 
 Server = HttpServer | GrpcServer
 _MAX_READ_REQUEST_BYTES = 8 * 1024 * 1024
@@ -89,7 +89,7 @@ class Collector:
             checks.append(OldestDays(engine, health, lambda: room(settings.data)).look)
         minutes = HealthMinutes(engine, health, settings.data)
         self._upkeep = Upkeep(engine, health, minutes, lambda: keep(engine, settings), checks)
-        self._queries = Reading(engine, settings.database)
+        self._queries = QueryRunner(engine, settings.database)
         arrivals = Arrivals(
             max_request_bytes=settings.max_request_bytes,
             max_in_flight_bytes=settings.max_in_flight_bytes,

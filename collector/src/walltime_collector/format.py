@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from datetime import datetime, timezone
 
 _ESCAPES = re.compile(
     r"\x1b\[[0-?]*[ -/]*[@-~]"  # colours and cursor movements
@@ -49,6 +50,12 @@ def size(number_bytes: float) -> str:
             break
         scaled, unit = scaled / 1024, larger
     return f"{scaled:.0f} B" if unit == "B" else f"{_three_digits(scaled)} {unit}"
+
+
+def iso_time(ns: int) -> str:
+    """Unix nanoseconds as an ISO time in UTC, to the nanosecond."""
+    seconds, rest = divmod(ns, 1_000_000_000)
+    return f"{datetime.fromtimestamp(seconds, timezone.utc):%Y-%m-%dT%H:%M:%S}.{rest:09d}Z"
 
 
 def share(part: float) -> str:

@@ -14,8 +14,9 @@ from walltime_collector.cli import app
 from walltime_collector.cli.drawing.bars import filled
 from walltime_collector.cli.show import render as render_show
 from walltime_collector.cli.top import render as render_top
-from walltime_collector.query import questions as query
 from walltime_collector.query.answers import Call
+from walltime_collector.query.show import show
+from walltime_collector.query.top import top
 
 from tests.collector.conftest import Collector, Stored
 
@@ -35,7 +36,7 @@ def at(width: int, *, is_terminal: bool = True) -> Console:
 
 @pytest.mark.parametrize("width", [60, 80, 120, 170])
 def test_top_keeps_numbers_with_their_headings_and_names_whole(shop: Stored, width: int) -> None:
-    answer = query.top(shop.engine, since_s=3600)
+    answer = top(shop.engine, since_s=3600)
     first = replace(answer.kinds[0], name=LONG, status_4xx=3, status_5xx=1)
     lines = on(width, render_top(replace(answer, kinds=(first, *answer.kinds[1:])), at(width)))
     assert LONG in "".join(lines).replace(" ", "").replace("GET/", "GET /")
@@ -48,7 +49,7 @@ def test_top_keeps_numbers_with_their_headings_and_names_whole(shop: Stored, wid
 @pytest.mark.parametrize("is_terminal", [True, False])
 def test_show_has_every_span_id_of_a_trace_whole_and_a_pipe_every_call(shop: Stored, is_terminal: bool) -> None:
     callee = next(sent for sent in shop.sent if sent.parent_span_id)
-    trace = query.show(shop.engine, callee.trace_id)
+    trace = show(shop.engine, callee.trace_id)
     assert trace is not None
     text = "SELECT " + ", ".join(f"column_{number}" for number in range(40)) + " FROM t"
     call = Call("mysql.query", "SELECT", 0, 1, 1, "10.0.0.5:3306", text, "1 row", "", "shop/views.py:42 product")

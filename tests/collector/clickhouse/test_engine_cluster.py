@@ -19,8 +19,8 @@ from walltime_collector.clickhouse.schema_files import ONE_MACHINE, on_cluster, 
 from walltime_collector.config.settings import Settings
 from walltime_collector.errors import EngineUnavailable
 from walltime_collector.otel_transactions.windows import Window, assemble
-from walltime_collector.query.questions import question
-from walltime_collector.sql.limits import Reading
+from walltime_collector.query.queries import query_text
+from walltime_collector.sql.runner import QueryRunner
 
 from tests.clickhouse_server import ClickHouseServer, Fault
 from tests.collector.clickhouse.test_engine_server import QUERIES, Both, count, slow_rows, some_records
@@ -117,13 +117,14 @@ def test_what_dedups_on_one_machine_remembers_as_much_on_a_cluster() -> None:
 
 def test_a_column_is_added_where_the_rows_are_and_where_they_are_read() -> None:
     altered = [" ".join(made.split()[2:7]) for made in MADE if made.startswith("ALTER") and " COLUMN " in made]
-    assert set(altered) == {f"{name} ON CLUSTER 'shop' ADD" for name in ("transactions_1m_local", "transactions_1m")}
-    assert altered.count("transactions_1m_local ON CLUSTER 'shop' ADD") == len(altered) / 2
+    tables = ("transactions_1m", "slow_queries")
+    assert set(altered) == {f"{table}{end} ON CLUSTER 'shop' ADD" for table in tables for end in ("_local", "")}
+    assert sum("_local " in each for each in altered) == len(altered) / 2
 
 
 def test_no_question_says_final_which_would_see_each_shard_by_itself() -> None:
     for name in QUERIES:
-        assert not re.search(r"\bFINAL\b", question(name)), name
+        assert not re.search(r"\bFINAL\b", query_text(name)), name
 
 
 # What it does, on a cluster of one node
@@ -149,7 +150,7 @@ def test_what_is_inserted_comes_out_of_a_cluster_the_same(both: Both, table: str
     assert len(rows) >= (600 if table == "transactions" else 20)
 
 
-@pytest.mark.parametrize("name", [name for name in QUERIES if name != "status_tables"])
+@pytest.mark.parametrize("name", [name for name in QUERIES if name != "status/tables"])
 def test_every_question_has_the_answer_of_one_machine(both: Both, name: str) -> None:
     has_the_answer(both, name)
 
@@ -165,7 +166,7 @@ def test_every_question_has_the_answer_of_one_machine(both: Both, name: str) -> 
 )
 def test_what_the_guard_lets_through_is_answered_the_same(both: Both, sql: str) -> None:
     answers = [
-        Reading(each, database).answer(sql, name="one", parameters={}, format_name="CSV")
+        QueryRunner(each, database).run(sql, name="one", parameters={}, format_name="CSV")
         for each, database in ((both.embedded, "walltime"), (both.server, "both"))
     ]
     assert answers[0] == answers[1]

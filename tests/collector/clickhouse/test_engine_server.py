@@ -8,24 +8,26 @@ import threading
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
-from importlib.resources import files
+from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from walltime_collector.clickhouse.engine import Engine, Parameter, Rows
 from walltime_collector.errors import QueryFailed, StatementRefused
-from walltime_collector.query.questions import question
+from walltime_collector.query import queries
+from walltime_collector.query.queries import query_text
 from walltime_collector.spool.segment import Record
-from walltime_collector.sql.limits import Reading
+from walltime_collector.sql.runner import QueryRunner
 
 from tests.clickhouse_server import ClickHouseServer
 from tests.collector.traffic import Shop, export_request
 from tests.servers import eventually
 
 MINUTE_NS = 60_000_000_000
+_FOLDER = Path(queries.__file__).parent
 QUERIES = sorted(
-    path.name[:-4] for path in (files("walltime_collector.query") / "queries").iterdir() if path.name[-4:] == ".sql"
+    str(path.relative_to(_FOLDER).with_suffix("")) for path in _FOLDER.rglob("*.sql") if not path.name.startswith("_")
 )
 
 
@@ -115,9 +117,9 @@ def test_what_is_inserted_comes_out_the_same_in_every_column(both: Both, table: 
 
 
 # parts and bytes are those of the moment: merges run when they like
-@pytest.mark.parametrize("name", [name for name in QUERIES if name != "status_tables"])
+@pytest.mark.parametrize("name", [name for name in QUERIES if name != "status/tables"])
 def test_every_question_has_the_embedded_engines_answer(both: Both, name: str) -> None:
-    sql = question(name)
+    sql = query_text(name)
     (one,) = both.embedded.query(
         "SELECT lower(hex(any(trace_id))) AS id, max(duration_ns) AS longest_ns FROM transactions"
     )
@@ -136,7 +138,7 @@ def test_every_question_has_the_embedded_engines_answer(both: Both, name: str) -
     placeholders = dict(re.findall(r"\{(\w+):([^}]+)\}", sql))
     parameters = {each: known.get(each, of_type.get(kind, 2)) for each, kind in placeholders.items()}
     answer = both.agree(sql, parameters)
-    if name in {"top", "show_transactions"}:
+    if name in {"kinds/top", "show/transactions"}:
         assert answer
 
 
@@ -242,7 +244,7 @@ def test_a_read_that_is_stopped_ends(both: Both) -> None:
 )
 def test_what_the_guard_lets_through_is_answered_the_same(both: Both, sql: str) -> None:
     answers = [
-        Reading(each, database).answer(sql, name="one", parameters={"component": "mysql.query"}, format_name="CSV")
+        QueryRunner(each, database).run(sql, name="one", parameters={"component": "mysql.query"}, format_name="CSV")
         for each, database in ((both.embedded, "walltime"), (both.server, "both"))
     ]
     assert answers[0] == answers[1]
@@ -250,11 +252,11 @@ def test_what_the_guard_lets_through_is_answered_the_same(both: Both, sql: str) 
 
 
 def test_what_the_guard_refuses_is_refused_on_a_server_too(both: Both) -> None:
-    guarded = Reading(both.server, "both")
+    guarded = QueryRunner(both.server, "both")
     for sql in (
         "SELECT file('/etc/passwd')",
         "SELECT * FROM url('http://127.0.0.1/', CSV, 'a String')",
         "SELECT 1; SELECT 2",
     ):
         with pytest.raises((StatementRefused, QueryFailed)):
-            guarded.answer(sql, name="one", parameters={})
+            guarded.run(sql, name="one", parameters={})

@@ -17,7 +17,7 @@ from walltime.export import otlp, protobuf
 from walltime.redaction.redact import Redaction
 from walltime_collector.clickhouse.engine import Engine
 from walltime_collector.otel_transactions.windows import Window, assemble
-from walltime_collector.sql.limits import Reading
+from walltime_collector.sql.runner import QueryRunner
 
 from tests.collector.clickhouse.test_schema import request, span, store
 from tests.collector.conftest import Stored
@@ -73,17 +73,17 @@ ORDER BY Timestamp DESC, Duration DESC LIMIT 1000
 
 
 @pytest.fixture(scope="module")
-def reading(engine: Engine) -> Reading:
-    return Reading(engine, "walltime")
+def runner(engine: Engine) -> QueryRunner:
+    return QueryRunner(engine, "walltime")
 
 
-def ask(reading: Reading, sql: str) -> list[dict[str, Any]]:
-    content = reading.answer(sql, name="grafana", parameters={}, format_name="JSON").content
+def ask(runner: QueryRunner, sql: str) -> list[dict[str, Any]]:
+    content = runner.run(sql, name="grafana", parameters={}, format_name="JSON").content
     return list(json.loads(content)["data"])
 
 
-def spans_of(reading: Reading, trace_id: str) -> list[dict[str, Any]]:
-    return ask(reading, f"SELECT * FROM otel_traces WHERE TraceId = '{trace_id}' ORDER BY Timestamp, SpanId")
+def spans_of(runner: QueryRunner, trace_id: str) -> list[dict[str, Any]]:
+    return ask(runner, f"SELECT * FROM otel_traces WHERE TraceId = '{trace_id}' ORDER BY Timestamp, SpanId")
 
 
 def as_text(value: object) -> str:
@@ -92,9 +92,9 @@ def as_text(value: object) -> str:
     return str(value)
 
 
-def test_the_columns_are_the_exporters(reading: Reading) -> None:
-    assert {row["name"]: row["type"] for row in ask(reading, "DESCRIBE otel_traces")} == COLUMNS
-    companion = {row["name"]: row["type"] for row in ask(reading, "DESCRIBE otel_traces_trace_id_ts")}
+def test_the_columns_are_the_exporters(runner: QueryRunner) -> None:
+    assert {row["name"]: row["type"] for row in ask(runner, "DESCRIBE otel_traces")} == COLUMNS
+    companion = {row["name"]: row["type"] for row in ask(runner, "DESCRIBE otel_traces_trace_id_ts")}
     assert companion == {"TraceId": "String", "Start": "DateTime('UTC')", "End": "DateTime('UTC')"}
 
 
@@ -125,11 +125,11 @@ def sdk_request(is_rich: bool) -> ExportTraceServiceRequest:
 
 
 @pytest.mark.parametrize("is_rich", [False, True])
-def test_what_the_sdk_sends_comes_out_as_it_was_on_the_wire(engine: Engine, reading: Reading, is_rich: bool) -> None:
+def test_what_the_sdk_sends_comes_out_as_it_was_on_the_wire(engine: Engine, runner: QueryRunner, is_rich: bool) -> None:
     whole = sdk_request(is_rich)
     store(engine, whole)
     sent = {each.span_id.hex(): each for each in whole.resource_spans[0].scope_spans[0].spans}
-    found = {row["SpanId"]: row for row in spans_of(reading, next(iter(sent.values())).trace_id.hex())}
+    found = {row["SpanId"]: row for row in spans_of(runner, next(iter(sent.values())).trace_id.hex())}
     assert set(found) == set(sent)
     assert len(sent) == (6 if is_rich else 1)
     for span_id, row in found.items():
@@ -140,7 +140,7 @@ def test_what_the_sdk_sends_comes_out_as_it_was_on_the_wire(engine: Engine, read
 
 
 def test_a_span_of_another_sdk_comes_out_whole_and_its_transaction_is_not_told_again(
-    engine: Engine, reading: Reading
+    engine: Engine, runner: QueryRunner
 ) -> None:
     root = span(
         {"http.request.method": "GET", "http.route": "/x", "list": ["a/b", "c"]},
@@ -160,20 +160,20 @@ def test_a_span_of_another_sdk_comes_out_whole_and_its_transaction_is_not_told_a
     store(engine, request(root, resource=resource))
     now_s = int(time.time())
     assemble(engine, Window(now_s - 3600, now_s + 60))
-    (row,) = spans_of(reading, root.trace_id.hex())
+    (row,) = spans_of(runner, root.trace_id.hex())
     assert (row["SpanKind"], row["StatusCode"], row["StatusMessage"]) == ("Server", "Error", "it broke")
     assert (row["ParentSpanId"], row["TraceState"], row["SpanName"]) == ("07" * 8, "ot=th:c", "GET /product/{id}")
     assert row["ResourceAttributes"] == resource
     assert row["SpanAttributes"] == {"http.request.method": "GET", "http.route": "/x", "list": '["a/b","c"]'}
     assert (row["Events.Name"], row["Events.Timestamp"]) == (["exception"], ["2023-11-14 22:13:20.000000001"])
     assert (row["Links.TraceId"], row["Links.SpanId"], row["Links.TraceState"]) == (["01" * 16], ["02" * 8], ["a=b"])
-    transactions = ask(reading, "SELECT name, sample_probability FROM transactions WHERE service = 'theirs'")
+    transactions = ask(runner, "SELECT name, sample_probability FROM transactions WHERE service = 'theirs'")
     assert transactions == [{"name": "GET /x", "sample_probability": 0.25}]
 
 
-def test_grafana_draws_a_trace(reading: Reading, shop: Stored) -> None:
+def test_grafana_draws_a_trace(runner: QueryRunner, shop: Stored) -> None:
     sent = next(each for each in shop.sent if each.kept and each.calls)
-    rows = ask(reading, ONE_TRACE.format(trace_id=sent.trace_id))
+    rows = ask(runner, ONE_TRACE.format(trace_id=sent.trace_id))
     of_trace = [each for each in shop.sent if each.trace_id == sent.trace_id]
     assert len(rows) == sum(1 + len(each.calls) * bool(each.kept) for each in of_trace)
     by_span = {row["spanID"]: row for row in rows}
@@ -184,7 +184,7 @@ def test_grafana_draws_a_trace(reading: Reading, shop: Stored) -> None:
     assert all(row["parentSpanID"] in by_span or row is root or not row["parentSpanID"] for row in rows)
 
 
-def test_grafana_finds_traces_of_a_service_in_a_range(reading: Reading, shop: Stored) -> None:
+def test_grafana_finds_traces_of_a_service_in_a_range(runner: QueryRunner, shop: Stored) -> None:
     from_s = min(each.started_ns for each in shop.sent) // 10**9 + 120
     within = [
         each
@@ -193,7 +193,7 @@ def test_grafana_finds_traces_of_a_service_in_a_range(reading: Reading, shop: St
         and not each.parent_span_id
         and from_s * 10**9 <= each.started_ns <= (from_s + 60) * 10**9
     ]
-    rows = ask(reading, SEARCH.format(from_s=from_s, to_s=from_s + 60, service="shop"))
+    rows = ask(runner, SEARCH.format(from_s=from_s, to_s=from_s + 60, service="shop"))
     assert 0 < len(within) < 1000
     assert [row["traceID"] for row in rows] == [each.trace_id for each in reversed(within)]
 

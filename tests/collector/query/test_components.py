@@ -2,18 +2,25 @@
 
 from __future__ import annotations
 
+import re
 import time
+from pathlib import Path
 
 import pytest
+from walltime.core import bill, call
+from walltime_collector import otel_transactions
 from walltime_collector.cli.show import KEPT
 from walltime_collector.cli.top import render as render_top
 from walltime_collector.clickhouse.engine import Engine
+from walltime_collector.clickhouse.schema_files import ONE_MACHINE, schema_files
 from walltime_collector.query import kept_calls
-from walltime_collector.query import questions as query
-from walltime_collector.query.components import counters_by_component, family
+from walltime_collector.query.components import COLUMNS, COUNTERS, NOTES, OF_ALL, SUMMED, counters_by_component, family
+from walltime_collector.query.queries import query_text
+from walltime_collector.query.top import top
 from walltime_collector.query.why.explain import explain
 from walltime_collector.query.why.windows import comparison
 
+import tests
 from tests.collector.conftest import Store
 from tests.collector.query.test_show import asked, make, said
 from tests.collector.traffic import MS, Sent, SentCall, Value
@@ -117,7 +124,7 @@ def test_top_sums_up_what_has_no_column(engine: Engine, store: Store) -> None:
     from rich.console import Console
 
     store([everything("GET /top", service="columnless") for _ in range(4)])
-    answer = query.top(engine, since_s=60, service="columnless")
+    answer = top(engine, since_s=60, service="columnless")
     (kind,) = answer.kinds
     shares = {each.name: each for each in kind.components}
     assert (shares["redis.get"].calls, shares["redis.get"].hits, shares["redis.get"].misses) == (12, 8, 4)
@@ -162,7 +169,7 @@ def test_an_attribute_that_is_no_number_counts_nothing(engine: Engine, store: St
     store([sent])
     (line,) = asked(engine, sent.trace_id).transactions[0].components
     assert (line.name, line.skipped) == ("redis.get", 0)
-    assert query.top(engine, since_s=60).kinds
+    assert top(engine, since_s=60).kinds
 
 
 def test_each_system_has_its_family() -> None:
@@ -182,3 +189,93 @@ def test_counters_come_from_columns_maps_and_attributes_alike() -> None:
         "memcache.set": {"calls": 2, "not_stored": 1, "skipped": 4},
         "redis.get": {"calls": 3, "hits": 2},
     }
+
+
+# The table of counters against everything that lists them by hand
+
+ROOT = Path(tests.__file__).parents[1]
+BUILT_IN = {f"{component.replace('.', '_')}_{counter}" for component in COLUMNS for counter in COLUMNS[component]}
+ON_THE_WIRE = {f"walltime.{component}.{counter}" for component in COLUMNS for counter in COLUMNS[component]}
+_COLUMN = rf"\b(?:{'|'.join(component.replace('.', '_') for component in COLUMNS)})_\w+"
+IN_MINUTES = {column for column in BUILT_IN if not column.endswith(("_max_ns", "_keys"))}
+
+
+def columns_in(text: str) -> set[str]:
+    return set(re.findall(_COLUMN, text))
+
+
+def statement_of(name: str) -> str:
+    (statement,) = (
+        text for _, file in schema_files(ONE_MACHINE) for text in file if re.search(rf"EXISTS {name}\b", text)
+    )
+    return statement
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("transactions", BUILT_IN),
+        ("store_transactions", BUILT_IN),
+        ("otel_traces", BUILT_IN),
+        ("transactions_1m", IN_MINUTES),
+        ("count_transactions", IN_MINUTES),
+    ],
+)
+def test_the_schema_has_the_columns_of_the_table_of_counters(name: str, expected: set[str]) -> None:
+    assert columns_in(statement_of(name)) == expected
+
+
+@pytest.mark.parametrize("name", ["open_requests", "store_transactions"])
+def test_the_views_read_the_attributes_of_the_table_of_counters(name: str) -> None:
+    attributes = re.findall(r"'(walltime\.[a-z]+\.[a-z]+\.[a-z_]+)'", statement_of(name))
+    assert set(attributes) == ON_THE_WIRE
+    assert len(attributes) == len(ON_THE_WIRE)
+
+
+def test_the_exporters_view_puts_each_counter_under_its_component() -> None:
+    view = statement_of("otel_traces")
+    pairs = re.findall(rf"\('([a-z_.]+)', toUInt64\(({_COLUMN})\)\)", view)
+    assert set(pairs) == {
+        (f"{component}.{counter}", f"{component.replace('.', '_')}_{counter}")
+        for component in COLUMNS
+        for counter in COLUMNS[component]
+        if counter not in OF_ALL
+    }
+    rows = re.findall(rf"\('([a-z.]+)', ({_COLUMN}), ({_COLUMN}), ({_COLUMN}), ({_COLUMN})\)", view)
+    assert {row[0]: row[1:] for row in rows} == {
+        component: tuple(f"{component.replace('.', '_')}_{counter}" for counter in OF_ALL) for component in COLUMNS
+    }
+
+
+def test_a_summed_counter_without_a_column_is_in_the_map_of_more_counters() -> None:
+    (kept,) = re.findall(r"\(([a-z_|]+)\)\$'\), attributes\)\) AS more_counters", statement_of("store_transactions"))
+    assert set(kept.split("|")) == set(SUMMED) - set(OF_ALL) | {"skipped"}
+
+
+@pytest.mark.parametrize("name", ["kinds/top", "why/populations"])
+def test_the_queries_sum_what_the_answers_have(name: str) -> None:
+    summed = re.findall(r"COLUMNS\('_\(([a-z_|]+)\)\$'\)", query_text(name))
+    assert summed
+    assert {frozenset(each.split("|")) for each in summed} == {frozenset(SUMMED)}
+
+
+def test_derived_transactions_are_stored_in_columns_of_the_table() -> None:
+    columns = columns_in((Path(otel_transactions.__file__).parent / "transactions.sql").read_text())
+    assert columns <= BUILT_IN
+    assert {column for column in BUILT_IN - columns if column.endswith("_calls")} == {"mysql_fetch_calls"}
+
+
+def test_the_wire_format_documents_every_counter_once() -> None:
+    rows = [row for row in (ROOT / "docs/wire.md").read_text().splitlines() if row.startswith("| `walltime.<comp")]
+    documented = [name for row in rows for name in re.findall(r"`(?:walltime\.<component>)?\.(\w+)`", row)]
+    assert sorted(documented) == sorted(COUNTERS)
+
+
+@pytest.mark.parametrize("component", COLUMNS)
+def test_the_sdk_counts_what_has_a_column_and_nothing_unknown(component: str) -> None:
+    counted = bill.counted(call.lines(component)[None])
+    assert set(COLUMNS[component]) <= set(counted) <= set(COUNTERS)
+
+
+def test_every_counter_of_a_row_is_printed_or_part_of_one_that_is() -> None:
+    assert set(COUNTERS) - set(NOTES) == {"calls", "time_ns", "max_ns", "keys", "hits", "misses"}

@@ -14,10 +14,10 @@ from rich.console import Console, RenderableType
 from walltime_collector.cli.digest import render
 from walltime_collector.cli.drawing.statements import statements
 from walltime_collector.clickhouse.engine import Engine
-from walltime_collector.query import questions as query
 from walltime_collector.query.answers import Bill, Trace, from_json
 from walltime_collector.query.digest.answer import DIGEST_RANKINGS, Digest, DigestedStatement
 from walltime_collector.query.digest.rank import digest
+from walltime_collector.query.show import show
 from walltime_collector.slowlog.header import Entry
 from walltime_collector.slowlog.rows import TABLE, rows
 from walltime_collector.statements.fingerprint import fingerprint
@@ -155,7 +155,7 @@ def test_the_api_answers_and_refuses_like_the_others(collector: Collector) -> No
 
 
 def shown_bill(engine: Engine, sent: Sent) -> Bill:
-    trace = query.show(engine, sent.trace_id)
+    trace = show(engine, sent.trace_id)
     assert trace is not None
     assert from_json(Trace, asdict(trace)) == trace
     return trace.transactions[0]

@@ -17,10 +17,10 @@ from shop.demo import collector as walltime_serve
 from walltime_collector.cli.top import render
 from walltime_collector.clickhouse.engine import Engine
 from walltime_collector.errors import BadParameter, NotStored
-from walltime_collector.query import questions as query
 from walltime_collector.query.answers import Kind as Ranked
 from walltime_collector.query.answers import Top
 from walltime_collector.query.names import Kind, find, listed, shown
+from walltime_collector.query.top import top
 from walltime_collector.query.why.explain import explain
 from walltime_collector.query.why.windows import comparison
 
@@ -238,7 +238,7 @@ def test_stored_names_are_found_by_what_is_printed_of_them(engine: Engine, store
         Sent(f"{now_ns + at:032x}", f"{at + 1:016x}", name, now_ns - (at + 1) * MS, (1 + at) * MS, service)
         for at, name in enumerate(name for name in names for _ in range(3))
     ])  # fmt: skip
-    answer = query.top(engine, since_s=60, service=service)
+    answer = top(engine, since_s=60, service=service)
     known = [Kind(kind.service, kind.name) for kind in answer.kinds]
     for kind in known:
         if find(shown(kind.name), known) == [kind]:

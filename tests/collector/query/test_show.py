@@ -17,9 +17,11 @@ from hypothesis import strategies as st
 from rich.console import Console
 from walltime_collector.cli.show import choose, render
 from walltime_collector.clickhouse.engine import Engine
-from walltime_collector.query import questions as query
 from walltime_collector.query.after_response import after_response
 from walltime_collector.query.answers import Trace, from_json
+from walltime_collector.query.queries import query_text, run
+from walltime_collector.query.show import show
+from walltime_collector.query.top import top
 from walltime_collector.query.trace_tree import in_order, owners
 from walltime_collector.trace_id import parse_span_id, parse_trace_id
 
@@ -35,7 +37,7 @@ def said(trace: Trace, width: int = 120, span: str = "", most_calls: int = 60) -
 
 
 def asked(engine: Engine, trace_id: str) -> Trace:
-    trace = query.show(engine, trace_id)
+    trace = show(engine, trace_id)
     assert trace is not None
     return trace
 
@@ -146,8 +148,7 @@ def test_what_came_after_the_response_is_shown_apart_and_is_in_no_sum(engine: En
         "35.0", "35"
     )
     assert "after the response" not in said(asked(engine, _stored(store).trace_id))
-    top = query.top(engine, since_s=3600)
-    kind = next(each for each in top.kinds if each.name == "GET /after")
+    kind = next(each for each in top(engine, since_s=3600).kinds if each.name == "GET /after")
     assert (kind.components, kind.mean_ns) == ((), 10 * MS)
 
 
@@ -251,15 +252,15 @@ def test_a_missing_caller_and_a_circle_of_callers_still_make_a_tree(engine: Engi
 
 
 def test_an_id_nobody_sent_is_no_trace(shop: Stored) -> None:
-    assert query.show(shop.engine, "f" * 32) is None
+    assert show(shop.engine, "f" * 32) is None
 
 
 def test_one_trace_is_found_without_reading_the_others(engine: Engine, store: Store) -> None:
     store([make(f"GET /{at % 50}") for at in range(20_000)])
     sent = make("GET /needle", kept="random", calls=[SentCall("render", 0, MS)])
     store([sent])
-    for question, table in (("show_transactions", "transactions"), ("show_calls", "spans")):
-        plan = engine.query(f"EXPLAIN indexes = 1 {query.question(question)}", {"trace_id": sent.trace_id, "limit": 10})
+    for name, table in (("show/transactions", "transactions"), ("show/calls", "spans")):
+        plan = engine.query(f"EXPLAIN indexes = 1 {query_text(name)}", {"trace_id": sent.trace_id, "limit": 10})
         text = "\n".join(str(next(iter(line.values()))) for line in plan)
         granules = re.findall(r"Granules: (\d+)/(\d+)", text)
         assert table in text
@@ -277,7 +278,7 @@ def test_no_part_is_opened_that_cannot_have_the_trace(engine: Engine, store: Sto
         for each in sent:
             store([each])  # each insert leaves a part
         before = opened()
-        found = query.run(engine, "show_transactions", trace_id=sent[5].trace_id, limit=10)
+        found = run(engine, "show/transactions", trace_id=sent[5].trace_id, limit=10)
         opened_then = opened() - before
     finally:
         engine.command("SYSTEM START MERGES transactions")
@@ -297,7 +298,7 @@ def test_questions_that_need_no_answer_of_each_other_are_asked_at_once(engine: E
             all_there.wait()
             return engine.query(*asked)
 
-    trace = query.show(cast(Engine, Meeting()), sent.trace_id)
+    trace = show(cast(Engine, Meeting()), sent.trace_id)
     assert trace is not None
     assert [call.component for call in trace.transactions[0].calls] == ["render"]
 

@@ -15,9 +15,11 @@ from rich.console import Console
 from walltime_collector.cli.drawing.bars import COLOURS, LETTERS
 from walltime_collector.cli.top import render
 from walltime_collector.clickhouse.engine import Engine
-from walltime_collector.query import questions as query
+from walltime_collector.format import iso_time
 from walltime_collector.query.answers import RANKINGS, Kind, Ranking, Top
 from walltime_collector.query.components import FAMILIES
+from walltime_collector.query.show import show
+from walltime_collector.query.top import top
 
 from tests.collector.conftest import MINUTE_NS, Store, Stored
 from tests.collector.traffic import MS, Sent, SentCall
@@ -43,7 +45,7 @@ def test_every_kind_has_the_counts_and_times_that_were_sent(shop: Stored) -> Non
             cell = expected[sent.service, sent.name][call.component]
             cell[:] = [a + b for a, b in zip(cell, counted, strict=True)]
 
-    answer = query.top(shop.engine, since_s=HOUR_S)
+    answer = top(shop.engine, since_s=HOUR_S)
 
     assert {(kind.service, kind.name) for kind in answer.kinds} == set(durations)
     for kind in answer.kinds:
@@ -61,7 +63,7 @@ def test_every_kind_has_the_counts_and_times_that_were_sent(shop: Stored) -> Non
 
 
 def test_the_parts_of_every_kind_add_up_to_its_time_and_the_kinds_to_the_whole(shop: Stored) -> None:
-    answer = query.top(shop.engine, since_s=HOUR_S)
+    answer = top(shop.engine, since_s=HOUR_S)
 
     for kind in answer.kinds:
         assert sum(each.time_ns for each in kind.components) + kind.other_ns - kind.overlap_ns == kind.total_ns
@@ -70,7 +72,7 @@ def test_the_parts_of_every_kind_add_up_to_its_time_and_the_kinds_to_the_whole(s
 
 
 def test_percentiles_are_those_of_the_durations_sent(shop: Stored) -> None:
-    kind = query.top(shop.engine, since_s=HOUR_S, by="transactions").kinds[0]
+    kind = top(shop.engine, since_s=HOUR_S, by="transactions").kinds[0]
     durations = sorted(sent.duration_ns for sent in shop.sent if (sent.service, sent.name) == (kind.service, kind.name))
 
     for part, estimate in ((0.50, kind.p50_ns), (0.95, kind.p95_ns), (0.99, kind.p99_ns)):
@@ -81,15 +83,15 @@ def test_percentiles_are_those_of_the_durations_sent(shop: Stored) -> None:
 @pytest.mark.parametrize("by", RANKINGS)
 def test_the_ranking_is_by_what_was_asked(shop: Stored, by: Ranking) -> None:
     column = by if by in ("transactions", "errors") else f"{by}_ns"
-    values = [getattr(kind, column) for kind in query.top(shop.engine, since_s=HOUR_S, by=by).kinds]
+    values = [getattr(kind, column) for kind in top(shop.engine, since_s=HOUR_S, by=by).kinds]
 
     assert values == sorted(values, reverse=True)
     assert len(set(values)) > 1
 
 
 def test_a_limit_leaves_the_totals_of_all_kinds_and_says_how_many_there_are(shop: Stored) -> None:
-    whole = query.top(shop.engine, since_s=HOUR_S)
-    first = query.top(shop.engine, since_s=HOUR_S, limit=2)
+    whole = top(shop.engine, since_s=HOUR_S)
+    first = top(shop.engine, since_s=HOUR_S, limit=2)
 
     assert [kind.name for kind in first.kinds] == [kind.name for kind in whole.kinds[:2]]
     assert (first.all_kinds, first.transactions, first.total_ns) == (6, whole.transactions, whole.total_ns)
@@ -98,19 +100,19 @@ def test_a_limit_leaves_the_totals_of_all_kinds_and_says_how_many_there_are(shop
 
 
 def test_one_service_is_asked_for_by_name_whatever_is_in_the_name(shop: Stored) -> None:
-    assert {kind.service for kind in query.top(shop.engine, since_s=HOUR_S, service="ranker").kinds} == {"ranker"}
-    assert query.top(shop.engine, since_s=HOUR_S, service="x' OR 1=1 --\\\n").kinds == ()
+    assert {kind.service for kind in top(shop.engine, since_s=HOUR_S, service="ranker").kinds} == {"ranker"}
+    assert top(shop.engine, since_s=HOUR_S, service="x' OR 1=1 --\\\n").kinds == ()
 
 
 def test_only_what_started_since_then_counts(shop: Stored) -> None:
-    answer = query.top(shop.engine, since_s=5 * 60)
+    answer = top(shop.engine, since_s=5 * 60)
 
-    assert answer.transactions == sum(query.iso(sent.started_ns) >= answer.since for sent in shop.sent)
+    assert answer.transactions == sum(iso_time(sent.started_ns) >= answer.since for sent in shop.sent)
     assert 0 < answer.transactions < len(shop.sent)
 
 
 def test_rates_are_per_minute_of_the_time_in_which_data_was_stored(shop: Stored) -> None:
-    answer = query.top(shop.engine, since_s=24 * HOUR_S)
+    answer = top(shop.engine, since_s=24 * HOUR_S)
     stored_minutes = (time.time_ns() - min(sent.started_ns for sent in shop.sent)) / MINUTE_NS
 
     assert answer.window_s / 60 == pytest.approx(stored_minutes, rel=0.01)
@@ -118,14 +120,14 @@ def test_rates_are_per_minute_of_the_time_in_which_data_was_stored(shop: Stored)
 
 
 def test_a_time_without_transactions_is_an_answer_that_says_so(shop: Stored) -> None:
-    answer = query.top(shop.engine, since_s=HOUR_S, service="nobody")
+    answer = top(shop.engine, since_s=HOUR_S, service="nobody")
 
     assert (answer.kinds, answer.transactions, answer.all_kinds) == ((), 0, 0)
     assert "Nothing is stored" in said(answer)
 
 
 def test_the_picture_shows_every_kind_with_times_beside_calls_and_fits_every_width(shop: Stored) -> None:
-    answer = query.top(shop.engine, since_s=HOUR_S)
+    answer = top(shop.engine, since_s=HOUR_S)
     for width in (40, 60, 80, 111, 112, 120, 200):
         shown = said(answer, width)
         assert all(kind.name in shown for kind in answer.kinds)
@@ -136,8 +138,8 @@ def test_the_picture_shows_every_kind_with_times_beside_calls_and_fits_every_wid
 
 
 def test_a_bar_is_split_like_the_time(shop: Stored) -> None:
-    kind = next(kind for kind in query.top(shop.engine, since_s=HOUR_S).kinds if kind.name == "GET /rank")
-    line = next(line for line in said(query.top(shop.engine, since_s=HOUR_S), 200).splitlines() if "GET /rank" in line)
+    kind = next(kind for kind in top(shop.engine, since_s=HOUR_S).kinds if kind.name == "GET /rank")
+    line = next(line for line in said(top(shop.engine, since_s=HOUR_S), 200).splitlines() if "GET /rank" in line)
     bar = line.split()[-1]
 
     sql = sum(each.time_ns for each in kind.components if each.name.startswith("mysql.")) / kind.total_ns
@@ -181,14 +183,14 @@ def test_any_bills_add_up_also_when_calls_overlap(
     ]
     store(sent)
 
-    kind: Kind = next(kind for kind in query.top(engine, since_s=HOUR_S, limit=1000).kinds if kind.name == name)
+    kind: Kind = next(kind for kind in top(engine, since_s=HOUR_S, limit=1000).kinds if kind.name == name)
     components_ns = sum(component.time_ns for component in kind.components)
     assert components_ns == sum(took_ns for _, each in bills for _, took_ns in each)
     assert components_ns + kind.other_ns - kind.overlap_ns == kind.total_ns == sum(ns for ns, _ in bills)
     assert kind.other_ns >= 0
 
     for transaction in sent:
-        trace = query.show(engine, transaction.trace_id)
+        trace = show(engine, transaction.trace_id)
         assert trace is not None
         bill = next(bill for bill in trace.transactions if bill.span_id == transaction.span_id)
         parts_ns = sum(component.time_ns for component in bill.components)

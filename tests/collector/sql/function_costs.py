@@ -21,7 +21,7 @@ from pathlib import Path
 
 import chdb
 from walltime_collector.sql.guard.allowed import AGGREGATES, FUNCTIONS, LAMBDA_FUNCTIONS, SHORT_ARGUMENT
-from walltime_collector.sql.limits import LIMITS
+from walltime_collector.sql.runner import LIMITS
 
 MOST_CPU_S = 6.0
 LENGTHS = (60_000, 1_000_000)  # some functions refuse more than 65,536

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from walltime_collector.clickhouse.embedded.engine import EmbeddedEngine
 from walltime_collector.errors import EngineError, StatementRefused
-from walltime_collector.sql.limits import Reading
+from walltime_collector.sql.runner import QueryRunner
 
 WARM = [
     "SELECT count(), quantile(0.5)(duration_ns) FROM transactions WHERE service = 'x' GROUP BY name ORDER BY name",
@@ -31,17 +31,17 @@ def main() -> None:
     directory = Path(sys.argv[1])
     engine = EmbeddedEngine(directory / "data", "walltime")
     engine.migrate()
-    reading = Reading(engine, "walltime")
+    runner = QueryRunner(engine, "walltime")
     for statement in WARM:
-        reading.answer(statement, name="warm", parameters={})
+        runner.run(statement, name="warm", parameters={})
     with contextlib.suppress(EngineError):  # its first exception reads the symbols of all libraries
-        reading.answer("SELECT throwIf(1)", name="warm", parameters={})
+        runner.run("SELECT throwIf(1)", name="warm", parameters={})
     with contextlib.suppress(OSError):
         (directory / "begin").open()
     for line in sys.stdin:
         content, outcome = b"", "answered"
         try:
-            content = reading.answer(json.loads(line), name="x", parameters={"p": "v"}, seconds=1).content
+            content = runner.run(json.loads(line), name="x", parameters={"p": "v"}, seconds=1).content
         except StatementRefused:
             outcome = "refused"
         except EngineError:

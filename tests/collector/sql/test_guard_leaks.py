@@ -9,7 +9,7 @@ import pytest
 from walltime_collector.clickhouse.engine import Engine
 from walltime_collector.errors import QueryFailed, StatementRefused
 from walltime_collector.sql.guard.messages import public
-from walltime_collector.sql.limits import Reading
+from walltime_collector.sql.runner import QueryRunner
 
 SECRET = "canary"
 VISIBLE = {
@@ -84,7 +84,7 @@ SETTINGS = [
 
 
 @pytest.fixture(scope="module")
-def reading(engine: Engine) -> Iterator[Reading]:
+def runner(engine: Engine) -> Iterator[QueryRunner]:
     """Beside Walltime's database there is another one, which only the owner of the machine may read."""
     engine.command("CREATE DATABASE canaries COMMENT 'canary comment'")
     engine.command(
@@ -94,27 +94,27 @@ def reading(engine: Engine) -> Iterator[Reading]:
     )
     engine.command("INSERT INTO canaries.canary_table VALUES ('canary value')")
     engine.command("CREATE FUNCTION canary_function AS x -> x + 1")
-    reading = Reading(engine, "walltime")
-    yield reading
-    reading.close()
+    runner = QueryRunner(engine, "walltime")
+    yield runner
+    runner.close()
 
 
-def asked(reading: Reading, sql: str, **url: str) -> str:
+def asked(runner: QueryRunner, sql: str, **url: str) -> str:
     """Whatever comes back, answer or error."""
     try:
-        return reading.answer(sql, name="leak", parameters={}, url=url).content.decode("utf-8", "replace")
+        return runner.run(sql, name="leak", parameters={}, url=url).content.decode("utf-8", "replace")
     except (QueryFailed, StatementRefused) as error:
         return str(error)
 
 
 @pytest.mark.parametrize("table", VISIBLE)
-def test_no_error_has_a_value_of_a_row_that_is_not_to_be_seen(reading: Reading, table: str) -> None:
+def test_no_error_has_a_value_of_a_row_that_is_not_to_be_seen(runner: QueryRunner, table: str) -> None:
     """The engine may apply a condition from outside before our own, unless something holds it back."""
     failed = 0
     asks = [*product(PLACES[:1], FAILING, VISIBLE[table]), *product(PLACES[1:], FAILING[:2], VISIBLE[table][:1])]
     for place, failing, column in asks:
         sql = place.format(table=table, failing=failing.replace("{}", column))
-        said = asked(reading, sql).replace(sql, "")
+        said = asked(runner, sql).replace(sql, "")
         said = said.replace("like(", "").replace(f"%{SECRET}%", "")  # the statement itself, as the engine prints it
         failed += "DB::Exception" in said
         assert SECRET not in said, (sql, said)
@@ -127,18 +127,18 @@ def test_no_error_has_a_value_of_a_row_that_is_not_to_be_seen(reading: Reading, 
 
 @pytest.mark.parametrize("table", FILTERED)
 @pytest.mark.parametrize("source", ["system.tables", "system.tables AS t", "system.columns", "transactions AS tables"])
-def test_only_tables_of_ours_can_be_filtered(reading: Reading, table: str, source: str) -> None:
+def test_only_tables_of_ours_can_be_filtered(runner: QueryRunner, table: str, source: str) -> None:
     filters = f"{{'{table}': 'throwIf(1)'}}"
     for said in (
-        asked(reading, f"SELECT name FROM {source} SETTINGS additional_table_filters = {filters}"),
-        asked(reading, f"EXPLAIN SELECT name FROM {source} SETTINGS additional_table_filters = {filters}"),
-        asked(reading, f"SELECT name FROM {source}", additional_table_filters=filters),
+        asked(runner, f"SELECT name FROM {source} SETTINGS additional_table_filters = {filters}"),
+        asked(runner, f"EXPLAIN SELECT name FROM {source} SETTINGS additional_table_filters = {filters}"),
+        asked(runner, f"SELECT name FROM {source}", additional_table_filters=filters),
     ):
         assert "is not one of Walltime's tables" in said
 
 
 @pytest.mark.parametrize("setting", SETTINGS)
-def test_settings_are_an_allow_list(reading: Reading, setting: str) -> None:
+def test_settings_are_an_allow_list(runner: QueryRunner, setting: str) -> None:
     for sql in (
         f"SELECT name FROM transactions SETTINGS {setting}",
         f"SELECT name FROM transactions FORMAT JSON SETTINGS {setting}",
@@ -152,43 +152,43 @@ def test_settings_are_an_allow_list(reading: Reading, setting: str) -> None:
         f"EXPLAIN (SELECT name FROM transactions SETTINGS {setting})",
         f"EXPLAIN {setting} SELECT name FROM transactions" if "{" not in setting else f"SET {setting}",
     ):
-        said = asked(reading, sql)
+        said = asked(runner, sql)
         is_refused = "is not allowed" in said or "must be a map" in said or "not one of Walltime's" in said
         assert is_refused or "Code: 62." in said or "for EXPLAIN" in said, (sql, said)
 
 
-def test_settings_in_the_url_are_taken_or_refused_or_noise(reading: Reading) -> None:
+def test_settings_in_the_url_are_taken_or_refused_or_noise(runner: QueryRunner) -> None:
     numbers = "SELECT number FROM numbers(10)"
-    assert "Code: 396" in asked(reading, numbers, max_result_rows="5")
+    assert "Code: 396" in asked(runner, numbers, max_result_rows="5")
     cut = {"max_result_rows": "5", "result_overflow_mode": "break", "max_block_size": "5"}
-    assert asked(reading, numbers, **cut) == "0\n1\n2\n3\n4\n"
-    assert asked(reading, numbers, max_result_rows="0") == asked(reading, numbers, readonly="0", session_id="x")
-    assert asked(reading, "SELECT toHour(toDateTime(0))", session_timezone="Asia/Tokyo") == "9\n"
-    assert asked(reading, "SELECT count() FROM schema_migrations SETTINGS max_threads = 1000000") != ""
+    assert asked(runner, numbers, **cut) == "0\n1\n2\n3\n4\n"
+    assert asked(runner, numbers, max_result_rows="0") == asked(runner, numbers, readonly="0", session_id="x")
+    assert asked(runner, "SELECT toHour(toDateTime(0))", session_timezone="Asia/Tokyo") == "9\n"
+    assert asked(runner, "SELECT count() FROM schema_migrations SETTINGS max_threads = 1000000") != ""
     for url in ({"additional_result_filter": "1"}, {"final": "1"}, {"max_result_rows": "x"}, {"max_threads": "-1"}):
-        assert "not allowed" in asked(reading, numbers, **url)
+        assert "not allowed" in asked(runner, numbers, **url)
     filters = {"additional_table_filters": "{'schema_migrations': 'name LIKE \\'001%\\''}"}
-    assert asked(reading, "SELECT count() FROM schema_migrations", **filters) == "1\n"
-    assert asked(reading, "SELECT count() FROM schema_migrations", additional_table_filters="{}") != "1\n"
+    assert asked(runner, "SELECT count() FROM schema_migrations", **filters) == "1\n"
+    assert asked(runner, "SELECT count() FROM schema_migrations", additional_table_filters="{}") != "1\n"
     for evil in ("{'schema_migrations': '1'} FORMAT JSON", "1", "{'schema_migrations': '1'}, readonly = 0", "{"):
-        assert not asked(reading, "SELECT count() FROM schema_migrations", additional_table_filters=evil)[:1].isdigit()
+        assert not asked(runner, "SELECT count() FROM schema_migrations", additional_table_filters=evil)[:1].isdigit()
 
 
 @pytest.mark.parametrize("table", ["canary_tabl", "canary_tables", "canaries", "onee", "contributorss"])
-def test_no_error_proposes_a_table_of_others(reading: Reading, table: str) -> None:
+def test_no_error_proposes_a_table_of_others(runner: QueryRunner, table: str) -> None:
     for sql in (
         f"SELECT * FROM {table}",
         f"DESCRIBE {table}",
         f"SELECT 1 IN {table}",
         f"EXPLAIN SELECT 1 FROM {table}",
     ):
-        said = asked(reading, sql)
+        said = asked(runner, sql)
         assert "UNKNOWN_" in said
         assert "system." not in said
         assert "canaries.c" not in said
         assert "Maybe you meant" not in said
-    assert "walltime.transactions" in asked(reading, "SELECT * FROM transaction")
-    assert "canary_function" not in asked(reading, "SELECT canary_functio(1)").replace("canary_functio`", "")
+    assert "walltime.transactions" in asked(runner, "SELECT * FROM transaction")
+    assert "canary_function" not in asked(runner, "SELECT canary_functio(1)").replace("canary_functio`", "")
 
 
 @pytest.mark.parametrize(
@@ -213,15 +213,15 @@ def test_no_error_proposes_a_table_of_others(reading: Reading, table: str) -> No
         "SELECT groupFormat('CSV')(1)",
     ],
 )
-def test_functions_and_types_that_are_named_in_a_text_are_checked_too(reading: Reading, sql: str) -> None:
+def test_functions_and_types_that_are_named_in_a_text_are_checked_too(runner: QueryRunner, sql: str) -> None:
     with pytest.raises(StatementRefused):
-        reading.answer(sql, name="text", parameters={"x": "x"})
+        runner.run(sql, name="text", parameters={"x": "x"})
 
 
-def test_functions_that_are_named_in_a_text_work(reading: Reading) -> None:
+def test_functions_that_are_named_in_a_text_work(runner: QueryRunner) -> None:
     sql = "SELECT arrayReduce('quantileIf(0.5)', [1, 2], [1, 1]),"
     sql += " finalizeAggregation(initializeAggregation('sumState', 3)), JSONExtract('[1]', 'Array(UInt8)')"
-    assert asked(reading, sql) == "1.5\t3\t[1]\n"
+    assert asked(runner, sql) == "1.5\t3\t[1]\n"
 
 
 @pytest.mark.parametrize(

@@ -14,8 +14,8 @@ import pytest
 from walltime_collector.clickhouse.embedded import engine as embedded
 from walltime_collector.clickhouse.embedded.engine import EmbeddedEngine
 from walltime_collector.errors import QueryFailed, StatementRefused, TooManyQuestions
-from walltime_collector.sql.limits import Reading
-from walltime_collector.sql.turns import Turns
+from walltime_collector.sql.limiter import QueryLimiter
+from walltime_collector.sql.runner import QueryRunner
 
 from tests.collector.clickhouse.test_engine_process import engines_of, is_there
 from tests.collector.sql.function_costs import main, measurable
@@ -73,34 +73,34 @@ def own(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EmbeddedEngine]:
 
 
 @pytest.fixture
-def reading(own: EmbeddedEngine, monkeypatch: pytest.MonkeyPatch) -> Iterator[Reading]:
+def runner(own: EmbeddedEngine, monkeypatch: pytest.MonkeyPatch) -> Iterator[QueryRunner]:
     monkeypatch.setattr(embedded, "_GRACE_S", 5.0)
-    reading = Reading(own, "walltime")
-    yield reading
-    reading.close()
+    runner = QueryRunner(own, "walltime")
+    yield runner
+    runner.close()
 
 
-def read(reading: Reading, sql: str, name: str = "one", seconds: float = 0) -> bytes:
-    asker = "203.0.113.7, user eve"
-    return reading.answer(sql, name=name, parameters={"tags": "['7']"}, seconds=seconds, asker=asker).content
+def read(runner: QueryRunner, sql: str, name: str = "one", seconds: float = 0) -> bytes:
+    client = "203.0.113.7, user eve"
+    return runner.run(sql, name=name, parameters={"tags": "['7']"}, seconds=seconds, client=client).content
 
 
 @pytest.mark.parametrize("call", REFUSED)
-def test_a_call_that_no_time_limit_ends_is_refused(reading: Reading, call: str) -> None:
+def test_a_call_that_no_time_limit_ends_is_refused(runner: QueryRunner, call: str) -> None:
     with pytest.raises((StatementRefused, QueryFailed)) as refused:
-        read(reading, f"SELECT {call} FROM numbers(1)")
+        read(runner, f"SELECT {call} FROM numbers(1)")
     assert "is not allowed" in str(refused.value) or "Code: 62" in str(refused.value)
     with pytest.raises((StatementRefused, QueryFailed)):
-        read(reading, f"SELECT arrayMap(x -> {call}, [1])")
+        read(runner, f"SELECT arrayMap(x -> {call}, [1])")
 
 
 @pytest.mark.parametrize("call", ALLOWED)
-def test_the_same_functions_take_a_short_value_that_is_written_out(reading: Reading, call: str) -> None:
-    assert read(reading, f"SELECT {call} FROM numbers(1)").decode() == ALLOWED[call] + "\n"
+def test_the_same_functions_take_a_short_value_that_is_written_out(runner: QueryRunner, call: str) -> None:
+    assert read(runner, f"SELECT {call} FROM numbers(1)").decode() == ALLOWED[call] + "\n"
 
 
 def test_a_runaway_ends_with_the_engine_and_what_runs_beside_it_is_answered(
-    own: EmbeddedEngine, reading: Reading, caplog: pytest.LogCaptureFixture
+    own: EmbeddedEngine, runner: QueryRunner, caplog: pytest.LogCaptureFixture
 ) -> None:
     engines = engines_of(os.getpid())
     failed: list[BaseException] = []
@@ -110,7 +110,7 @@ def test_a_runaway_ends_with_the_engine_and_what_runs_beside_it_is_answered(
     def innocent(at: int) -> None:
         while not is_over.is_set():
             try:
-                answered.append(read(reading, "SELECT count() > 0 FROM schema_migrations", f"{at} {len(answered)}"))
+                answered.append(read(runner, "SELECT count() > 0 FROM schema_migrations", f"{at} {len(answered)}"))
                 answered.append(own.query("SELECT count() > 0 AS n FROM schema_migrations")[0]["n"])
             except Exception as error:  # noqa: BLE001 any is one too many
                 failed.append(error)
@@ -120,7 +120,7 @@ def test_a_runaway_ends_with_the_engine_and_what_runs_beside_it_is_answered(
         beside = [pool.submit(innocent, at) for at in range(2)]
         try:
             with pytest.raises(QueryFailed, match=r"Code: 159\. .*one function call in it"):
-                read(reading, RUNAWAY, "runaway", seconds=1)
+                read(runner, RUNAWAY, "runaway", seconds=1)
             eventually(lambda: not all(is_there(each) for each in engines))
             before = len(answered)
             eventually(lambda: failed or len(answered) > before + 20, 60)
@@ -136,25 +136,25 @@ def test_a_runaway_ends_with_the_engine_and_what_runs_beside_it_is_answered(
     assert "repeat" not in caplog.text
 
 
-def test_places_of_clients_that_left_are_free_although_the_engine_still_computes(reading: Reading) -> None:
+def test_places_of_clients_that_left_are_free_although_the_engine_still_computes(runner: QueryRunner) -> None:
     with ThreadPoolExecutor(8) as pool:
-        asked = [pool.submit(read, reading, RUNAWAY, f"runaway {at}") for at in range(4)]
-        eventually(lambda: len(reading._turns.running()) == 4)
-        waits = pool.submit(read, reading, "SELECT 1", "patient")
+        asked = [pool.submit(read, runner, RUNAWAY, f"runaway {at}") for at in range(4)]
+        eventually(lambda: len(runner._limiter.running()) == 4)
+        waits = pool.submit(read, runner, "SELECT 1", "patient")
         time.sleep(0.2)
         assert not waits.done()
         for at in range(4):
-            pool.submit(reading.stop, f"runaway {at}")
+            pool.submit(runner.stop, f"runaway {at}")
         assert waits.result() == b"1\n"
         for each in asked:
             with pytest.raises(QueryFailed, match=r"Code: (159|394)"):
                 each.result()
-        assert read(reading, "SELECT 2") == b"2\n"
-        assert reading._turns.running() == []
+        assert read(runner, "SELECT 2") == b"2\n"
+        assert runner._limiter.running() == []
 
 
 def test_who_leaves_while_waiting_gives_up_the_place_in_the_queue() -> None:
-    turns = Turns(1, 2, 60)
+    turns = QueryLimiter(1, 2, 60)
     with turns.turn("first"):
         with ThreadPoolExecutor(1) as pool:
             waits = pool.submit(_take, turns, "second")
@@ -169,7 +169,7 @@ def test_who_leaves_while_waiting_gives_up_the_place_in_the_queue() -> None:
 
 
 def test_statements_that_are_left_behind_are_borne_up_to_a_number() -> None:
-    turns = Turns(1, 2, 0.05)
+    turns = QueryLimiter(1, 2, 0.05)
     with turns.turn("a"):
         assert turns.leave("a")
         assert turns.has_left("a")
@@ -204,6 +204,6 @@ def test_every_function_ends_with_its_time_limit_however_large_its_arguments() -
     assert main(measurable()) == []
 
 
-def _take(turns: Turns, name: str) -> None:
+def _take(turns: QueryLimiter, name: str) -> None:
     with turns.turn(name):
         pass

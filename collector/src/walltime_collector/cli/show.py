@@ -10,8 +10,8 @@ from rich.table import Table
 from rich.text import Text
 
 from ..format import count, duration, milliseconds, percent, plural, printable, ratio, share
-from ..query.answers import Bill, Component, Trace
-from ..query.components import FAMILIES, family
+from ..query.answers import Bill, Trace
+from ..query.components import COUNTERS, FAMILIES, NOTES, Component, family
 from ..query.names import shown
 from .drawing.after_response import after_the_response
 from .drawing.bars import COLOURS, LETTERS, by_family, is_coloured, legend, span, stacked
@@ -186,26 +186,21 @@ def _rounding(bill: Bill) -> list[Text]:
     return [Text(f"rounded to 1 µs; the parts add up to {bill.duration_ns:,} ns exactly", "dim")]
 
 
+_STYLES = {"": "", "warning": "yellow", "error": "bold red"}
+
+
 def _notes(component: Component) -> Text:
+    """What the component counted, but for calls and times, in the order of the table of counters."""
     notes = Text()
-
-    def note(words: str, style: str = "") -> None:
-        notes.append("   " if notes else "").append(words, style)
-
-    if component.errors:
-        note(plural(component.errors, "error"), "bold red")
-    if component.deadlocks:
-        note(plural(component.deadlocks, "deadlock"), "bold red")
-    if component.lock_timeouts:
-        note(plural(component.lock_timeouts, "lock timeout"), "bold red")
-    if looked_up := component.hits + component.misses:
-        note(f"{component.hits} of {plural(looked_up, 'key')} hit ({ratio(component.hits, looked_up)})")
-    if component.not_stored:
-        note(f"{plural(component.not_stored, 'value')} not stored")
-    if component.skipped:
-        note(f"{count(component.skipped)} skipped: the server was known to be dead", "yellow")
-    if component.rows:
-        note(plural(component.rows, "row"))
+    for counter in COUNTERS:
+        number, note = getattr(component, counter), NOTES.get(counter)
+        words, severity = "", ""
+        if number and note:
+            words, severity = plural(number, note.one, note.many), note.severity
+        elif counter == "hits" and (looked_up := component.hits + component.misses):
+            words = f"{number} of {plural(looked_up, 'key')} hit ({ratio(number, looked_up)})"
+        if words:
+            notes.append("   " if notes else "").append(words, _STYLES[severity])
     return notes
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from ..clickhouse.engine import Engine
 from ..query.names import METHODS
-from ..query.questions import run
+from ..query.queries import run
 from .status import Loss
 
 
@@ -71,20 +71,20 @@ def applications(engine: Engine) -> Applications:
         EngineUnavailable: The engine does not answer now.
     """
     services = {}
-    for row in run(engine, "applications", methods=sorted(METHODS)):
+    for row in run(engine, "status/applications", methods=sorted(METHODS)):
         numbers: dict[str, Any] = {name: int(value) for name, value in row.items() if name != "service"}
         services[str(row["service"])] = Application(row["service"], **numbers)
-    for row in run(engine, "status_sdk_losses"):
+    for row in run(engine, "status/sdk_losses"):
         if row["service"] != "walltime.doctor":
             services.setdefault(row["service"], Application(row["service"])).losses.append(Loss(**row))
-    for row in run(engine, "applications_sdks"):
+    for row in run(engine, "status/applications_sdks"):
         if row["service"] in services:
             services[row["service"]].sdks.extend(sorted(row["sdks"]))
-    for row in run(engine, "applications_coverage"):
+    for row in run(engine, "status/applications_coverage"):
         if row["service"] in services:
             sums = (int(row[name]) for name in ("transactions", "time_ns", "other_ns", "cpu_ns"))
             services[row["service"]].uncovered.append(Uncovered(row["name"], *sums))
-    for row in run(engine, "applications_clocks"):
+    for row in run(engine, "status/applications_clocks"):
         if row["service"] in services:
             clock = Clock(row["host"], int(row["ahead_ns"]), int(row["behind_ns"]))
             services[row["service"]].clocks.append(clock)

@@ -15,7 +15,7 @@ from importlib.resources import files
 
 from ..clickhouse.engine import Engine
 from ..format import printable
-from ..query.questions import run
+from ..query.queries import run
 from .counters import Health
 
 log = logging.getLogger(__name__)
@@ -44,7 +44,7 @@ class CardinalityLimit:
         if started_s < self._next_s:
             return
         self._next_s = started_s + _INTERVAL_S
-        services = [str(row["service"]) for row in run(self._engine, "crowded_services", most=self._most)]
+        services = [str(row["service"]) for row in run(self._engine, "status/crowded_services", most=self._most)]
         if services:
             self._limit(services)
         now_s = time.monotonic()

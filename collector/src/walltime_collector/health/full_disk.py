@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 from ..clickhouse.engine import Engine
 from ..format import size
-from ..query.questions import run
+from ..query.queries import run
 from ..spool.reserve import reserve_bytes
 from .counters import Health
 
@@ -41,7 +41,7 @@ class OldestDays:
         if free > reserve_bytes(disk_bytes):
             self._is_logged = False
             return
-        parts = run(self._engine, "oldest_day")
+        parts = run(self._engine, "status/oldest_day")
         if not parts and not self._is_logged:
             log.error("the disk has %s left, and no data of an earlier day is stored: free some space", size(free))
             self._is_logged = True

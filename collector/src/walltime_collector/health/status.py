@@ -12,7 +12,7 @@ from ..clickhouse.engine import Engine
 from ..clickhouse.retention import ttls
 from ..config.settings import Settings
 from ..errors import EngineError
-from ..query import questions as query
+from ..query.queries import run
 from ..spool.directory import room
 from .counters import Health
 
@@ -179,11 +179,11 @@ def _stored(engine: Engine) -> tuple[_Stored, str]:
         days = {name: days for name, (_, days) in ttls(engine).items()}
         tables = tuple(
             Table(**row, retention_days=days.get(row["name"].removesuffix("_local"), 0))
-            for row in query.run(engine, "status_tables")
+            for row in run(engine, "status/tables")
         )
-        collectors = tuple(Other(**row) for row in query.run(engine, "status_collectors", within_s=COLLECTORS_WITHIN_S))
-        losses = tuple(Loss(**row) for row in query.run(engine, "status_sdk_losses"))
-        crowded = tuple(OverLimit(**row) for row in query.run(engine, "status_crowded"))
+        collectors = tuple(Other(**row) for row in run(engine, "status/collectors", within_s=COLLECTORS_WITHIN_S))
+        losses = tuple(Loss(**row) for row in run(engine, "status/sdk_losses"))
+        crowded = tuple(OverLimit(**row) for row in run(engine, "status/crowded"))
     except EngineError as error:
         return _Stored(), str(error)
     return _Stored(tables, collectors, losses, crowded), ""

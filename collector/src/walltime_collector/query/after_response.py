@@ -1,10 +1,11 @@
-"""What a request did after its response, out of the attributes of its transaction; it is no part of the bill."""
+"""What a request did after its response, read from the attributes of its transaction; it is no part of the bill."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 _PREFIX = "walltime.after_response."
 
@@ -26,32 +27,34 @@ class AfterResponse:
 
     duration_ns: int
     error_type: str
-    """The exception by which it ended; the request itself did not fail by it."""
+    """The exception that ended it; it does not make the request fail."""
     components: tuple[LaterCalls, ...]
 
 
 def after_response(attributes: Mapping[str, str]) -> AfterResponse | None:
-    """Read it; None when there is nothing. What another sender may have put there and is no number counts as 0."""
+    """Read it; None when there is nothing. What is not a number, which another sender may have put there, is 0."""
     if f"{_PREFIX}duration_ns" not in attributes:
         return None
     names = _array(attributes, "component")
-    columns = [_numbers(attributes, name, len(names)) for name in ("calls", "time_ns", "errors")]
-    components = tuple(LaterCalls(str(name), *counts) for name, *counts in zip(names, *columns, strict=True))
-    duration = attributes[f"{_PREFIX}duration_ns"]
+    columns = [
+        [*map(_number, _array(attributes, counter)), *[0] * len(names)][: len(names)]
+        for counter in ("calls", "time_ns", "errors")
+    ]
     return AfterResponse(
-        int(duration) if duration.isdecimal() else 0, attributes.get(f"{_PREFIX}error_type", ""), components
+        _number(attributes[f"{_PREFIX}duration_ns"]),
+        attributes.get(f"{_PREFIX}error_type", ""),
+        tuple(LaterCalls(str(name), *counts) for name, *counts in zip(names, *columns, strict=True)),
     )
 
 
-def _array(attributes: Mapping[str, str], name: str) -> list[object]:
+def _array(attributes: Mapping[str, str], name: str) -> list[Any]:
     try:
-        found = json.loads(attributes.get(_PREFIX + name, "[]"))
+        array = json.loads(attributes.get(_PREFIX + name, "[]"))
     except ValueError:
         return []
-    return found if isinstance(found, list) else []
+    return array if isinstance(array, list) else []
 
 
-def _numbers(attributes: Mapping[str, str], name: str, length: int) -> list[int]:
-    """As many as there are components; integers may have come as text, as OTLP's JSON has them."""
-    found = [int(str(each)) if str(each).isdecimal() else 0 for each in _array(attributes, name)]
-    return [*found, *[0] * length][:length]
+def _number(value: object) -> int:
+    """Integers are texts in OTLP's JSON."""
+    return int(str(value)) if str(value).isdecimal() else 0

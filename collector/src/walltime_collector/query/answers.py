@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields, is_dataclass
+from dataclasses import dataclass, is_dataclass
+from functools import cache
 from typing import Any, Literal, TypeVar, get_args, get_type_hints
 
 from .after_response import AfterResponse
+from .components import Component, Sums
 
 Ranking = Literal["total", "mean", "p50", "p95", "p99", "max", "transactions", "errors"]
 """What `top` can be ordered by, largest first."""
@@ -15,16 +17,11 @@ RANKINGS: tuple[Ranking, ...] = get_args(Ranking)
 Answer = TypeVar("Answer")
 
 
-@dataclass(frozen=True)
-class Share:
+@dataclass(frozen=True, kw_only=True)
+class Share(Sums):
     """What one component costs one kind. The mean is per transaction, the other numbers are sums over the window."""
 
     name: str
-    calls: int
-    time_ns: int
-    errors: int
-    hits: int
-    misses: int
     calls_per_transaction: float
     mean_ns: int
     share: float
@@ -55,7 +52,7 @@ class Kind:
     overlap_ns: int
     """Total time counted twice because calls ran at once: components + other − overlap = total."""
     cpu_mean_ns: int | None
-    """Per transaction, over those whose CPU time is known; None when of none."""
+    """Per transaction, over those whose CPU time is known; None when it is known of none."""
     queue_mean_ns: int | None
     components: tuple[Share, ...]
     status_4xx: int = 0
@@ -70,7 +67,7 @@ class Top:
     since: str
     until: str
     window_s: float
-    """What the rates are per: from `since`, or from the first transaction ever stored if that is later, until now."""
+    """The time of the rates: from `since`, or from the first transaction ever stored if that is later, until now."""
     by: str
     service: str
     all_kinds: int
@@ -79,27 +76,7 @@ class Top:
     total_ns: int
     kinds: tuple[Kind, ...]
     services: tuple[str, ...] = ()
-    """All that are stored, when there is nothing to rank."""
-
-
-@dataclass(frozen=True)
-class Component:
-    """One line of a bill. `time_ns` is exclusive: what a nested component took is on that one's line."""
-
-    name: str
-    calls: int = 0
-    time_ns: int = 0
-    max_ns: int = 0
-    errors: int = 0
-    keys: int = 0
-    hits: int = 0
-    misses: int = 0
-    not_stored: int = 0
-    skipped: int = 0
-    """Calls that were not made, because their server was known to be dead; they are not among `calls`."""
-    rows: int = 0
-    deadlocks: int = 0
-    lock_timeouts: int = 0
+    """All stored services, when there is nothing to rank."""
 
 
 @dataclass(frozen=True)
@@ -117,40 +94,40 @@ class Target:
 
 @dataclass(frozen=True)
 class ServerSide:
-    """What the database's own log says: sums over its `entries` about some of the `calls` the client made."""
+    """What the database logged: sums over its `entries` about some of the `calls` that the client made."""
 
     server: str
     entries: int
     calls: int
     """0 where the client's calls are not known one by one, as for COMMIT."""
     statements: int
-    """More than one: they differ in nothing the log would show, and this is about all of them."""
+    """More than one: the log cannot distinguish them, and this is about all of them."""
     query_ns: int
     lock_ns: int
     """Waiting for tables; with MySQL 8.0.28 and later for rows too."""
     row_lock_ns: int
-    """Waiting for rows, as Percona Server says it."""
+    """Waiting for rows, as Percona Server logs it."""
     likely_row_lock_ns: int
-    """Waiting in MariaDB's storage engine that nothing it did there explains; the log does not say for what."""
+    """Time in MariaDB's storage engine that neither disk nor pages explain: schema/013_row_lock_waits.sql."""
     io_wait_ns: int
     network_ns: int | None
-    """Client's time less server's: network, driver, what the server does not count. None unless all are logged."""
+    """Client time minus server time: network, driver, what the server does not count. None unless all are logged."""
     rows_sent: int
     rows_examined: int
     rows_affected: int
     errors: int
     notes: tuple[str, ...]
-    """In words: full scan, sorted on disk …"""
+    """`full scan`, `sorted on disk` …"""
 
     @property
     def locked_ns(self) -> int:
-        """Waiting for locks of any kind, as far as the log says or lets see."""
+        """Waiting for locks of all sorts, logged or likely."""
         return max(self.lock_ns, self.row_lock_ns) + self.likely_row_lock_ns
 
 
 @dataclass(frozen=True)
 class Logged:
-    """A statement of the transaction that only the database's log knows, without its literals."""
+    """A statement of the transaction that is only in the database's log, without its literals."""
 
     text: str
     server: ServerSide
@@ -175,7 +152,7 @@ class Call:
     """Empty for a span that is not Walltime's."""
     name: str
     offset_ns: int
-    """From the start of its transaction; negative when another machine's clock says so."""
+    """From the start of its transaction; negative when the clock of another machine is behind."""
     duration_ns: int
     own_ns: int
     address: str
@@ -184,11 +161,11 @@ class Call:
     result: str
     error: str
     source: str = ""
-    """Where in the application it was made: `shop/views.py:42 product`."""
+    """The place in the application: `shop/views.py:42 product`."""
     connection_id: int = 0
-    """MySQL's number of the connection; 0 when unknown."""
+    """MySQL's connection id; 0 when unknown."""
     server: ServerSide | None = None
-    """Where it is certain which entry of the database's log is about this call."""
+    """Present when it is certain which log entry belongs to this call."""
 
 
 @dataclass(frozen=True)
@@ -197,9 +174,9 @@ class Bill:
 
     span_id: str
     parent_span_id: str
-    """Of the span that called; empty when nobody did."""
+    """Of the calling span; empty without one."""
     depth: int
-    """In the tree of its trace; the list of a trace is in the order the tree is read."""
+    """In the tree of its trace."""
     offset_ns: int
     """From the start of the first transaction of the trace."""
     started_at: str
@@ -232,12 +209,12 @@ class Bill:
     attributes: Mapping[str, str]
     logged: tuple[Logged, ...] = ()
     after_response: AfterResponse | None = None
-    """What it did after its response; in none of the above but `calls`."""
+    """What it did after its response; of the fields above, only `calls` includes it."""
 
 
 @dataclass(frozen=True)
 class Trace:
-    """All transactions of one trace id, in the order their tree is read."""
+    """All transactions of one trace id, callers before those they called."""
 
     trace_id: str
     transactions: tuple[Bill, ...]
@@ -263,26 +240,32 @@ class Selected:
     rows: list[list[Any]]
 
 
+def from_row(answer: type[Answer], row: Mapping[str, Any], **computed: Any) -> Answer:
+    """An answer whose fields are columns of `row`, where integers may be texts; `computed` are its other fields."""
+    hints = _hints_of(answer)  # type: ignore[arg-type]  # a class is hashable
+    stored = {name: int(row[name]) if hint is int else row[name] for name, hint in hints.items() if name in row}
+    return answer(**{**stored, **computed})
+
+
 def from_json(answer: type[Answer], document: Any) -> Answer:
     """
-    Read an answer back from its JSON. Fields this version does not know are ignored.
+    Read an answer back from its JSON. Unknown fields are ignored.
 
     Raises:
         ValueError: The document is not this answer, or lacks a field.
     """
     if not isinstance(document, dict):
         raise ValueError(f"{answer.__name__} is not an object")  # noqa: TRY004  one error for one meaning
-    hints = get_type_hints(answer)
+    hints = _hints_of(answer)  # type: ignore[arg-type]  # a class is hashable
     try:
-        return answer(
-            **{
-                field.name: _value(hints[field.name], document[field.name])
-                for field in fields(answer)  # type: ignore[arg-type]  # every answer is a dataclass
-                if field.name in document
-            }
-        )
+        return answer(**{name: _value(hint, document[name]) for name, hint in hints.items() if name in document})
     except TypeError as error:
         raise ValueError(str(error)) from error
+
+
+@cache
+def _hints_of(answer: type[Any]) -> dict[str, Any]:
+    return get_type_hints(answer)
 
 
 def _value(hint: Any, value: Any) -> Any:

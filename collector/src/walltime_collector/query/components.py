@@ -1,33 +1,101 @@
-"""The one place that knows which columns are a component's: `mysql_query_time_ns` is `time_ns` of `mysql.query`."""
+"""
+What a component counts: the one table of counters and of columns.
+
+Answers and printed rows are made from it. tests/collector/query/test_components.py compares it with the schema files,
+the views, docs/wire.md and the SDK, so that a counter is never in one of them alone.
+"""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
-from typing import Any
+from dataclasses import dataclass, field, fields
+from typing import Any, Literal
 
-COUNTERS = (
-    "calls",
-    "time_ns",
-    "max_ns",
-    "errors",
-    "keys",
-    "hits",
-    "misses",
-    "not_stored",
-    "skipped",
-    "rows",
-    "deadlocks",
-    "lock_timeouts",
-)
+
+@dataclass(frozen=True)
+class Note:
+    """What is printed behind a counter that is not 0: its number and `one`, or `many`."""
+
+    one: str
+    many: str = ""
+    severity: Literal["", "warning", "error"] = ""
+
+
+def _noted(one: str, many: str = "", severity: Literal["", "warning", "error"] = "") -> Any:
+    return field(default=0, metadata={"note": Note(one, many, severity)})
+
+
+_SKIPPED = "skipped: the server was known to be dead"
+
+
+@dataclass(frozen=True)
+class Component:
+    """One row of a bill. Each field but the name is a counter: `walltime.<component>.<counter>` on the wire."""
+
+    name: str
+    calls: int = 0
+    time_ns: int = 0
+    """Exclusive: the time of a component that was called inside this one is in that one's row."""
+    max_ns: int = 0
+    errors: int = _noted("error", severity="error")
+    deadlocks: int = _noted("deadlock", severity="error")
+    lock_timeouts: int = _noted("lock timeout", severity="error")
+    keys: int = 0
+    hits: int = 0
+    misses: int = 0
+    not_stored: int = _noted("value not stored", "values not stored")
+    skipped: int = _noted(_SKIPPED, _SKIPPED, "warning")
+    """Calls that were not made, because their server was known to be dead; they are not among `calls`."""
+    rows: int = _noted("row")
+
+
+COUNTERS = tuple(each.name for each in fields(Component))[1:]
+NOTES: Mapping[str, Note] = {each.name: each.metadata["note"] for each in fields(Component) if "note" in each.metadata}
+
+OF_ALL = ("calls", "time_ns", "max_ns", "errors")
+"""Every component has these; of components without columns they are in the maps `custom_<counter>`."""
+COLUMNS: Mapping[str, tuple[str, ...]] = {
+    "mysql.connect": OF_ALL,
+    "mysql.query": (*OF_ALL, "rows", "deadlocks", "lock_timeouts"),
+    "mysql.fetch": (*OF_ALL, "rows"),
+    "mysql.commit": OF_ALL,
+    "memcache.connect": OF_ALL,
+    "memcache.get": (*OF_ALL, "keys", "hits", "misses"),
+    "memcache.set": (*OF_ALL, "not_stored"),
+    "memcache.delete": (*OF_ALL, "keys", "hits", "misses"),
+    "memcache.incr": (*OF_ALL, "keys", "hits", "misses"),
+    "http.connect": OF_ALL,
+    "http.request": OF_ALL,
+}
+"""The components with columns: `mysql_query_time_ns` in `transactions` is `time_ns` of `mysql.query`."""
 FAMILIES = ("mysql", "memcache", "redis", "http", "python", "custom", "other")
-"""What one colour stands for. `custom` is everything the application named itself, `other` the time in no component."""
+"""Components with one colour. `custom` are those that the application named, `other` is the time in no component."""
 
-_COLUMN = re.compile(
-    rf"(?:sum\()?(?P<system>[a-z0-9]+)_(?P<operation>[a-z0-9_]+?)_(?P<counter>{'|'.join(COUNTERS)})\)?"
-)
-_CUSTOM = re.compile(rf"custom_(?P<counter>{'|'.join(COUNTERS)})")
-_ATTRIBUTE = re.compile(rf"walltime\.(?P<component>.+)\.(?P<counter>{'|'.join(COUNTERS)})")
+_BY_COLUMN = {
+    f"{component.replace('.', '_')}_{counter}": (component, counter)
+    for component, counters in COLUMNS.items()
+    for counter in counters
+}
+_MAPS = {f"custom_{counter}": counter for counter in OF_ALL}
+
+
+@dataclass(frozen=True)
+class Sums:
+    """The counters that are added up over many transactions."""
+
+    calls: int = 0
+    time_ns: int = 0
+    errors: int = 0
+    hits: int = 0
+    misses: int = 0
+
+
+SUMMED = tuple(each.name for each in fields(Sums))
+
+
+def sums(counters: Mapping[str, Any], prefix: str = "") -> Sums:
+    """Those of the counters that are added up; one that is missing is 0."""
+    return Sums(**{name: int(counters.get(prefix + name, 0)) for name in SUMMED})
 
 
 def family(component: str) -> str:
@@ -42,26 +110,26 @@ def counters_by_component(row: Mapping[str, Any]) -> dict[str, dict[str, int]]:
     """
     Gather the counters of one row (of a transaction, or `sum(…)` over many) by component.
 
-    A counter without a column of its own (`walltime.redis.get.hits`) is among the `attributes` of a row, or summed up
-    in `more_counters`. Components without a call and without time are left out, the most expensive comes first.
+    A counter without a column (`walltime.redis.get.hits`) is among the `attributes` of a row, or summed up in
+    `more_counters`. Components without a call and without time are left out, the most expensive comes first.
     """
     gathered: dict[str, dict[str, int]] = {}
     for column, value in row.items():
         if column in ("attributes", "more_counters"):
-            for key, said in value.items():
-                if (more := _ATTRIBUTE.fullmatch(key)) and (counted := number(said)):
-                    gathered.setdefault(more["component"], {})[more["counter"]] = counted
-        elif custom := _CUSTOM.fullmatch(column):
+            for key, text in value.items():
+                component, _, counter = key.removeprefix("walltime.").rpartition(".")
+                if component and key.startswith("walltime.") and counter in COUNTERS and (counted := number(text)):
+                    gathered.setdefault(component, {})[counter] = counted
+        elif column in _MAPS:
             for component, counted in value.items():
-                gathered.setdefault(component, {})[custom["counter"]] = int(counted)
-        elif (built_in := _COLUMN.fullmatch(column)) and value:
-            component = f"{built_in['system']}.{built_in['operation']}"
-            gathered.setdefault(component, {})[built_in["counter"]] = int(value)
+                gathered.setdefault(component, {})[_MAPS[column]] = int(counted)
+        elif value and (known := _BY_COLUMN.get(column.removeprefix("sum(").removesuffix(")"))):
+            gathered.setdefault(known[0], {})[known[1]] = int(value)
     used = {name: counters for name, counters in gathered.items() if any(counters.values())}
     return dict(sorted(used.items(), key=lambda item: (-item[1].get("time_ns", 0), item[0])))
 
 
 def number(value: object) -> int:
-    """What an attribute counts; whatever else it may say counts nothing."""
+    """An attribute as a number; 0 when its value is anything else."""
     text = str(value)
     return int(text) if text.isascii() and text.isdigit() and len(text) <= 20 else 0

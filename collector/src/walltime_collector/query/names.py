@@ -1,4 +1,4 @@
-"""How names of transactions and services are shown, and how the name that somebody typed or copied is found again."""
+"""Names of transactions and services: how they are printed, and which one a typed or copied text means."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import unicodedata
 from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import islice, takewhile
 from urllib.parse import unquote_plus
 
 from ..format import printable
@@ -16,40 +17,40 @@ from ..format import printable
 METHODS = frozenset(
     ["GET", "HEAD", "POST", "PUT", "DELETE", "CONNECT", "OPTIONS", "TRACE", "PATCH", "QUERY", "WEBSOCKET"]
 )
-"""A request whose route nobody knew has its method for a name."""
+"""A request without a known route has its method as its name."""
 NO_ROUTE = "(no route)"
 NO_NAME = "(no name)"
 
 _CUT = re.compile(r"…|\.\.\.")
 _QUOTES = {"'": "'", '"': '"', "`": "`", "“": "”", "‘": "’", "«": "»", "„": "“"}
 _NUMBERS = re.compile(r"\s+(?:<0\.1|\d[\d,.]*) %(?:\s.*)?$", re.DOTALL)
-"""Where the numbers begin in a row that was copied whole from `walltime top`."""
+"""The numbers of a row that was copied from `walltime top`, to the end of the row."""
 _ESCAPE = re.compile(r"\\(?:x([0-9a-fA-F]{2})|u([0-9a-fA-F]{4})|U([0-9a-fA-F]{8})|([\\'\"/nrt]))")
-_MEANS = {"n": "\n", "r": "\r", "t": "\t"}
-_MOST_FORMS = 64
+_CONTROLS = {"n": "\n", "r": "\r", "t": "\t"}
+_MAX_FORMS = 64
 
 
 @dataclass(frozen=True)
 class Kind:
-    """A name that is stored, and the service it belongs to."""
+    """A stored name, and the service it belongs to."""
 
     service: str
     name: str
 
 
 def shown(name: str) -> str:
-    """A name as it is printed: on one line, and `GET (no route)` instead of the method alone."""
+    """A name as it is printed: on one line, a method alone as `GET (no route)`."""
     plain = printable(name)
     return f"{plain} {NO_ROUTE}" if plain in METHODS else plain or NO_NAME
 
 
 def find(written: str, known: Sequence[Kind]) -> list[Kind]:
     """
-    All kinds that `written` can mean: one when it is unique, none when it is like no name.
+    All kinds that `written` can mean: one when it is unique, none when no name is like it.
 
-    The first of these that fits any name decides: the name itself; the name as it is printed, in any quotes, escaped,
-    with its service; its beginning, with or without `…` behind it; the same in other letters (upper and lower case,
-    or with `?` for what a terminal could not show).
+    The first of these rules that matches a name decides: the name itself; the name as it is printed, in any quotes,
+    escaped, with its service; its beginning, with or without `…` behind it; the same without regard to upper and lower
+    case, and with `?` for what a terminal could not show.
     """
     forms = list(_forms(written))
     for form in forms:
@@ -61,13 +62,13 @@ def find(written: str, known: Sequence[Kind]) -> list[Kind]:
         index = _Index(pairs, alike)
         for look in (index.equal, index.beginning, index.cut):
             for form in bare:
-                if found := look(alike(form)):
-                    return found
+                if kinds := look(alike(form)):
+                    return kinds
     return []
 
 
 def quoted(kind: Kind, known: Sequence[Kind], *, with_service: bool = False) -> str:
-    """The name as a shell passes it on and `find` understands it: it means no other of the known kinds."""
+    """The name quoted for a shell, so that `find` returns this kind and no other of the known ones."""
     name = f"{shown(kind.name)}  {printable(kind.service)}" if with_service else shown(kind.name)
     mine = [each for each in known if each.name == kind.name and (not with_service or each.service == kind.service)]
     if find(name, known) != mine:
@@ -76,10 +77,10 @@ def quoted(kind: Kind, known: Sequence[Kind], *, with_service: bool = False) -> 
 
 
 def listed(kinds: Sequence[Kind], known: Sequence[Kind], most: int = 10) -> str:
-    """Kinds in a sentence, each as `find` takes it back."""
+    """Kinds in a sentence, each quoted for `find`."""
     with_service = len({kind.service for kind in kinds}) > 1
-    said = ", ".join(quoted(kind, known, with_service=with_service) for kind in kinds[:most])
-    return f"{said} and {len(kinds) - most} more" if len(kinds) > most else said
+    names = ", ".join(quoted(kind, known, with_service=with_service) for kind in kinds[:most])
+    return f"{names} and {len(kinds) - most} more" if len(kinds) > most else names
 
 
 class _Index:
@@ -91,29 +92,26 @@ class _Index:
         self._alike = alike
 
     def equal(self, form: str) -> list[Kind]:
-        """Kinds with this very key."""
-        return self._from(form, lambda key: key == form)
+        """Kinds with this key."""
+        return self._while(form, form.__eq__)
 
     def beginning(self, form: str) -> list[Kind]:
-        """Kinds with a key that begins like this."""
-        return self._from(form, lambda key: key.startswith(form))
+        """Kinds with a key that begins with this text."""
+        return self._while(form, lambda key: key.startswith(form))
 
     def cut(self, form: str) -> list[Kind]:
-        """Kinds whose key begins with what stands before an ellipsis; behind it may be the service, cut or whole."""
+        """Kinds whose key begins with the text before an ellipsis; the text behind it may be the service."""
         for cut in reversed(list(_CUT.finditer(form))):
             behind = _CUT.split(form[cut.end() :])[0]
-            found = self.beginning(form[: cut.start()]) if cut.start() else []
-            if mine := [kind for kind in found if self._alike(_bare(kind.service)).startswith(behind)]:
+            kinds = self.beginning(form[: cut.start()]) if cut.start() else []
+            if mine := [kind for kind in kinds if self._alike(_bare(kind.service)).startswith(behind)]:
                 return mine
         return []
 
-    def _from(self, first: str, fits: Callable[[str], bool]) -> list[Kind]:
-        found: dict[Kind, None] = {}
-        for at in range(bisect_left(self._keys, first), len(self._keys)):
-            if not fits(self._keys[at]):
-                break
-            found[self._pairs[at][1]] = None
-        return list(found)
+    def _while(self, first: str, is_match: Callable[[str], bool]) -> list[Kind]:
+        start = bisect_left(self._keys, first)
+        keys = takewhile(is_match, islice(self._keys, start, None))
+        return list(dict.fromkeys(self._pairs[at][1] for at, _ in enumerate(keys, start)))
 
 
 def _keys(kind: Kind) -> set[str]:
@@ -122,22 +120,20 @@ def _keys(kind: Kind) -> set[str]:
 
 
 def _bare(text: str) -> str:
-    """Without blanks: terminals break lines where they like, and control characters are shown as blanks."""
+    """Without spaces: a terminal breaks lines anywhere, and control characters are printed as spaces."""
     return "".join(unicodedata.normalize("NFD", printable(text)).split())
 
 
 def _forms(written: str) -> Iterator[str]:
-    """What may have been copied: the text itself first, then what it says when its quotes and escapes are read."""
-    found = {written: None}
-    waiting = [written]
-    while waiting and len(found) < _MOST_FORMS:
-        text = waiting.pop(0)
+    """The text itself first, then what it becomes when its quotes and escapes are read."""
+    forms = [written]
+    for text in forms:  # it grows meanwhile
+        if len(forms) >= _MAX_FORMS:
+            break
         for read in (_without_quotes, _unescaped, _shell, unquote_plus, _without_numbers, str.strip):
-            form = read(text)
-            if form not in found:
-                found[form] = None
-                waiting.append(form)
-    yield from found
+            if (form := read(text)) not in forms:
+                forms.append(form)
+    yield from forms
 
 
 def _without_quotes(text: str) -> str:
@@ -146,13 +142,13 @@ def _without_quotes(text: str) -> str:
 
 
 def _unescaped(text: str) -> str:
-    """What Python's repr, and JSON, make of a name, read back; with its quotes or without."""
+    """A name read back from Python's repr or from JSON, with its quotes or without."""
 
     def letter(escape: re.Match[str]) -> str:
         code = escape[1] or escape[2] or escape[3]
         if code:
             return chr(int(code, 16)) if int(code, 16) < 0x110000 else escape[0]
-        return _MEANS.get(escape[4], escape[4])
+        return _CONTROLS.get(escape[4], escape[4])
 
     plain = _ESCAPE.sub(letter, text)
     return plain.encode("utf-16", "surrogatepass").decode("utf-16", "replace")  # JSON writes 😀 as two

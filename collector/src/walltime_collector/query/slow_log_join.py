@@ -1,160 +1,142 @@
-"""The glue: lays what the database's own log says beside the statements and calls of a transaction, by fingerprint."""
+"""Joins statements and calls of a transaction with the entries of the database's slow log, by fingerprint."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import TypeVar
 
 from ..statements.fingerprint import of_template
 from .answers import Call, Logged, ServerSide, Statement
+from .queries import Row
 
-Entry = Mapping[str, Any]
-
-_FLAGS = {
+_NOTES = {
     "is_full_scan": "full scan",
     "is_full_join": "full join",
     "is_tmp_table_on_disk": "temporary table on disk",
     "is_filesort_on_disk": "sorted on disk",
 }
+_SUMMED = (
+    *("query_ns", "lock_ns", "row_lock_ns", "likely_row_lock_ns", "io_wait_ns"),
+    *("rows_sent", "rows_examined", "rows_affected"),
+)
 _CLOCKS_DIFFER_NS = 1_000_000
-"""A server's time may be this much longer than the client's for the same statement; more, and they are not the same."""
+"""An entry that took longer on the server than on the client by more than this belongs to another call."""
 _LOGGED_IN_SECONDS_NS = 1_500_000_000
-"""Some servers say when a statement began in whole seconds; and the two clocks may differ a little."""
-_SHORTEST_LOCK_WAIT_NS = 5_000_000
-_LONGEST_PAGE_ACCESS_NS = 200_000
+"""Some servers log the start of a statement in whole seconds; and the two clocks may differ a little."""
+
+Key = TypeVar("Key", bound=Hashable)
 
 
-def beside_statements(
-    statements: Sequence[Statement], entries: Sequence[Entry]
+def join_statements(
+    statements: Sequence[Statement], entries: Sequence[Row]
 ) -> tuple[tuple[Statement, ...], tuple[Logged, ...]]:
     """
-    Give each statement what the log says about it; what the log alone knows (a COMMIT) comes back beside them.
+    Return the statements with their log entries, and the entries without a statement (a COMMIT).
 
-    Statements of one fingerprint (`IN (%s)`, `IN (%s, %s)`) share one answer: the most expensive of them has it.
+    Statements of one fingerprint (`IN (%s)`, `IN (%s, %s)`) share their entries: the most expensive of them has them.
     """
     logged = _by_fingerprint(entries)
-    same: dict[str, list[int]] = {}
-    for at, statement in enumerate(statements):
-        same.setdefault(of_template(statement.text), []).append(at)
-    beside: dict[int, ServerSide] = {}
-    for fingerprint, places in same.items():
-        if found := logged.pop(fingerprint, None):
+    joined = list(statements)
+    for fingerprint, places in _places(statements, lambda statement: of_template(statement.text)).items():
+        if matches := logged.pop(fingerprint, None):
+            same = [statements[at] for at in places]
             first = max(places, key=lambda at: statements[at].time_ns)
-            beside[first] = _server_side(
-                found,
-                calls=sum(statements[at].calls for at in places),
-                client_ns=sum(statements[at].time_ns for at in places),
-                statements=len(places),
-            )
-    return (
-        tuple(replace(statement, server=beside.get(at)) for at, statement in enumerate(statements)),
-        tuple(Logged(str(found[0]["sample"]), _server_side(found)) for found in logged.values()),
-    )
+            calls, client_ns = sum(each.calls for each in same), sum(each.time_ns for each in same)
+            server = _server_side(matches, calls=calls, client_ns=client_ns, statements=len(same))
+            joined[first] = replace(statements[first], server=server)
+    return tuple(joined), tuple(Logged(str(rest[0]["sample"]), _server_side(rest)) for rest in logged.values())
 
 
-def beside_calls(calls: Sequence[Call], entries: Sequence[Entry]) -> tuple[Call, ...]:
+def join_calls(calls: Sequence[Call], entries: Sequence[Row]) -> tuple[Call, ...]:
     """
-    Give each kept call its entry where it is certain which one that is.
+    Return the kept calls, each with its log entry where that is certain.
 
     The log has the entries of one connection in the order they were run. So when it has as many of a fingerprint as
     calls were kept, and none took longer there than here, they belong together one by one.
     """
     logged = _by_fingerprint(entries)
-    same: dict[str, list[int]] = {}
-    for at, call in enumerate(calls):
-        if call.component == "mysql.query" and call.text:
-            same.setdefault(of_template(call.text), []).append(at)
-    beside: dict[int, ServerSide] = {}
-    for fingerprint, places in same.items():
-        found = logged.get(fingerprint, [])
-        places.sort(key=lambda at: calls[at].offset_ns)
-        if _fit(found, [calls[at] for at in places]):
-            for at, entry in zip(places, found, strict=True):
-                beside[at] = _server_side([entry], calls=1, client_ns=calls[at].duration_ns)
-    return tuple(replace(call, server=beside.get(at)) for at, call in enumerate(calls))
+    return _join_one_by_one(calls, lambda call: of_template(call.text), lambda key, _: logged.get(key, []))
 
 
-def of_connections(calls: Sequence[Call], entries: Sequence[Entry], started_ns: int) -> tuple[Call, ...]:
+def join_connections(calls: Sequence[Call], entries: Sequence[Row], started_ns: int) -> tuple[Call, ...]:
     """
-    Give each kept call that has no entry yet the one that was logged without its comment, where that is certain.
+    Return the kept calls; one without an entry gets the one that was logged without its comment, where that is certain.
 
-    A connection runs one statement after another. So when its log has as many entries of a fingerprint, at about the
-    time of the calls, as calls were kept, and none took longer there than here, they belong together one by one.
+    A connection runs one statement after another, so the rule of `join_calls` holds for each connection.
 
     Args:
-        entries: those of these connections that name no transaction, with `started_ns` and `connection_id`.
-        started_ns: of the transaction; the calls say when they were made from there.
+        entries: Those of these connections without a trace id, with `started_ns` and `connection_id`.
+        started_ns: Of the transaction; the offsets of the calls begin there.
     """
-    same: dict[tuple[int, str], list[int]] = {}
-    for at, call in enumerate(calls):
-        if call.connection_id and call.server is None and call.component == "mysql.query" and call.text:
-            same.setdefault((call.connection_id, of_template(call.text)), []).append(at)
-    beside: dict[int, ServerSide] = {}
-    for (connection_id, fingerprint), places in same.items():
-        places.sort(key=lambda at: calls[at].offset_ns)
-        first_ns = started_ns + calls[places[0]].offset_ns - _LOGGED_IN_SECONDS_NS
-        last_ns = started_ns + calls[places[-1]].offset_ns + calls[places[-1]].duration_ns + _LOGGED_IN_SECONDS_NS
-        found = [
-            entry
-            for entry in entries
-            if entry["fingerprint"] == fingerprint
-            and int(entry["connection_id"]) == connection_id
-            and first_ns <= int(entry["started_ns"]) <= last_ns
-        ]
-        if len({entry["server"] for entry in found}) == 1 and _fit(found, [calls[at] for at in places]):
-            for at, entry in zip(places, found, strict=True):
-                beside[at] = _server_side([entry], calls=1, client_ns=calls[at].duration_ns)
-    return tuple(replace(call, server=beside.get(at, call.server)) for at, call in enumerate(calls))
+    logged: dict[tuple[int, str], list[Row]] = defaultdict(list)
+    for entry in entries:
+        logged[int(entry["connection_id"]), str(entry["fingerprint"])].append(entry)
 
+    def at_their_time(key: tuple[int, str], same: Sequence[Call]) -> list[Row]:
+        first_ns = started_ns + same[0].offset_ns - _LOGGED_IN_SECONDS_NS
+        last_ns = started_ns + same[-1].offset_ns + same[-1].duration_ns + _LOGGED_IN_SECONDS_NS
+        matches = [entry for entry in logged.get(key, ()) if first_ns <= int(entry["started_ns"]) <= last_ns]
+        return matches if len({entry["server"] for entry in matches}) == 1 else []
 
-def _fit(entries: Sequence[Entry], calls: Sequence[Call]) -> bool:
-    return len(entries) == len(calls) and all(
-        int(entry["query_ns"]) <= call.duration_ns + _CLOCKS_DIFFER_NS
-        for entry, call in zip(entries, calls, strict=True)
+    return _join_one_by_one(
+        calls,
+        lambda call: (call.connection_id, of_template(call.text)) if call.connection_id else None,
+        at_their_time,
     )
 
 
-def _by_fingerprint(entries: Sequence[Entry]) -> dict[str, list[Entry]]:
-    found: dict[str, list[Entry]] = {}
+def _join_one_by_one(
+    calls: Sequence[Call],
+    key_of: Callable[[Call], Key | None],
+    entries_of: Callable[[Key, Sequence[Call]], Sequence[Row]],
+) -> tuple[Call, ...]:
+    def key_of_query(call: Call) -> Key | None:
+        return key_of(call) if call.component == "mysql.query" and call.text and call.server is None else None
+
+    joined = list(calls)
+    for key, places in _places(calls, key_of_query).items():
+        places.sort(key=lambda at: calls[at].offset_ns)
+        same = [calls[at] for at in places]
+        entries = entries_of(key, same)
+        if len(entries) == len(same) and all(
+            int(entry["query_ns"]) <= call.duration_ns + _CLOCKS_DIFFER_NS
+            for entry, call in zip(entries, same, strict=True)
+        ):
+            for at, call, entry in zip(places, same, entries, strict=True):
+                joined[at] = replace(call, server=_server_side([entry], calls=1, client_ns=call.duration_ns))
+    return tuple(joined)
+
+
+Item = TypeVar("Item")
+
+
+def _places(items: Sequence[Item], key_of: Callable[[Item], Key | None]) -> dict[Key, list[int]]:
+    """The indexes of the items with each key; those without a key are left out."""
+    places: dict[Key, list[int]] = {}
+    for at, item in enumerate(items):
+        if (key := key_of(item)) is not None:
+            places.setdefault(key, []).append(at)
+    return places
+
+
+def _by_fingerprint(entries: Sequence[Row]) -> dict[str, list[Row]]:
+    logged: dict[str, list[Row]] = {}
     for entry in entries:
-        found.setdefault(str(entry["fingerprint"]), []).append(entry)
-    return found
+        logged.setdefault(str(entry["fingerprint"]), []).append(entry)
+    return logged
 
 
-def _server_side(entries: Sequence[Entry], *, calls: int = 0, client_ns: int = 0, statements: int = 1) -> ServerSide:
-    def total(column: str) -> int:
-        return sum(int(entry[column]) for entry in entries)
-
-    query_ns = total("query_ns")
+def _server_side(entries: Sequence[Row], *, calls: int = 0, client_ns: int = 0, statements: int = 1) -> ServerSide:
+    sums = {column: sum(int(entry[column]) for entry in entries) for column in _SUMMED}
     return ServerSide(
+        **sums,
         server=str(entries[0]["server"]),
         entries=len(entries),
         calls=calls,
         statements=statements,
-        query_ns=query_ns,
-        lock_ns=total("lock_ns"),
-        row_lock_ns=total("row_lock_ns"),
-        likely_row_lock_ns=sum(map(_likely_row_lock_ns, entries)),
-        io_wait_ns=total("io_wait_ns"),
-        network_ns=client_ns - query_ns if len(entries) == calls else None,
-        rows_sent=total("rows_sent"),
-        rows_examined=total("rows_examined"),
-        rows_affected=total("rows_affected"),
+        network_ns=client_ns - sums["query_ns"] if len(entries) == calls else None,
         errors=sum(int(entry["errno"]) > 0 for entry in entries),
-        notes=tuple(words for flag, words in _FLAGS.items() if any(entry[flag] for entry in entries)),
+        notes=tuple(note for flag, note in _NOTES.items() if any(entry[flag] for entry in entries)),
     )
-
-
-def _likely_row_lock_ns(entry: Entry) -> int:
-    """
-    MariaDB never says that a statement waited for a row, only how long it was in the storage engine.
-
-    Time there that neither reading from disk nor the pages looked at can explain was waiting, and what a statement
-    waits for there is a lock.
-    """
-    if entry["row_lock_ns"]:
-        return 0
-    in_engine_ns = min(int(entry["engine_ns"]), int(entry["query_ns"]))
-    waited_ns = in_engine_ns - int(entry["io_wait_ns"]) - int(entry["pages_accessed"]) * _LONGEST_PAGE_ACCESS_NS
-    return waited_ns if waited_ns >= _SHORTEST_LOCK_WAIT_NS else 0

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+
+from .queries import Row
 
 
 def owners(parents: Mapping[str, str], transactions: Iterable[str]) -> dict[str, str]:
     """
     For every span the transaction it belongs to: itself or its nearest ancestor, '' when there is none.
 
-    Ends at a missing parent and in a circle alike: what arrives may say anything. Each span is walked over once.
+    A missing parent and a circle end the search: both occur in received data. Each span is visited once.
     """
     owner = {transaction: transaction for transaction in transactions}
     for span in parents:
@@ -28,33 +30,26 @@ def in_order(transactions: Sequence[str], parent_of: Mapping[str, str]) -> list[
     """
     Every transaction once with its depth, callers before those they called, siblings in the given order.
 
-    `parent_of` names the transaction that called; one whose caller is unknown is a root, a circle is cut somewhere.
+    `parent_of` names the calling transaction; one without a known caller is a root, a circle is cut somewhere.
     """
-    children: dict[str, list[str]] = {}
+    children: dict[str, list[str]] = defaultdict(list)
     for transaction in transactions:
-        children.setdefault(parent_of.get(transaction, ""), []).append(transaction)
+        children[parent_of.get(transaction, "")].append(transaction)
     known = set(transactions)
-    ordered: dict[str, int] = {}
-
-    def follow(root: str) -> None:
+    roots = [transaction for transaction in transactions if parent_of.get(transaction, "") not in known]
+    depth_of: dict[str, int] = {}
+    for root in [*roots, *transactions]:  # those that no root leads to are in circles
         waiting = [(root, 0)]
         while waiting:
             transaction, depth = waiting.pop()
-            if transaction not in ordered:
-                ordered[transaction] = depth
-                waiting.extend((child, depth + 1) for child in reversed(children.get(transaction, [])))
-
-    for transaction in transactions:
-        if parent_of.get(transaction, "") not in known:
-            follow(transaction)
-    for transaction in transactions:
-        if transaction not in ordered:  # only circles are left
-            follow(transaction)
-    return list(ordered.items())
+            if transaction not in depth_of:
+                depth_of[transaction] = depth
+                waiting.extend((child, depth + 1) for child in reversed(children[transaction]))
+    return list(depth_of.items())
 
 
-def own_times(spans: Sequence[Mapping[str, Any]]) -> dict[str, int]:
-    """Of each span its duration without the union of its children's, in ns; rows of show_calls.sql, oldest first."""
+def own_times(spans: Sequence[Row]) -> dict[str, int]:
+    """Of each span its duration without the union of its children's, in ns; rows of show/calls.sql, oldest first."""
     counted_to = {row["span"]: int(row["started_ns"]) for row in spans}
     ends = {row["span"]: int(row["started_ns"]) + int(row["duration_ns"]) for row in spans}
     own_ns = {row["span"]: int(row["duration_ns"]) for row in spans}

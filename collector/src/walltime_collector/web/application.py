@@ -34,14 +34,15 @@ from ..http.body import Disconnected
 from ..http.host_check import HostCheck
 from ..http.responses import json_response, problem
 from ..http.sign_in import SignIn, login_route
-from ..query import kinds as known
-from ..query import questions as query
+from ..query import kinds
 from ..query.answers import RANKINGS
 from ..query.digest.answer import DIGEST_RANKINGS
 from ..query.digest.rank import digest
+from ..query.show import show as show_trace
+from ..query.top import top as rank_kinds
 from ..query.why.explain import explain
 from ..query.why.windows import comparison
-from ..sql.limits import Reading
+from ..sql.runner import QueryRunner
 from ..trace_id import find_trace_id
 from .health import health_routes
 from .parameters import limit, one_of, query_params, since_s, slowest_percent
@@ -53,7 +54,7 @@ log = logging.getLogger(__name__)
 def make_app(
     engine: Engine,
     health: Health,
-    reading: Reading,
+    runner: QueryRunner,
     access: Access,
     current_status: Callable[[], Status],
     *,
@@ -67,7 +68,7 @@ def make_app(
     Endpoints that query the engine are plain functions: Starlette runs them in its thread pool.
 
     Args:
-        reading: Runs the statements of /api/sql.
+        runner: Runs the statements of /api/sql.
         access: Where a read token is set, all paths but /healthz, /readyz and /login require it.
         current_status: For /api/status.
         allowed_hosts: See HostCheck.
@@ -85,7 +86,7 @@ def make_app(
     return Starlette(
         routes=[
             *_query_routes(engine),
-            sql_route(reading),
+            sql_route(runner),
             *health_routes(engine, health, access, current_status),
             *([] if access.read.is_unset else [login_route(access.read)]),
             *more,
@@ -119,15 +120,15 @@ def make_app(
 def _query_routes(engine: Engine) -> list[Route]:
     def top(request: Request) -> JSONResponse:
         params = query_params(request, {"since": "15m", "service": "", "by": "total", "limit": "20"})
-        answer = query.top(
+        answer = rank_kinds(
             engine,
             since_s=since_s(params["since"]),
-            service=known.service(engine, params["service"]),
+            service=kinds.service(engine, params["service"]),
             by=one_of("by", params["by"], RANKINGS),
             limit=limit(params["limit"]),
         )
         if not answer.kinds:
-            answer = replace(answer, services=tuple(known.services(engine)))
+            answer = replace(answer, services=tuple(kinds.services(engine)))
         return json_response(asdict(answer))
 
     def transactions(request: Request) -> JSONResponse:
@@ -137,8 +138,8 @@ def _query_routes(engine: Engine) -> list[Route]:
             trace_id, _ = find_trace_id(text)
         except ValueError as error:
             raise BadParameter("trace_id", f"{quoted(text)} is not a trace id", str(error)) from error
-        trace_id = known.trace(engine, trace_id)
-        trace = query.show(engine, trace_id)
+        trace_id = kinds.trace(engine, trace_id)
+        trace = show_trace(engine, trace_id)
         if trace is None:
             raise NotStored(
                 "trace_id",
@@ -167,7 +168,7 @@ def _query_routes(engine: Engine) -> list[Route]:
         answer = digest(
             engine,
             since_s=None if params["since"] == "all" else since_s(params["since"]),
-            service=known.service(engine, params["service"]),
+            service=kinds.service(engine, params["service"]),
             by=one_of("by", params["by"], DIGEST_RANKINGS),
             limit=limit(params["limit"]),
             statement=params["statement"],

@@ -16,9 +16,9 @@ from ..errors import BadParameter, QueryFailed, StatementRefused
 from ..http.body import Arrivals
 from ..http.disconnect import cancel_on_disconnect
 from ..http.responses import json_response
-from ..sql.askers import asker
+from ..sql.client import describe_client
 from ..sql.guard import MAX_STATEMENT_BYTES
-from ..sql.limits import THREADS, Reading
+from ..sql.runner import THREADS, QueryRunner
 from .parameters import json_body
 
 _DEADLINE_S = 30.0
@@ -31,7 +31,7 @@ _SETTINGS = {
 }
 
 
-def sql_route(reading: Reading) -> Route:
+def sql_route(runner: QueryRunner) -> Route:
     """The route: the body is `{"sql": …}`, the response `{"columns": [{name, type}], "rows": [[…]]}`."""
     threads = ThreadPoolExecutor(THREADS, thread_name_prefix="sql")
     arrivals = Arrivals(
@@ -42,22 +42,20 @@ def sql_route(reading: Reading) -> Route:
         async with json_body(request, arrivals, '{"sql": …}') as document:
             if not isinstance(document, dict) or set(document) != {"sql"} or not isinstance(document["sql"], str):
                 raise BadParameter("body", "it is not a statement", 'send {"sql": "SELECT …"}')
-            name, client = str(uuid.uuid4()), asker(request.scope)
+            name, client = str(uuid.uuid4()), describe_client(request.scope)
             return await cancel_on_disconnect(
                 request.receive,
                 threads,
-                lambda: json_response(_answer(reading, document["sql"], name, client)),
-                lambda: reading.stop(name),
+                lambda: json_response(_answer(runner, document["sql"], name, client)),
+                lambda: runner.stop(name),
             )
 
     return Route("/api/sql", sql, methods=["POST"])
 
 
-def _answer(reading: Reading, sql: str, name: str, client: str) -> dict[str, Any]:
+def _answer(runner: QueryRunner, sql: str, name: str, client: str) -> dict[str, Any]:
     try:
-        answer = reading.answer(
-            sql, name=name, parameters={}, format_name="JSONCompact", settings=_SETTINGS, asker=client
-        )
+        answer = runner.run(sql, name=name, parameters={}, format_name="JSONCompact", settings=_SETTINGS, client=client)
     except QueryFailed as error:
         message = str(error)
         where, what_now = ("limit", "reduce the query") if error_code(error) in _OVER_LIMIT else ("sql", "correct it")

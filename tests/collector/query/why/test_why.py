@@ -14,8 +14,9 @@ from rich.console import Console
 from walltime_collector.cli.why import render
 from walltime_collector.clickhouse.embedded.engine import EmbeddedEngine
 from walltime_collector.errors import BadParameter, NotStored
-from walltime_collector.query import questions as query
+from walltime_collector.format import iso_time
 from walltime_collector.query.answers import from_json
+from walltime_collector.query.show import show
 from walltime_collector.query.why.answer import Contribution, Why
 from walltime_collector.query.why.explain import explain
 from walltime_collector.query.why.windows import Comparison, Window, comparison
@@ -278,7 +279,7 @@ def test_examples_are_as_long_as_the_mean_of_their_population_and_can_be_shown(d
         for each in examples:
             assert side.mean_ns / 2 < each.duration_ns < 2 * side.mean_ns
             assert side.since <= each.started_at < side.until
-            trace = query.show(days.engine, each.trace_id)
+            trace = show(days.engine, each.trace_id)
             assert trace is not None
             assert each.duration_ns in [bill.duration_ns for bill in trace.transactions]
 
@@ -319,7 +320,7 @@ def test_an_empty_population_is_no_answer_and_says_which_one_it_is(days: Days, e
     with pytest.raises(NotStored) as caught:
         explain(days.engine, name(0), compared)
     assert caught.value.where == {"slow": "during", "usual": "against"}[empty]
-    assert query.iso(never.start_ns) in caught.value.what
+    assert iso_time(never.start_ns) in caught.value.what
 
 
 def test_a_kind_of_several_services_is_ambiguous_until_the_service_is_named(days: Days) -> None:

@@ -8,7 +8,8 @@ from fractions import Fraction
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from walltime_collector.query.why.arithmetic import Losers, Sums, Totals, calls_per_lost_lookup, contributions, split
+from walltime_collector.query.components import Sums
+from walltime_collector.query.why.arithmetic import Losers, Totals, calls_per_lost_lookup, contributions, split
 from walltime_collector.query.why.chance import Block, judge, transactions_per_block
 
 MS = 1_000_000

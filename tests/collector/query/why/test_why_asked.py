@@ -8,8 +8,8 @@ from urllib.parse import quote
 
 import pytest
 from shop.process import free_port
+from walltime_collector.format import iso_time
 from walltime_collector.query.answers import from_json
-from walltime_collector.query.questions import iso
 from walltime_collector.query.why.answer import Why
 
 from tests.collector.cli.test_cli import assert_one_sentence, on_a_terminal, run
@@ -47,7 +47,7 @@ def test_json_is_one_document_with_every_number(collector: Collector) -> None:
 
 def test_two_windows_of_time_are_compared_and_the_times_shown(collector: Collector) -> None:
     sent = [each for each in collector.sent if each.name == KIND]
-    middle = iso(sent[len(sent) // 2].started_ns)
+    middle = iso_time(sent[len(sent) // 2].started_ns)
     done = run("why", KIND, "--during", f"{middle}..", "--against", f"1h..{middle}", "--json", "--url", collector.url)
     why = from_json(Why, json.loads(done.stdout))
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
+from walltime_collector.query.components import Sums
 from walltime_collector.query.why.answer import Contribution, Population, Verdict
-from walltime_collector.query.why.arithmetic import Sums, contribution
+from walltime_collector.query.why.arithmetic import contribution
 from walltime_collector.query.why.cause import failing, find
 from walltime_collector.query.why.chance import Chance, Judged
 from walltime_collector.query.why.sentences import headline, of_calls_alone, of_causes, of_failing, of_queue, short

@@ -14,8 +14,9 @@ from rich.console import Console
 from walltime_collector.cli.top import render as render_top
 from walltime_collector.cli.why import render
 from walltime_collector.clickhouse.engine import Engine
-from walltime_collector.query import questions as query
+from walltime_collector.format import iso_time
 from walltime_collector.query.answers import from_json
+from walltime_collector.query.top import top
 from walltime_collector.query.why.answer import Why
 from walltime_collector.query.why.explain import explain
 from walltime_collector.query.why.statuses import by_status, like_with_like_ns, mix_ns
@@ -112,21 +113,21 @@ def test_top_has_a_share_of_4xx_and_5xx_beside_the_errors(engine: Engine, store:
     store(authors("statuses", now_ns - 4 * MINUTE_NS, [200] * 50 + [422] * 40 + [503] * 10))
     store(authors("jobs", now_ns - 4 * MINUTE_NS, [0] * 10))
     for since_s in (3600, 225):  # whole minutes, and a part of one from the transactions themselves
-        answer = query.top(engine, since_s=since_s, service="statuses")
+        answer = top(engine, since_s=since_s, service="statuses")
         (kind,) = answer.kinds
         expected = authors("statuses", now_ns - 4 * MINUTE_NS, [200] * 50 + [422] * 40 + [503] * 10)
-        mine = [sent for sent in expected if query.iso(sent.started_ns) >= answer.since]
+        mine = [sent for sent in expected if iso_time(sent.started_ns) >= answer.since]
         statuses = [int(str(sent.attributes["http.response.status_code"])) for sent in mine]
         assert (kind.transactions, kind.errors) == (len(mine), sum(status >= 500 for status in statuses))
         assert kind.status_4xx == sum(status == 422 for status in statuses)
         assert kind.status_5xx == sum(status == 503 for status in statuses)
-    whole = query.top(engine, since_s=3600, service="statuses")
+    whole = top(engine, since_s=3600, service="statuses")
     for width in (60, 120):
         shown = said(render_top(whole, Console(width=width, color_system=None)))
         assert "4xx" in shown
         assert "40.0 %" in shown
         assert "10.0 %" in shown
-    plain = query.top(engine, since_s=3600, service="jobs")
+    plain = top(engine, since_s=3600, service="jobs")
     assert "4xx" not in said(render_top(plain, Console(width=120, color_system=None)))
 
 
@@ -134,7 +135,7 @@ def test_a_request_without_a_route_is_readable_and_what_is_left_out_is_counted(e
     sent = authors("routeless", time.time_ns() - MINUTE_NS, [404] * 3)
     components = [SentCall(f"part{at}", at, 10_000) for at in range(12)]
     store([replace(each, name="GET", calls=components) for each in sent])
-    shown = said(render_top(query.top(engine, since_s=3600, service="routeless"), Console(width=80, color_system=None)))
+    shown = said(render_top(top(engine, since_s=3600, service="routeless"), Console(width=80, color_system=None)))
     assert "GET (no route)" in shown
     assert "(no route): 404s, files" in shown
     assert " more " in shown
@@ -142,7 +143,7 @@ def test_a_request_without_a_route_is_readable_and_what_is_left_out_is_counted(e
 
 
 def test_nothing_stored_says_which_services_are_and_how_a_script_opens_a_transaction(engine: Engine) -> None:
-    nothing = query.top(engine, since_s=60, service="nobody")
+    nothing = top(engine, since_s=60, service="nobody")
     shown = said(render_top(nothing, Console(width=100, color_system=None)))
     assert 'with walltime.transaction("name"):' in shown
     assert "walltime doctor" in shown

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from walltime_collector.errors import BadParameter
-from walltime_collector.query.questions import iso
+from walltime_collector.format import iso_time
 from walltime_collector.query.why.windows import Comparison, Window, comparison, window
 
 S = 1_000_000_000
@@ -37,7 +37,7 @@ def test_a_window_is_read_to_the_nanosecond(written: str, start_ns: int, end_ns:
     st.tuples(*[st.integers(min_value=0, max_value=NOON_NS - 1)] * 2).map(sorted).filter(lambda ends: ends[0] < ends[1])
 )
 def test_the_times_an_answer_prints_can_be_asked_with(ends: list[int]) -> None:
-    assert window("during", f"{iso(ends[0])}..{iso(ends[1])}", NOON_NS) == Window(*ends)
+    assert window("during", f"{iso_time(ends[0])}..{iso_time(ends[1])}", NOON_NS) == Window(*ends)
 
 
 @pytest.mark.parametrize(

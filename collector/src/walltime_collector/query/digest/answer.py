@@ -24,7 +24,7 @@ class Sender:
 
 @dataclass(frozen=True)
 class ClientView:
-    """What the statement took the applications, over all their transactions."""
+    """What the applications measured of the statement, over all their transactions."""
 
     calls: int
     time_ns: int
@@ -34,11 +34,11 @@ class ClientView:
 
 @dataclass(frozen=True)
 class ServerView:
-    """What the slow log says; where the server logs one in so many, all but `entries` and `joined` are estimates."""
+    """What the slow log has; when the server logs one in n statements, only `entries` and `joined` are exact."""
 
     entries: int
     joined: int
-    """Entries whose comment names the transaction they belong to."""
+    """Entries with a trace id in their comment."""
     calls: int
     time_ns: int
     mean_ns: int
@@ -59,25 +59,25 @@ class ServerView:
 
 @dataclass(frozen=True)
 class DigestedStatement:
-    """All statements of one fingerprint. At least one of the views is there."""
+    """All statements of one fingerprint. It has at least one of the two views."""
 
     fingerprint_id: str
-    """16 hexadecimal digits: the end of pt-query-digest's query id, where it makes the same fingerprint."""
+    """16 hexadecimal digits: the end of pt-query-digest's query id, when both make the same fingerprint."""
     fingerprint: str
     total_ns: int
-    """The larger of client's and server's time: the log may know a part, the applications may send a part."""
+    """The larger of client's and server's time: each of them may know only a part."""
     share: float
     """Of the total of all statements."""
     client: ClientView | None
     server: ServerView | None
     senders: tuple[Sender, ...]
-    """Most expensive first; of the applications where they are known, else as the comments say."""
+    """Most expensive first; the applications when known, otherwise the services that the comments name."""
     is_before_applications: bool = False
     """No known service sent it, and its last entry is older than the first transaction that is stored."""
 
     @property
     def is_unsent(self) -> bool:
-        """No transaction sent it, as far as anybody knows."""
+        """No known transaction sent it."""
         return not self.senders and not (self.server and self.server.joined)
 
 
@@ -94,9 +94,9 @@ class Digest:
     client_ns: int
     server_ns: int
     entries: int
-    """Of the slow log in this time; 0 when none is followed, or nothing was slow."""
+    """Of the slow log in this time; 0 when no log is followed, or nothing was slow."""
     statements: tuple[DigestedStatement, ...]
     statement: str = ""
-    """What was asked for: an id, or a text; all statements that begin like this are here."""
+    """The requested id or text; all statements that begin with it are here."""
     unsent_ns: int = 0
     """Server time of statements that no known service sent: migrations, shells, other programs."""

@@ -1,4 +1,4 @@
-"""Finds the statements that somebody means by an id, by a text as it was printed, or by a statement with its values."""
+"""Finds the statements that an id means, or a printed text, or a statement with its values."""
 
 from __future__ import annotations
 
@@ -20,13 +20,12 @@ def meant(written: str, statements: Sequence[DigestedStatement]) -> list[Digeste
     All statements that can be meant, in their order.
 
     Raises:
-        NotStored: None is like this.
+        NotStored: None matches.
     """
-    plain = written.strip().strip("'\"`…")
-    if (by_id := _ID.fullmatch(plain)) and (
-        found := [each for each in statements if each.fingerprint_id.startswith(by_id[1].upper())]
-    ):
-        return found
+    if by_id := _ID.fullmatch(written.strip().strip("'\"`…")):
+        matches = [each for each in statements if each.fingerprint_id.startswith(by_id[1].upper())]
+        if matches:
+            return matches
     texts = [
         Kind(each.fingerprint_id, text)
         for each in statements

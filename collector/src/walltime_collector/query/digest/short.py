@@ -1,4 +1,4 @@
-"""Makes a statement short enough to be recognised at a glance: long lists of columns become a few and their number."""
+"""Shortens a statement for printing: of a long list of columns, the first two and the number of the others."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ _LONG_LIST = 60
 _KEPT = 2
 _ENDS_LIST = {"from", "union", "into", "where", "limit", ";"}
 LONGEST = 300
-"""Characters of a statement in a list of statements; alone it is shown whole."""
+"""Characters of a statement in a list of statements; `walltime digest ID` prints it whole."""
 
 
 def short_lists(statement: str) -> str:
@@ -42,7 +42,7 @@ def _is_insert(tokens: list[tuple[str, int, int]], at: int) -> bool:
 
 
 def _columns(tokens: list[tuple[str, int, int]], at: int) -> tuple[list[tuple[int, int]], int]:
-    """From where to where each item of a list goes, and the token behind the list."""
+    """Start and end of each item of a list, and the index of the token behind the list."""
     columns: list[tuple[int, int]] = []
     depth, first = 0, at
     while at < len(tokens):

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
+from ..components import Sums
+
 Verdict = Literal["different", "small", "chance", "too_few", "selected"]
 """
 different: beyond chance. small: beyond chance, but less than 5 % of the usual time. chance: not told from chance.
@@ -27,24 +29,19 @@ class Population:
     p99_ns: int
     max_ns: int
     cpu_ns: float | None
-    """User and system time of the thread; over the transactions that know it, None when none does."""
+    """User and system time of the thread, over the transactions with a known one; None when there is none."""
     other_on_cpu_least_ns: float | None
-    """Where in a transaction its CPU time went is not known: at least so much of `other` was computing, … """
+    """The least part of `other` that was computing: where in a transaction its CPU time was spent is not known."""
     other_on_cpu_most_ns: float | None
-    """… and at most so much; the rest of `other` was waiting for something that nobody measured."""
+    """The largest part of `other` that was computing; the rest was waiting that is not measured."""
     queue_ns: float | None
-    """Before the transaction started: no part of its time."""
+    """Before the transactions started; no part of their time."""
 
 
-@dataclass(frozen=True)
-class Cost:
+@dataclass(frozen=True, kw_only=True)
+class Cost(Sums):
     """What something cost one side: sums over all its transactions, and the means."""
 
-    calls: int
-    time_ns: int
-    errors: int
-    hits: int
-    misses: int
     calls_per_transaction: float
     mean_ns: float
     per_call_ns: float | None
@@ -67,7 +64,7 @@ class Contribution:
     """The statement's text, when this is one statement of all its components and servers."""
     difference_ns: float
     more_ns: float
-    """(calls − usual calls) · usual time per call; calls nobody made before are all here."""
+    """(calls − usual calls) · usual time per call; new calls are all here."""
     slower_ns: float
     """calls · (time per call − usual time per call); `other` and `overlap`, which have no calls, are all here."""
     usual: Cost
@@ -77,7 +74,7 @@ class Contribution:
 @dataclass(frozen=True)
 class StatusClass:
     """
-    How some transactions of both sides were answered: `2xx` to `5xx`; `failed` or `no status` where HTTP has no part.
+    The transactions of both sides with one class of status: `2xx` to `5xx`; `failed` or `no status` without HTTP.
 
     Over all classes `mix_ns` + `like_with_like_ns` is the whole difference.
     """
@@ -88,17 +85,17 @@ class StatusClass:
     usual_share: float
     slow_share: float
     usual_mean_ns: float | None
-    """None where none was answered so."""
+    """None without such transactions."""
     slow_mean_ns: float | None
     mix_ns: float
-    """What it makes that there are more, or fewer, of them than usual."""
+    """The part of the difference because there are more, or fewer, of them than usual."""
     like_with_like_ns: float
-    """What it makes that they take longer, or less long, than those of the same class usually do."""
+    """The part because they take longer, or less long, than usual transactions of this class."""
 
 
 @dataclass(frozen=True)
 class Example:
-    """One typical transaction: about as long as its population's mean, with its calls kept if there is such a one."""
+    """A typical transaction: about as long as its population's mean, preferably with kept calls."""
 
     trace_id: str
     started_at: str
@@ -116,7 +113,7 @@ class Why:
     headline: str
     """The difference, and what carries most of it."""
     sentences: tuple[str, ...]
-    """The headline's and all that is worth saying beside it."""
+    """All sentences, those of the headline first."""
     slowest_percent: float | None
     """None when two windows of time are compared."""
     threshold_ns: int
@@ -125,23 +122,22 @@ class Why:
     slow: Population
     difference_ns: float
     p_value: float | None
-    """How often chance alone makes a difference like this, or larger; None when that is not the question."""
+    """How often chance alone makes a difference like this, or larger; None when this was not tested."""
     calls_p_value: float | None
-    """The same of the calls alone, each at its usual time: where times are noisy, their number may still be certain."""
+    """The same for the calls alone, each at its usual time: where times are noisy, the calls may still be certain."""
     drift_ns: float | None
-    """How far stretches of the usual time lie from each other by themselves: four times that is still called chance."""
+    """How much the usual time varies from stretch to stretch; up to four times that is still called chance."""
     low_ns: float | None
-    """Between this …"""
+    """The difference is above this, and below `high_ns`, in 95 of 100 such samples."""
     high_ns: float | None
-    """… and this is the difference in 95 of 100 such samples."""
     components: tuple[Contribution, ...]
     """Largest difference first."""
     targets: tuple[Contribution, ...]
     statements: tuple[Contribution, ...]
-    """At most 100, those that differ most."""
+    """Those that differ most, at most 100."""
     usual_examples: tuple[Example, ...]
     slow_examples: tuple[Example, ...]
     statuses: tuple[StatusClass, ...] = ()
-    """How the transactions of both sides were answered, the usual answer first."""
+    """The most usual status first."""
     is_mix_changed: bool = False
-    """The mix of statuses changed beyond chance, and that alone makes 5 % of the usual time or more."""
+    """The mix of statuses changed beyond chance, and this change alone is 5 % of the usual time or more."""

@@ -3,26 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from fractions import Fraction
 
+from ..components import Sums
 from .answer import Contribution, Cost
 
 
 @dataclass(frozen=True)
-class Sums:
-    """What something cost one population in all."""
-
-    calls: int = 0
-    time_ns: int = 0
-    errors: int = 0
-    hits: int = 0
-    misses: int = 0
-
-
-@dataclass(frozen=True)
 class Totals:
-    """A population: how many, how long in all, and on what."""
+    """A population: its transactions, their time, and what they spent it on."""
 
     transactions: int
     total_ns: int
@@ -30,7 +20,7 @@ class Totals:
     components: Mapping[str, Sums]
 
     def parts(self) -> dict[str, Sums]:
-        """Everything that adds up to `total_ns`: the components, `other`, and the overlap as negative time."""
+        """All that adds up to `total_ns`: the components, `other`, and the overlap as negative time."""
         overlap_ns = sum(each.time_ns for each in self.components.values()) + self.other_ns - self.total_ns
         return {**self.components, "other": Sums(time_ns=self.other_ns), "overlap": Sums(time_ns=-overlap_ns)}
 
@@ -39,8 +29,8 @@ def split(usual: Sums, usual_n: int, slow: Sums, slow_n: int) -> tuple[Fraction,
     """
     The difference of the mean times per transaction as (more calls, slower calls), exactly.
 
-    more = (n_slow − n_usual) · t̄_usual, slower = n_slow · (t̄_slow − t̄_usual). Where there is no usual time per call,
-    calls are new and all of it is `more`; what has no calls at all, such as `other`, can only be longer: `slower`.
+    more = (n_slow − n_usual) · t̄_usual, slower = n_slow · (t̄_slow − t̄_usual). Without usual calls, all calls are new
+    and the whole difference is `more`; without any calls, as in `other`, it is `slower`.
     """
     difference = Fraction(slow.time_ns, slow_n) - Fraction(usual.time_ns, usual_n)
     if usual.calls:
@@ -54,7 +44,7 @@ def split(usual: Sums, usual_n: int, slow: Sums, slow_n: int) -> tuple[Fraction,
 def contribution(
     usual: Sums, usual_n: int, slow: Sums, slow_n: int, *, component: str = "", address: str = "", statement: str = ""
 ) -> Contribution:
-    """One line of the answer, from exact sums."""
+    """One row of the answer, from exact sums."""
     more, slower = split(usual, usual_n, slow, slow_n)
     return Contribution(
         component=component,
@@ -71,18 +61,19 @@ def contribution(
 def contributions(usual: Totals, slow: Totals) -> tuple[Contribution, ...]:
     """All parts of the difference, the largest first. They add up to the difference of the means, exactly."""
     before, now = usual.parts(), slow.parts()
-    found = [
+    parts = [
         contribution(
             before.get(name, Sums()), usual.transactions, now.get(name, Sums()), slow.transactions, component=name
         )
         for name in {**before, **now}
     ]
-    return tuple(sorted((each for each in found if _is_something(each)), key=lambda each: -abs(each.difference_ns)))
+    used = [each for each in parts if any((each.usual.calls, each.usual.time_ns, each.slow.calls, each.slow.time_ns))]
+    return tuple(sorted(used, key=lambda each: -abs(each.difference_ns)))
 
 
 @dataclass(frozen=True)
 class Losers:
-    """The transactions of one population that lost so many lookups each, and the calls they made in all."""
+    """The transactions of one population with the same number of lost lookups each, and the sums of their calls."""
 
     is_slow: bool
     lost: int
@@ -92,37 +83,29 @@ class Losers:
 
 def calls_per_lost_lookup(groups: Sequence[Losers]) -> dict[str, float]:
     """
-    How many calls of each component come with one more lost lookup, within the populations; empty when nothing varies.
+    Calls of each component for one more lost lookup, within the populations; empty when nothing varies.
 
-    The slope of the regression inside each population, not from one to the other: that two things changed at the same
-    time is no evidence that one follows from the other, that they go together from transaction to transaction is.
+    It is the slope of the regression inside each population, not between them: two things that change at the same time
+    may be unrelated, two that vary together from transaction to transaction are not.
     """
-    varied = Fraction(0)
-    together: dict[str, Fraction] = {}
+    variance = Fraction(0)
+    covariance: dict[str, Fraction] = {}
     for side in (False, True):
         mine = [group for group in groups if group.is_slow is side]
         transactions = sum(group.transactions for group in mine)
         if not transactions:
             continue
         mean = Fraction(sum(group.lost * group.transactions for group in mine), transactions)
-        varied += sum((group.lost - mean) ** 2 * group.transactions for group in mine)
+        variance += sum((group.lost - mean) ** 2 * group.transactions for group in mine)
         for group in mine:
             for component, calls in group.calls.items():
-                together[component] = together.get(component, Fraction(0)) + (group.lost - mean) * calls
-    return {component: float(covaried / varied) for component, covaried in together.items()} if varied else {}
-
-
-def _is_something(each: Contribution) -> bool:
-    return any((each.usual.calls, each.usual.time_ns, each.slow.calls, each.slow.time_ns))
+                covariance[component] = covariance.get(component, Fraction(0)) + (group.lost - mean) * calls
+    return {component: float(each / variance) for component, each in covariance.items()} if variance else {}
 
 
 def _cost(sums: Sums, transactions: int) -> Cost:
     return Cost(
-        calls=sums.calls,
-        time_ns=sums.time_ns,
-        errors=sums.errors,
-        hits=sums.hits,
-        misses=sums.misses,
+        **asdict(sums),
         calls_per_transaction=sums.calls / transactions,
         mean_ns=sums.time_ns / transactions,
         per_call_ns=sums.time_ns / sums.calls if sums.calls else None,

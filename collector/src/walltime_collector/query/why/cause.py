@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from .answer import Contribution, Cost
 
 LOOKUPS = ("memcache.get", "redis.get", "redis.mget", "redis.hget", "redis.hmget", "redis.hgetall")
-"""The components whose misses make an application ask somewhere else; as in queries/why_lost_lookups.sql."""
+"""The components whose misses make an application ask somewhere else; as in queries/why/lost_lookups.sql."""
 SQL = ("mysql.query", "mysql.fetch")
 """The components whose time the statements split."""
 _CARRIES = 0.8

@@ -1,4 +1,4 @@
-"""Says in sentences with numbers what was found: the headline of `why`, for terminals, pages and alerts."""
+"""Writes the result of `why` as sentences with numbers, for terminals, pages and alerts."""
 
 from __future__ import annotations
 
@@ -8,17 +8,46 @@ from collections.abc import Iterable, Iterator, Sequence
 from ...format import count, duration, percent, plural, ratio, share
 from . import statuses
 from .answer import Contribution, Cost, Population, StatusClass, Verdict
-from .cause import Cause, Lookup, fails_more, pace
-from .chance import CHANCE, Chance
+from .cause import Cause, Lookup, everything_is_slower, failing, fails_more, pace
+from .chance import CHANCE, Chance, Judged
 
 _SELECT_LIST = re.compile(r"^(\s*SELECT\s).*?(\sFROM\s)", re.IGNORECASE | re.DOTALL)
 _LONGEST_STATEMENT = 90
 _SHORT_QUEUE_NS = 1_000_000
-_MOST_STATUSES = 3
+_MAX_STATUSES = 3
+_MAX_FAILING = 3
+
+
+def write(
+    name: str,
+    verdict: Verdict,
+    judged: Judged | None,
+    usual: Population,
+    slow: Population,
+    components: Sequence[Contribution],
+    causes: Sequence[Cause],
+    targets: Sequence[Contribution],
+    mixed: Sequence[StatusClass],
+) -> tuple[str, ...]:
+    """All sentences, the headline first; `mixed` are the classes of statuses when their mix changed."""
+    difference_ns = slow.mean_ns - usual.mean_ns
+    written = [headline(name, verdict, judged.times if judged else None, usual, slow)]
+    if mixed:
+        written.append(of_statuses(mixed, difference_ns))
+    if verdict != "chance" and not (mixed and statuses.is_all_of_it(mixed, difference_ns)):
+        if factor := everything_is_slower(components):
+            written.append(of_everything(factor))
+        else:
+            written += of_causes(causes, usual, slow)
+    carrying = {each.part.component for each in causes} if verdict != "chance" else set()
+    written += [of_failing(each) for each in failing(targets)[:_MAX_FAILING] if each.component not in carrying]
+    if judged and verdict == "different" and judged.times.explains_it:
+        written.append(of_calls_alone(judged.times, judged.calls))
+    return tuple(each for each in [*written, of_queue(usual, slow)] if each)
 
 
 def headline(name: str, verdict: Verdict, judged: Chance | None, usual: Population, slow: Population) -> str:
-    """From what to what, and whether that is more than chance."""
+    """Both means, and whether their difference is more than chance."""
     now, before = duration(slow.mean_ns), duration(usual.mean_ns)
     difference = signed(slow.mean_ns - usual.mean_ns)
     if verdict == "selected":
@@ -37,20 +66,20 @@ def headline(name: str, verdict: Verdict, judged: Chance | None, usual: Populati
 
 
 def of_causes(causes: Sequence[Cause], usual: Population, slow: Population) -> Iterator[str]:
-    """A sentence for each component: what changed, by how much, where, and because of what (said once)."""
-    is_said = False
+    """A sentence for each component: what changed, by how much, where, and the reason, which is given once."""
+    is_given = False
     for cause in causes:
         if cause.part.component == "other":
             yield _of_other(cause.part, usual, slow)
         elif cause.part.component == "overlap":
             yield _of_overlap(cause.part)
         else:
-            yield _of_component(cause, "for the same reason" if is_said else "")
-            is_said = is_said or bool(cause.lookups.losing)
+            yield _of_component(cause, "for the same reason" if is_given else "")
+            is_given = is_given or bool(cause.lookups.losing)
 
 
 def of_everything(factor: float) -> str:
-    """All parts changed alike."""
+    """All parts changed by about the same factor."""
     how = f"{_times(factor)} as long" if factor > 1 else f"{percent(round(factor, 2))} of the time"
     return f"Everything alike takes {how}: rather the machine, or what else runs on it, than one server or statement."
 
@@ -61,13 +90,13 @@ def of_failing(target: Contribution) -> str:
 
 
 def of_calls_alone(times: Chance, calls: Chance) -> str:
-    """Why a difference is one though the times by themselves would not prove it."""
+    """The calls prove the difference although the times alone do not."""
     why = _p(times) if times.p_value >= CHANCE else "they go up and down as much by themselves"
     return f"The times alone could be chance ({why}), the number of calls could not ({_p(calls)})."
 
 
 def of_queue(usual: Population, slow: Population) -> str:
-    """The wait before the transaction began, when it changed; else nothing."""
+    """The time in the queue, when it changed; otherwise nothing."""
     if usual.queue_ns is None or slow.queue_ns is None:
         return ""
     if abs(slow.queue_ns - usual.queue_ns) < max(0.1 * usual.mean_ns, _SHORT_QUEUE_NS):
@@ -77,8 +106,8 @@ def of_queue(usual: Population, slow: Population) -> str:
 
 
 def of_statuses(classes: Sequence[StatusClass], difference_ns: float) -> str:
-    """How the mix of statuses changed, what that makes of the difference, and what is left of it like with like."""
-    changed = sorted(classes, key=lambda each: -abs(each.slow_share - each.usual_share))[:_MOST_STATUSES]
+    """How the mix of statuses changed, its part of the difference, and the rest of it."""
+    changed = sorted(classes, key=lambda each: -abs(each.slow_share - each.usual_share))[:_MAX_STATUSES]
     shares = ", ".join(f"{each.status} {share(each.usual_share)} → {share(each.slow_share)}" for each in changed)
     mix, same = statuses.mix_ns(classes), statuses.like_with_like_ns(classes)
     words = f"The mix of statuses changed: {shares}. This makes {signed(mix)} of the {signed(difference_ns)}"
@@ -91,7 +120,7 @@ def signed(ns: float) -> str:
 
 
 def short(statement: str) -> str:
-    """A statement in a sentence: without its list of columns, and not longer than a line."""
+    """A statement for a sentence: without its list of columns, at most 90 characters."""
     words = " ".join(_SELECT_LIST.sub(r"\1…\2", statement).split())
     return words if len(words) <= _LONGEST_STATEMENT else f"{words[: _LONGEST_STATEMENT - 1]}…"
 
@@ -173,27 +202,31 @@ def _lookups(cause: Cause) -> str:
 
 
 def _lookup(lookup: Lookup) -> str:
-    said, now, before = f"{lookup.target.component} on {lookup.target.address}", lookup.target.slow, lookup.target.usual
+    cache, now, before = (
+        f"{lookup.target.component} on {lookup.target.address}",
+        lookup.target.slow,
+        lookup.target.usual,
+    )
     if now.errors > now.misses:
-        return f"{said} fails in {ratio(now.errors, now.calls)} of its calls"
+        return f"{cache} fails in {ratio(now.errors, now.calls)} of its calls"
     more = now.calls_per_transaction / before.calls_per_transaction
-    asked = f" is asked {_times(more)} as often and" if more > 1.3 else ""
-    return f"{said}{asked} hits {_hit_ratio(now)} instead of {_hit_ratio(before)}"
+    calls = f" is asked {_times(more)} as often and" if more > 1.3 else ""
+    return f"{cache}{calls} hits {_hit_ratio(now)} instead of {_hit_ratio(before)}"
 
 
 def _where(cause: Cause) -> str:
-    """In which statement, on which server; nothing when it is everywhere alike."""
-    said = ""
+    """In which statement, on which server; nothing when it is the same everywhere."""
+    where = ""
     if cause.statements:
         texts = [f"`{short(each.statement)}` ({_change(each, cause)})" for each in cause.statements]
-        said += f", {'most of it ' if len(texts) == 1 else ''}in {_and(texts)}"
+        where += f", {'most of it ' if len(texts) == 1 else ''}in {_and(texts)}"
     if cause.targets:
         is_all = len(cause.targets) == 1 and not cause.steady_targets
         changes = [each.address if is_all else f"{each.address} ({_change(each, cause)})" for each in cause.targets]
-        said += f", on {_and(changes)}"
+        where += f", on {_and(changes)}"
     if cause.steady_targets:
-        said += f"; {_unchanged([each.address for each in cause.steady_targets])}"
-    return said
+        where += f"; {_unchanged([each.address for each in cause.steady_targets])}"
+    return where
 
 
 def _change(part: Contribution, cause: Cause) -> str:

@@ -1,4 +1,4 @@
-"""Splits a difference by how transactions were answered: what the mix of statuses makes, and what is like with like."""
+"""Splits a difference by HTTP status: a part because the mix of statuses changed, and the rest, like with like."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from .answer import StatusClass
 from .chance import CHANCE
 
 _SMALL = 0.05
-"""A mix that makes less than this part of the usual time is worth no sentence."""
+"""A change of the mix that is less than this part of the usual time is not reported."""
 _MOST_OF_IT = 0.8
 
 
@@ -22,7 +22,7 @@ def by_status(rows: Sequence[Mapping[str, Any]]) -> tuple[StatusClass, ...]:
         mix             (share − usual share) · (usual mean of the class − usual mean of all)
         like with like  share · (mean − usual mean), of the same class
 
-    A class that nobody had before has no usual mean: its own stands in for it, and all that it makes is mix.
+    A new class has no usual mean: its own mean is taken for it, and its whole part is mix.
     """
     sides: tuple[dict[str, tuple[int, int]], dict[str, tuple[int, int]]] = ({}, {})
     for row in rows:
@@ -32,13 +32,13 @@ def by_status(rows: Sequence[Mapping[str, Any]]) -> tuple[StatusClass, ...]:
     if not (usual_n and slow_n):
         return ()
     usual_mean = Fraction(sum(total_ns for _, total_ns in usual.values()), usual_n)
-    found = []
+    classes = []
     for status in sorted({*usual, *slow}):
         before, now = usual.get(status, (0, 0)), slow.get(status, (0, 0))
         mean_before = Fraction(before[1], before[0]) if before[0] else Fraction(*reversed(now))
         more = Fraction(now[0], slow_n) - Fraction(before[0], usual_n)
         slower = Fraction(now[1], slow_n) - Fraction(now[0], slow_n) * mean_before
-        found.append(
+        classes.append(
             StatusClass(
                 status=status,
                 usual_transactions=before[0],
@@ -51,26 +51,26 @@ def by_status(rows: Sequence[Mapping[str, Any]]) -> tuple[StatusClass, ...]:
                 like_with_like_ns=float(slower),
             )
         )
-    return tuple(sorted(found, key=lambda each: (-each.usual_share, each.status)))
+    return tuple(sorted(classes, key=lambda each: (-each.usual_share, each.status)))
 
 
 def mix_ns(classes: Sequence[StatusClass]) -> float:
-    """What the changed mix makes of the difference."""
+    """The part of the difference because the mix changed."""
     return sum(each.mix_ns for each in classes)
 
 
 def like_with_like_ns(classes: Sequence[StatusClass]) -> float:
-    """What is left when every class is compared with itself."""
+    """The rest of the difference, when every class is compared with itself."""
     return sum(each.like_with_like_ns for each in classes)
 
 
-def is_worth_saying(classes: Sequence[StatusClass], usual_mean_ns: float) -> bool:
-    """The mix changed beyond chance, and that makes a part of the time that somebody would see."""
+def is_notable(classes: Sequence[StatusClass], usual_mean_ns: float) -> bool:
+    """The mix changed beyond chance, and its part of the time is not small."""
     return abs(mix_ns(classes)) >= _SMALL * usual_mean_ns and any(_changed(each, classes) for each in classes)
 
 
 def is_all_of_it(classes: Sequence[StatusClass], difference_ns: float) -> bool:
-    """The mix explains the difference: like with like, next to nothing is left."""
+    """The mix explains nearly the whole difference."""
     return abs(like_with_like_ns(classes)) <= (1 - _MOST_OF_IT) * abs(difference_ns)
 
 

@@ -1,4 +1,4 @@
-"""Reads which transactions `why` compares: those of two windows of time, or the slowest of one window and the rest."""
+"""Reads what `why` compares: the transactions of two windows of time, or the slowest of one window and the rest."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _S = 1_000_000_000
 
 @dataclass(frozen=True)
 class Window:
-    """Transactions that started in [start_ns, end_ns), Unix nanoseconds: one that runs over an edge is on one side."""
+    """Transactions that started in [start_ns, end_ns), Unix nanoseconds."""
 
     start_ns: int
     end_ns: int
@@ -32,7 +32,7 @@ class Window:
 
 @dataclass(frozen=True)
 class Comparison:
-    """What is compared. By percentile both windows are the same and `slowest_percent` of it is the slow population."""
+    """Two windows; by percentile they are equal, and the slowest `slowest_percent` are the slow population."""
 
     slow: Window
     usual: Window
@@ -71,7 +71,7 @@ def comparison(
 
 def window(where: str, text: str, now_ns: int) -> Window:
     """
-    Read one window of time; `GRAMMAR` says how it is written.
+    Read one window of time, written as in `GRAMMAR`.
 
     Raises:
         BadParameter: It is not one, ends before it starts, or has not begun yet.
@@ -82,14 +82,13 @@ def window(where: str, text: str, now_ns: int) -> Window:
     start, dots, end = written.partition("..")
     if not dots or not start.strip():
         raise _misunderstood(where, text)
-    read = Window(_moment(where, start, now_ns), _moment(where, end or "now", now_ns))
-    if read.start_ns >= read.end_ns:
-        raise BadParameter(
-            where, f"{_quoted(text)} ends before it starts", "write the earlier time first, as in 5m..1m"
-        )
-    if read.start_ns >= now_ns:
+    parsed = Window(_moment(where, start, now_ns), _moment(where, end or "now", now_ns))
+    if parsed.start_ns >= parsed.end_ns:
+        what_now = "write the earlier time first, as in 5m..1m"
+        raise BadParameter(where, f"{_quoted(text)} ends before it starts", what_now)
+    if parsed.start_ns >= now_ns:
         raise BadParameter(where, f"{_quoted(text)} has not begun yet", "times without a zone are UTC")
-    return read
+    return parsed
 
 
 def _moment(where: str, text: str, now_ns: int) -> int:
@@ -119,9 +118,8 @@ def _length_s(where: str, text: str) -> int:
         return since_s(text)
     except ValueError:
         if where == "since":
-            raise BadParameter(
-                where, f"{_quoted(text)} is not a time to look back", "write 90s, 15m, 2h or 7d (at most 400d)"
-            ) from None
+            what = f"{_quoted(text)} is not a time to look back"
+            raise BadParameter(where, what, "write 90s, 15m, 2h or 7d (at most 400d)") from None
         raise _misunderstood(where, text) from None
 
 

@@ -16,8 +16,8 @@ from ...errors import EngineError, QueryFailed, RequestRefused, StatementRefused
 from ...http.authentication import Credential
 from ...http.body import Arrivals, Disconnected, Message, Receive
 from ...http.disconnect import cancel_on_disconnect
-from ..askers import asker
-from ..limits import THREADS, Answer, Reading
+from ..client import describe_client
+from ..runner import THREADS, Answer, QueryRunner
 from .credentials import password
 from .errors import (
     ACCESS_DENIED,
@@ -30,7 +30,7 @@ from .errors import (
     failed,
     refused,
 )
-from .question import MAX_BODY_BYTES, Packing, Question, packing_of, parameters_of, query_id_of, question_of
+from .request import MAX_BODY_BYTES, Packing, Question, packing_of, parameters_of, query_id_of, question_of
 from .response import DISPLAY_NAME, TEXT, About, Send, send_answer, send_error, send_plain
 
 log = logging.getLogger(__name__)
@@ -53,12 +53,12 @@ class ClickHouseHttp:
         database: The one there is; clients that ask for `default` get it.
     """
 
-    def __init__(self, reading: Reading, *, credential: Credential, database: str, deadline_s: float) -> None:
-        self._reading, self._credential, self._database = reading, credential, database
+    def __init__(self, runner: QueryRunner, *, credential: Credential, database: str, deadline_s: float) -> None:
+        self._runner, self._credential, self._database = runner, credential, database
         self._arrivals = Arrivals(
             max_request_bytes=MAX_BODY_BYTES, max_in_flight_bytes=32 * 1024 * 1024, deadline_s=deadline_s
         )
-        self._threads = ThreadPoolExecutor(THREADS, thread_name_prefix="reading")
+        self._threads = ThreadPoolExecutor(THREADS, thread_name_prefix="sql")
         self._timezone = ""
 
     async def __call__(self, scope: Message, receive: Receive, send: Send) -> None:
@@ -80,7 +80,7 @@ class ClickHouseHttp:
             async with self._arrivals.body(receive) as body:
                 question = question_of(scope["method"], body, headers, parameters, self._database)
                 started_ns = time.perf_counter_ns()
-                answer = await self._answer(question, receive, asker(scope))
+                answer = await self._answer(question, receive, describe_client(scope))
         except Disconnected:
             return None
         except (Refused, RequestRefused, StatementRefused, TooManyQuestions, EngineError) as error:
@@ -95,7 +95,7 @@ class ClickHouseHttp:
 
     def close(self) -> None:
         """End what runs; nobody is answered any more."""
-        self._reading.close()
+        self._runner.close()
         self._threads.shutdown(wait=False, cancel_futures=True)
 
     def _check(self, scope: Message, headers: Mapping[bytes, str], parameters: Mapping[str, str]) -> None:
@@ -113,24 +113,24 @@ class ClickHouseHttp:
     async def _answer(self, question: Question, receive: Receive, asked_by: str) -> Answer:
         name = str(uuid.uuid4())
         return await cancel_on_disconnect(
-            receive, self._threads, lambda: self._read(question, name, asked_by), lambda: self._reading.stop(name)
+            receive, self._threads, lambda: self._read(question, name, asked_by), lambda: self._runner.stop(name)
         )
 
     def _read(self, question: Question, name: str, asked_by: str) -> Answer:
         if not self._timezone:
-            self._timezone = self._reading.timezone()
-        is_greeting = "revision" in question.sql and self._reading.calls(question.sql) == _GREETING
+            self._timezone = self._runner.timezone()
+        is_greeting = "revision" in question.sql and self._runner.calls(question.sql) == _GREETING
         if is_greeting and question.is_framed:
-            answer = self._reading.answer(_PLAIN_GREETING, name=name, parameters={}, format_name="JSONCompact")
+            answer = self._runner.run(_PLAIN_GREETING, name=name, parameters={}, format_name="JSONCompact")
             return Answer(greeting(*json.loads(answer.content)["data"][0]), "Native")
-        return self._reading.answer(
+        return self._runner.run(
             _PLAIN_GREETING if is_greeting else question.sql,
             name=name,
             parameters=question.values,
             format_name=question.format_name,
             seconds=question.seconds,
             url=question.settings,
-            asker=asked_by,
+            client=asked_by,
         )
 
 

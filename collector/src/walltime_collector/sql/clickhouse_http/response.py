@@ -9,10 +9,10 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
 from ...http.body import Message
-from ..limits import Answer
+from ..runner import Answer
 from . import blocks, encodings
 from .errors import Refused
-from .question import Packing
+from .request import Packing
 
 Send = Callable[[Message], Awaitable[None]]
 Headers = list[tuple[bytes, bytes]]

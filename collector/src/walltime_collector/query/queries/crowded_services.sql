@@ -1,8 +1,0 @@
--- Which services have more names than may be, since yesterday began, and are not known for it today?
-SELECT service
-FROM transactions_1m
-WHERE minute >= toStartOfDay(now()) - INTERVAL 1 DAY AND name != '_OTHER'
-    AND service NOT IN (SELECT service FROM crowded_names WHERE day = today())
-GROUP BY service
-HAVING uniqExact(name) > {most:UInt32}
-ORDER BY service

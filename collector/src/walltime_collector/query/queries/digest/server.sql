@@ -1,0 +1,38 @@
+-- Which statements take the database's time, according to its slow log?
+-- `weight` is how many statements an entry represents when the server logs only one in n. `kinds` are those that the comments
+-- name: service and route, with entries, statements and time of each.
+SELECT
+    fingerprint_id,
+    any(fingerprint) AS fingerprint_text,
+    count() AS entries,
+    sum(weight) AS calls,
+    sum(query_ns * weight) AS time_ns,
+    max(query_ns) AS max_ns,
+    toUnixTimestamp64Micro(max(slow_queries.started_at)) AS last_us,
+    quantileTDigestWeighted(0.95)(query_ns, weight) AS p95_ns,
+    sum(lock_ns * weight) AS lock_ns,
+    sum(row_lock_ns * weight) AS row_lock_ns,
+    sum(io_wait_ns * weight) AS io_wait_ns,
+    sum(rows_sent * weight) AS rows_sent,
+    sum(rows_examined * weight) AS rows_examined,
+    sum(rows_affected * weight) AS rows_affected,
+    sumIf(weight, errno > 0) AS errors,
+    sumIf(weight, is_full_scan) AS full_scans,
+    countIf(trace_id != toFixedString('', 16)) AS joined,
+    sumMap([concat(service, '\t', route)], [toUInt64(weight)], [query_ns * weight]) AS kinds,
+    sum(time_ns) OVER () AS all_time_ns,
+    sum(entries) OVER () AS all_entries
+FROM slow_queries
+WHERE started_at >= fromUnixTimestamp64Micro({since_us:Int64}, 'UTC')
+    AND ({service:String} = '' OR service = {service:String} OR service = '' AND trace_id IN (
+        -- its comment names the transaction, but not the service
+        SELECT trace_id
+        FROM transactions
+        WHERE {service:String} != '' AND service = {service:String} AND trace_id IN (
+            SELECT trace_id
+            FROM slow_queries
+            WHERE {service:String} != '' AND started_at >= fromUnixTimestamp64Micro({since_us:Int64}, 'UTC')
+                AND service = '' AND trace_id != toFixedString('', 16))))
+GROUP BY fingerprint_id
+ORDER BY time_ns DESC, fingerprint_id
+LIMIT {limit:UInt32}

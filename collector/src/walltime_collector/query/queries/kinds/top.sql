@@ -1,0 +1,66 @@
+-- Which kinds of transaction take the time, and on what?
+-- Reads whole minutes, and the transactions themselves for the part of a minute at the start of the window.
+-- COLUMNS(…) APPLY sum takes the counters of every component with columns; the others are in the maps. Window functions
+-- see all kinds, also those below LIMIT.
+WITH
+    fromUnixTimestamp64Nano({since_ns:Int64}, 'UTC') AS since,
+    toStartOfMinute(since) + INTERVAL 1 MINUTE AS first_whole_minute
+SELECT
+    service,
+    name,
+    sum(each.transactions) AS transactions,
+    sum(each.errors) AS errors,
+    sum(each.status_4xx) AS status_4xx,
+    sum(each.status_5xx) AS status_5xx,
+    sum(duration_ns) AS total_ns,
+    sum(other_ns) AS other_total_ns,
+    quantilesTDigestMerge(0.5, 0.95, 0.99)(states) AS percentiles_ns,
+    max(longest_ns) AS max_ns,
+    if(sum(cpu_known) = 0, NULL, sum(cpu_ns) / sum(cpu_known)) AS cpu_mean_ns,
+    if(sum(queue_known) = 0, NULL, sum(queue_ns) / sum(queue_known)) AS queue_mean_ns,
+    COLUMNS('_(calls|time_ns|errors|hits|misses)$') EXCEPT (custom_calls, custom_time_ns, custom_errors) APPLY sum,
+    sumMap(each.custom_calls) AS custom_calls,
+    sumMap(each.custom_time_ns) AS custom_time_ns,
+    sumMap(each.custom_errors) AS custom_errors,
+    sumMap(each.more_counters) AS more_counters,
+    count() OVER () AS all_kinds,
+    sum(transactions) OVER () AS all_transactions,
+    sum(errors) OVER () AS all_errors,
+    sum(total_ns) OVER () AS all_total_ns,
+    toUnixTimestamp64Nano((SELECT min(started_at) FROM transactions)) AS first_ns
+FROM
+(
+    SELECT
+        service, name, transactions, errors, duration_ns, other_ns, percentiles_ns AS states, max_ns AS longest_ns,
+        cpu_ns, cpu_known, queue_ns, queue_known, status_4xx, status_5xx,
+        COLUMNS('_(calls|time_ns|errors|hits|misses)$'),
+        more_counters
+    FROM transactions_1m
+    WHERE minute >= first_whole_minute AND ({service:String} = '' AND service != 'walltime.doctor' OR service = {service:String})
+    UNION ALL
+    SELECT
+        service, name, 1, toUInt64(is_error), duration_ns, other_ns,
+        initializeAggregation('quantilesTDigestState(0.5, 0.95, 0.99)', duration_ns), duration_ns,
+        ifNull(cpu_user_ns + cpu_system_ns, 0), toUInt64(isNotNull(cpu_user_ns + cpu_system_ns)),
+        ifNull(transactions.queue_ns, 0), toUInt64(isNotNull(transactions.queue_ns)),
+        toUInt64(intDiv(http_status, 100) = 4), toUInt64(intDiv(http_status, 100) = 5),
+        COLUMNS('_(calls|time_ns|errors|hits|misses)$'),
+        more_counters
+    FROM transactions
+    WHERE started_at >= since AND started_at < first_whole_minute AND ({service:String} = '' AND service != 'walltime.doctor' OR service = {service:String})
+) AS each
+GROUP BY service, name
+ORDER BY
+    CASE {by:String}
+        WHEN 'total' THEN toFloat64(total_ns)
+        WHEN 'mean' THEN total_ns / transactions
+        WHEN 'p50' THEN toFloat64(percentiles_ns[1])
+        WHEN 'p95' THEN toFloat64(percentiles_ns[2])
+        WHEN 'p99' THEN toFloat64(percentiles_ns[3])
+        WHEN 'max' THEN toFloat64(max_ns)
+        WHEN 'errors' THEN toFloat64(errors)
+        ELSE toFloat64(transactions)
+    END DESC,
+    service,
+    name
+LIMIT {limit:UInt32}

@@ -1,8 +1,0 @@
--- What of the oldest day before today is stored one by one; the minutes are small, and stay.
-SELECT table, partition AS day, sum(rows) AS rows, sum(bytes_on_disk) AS disk_bytes
-FROM system.parts
-WHERE database = currentDatabase() AND active AND table IN ('spans', 'transactions', 'slow_queries')
-    AND day < toString(toDate(now('UTC')))
-GROUP BY table, day
-QUALIFY day = min(day) OVER ()
-ORDER BY table

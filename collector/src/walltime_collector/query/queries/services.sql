@@ -1,6 +1,0 @@
--- Which services are stored, as their transactions and the comments in the slow log name them?
-SELECT service
-FROM (SELECT DISTINCT service FROM transactions_1m UNION DISTINCT SELECT DISTINCT service FROM slow_queries)
-WHERE service != ''
-ORDER BY service
-LIMIT 10000

@@ -1,0 +1,139 @@
+"""`walltime show`: all transactions of one trace, with their bills, their kept calls and what the database logged."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+from ..clickhouse.engine import Engine
+from ..format import iso_time
+from .after_response import after_response
+from .answers import Bill, Statement, Target, Trace, from_row
+from .components import Component, counters_by_component, number
+from .kept_calls import kept_call
+from .queries import Row, run
+from .slow_log_join import join_calls, join_connections, join_statements
+from .trace_tree import in_order, own_times, owners
+
+MAX_TRANSACTIONS = 500
+MAX_CALLS = 10_000
+"""Of a trace with more, only so many are shown, and `is_complete` is False."""
+
+CLOCKS_NS = 2_000_000_000
+"""The clocks of database and application may differ by this much; it includes fractions of seconds that are cut off."""
+
+
+def show(engine: Engine, trace_id: str) -> Trace | None:
+    """
+    All transactions of a trace with their bills and kept calls; None when no transaction of it is stored.
+
+    Independent queries run at the same time: it takes up to three of the engine's QUERY_CONNECTIONS.
+
+    Raises:
+        EngineUnavailable: The engine cannot answer one of them now.
+    """
+    with ThreadPoolExecutor(2, "show") as threads:
+        reading_kept = threads.submit(_kept, engine, trace_id)
+        reading_log = threads.submit(run, engine, "show/slow_queries", trace_id=trace_id, limit=MAX_CALLS)
+        bills = run(engine, "show/transactions", trace_id=trace_id, limit=MAX_TRANSACTIONS + 1)
+        spans, untagged = reading_kept.result()
+        logged = reading_log.result()
+    if not bills:
+        return None
+    if not spans and any(row["kept"] for row in bills):  # they may have been stored between the two queries
+        spans, untagged = _kept(engine, trace_id)
+    is_complete = len(bills) <= MAX_TRANSACTIONS and len(spans) <= MAX_CALLS
+    spans = spans[:MAX_CALLS]
+    bill_of = {row["span"]: row for row in bills[:MAX_TRANSACTIONS]}
+    owner = owners({row["span"]: row["parent"] for row in spans}, bill_of)
+    caller = {span: owner.get(row["parent"], "") for span, row in bill_of.items()}
+    own_ns = own_times(spans)
+    calls: dict[str, list[Row]] = defaultdict(list)
+    for row in spans:
+        calls[owner[row["span"]]].append({**row, "own_ns": own_ns[row["span"]]} if row["is_derived"] else row)
+    entries: dict[str, list[Row]] = defaultdict(list)
+    for row in logged:
+        entries[row["span"]].append(row)
+    first_ns = min(int(row["started_ns"]) for row in bill_of.values())
+    return Trace(
+        trace_id=trace_id,
+        transactions=tuple(
+            _bill(bill_of[span], depth, first_ns, calls[span], entries[span], untagged)
+            for span, depth in in_order(list(bill_of), caller)
+        ),
+        spans_elsewhere=len(calls[""]),
+        is_complete=is_complete,
+    )
+
+
+def _kept(engine: Engine, trace_id: str) -> tuple[Sequence[Row], Sequence[Row]]:
+    """The kept spans of this trace, and the log entries without a trace id of the connections of those shown."""
+    spans = _spans(engine, trace_id)
+    return spans, _untagged(engine, spans[:MAX_CALLS])
+
+
+def _spans(engine: Engine, trace_id: str) -> Sequence[Row]:
+    """The kept spans of this trace, oldest first; more than MAX_CALLS when there are more."""
+    spans = run(engine, "show/calls", trace_id=trace_id, limit=MAX_CALLS + 1)
+    ours = [row for row in spans if not row["is_derived"]]
+    if len(ours) == len(spans):
+        return spans
+    derived = run(engine, "show/derived_calls", trace_id=trace_id, limit=MAX_CALLS + 1)
+    return sorted([*ours, *derived], key=lambda row: (int(row["started_ns"]), row["span"]))
+
+
+def _untagged(engine: Engine, spans: Sequence[Row]) -> Sequence[Row]:
+    """The log entries without a trace id on the connections of these calls, at their time."""
+    calls = [
+        (connection_id, int(row["started_ns"]), int(row["duration_ns"]))
+        for row in spans
+        if (connection_id := number(row["attributes"].get("walltime.mysql.connection_id", "")))
+    ]
+    if not calls:
+        return ()
+    return run(
+        engine,
+        "show/untagged_slow_queries",
+        connections=sorted({connection_id for connection_id, _, _ in calls}),
+        since_ns=min(started_ns for _, started_ns, _ in calls) - CLOCKS_NS,
+        until_ns=max(started_ns + duration_ns for _, started_ns, duration_ns in calls) + CLOCKS_NS,
+        limit=MAX_CALLS,
+    )
+
+
+def _bill(
+    row: Row, depth: int, first_ns: int, calls: Sequence[Row], entries: Sequence[Row], untagged: Sequence[Row]
+) -> Bill:
+    components = tuple(Component(name, **counters) for name, counters in counters_by_component(row).items())
+    started_ns, duration_ns = int(row["started_ns"]), int(row["duration_ns"])
+    other_ns = duration_ns - min(int(row["covered_ns"]), duration_ns)
+    billed = [Statement(*values) for values in _nested(row, "statement", "text calls time_ns errors")]
+    statements, logged = join_statements(billed, entries)
+    kept = join_calls([kept_call(call, started_ns) for call in calls], entries)
+    return from_row(
+        Bill,
+        row,
+        span_id=row["span"],
+        parent_span_id="" if row["parent"] == "0" * 16 else row["parent"],
+        depth=depth,
+        offset_ns=started_ns - first_ns,
+        started_at=iso_time(started_ns),
+        other_ns=other_ns,
+        overlap_ns=sum(component.time_ns for component in components) + other_ns - duration_ns,
+        components=components,
+        targets=tuple(
+            Target(*values) for values in _nested(row, "target", "component address calls time_ns errors hits misses")
+        ),
+        statements=statements,
+        calls=join_connections(kept, untagged, started_ns),
+        logged=logged,
+        after_response=after_response(row["attributes"]),
+        is_error=bool(row["is_error"]),
+        sample_probability=row["sample_probability"] or 0.0,  # None when it is not a number
+    )
+
+
+def _nested(row: Row, name: str, columns: str) -> list[tuple[Any, ...]]:
+    return list(zip(*(row[f"{name}.{column}"] for column in columns.split()), strict=True))

@@ -1,0 +1,79 @@
+"""`walltime top`: which kinds of transaction take the time, and on what."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import asdict
+
+from ..clickhouse.engine import Engine
+from ..format import iso_time
+from .answers import Kind, Share, Top, from_row
+from .components import counters_by_component, sums
+from .queries import Row, run
+
+
+def top(engine: Engine, *, since_s: int, service: str = "", by: str = "total", limit: int = 20) -> Top:
+    """
+    Rank the kinds of the last `since_s` seconds by one of answers.RANKINGS.
+
+    Rates are per minute of the time for which data is stored: a collector that was started two minutes ago has no
+    rates over fifteen.
+
+    Raises:
+        EngineUnavailable: The engine cannot answer now.
+    """
+    until_ns = time.time_ns()
+    since_ns = until_ns - since_s * 1_000_000_000
+    rows = run(engine, "kinds/top", since_ns=since_ns, service=service, by=by, limit=limit)
+    all_kinds = rows[0] if rows else {}
+    first_ns = max(since_ns, int(all_kinds.get("first_ns", since_ns)))
+    window_s = max(until_ns - first_ns, 1_000_000_000) / 1e9
+    return Top(
+        since=iso_time(since_ns),
+        until=iso_time(until_ns),
+        window_s=window_s,
+        by=by,
+        service=service,
+        all_kinds=int(all_kinds.get("all_kinds", 0)),
+        transactions=int(all_kinds.get("all_transactions", 0)),
+        errors=int(all_kinds.get("all_errors", 0)),
+        total_ns=int(all_kinds.get("all_total_ns", 0)),
+        kinds=tuple(_kind(row, window_s) for row in rows),
+    )
+
+
+def _kind(row: Row, window_s: float) -> Kind:
+    transactions, total_ns, other_ns = int(row["transactions"]), int(row["total_ns"]), int(row["other_total_ns"])
+    shares = []
+    for name, counters in counters_by_component(row).items():
+        added = sums(counters)
+        shares.append(
+            Share(
+                **asdict(added),
+                name=name,
+                calls_per_transaction=added.calls / transactions,
+                mean_ns=round(added.time_ns / transactions),
+                share=added.time_ns / max(total_ns, 1),
+                skipped=counters.get("skipped", 0),
+            )
+        )
+    p50_ns, p95_ns, p99_ns = map(round, row["percentiles_ns"])
+    return from_row(
+        Kind,
+        row,
+        per_minute=transactions * 60 / window_s,
+        p50_ns=p50_ns,
+        p95_ns=p95_ns,
+        p99_ns=p99_ns,
+        mean_ns=round(total_ns / transactions),
+        share=total_ns / max(int(row["all_total_ns"]), 1),
+        other_ns=other_ns,
+        overlap_ns=sum(each.time_ns for each in shares) + other_ns - total_ns,
+        cpu_mean_ns=_rounded(row["cpu_mean_ns"]),
+        queue_mean_ns=_rounded(row["queue_mean_ns"]),
+        components=tuple(shares),
+    )
+
+
+def _rounded(mean: float | None) -> int | None:
+    return None if mean is None else round(mean)

@@ -1,0 +1,176 @@
+"""Answers other people's SQL: through the guard, within limits, and through one gate for all who ask at once."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import logging
+import os
+import threading
+import time
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+
+from ..clickhouse.engine import Engine
+from ..clickhouse.native_format import header
+from ..errors import EngineEnded, EngineError, EngineHung, QueryFailed
+from .guard import Guard
+from .guard.messages import public
+from .guard.settings import within
+from .limiter import QueryLimiter
+
+log = logging.getLogger(__name__)
+
+RUN_AT_ONCE = 4
+WAIT_AT_MOST = 32
+WAIT_S = 15.0
+THREADS = RUN_AT_ONCE + WAIT_AT_MOST + 4
+"""What a port needs: a thread for each that runs or waits, and some to turn the rest away at once."""
+MAX_EXECUTION_S = 30.0
+_TRIES = 4
+_LATE_S = 2.0
+
+LIMITS = {
+    "max_execution_time": str(MAX_EXECUTION_S),
+    "timeout_overflow_mode": "throw",
+    "max_memory_usage": str(512 * 1024 * 1024),
+    "max_temporary_data_on_disk_size_for_query": str(1024 * 1024 * 1024),
+    "max_rows_to_read": "1000000000",
+    "read_overflow_mode": "throw",
+    "max_result_rows": "1000000",
+    "max_result_bytes": str(64 * 1024 * 1024),
+    "result_overflow_mode": "throw",
+    # the loader and the questions of the pages want the rest
+    "max_threads": str(max(1, (os.cpu_count() or 1) // 2)),
+    "max_ast_elements": "20000",
+    "max_expanded_ast_elements": "100000",
+    "allow_introspection_functions": "0",
+    "function_range_max_elements_in_block": "20000000",
+}
+
+
+@dataclass(frozen=True)
+class Answer:
+    """
+    A whole answer, in ClickHouse's output format of that name.
+
+    Args:
+        summary: What the engine knows of `result_rows`, `read_rows` and `read_bytes`.
+    """
+
+    content: bytes
+    format_name: str
+    summary: Mapping[str, int] = field(default_factory=dict, compare=False)
+
+
+class QueryRunner:
+    """The way to the engine for statements from outside; safe to use from several threads."""
+
+    def __init__(self, engine: Engine, database: str) -> None:
+        self._engine, self._database = engine, database
+        self._guard = Guard(engine, database)
+        self._limiter = QueryLimiter(RUN_AT_ONCE, WAIT_AT_MOST, WAIT_S)
+        self._suspects = threading.Lock()
+
+    def run(
+        self,
+        sql: str,
+        *,
+        name: str,
+        parameters: Mapping[str, str],
+        format_name: str = "TabSeparated",
+        seconds: float = 0,
+        settings: Mapping[str, str] | None = None,
+        url: Mapping[str, str] | None = None,
+        client: str = "",
+    ) -> Answer:
+        """
+        Check one statement and run it, when its turn comes.
+
+        Args:
+            name: For `stop`; unique.
+            parameters: Values of `{name:Type}`, as texts that are escaped like a field of TSV.
+            format_name: Used when the statement names none.
+            seconds: Longest time to run, when that is less than the limit; 0 is no wish.
+            settings: More ClickHouse settings, ours, never from outside.
+            url: Settings that came beside the statement; the guard takes what it allows.
+            client: Who sent it, for the log.
+
+        Raises:
+            StatementRefused: The guard does not let it through.
+            TooManyQuestions: Too many run and wait, or it waited too long.
+            QueryFailed: ClickHouse does not understand it, it is over a limit, or it was stopped.
+            EngineUnavailable: No answer now.
+        """
+        with self._limiter.turn(name):
+            try:
+                admitted = self._guard.admit(sql, parameters, url)
+                limits = within(LIMITS | dict(settings or {}), {"max_execution_time": str(seconds)}, admitted.settings)
+                chosen = admitted.format_name or format_name
+                summary: dict[str, int] = {}
+                content = self._read(admitted.sql, chosen, name, limits, summary)
+                if not content and chosen == "Native" and not admitted.sql.startswith(("EXPLAIN", "DESCRIBE")):
+                    content = self._columns(admitted.sql, name, limits)
+                return Answer(content, chosen, summary)
+            except QueryFailed as error:
+                raise QueryFailed(public(str(error), self._database)) from error
+            except EngineHung as error:
+                log.warning(
+                    "the database was killed to end a statement that its time limit did not end: sha256 %s, %d bytes,"
+                    " asked by %s%s; it is started again, and what ran beside it is asked again",
+                    *(hashlib.sha256(sql.encode()).hexdigest()[:16], len(sql.encode()), client or "an unknown client"),
+                    ", which had left" if self._limiter.has_left(name) else "",
+                )
+                raise QueryFailed(
+                    "Code: 159. DB::Exception: Timeout exceeded: one function call in it takes longer than the whole"
+                    " statement may, and the database was restarted to end it; give that function shorter values."
+                    " (TIMEOUT_EXCEEDED)"
+                ) from error
+
+    def _read(self, sql: str, format_name: str, name: str, limits: Mapping[str, str], summary: dict[str, int]) -> bytes:
+        """Read, again when the engine ended meanwhile: most likely not because of this one, and it changes nothing."""
+        for _ in range(_TRIES):
+            if self._limiter.has_left(name):
+                raise QueryFailed("Code: 394. DB::Exception: its client left before it ran. (QUERY_WAS_CANCELLED)")
+            began_s = time.monotonic()
+            try:
+                return self._engine.read(sql, format_name, name=name, settings=limits, summarize=summary.update)
+            except EngineEnded as ended:
+                if not ended.was_killed:
+                    break
+                if time.monotonic() - began_s > float(limits["max_execution_time"]) + _LATE_S:
+                    raise EngineHung(str(ended)) from ended  # another one like that was found first
+        # it may be this one that the engine died of: then it must not take others along again
+        with self._suspects:
+            return self._engine.read(sql, format_name, name=name, settings=limits, summarize=summary.update)
+
+    def calls(self, sql: str) -> list[str]:
+        """The functions of a SELECT that only calls functions without arguments; of any other statement, nothing."""
+        return self._guard.calls(sql)
+
+    def timezone(self) -> str:
+        """The engine's time zone, in which it reads and writes dates that name none; empty while it does not answer."""
+        try:
+            return str(self._engine.query("SELECT timezone() AS timezone")[0]["timezone"])
+        except EngineError:
+            return ""
+
+    def stop(self, name: str) -> None:
+        """End that statement, or give up its place in the queue; its `answer` soon raises an error."""
+        if self._limiter.leave(name):
+            with suppress(EngineError):  # then its time limit ends it
+                self._engine.stop(name)
+
+    def close(self) -> None:
+        """End what still runs, so that the process can end."""
+        for name in self._limiter.running():
+            self.stop(name)
+
+    def _columns(self, sql: str, name: str, settings: Mapping[str, str]) -> bytes:
+        """A block without rows: ClickHouse writes none, and Grafana would show a table without headings."""
+        described = self._engine.read(
+            f"DESCRIBE TABLE ({sql})", "JSONCompact", name=f"{name} columns", settings=settings
+        )
+        said = json.loads(described.decode("utf-8", "replace"))
+        return header([(row[0], row[1]) for row in said["data"]])
