@@ -1,5 +1,5 @@
 # make demo, make test, make lint, make bench: each does all the setup it needs.
-.PHONY: help setup demo test test-nightly lint format bench bench-ingest bench-scale bench-slowlog dashboards pins clean
+.PHONY: help setup demo test test-nightly lint format bench bench-ingest bench-scale bench-slowlog dashboards descriptors pins clean
 PYTHON ?= python3
 BIN := .venv/bin
 # Without compiled files every server and every test starts twice as slowly.
@@ -55,6 +55,11 @@ bench-slowlog: setup
 ## dashboards    write dashboards/generated/*.json, after a change of dashboards/ or its queries
 dashboards: setup
 	@$(BIN)/python -m dashboards.build
+
+## descriptors   compile the collector's .proto files anew, after a change of one
+descriptors: setup
+	@cd collector/src/walltime_collector && ../../../$(BIN)/python -m grpc_tools.protoc -I clickhouse/schema -I receive \
+		--descriptor_set_out receive/messages.binpb otlp_traces.proto messages.proto
 
 ## pins          renew the pinned requirements
 PINS := ../$(BIN)/uv pip compile --quiet --universal --python-version 3.10 --no-header --no-annotate --no-emit-index-url --no-emit-find-links

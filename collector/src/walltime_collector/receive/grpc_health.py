@@ -11,22 +11,13 @@ from google.protobuf.message import DecodeError
 from ..errors import RequestRefused
 from ..health.counters import Health
 from .intake import Signal
-from .messages import compile_messages
+from .messages import HealthCheckRequest, HealthCheckResponse, HealthListResponse
 
 _SERVING, _NOT_SERVING, _SERVICE_UNKNOWN = 1, 2, 3
 _LOOK_EVERY_S = 1.0
-_MESSAGES = compile_messages(
-    "walltime_grpc_health",
-    """
-    message HealthCheckRequest { bytes service = 1; }
-    message HealthCheckResponse { int32 status = 1; }
-    message Entry { bytes key = 1; HealthCheckResponse value = 2; }
-    message HealthListResponse { repeated Entry statuses = 1; }
-    """,
-)
 _SERVICES = (
-    b"",
-    *(f"opentelemetry.proto.collector.{each.value}.v1.{each.value.capitalize()}Service".encode() for each in Signal),
+    "",
+    *(f"opentelemetry.proto.collector.{each.value}.v1.{each.value.capitalize()}Service" for each in Signal),
 )
 """All have the same status, for all end in one spool."""
 
@@ -61,9 +52,8 @@ class GrpcHealth:
 
     def list_all(self) -> bytes:
         """The response of List."""
-        response = _MESSAGES["HealthCheckResponse"](status=self._status())
-        listed = [_MESSAGES["Entry"](key=name, value=response) for name in _SERVICES]
-        content: bytes = _MESSAGES["HealthListResponse"](statuses=listed).SerializeToString()
+        response = HealthCheckResponse(status=self._status())
+        content: bytes = HealthListResponse(statuses=dict.fromkeys(_SERVICES, response)).SerializeToString()
         return content
 
     async def watch(self, request: bytes, send: Callable[[bytes], bool]) -> None:
@@ -85,14 +75,14 @@ class GrpcHealth:
         return _SERVING if self._health.is_ready() else _NOT_SERVING
 
 
-def _service(request: bytes) -> bytes:
+def _service(request: bytes) -> str:
     try:
-        service: bytes = _MESSAGES["HealthCheckRequest"].FromString(request).service
+        service: str = HealthCheckRequest.FromString(request).service
     except DecodeError as error:
         raise RequestRefused(400, "undecodable", "this is no HealthCheckRequest") from error
     return service
 
 
 def _response(status: int) -> bytes:
-    content: bytes = _MESSAGES["HealthCheckResponse"](status=status).SerializeToString()
+    content: bytes = HealthCheckResponse(status=status).SerializeToString()
     return content
