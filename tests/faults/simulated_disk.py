@@ -8,6 +8,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from walltime_collector.spool.disk import Disk
+
 Part = bytes | memoryview
 
 
@@ -35,8 +37,8 @@ class Fault:
     what: int | str
 
 
-class SimulatedDisk:
-    """Implements spool.disk.Disk. Renames are atomic; their order and survival are as loose as a file system may be."""
+class SimulatedDisk(Disk):
+    """Renames are atomic; their order and survival are as loose as a file system may be."""
 
     def __init__(self, fault: Fault | None = None) -> None:
         self.names: dict[Path, File] = {}

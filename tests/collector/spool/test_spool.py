@@ -15,7 +15,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from walltime_collector.errors import DirectoryInUse, SegmentCorrupt, SegmentUnknown, SpoolFull
-from walltime_collector.spool.disk import LocalDisk
+from walltime_collector.spool.disk import Disk
 from walltime_collector.spool.group_commit import GroupCommit
 from walltime_collector.spool.segment import (
     FRAME_BYTES,
@@ -351,8 +351,8 @@ def test_requests_that_arrive_during_an_fsync_share_the_next_one(tmp_path: Path)
     is_first, go_on = threading.Event(), threading.Event()
     syncs: list[int] = []
 
-    class Slow(LocalDisk):
-        def sync(self, handle: int) -> None:  # type: ignore[override]
+    class Slow(Disk):
+        def sync(self, handle: int) -> None:
             syncs.append(handle)
             if len(syncs) == 1:
                 is_first.set()

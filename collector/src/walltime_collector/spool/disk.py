@@ -6,70 +6,40 @@ import os
 import stat
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Protocol
 
 from .directory import fsync_directory, room
-
-
-class Disk(Protocol):
-    """
-    Methods raise OSError. A power cut may undo what is not synced: `sync` is for a file's bytes, `sync_directory` for
-    the names in a directory.
-    """
-
-    def create(self, path: Path) -> int:
-        """Open a new file for appending, readable by its owner alone; FileExistsError when there is one."""
-
-    def write(self, handle: int, parts: Sequence[bytes | memoryview]) -> int:
-        """Append at most MAX_PARTS parts; return how many bytes were written, which may be fewer than all."""
-
-    def sync(self, handle: int) -> None:
-        """Make the file's bytes and its length survive a power cut. After an error they may be lost."""
-
-    def truncate(self, handle: int, size_bytes: int) -> None:
-        """Cut the file."""
-
-    def close(self, handle: int) -> None:
-        """Close the file."""
-
-    def read(self, path: Path, at: int, size_bytes: int) -> bytes:
-        """Bytes of a file; fewer at its end."""
-
-    def rename(self, old: Path, new: Path) -> None:
-        """Rename a file; a file of the new name is replaced."""
-
-    def remove(self, path: Path) -> None:
-        """Remove a file; do nothing if it does not exist."""
-
-    def files(self, directory: Path) -> list[tuple[Path, int]]:
-        """The regular files in a directory with their sizes in bytes, by name."""
-
-    def sync_directory(self, directory: Path) -> None:
-        """Make the directory's names survive a power cut."""
-
-    def room(self, directory: Path) -> tuple[int, int]:
-        """Free bytes of the directory's disk, and all its bytes."""
-
 
 MAX_PARTS = 1024
 """Linux' IOV_MAX."""
 
 
-class LocalDisk:
-    """The machine's own disk; the methods that run for every request are os functions themselves."""
+class Disk:
+    """
+    The machine's own disk. Methods raise OSError.
 
-    write = staticmethod(os.writev)
-    sync = staticmethod(os.fdatasync)
-    truncate = staticmethod(os.ftruncate)
-    close = staticmethod(os.close)
-    rename = staticmethod(os.replace)
-    sync_directory = staticmethod(fsync_directory)
-    room = staticmethod(room)
+    A power cut may undo what is not synced: `sync` is for a file's bytes, `sync_directory` for names in a directory.
+    """
 
     def create(self, path: Path) -> int:
+        """Open a new file for appending, readable by its owner alone; FileExistsError when there is one."""
         return os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND | os.O_CLOEXEC, 0o600)
 
+    def write(self, handle: int, parts: Sequence[bytes | memoryview]) -> int:
+        """Append at most MAX_PARTS parts; return how many bytes were written, which may be fewer than all."""
+        return os.writev(handle, parts)
+
+    def sync(self, handle: int) -> None:
+        """Make the file's bytes and its length survive a power cut. After an error they may be lost."""
+        os.fdatasync(handle)
+
+    def truncate(self, handle: int, size_bytes: int) -> None:
+        os.ftruncate(handle, size_bytes)
+
+    def close(self, handle: int) -> None:
+        os.close(handle)
+
     def read(self, path: Path, at: int, size_bytes: int) -> bytes:
+        """Bytes of a file; fewer at its end."""
         # not blocking: a pipe in the directory must not stop the collector
         handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
         try:
@@ -81,13 +51,27 @@ class LocalDisk:
         finally:
             os.close(handle)
 
+    def rename(self, old: Path, new: Path) -> None:
+        """Rename a file; a file of the new name is replaced."""
+        old.replace(new)
+
     def remove(self, path: Path) -> None:
+        """Remove a file; do nothing if it does not exist."""
         path.unlink(missing_ok=True)
 
     def files(self, directory: Path) -> list[tuple[Path, int]]:
+        """The regular files in a directory with their sizes in bytes, by name."""
         with os.scandir(directory) as entries:
             stats = [(Path(entry.path), entry.stat(follow_symlinks=False)) for entry in entries]
         return sorted((path, each.st_size) for path, each in stats if stat.S_ISREG(each.st_mode))
+
+    def sync_directory(self, directory: Path) -> None:
+        """Make the directory's names survive a power cut."""
+        fsync_directory(directory)
+
+    def room(self, directory: Path) -> tuple[int, int]:
+        """Free bytes of the directory's disk, and all its bytes."""
+        return room(directory)
 
 
 def write_all(disk: Disk, handle: int, parts: Sequence[bytes | memoryview]) -> None:

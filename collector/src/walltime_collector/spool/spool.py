@@ -14,7 +14,7 @@ from ..errors import SpoolError, SpoolFull
 from .active import ActiveSegment
 from .dead_letters import DeadLetters, Letter
 from .directory import Ownership, make_private
-from .disk import Disk, LocalDisk, write_whole
+from .disk import Disk, write_whole
 from .reserve import reserve_bytes
 from .segment import FRAME_BYTES, SUFFIX, Record, count_spans, read_segment, token
 
@@ -77,7 +77,7 @@ class Spool:
     ) -> None:
         self._ownership = Ownership(directory)
         self.directory = directory
-        self._disk: Disk = disk or LocalDisk()
+        self._disk = disk or Disk()
         self._quarantine = directory / "quarantine"
         self._dead = DeadLetters(directory / "dead", self._disk)
         for each in (self._quarantine, self._dead.directory):

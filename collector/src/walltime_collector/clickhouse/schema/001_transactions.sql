@@ -1,7 +1,7 @@
--- A row is a transaction: its bill. Everything Walltime shows starts here.
--- Columns of the built-in components are named <system>_<operation>_<counter>, so that a query can take them all
--- with COLUMNS('_time_ns$') APPLY sum; what the application named itself is in the custom_* maps.
--- Times are nanoseconds; Nullable is what may be unknown. docs/wire.md says what each attribute means.
+-- A row is a transaction with its bill.
+-- Columns of the built-in components are named <system>_<operation>_<counter>, so that a query can select them all
+-- with COLUMNS('_time_ns$') APPLY sum; components that the application names are in the custom_* maps.
+-- Times are in nanoseconds; Nullable columns may be unknown. docs/wire.md describes each attribute.
 CREATE TABLE IF NOT EXISTS transactions{local}{on_cluster}
 (
     trace_id FixedString(16),
@@ -54,18 +54,18 @@ CREATE TABLE IF NOT EXISTS transactions{local}{on_cluster}
     custom_max_ns Map(LowCardinality(String), UInt64),
     custom_errors Map(LowCardinality(String), UInt64),
 
-    -- written out, because a column inside of Nested cannot have a codec
+    -- written out, because a column inside Nested cannot have a codec
     `target.component` Array(LowCardinality(String)), `target.address` Array(LowCardinality(String)), `target.calls` Array(UInt32),
     `target.time_ns` Array(UInt64) CODEC(GCD, T64, ZSTD(1)), `target.errors` Array(UInt32),
     `target.hits` Array(UInt32), `target.misses` Array(UInt32),
     `statement.text` Array(String), `statement.calls` Array(UInt32),
     `statement.time_ns` Array(UInt64) CODEC(GCD, T64, ZSTD(1)), `statement.errors` Array(UInt32),
-    -- hits, misses and skipped of components without columns, by their attribute, which is among the attributes too
+    -- hits, misses and skipped of components without columns, by attribute name; the attributes have them too
     more_counters Map(LowCardinality(String), UInt64),
     attributes Map(LowCardinality(String), String),
     resource Map(LowCardinality(String), LowCardinality(String)),
 
-    -- 14 bits a row, and half of them set: filters that are not are compressed, and to unpack those takes three times as long
+    -- 14 bits a row, half of them set: ClickHouse compresses sparser filters, and reading those takes three times as long
     INDEX by_trace_id trace_id TYPE bloom_filter(0.00125) GRANULARITY 1
 )
 ENGINE = {replicated}MergeTree{keeper_path}

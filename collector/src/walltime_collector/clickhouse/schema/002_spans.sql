@@ -1,5 +1,5 @@
--- A row is a kept call, or a span that is not Walltime's; ordered for reading one trace. A transaction's root span is in
--- `transactions`, not here: nothing is stored twice.
+-- A row is a kept call, or a span of another SDK; ordered for reading one trace. The root span of a transaction is only in
+-- `transactions`.
 CREATE TABLE IF NOT EXISTS spans{local}{on_cluster}
 (
     trace_id FixedString(16),
@@ -17,7 +17,7 @@ CREATE TABLE IF NOT EXISTS spans{local}{on_cluster}
     status LowCardinality(String),
     status_message String,
     component LowCardinality(String),
-    nested_ns UInt64, -- of the duration, in calls inside this one that are on lines of their own: mostly 0, so it costs nothing
+    nested_ns UInt64, -- the part of the duration in nested calls that are components of their own; mostly 0, so it takes no space
     own_ns UInt64 ALIAS duration_ns - nested_ns,
     trace_state String,
     scope_name LowCardinality(String),

@@ -1,10 +1,10 @@
--- The way in. The loader inserts spooled export requests into otlp_traces; views open them into rows:
+-- The entry of spans. The loader inserts spooled export requests into otlp_traces; views split them into rows:
 --
 --   otlp_traces ──open_requests──► otlp_spans ──┬─ store_transactions ─► transactions
 --   (Null: a row is a request)     (Null:       ├─ store_spans ────────► spans
 --                                   a span)     └─ count_irregular ────► irregular_spans
 --
--- Every conversion here is one that cannot fail: no span, however absurd, may stop the requests around it.
+-- No conversion here can fail: no span, however absurd, may stop the requests around it.
 CREATE TABLE IF NOT EXISTS otlp_traces{on_cluster}
 (
     received_at_ns UInt64,
@@ -105,12 +105,12 @@ ENGINE = Null;
 {cluster_only} CREATE TABLE IF NOT EXISTS otlp_spans{on_cluster} AS otlp_spans_local
 ENGINE = Distributed({cluster}, {database}, 'otlp_spans_local', cityHash64(trace_id));
 
--- What was odd about what we got, counted: a minute and a reason.
---   bad_ids             the trace id or span id has not its 16 or 8 bytes, or is all zeros; such spans are not stored
---   clamped_start       started more than 29 days before or a day after it was received; stored at the time of receipt
---   implausible_times   has a start, an end or a duration that cannot be (see 004); stored in `spans` without a duration, never a
---                       transaction; the attribute `walltime.set_aside` has the times as sent
---   attributes_dropped  has more than 128 attributes, a transaction 1,024: of those beyond, none is stored that has no column
+-- Irregular spans by minute and reason.
+--   bad_ids             the trace id has not 16 bytes or the span id has not 8, or one is all zeros; not stored
+--   clamped_start       the start is more than 29 days before or a day after receipt; stored at the time of receipt
+--   implausible_times   a start, an end or a duration is impossible (see 004); stored in `spans` without a duration, never
+--                       as a transaction; the attribute `walltime.set_aside` has the times as sent
+--   attributes_dropped  more than 128 attributes, 1,024 of a transaction: those beyond are stored only in columns
 CREATE TABLE IF NOT EXISTS irregular_spans{local}{on_cluster}
 (
     minute DateTime('UTC'),

@@ -1,16 +1,15 @@
--- Opens export requests: one row per span in otlp_spans, with the conversions that transactions and spans share.
+-- Splits export requests: one row per span in otlp_spans, with the conversions that transactions and spans share.
 --
--- A view is analysed anew at every INSERT, and every function costs the more of that the larger the type it works on, and as often as its
--- alias is used. So the fields are taken out of the nested arrays by name (which copies nothing) and joined level by level, and what
--- is used twice is computed one level further in. docs/decisions/017 has the numbers.
+-- ClickHouse analyses a view at every INSERT. A function costs more the larger its type is, and again for each use of its
+-- alias. So the fields are selected from the nested arrays by name (which copies nothing) and joined level by level, and
+-- an expression with two uses is computed one level further in. docs/decisions/017 has the numbers.
 --
--- Starts more than 29 days back or a day ahead become the time of receipt, so that an insert, whose requests were received
--- together, touches at most 32 daily partitions; and so that a retry cuts the very same blocks, which is what makes its
--- token work.
+-- Starts more than 29 days back or a day ahead become the time of receipt, so that an INSERT, whose requests were received
+-- together, touches at most 32 daily partitions; and so that a repetition has the same blocks, which its token needs.
 --
--- Times that cannot be (a start before the year 2000 or more than a year ahead, an end before its start, a duration or a `walltime.*_ns` above
--- 7 days) would spoil every mean. Such a span is no transaction and has no duration: it is stored among the spans, with what
--- it sent as attributes, and counted. docs/decisions/005 says why.
+-- Impossible times (a start before the year 2000 or more than a year ahead, an end before its start, a duration or a
+-- `walltime.*_ns` above 7 days) would distort every mean. Such a span is no transaction and has no duration: it is stored
+-- in `spans`, with its times as attributes, and counted. docs/decisions/005 has the reasons.
 CREATE MATERIALIZED VIEW IF NOT EXISTS open_requests{on_cluster} TO otlp_spans AS
 WITH
     -- a value as text, by its type: 1 string, 2 bool, 3 int, 4 double, 5 array, 6 list of keys and values, 7 bytes
@@ -47,7 +46,7 @@ SELECT
     keys, types, classes, strings, ints, doubles,
     values.array_value.values.string_value AS string_arrays,
     values.array_value.values.int_value AS int_arrays,
-    -- arrays without a column are rare, and dear to look at: they have a path of their own
+    -- arrays without a column are rare and expensive: they are converted only when there is one
     mapFromArrays(
         arrayConcat(arrayFilter((key, is_here) -> is_here, keys, is_attribute), if(has_plausible_times, [], ['walltime.set_aside'])),
         arrayConcat(
@@ -72,11 +71,11 @@ FROM
         start_ns BETWEEN received_at_ns - 29 * 86400000000000 AND received_at_ns + 86400000000000 AS has_recent_start,
         is_bill AND has_plausible_times AS is_transaction,
         if(is_bill, 1024, 128) AS most_attributes,
-        -- what has a column, or is in a custom_* map, is not among the attributes too; sent with another type than the column's it is
+        -- a value in a column or in a custom_* map is no attribute; a value of another type than its column's is
         arrayMap(
             (class, type, at) -> at <= most_attributes AND ((abs(class) % 10 != type AND NOT (class > 20 AND type = 3)) OR (class > 0) != is_transaction),
             classes, types, arrayEnumerate(keys)) AS is_attribute,
-        -- both at once, because each use of `text` costs
+        -- both in one expression, because each use of `text` costs
         arrayMap(each -> mapFromArrays(each.key, arrayMap(v -> text(v), each.value)), arrayConcat(event_attributes, link_attributes)) AS event_and_link_attributes
     FROM
     (
@@ -86,15 +85,15 @@ FROM
             values.string_value AS strings, values.int_value AS ints, values.double_value AS doubles,
             arrayMap((type, string, int, double, bool) -> scalar(type, string, int, double, bool), types, strings, ints, doubles, values.bool_value) AS scalars,
             ints[indexOf(keys, 'walltime.schema')] = 1 AS is_bill,
-            -- old requests may be sent, and clocks may be wrong; start 0, and units that are not nanoseconds, are before the year 2000
+            -- requests may be old, and clocks wrong; a start of 0 or in another unit is before the year 2000
             start_ns BETWEEN 946684800000000000 AND received_at_ns + 366 * 86400000000000
                 AND end_ns BETWEEN start_ns AND start_ns + 7 * 86400000000000
                 AND NOT arrayExists((int, key) -> int > 7 * 86400000000000 AND key LIKE 'walltime.%\\_ns', ints, keys)
                 AND NOT arrayExists(
                     (ints, key) -> arrayExists(int -> int > 7 * 86400000000000, ints) AND key LIKE 'walltime.%\\_ns',
                     values.array_value.values.int_value, keys) AS has_plausible_times,
-            -- the units are the type a key's column takes, 9 when it has none; below 0 it is a column of spans; the tens are the custom_*
-            -- map of an integer: 2 calls, 3 time_ns, 4 max_ns, 5 errors (a component may be called `target`)
+            -- the units digit is the type of the key's column, 9 without one; negative: a column of `spans`; the tens digit is
+            -- the custom_* map of an integer: 2 calls, 3 time_ns, 4 max_ns, 5 errors (a component may be named `target`)
             arrayMap(key -> multiIf(
                 key IN (
                     'walltime.schema', 'walltime.queue_ns', 'walltime.cpu_user_ns', 'walltime.cpu_system_ns',

@@ -1,5 +1,6 @@
--- Of a service with very many names on a day (10,000: health/cardinality_limit.py), the names that stay its own that day, `_OTHER` among them. Every other name
--- of it is stored as `_OTHER`, and in the attribute walltime.name. Empty nearly always, and then it costs an INSERT nothing.
+-- For a service with more than 10,000 names on a day (health/cardinality_limit.py): the names that stay on that day, with
+-- `_OTHER`. Every other name of the service is stored as `_OTHER`, and in the attribute walltime.name. The table is nearly
+-- always empty, and then it costs an INSERT nothing.
 CREATE TABLE IF NOT EXISTS crowded_names{local}{on_cluster}
 (
     day Date,
@@ -14,12 +15,12 @@ SETTINGS {deduplication};
 {cluster_only} CREATE TABLE IF NOT EXISTS crowded_names{on_cluster} AS crowded_names_local
 ENGINE = Distributed({cluster}, {database}, 'crowded_names_local', 0);
 
--- Stores opened spans: a transaction in transactions alone, everything else in spans alone, what has no ids in neither.
+-- Stores each span once: a transaction in `transactions`, other spans in `spans`, spans without ids in neither.
 CREATE MATERIALIZED VIEW IF NOT EXISTS store_transactions{on_cluster} TO transactions{local} AS
 WITH
     key -> by_key[key] AS number,
     key -> if(types[indexOf(keys, key)] = 3, by_key[key], NULL) AS known,
-    -- `cut` is what is not the component's name in `walltime.<component>.<counter>`
+    -- `cut` is the length of `walltime.<component>.<counter>` without the component's name
     (wanted, cut) -> mapFromArrays(
         arrayMap(key -> substring(key, 1 + length('walltime.'), length(key) - cut), arrayFilter((key, class, type) -> intDiv(class, 10) = wanted AND type = 3, keys, classes, types)),
         arrayFilter((count, class, type) -> intDiv(class, 10) = wanted AND type = 3, counts, classes, types)) AS custom_counter

@@ -1,8 +1,8 @@
--- A row is an entry of a database's slow log: what the server says about one statement. The trace id comes from the
--- statement's comment and is the glue to `transactions`; it is all zeros where a statement had no such comment.
--- Retention counts from the reading, not from the statement: a log of last year that is read today can be asked about.
--- `position` is the byte in the log where the entry begins: entries of one second keep their order by it.
--- The slow-log reader inserts JSON rows into slow_log_entries, which a view turns into rows (ids leave hexadecimal).
+-- A row is an entry of a database's slow log: the server's figures of one statement. The trace id comes from the
+-- statement's comment and joins the row to `transactions`; it is all zeros when the statement has no such comment.
+-- Retention counts from the time of reading, not of the statement: a log of last year can be read and queried today.
+-- `position` is the byte in the log where the entry begins; it keeps the order of entries of one second.
+-- The slow-log reader inserts JSON rows into slow_log_entries; a view converts them (ids from hexadecimal).
 CREATE TABLE IF NOT EXISTS slow_queries{local}{on_cluster}
 (
     started_at DateTime64(6, 'UTC') CODEC(Delta, ZSTD(1)),

@@ -1,10 +1,10 @@
--- Minutes: what dashboards over weeks read, kept when the transactions themselves are gone.
+-- Sums per minute for dashboards over weeks; they are kept longer than the transactions.
 --
 --   transactions ──┬─ count_transactions ─► transactions_1m   a minute of one kind
 --                  ├─ count_targets ──────► targets_1m        … of one component on one server
 --                  └─ count_statements ───► statements_1m     … of one statement template
 --
--- Rows of one minute are added up as parts merge, so ask with sum, max and quantilesTDigestMerge, and GROUP BY.
+-- ClickHouse adds up the rows of a minute when it merges parts, so query with sum, max, quantilesTDigestMerge and GROUP BY.
 CREATE TABLE IF NOT EXISTS transactions_1m{local}{on_cluster}
 (
     minute DateTime('UTC') CODEC(Delta, ZSTD(1)),
@@ -16,7 +16,7 @@ CREATE TABLE IF NOT EXISTS transactions_1m{local}{on_cluster}
     max_ns SimpleAggregateFunction(max, UInt64),
     percentiles_ns AggregateFunction(quantilesTDigest(0.5, 0.95, 0.99), UInt64),
     other_ns SimpleAggregateFunction(sum, UInt64),
-    cpu_ns SimpleAggregateFunction(sum, UInt64), -- of the cpu_known transactions alone
+    cpu_ns SimpleAggregateFunction(sum, UInt64), -- of the cpu_known transactions only
     cpu_known SimpleAggregateFunction(sum, UInt64),
     queue_ns SimpleAggregateFunction(sum, UInt64),
     queue_known SimpleAggregateFunction(sum, UInt64),
@@ -65,7 +65,7 @@ CREATE TABLE IF NOT EXISTS targets_1m{local}{on_cluster}
     name LowCardinality(String),
     component LowCardinality(String),
     address LowCardinality(String),
-    transactions UInt64, -- that called it
+    transactions UInt64, -- that called the component
     calls UInt64,
     time_ns UInt64,
     errors UInt64,
@@ -87,7 +87,7 @@ CREATE TABLE IF NOT EXISTS statements_1m{local}{on_cluster}
     service LowCardinality(String),
     name LowCardinality(String),
     text String,
-    transactions UInt64, -- that sent it: calls beyond them are repetitions
+    transactions UInt64, -- that sent it; more calls than transactions are repetitions
     calls UInt64,
     time_ns UInt64,
     errors UInt64

@@ -1,10 +1,10 @@
--- Spans that are not Walltime's: those of a stock OpenTelemetry SDK, in any language. Their roots become transactions
--- (otel_transactions/), with a bill that is computed from the spans below them; docs/decisions/021 says how and why.
+-- Derived transactions: spans of other OpenTelemetry SDKs, in any language. Their roots become transactions
+-- (otel_transactions/), with a bill that is computed from the spans below them. docs/decisions/021 has the reasons.
 --
 --   spans ──find_foreign_roots──► foreign_roots ──otel_transactions/──► transactions (kept = 'foreign')
---     └──── foreign_calls (view: what each span says about a call) ──┘
+--     └──── foreign_calls (view: each span as a call) ───────────────┘
 --
--- Every SERVER or CONSUMER span, by when it was stored; whether it is a root, only its trace can say.
+-- Every SERVER or CONSUMER span, by the time of its storage; the other spans of its trace decide whether it is a root.
 CREATE TABLE IF NOT EXISTS foreign_roots{local}{on_cluster}
 (
     loaded_at DateTime('UTC'),
@@ -27,10 +27,10 @@ SELECT now('UTC') AS loaded_at, trace_id, span_id, started_at, duration_ns, serv
 FROM {spans}
 WHERE component = '' AND kind IN ('server', 'consumer') AND NOT mapContains(attributes, 'walltime.set_aside');
 
--- What was done with the roots that were stored from `since` until before `until`: a row for each step, written once.
---   planned    into how many INSERTs they go (parts), whoever does it, and how many roots and spans there were
---   assembled  they are transactions
---   checked    counted once more, later; what had been stored too late for the window is in these numbers
+-- The steps of each window, the roots that were stored from `since` until before `until`; each step is stored once.
+--   planned    into how many INSERTs the roots go (parts), for every collector, and how many roots and spans there were
+--   assembled  the roots are transactions
+--   checked    roots and spans counted again later, with those that were stored too late for the window
 CREATE TABLE IF NOT EXISTS foreign_windows{local}{on_cluster}
 (
     since DateTime('UTC'),
@@ -48,8 +48,8 @@ SETTINGS {deduplication};
 {cluster_only} CREATE TABLE IF NOT EXISTS foreign_windows{on_cluster} AS foreign_windows_local
 ENGINE = Distributed({cluster}, {database}, 'foreign_windows_local', 0);
 
--- What a span that is not Walltime's says about a call, by the semantic conventions of today and of before, in Walltime's
--- words: `mysql.query` on `10.0.0.5:3306`. The same rules as the SDK's (conventions.py). Without a component it is no call.
+-- Spans of other SDKs as calls, by the semantic conventions, current and former: component (`mysql.query`), address
+-- (`10.0.0.5:3306`), statement. The rules are the SDK's (conventions.py). A span without a component is no call.
 -- `statement` has no literals any more; the tokens are those of statements/fingerprint.py.
 CREATE VIEW IF NOT EXISTS foreign_calls{on_cluster} AS
 WITH

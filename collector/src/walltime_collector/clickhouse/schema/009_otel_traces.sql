@@ -1,18 +1,18 @@
--- All spans in the columns of the OpenTelemetry Collector's ClickHouse exporter, so that what reads those reads these: Grafana's
--- trace panel, HyperDX, people's own queries. Nothing is stored for it. A transaction's bill is among its SpanAttributes again,
--- as it was on the wire (docs/wire.md); what is zero is absent.
+-- All spans in the columns of the OpenTelemetry Collector's ClickHouse exporter, for programs that read those columns:
+-- Grafana's trace panel, HyperDX, queries of users. The view stores nothing. A transaction's SpanAttributes have its bill as
+-- it was on the wire (docs/wire.md), without zeros.
 --
---   Timestamp, ServiceName, SpanName, Duration   are columns of the tables: a condition on them reads as little as it would there
---   TraceId                                      is made of one; the indexes by_hex_trace_id are for conditions on it
+--   Timestamp, ServiceName, SpanName, Duration   columns of the tables: conditions on them read as little as on the tables
+--   TraceId                                      computed; the indexes by_hex_trace_id are for conditions on it
 --
--- What others call a root is a span, and the transaction that was made of it is not told a second time.
+-- A root of another SDK is a span here; the transaction that is derived from it is left out.
 ALTER TABLE spans{local}{on_cluster} ADD INDEX IF NOT EXISTS by_hex_trace_id lower(hex(trace_id)) TYPE minmax GRANULARITY 1;
 
 ALTER TABLE transactions{local}{on_cluster} ADD INDEX IF NOT EXISTS by_hex_trace_id lower(hex(trace_id)) TYPE bloom_filter(0.00125) GRANULARITY 1;
 
 CREATE VIEW IF NOT EXISTS otel_traces{on_cluster} AS
 WITH
-    -- as OTLP's arrays are stored elsewhere: JSON, with / as it is
+    -- the JSON that OTLP's arrays are stored as in other columns: / is not escaped
     texts -> concat('[', arrayStringConcat(arrayMap(text -> replaceAll(toJSONString(toString(text)), '\\/', '/'), texts), ','), ']') AS json_of_texts,
     numbers -> concat('[', arrayStringConcat(arrayMap(number -> toString(number), numbers), ','), ']') AS json_of_numbers
 SELECT
@@ -125,7 +125,7 @@ SELECT
 FROM transactions
 WHERE kept != 'foreign';
 
--- From when to when a trace is: what Grafana asks first, to ask for its spans in little time. Some rows a trace, as in theirs.
+-- Start and end of a trace: Grafana reads them first, to limit its query of the spans. Several rows a trace, as in theirs.
 CREATE VIEW IF NOT EXISTS otel_traces_trace_id_ts{on_cluster} AS
 SELECT TraceId, toDateTime(Timestamp) AS Start, toDateTime(Timestamp) AS End
 FROM otel_traces

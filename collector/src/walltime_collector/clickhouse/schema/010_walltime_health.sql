@@ -1,7 +1,7 @@
--- A row is a minute of one collector's own counters: what happened in it, so that rows of several collectors and
--- minutes add up; `spooled`, `spool_…`, `is_ok` and `troubles` are how it was when the row was written.
---   received = stored + rejected + dead + lost + what `spooled` grew by
--- `dead` is negative in a minute in which dead letters were sent on their way again.
+-- A row is a minute of one collector's own counters. They count that minute alone, so rows of several collectors and
+-- minutes add up; `spooled`, `spool_…`, `is_ok` and `troubles` are values at the time of writing.
+--   received = stored + rejected + dead + lost + the growth of `spooled`
+-- `dead` is negative in a minute in which dead letters were retried.
 CREATE TABLE IF NOT EXISTS walltime_health{local}{on_cluster}
 (
     minute DateTime('UTC'),

@@ -1,5 +1,6 @@
--- A row is a counter of one process that SDKs of ours send along with every export (docs/wire.md, "Attributes of the
--- scope"): what it lost, and calls outside of any transaction. They count since the process began: its last is its most.
+-- A row is a counter of one process, which Walltime's SDK sends with every export (docs/wire.md, "Attributes of the
+-- scope"): its losses, and its calls outside transactions. A counter starts with the process, so its last value is its
+-- largest.
 CREATE TABLE IF NOT EXISTS sdk_losses{local}{on_cluster}
 (
     day Date,

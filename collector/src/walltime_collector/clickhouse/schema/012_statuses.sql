@@ -1,5 +1,5 @@
--- How many of a minute's transactions were answered with 4xx and 5xx: an answer of 404 or 422 takes less time than one of 200, and
--- halves the mean of its kind. The rows are added to those of count_transactions as parts merge; most minutes have none.
+-- How many of a minute's transactions have the status 4xx or 5xx: a response with 404 or 422 often takes less time than one
+-- with 200, and lowers the mean of its kind. ClickHouse adds the rows to those of count_transactions when it merges parts.
 ALTER TABLE transactions_1m{local}{on_cluster} ADD COLUMN IF NOT EXISTS status_4xx SimpleAggregateFunction(sum, UInt64);
 
 {cluster_only} ALTER TABLE transactions_1m{on_cluster} ADD COLUMN IF NOT EXISTS status_4xx SimpleAggregateFunction(sum, UInt64);
