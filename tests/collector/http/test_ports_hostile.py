@@ -1,4 +1,4 @@
-"""Requests without end on each HTTP port: headers, URLs, chunks, trailers, pipelines; and answers that nobody reads."""
+"""Endless requests on each HTTP port: headers, URLs, chunks, trailers, pipelines; and unread responses."""
 
 from __future__ import annotations
 
@@ -129,7 +129,7 @@ def test_answers_that_nobody_reads_are_given_up_when_they_take_too_much_memory(c
             connection.sendall(ask)
             made.append(connection)
         eventually(lambda: collector.health()["counts"].get("closed_clickhouse_unread_answers", 0) >= 3, 30)
-    eventually(lambda: "answers that nobody reads took too much memory" in collector.log(), 20)
+    eventually(lambda: "unread responses took too much memory" in collector.log(), 20)
 
 
 def test_without_a_free_descriptor_nothing_acknowledged_is_lost_and_the_log_says_so_plainly(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from walltime_collector.config.settings import Settings
 from walltime_collector.health.counters import Health
 from walltime_collector.http.ports.connections import Connections, Limits, Slot
-from walltime_collector.http.ports.deadlines import LEAST_BYTES_PER_S, ReadingDeadline
+from walltime_collector.http.ports.deadlines import MIN_BYTES_PER_S, ReadingDeadline
 from walltime_collector.http.ports.descriptors import RESERVE, divide
 
 
@@ -105,7 +105,7 @@ class Waiting(asyncio.WriteTransport):
         return self.size
 
 
-@given(sizes=st.lists(st.integers(0, 4 * LEAST_BYTES_PER_S), min_size=1, max_size=50), patience_s=st.floats(1, 60))
+@given(sizes=st.lists(st.integers(0, 4 * MIN_BYTES_PER_S), min_size=1, max_size=50), patience_s=st.floats(1, 60))
 def test_an_answer_that_is_read_at_the_least_speed_is_never_cut_and_one_that_is_not_read_is(
     sizes: list[int], patience_s: float
 ) -> None:
@@ -117,10 +117,10 @@ def test_an_answer_that_is_read_at_the_least_speed_is_never_cut_and_one_that_is_
         while transport.size:
             assert not deadline.is_over(now_s)
             now_s += 1
-            transport.size = max(transport.size - LEAST_BYTES_PER_S, 0)
+            transport.size = max(transport.size - MIN_BYTES_PER_S, 0)
         assert not deadline.is_over(now_s)
     transport.size = sum(sizes) + 1
     assert not deadline.is_over(now_s)
-    until_s = now_s + patience_s + transport.size / LEAST_BYTES_PER_S
+    until_s = now_s + patience_s + transport.size / MIN_BYTES_PER_S
     assert not deadline.is_over(until_s - 0.1)
     assert deadline.is_over(until_s + 0.1)

@@ -1,4 +1,4 @@
-"""Reads request bodies off the wire within limits: of size, of time, and of all bodies together."""
+"""Reads request bodies within limits of size, of time, and of the bytes of all bodies together."""
 
 from __future__ import annotations
 
@@ -12,21 +12,22 @@ from .in_flight import InFlight
 
 Message = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[Message]]
-_READ_ON_TIMES = 3
+_MAX_DISCARDED_TIMES = 3
+"""A body that is too large is read and discarded up to this multiple of its limit."""
 
 
 class Disconnected(Exception):
-    """The sender went away before its request was whole; there is nobody to answer."""
+    """The client disconnected before its request was complete, or before the response."""
 
 
 class Arrivals:
     """
-    The bodies being received and worked on.
+    The bodies being received and processed.
 
     Args:
-        max_request_bytes: Of one body as it comes over the wire.
-        max_in_flight_bytes: Of all bodies together; keeps memory bounded whatever the senders do.
-        deadline_s: From the headers to the last byte of the body, however the bytes trickle.
+        max_request_bytes: Of one body on the wire.
+        max_in_flight_bytes: Of all bodies together; bounds the memory, whatever the clients do.
+        deadline_s: From the headers to the last byte of the body.
     """
 
     def __init__(self, *, max_request_bytes: int, max_in_flight_bytes: int, deadline_s: float) -> None:
@@ -36,14 +37,14 @@ class Arrivals:
     @asynccontextmanager
     async def body(self, receive: Receive, declared_bytes: int = 0) -> AsyncIterator[bytes]:
         """
-        The whole body; it counts as in flight until the block ends.
+        The complete body; it counts as in flight until the block ends.
 
         Args:
-            declared_bytes: What the sender says its size is; of one that says too much nothing is kept.
+            declared_bytes: Its Content-Length; nothing is kept of a body that is declared too large.
 
         Raises:
-            RequestRefused: 413 too large, 408 too late, 503 too much at once.
-            Disconnected: It never came whole.
+            RequestRefused: 413 too large, 408 too late, 503 too many bytes in flight.
+            Disconnected: It was never complete.
         """
         chunks: list[bytes] = []
         try:
@@ -68,9 +69,9 @@ class Arrivals:
             chunk: bytes = message.get("body", b"")
             has_more = message.get("more_body", False)
             size += len(chunk)
-            # Read on for a while and throw away: a sender that is still sending does not read our answer.
+            # Read on and discard: a client that is still sending does not read the response.
             is_too_large = max(size, declared_bytes) > self._max_request_bytes
-            if has_more and is_too_large and size <= self._max_request_bytes * _READ_ON_TIMES:
+            if has_more and is_too_large and size <= self._max_request_bytes * _MAX_DISCARDED_TIMES:
                 continue
             self._check_size(max(size, declared_bytes))
             self.in_flight.take(len(chunk))
@@ -85,7 +86,7 @@ class Arrivals:
 
 @contextmanager
 def _deadline(seconds: float) -> Iterator[None]:
-    """asyncio.timeout for Python 3.10, with our own error."""
+    """Raise RequestRefused after this time. asyncio.timeout needs Python 3.11, asyncio.wait_for a task per request."""
     task = asyncio.current_task()
     is_late = False
 

@@ -1,1 +1,1 @@
-"""The listening ports: their descriptors, connections, deadlines and limits, before any request is looked at."""
+"""The listening ports: file descriptors, connections, deadlines and limits, before the application."""

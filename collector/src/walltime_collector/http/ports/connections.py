@@ -1,4 +1,9 @@
-"""The open connections of a group of ports: how many there may be, and how long each may do nothing."""
+"""
+Limits the open connections of a group of ports, and closes the idle ones when others wait.
+
+uvicorn's `limit_concurrency` counts connections of one port after their TLS handshake and only refuses new ones: with
+it, clients that hold idle connections stop all others.
+"""
 
 from __future__ import annotations
 
@@ -15,32 +20,32 @@ from .reasons import REASONS
 
 log = logging.getLogger(__name__)
 
-_LOG_EVERY_S = 15.0
+_LOG_INTERVAL_S = 15.0
 _QUIET = {"silent": 10}
-"""So many of these are nothing to log: browsers open connections in advance."""
+"""Below this count they are not logged: browsers open connections in advance."""
 _LIMITS = ("limit", "address_limit", "made_room")
 _FLOOD = 16
-"""So many newcomers within a second, when all connections are in use, are a flood."""
+"""So many new connections within a second, when all are in use, are a flood."""
 YOUNG_S = 0.2
-"""A connection has so long for its first request, or for its TLS handshake, before it may be closed for another."""
-_MOST_LEAVING = 64
-"""A connection that is asked to close has its descriptor until the event loop's next turn."""
+"""Age before which a connection is not closed for another one: time for its TLS handshake and first request."""
+_MAX_LEAVING = 64
+"""Connections that are being closed; each has its descriptor until the next iteration of the event loop."""
 
 
 class Connection(Protocol):
-    """What a port's protocol can be asked."""
+    """The interface of a port's protocol."""
 
     def sweep(self, now_s: float) -> None:
-        """Close the connection, or a request of it, when a deadline is over; `now_s` is the event loop's time."""
+        """Close the connection, or one of its requests, after a deadline; `now_s` is the event loop's time."""
 
     def idle_since_s(self) -> float | None:
-        """Since when no request arrives, runs or is answered, or one has stalled; None while one goes on."""
+        """Since when it is idle or a request has stalled; None while a request is in progress."""
 
     def unread_bytes(self) -> int:
-        """Bytes of answers that wait for the peer to read them."""
+        """Bytes of responses that the client has not read."""
 
     def abort(self) -> None:
-        """Close the connection now, whatever it does."""
+        """Close the connection now."""
 
 
 class Slot:
@@ -53,16 +58,16 @@ class Slot:
         self.connection: Connection | None = None
         """None during the handshake."""
         self.cancel: Callable[[], object] = lambda: None
-        """Gives up the handshake."""
+        """Cancels the handshake."""
         self.is_leaving = False
-        """It was asked to close, to make room."""
+        """It is being closed to accept another one."""
 
     def leave(self) -> None:
-        """The connection is closed; again is harmless."""
+        """The connection is closed; calling it again is harmless."""
         self.connections.leave(self)
 
     def note(self, reason: str) -> None:
-        """Count and log that this connection is refused or closed; `reason` is one of REASONS."""
+        """Count and log that this connection is closed; `reason` is one of REASONS."""
         self.connections.note(self.port, reason, self.address)
 
     def idle_since_s(self) -> float | None:
@@ -79,12 +84,12 @@ class Slot:
 
 class Limits(NamedTuple):
     """
-    Of the ports that share one Connections.
+    Limits of the ports that share one Connections.
 
     Args:
         most: Open connections.
-        most_per_address: Of them, from one address; of IPv6, from one /64.
-        most_unread_bytes: Answers that wait for their readers, together.
+        most_per_address: Open connections from one address; for IPv6, from one /64.
+        most_unread_bytes: Bytes of responses that clients have not read, together.
         setting: The setting that `most` comes from, for the log.
     """
 
@@ -96,9 +101,9 @@ class Limits(NamedTuple):
 
 class Connections:
     """
-    Counts connections in and out. When all are in use, the one that is idle longest makes room for a new one.
+    Counts open connections. When all are in use, the one that is idle longest is closed for a new one.
 
-    One event loop uses it; somebody calls `sweep` every second.
+    For one event loop; `sweep` must be called every second.
     """
 
     def __init__(self, health: Health, limits: Limits, clock: Callable[[], float] = time.monotonic) -> None:
@@ -112,12 +117,12 @@ class Connections:
 
     def should_wait(self) -> bool:
         """
-        Whether newcomers should wait in the kernel's queue.
+        Whether new connections should wait in the kernel's queue.
 
-        So they do while many that were asked to close have not yet, and when all connections are in use and the idle
-        ones are only just accepted: their requests may be on their way.
+        They should while many others are being closed, and while all are in use and the idle ones are young: their
+        requests may still arrive.
         """
-        if self._leaving >= _MOST_LEAVING:
+        if self._leaving >= _MAX_LEAVING:
             return True
         if len(self._slots) - self._leaving < self._limits.most:
             return False
@@ -126,8 +131,8 @@ class Connections:
         return bool(idle) and all(slot.since_s > young_s for slot in idle)
 
     def enter(self, port: str, host: str) -> Slot | None:
-        """Count a connection in; None when it is one too many, and must be closed at once."""
-        address = _counted_as(host)
+        """Count a new connection; None when it is over a limit and must be closed at once."""
+        address = _limited_address(host)
         if self._by_address[address] >= self._limits.most_per_address < self._limits.most:
             self.note(port, "address_limit", address)
             return None
@@ -140,7 +145,7 @@ class Connections:
         return slot
 
     def leave(self, slot: Slot) -> None:
-        """Count a connection out; again is harmless."""
+        """Count a closed connection; calling it again is harmless."""
         if slot in self._slots:
             del self._slots[slot]
             self._leaving -= slot.is_leaving
@@ -149,7 +154,7 @@ class Connections:
                 del self._by_address[slot.address]
 
     def note(self, port: str, reason: str, address: str) -> None:
-        """Count and log a connection that is refused or closed for a reason of REASONS."""
+        """Count and log a connection that is refused or closed; `reason` is one of REASONS."""
         self._health.add(f"closed_{port}_{reason}")
         if reason in _LIMITS:
             self._health.add("refused_connections")
@@ -157,7 +162,7 @@ class Connections:
         self._last_address[port, reason] = address
 
     def sweep(self, now_s: float) -> None:
-        """Close what is over its deadlines, and write the log lines that are due."""
+        """Apply the deadlines, and write the log lines that are due."""
         self._rooms_made = 0
         unread: list[tuple[float, int, Slot]] = []
         for slot in [*self._slots]:
@@ -169,14 +174,14 @@ class Connections:
         for key in [*self._noted]:
             if (
                 self._noted[key] >= _QUIET.get(key[1], 1)
-                and now_s - self._logged_s.get(key, -_LOG_EVERY_S) >= _LOG_EVERY_S
+                and now_s - self._logged_s.get(key, -_LOG_INTERVAL_S) >= _LOG_INTERVAL_S
             ):
                 self._log(key)
                 self._logged_s[key] = now_s
 
     def _make_room(self) -> bool:
         staying = [slot for slot in self._slots if not slot.is_leaving]
-        # who has most gives first: a flood from one address, or to one port, ends its own connections
+        # the address and the port with most connections lose one first: a flood ends its own connections
         by_port = Counter(slot.port for slot in staying)
         young_s = self._clock() - YOUNG_S
         idle = [
@@ -185,7 +190,7 @@ class Connections:
             if slot.since_s <= young_s and (since_s := slot.idle_since_s()) is not None
         ]
         self._rooms_made += 1
-        # in a flood several at once: to look through all of them for each newcomer would be the greater harm
+        # in a flood several at once: a search through all of them for each new connection would cost too much
         count = 1 if self._rooms_made <= _FLOOD else 1 + self._limits.most // 16
         for *_, slot in heapq.nsmallest(count, idle):
             slot.is_leaving = True
@@ -208,7 +213,7 @@ class Connections:
         port, reason = key
         advice = f"; see {self._limits.setting}" if reason in _LIMITS else ""
         log.warning(
-            # the log bounds lines by their text before the numbers: each port and reason is a text of its own
+            # the log limits repeats of a format: each port and reason has its own
             f"{port} port: %d connections {REASONS[reason]} (the last from %s; %d of at most %d are open%s)",
             self._noted.pop(key),
             self._last_address.pop(key) or "an unknown address",
@@ -218,8 +223,8 @@ class Connections:
         )
 
 
-def _counted_as(host: str) -> str:
-    """The address that limits are counted by: one machine may have every address of an IPv6 /64."""
+def _limited_address(host: str) -> str:
+    """The address for the limits: one machine may have every address of an IPv6 /64."""
     if ":" not in host:
         return host
     try:

@@ -1,4 +1,4 @@
-"""The two groups of ports that share limits: senders' (gRPC, HTTP) and readers' (web, ClickHouse)."""
+"""The two groups of ports with common limits: senders' (gRPC, HTTP) and readers' (web, ClickHouse)."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from .descriptors import divide
 
 def groups(settings: Settings, health: Health, descriptors: int) -> tuple[Connections, Connections]:
     """
-    The connections of senders, and of readers.
+    Return the connections of senders, and of readers.
 
     Args:
-        descriptors: How many files this process may open.
+        descriptors: Maximum open files of this process.
     """
     budget = divide(descriptors, settings)
     senders = _limits(
@@ -36,6 +36,6 @@ def groups(settings: Settings, health: Health, descriptors: int) -> tuple[Connec
 
 
 def _limits(setting: str, most: int, per_address: int, most_unread_bytes: int, *addresses: str) -> Limits:
-    # where only this machine can reach the ports, one address is all its programs
+    # where only this machine can reach the ports, all clients have one address
     is_local = all(is_loopback(each.rpartition(":")[0].strip("[]")) for each in addresses if each)
     return Limits(most, most if is_local else min(per_address, most), most_unread_bytes, setting)

@@ -1,4 +1,4 @@
-"""uvicorn's HTTP/1.1 with the limits it lacks: of headers, of a request's bytes, of time, of pipelined requests."""
+"""uvicorn's HTTP/1.1 on httptools, with limits that it lacks: headers, bytes and time of a request, pipelining."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ MAX_HEADER_BYTES = 32 * 1024
 MAX_URL_BYTES = 16 * 1024
 MAX_HEADERS = 100
 _MAX_PIPELINED = 32
-_ROOM_FOR_CHUNKS = 8
-"""A body may take so many times its limit on the wire: chunks have sizes, and one of a byte has five bytes of them."""
+_MAX_CHUNK_OVERHEAD = 8
+"""Bytes on the wire for each byte of a body: a chunk of one byte has five bytes of framing."""
 _GRACE_S = 5.0
-"""Beyond the deadline of a body, for the application to answer 408 itself."""
+"""After the deadline of a body, for the application to answer 408 itself."""
 _LINGER_S = 2.0
-_MOST_LINGERING_BYTES = 64 * 1024 * 1024
-"""After a refusal, so much more is read and thrown away."""
+_MAX_LINGER_BYTES = 64 * 1024 * 1024
+"""Read and discarded after a refusal."""
 RETRY_AFTER_S = 5
 
 Wording = Callable[[int, str], tuple[str, bytes]]
@@ -36,11 +36,11 @@ Wording = Callable[[int, str], tuple[str, bytes]]
 
 class HttpLimits(NamedTuple):
     """
-    Of one port.
+    Limits of one port.
 
     Args:
-        header_s: From the connection, or the first byte of a later request, to the end of its headers.
-        request_s: From the headers to the end of the body; and how long an answer may stay unread.
+        header_s: From the connection, or the first byte of a later request, to the end of the headers.
+        request_s: From the headers to the end of the body; also for the client to read the response.
         max_request_bytes: Of a body.
     """
 
@@ -50,7 +50,7 @@ class HttpLimits(NamedTuple):
 
 
 class _Refused(Exception):
-    """A request is refused while it is parsed."""
+    """A request is refused during parsing."""
 
     def __init__(self, status: int, reason: str, message: str) -> None:
         super().__init__(message)
@@ -58,30 +58,30 @@ class _Refused(Exception):
 
 
 _NOT_HTTP = _Refused(400, "not_http", "this is not an HTTP request")
-_NO_MEMORY = _Refused(503, "memory", "the collector has no memory for this now; send again later")
+_NO_MEMORY = _Refused(503, "memory", "the collector has not enough memory now; send again later")
 
 
 def guarded(limits: HttpLimits, count_refused: Callable[[str], None], wording: Wording) -> type[HttpToolsProtocol]:
     """
-    The protocol class of a port; it takes a `slot` beside uvicorn's own arguments.
+    Return the protocol class of a port; it takes a `slot` besides uvicorn's arguments.
 
     Args:
-        count_refused: Called with a word for why, for each request that is refused here.
+        count_refused: Called with the reason, for each request that is refused here.
     """
-    most_bytes = limits.max_request_bytes * _ROOM_FOR_CHUNKS + MAX_HEADER_BYTES
+    most_bytes = limits.max_request_bytes * _MAX_CHUNK_OVERHEAD + MAX_HEADER_BYTES
 
     class Guarded(HttpToolsProtocol):
         def __init__(self, *arguments: Any, slot: Slot, **named: Any) -> None:
             super().__init__(*arguments, **named)
-            self.logger = log  # uvicorn's has a line for each request that is not HTTP; here they are counted
+            self.logger = log  # uvicorn's logs each request that is not HTTP; here they are counted
             self._slot = slot
             self._arriving = "headers"
-            """What the peer is in the middle of sending: `headers`, `body` or nothing."""
-            self._since_s = self._idle_since_s = self._heard_s = self.loop.time()
-            self._is_heard = self._is_refused = False
+            """The part of a request that is arriving: `headers`, `body` or nothing."""
+            self._since_s = self._idle_since_s = self._data_s = self.loop.time()
+            self._has_data = self._is_refused = False
             self._request_bytes = self._overhead_bytes = self._header_bytes = self._headers = 0
 
-        # -- the transport's calls
+        # -- called by the transport
 
         def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
             super().connection_made(transport)
@@ -98,12 +98,12 @@ def guarded(limits: HttpLimits, count_refused: Callable[[str], None], wording: W
             if self._is_refused:
                 self._discard(data)
                 return
-            self._is_heard, self._heard_s = True, self.loop.time()
+            self._has_data, self._data_s = True, self.loop.time()
             if not self._arriving:
                 self._begin("headers")
                 self._request_bytes = self._overhead_bytes = 0
             self._request_bytes += len(data)
-            # of a header or a trailer without end the parser would copy what it has with every packet
+            # with every packet the parser copies what it has of an unfinished header or trailer
             self._overhead_bytes += len(data)
             super().data_received(data)
             if self.transport.is_closing() or self._is_refused:
@@ -113,7 +113,7 @@ def guarded(limits: HttpLimits, count_refused: Callable[[str], None], wording: W
             elif self._request_bytes > most_bytes:
                 self.transport.close()
 
-        # -- the parser's calls
+        # -- called by the parser
 
         def on_message_begin(self) -> None:
             self._begin("headers")
@@ -130,7 +130,7 @@ def guarded(limits: HttpLimits, count_refused: Callable[[str], None], wording: W
             self._header_bytes += len(name) + len(value) + 4
             if self._headers > MAX_HEADERS or self._header_bytes + len(self.url) > MAX_HEADER_BYTES:
                 raise _too_large()
-            if self._arriving == "headers":  # trailers are nothing that anybody reads here
+            if self._arriving == "headers":  # trailers are ignored
                 super().on_header(name, value)
 
         def on_headers_complete(self) -> None:
@@ -156,13 +156,13 @@ def guarded(limits: HttpLimits, count_refused: Callable[[str], None], wording: W
         def send_400_response(self, msg: str) -> None:
             error = sys.exc_info()[1]
             cause = None if error is None else error.__context__
-            # when the body did not fit into memory, what a sender hears must not be that its request is wrong
+            # when the body does not fit into memory, the response must not be that the request is wrong
             known = (
                 cause if isinstance(cause, _Refused) else _NO_MEMORY if isinstance(cause, MemoryError) else _NOT_HTTP
             )
             self._refuse(known)
 
-        # -- what Connections asks for
+        # -- called by Connections
 
         def sweep(self, now_s: float) -> None:
             if self._reading.is_over(now_s):
@@ -172,20 +172,20 @@ def guarded(limits: HttpLimits, count_refused: Callable[[str], None], wording: W
             elif self._is_refused:
                 if now_s - self._since_s > _LINGER_S:
                     self.transport.abort()
-            elif self.flow.read_paused:  # by us: the time does not count
+            elif self.flow.read_paused:  # by us: this time does not count
                 self._since_s = now_s
             elif self._arriving == "headers" and now_s - self._since_s > limits.header_s:
-                self._close_late("slow_headers" if self._is_heard else "silent")
+                self._close_late("slow_headers" if self._has_data else "silent")
             elif self._arriving == "body" and now_s - self._since_s > limits.request_s + _GRACE_S:
                 self._close_late("slow_body")
 
         def idle_since_s(self) -> float | None:
             if self._is_refused:
                 return self._since_s
-            if self._arriving and self._is_heard:  # a request that stalls may be given up for others
+            if self._arriving and self._has_data:  # a stalled request may be dropped for others
                 patience_s = HEADER_STALL_S if self._arriving == "headers" else BODY_STALL_S
-                has_stalled = not self.flow.read_paused and self.loop.time() - self._heard_s > patience_s
-                return self._heard_s if has_stalled and not self.pipeline else None
+                has_stalled = not self.flow.read_paused and self.loop.time() - self._data_s > patience_s
+                return self._data_s if has_stalled and not self.pipeline else None
             is_answering = self.cycle is not None and not self.cycle.response_complete
             return None if is_answering or self.pipeline else self._idle_since_s
 
@@ -207,10 +207,10 @@ def guarded(limits: HttpLimits, count_refused: Callable[[str], None], wording: W
             count_refused(refusal.reason)
             cycle = self.cycle
             is_own = self._arriving == "body" and cycle is not None and not cycle.response_started
-            # otherwise it would be taken for the answer of a request before
+            # otherwise the client would take it for the response to an earlier request
             if not self.pipeline and (cycle is None or cycle.response_complete or is_own):
                 self.transport.write(error_response(refusal.status, str(refusal), wording))
-                if is_own:  # the application learns that nobody waits for its answer
+                if is_own:  # the application sees a disconnect
                     cycle.disconnected = True
                     cycle.message_event.set()
                 self._linger()
@@ -218,7 +218,7 @@ def guarded(limits: HttpLimits, count_refused: Callable[[str], None], wording: W
                 self.transport.close()
 
         def _linger(self) -> None:
-            """Read on for a while: closing now would reset the connection, and the peer might never see the answer."""
+            """Read on for a while: closing now would reset the connection, and the response could be lost."""
             self._is_refused, self._since_s, self._request_bytes = True, self.loop.time(), 0
             self.flow.resume_reading()
             if self.transport.can_write_eof():
@@ -226,14 +226,14 @@ def guarded(limits: HttpLimits, count_refused: Callable[[str], None], wording: W
 
         def _discard(self, data: bytes) -> None:
             self._request_bytes += len(data)
-            if self._request_bytes > _MOST_LINGERING_BYTES:
+            if self._request_bytes > _MAX_LINGER_BYTES:
                 self.transport.abort()
 
     return Guarded
 
 
 def error_response(status: int, message: str, wording: Wording) -> bytes:
-    """A whole response with an error, after which the connection is closed."""
+    """A complete error response, after which the connection is closed."""
     content_type, body = wording(status, message)
     lines = [f"HTTP/1.1 {status} {HTTPStatus(status).phrase}", "connection: close"]
     lines += [f"content-type: {content_type}", f"content-length: {len(body)}"]

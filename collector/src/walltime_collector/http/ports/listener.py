@@ -1,4 +1,4 @@
-"""Accepts a port's connections, so that each is counted before its TLS handshake."""
+"""Accepts the connections of a port; unlike asyncio's server, it counts them before their TLS handshake."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from functools import partial
 
 from .connections import Connections, Slot
 
-_AT_ONCE = 64
+_MAX_PER_TURN = 64
 _OUT_OF_RESOURCES = {errno.EMFILE, errno.ENFILE, errno.ENOBUFS, errno.ENOMEM}
 _NEXT_TURN_S = 0.01
 _PAUSE_S = 0.5
-"""After the system had no descriptor: accepting at once again would only spin."""
+"""After the system had no descriptor: an immediate retry would only use CPU."""
 
 Make = Callable[[Slot], asyncio.Protocol]
 
@@ -27,10 +27,10 @@ class Listener:
 
     Args:
         port: Its name in counters and the log.
-        make: A new connection's protocol; the protocol sets `slot.connection` when it is connected and calls
-            `slot.leave()` when the connection is lost.
-        handshake_s: A TLS handshake that takes longer is given up.
-        refusal: Sent to a connection that is one too many, where the port speaks no TLS.
+        make: Makes the protocol of a new connection; the protocol sets `slot.connection` when it is connected and
+            calls `slot.leave()` when the connection is lost.
+        handshake_s: Maximum duration of a TLS handshake.
+        refusal: Sent to a connection over the limit, on a port without TLS.
     """
 
     def __init__(
@@ -53,7 +53,7 @@ class Listener:
         self._loop.add_reader(listening, self._accept)
 
     def close(self) -> None:
-        """Accept no more, and give up handshakes; the socket itself is the caller's."""
+        """Stop accepting, and cancel handshakes; the caller closes the socket."""
         self._loop.remove_reader(self._listening)
         if self._pause is not None:
             self._pause.cancel()
@@ -61,11 +61,11 @@ class Listener:
             task.cancel()
 
     async def wait_closed(self) -> None:
-        """Wait for the handshakes that were given up."""
+        """Wait for the cancelled handshakes."""
         await asyncio.gather(*self._opening, return_exceptions=True)
 
     def _accept(self) -> None:
-        for _ in range(_AT_ONCE):
+        for _ in range(_MAX_PER_TURN):
             if self._connections.should_wait():
                 self._wait(_NEXT_TURN_S)
                 return
@@ -101,7 +101,7 @@ class Listener:
             connection.setblocking(False)
             if self._tls is None and self._refusal:
                 connection.send(self._refusal)
-                connection.recv(65536)  # a close with unread bytes would be a reset, which takes the answer with it
+                connection.recv(65536)  # closing with unread bytes would reset the connection and discard the response
 
     async def _open(self, slot: Slot, connection: socket.socket) -> None:
         connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
@@ -114,12 +114,12 @@ class Listener:
 
     def _opened(self, slot: Slot, connection: socket.socket, task: asyncio.Task[None]) -> None:
         self._opening.discard(task)
-        # cancelled: by close(), or to make room; perhaps before it began
+        # cancelled by close(), or for another connection; perhaps before it began
         error = None if task.cancelled() else task.exception()
         if error is None and not task.cancelled():
             return
         connection.close()
-        # a reset: the peer hung up, as load balancers do that only try whether a port is open
+        # a reset: load balancers that check whether a port is open close so
         if error is not None and not isinstance(error, ConnectionResetError):
             slot.note("handshake")
         slot.leave()

@@ -1,4 +1,4 @@
-"""Opens the listening sockets, and refuses addresses that others could reach without a token."""
+"""Opens the listening sockets; refuses addresses that other machines could reach without a token."""
 
 from __future__ import annotations
 
@@ -10,15 +10,14 @@ from ...errors import SettingsRefused
 
 def listen(settings: Settings, name: str, *, is_guarded: bool, guard: str) -> socket.socket:
     """
-    Listen on a setting, which is host:port.
+    Listen on the address in the setting `name`.
 
     Args:
-        name: The setting's name.
         is_guarded: See settings.address.
         guard: See settings.address.
 
     Raises:
-        SettingsRefused: It is no address, may not be used without a token, or nobody can listen there.
+        SettingsRefused: It is no address, needs a token, or cannot be listened on.
     """
     setting = getattr(settings, name)
     where = settings.where(name, f"--{name.replace('_', '-')}")
@@ -26,10 +25,10 @@ def listen(settings: Settings, name: str, *, is_guarded: bool, guard: str) -> so
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     try:
         return socket.create_server((host, port), family=family, backlog=512)
-    except (OSError, UnicodeError) as error:  # UnicodeError: of a host that cannot have such a name
+    except (OSError, UnicodeError) as error:  # UnicodeError: the host name is invalid
         raise SettingsRefused(
             f"{where} {setting}: cannot listen there: {getattr(error, 'strerror', None) or error}; "
-            "stop what listens there, or choose another address (port 0 takes a free one)"
+            "stop the program that does, or choose another address (port 0: a free port)"
         ) from error
 
 

@@ -1,4 +1,4 @@
-"""An HTTP port: uvicorn behind a Listener, so that its connections are counted and bounded."""
+"""An HTTP port: uvicorn on connections from a Listener, which counts and limits them."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ IDLE_S = 60
 
 class HttpServer(uvicorn.Server):
     """
-    uvicorn, without its hold on the process's signals: there are several servers in the process.
+    uvicorn without its signal handlers, because the process has several servers.
 
     Args:
         port: Its name in counters and the log.
         count_refused: See `guarded`.
         wording: See `guarded`.
-        grace_s: At the end, requests that run have this long to be answered.
+        grace_s: On shutdown, running requests have this long to end.
     """
 
     def __init__(
@@ -61,7 +61,7 @@ class HttpServer(uvicorn.Server):
 
     @contextlib.contextmanager
     def capture_signals(self) -> Iterator[None]:
-        """See uvicorn.Server; signals are handled in serve.py."""
+        """See uvicorn.Server; serve.py handles signals."""
         yield
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
@@ -69,7 +69,7 @@ class HttpServer(uvicorn.Server):
         await self.lifespan.startup()
         refusal = error_response(503, "too many connections; send again later", self._wording)
         self.servers = [
-            Listener(  # type: ignore[misc]  # it has what uvicorn calls of asyncio's Server
+            Listener(  # type: ignore[misc]  # it has the methods of asyncio's Server that uvicorn calls
                 self._port,
                 listening,
                 self._connections,

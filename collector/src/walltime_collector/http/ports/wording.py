@@ -1,4 +1,4 @@
-"""The bodies of errors that a port answers before any request reaches its application."""
+"""The bodies of error responses that a port sends before a request reaches its application."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ _CLICKHOUSE_NAMES = {202: "TOO_MANY_SIMULTANEOUS_QUERIES", 191: "REQUEST_TOO_LAR
 
 
 def web_wording(status: int, message: str) -> tuple[str, bytes]:
-    """As the API answers errors."""
+    """In the format of the API."""
     what, _, what_now = message.partition("; ")
     error = {"where": "connection" if status == 503 else "request", "what": what, "what_now": what_now}
     return "application/json", json.dumps({"error": error}).encode()
 
 
 def clickhouse_wording(status: int, message: str) -> tuple[str, bytes]:
-    """As ClickHouse writes errors."""
+    """In the format of ClickHouse."""
     code = _CLICKHOUSE_CODES.get(status, 62)
     text = f"Code: {code}. DB::Exception: {message}. ({_CLICKHOUSE_NAMES[code]})\n"
     return "text/plain; charset=UTF-8", text.encode()
