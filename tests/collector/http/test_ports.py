@@ -87,7 +87,7 @@ def test_idle_connections_on_any_port_stop_neither_ingest_nor_readers(
     with idle(few.addresses[port], 2 * DESCRIPTORS, said):
         for _ in range(3):
             sends(few)
-            assert few.health()["ok"]
+            eventually(lambda: few.health().get("ok", False))  # 503 while the flood's requests are being answered
             assert over_http("GET", f"http://{':'.join(map(str, few.addresses['clickhouse']))}/ping").text == "Ok.\n"
         assert few.descriptors() < DESCRIPTORS - 40
     counts = few.health()["counts"]
