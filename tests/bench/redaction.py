@@ -22,8 +22,8 @@ import walltime.redaction.redact
 from walltime_collector.slowlog.parser import Parser
 
 from tests.bench.machine import machine
+from tests.sdk.redaction.hostile import HOSTILE
 from tests.sdk.redaction.sql_grammar import DIALECTS, Grammar
-from tests.sdk.redaction.test_redact import HOSTILE
 
 SLOW_LOGS: Final = Path(__file__).parents[3] / "shared" / "data" / "slowlogs"
 ROUNDS: Final = 15

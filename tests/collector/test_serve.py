@@ -16,7 +16,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from tests.collector.clickhouse.test_schema import request, span
+from tests.collector.clickhouse.spans import request, span
 from tests.servers import FREE_PORTS, Collector, CollectorDied, eventually
 
 WALLTIME = Path(sys.executable).with_name("walltime")

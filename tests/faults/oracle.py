@@ -21,7 +21,7 @@ from urllib.parse import urlsplit
 from opentelemetry.proto.trace.v1.trace_pb2 import Span
 from walltime_collector.clickhouse.engine import Engine, Rows
 
-from tests.collector.clickhouse.test_schema import request, span
+from tests.collector.clickhouse.spans import request, span
 from tests.servers import PROTOBUF, Collector, eventually
 
 SPANS = 20

@@ -16,7 +16,7 @@ from walltime_collector.load.poison import Trial
 from walltime_collector.spool.segment import Record
 from walltime_collector.spool.spool import Spool
 
-from tests.collector.clickhouse.test_schema import request, span
+from tests.collector.clickhouse.spans import request, span
 from tests.servers import Collector, eventually, over_http, with_tables
 
 DEADLY = "dies of this"

@@ -12,7 +12,7 @@ from typing import Any
 import httpx
 import pytest
 
-from tests.collector.cli.test_cli import run
+from tests.collector.cli.command import run
 from tests.servers import Collector, eventually
 
 VISITS = 10

@@ -16,7 +16,7 @@ from walltime_collector.clickhouse.embedded.engine import EmbeddedEngine
 from walltime_collector.errors import EngineUnavailable
 from walltime_collector.spool.segment import Record
 
-from tests.collector.clickhouse.test_engine_process import answers, engines_of
+from tests.collector.clickhouse.engine_processes import answers, engines_of
 from tests.collector.traffic import Sent, Shop, export_request
 from tests.servers import eventually
 

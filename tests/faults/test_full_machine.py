@@ -19,7 +19,7 @@ from walltime_collector.config.settings import Settings
 from walltime_collector.spool.reserve import BALLAST_BYTES, reserve_bytes
 
 from tests.clickhouse_server import ClickHouseServer
-from tests.collector.clickhouse.test_schema import request, span
+from tests.collector.clickhouse.spans import request, span
 from tests.faults.oracle import STORED, Oracle, wait_until_loaded
 from tests.servers import PROTOBUF, Collector, eventually
 

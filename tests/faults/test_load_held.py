@@ -23,7 +23,7 @@ from walltime_collector.config.settings import Settings
 
 from tests.bench.process_usage import descendants, usage
 from tests.bench.sending import COLLECTOR_CORE, collector_on, send, to
-from tests.collector.clickhouse.test_schema import request, span
+from tests.collector.clickhouse.spans import request, span
 from tests.faults.load import MIB, SPANS_PER_S, WAYS, Bodies, Held, acks, check_all_stored, held, slope, stored
 from tests.servers import Collector, eventually
 

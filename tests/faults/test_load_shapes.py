@@ -16,7 +16,7 @@ import pytest
 from tests.bench.ingest_sender import Body, write_bodies
 from tests.bench.process_usage import usage
 from tests.bench.sending import collector_on, send, to
-from tests.collector.clickhouse.test_schema import request, span
+from tests.collector.clickhouse.spans import request, span
 from tests.faults.load import MIB, SPANS_PER_S, WAYS, Bodies, acks, check_all_stored
 from tests.servers import Collector, eventually
 

@@ -10,14 +10,12 @@ import json
 import os
 import subprocess
 import sys
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.safety import bills
-
-ROOT = Path(__file__).parents[2]
+from tests.safety.troubles import ROOT, _troubles
 
 
 def _lives(servers: dict[str, Any], **environment: str) -> dict[str, Any]:
@@ -32,37 +30,6 @@ def _lives(servers: dict[str, Any], **environment: str) -> dict[str, Any]:
     )
     assert process.returncode == 0, process.stderr
     return json.loads(process.stdout)  # type: ignore[no-any-return]
-
-
-def _troubles(lives: dict[str, Any], *, in_one_thread: bool = True) -> dict[str, str]:
-    """What went wrong, by fault point; of bills of several threads only what is wrong in themselves."""
-    troubles = {}
-    whole = lives["whole"]["bills"]
-    for point, outcome in lives["outcomes"].items():
-        if "died" in outcome:
-            troubles[point] = outcome["died"]
-        elif outcome["escaped"]:
-            troubles[point] = f"escaped: {outcome['escaped'][0]}"
-        elif outcome["answers"] != lives["bare"]["answers"]:
-            troubles[point] = f"another answer: {_difference(lives['bare']['answers'], outcome['answers'])}"
-        elif not outcome["reached"].get(point):
-            troubles[point] = "not reached"
-        elif not outcome["contained"] and not point.startswith("walltime.errors:contain"):
-            troubles[point] = "not counted"
-        elif wrong := (
-            bills.troubles(whole, outcome["bills"], outcome["contained"])
-            if in_one_thread
-            else bills.troubles_in_themselves(outcome["bills"])
-        ):
-            troubles[point] = f"another bill: {wrong[0]}"
-        elif sum(" failed (" in line for line in outcome["log"]) > len(outcome["contained"]):
-            troubles[point] = f"too much logged: {outcome['log']}"
-    return troubles
-
-
-def _difference(expected: str, got: str) -> str:
-    at = next((n for n, (a, b) in enumerate(zip(expected, got, strict=False)) if a != b), min(len(expected), len(got)))
-    return f"…{expected[max(0, at - 60) : at + 60]}… became …{got[max(0, at - 60) : at + 60]}…"
 
 
 def check(servers: dict[str, Any], *, every: int) -> None:

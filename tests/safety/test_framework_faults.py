@@ -9,7 +9,7 @@ import sys
 
 import pytest
 
-from tests.safety.test_faults import ROOT, _troubles
+from tests.safety.troubles import ROOT, _troubles
 from tests.sdk.sink import Sink
 
 

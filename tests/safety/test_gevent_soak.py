@@ -13,9 +13,9 @@ from pathlib import Path
 import pytest
 from shop.process import Program
 
+from tests.sdk.gunicorn_program import GUNICORN, READY
+from tests.sdk.run_program import PROGRAMS, RUN, environment
 from tests.sdk.sink import Sink
-from tests.sdk.test_processes import GUNICORN, READY
-from tests.sdk.test_run import PROGRAMS, RUN, environment
 
 SOAK_S = float(os.environ.get("GEVENT_SOAK_S", "600"))
 CLIENTS = 50

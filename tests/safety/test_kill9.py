@@ -9,9 +9,9 @@ from pathlib import Path
 
 from shop.process import Program
 
+from tests.sdk.gunicorn_program import ALARM_S, GUNICORN, READY, ask
+from tests.sdk.run_program import PROGRAMS, RUN, environment
 from tests.sdk.sink import Sink
-from tests.sdk.test_processes import ALARM_S, GUNICORN, READY, ask
-from tests.sdk.test_run import PROGRAMS, RUN, environment
 from tests.servers import eventually
 
 

@@ -5,9 +5,6 @@ from __future__ import annotations
 import shutil
 import subprocess
 import sys
-import time
-import urllib.error
-import urllib.request
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -15,12 +12,11 @@ from pathlib import Path
 import pytest
 from shop.process import Program
 
+from tests.sdk.gunicorn_program import ALARM_S, GUNICORN, READY, ask
+from tests.sdk.run_program import PROGRAMS, RUN, environment
 from tests.sdk.sink import Sink
-from tests.sdk.test_run import PROGRAMS, RUN, environment
 
 REQUESTS = 40
-ALARM_S = 60
-GUNICORN = ("gunicorn", "--workers", "2", "--bind", "127.0.0.1:0", "--no-control-socket", "--graceful-timeout", "10")
 UVICORN = ("uvicorn", "--port", "0", "--log-level", "info")
 
 SERVERS: dict[str, tuple[str, ...]] = {
@@ -42,7 +38,6 @@ SERVERS |= {
     "uvicorn with workers": (*UVICORN, "--workers", "2", "web:asgi"),
     "uvicorn wsgi": (*UVICORN, "--interface", "wsgi", "web:app"),
 }  # fmt: skip
-READY = r"(?:Listening at: http://|Uvicorn running on http://|bound to TCP address )127\.0\.0\.1:(\d+)"
 QUICK = ["gunicorn sync", "gunicorn gthread preload", "gunicorn gevent", "uvicorn with workers"]
 
 
@@ -80,19 +75,6 @@ def test_each_request_is_one_transaction_and_none_is_lost_at_a_graceful_stop(
         sent = Counter(str(span.resource["process.pid"]) for span in found if span.resource["service.name"] == name)
         assert sent == answered, name
         assert sent.total() == REQUESTS
-
-
-def ask(url: str) -> str:
-    deadline_s = time.monotonic() + ALARM_S
-    while True:
-        try:
-            with urllib.request.urlopen(url, timeout=ALARM_S) as answer:  # noqa: S310  # our own server
-                return str(answer.read().decode())
-        except urllib.error.URLError as error:
-            # uvicorn's port is bound before a worker of its listens.
-            if not isinstance(error.reason, ConnectionRefusedError) or time.monotonic() > deadline_s:
-                raise
-            time.sleep(0.02)
 
 
 @pytest.mark.parametrize(

@@ -15,11 +15,9 @@ import walltime_run
 from walltime.instrumentation import libraries
 from walltime.instrumentor import WalltimeInstrumentor
 
+from tests.sdk.run_program import BIN, PROGRAMS, RUN, environment
 from tests.sdk.sink import Sink
 
-PROGRAMS = Path(__file__).with_name("programs")
-BIN = Path(sys.executable).parent
-RUN = str(BIN / "walltime-run")
 PYTHON = sys.executable
 
 WAYS: dict[str, tuple[list[str], int]] = {
@@ -38,12 +36,6 @@ WAYS: dict[str, tuple[list[str], int]] = {
     "inside ddtrace-run": ([str(BIN / "ddtrace-run"), RUN, PYTHON, "once.py"], 1),
     "not at all": ([PYTHON, "once.py"], 0),
 }
-
-
-def environment(**more: str) -> dict[str, str]:
-    kept = {name: value for name, value in os.environ.items() if not name.startswith(("OTEL_", "WALLTIME_"))}
-    quiet = {"OTEL_BSP_SCHEDULE_DELAY": "10", "DD_INSTRUMENTATION_TELEMETRY_ENABLED": "false"}
-    return {**kept, **quiet, **more}
 
 
 def transactions(ways: list[str]) -> Counter[str]:

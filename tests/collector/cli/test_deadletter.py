@@ -19,8 +19,8 @@ from walltime_collector.spool.segment import Record
 from walltime_collector.spool.spool import Spool
 from walltime_collector.web.dead_letters import dead_letter_routes
 
-from tests.collector.cli.test_cli import assert_one_sentence, run
-from tests.collector.load.test_load import GARBAGE
+from tests.collector.cli.command import assert_one_sentence, run
+from tests.collector.load.garbage import GARBAGE
 from tests.servers import Collector, eventually
 
 SPANS = (2, 3, 5)

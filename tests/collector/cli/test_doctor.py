@@ -11,7 +11,7 @@ import pytest
 from typer.testing import CliRunner
 from walltime_collector.cli import app
 
-from tests.collector.clickhouse.test_schema import pairs, request, span
+from tests.collector.clickhouse.spans import pairs, request, span
 from tests.servers import Collector, eventually, over_http
 
 INGEST, READ, ADMIN = "ingest-9f1c0de5aa77", "read-2b7e151628aed2", "admin-a6abf7158809cf"

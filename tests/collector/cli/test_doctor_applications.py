@@ -17,7 +17,7 @@ from walltime_collector.health.applications import Application, Applications
 from walltime_collector.health.status import Loss
 from walltime_collector.query.answers import from_json
 
-from tests.collector.clickhouse.test_schema import pairs, request, span
+from tests.collector.clickhouse.spans import pairs, request, span
 from tests.collector.traffic import MS
 from tests.servers import Collector
 

@@ -23,11 +23,11 @@ from walltime_collector.query.queries import query_text
 from walltime_collector.sql.runner import QueryRunner
 
 from tests.clickhouse_server import ClickHouseServer, Fault
-from tests.collector.clickhouse.test_engine_server import QUERIES, Both, count, slow_rows, some_records
+from tests.collector.clickhouse.spans import store
 from tests.collector.clickhouse.test_engine_server import (
     test_every_question_has_the_embedded_engines_answer as has_the_answer,
 )
-from tests.collector.clickhouse.test_schema import store
+from tests.collector.clickhouse.two_engines import QUERIES, Both, count, slow_rows, some_records
 from tests.collector.otel_transactions.traces import requests, trace
 
 COMMENTS = re.compile(r"\A(?:\s|--[^\n]*(?:\n|\Z))*")

@@ -18,26 +18,12 @@ from walltime_collector.clickhouse.embedded import engine as embedded
 from walltime_collector.clickhouse.embedded.engine import EmbeddedEngine
 from walltime_collector.errors import DirectoryInUse, EngineUnavailable, InsertRefused, SettingsRefused
 
-from tests.collector.clickhouse.test_engine_server import count, slow_rows, some_records
+from tests.collector.clickhouse.engine_processes import answers, engines_of, is_there
+from tests.collector.clickhouse.two_engines import count, slow_rows, some_records
 from tests.collector.traffic import Shop, export_request
 from tests.servers import Collector, eventually, with_tables
 
-PROGRAM = "walltime_collector.clickhouse.embedded.process"
 SECRET = "s3cret-of-the-collector"
-
-
-def engines_of(parent: int) -> list[int]:
-    """The engine's processes that this one started, by their ids."""
-    threads = Path(f"/proc/{parent}/task").iterdir()
-    started = [int(each) for thread in threads for each in (thread / "children").read_text().split()]
-    return [each for each in started if PROGRAM.encode() in Path(f"/proc/{each}/cmdline").read_bytes()]
-
-
-def is_there(process: int) -> bool:
-    try:
-        return ") Z " not in Path(f"/proc/{process}/stat").read_text()
-    except FileNotFoundError:
-        return False
 
 
 def resident_bytes(process: int) -> int:
@@ -198,13 +184,6 @@ def test_a_path_that_the_database_would_misread_is_refused(tmp_path: Path) -> No
     with pytest.raises(SettingsRefused, match="no database can be in a path with a"):
         EmbeddedEngine(tmp_path / "data?mode=ro", "walltime")
     assert not list(tmp_path.iterdir())
-
-
-def answers(engine: EmbeddedEngine) -> bool:
-    try:
-        return engine.query("SELECT 1 AS n") == [{"n": 1}]
-    except EngineUnavailable:
-        return False
 
 
 # Beside a collector

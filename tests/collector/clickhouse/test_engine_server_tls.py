@@ -13,8 +13,8 @@ from walltime_collector.clickhouse.server.engine import ServerEngine
 from walltime_collector.errors import EngineUnavailable, InsertRefused, SettingsRefused
 
 from tests.clickhouse_server import ClickHouseServer
-from tests.collector.clickhouse.test_engine_server import count, slow_rows, some_records
-from tests.collector.clickhouse.test_engine_server_trouble import GARBAGE
+from tests.collector.clickhouse.bad_record import GARBAGE
+from tests.collector.clickhouse.two_engines import count, slow_rows, some_records
 
 
 @dataclass

@@ -16,13 +16,12 @@ from walltime_collector.clickhouse.opening import open_engine
 from walltime_collector.clickhouse.server.engine import ServerEngine
 from walltime_collector.config.settings import Settings
 from walltime_collector.errors import EngineUnavailable, InsertRefused, QueryFailed, SettingsRefused
-from walltime_collector.spool.segment import Record
 
 from tests.clickhouse_server import ClickHouseServer, Fault
-from tests.collector.clickhouse.test_engine_server import count, some_records
+from tests.collector.clickhouse.bad_record import GARBAGE
+from tests.collector.clickhouse.two_engines import count, some_records
 
 MINUTE_NS = 60_000_000_000
-GARBAGE = Record(1, 1, b"\x0a\x05\x12\x03\x12\x7f\x00")
 
 
 @pytest.fixture(scope="module")

@@ -12,7 +12,7 @@ from walltime_collector.clickhouse.engine import Engine
 from walltime_collector.errors import InsertRefused
 from walltime_collector.spool.segment import Record
 
-from tests.collector.clickhouse.test_schema import pairs, request, rows, span, store, tokens
+from tests.collector.clickhouse.spans import pairs, request, rows, span, store, tokens
 
 DAY_NS = 86_400_000_000_000
 

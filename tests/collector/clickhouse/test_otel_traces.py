@@ -19,7 +19,7 @@ from walltime_collector.clickhouse.engine import Engine
 from walltime_collector.otel_transactions.windows import Window, assemble
 from walltime_collector.sql.runner import QueryRunner
 
-from tests.collector.clickhouse.test_schema import request, span, store
+from tests.collector.clickhouse.spans import request, span, store
 from tests.collector.conftest import Stored
 from tests.sdk.sink import attributes_of
 

@@ -12,7 +12,7 @@ from walltime_collector.config.settings import Settings
 from walltime_collector.errors import EngineUnavailable
 from walltime_collector.spool.segment import Record
 
-from tests.collector.clickhouse.test_schema import request, span
+from tests.collector.clickhouse.spans import request, span
 
 DAY_NS = 86_400 * 1_000_000_000
 

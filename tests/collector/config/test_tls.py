@@ -23,7 +23,7 @@ from walltime_collector.config.settings import Settings
 from walltime_collector.config.tls import Tls
 from walltime_collector.errors import SettingsRefused
 
-from tests.collector.clickhouse.test_schema import request, span
+from tests.collector.clickhouse.spans import request, span
 from tests.servers import PROTOBUF, Collector, eventually
 
 SENDS = """

@@ -17,7 +17,7 @@ from walltime_collector.health.counters import Health
 from walltime_collector.health.status import OverLimit, status
 from walltime_collector.otel_transactions.windows import assemble, clock, due
 
-from tests.collector.clickhouse.test_schema import request, span, store
+from tests.collector.clickhouse.spans import request, span, store
 from tests.servers import with_tables
 
 N = 300

@@ -10,7 +10,7 @@ from walltime_collector.health.full_disk import OldestDays
 from walltime_collector.spool.reserve import reserve_bytes
 from walltime_collector.spool.segment import Record
 
-from tests.collector.clickhouse.test_schema import request, span
+from tests.collector.clickhouse.spans import request, span
 
 DAY_NS = 86_400 * 1_000_000_000
 DISK = 10**9

@@ -21,7 +21,7 @@ from walltime_collector.health.watch import STUCK_S, Watch
 from walltime_collector.spool.segment import Record
 from walltime_collector.spool.spool import Spool
 
-from tests.collector.clickhouse.test_schema import request, span
+from tests.collector.clickhouse.spans import request, span
 from tests.servers import Collector, eventually, over_http
 
 ENDS = ("stored", "rejected", "spooled", "dead", "lost")

@@ -24,7 +24,7 @@ from walltime_collector.spool.spool import Spool
 from walltime_collector.web.application import make_app
 from walltime_collector.web.dead_letters import dead_letter_routes
 
-from tests.collector.clickhouse.test_schema import request, span
+from tests.collector.clickhouse.spans import request, span
 from tests.servers import PROTOBUF, Collector, eventually, over_http
 
 INGEST, READ, ADMIN = "ingest-9f1c0de5aa77", "read-2b7e151628aed2", "admin-a6abf7158809cf"

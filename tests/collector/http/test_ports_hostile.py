@@ -11,8 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.collector.http.test_ports import ONE_SPAN, FewDescriptors, sends
-from tests.collector.receive.test_otlp_http import cpu_s
+from tests.collector.http.few_descriptors import ONE_SPAN, FewDescriptors, sends
+from tests.collector.receive.usage import cpu_s
 from tests.servers import PROTOBUF, eventually, over_http
 
 MIB = 1024 * 1024

@@ -15,10 +15,9 @@ from walltime_collector.load.loader import Loader
 from walltime_collector.spool.segment import Record
 from walltime_collector.spool.spool import Spool
 
-from tests.collector.clickhouse.test_schema import request, span
+from tests.collector.clickhouse.spans import request, span
+from tests.collector.load.garbage import GARBAGE
 from tests.servers import eventually
-
-GARBAGE = b"\x0a\x05\x12\x03\x12\x7f\x00"
 
 
 def record(spans: int = 1) -> Record:

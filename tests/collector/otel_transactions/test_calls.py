@@ -12,7 +12,7 @@ from walltime_collector.clickhouse.engine import Engine
 from walltime_collector.otel_transactions.windows import Window, assemble
 from walltime_collector.statements.fingerprint import redact
 
-from tests.collector.clickhouse.test_schema import request, span, store
+from tests.collector.clickhouse.spans import request, span, store
 from tests.sdk.redaction.sql_grammar import MARK, Grammar
 
 CLIENT, PRODUCER, INTERNAL = Span.SPAN_KIND_CLIENT, Span.SPAN_KIND_PRODUCER, Span.SPAN_KIND_INTERNAL

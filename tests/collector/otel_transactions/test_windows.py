@@ -13,7 +13,7 @@ from walltime_collector.clickhouse.engine import Engine
 from walltime_collector.otel_transactions import windows
 from walltime_collector.otel_transactions.windows import Late, Window, assemble, check, due, unchecked
 
-from tests.collector.clickhouse.test_schema import request, span, store
+from tests.collector.clickhouse.spans import request, span, store
 
 SERVICES = (f"service-{number}" for number in itertools.count())
 STORED = (

@@ -10,7 +10,7 @@ from typing import Any
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 from opentelemetry.proto.trace.v1.trace_pb2 import ResourceSpans, ScopeSpans, Span, Status
 
-from tests.collector.clickhouse.test_schema import pairs
+from tests.collector.clickhouse.spans import pairs
 
 Process = tuple[str, str]
 Counters = tuple[int, int, int, int]

@@ -22,7 +22,7 @@ from walltime_collector.query.why.windows import comparison
 
 import tests
 from tests.collector.conftest import Store
-from tests.collector.query.test_show import asked, make, said
+from tests.collector.query.showing import asked, make, said
 from tests.collector.traffic import MS, Sent, SentCall, Value
 
 REDIS: dict[str, Value] = {"db.system.name": "redis", "server.address": "r1", "server.port": 6379}

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import io
 import time
 from collections import defaultdict
-from collections.abc import Sequence
 from dataclasses import asdict
-from typing import Any
 
 import pytest
-from rich.console import Console, RenderableType
+from rich.console import Console
 from walltime_collector.cli.digest import render
 from walltime_collector.cli.drawing.statements import statements
 from walltime_collector.clickhouse.engine import Engine
@@ -19,33 +16,11 @@ from walltime_collector.query.digest.answer import DIGEST_RANKINGS, Digest, Dige
 from walltime_collector.query.digest.rank import digest
 from walltime_collector.query.show import show
 from walltime_collector.slowlog.header import Entry
-from walltime_collector.slowlog.rows import TABLE, rows
 from walltime_collector.statements.fingerprint import fingerprint
 
 from tests.collector.conftest import Collector, Store, Stored
+from tests.collector.query.digesting import HOUR_S, keep, log_of, said
 from tests.collector.traffic import MS, Sent, SentCall
-
-HOUR_S = 3_600
-
-
-def said(rendered: RenderableType, width: int = 120) -> str:
-    console = Console(width=width, color_system=None, file=io.StringIO())
-    with console.capture() as capture:
-        console.print(rendered)
-    return capture.get()
-
-
-def log_of(sent: Sent, text: str, *query_ns: int, **facts: Any) -> list[Entry]:
-    """Entries as a server would have written them for a statement of this transaction."""
-    comment = f" /*route='%2Fx',service='{sent.service}',traceparent='00-{sent.trace_id}-{sent.span_id}-01'*/"
-    return [
-        Entry(query_ns=each, started_us=sent.started_ns // 1_000, position=at, statement=text + comment, **facts)
-        for at, each in enumerate(query_ns)
-    ]
-
-
-def keep(engine: Engine, entries: Sequence[Entry], token: str) -> None:
-    engine.insert_rows(TABLE, rows(entries, "db", int(time.time())), token)
 
 
 def only(answer: Digest, text: str) -> DigestedStatement:

@@ -17,7 +17,7 @@ from walltime_collector.query.digest.short import LONGEST, short_lists, shortene
 from walltime_collector.slowlog.header import Entry
 
 from tests.collector.conftest import Store
-from tests.collector.query.test_digest import HOUR_S, keep, log_of, said
+from tests.collector.query.digesting import HOUR_S, keep, log_of, said
 from tests.collector.traffic import MS, Sent
 
 COLUMNS = ", ".join(f"catalogue_product.column_{at}" for at in range(30))

@@ -13,7 +13,7 @@ from walltime_collector.clickhouse.engine import Engine
 from walltime_collector.slowlog.rows import TABLE
 
 from tests.collector.conftest import Store
-from tests.collector.query.test_show import asked, make, said
+from tests.collector.query.showing import asked, make, said
 from tests.collector.traffic import MS, SentCall
 
 _numbers = count(1000)

@@ -24,7 +24,7 @@ from walltime_collector.query.top import top
 from walltime_collector.query.why.explain import explain
 from walltime_collector.query.why.windows import comparison
 
-from tests.collector.cli.test_cli import assert_one_sentence, run
+from tests.collector.cli.command import assert_one_sentence, run
 from tests.collector.conftest import Collector, Store
 from tests.collector.traffic import MS, Sent, export_request
 from tests.servers import eventually, over_http

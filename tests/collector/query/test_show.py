@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-import io
 import json
 import re
-import secrets
 import threading
-import time
 from dataclasses import asdict
 from typing import Any, cast
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from rich.console import Console
-from walltime_collector.cli.show import choose, render
+from walltime_collector.cli.show import choose
 from walltime_collector.clickhouse.engine import Engine
 from walltime_collector.query.after_response import after_response
 from walltime_collector.query.answers import Trace, from_json
@@ -26,30 +22,8 @@ from walltime_collector.query.trace_tree import in_order, owners
 from walltime_collector.trace_id import parse_span_id, parse_trace_id
 
 from tests.collector.conftest import Store, Stored
+from tests.collector.query.showing import asked, make, said
 from tests.collector.traffic import MS, Sent, SentCall
-
-
-def said(trace: Trace, width: int = 120, span: str = "", most_calls: int = 60) -> str:
-    console = Console(width=width, color_system=None, file=io.StringIO())
-    with console.capture() as capture:
-        console.print(render(trace, choose(trace, span), console, most_calls))
-    return capture.get()
-
-
-def asked(engine: Engine, trace_id: str) -> Trace:
-    trace = show(engine, trace_id)
-    assert trace is not None
-    return trace
-
-
-def make(
-    name: str = "GET /x", *, trace: str = "", parent: str = "", duration_ns: int = 10 * MS, **fields: object
-) -> Sent:
-    sent = Sent(trace or secrets.token_hex(16), secrets.token_hex(8), name, time.time_ns(), duration_ns)
-    sent.parent_span_id = parent
-    for field, value in fields.items():
-        setattr(sent, field, value)
-    return sent
 
 
 def kept(shop: Stored, name: str) -> Sent:

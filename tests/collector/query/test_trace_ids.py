@@ -13,7 +13,7 @@ from walltime_collector.errors import NotStored
 from walltime_collector.query import kinds as known
 from walltime_collector.trace_id import find_span_id, find_trace_id
 
-from tests.collector.cli.test_cli import assert_one_sentence, run
+from tests.collector.cli.command import assert_one_sentence, run
 from tests.collector.conftest import Collector, Store
 from tests.collector.traffic import MS, Sent
 

@@ -10,7 +10,7 @@ import grpc
 import pytest
 from grpc_health.v1 import health_pb2, health_pb2_grpc
 
-from tests.collector.clickhouse.test_schema import request, span
+from tests.collector.clickhouse.spans import request, span
 from tests.collector.receive import http2_frames as frames
 from tests.collector.receive.http2_peer import Peer
 from tests.servers import Collector, eventually

@@ -16,8 +16,8 @@ from walltime_collector.receive.check import check_traces
 from walltime_collector.receive.messages import MAX_DEPTH
 from walltime_collector.receive.nested_values import MAX_VALUES, write_nested_as_json
 
-from tests.collector.clickhouse.test_schema import request, span
-from tests.collector.receive.test_otlp_taken import field
+from tests.collector.clickhouse.spans import request, span
+from tests.collector.receive.taken import field
 
 MIB = 1024 * 1024
 scalars = st.one_of(

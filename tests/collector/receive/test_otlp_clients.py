@@ -22,7 +22,7 @@ from opentelemetry.sdk.metrics.export import MetricExporter, PeriodicExportingMe
 from opentelemetry.sdk.trace import ReadableSpan
 from opentelemetry.sdk.trace.export import SpanExporter, SpanExportResult
 
-from tests.collector.receive.test_otlp_taken import Counted
+from tests.collector.receive.taken import Counted
 from tests.servers import Collector
 
 

@@ -9,7 +9,7 @@ import pytest
 from walltime_collector.errors import SettingsRefused
 from walltime_collector.receive.cors import origin_pattern
 
-from tests.collector.clickhouse.test_schema import request, span
+from tests.collector.clickhouse.spans import request, span
 from tests.servers import Collector, over_http
 
 ALLOWED = ["https://shop.example.com", "https://a.b.example.org", "http://localhost:3000"]

@@ -16,11 +16,11 @@ from hypothesis import strategies as st
 from walltime_collector.errors import RequestRefused
 from walltime_collector.http.decompress import decompress
 
-from tests.collector.clickhouse.test_schema import request, span
+from tests.collector.clickhouse.spans import request, span
 from tests.collector.receive import http2_frames as frames
 from tests.collector.receive.http2_peer import Peer
-from tests.collector.receive.test_otlp_http import resident_bytes
-from tests.collector.receive.test_otlp_taken import Counted
+from tests.collector.receive.taken import Counted
+from tests.collector.receive.usage import resident_bytes
 from tests.servers import Collector
 
 MIB = 1024 * 1024

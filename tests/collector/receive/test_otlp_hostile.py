@@ -25,11 +25,11 @@ from walltime_collector.http.decompress import decompress
 from walltime_collector.receive.check import check_traces, count_items
 from walltime_collector.receive.otlp_json import count_items_of_json, traces_from_json
 
-from tests.collector.clickhouse.test_schema import request, span
+from tests.collector.clickhouse.spans import request, span
 from tests.collector.receive import http2_frames as frames
 from tests.collector.receive.http2_peer import HEADERS, PATH, Peer
-from tests.collector.receive.test_otlp_http import cpu_s, resident_bytes
-from tests.collector.receive.test_otlp_taken import as_json
+from tests.collector.receive.taken import as_json
+from tests.collector.receive.usage import cpu_s, resident_bytes
 from tests.servers import PROTOBUF, Collector
 from tests.slowness import stretched
 
@@ -60,7 +60,7 @@ def mutations(corpus: list[bytes], seed: int) -> Iterator[bytes]:
         yield bytes(body)
 
 
-def test_b1_a_million_broken_bodies_are_counted_or_refused() -> None:
+def test_a_million_broken_bodies_are_counted_or_refused() -> None:
     sent = [request(span({"s": "x", "i": 1, "l": [1, "y"], "m": {"k": b"v"}}), span()), request(*[span()] * 3)]
     binary, text = [each.SerializeToString() for each in sent], [as_json(each) for each in sent]
     ways: list[tuple[list[bytes], Callable[[bytes], object]]] = [
@@ -85,7 +85,7 @@ def test_b1_a_million_broken_bodies_are_counted_or_refused() -> None:
     sys.stdout.write(f"\nfuzz: {dict(outcomes)} of {outcomes.total()} bodies\n")
 
 
-def test_b1_broken_bodies_over_both_ports_are_never_an_error_of_ours(receiver: Collector) -> None:
+def test_broken_bodies_over_both_ports_are_never_an_error_of_ours(receiver: Collector) -> None:
     cases = 10_000
     corpus = [request(span({"s": "x", "l": [1, "y"]}), span()).SerializeToString()]
     outcomes: Counter[object] = Counter()
@@ -108,7 +108,7 @@ def test_b1_broken_bodies_over_both_ports_are_never_an_error_of_ours(receiver: C
     sys.stdout.write(f"\nfuzz over both ports: {dict(outcomes)}\n")
 
 
-def test_b11_random_frames_never_cost_the_others(receiver: Collector) -> None:
+def test_random_frames_never_cost_the_others(receiver: Collector) -> None:
     chance = random.Random(5)
     good = request(span()).SerializeToString()
     with grpc.insecure_channel(receiver.grpc) as channel:
@@ -155,7 +155,7 @@ def trickle(receiver: Collector, protocol: str) -> list[socket.socket]:
 
 
 @pytest.mark.parametrize("protocol", ["http", "grpc"])
-def test_b11_five_hundred_sockets_that_trickle_do_not_slow_the_others(tmp_path: Path, protocol: str) -> None:
+def test_five_hundred_sockets_that_trickle_do_not_slow_the_others(tmp_path: Path, protocol: str) -> None:
     body = request(*[span()] * 50).SerializeToString()
     with Collector(tmp_path / "data", header_deadline_s=10.0, request_deadline_s=30.0) as collector:
         connection = http.client.HTTPConnection(urlsplit(collector.otlp_url).netloc, timeout=20)
@@ -197,7 +197,7 @@ def test_b11_five_hundred_sockets_that_trickle_do_not_slow_the_others(tmp_path: 
         )
 
 
-def test_b11_connections_beyond_the_limits_are_hung_up_on(tmp_path: Path) -> None:
+def test_connections_beyond_the_limits_are_hung_up_on(tmp_path: Path) -> None:
     with Collector(tmp_path / "data", max_connections=40) as collector:
         where = urlsplit(collector.otlp_url)
         address = (where.hostname or "", where.port or 0)
@@ -217,7 +217,7 @@ def test_b11_connections_beyond_the_limits_are_hung_up_on(tmp_path: Path) -> Non
         assert collector.health()["counts"]["refused_connections"] >= len(made) - 40
 
 
-def test_b8_a_million_attributes_of_a_span_cost_two_seconds_at_most(receiver: Collector) -> None:
+def test_a_million_attributes_of_a_span_cost_two_seconds_at_most(receiver: Collector) -> None:
     attributes = {f"k{number}": 1 for number in range(1_000_000)}
     body = request(span(attributes)).SerializeToString()
     assert len(body) < 20 * MIB

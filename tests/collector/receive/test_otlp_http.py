@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import gzip
 import http.client
-import os
 import select
 import socket
 import zlib
 from collections.abc import Iterator
-from pathlib import Path
 from urllib.parse import urlsplit
 
 import httpx
@@ -21,7 +19,8 @@ from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import (
 )
 from opentelemetry.proto.trace.v1.trace_pb2 import ResourceSpans, ScopeSpans
 
-from tests.collector.clickhouse.test_schema import request, span
+from tests.collector.clickhouse.spans import request, span
+from tests.collector.receive.usage import cpu_s, resident_bytes, rpc_status
 from tests.servers import PROTOBUF, Collector, eventually
 
 MIB = 1024 * 1024
@@ -39,16 +38,6 @@ def _alive_and_nothing_stored_by_accident(collector: Collector) -> Iterator[None
     assert collector.health()["spans"]["received"] == before
     assert collector.send(request(span(), span()).SerializeToString()).status_code == 200
     assert collector.health()["spans"]["received"] == before + 2
-
-
-def rpc_status(response: httpx.Response) -> tuple[int, str]:
-    """google.rpc.Status, in the type of the request."""
-    if response.headers["content-type"] == "application/json":
-        document = response.json()
-        return document["code"], document["message"]
-    assert response.headers["content-type"] == "application/x-protobuf"
-    status = Status.FromString(response.content)
-    return status.code, status.message
 
 
 def raw(collector: Collector, head: str, *parts: bytes, pause_s: float = 0, hang_up: bool = False) -> bytes:
@@ -85,7 +74,7 @@ def test_an_empty_request_is_fine(collector: Collector, body: bytes) -> None:
         assert response.content == (b"{}" if body == b"{}" else b"")
 
 
-def test_b1_bytes_that_are_no_request_are_refused(collector: Collector) -> None:
+def test_bytes_that_are_no_request_are_refused(collector: Collector) -> None:
     good = request(span()).SerializeToString()
     for body in (good[:-1], good[: len(good) // 2], b"\xff" * 50, b"{}", b"\x0a\xff\xff\xff\xff\x0f"):
         response = collector.send(body)
@@ -96,17 +85,17 @@ def test_b1_bytes_that_are_no_request_are_refused(collector: Collector) -> None:
 
 
 @pytest.mark.parametrize("content_type", ["", "text/plain", "application/xml", "application/x-www-form-urlencoded"])
-def test_b4_another_content_type_is_refused(collector: Collector, content_type: str) -> None:
+def test_another_content_type_is_refused(collector: Collector, content_type: str) -> None:
     response = collector.send(request(span()).SerializeToString(), content_type=content_type)
     assert (response.status_code, rpc_status(response)[0]) == (415, 3)
 
 
-def test_b4_the_content_type_may_have_parameters(collector: Collector) -> None:
+def test_the_content_type_may_have_parameters(collector: Collector) -> None:
     assert collector.send(b"", content_type="Application/X-Protobuf; charset=utf-8").status_code == 200
     assert collector.send(b"{}", content_type="application/json;charset=UTF-8").status_code == 200
 
 
-def test_b4_a_page_in_a_browser_may_not_send(collector: Collector) -> None:
+def test_a_page_in_a_browser_may_not_send(collector: Collector) -> None:
     body = request(span()).SerializeToString()
     for origin in ("http://evil.example", "null", collector.otlp_url.removesuffix("/v1/traces")):
         response = collector.send(body, origin=origin)
@@ -118,7 +107,7 @@ def test_another_encoding_is_refused(collector: Collector, encoding: str) -> Non
     assert collector.send(b"", content_encoding=encoding).status_code == 415
 
 
-def test_b2_what_is_not_what_it_says_or_ends_early_is_refused(collector: Collector) -> None:
+def test_what_is_not_what_it_says_or_ends_early_is_refused(collector: Collector) -> None:
     packed = gzip.compress(request(span()).SerializeToString())
     for body in (b"not gzip", packed[:-9], packed[: len(packed) // 2], packed + b"rubbish", gzip.compress(packed)):
         assert collector.send(body, content_encoding="gzip").status_code == 400
@@ -127,25 +116,25 @@ def test_b2_what_is_not_what_it_says_or_ends_early_is_refused(collector: Collect
         assert collector.send(body, content_encoding="zstd").status_code == 400
 
 
-def test_b3_21_mib_are_refused(collector: Collector) -> None:
+def test_21_mib_are_refused(collector: Collector) -> None:
     for body in (bytes(21 * MIB), bytes(70 * MIB)):
         with httpx.Client() as client:
             response = client.post(collector.otlp_url, content=body, headers=PROTOBUF, timeout=30)
         assert (response.status_code, rpc_status(response)[0]) == (413, 8)
 
 
-def test_b3_a_body_without_a_length_is_refused_at_the_limit(collector: Collector) -> None:
+def test_a_body_without_a_length_is_refused_at_the_limit(collector: Collector) -> None:
     response = httpx.post(collector.otlp_url, content=(bytes(MIB) for _ in range(21)), headers=PROTOBUF, timeout=30)
     assert response.status_code == 413
 
 
-def test_b3_a_hundred_thousand_tiny_chunks_are_one_body(collector: Collector) -> None:
+def test_a_hundred_thousand_tiny_chunks_are_one_body(collector: Collector) -> None:
     tiny = [b"1\r\n\n\r\n"] * 100_000  # 100,000 times the tag of resource_spans: no request, but read to its end
     answer = raw(collector, POST + "Transfer-Encoding: chunked\n", b"".join(tiny) + b"0\r\n\r\n")
     assert answer.startswith((b"HTTP/1.1 400 ", b"HTTP/1.1 408 "))
 
 
-def test_b2_a_bomb_is_refused_without_being_inflated(collector: Collector) -> None:
+def test_a_bomb_is_refused_without_being_inflated(collector: Collector) -> None:
     packer = zlib.compressobj(1, zlib.DEFLATED, 31)
     packed = b"".join(packer.compress(bytes(MIB)) for _ in range(64)) + packer.flush()
     assert len(packed) < MIB
@@ -157,12 +146,12 @@ def test_b2_a_bomb_is_refused_without_being_inflated(collector: Collector) -> No
     assert cpu_s(collector) - cpu_before_s < 1.0
 
 
-def test_b2_many_small_gzip_files_in_a_row_are_one_body_with_one_limit(collector: Collector) -> None:
+def test_many_small_gzip_files_in_a_row_are_one_body_with_one_limit(collector: Collector) -> None:
     part = gzip.compress(bytes(MIB))
     assert collector.send(part * 21, content_encoding="gzip").status_code == 413
 
 
-def test_b8_a_million_empty_messages_are_refused(collector: Collector) -> None:
+def test_a_million_empty_messages_are_refused(collector: Collector) -> None:
     assert collector.send(b"\x0a\x00" * 1_000_000).status_code == 413
     assert collector.send(b"\x0a\x02\x12\x00" * 60_000).status_code == 413
     assert collector.send(request(*[span(name="")] * 50_001).SerializeToString()).status_code == 413
@@ -171,14 +160,14 @@ def test_b8_a_million_empty_messages_are_refused(collector: Collector) -> None:
 @pytest.mark.parametrize(
     "path", ["/", "/v1/profiles", "/v1/traces/", "//v1/traces", "/v1/../v1/traces", "/v1/%74races", "/v1\\traces"]
 )
-def test_b13_another_path_is_not_found(collector: Collector, path: str) -> None:
+def test_another_path_is_not_found(collector: Collector, path: str) -> None:
     connection = http.client.HTTPConnection(urlsplit(collector.otlp_url).netloc, timeout=60)
     connection.request("POST", path, b"", PROTOBUF)
     assert connection.getresponse().status == 404
     connection.close()
 
 
-def test_b13_urls_without_end_and_strange_ones(collector: Collector) -> None:
+def test_urls_without_end_and_strange_ones(collector: Collector) -> None:
     kind = "Content-Type: application/x-protobuf\nContent-Length: 0\n"
     assert raw(collector, f"POST http://evil.example/v1/logs/ HTTP/1.1\nHost: x\n{kind}").startswith(b"HTTP/1.1 404 ")
     for target in ("/v1/traces\x00", "*", "v1/traces", "/v1/tr\xe4ces"):
@@ -198,12 +187,12 @@ def test_a_sender_that_goes_away_in_mid_body_leaves_nothing(collector: Collector
     eventually(lambda: collector.health()["counts"].get("refused_disconnected", 0) >= 1)
 
 
-def test_b11_a_body_that_trickles_is_given_up_at_the_deadline(collector: Collector) -> None:
+def test_a_body_that_trickles_is_given_up_at_the_deadline(collector: Collector) -> None:
     answer = raw(collector, POST + "Content-Length: 1000\n", *[b"x"] * 100, pause_s=0.1)
     assert answer.startswith(b"HTTP/1.1 408 ")
 
 
-def test_b11_headers_that_trickle_or_have_no_end_are_given_up(collector: Collector) -> None:
+def test_headers_that_trickle_or_have_no_end_are_given_up(collector: Collector) -> None:
     assert raw(collector, POST.rstrip("\n"), *[b"x"] * 100, pause_s=0.1) in (b"", b"closed")
     without_end = POST + f"X-Filler: {'x' * 1_000}\n" * 100
     assert raw(collector, without_end.rstrip("\n"), *[b"x"] * 10)[:13] == b"HTTP/1.1 431 "
@@ -219,18 +208,7 @@ def test_what_is_not_http_is_refused(collector: Collector, head: str) -> None:
     assert "Invalid HTTP" not in collector.log()
 
 
-def test_b3_a_length_and_chunks_at_once_store_nothing(collector: Collector) -> None:
+def test_a_length_and_chunks_at_once_store_nothing(collector: Collector) -> None:
     body = request(span()).SerializeToString()
     chunked = b"%x\r\n" % len(body) + body + b"\r\n0\r\n\r\n"
     raw(collector, POST + f"Content-Length: {len(chunked)}\nTransfer-Encoding: chunked\n", chunked)
-
-
-def resident_bytes(collector: Collector, peak: bool = False) -> int:
-    status = Path(f"/proc/{collector.process.pid}/status").read_text()
-    line = next(line for line in status.splitlines() if line.startswith("VmHWM:" if peak else "VmRSS:"))
-    return int(line.split()[1]) * 1024
-
-
-def cpu_s(collector: Collector) -> float:
-    fields = Path(f"/proc/{collector.process.pid}/stat").read_text().rsplit(")", 1)[1].split()
-    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")

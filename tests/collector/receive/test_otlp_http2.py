@@ -8,11 +8,11 @@ from collections.abc import Iterator
 import grpc
 import pytest
 
-from tests.collector.clickhouse.test_schema import request, span
+from tests.collector.clickhouse.spans import request, span
 from tests.collector.receive import http2_frames as frames
 from tests.collector.receive.http2_frames import frame
 from tests.collector.receive.http2_peer import OPEN, PATH, WHOLE, Peer
-from tests.collector.receive.test_otlp_http import cpu_s, resident_bytes
+from tests.collector.receive.usage import cpu_s, resident_bytes
 from tests.servers import Collector
 
 MIB = 1024 * 1024
@@ -102,12 +102,12 @@ def test_a_call_that_cannot_be_right_is_refused_by_its_headers(
         b"\x02" + bytes(4),
     ],
 )
-def test_b1_a_body_that_is_no_one_message_is_refused(peer: Peer, body: bytes) -> None:
+def test_a_body_that_is_no_one_message_is_refused(peer: Peer, body: bytes) -> None:
     peer.send(peer.headers(1), frame(frames.DATA, frames.END_STREAM, 1, body))
     assert peer.status(1) == "3"
 
 
-def test_b2_a_bomb_is_refused_without_being_inflated(receiver: Collector) -> None:
+def test_a_bomb_is_refused_without_being_inflated(receiver: Collector) -> None:
     before, cpu_before_s = resident_bytes(receiver), cpu_s(receiver)
     options = [("grpc.max_send_message_length", -1)]
     with grpc.insecure_channel(receiver.grpc, compression=grpc.Compression.Gzip, options=options) as channel:
@@ -118,7 +118,7 @@ def test_b2_a_bomb_is_refused_without_being_inflated(receiver: Collector) -> Non
     assert cpu_s(receiver) - cpu_before_s < 1.0
 
 
-def test_b3_a_body_of_21_mib_is_refused_while_it_is_still_coming(peer: Peer) -> None:
+def test_a_body_of_21_mib_is_refused_while_it_is_still_coming(peer: Peer) -> None:
     peer.send(peer.headers(1))
     part = frame(frames.DATA, 0, 1, bytes(16_384))
     for _ in range(21 * 64):  # the windows let all of it through: the stream's is as large as the limit
@@ -128,7 +128,7 @@ def test_b3_a_body_of_21_mib_is_refused_while_it_is_still_coming(peer: Peer) -> 
     assert peer.status(3) == "0"
 
 
-def test_b3_more_than_the_window_ends_the_connection(peer: Peer) -> None:
+def test_more_than_the_window_ends_the_connection(peer: Peer) -> None:
     for stream in (1, 3):
         peer.send(peer.headers(stream))
     part = frame(frames.DATA, 0, 1, bytes(65_536))
@@ -163,7 +163,7 @@ BROKEN = {
 
 
 @pytest.mark.parametrize("broken", BROKEN)
-def test_b11_who_breaks_the_rules_is_told_and_hung_up_on(receiver: Collector, broken: str) -> None:
+def test_who_breaks_the_rules_is_told_and_hung_up_on(receiver: Collector, broken: str) -> None:
     sent, code = BROKEN[broken]
     is_greeting = broken in ("not HTTP/2", "TLS")
     peer = Peer(receiver, sent) if is_greeting else Peer(receiver)
@@ -173,7 +173,7 @@ def test_b11_who_breaks_the_rules_is_told_and_hung_up_on(receiver: Collector, br
     peer.close()
 
 
-def test_b11_huge_headers_end_the_connection(receiver: Collector) -> None:
+def test_huge_headers_end_the_connection(receiver: Collector) -> None:
     field = b"\x40\x01a\x7f\xa1\x1e" + b"x" * 4_000  # a: 4,000 bytes, remembered; then named again and again
     bombs = {
         "literal": frame(frames.HEADERS, WHOLE, 1, b"\x00\x01a\x7f\x81\x7f" + bytes(20_000)),
@@ -190,7 +190,7 @@ def test_b11_huge_headers_end_the_connection(receiver: Collector) -> None:
 
 
 @pytest.mark.parametrize("flood", ["resets", "pings", "settings", "empty data", "window updates", "unknown frames"])
-def test_b11_a_flood_of_frames_that_move_nothing_ends_the_connection(peer: Peer, flood: str) -> None:
+def test_a_flood_of_frames_that_move_nothing_ends_the_connection(peer: Peer, flood: str) -> None:
     if flood == "resets":
         parts = [peer.headers(stream) + frames.rst_stream(stream, frames.CANCEL) for stream in range(1, 20_001, 2)]
     elif flood == "empty data":
@@ -207,7 +207,7 @@ def test_b11_a_flood_of_frames_that_move_nothing_ends_the_connection(peer: Peer,
     assert peer.ending() == f"goaway {frames.ENHANCE_YOUR_CALM}"
 
 
-def test_b11_streams_beyond_the_limit_are_refused_and_the_others_served(peer: Peer) -> None:
+def test_streams_beyond_the_limit_are_refused_and_the_others_served(peer: Peer) -> None:
     streams = range(1, 401, 2)
     peer.send(*[peer.headers(stream) for stream in streams])
     message = good()
@@ -238,7 +238,7 @@ def test_an_answer_waits_for_the_window_of_who_asked(receiver: Collector) -> Non
     peer.close()
 
 
-def test_b11_who_does_not_finish_a_call_or_a_greeting_is_given_up(receiver: Collector) -> None:
+def test_who_does_not_finish_a_call_or_a_greeting_is_given_up(receiver: Collector) -> None:
     slow, silent, half = Peer(receiver), Peer(receiver, b""), Peer(receiver, frames.PREFACE[:10])
     begun = Peer(receiver)
     slow.send(slow.headers(1))

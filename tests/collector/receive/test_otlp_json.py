@@ -17,8 +17,8 @@ from walltime_collector.errors import RequestRefused
 from walltime_collector.receive.check import check_traces
 from walltime_collector.receive.otlp_json import count_items_of_json, traces_from_json
 
-from tests.collector.clickhouse.test_schema import request, span
-from tests.collector.receive.test_otlp_check import suppress_refusals
+from tests.collector.clickhouse.spans import request, span
+from tests.collector.receive.refusals import suppress_refusals
 
 SPECIFICATION = Path(__file__).parents[4] / "shared" / "data" / "otlp" / "trace.json"
 
@@ -47,7 +47,7 @@ def refusal(document: object) -> RequestRefused:
 
 
 @pytest.mark.skipif(not SPECIFICATION.exists(), reason="the examples of the specification are not here")
-def test_b10_the_example_of_the_specification_is_read_as_it_is_meant() -> None:
+def test_the_example_of_the_specification_is_read_as_it_is_meant() -> None:
     read = ExportTraceServiceRequest.FromString(traces_from_json(SPECIFICATION.read_bytes()))
     (resource,) = read.resource_spans
     (scope,) = resource.scope_spans
@@ -64,7 +64,7 @@ def test_b10_the_example_of_the_specification_is_read_as_it_is_meant() -> None:
     assert got.attributes[0].value.string_value == "some value"
 
 
-def test_b10_every_value_is_read_as_protobufs_own_json_reads_it() -> None:
+def test_every_value_is_read_as_protobufs_own_json_reads_it() -> None:
     attributes: dict[str, object] = {
         "s": "x",
         "b": True,
@@ -88,7 +88,7 @@ def test_b10_every_value_is_read_as_protobufs_own_json_reads_it() -> None:
     assert read(document) == sent
 
 
-def test_b10_ids_are_hex_in_any_case_and_a_wrong_one_costs_its_span_alone() -> None:
+def test_ids_are_hex_in_any_case_and_a_wrong_one_costs_its_span_alone() -> None:
     assert the_span(traceId="5B8EFFF798038103D269B633813FC60C").trace_id[:2] == b"\x5b\x8e"
     spans = [
         {"traceId": each, "spanId": "eee19b7ec3c1b174"} for each in ("ab" * 16, "zz" * 16, "ab" * 15, "é", "ab  " * 8)
@@ -155,11 +155,11 @@ def test_a_value_of_the_wrong_type_is_refused_with_the_path_to_it(document: obje
         *(b'{"x": NaN}', b'{"x": -Infinity}', b'{"resourceSpans": [] } trailing'),
     ],
 )
-def test_b9_b10_what_is_not_json_is_refused(body: bytes) -> None:
+def test_what_is_not_json_is_refused(body: bytes) -> None:
     assert refusal(body).status == 400
 
 
-def test_b8_json_of_too_many_parts_is_refused_before_it_is_opened() -> None:
+def test_json_of_too_many_parts_is_refused_before_it_is_opened() -> None:
     assert refusal(b'{"resourceSpans": [' + b"[]," * 1_000_000 + b"[]]}").status == 413
 
 
@@ -203,6 +203,6 @@ def test_metrics_and_logs_are_counted() -> None:
         max_leaves=30,
     )
 )
-def test_b1_any_json_is_read_or_refused(document: object) -> None:
+def test_any_json_is_read_or_refused(document: object) -> None:
     with suppress_refusals():
         check_traces(traces_from_json(json.dumps(document).encode()))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -15,30 +14,14 @@ from opentelemetry.exporter.otlp.proto.grpc.trace_exporter import OTLPSpanExport
 from opentelemetry.sdk.trace import ReadableSpan
 from opentelemetry.sdk.trace.export import SpanExportResult
 
-from tests.collector.receive.test_otlp_taken import Counted
+from tests.collector.receive.language_runs import prepare, run
+from tests.collector.receive.taken import Counted
 from tests.servers import Collector, eventually
 
 pytestmark = [pytest.mark.nightly, pytest.mark.timeout(1800)]
 
-PROGRAMS = Path(__file__).parent / "languages"
 BUILDER = "go.opentelemetry.io/collector/cmd/builder@v0.161.0"
 SPANS = 1_000
-
-
-def run(*command: str, folder: Path, timeout_s: float = 900, **variables: str) -> str:
-    """What the command prints; the test fails with all it said when it fails."""
-    done = subprocess.run(
-        command, cwd=folder, env=os.environ | variables, capture_output=True, text=True, timeout=timeout_s, check=False
-    )
-    assert done.returncode == 0, done.stdout + done.stderr
-    return done.stdout
-
-
-def prepare(tool: str, name: str, into: Path) -> Path:
-    """A copy of the program to build in; skips when its tool is not on this machine."""
-    if shutil.which(tool) is None:
-        pytest.skip(f"{tool} is not on this machine; install it to run {PROGRAMS / name}")
-    return Path(shutil.copytree(PROGRAMS / name, into / name))
 
 
 @pytest.mark.parametrize(

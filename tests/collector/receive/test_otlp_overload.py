@@ -26,10 +26,10 @@ from walltime_collector.receive.otlp_grpc import OtlpGrpc
 from walltime_collector.spool.group_commit import GroupCommit
 from walltime_collector.spool.spool import Spool
 
-from tests.collector.clickhouse.test_schema import request, span
+from tests.collector.clickhouse.spans import request, span
 from tests.collector.receive import http2_frames as frames
 from tests.collector.receive.http2_peer import PATH, Peer
-from tests.collector.receive.test_otlp_http import rpc_status
+from tests.collector.receive.usage import rpc_status
 from tests.servers import Collector, eventually
 
 MIB = 1024 * 1024
@@ -102,7 +102,7 @@ def test_a_full_spool_says_when_to_come_back_and_calls_that_run_are_answered_at_
         assert again.send(body).status_code == 200
 
 
-def test_b11_connections_of_one_address_beyond_its_limit_are_hung_up_on(tmp_path: Path) -> None:
+def test_connections_of_one_address_beyond_its_limit_are_hung_up_on(tmp_path: Path) -> None:
     health = Health()
     spool = Spool(tmp_path / "spool", max_bytes=MIB, segment_bytes=MIB, segment_age_s=1.0)
     commit = GroupCommit(spool)

@@ -23,9 +23,9 @@ from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import (
     ExportTraceServiceRequest,
     ExportTraceServiceResponse,
 )
-from walltime_collector.varint import varint
 
-from tests.collector.clickhouse.test_schema import request, span
+from tests.collector.clickhouse.spans import request, span
+from tests.collector.receive.taken import Counted, as_json, field
 from tests.servers import Collector, eventually
 
 JSON = "application/json"
@@ -52,17 +52,6 @@ def call(channel: grpc.Channel, body: bytes, signal: str = "trace", **metadata: 
     return answer
 
 
-def as_json(sent: ExportTraceServiceRequest) -> bytes:
-    def spans(sent: ExportTraceServiceRequest) -> list[dict[str, Any]]:
-        return [
-            {"traceId": each.trace_id.hex(), "spanId": each.span_id.hex(), "name": each.name, "kind": int(each.kind)}
-            | {"startTimeUnixNano": str(each.start_time_unix_nano), "endTimeUnixNano": str(each.end_time_unix_nano)}
-            for each in sent.resource_spans[0].scope_spans[0].spans
-        ]
-
-    return json.dumps({"resourceSpans": [{"scopeSpans": [{"spans": spans(sent)}]}]}).encode()
-
-
 def stored(receiver: Collector, sent: ExportTraceServiceRequest) -> list[Mapping[str, Any]]:
     """The first span of a request as the database has it."""
     trace_id = sent.resource_spans[0].scope_spans[0].spans[0].trace_id.hex()
@@ -75,34 +64,9 @@ def stored(receiver: Collector, sent: ExportTraceServiceRequest) -> list[Mapping
     return [dict(zip(names, row, strict=True)) for row in found["rows"]]
 
 
-def field(number: int, content: bytes) -> bytes:
-    """A field of bytes in protobuf."""
-    return bytes([number << 3 | 2]) + varint(len(content)) + content
-
-
 def wait_until_stored(receiver: Collector) -> None:
     """Until nothing is on its way to the database."""
     eventually(lambda: receiver.health()["spans"]["spooled"] == 0, 20)
-
-
-class Counted:
-    """The receiver's counters, as what was added since the last look."""
-
-    def __init__(self, receiver: Collector) -> None:
-        self._receiver = receiver
-        self._before = self._now()
-
-    def added(self) -> dict[str, int]:
-        now, before = self._now(), self._before
-        self._before = now
-        return {name: now[name] - before.get(name, 0) for name in now if now[name] != before.get(name, 0)}
-
-    def _now(self) -> dict[str, int]:
-        report = self._receiver.health()
-        counts = {
-            name: count for name, count in report["counts"].items() if name.startswith(("refused_", "not_stored_"))
-        }
-        return {name: report["spans"][name] for name in ("received", "rejected")} | counts
 
 
 @pytest.mark.parametrize("content_type", ["application/x-protobuf", JSON])
@@ -142,7 +106,7 @@ def test_a_call_over_grpc_is_taken_and_its_bad_spans_are_named_by_their_number(
     assert counted.added() == {"received": 2_003, "rejected": 2}
 
 
-def test_b6_a_request_of_nothing_but_bad_spans_is_answered_and_nothing_is_spooled(receiver: Collector) -> None:
+def test_a_request_of_nothing_but_bad_spans_is_answered_and_nothing_is_spooled(receiver: Collector) -> None:
     before = receiver.health()["spans"]
     answer = receiver.send(request(span(trace_id=b""), span(span_id=bytes(8))).SerializeToString())
     assert ExportTraceServiceResponse.FromString(answer.content).partial_success.rejected_spans == 2
@@ -177,7 +141,7 @@ def test_metrics_and_logs_are_answered_as_taken_and_counted_as_not_stored(
     assert counted.added() == {"not_stored_metrics": 2, "not_stored_logs": 7, "refused_undecodable": 2}
 
 
-def test_b5_a_name_that_is_not_utf8_is_stored_beside_the_others(receiver: Collector) -> None:
+def test_a_name_that_is_not_utf8_is_stored_beside_the_others(receiver: Collector) -> None:
     sent = request(span({"walltime.schema": 1}, name="name-here"), span(name="other"))
     answer = receiver.send(sent.SerializeToString().replace(b"name-here", b"name-\xff\xfere"))
     assert (answer.status_code, answer.content) == (200, b"")
@@ -188,7 +152,7 @@ def test_b5_a_name_that_is_not_utf8_is_stored_beside_the_others(receiver: Collec
     assert "name-\ufffd" in json.dumps(shown.json(), ensure_ascii=False)
 
 
-def test_b6_parents_in_a_circle_are_shown_and_the_answer_ends(receiver: Collector) -> None:
+def test_parents_in_a_circle_are_shown_and_the_answer_ends(receiver: Collector) -> None:
     trace_id, one, two, own = os.urandom(16), os.urandom(8), os.urandom(8), os.urandom(8)
     transaction = {"walltime.schema": 1}
     sent = request(
@@ -204,7 +168,7 @@ def test_b6_parents_in_a_circle_are_shown_and_the_answer_ends(receiver: Collecto
     assert all(each.hex() in shown.text for each in (one, two, own))
 
 
-def test_b9_values_nested_without_end_cost_what_is_too_deep_and_nothing_else(receiver: Collector) -> None:
+def test_values_nested_without_end_cost_what_is_too_deep_and_nothing_else(receiver: Collector) -> None:
     value = field(1, b"x")
     for _ in range(150):
         value = field(5, field(1, value))  # an array of one array of one array …
@@ -218,7 +182,7 @@ def test_b9_values_nested_without_end_cost_what_is_too_deep_and_nothing_else(rec
     assert receiver.health()["counts"]["nested_values_cut"] == 1
 
 
-def test_b9_values_in_values_are_kept_as_json_from_either_format(receiver: Collector) -> None:
+def test_values_in_values_are_kept_as_json_from_either_format(receiver: Collector) -> None:
     values: dict[str, object] = {
         "map": {"b": {"c": "d", "n": [1, {"x": 0.5}]}},
         "list": [{"x": 1}, [], {}, "text"],
@@ -247,7 +211,7 @@ def test_b9_values_in_values_are_kept_as_json_from_either_format(receiver: Colle
         assert row["resource"] == texts
 
 
-def test_b7_absurd_times_are_stored_and_clamped(receiver: Collector) -> None:
+def test_absurd_times_are_stored_and_clamped(receiver: Collector) -> None:
     times = [(0, 0), (1, 2**64 - 1), (2**63, 2**63), (2**64 - 1, 0), (10**18, 10**18 + 100 * 365 * 86_400 * 10**9)]
     sent = [request(span(start_time_unix_nano=start, end_time_unix_nano=end)) for start, end in times]
     for each in sent:
@@ -257,7 +221,7 @@ def test_b7_absurd_times_are_stored_and_clamped(receiver: Collector) -> None:
     assert [int(each) for each in durations if not 0 <= int(each) <= 30 * 86_400 * 10**9] == []
 
 
-def test_b12_strange_keys_are_stored_as_they_are(receiver: Collector) -> None:
+def test_strange_keys_are_stored_as_they_are(receiver: Collector) -> None:
     keys = ["", "\x1b[31m", "a\r\nb", "\u202e", "k" * 100_000, "same", "\x00"]
     sent = request(span(dict.fromkeys(keys, "v") | {"same": "1"}))
     sent.resource_spans[0].scope_spans[0].spans[0].attributes.add(key="same").value.string_value = "2"

@@ -9,7 +9,7 @@ from walltime_collector.slowlog.header import Entry
 from walltime_collector.slowlog.parser import Losses
 
 from tests.collector.slowlog.hostile_log import FORMATS, logged
-from tests.collector.slowlog.test_slowlog_parser import PT_QUERY_DIGEST_SAYS, REAL_LOGS, parsed
+from tests.collector.slowlog.real_logs import PT_QUERY_DIGEST_SAYS, REAL_LOGS, parsed
 
 MARIADB = FORMATS["mariadb"]
 BANNER = (

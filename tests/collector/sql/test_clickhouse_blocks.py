@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from io import BytesIO
-from types import SimpleNamespace
-
 import lz4.block
 import pytest
-from clickhouse_driver.bufferedreader import BufferedReader
-from clickhouse_driver.compression import get_compressor_cls
-from clickhouse_driver.streams.compressed import CompressedBlockInputStream, CompressedBlockOutputStream
 from hypothesis import given
 from hypothesis import strategies as st
 from walltime_collector.sql.clickhouse_http import blocks
+
+from tests.collector.sql.driver_blocks import framed_by_driver, opened_by_driver
 
 MAX_BYTES = 16 * 1024 * 1024
 METHODS: list[blocks.Method] = ["none", "lz4", "zstd"]
@@ -28,40 +24,6 @@ BY_GO = {
     "077616c6c2074696d652077656e7420",
 }
 """TEXT, as ch-go 0.74 under clickhouse-go 2.50 frames it."""
-
-
-class Source(BufferedReader):  # type: ignore[misc]  # it has no types
-    """What clickhouse-driver reads a connection with, over bytes."""
-
-    def __init__(self, content: bytes) -> None:
-        self._source = BytesIO(content)
-        super().__init__(64 * 1024)
-
-    def read_into_buffer(self) -> None:
-        content = self._source.read(64 * 1024)
-        self.buffer, self.current_buffer_size = bytearray(content), len(content)
-        if not content:
-            raise EOFError
-
-
-def opened_by_driver(body: bytes) -> bytes:
-    """The content of a body in blocks, as clickhouse-driver reads them; it checks each checksum."""
-    stream = CompressedBlockInputStream(Source(body), SimpleNamespace())
-    content = b""
-    while True:
-        try:
-            content += stream.read_block()
-        except EOFError:
-            return content
-
-
-def framed_by_driver(content: bytes) -> bytes:
-    """One block of LZ4, as clickhouse-driver writes it."""
-    sink = BytesIO()
-    stream = CompressedBlockOutputStream(get_compressor_cls("lz4"), 1024 * 1024, sink, SimpleNamespace())
-    stream.fout.write(content)
-    stream.finalize()
-    return sink.getvalue()
 
 
 @pytest.mark.parametrize("method", METHODS)

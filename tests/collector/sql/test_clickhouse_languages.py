@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.collector.receive.test_otlp_languages import prepare, run
+from tests.collector.receive.language_runs import prepare, run
 from tests.collector.sql.clickhouse_port import Port, port_of
 from tests.collector.traffic import Shop, export_request
 from tests.servers import Collector

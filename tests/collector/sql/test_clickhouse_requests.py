@@ -22,7 +22,7 @@ from clickhouse_connect.driver.exceptions import DatabaseError
 from walltime_collector.sql.clickhouse_http import blocks
 
 from tests.collector.sql.clickhouse_port import Port, port_of
-from tests.collector.sql.test_clickhouse_blocks import framed_by_driver, opened_by_driver
+from tests.collector.sql.driver_blocks import framed_by_driver, opened_by_driver
 from tests.collector.traffic import Shop, export_request
 from tests.servers import Collector
 

@@ -17,7 +17,7 @@ from walltime_collector.errors import QueryFailed, StatementRefused, TooManyQues
 from walltime_collector.sql.limiter import QueryLimiter
 from walltime_collector.sql.runner import QueryRunner
 
-from tests.collector.clickhouse.test_engine_process import engines_of, is_there
+from tests.collector.clickhouse.engine_processes import engines_of, is_there
 from tests.collector.sql.function_costs import main, measurable
 from tests.servers import Collector, eventually, with_tables
 

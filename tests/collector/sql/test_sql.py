@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from tests.collector.cli.test_cli import WALLTIME, assert_one_sentence, on_a_terminal, run
+from tests.collector.cli.command import WALLTIME, assert_one_sentence, on_a_terminal, run
 from tests.collector.conftest import Collector
 
 BY_NAME = "SELECT name, count() AS transactions, sum(duration_ns) AS ns FROM transactions GROUP BY name ORDER BY name"

@@ -28,7 +28,7 @@ from walltime.export import exporter
 from walltime.servers.gateways.wsgi import WSGIMiddleware
 
 from tests.sdk.servers.serving import uvicorn_serving
-from tests.sdk.servers.test_wsgi import serve
+from tests.sdk.servers.wsgi_server import serve
 from tests.sdk.sink import Received, Sink
 
 SENDING = ("mysql.query", "mysql.commit", "mysql.fetch")

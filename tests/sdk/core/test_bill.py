@@ -7,27 +7,10 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 from walltime.core.bill import MAX_COMPONENTS, MAX_STATEMENTS, MAX_TARGETS, Bill, address
-from walltime.core.call import CONTINUED, LINES, OTHER, Call, Target, line, lines
+from walltime.core.call import CONTINUED, LINES, OTHER, Call, line, lines
 from walltime.core.transaction import MAX_CALLS, Ids, Transaction
 
-COMPONENTS = ("mysql.query", "mysql.connect", "memcache.get", "memcache.set", "http.request", "render")
-
-
-@st.composite
-def calls(draw: st.DrawFn, component: str | None = None) -> Call:
-    own_ns = draw(st.integers(0, 10**9))
-    asked = draw(st.integers(0, 5))
-    target: Target | None = draw(st.sampled_from([None, ("10.0.0.7", 11211), ("::1", 3306), "/run/mysqld.sock"]))
-    return (
-        lines(component or draw(st.sampled_from(COMPONENTS)))[target],
-        draw(st.sampled_from([None, "SELECT 1", b"SELECT 2", bytearray(b"SELECT 3"), ["unhashable"], CONTINUED])),
-        0,
-        own_ns,
-        own_ns,
-        draw(st.sampled_from([None, None, "1213", "1205", "OSError"])),
-        asked,
-        draw(st.integers(-1, asked)),
-    )
+from tests.sdk.core.generated_calls import calls
 
 
 @given(st.lists(calls(), max_size=60))

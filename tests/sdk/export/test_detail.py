@@ -18,7 +18,7 @@ from walltime.export.quantile import KindsP99, RunningP99
 from walltime.propagation import propagation
 from walltime.settings.settings import Settings
 
-from tests.sdk.servers.test_wsgi import PARENT, page, serve
+from tests.sdk.servers.wsgi_server import PARENT, page, serve
 from tests.sdk.sink import Sink
 
 

@@ -17,7 +17,7 @@ from walltime.core.transaction import Ids, Transaction
 from walltime.export import otlp, protobuf
 from walltime.redaction.redact import Redaction
 
-from tests.sdk.core.test_bill import calls
+from tests.sdk.core.generated_calls import calls
 from tests.sdk.sink import attributes_of
 
 TEXTS = st.text(st.characters(), max_size=200)

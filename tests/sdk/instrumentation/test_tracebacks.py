@@ -14,7 +14,7 @@ import pymysql
 import pytest
 import walltime
 
-from tests.sdk.servers.test_wsgi import serve
+from tests.sdk.servers.wsgi_server import serve
 from tests.sdk.sink import Sink
 
 DOCUMENTED = (Path(__file__).parents[3] / "docs" / "servers.md").read_text()

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from walltime.redaction.redact import Redaction, _redact_text, is_denied, redact_key, redact_sql, redact_url
 from walltime.redaction.sql_lexer import lexer
 
+from tests.sdk.redaction.hostile import HOSTILE
 from tests.sdk.redaction.sql_grammar import DIALECTS, MARK, Grammar
 
 MARKS = (MARK, MARK.encode().hex(), "47114711", "4711_4711")
@@ -95,13 +96,6 @@ def test_a_text_without_traps_is_the_same_read_at_once_and_read_with_care(text: 
 def test_what_applications_write_is_read_at_once(sql: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(lexer, "read_in_every_dialect", None)
     assert "?" in lexer.lex(sql).redacted
-
-
-HOSTILE = [
-    "'", "a'", "_", "`", "/*", "x", "\\'", "'\\", "$a$b", "$$", "/*+", "/*+ */", "1e", "1.", "--", "#'\n", "/**/",
-    "/* /* */ */", "E'", "%(", "1e-", "-- '\n", "'\\''", "_a", "N'", "0x", "1 ", "a.", "`a`.", "``,", "1#\n", "1'\\''",
-    "'1'--1\n\\'", "\\'' 1#\n", "_a_ '", "/*+1*/#\n", "é'", "٤ ",
-]  # fmt: skip
 
 
 @pytest.mark.parametrize("piece", HOSTILE)

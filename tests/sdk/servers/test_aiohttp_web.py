@@ -12,8 +12,8 @@ import pytest
 import walltime
 from aiohttp import web
 
+from tests.sdk.servers.asgi_server import PARENT, SECRET
 from tests.sdk.servers.serving import Client, aiohttp_serving, header
-from tests.sdk.servers.test_asgi import PARENT, SECRET
 from tests.sdk.sink import Sink
 
 BLOCKS = 3

@@ -14,11 +14,10 @@ from walltime.core import execution
 from walltime.core.transaction import Transaction, outside_calls
 from walltime.servers.request import request
 
+from tests.sdk.servers.asgi_server import PARENT, SECRET, connected
 from tests.sdk.servers.serving import Client, header, uvicorn_serving
 from tests.sdk.sink import Sink
 
-PARENT = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7"
-SECRET = "a secret of the shop's owners"
 BLOCKS = 3
 
 
@@ -206,27 +205,6 @@ def test_two_middlewares_make_one_transaction_and_the_lifespan_none(recorded: Si
     with uvicorn_serving(walltime.ASGIMiddleware(walltime.ASGIMiddleware(app))) as client:
         client.ask("/plain")
     recorded.transaction()
-
-
-async def connected(application: Any, *messages: str) -> list[dict[str, Any]]:
-    """What an application sends on a websocket that says these and then closes; called as a server does."""
-    sent: list[dict[str, Any]] = []
-    incoming: list[dict[str, Any]] = [
-        {"type": "websocket.connect"},
-        *[{"type": "websocket.receive", "text": text} for text in messages],
-        {"type": "websocket.disconnect", "code": 1000},
-    ]
-
-    async def receive() -> dict[str, Any]:
-        await asyncio.sleep(0.001)
-        return incoming.pop(0)
-
-    async def send(message: dict[str, Any]) -> None:
-        sent.append(message)
-
-    scope = {"type": "websocket", "path": "/chat/7", "headers": [(b"traceparent", f"{PARENT}-00".encode())]}
-    await application(scope, receive, send)
-    return sent
 
 
 async def chat(scope: Any, receive: Any, send: Any) -> None:

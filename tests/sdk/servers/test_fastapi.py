@@ -23,8 +23,8 @@ from starlette.routing import Mount, Route, WebSocketRoute
 from starlette.staticfiles import StaticFiles
 from starlette.websockets import WebSocket
 
+from tests.sdk.servers.asgi_server import connected
 from tests.sdk.servers.serving import Client, logged_by_walltime, uvicorn_serving
-from tests.sdk.servers.test_asgi import connected
 from tests.sdk.sink import Sink
 
 BLOCKS = 3

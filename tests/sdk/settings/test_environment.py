@@ -20,7 +20,7 @@ from walltime.settings.fields import read
 from walltime.settings.settings import Settings
 from walltime_collector.config.settings import Settings as CollectorSettings
 
-from tests.sdk.settings.test_settings import SET_BY
+from tests.sdk.settings.set_by import SET_BY
 from tests.sdk.sink import Sink
 
 ROOT = Path(__file__).parents[3]

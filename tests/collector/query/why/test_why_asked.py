@@ -12,7 +12,7 @@ from walltime_collector.format import iso_time
 from walltime_collector.query.answers import from_json
 from walltime_collector.query.why.answer import Why
 
-from tests.collector.cli.test_cli import assert_one_sentence, on_a_terminal, run
+from tests.collector.cli.command import assert_one_sentence, on_a_terminal, run
 from tests.collector.conftest import Collector
 
 KIND = "GET /product/{id}"
