@@ -28,13 +28,13 @@ from .http.ports.wording import clickhouse_wording, web_wording
 from .load.loader import Loader
 from .load.poison import Trial
 from .otel_transactions.assembler import Assembler
-from .receive.answers import otlp_wording
 from .receive.cors import origin_pattern, with_cors
 from .receive.grpc.calls import Limits
 from .receive.grpc.server import GrpcServer
 from .receive.intake import Intake
 from .receive.otlp_grpc import OtlpGrpc
 from .receive.otlp_http import OtlpHttp
+from .receive.responses import otlp_wording
 from .slowlog.reader import SlowLogReader
 from .spool.directory import make_private, room
 from .spool.group_commit import GroupCommit

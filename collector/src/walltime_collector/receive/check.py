@@ -1,4 +1,4 @@
-"""Checks that a request is what it says before anything of it is stored, and counts it; no span becomes an object."""
+"""Checks a request before it is stored, and counts its spans; no span becomes an object."""
 
 from __future__ import annotations
 
@@ -16,12 +16,10 @@ _NO_TRACE, _NO_SPAN = b"\x0a\x10" + bytes(16), b"\x12\x08" + bytes(8)
 
 class Checked(NamedTuple):
     """
-    What an ExportTraceServiceRequest carries.
+    The content of an ExportTraceServiceRequest.
 
-    `rejected` of its spans cannot be stored, because their ids are not 16 and 8 bytes or are all zeros. They stay in
-    the payload: the database's views drop them.
-
-    `has_nested`: an attribute has lists in lists as its value; see nested_values.py.
+    rejected    spans whose ids are not 16 and 8 bytes or are zeros; they stay in the payload, the views drop them
+    has_nested  an attribute value has lists in lists; see nested_values.py
     """
 
     spans: int
@@ -31,10 +29,10 @@ class Checked(NamedTuple):
 
 def check_traces(payload: bytes) -> Checked:
     """
-    Count the spans; none is fine.
+    Count the spans.
 
     Raises:
-        RequestRefused: 400 when it does not parse, 413 when it has too many parts.
+        RequestRefused: 400 when the payload does not parse, 413 when it has too many parts.
     """
     try:
         request = SpanCounts.FromString(payload)
@@ -48,10 +46,10 @@ def check_traces(payload: bytes) -> Checked:
 
 def count_items(payload: bytes) -> int:
     """
-    How many metrics or log records a request of that kind carries.
+    The number of metrics or log records in a request.
 
     Raises:
-        RequestRefused: 400 when it does not parse.
+        RequestRefused: 400 when the payload does not parse.
     """
     try:
         return len(Items.FromString(payload).resource.scope.items)
@@ -59,16 +57,16 @@ def count_items(payload: bytes) -> int:
         raise _refusal(error, "OTLP export request") from error
 
 
-def _refusal(error: DecodeError, what: str) -> RequestRefused:
-    if "alloc failed" in str(error):  # upb has one error for bytes that are wrong and for memory that is not there
+def _refusal(error: DecodeError, message_type: str) -> RequestRefused:
+    if "alloc failed" in str(error):  # upb has one error for wrong bytes and for missing memory
         return RequestRefused(503, "memory", "the collector has no memory for this now; send again later")
-    return RequestRefused(400, "undecodable", f"the body is not an {what}")
+    return RequestRefused(400, "undecodable", f"the body is not an {message_type}")
 
 
 def _count(request: SpanCounts) -> int:
     messages = len(request.resource_spans)
     spans = 0
-    # Counted level by level before the level is walked: a small body can hold a million empty messages.
+    # Each level is counted before it is read: a small body can hold a million empty messages.
     if messages <= MAX_MESSAGES:
         for resource_spans in request.resource_spans:
             messages += len(resource_spans.scope_spans)
@@ -83,12 +81,12 @@ def _count(request: SpanCounts) -> int:
 
 def _are_good(merged: Any, spans: int) -> bool:
     """
-    Whether all ids are usable, judged by columns of their bytes: a tenth of what looking at each would cost.
+    Whether all ids are usable, by columns of their bytes: a tenth of the cost of a look at each.
 
-    May say no where all is well, which costs time alone.
+    It may return False for good ids, which costs only time.
 
     Args:
-        merged: The Span of a MergedRequest: written out, it begins with all trace ids, then all span ids.
+        merged: The Span of a MergedRequest; its encoding begins with all trace ids, then all span ids.
     """
     if not len(merged.trace_id) == len(merged.span_id) == spans:
         return False

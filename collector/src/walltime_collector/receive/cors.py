@@ -1,4 +1,4 @@
-"""CORS for OTLP/HTTP: lets pages of named origins send, as browsers' SDKs do. Without such origins no page may."""
+"""CORS for OTLP/HTTP: web pages of the configured origins may send; by default none may."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ..errors import SettingsRefused
 
 _ORIGIN = re.compile(r"https?://[^/?#\s]+", re.IGNORECASE)
 _LABELS = r"[^/.:]+(\.[^/.:]+)*"
-_PREFLIGHT_HOLDS_S = 600
+_PREFLIGHT_MAX_AGE_S = 600
 
 OriginCheck = Callable[[str], bool]
 
@@ -22,10 +22,10 @@ def origin_pattern(origins: Sequence[str]) -> re.Pattern[str] | None:
     A pattern of the allowed origins; None without any.
 
     Args:
-        origins: `https://shop.example.com`, `https://*.example.com` for all below it, or `*` for every page there is.
+        origins: `https://shop.example.com`, `https://*.example.com` for all subdomains, or `*` for all origins.
 
     Raises:
-        SettingsRefused: One of them cannot be an origin.
+        SettingsRefused: One of them is not an origin.
     """
     for origin in origins:
         if origin != "*" and not _ORIGIN.fullmatch(origin):
@@ -40,12 +40,12 @@ def origin_pattern(origins: Sequence[str]) -> re.Pattern[str] | None:
 
 
 def with_cors(app: Any, pattern: re.Pattern[str]) -> Any:
-    """The ASGI application behind one that answers preflight requests and lets these origins read the answers."""
+    """The ASGI application with preflight requests answered, and its responses readable by these origins."""
     return CORSMiddleware(
         app,
         allow_origin_regex=pattern.pattern,
         allow_methods=["POST"],
-        allow_headers=["*"],  # an SDK may be told to send any, and none of them means anything here but the token's
-        allow_credentials=True,  # sendBeacon asks for it always; no cookie is read on this port
-        max_age=_PREFLIGHT_HOLDS_S,
+        allow_headers=["*"],  # SDKs can be configured to send any; only the token's has a meaning here
+        allow_credentials=True,  # sendBeacon always requires it; this port reads no cookies
+        max_age=_PREFLIGHT_MAX_AGE_S,
     )

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from enum import Enum
 
 from google.protobuf.message import DecodeError
 
@@ -19,18 +18,7 @@ _SERVICES = (
     "",
     *(f"opentelemetry.proto.collector.{each.value}.v1.{each.value.capitalize()}Service" for each in Signal),
 )
-"""All have the same status, for all end in one spool."""
-
-
-class HealthMethod(Enum):
-    """The methods; the value is the last part of the path."""
-
-    CHECK = "Check"
-    WATCH = "Watch"
-    LIST = "List"
-
-
-HEALTH_PATHS = {f"/grpc.health.v1.Health/{each.value}".encode(): each for each in HealthMethod}
+"""All have the same status, because all of them write to one spool."""
 
 
 class GrpcHealth:
@@ -50,7 +38,7 @@ class GrpcHealth:
             raise RequestRefused(404, "unknown_service", "there is no such service here")
         return _response(self._status())
 
-    def list_all(self) -> bytes:
+    def list_all(self, _: bytes) -> bytes:
         """The response of List."""
         response = HealthCheckResponse(status=self._status())
         content: bytes = HealthListResponse(statuses=dict.fromkeys(_SERVICES, response)).SerializeToString()

@@ -1,4 +1,4 @@
-"""The one path of every request, however it came: opened, checked, counted, committed to the spool."""
+"""The path of every request, over HTTP and gRPC: decompress, check, count, append to the spool."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ log = logging.getLogger(__name__)
 RETRY_AFTER_S = 5
 _NAMED_ENCODINGS = ", ".join(each.decode() for each in ENCODINGS[2:])
 _IN_THE_LOOP_BYTES = 256 * 1024
-"""Bodies above this are opened in a thread, so that one large request does not hold up the others."""
+"""Larger bodies are decoded in a thread, so that one large request does not delay the others."""
 
 
 class Signal(Enum):
-    """What OTLP carries; the value is the word in its paths and names."""
+    """The data of a request; the value is its name in gRPC's services."""
 
     TRACES = "trace"
     METRICS = "metrics"
@@ -38,35 +38,26 @@ class Signal(Enum):
 
 
 class Head(NamedTuple):
-    """What a request says before its body; `encoding` is one of decompress.ENCODINGS."""
+    """The checked headers of a request; `encoding` is one of decompress.ENCODINGS."""
 
     signal: Signal
     encoding: bytes
-
-
-class Arrived(NamedTuple):
-    """A request as it came over the wire; `encoding` is one of decompress.ENCODINGS."""
-
-    signal: Signal
-    encoding: bytes
-    is_json: bool
-    body: bytes
 
 
 def check_encoding(encoding: bytes) -> None:
-    """Raise RequestRefused, 415, for an encoding that is none of ENCODINGS."""
+    """Raise RequestRefused, 415, for an unknown encoding."""
     if encoding not in ENCODINGS:
         raise RequestRefused(415, "content_encoding", f"the encoding must be {_NAMED_ENCODINGS}, or none")
 
 
 class Intake:
     """
-    Takes requests of both protocols.
+    Accepts requests of both protocols.
 
     Args:
         credential: The token of the senders.
-        in_flight: Bodies must be claimed there already; what they decompress to is claimed here.
-        max_request_bytes: Also of a body after decompression.
+        in_flight: The caller has claimed the bodies; decompressed bodies are claimed here.
+        max_request_bytes: Also the limit of a decompressed body.
     """
 
     def __init__(
@@ -80,73 +71,73 @@ class Intake:
     ) -> None:
         self._commit, self._health, self._credential = commit, health, credential
         self.in_flight, self.max_request_bytes = in_flight, max_request_bytes
-        self._openers = ThreadPoolExecutor(2, "open")
+        self._decoders = ThreadPoolExecutor(2, "decode")
 
     def admit(self, signal: Signal | None, authorization: bytes, encoding: bytes) -> Head:
         """
-        Judge a request before its body is read.
+        Check a request before its body is read.
 
         Args:
-            signal: What is taken where it was sent to; None: nothing is.
+            signal: By the path of the request; None for an unknown path.
 
         Raises:
-            RequestRefused: 404, 401 or 415. Who has no token is told no more than where.
+            RequestRefused: 404, 401 or 415, in this order.
         """
         if signal is None:
-            taken = "POST /v1/traces, /v1/metrics and /v1/logs over HTTP, the Export methods over gRPC"
-            raise RequestRefused(404, "unknown_path", f"this collector takes OTLP here: {taken}")
+            paths = "POST /v1/traces, /v1/metrics and /v1/logs over HTTP, the Export methods over gRPC"
+            raise RequestRefused(404, "unknown_path", f"this collector takes OTLP here: {paths}")
         if not self._credential.accepts_bearer(authorization):
             raise RequestRefused(401, "unauthenticated", "the token is missing or not the collector's")
         check_encoding(encoding)
         return Head(signal, encoding)
 
-    async def take(self, arrived: Arrived) -> int:
+    async def take(self, head: Head, body: bytes, *, is_json: bool = False) -> int:
         """
-        Take a request; it is on disk (fsync) when this returns. Metrics and logs are counted and not kept.
+        Accept a request; it is on disk (fsync) when this returns. Metrics and logs are counted and not stored.
 
         Returns:
-            How many of its spans were rejected: the others are stored, and none of them may be sent again.
+            The number of rejected spans. The others are stored, and the client must not send any of them again.
 
         Raises:
             RequestRefused: Nothing of it is stored.
         """
         try:
-            return await self._take(arrived)
+            return await self._take(head, body, is_json)
         except RequestRefused:
             raise
         except SpoolError as error:
             reason = "spool_full" if isinstance(error, SpoolFull) else "spool_failed"
-            # the path of the spool is nobody's business outside
+            # the message has the path of the spool, which clients must not see
             raise RequestRefused(503, reason, "the collector cannot store now; send again later") from error
         except Exception as error:
-            log.exception("a request failed in a way nobody thought of; it was not acknowledged")
+            log.exception("a request failed unexpectedly; it was not acknowledged")
             raise RequestRefused(503, "internal", "the collector failed; send again later") from error
 
     def count_refused(self, reason: str) -> None:
-        """Count a request that is answered with an error, by a word for why; each protocol does, once."""
+        """Count a request that gets an error response. Each protocol calls this once for each of them."""
         self._health.add(f"refused_{reason}")
 
     def close(self) -> None:
-        """Wait for what is being opened."""
-        self._openers.shutdown()
+        """Wait for the bodies that are being decoded."""
+        self._decoders.shutdown()
 
-    async def _take(self, arrived: Arrived) -> int:
-        if len(arrived.body) <= _IN_THE_LOOP_BYTES:
-            payload, checked = self._open(arrived)
+    async def _take(self, head: Head, body: bytes, is_json: bool) -> int:
+        if len(body) <= _IN_THE_LOOP_BYTES:
+            payload, checked = self._decode(head, body, is_json)
         else:
             loop = asyncio.get_running_loop()
-            payload, checked = await loop.run_in_executor(self._openers, self._open, arrived)
-        if arrived.signal is not Signal.TRACES:
-            self._health.add(f"not_stored_{arrived.signal.name.lower()}", checked.spans)
+            payload, checked = await loop.run_in_executor(self._decoders, self._decode, head, body, is_json)
+        if head.signal is not Signal.TRACES:
+            self._health.add(f"not_stored_{head.signal.name.lower()}", checked.spans)
             return 0
         good = checked.spans - checked.rejected
         if good:
-            held = len(payload) if payload is not arrived.body else 0
-            self.in_flight.take(held)
+            held_bytes = len(payload) if payload is not body else 0
+            self.in_flight.take(held_bytes)
             try:
                 await self._commit.append(Record(time.time_ns(), good, payload))
             finally:
-                self.in_flight.give(held)
+                self.in_flight.give(held_bytes)
         if checked.spans:
             self._health.add("received", checked.spans)
         if checked.rejected:
@@ -154,12 +145,11 @@ class Intake:
         reach("before_answer")
         return checked.rejected
 
-    def _open(self, arrived: Arrived) -> tuple[bytes, Checked]:
-        payload = decompress(arrived.body, arrived.encoding, self.max_request_bytes)
-        if arrived.signal is not Signal.TRACES:
-            count = count_items_of_json if arrived.is_json else count_items
-            return b"", Checked(count(payload), 0)
-        if arrived.is_json:
+    def _decode(self, head: Head, body: bytes, is_json: bool) -> tuple[bytes, Checked]:
+        payload = decompress(body, head.encoding, self.max_request_bytes)
+        if head.signal is not Signal.TRACES:
+            return b"", Checked((count_items_of_json if is_json else count_items)(payload), 0)
+        if is_json:
             payload = traces_from_json(payload)
         checked = check_traces(payload)
         if checked.has_nested:

@@ -78,8 +78,6 @@ def _load() -> tuple[Mapping[str, Any], Mapping[str, Any], Mapping[str, Any]]:
 TRACES, _MERGED, _OTHERS = _load()
 TracesRequest = TRACES["Request"]
 MergedRequest = _MERGED["Request"]
-SpanCounts = _OTHERS["walltime.receive.SpanCounts"]
-Items = _OTHERS["walltime.receive.Items"]
-HealthCheckRequest = _OTHERS["walltime.receive.HealthCheckRequest"]
-HealthCheckResponse = _OTHERS["walltime.receive.HealthCheckResponse"]
-HealthListResponse = _OTHERS["walltime.receive.HealthListResponse"]
+SpanCounts, Items, ExportResponse, RpcStatus, Detail, HealthCheckRequest, HealthCheckResponse, HealthListResponse = (
+    _OTHERS.values()
+)

@@ -1,8 +1,8 @@
 """
-Attribute values that hold lists in lists become JSON text before they are stored.
+Replaces attribute values that are lists in lists by JSON text.
 
 OTLP's AnyValue is recursive, ClickHouse's types are not: the database opens one level of arrays and key-value lists.
-What is deeper is rare: only requests that have such a value come here (`Checked.has_nested`), the others stay as sent.
+Deeper values are rare. Only requests that have one come here (`Checked.has_nested`); others are stored as sent.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 import base64
 import json
 import math
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from typing import Any, Final
 
 from google.protobuf.message import DecodeError
@@ -19,24 +19,24 @@ from ..errors import RequestRefused
 from .messages import MAX_DEPTH, TRACES, TracesRequest
 
 MAX_VALUES: Final = 100_000
-"""Values of one request that are written as JSON; a body of 20 MiB could hold millions of them."""
+"""Per request; a body of 20 MiB could hold millions."""
 
 _LISTS: Final = {"array_value": TRACES["Elements"], "kvlist_value": TRACES["Entries"]}
 
 
 def write_nested_as_json(payload: bytes, max_bytes: int) -> tuple[bytes, int]:
     """
-    Replace each value that holds lists in lists by its JSON text, as a string.
+    Replace each value that is a list of lists by its JSON text, as a string.
 
     Lists deeper than MAX_DEPTH, and values beyond MAX_VALUES, become `null`.
 
     Args:
         payload: An ExportTraceServiceRequest.
-        max_bytes: JSON can be longer than what it stands for. When the request would become larger than this,
-            it is left as it was, and the database stores its nested lists as `null`.
+        max_bytes: JSON can be longer than protobuf. A request that would become larger than this stays unchanged,
+            and the database stores its nested lists as `null`.
 
     Returns:
-        The request, and how many values became `null`.
+        The request, and the number of values that became `null`.
 
     Raises:
         RequestRefused: 400 when a nested value does not parse.
@@ -58,29 +58,25 @@ def write_nested_as_json(payload: bytes, max_bytes: int) -> tuple[bytes, int]:
 
 def _values(request: Any) -> Iterator[Any]:
     for resource_spans in request.resource_spans:
-        yield from _of(resource_spans.resource.attributes)
-        for scope_spans in resource_spans.scope_spans:
-            for span in scope_spans.spans:
-                yield from _of(span.attributes)
-                for event_or_link in (*span.events, *span.links):
-                    yield from _of(event_or_link.attributes)
-
-
-def _of(attributes: Iterable[Any]) -> Iterator[Any]:
-    return (attribute.value for attribute in attributes)
+        spans = [span for scope_spans in resource_spans.scope_spans for span in scope_spans.spans]
+        for owner in (resource_spans.resource, *spans):
+            yield from (attribute.value for attribute in owner.attributes)
+        for span in spans:
+            for owner in (*span.events, *span.links):
+                yield from (attribute.value for attribute in owner.attributes)
 
 
 def _is_nested(value: Any) -> bool:
-    kind = value.WhichOneof("value")
-    if kind == "array_value":
+    value_type = value.WhichOneof("value")
+    if value_type == "array_value":
         return any(each.WhichOneof("value") in _LISTS for each in value.array_value.values)
-    return kind == "kvlist_value" and any(
+    return value_type == "kvlist_value" and any(
         each.value.WhichOneof("value") in _LISTS for each in value.kvlist_value.values
     )
 
 
 class _Writer:
-    """Writes values as JSON, in the form that schema/004 gives to lists of one level."""
+    """Writes values as JSON, as schema/004 writes lists of one level."""
 
     def __init__(self) -> None:
         self.cut = 0
@@ -89,31 +85,31 @@ class _Writer:
     def text(self, value: Any, depth: int) -> str:
         """
         Args:
-            depth: In how many lists the value is, itself included if it is one.
+            depth: Of the lists around the value, itself included if it is one.
         """
-        kind = value.WhichOneof("value")
+        value_type = value.WhichOneof("value")
         self._values += 1
-        if kind in _LISTS and (depth > MAX_DEPTH or self._values > MAX_VALUES):
+        if value_type in _LISTS and (depth > MAX_DEPTH or self._values > MAX_VALUES):
             self.cut += 1
             return "null"
-        if kind == "array_value":
-            return "[" + ",".join(self.text(each, depth + 1) for each in self._opened(value, kind)) + "]"
-        if kind == "kvlist_value":
-            entries = self._opened(value, kind)
+        if value_type == "array_value":
+            return "[" + ",".join(self.text(each, depth + 1) for each in self._opened(value, value_type)) + "]"
+        if value_type == "kvlist_value":
+            entries = self._opened(value, value_type)
             return "{" + ",".join(f"{_quoted(each.key)}:{self.text(each.value, depth + 1)}" for each in entries) + "}"
-        return "null" if kind is None else _scalar(kind, getattr(value, kind))
+        return "null" if value_type is None else _scalar(value_type, getattr(value, value_type))
 
-    def _opened(self, value: Any, kind: str) -> Any:
-        content = getattr(value, kind)
-        return (_LISTS[kind].FromString(content) if isinstance(content, bytes) else content).values
+    def _opened(self, value: Any, value_type: str) -> Any:
+        content = getattr(value, value_type)
+        return (_LISTS[value_type].FromString(content) if isinstance(content, bytes) else content).values
 
 
-def _scalar(kind: str, value: Any) -> str:
-    if kind == "string_value":
+def _scalar(value_type: str, value: Any) -> str:
+    if value_type == "string_value":
         return _quoted(value)
-    if kind == "bytes_value":
+    if value_type == "bytes_value":
         return json.dumps(base64.b64encode(value).decode())
-    if kind == "double_value":
+    if value_type == "double_value":
         if not math.isfinite(value):
             return json.dumps(str(value))  # JSON has no number for it
         return str(int(value)) if value.is_integer() and abs(value) < 1e15 else repr(value)

@@ -7,15 +7,17 @@ from functools import partial
 from ..errors import RequestRefused
 from ..health.counters import Health
 from ..http.decompress import decompress
-from .answers import RPC_CODES, export_response, grpc_trailers
 from .grpc.calls import Handler, Headers, Response, SendMessage
-from .grpc_health import HEALTH_PATHS, GrpcHealth, HealthMethod
-from .intake import Arrived, Head, Intake, Signal, check_encoding
+from .grpc_health import GrpcHealth
+from .intake import Head, Intake, Signal, check_encoding
+from .responses import RPC_CODES, export_response, grpc_trailers
 
 _PATHS = {
     f"/opentelemetry.proto.collector.{each.value}.v1.{each.value.capitalize()}Service/Export".encode(): each
     for each in Signal
 }
+_HEALTH = b"/grpc.health.v1.Health/"
+_WATCH = _HEALTH + b"Watch"
 _UNIMPLEMENTED = 12
 _NOT_FOUND = 5
 _MAX_HEALTH_BYTES = 4096
@@ -29,13 +31,14 @@ class OtlpGrpc:
     """
     The service behind the gRPC port.
 
-    What it answers: 0 when the request is on disk, UNAVAILABLE with RetryInfo when it should be sent again, and
-    INVALID_ARGUMENT, UNAUTHENTICATED, RESOURCE_EXHAUSTED, UNIMPLEMENTED when it should not.
+    The status is OK when the request is on disk, UNAVAILABLE with RetryInfo when the client should retry, and
+    INVALID_ARGUMENT, UNAUTHENTICATED, RESOURCE_EXHAUSTED or UNIMPLEMENTED when it should not.
     """
 
     def __init__(self, intake: Intake, health: Health) -> None:
         self._intake = intake
         self._health = GrpcHealth(health)
+        self._health_methods = {_HEALTH + b"Check": self._health.check, _HEALTH + b"List": self._health.list_all}
         self.in_flight = intake.in_flight
         self.max_body_bytes = intake.max_request_bytes + _PREFIX_BYTES
 
@@ -47,9 +50,9 @@ class OtlpGrpc:
             return _NOT_GRPC
         path, encoding = fields[b":path"], fields.get(b"grpc-encoding", b"identity")
         try:
-            if (method := HEALTH_PATHS.get(path)) is not None:
+            if path == _WATCH or path in self._health_methods:
                 check_encoding(encoding)
-                return partial(self._answer_health, method, encoding)
+                return partial(self._run_health, path, encoding)
             head = self._intake.admit(_PATHS.get(path), fields.get(b"authorization", b""), encoding)
         except RequestRefused as refusal:
             return self.refuse(refusal)
@@ -64,20 +67,18 @@ class OtlpGrpc:
     async def _export(self, head: Head, body: bytes, _: SendMessage) -> Response:
         try:
             message, encoding = _message(body, head.encoding)
-            rejected = await self._intake.take(Arrived(head.signal, encoding, False, message))
+            rejected = await self._intake.take(head._replace(encoding=encoding), message)
         except RequestRefused as refusal:
             return self.refuse(refusal)
         return _OK if not rejected else _with(export_response(rejected, is_json=False))
 
-    async def _answer_health(
-        self, method: HealthMethod, encoding: bytes, body: bytes, send: SendMessage
-    ) -> Response | None:
+    async def _run_health(self, path: bytes, encoding: bytes, body: bytes, send: SendMessage) -> Response | None:
         try:
             request = decompress(*_message(body, encoding), _MAX_HEALTH_BYTES)
-            if method is HealthMethod.WATCH:
+            if path == _WATCH:
                 await self._health.watch(request, lambda status: send(_HEAD, _framed(status) if status else b""))
                 return None
-            return _with(self._health.check(request) if method is HealthMethod.CHECK else self._health.list_all())
+            return _with(self._health_methods[path](request))
         except RequestRefused as refusal:
             return _failed(_NOT_FOUND, str(refusal)) if refusal.status == 404 else self.refuse(refusal)
 

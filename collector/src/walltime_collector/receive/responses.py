@@ -1,16 +1,18 @@
-"""The bodies of answers: OTLP's responses and google.rpc.Status, in protobuf and in JSON."""
+"""The bodies of responses: OTLP's responses and google.rpc.Status, in protobuf and in JSON."""
 
 from __future__ import annotations
 
 import base64
 import json
+from urllib.parse import quote
 
-from ..varint import varint
 from .intake import RETRY_AFTER_S
+from .messages import Detail, ExportResponse, RpcStatus
 
 RPC_CODES = {400: 3, 401: 16, 403: 7, 404: 5, 405: 12, 408: 4, 413: 8, 414: 8, 415: 3, 431: 8, 503: 14}
-"""google.rpc.Code of the HTTP statuses we answer."""
-_RETRY_INFO = b"type.googleapis.com/google.rpc.RetryInfo"
+"""google.rpc.Code by HTTP status."""
+_RETRY_INFO = Detail(type_url="type.googleapis.com/google.rpc.RetryInfo", value={"retry_delay": {"s": RETRY_AFTER_S}})
+_UNQUOTED = "".join(map(chr, range(0x20, 0x7F))).replace("%", "")
 
 
 def export_response(rejected: int, *, is_json: bool) -> bytes:
@@ -20,7 +22,8 @@ def export_response(rejected: int, *, is_json: bool) -> bytes:
     message = f"{rejected} spans have no usable ids: a trace id has 16 bytes, a span id 8, and neither is all zeros"
     if is_json:
         return json.dumps({"partialSuccess": {"rejectedSpans": str(rejected), "errorMessage": message}}).encode()
-    return _bytes_field(1, b"\x08" + varint(rejected) + _bytes_field(2, message.encode()))
+    content: bytes = ExportResponse(partial_success={"rejected": rejected, "message": message}).SerializeToString()
+    return content
 
 
 def rpc_status(code: int, message: str, *, is_json: bool = False, is_retryable: bool = False) -> bytes:
@@ -28,19 +31,19 @@ def rpc_status(code: int, message: str, *, is_json: bool = False, is_retryable: 
     A google.rpc.Status.
 
     Args:
-        is_retryable: Say in its details when to try again.
+        is_retryable: Its details contain the time to wait before a retry.
     """
     if is_json:
         return json.dumps({"code": code, "message": message}).encode()
-    made = b"\x08" + varint(code) + _bytes_field(2, message.encode("utf-8", "replace"))
-    if is_retryable:
-        delay = b"\x08" + varint(RETRY_AFTER_S)
-        made += _bytes_field(3, _bytes_field(1, _RETRY_INFO) + _bytes_field(2, _bytes_field(1, delay)))
-    return made
+    details = [_RETRY_INFO] if is_retryable else []
+    content: bytes = RpcStatus(
+        code=code, message=message.encode("utf-8", "replace"), details=details
+    ).SerializeToString()
+    return content
 
 
 def otlp_wording(status: int, message: str) -> tuple[str, bytes]:
-    """The body of an error for requests whose type is not known: its content type, and a google.rpc.Status."""
+    """The content type and body of an error, for requests whose type is not known."""
     return "application/x-protobuf", rpc_status(RPC_CODES[status], message)
 
 
@@ -48,18 +51,8 @@ def grpc_trailers(code: int, message: str, *, is_retryable: bool = False) -> lis
     """The trailers that end a gRPC call."""
     trailers = [(b"grpc-status", b"%d" % code)]
     if code:
-        trailers.append((b"grpc-message", _percent_encoded(message)))
+        trailers.append((b"grpc-message", quote(message, safe=_UNQUOTED, errors="replace").encode()))
     if is_retryable:
         details = rpc_status(code, message, is_retryable=True)
         trailers.append((b"grpc-status-details-bin", base64.b64encode(details).rstrip(b"=")))
     return trailers
-
-
-def _bytes_field(number: int, content: bytes) -> bytes:
-    return bytes([number << 3 | 2]) + varint(len(content)) + content
-
-
-def _percent_encoded(text: str) -> bytes:
-    return b"".join(
-        bytes([each]) if 0x20 <= each <= 0x7E and each != 0x25 else b"%%%02X" % each for each in text.encode()
-    )
