@@ -1,4 +1,4 @@
-"""Stands where a ClickHouse server would: keeps a token's promise, and remembers every payload it took."""
+"""Takes the place of a ClickHouse server: stores a token once, and keeps every payload."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ POISON = b"poison"
 
 
 class Database:
-    """Takes a token once, refuses poison; it is another machine, so nothing here loses its power."""
+    """Stores a token once, refuses poison; it is another machine, so it loses no power."""
 
     def __init__(self) -> None:
         self.stored: dict[str, list[bytes]] = {}

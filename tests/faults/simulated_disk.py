@@ -1,4 +1,4 @@
-"""A disk in memory that loses its power, or whose n-th call fails: what is not synced is dropped, torn, reordered."""
+"""A disk in memory that loses power, or whose n-th call fails: unsynced data is dropped, torn or reordered."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Part = bytes | memoryview
 
 
 class PowerCut(BaseException):
-    """The machine is off. Not an Exception: nobody is there to handle it."""
+    """The machine is off. Not an Exception, because no code runs that could handle it."""
 
 
 @dataclass
@@ -26,7 +26,7 @@ class File:
     pending: list[tuple[int, bytes | None]] = field(default_factory=list)
     """Writes as (where, what); a truncation as (size, None)."""
     is_distrusted: bool = False
-    """An fsync failed: the kernel may have thrown away what it could not write, and says nothing the next time."""
+    """An fsync failed: the kernel may have dropped what it could not write, and the next fsync succeeds."""
 
 
 @dataclass
@@ -69,7 +69,7 @@ class SimulatedDisk(Disk):
         except PowerCut:
             file.pending.append((len(file.content), data))
             raise
-        except OSError:  # some of it may have been written all the same
+        except OSError:  # a part may be written nevertheless
             self._write(file, data[: len(data) // 2])
             raise
         self._write(file, data)
@@ -83,7 +83,7 @@ class SimulatedDisk(Disk):
             file.is_distrusted = True
             file.pending.clear()
             raise
-        if file.is_distrusted:  # "succeeds", without what was thrown away
+        if file.is_distrusted:  # "succeeds" without the dropped data
             return
         file.synced = file.content
         file.pending.clear()
@@ -125,7 +125,7 @@ class SimulatedDisk(Disk):
         return 2**40, 2**41
 
     def after_power_cut(self, chance: random.Random) -> SimulatedDisk:
-        """One of the states that the machine may find when the power is back."""
+        """One of the states that the disk may have when the power is back."""
         after = SimulatedDisk()
         names = dict(self.synced_names)
         for old, new, file in _some(self.pending_names, chance):
@@ -144,7 +144,7 @@ class SimulatedDisk(Disk):
         if what == "cut":
             raise PowerCut
         if isinstance(what, int):
-            raise OSError(what, f"asked for by the test in {verb}")
+            raise OSError(what, f"injected by the test in {verb}")
         return what
 
     def _file(self, path: Path) -> File:

@@ -1,4 +1,4 @@
-"""Whatever is damaged, removed or put into the spool's directory costs what it touches, and never a start."""
+"""Damaged, removed or added files in the spool cost only the damaged records; the collector always starts."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def open_spool(directory: Path) -> Spool:
 
 @pytest.fixture(scope="module")
 def whole(tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
-    """A spool's files: segments that wait, and a dead letter."""
+    """A spool's files: waiting segments and a dead letter."""
     directory = tmp_path_factory.mktemp("whole") / "spool"
     spool = open_spool(directory)
     spool.append([Record(1, 1, POISON)])
@@ -49,7 +49,7 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
 
 
 def lay_out(directory: Path, files: dict[str, bytes]) -> list[Path]:
-    """Write the spool's files; returns the segments that wait."""
+    """Write the spool's files and return the waiting segments."""
     for name, content in files.items():
         path = directory / name
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -58,7 +58,7 @@ def lay_out(directory: Path, files: dict[str, bytes]) -> list[Path]:
 
 
 def start_and_load(directory: Path) -> tuple[set[bytes], dict[str, Any]]:
-    """What is stored, once, and what the books say."""
+    """The stored records, each once, and the counters."""
     database, health = Database(), Health()
     spool = open_spool(directory)
     loader = Loader(spool, cast(Engine, database), health)
@@ -95,7 +95,7 @@ def flip_bytes(folder: Path, whole: dict[str, bytes], times: int) -> None:
     print(f"\n{times} flipped bytes: {lost} records lost, never two at once; {quarantined} bytes kept (seed {SEED})")
 
 
-def test_a_flipped_byte_anywhere_costs_one_record_at_most(tmp_path: Path, whole: dict[str, bytes]) -> None:
+def test_a_flipped_byte_costs_one_record_at_most(tmp_path: Path, whole: dict[str, bytes]) -> None:
     flip_bytes(tmp_path, whole, 60)
 
 
@@ -104,8 +104,8 @@ def test_500_flipped_bytes_cost_one_record_at_most(tmp_path: Path, whole: dict[s
     flip_bytes(tmp_path, whole, 500)
 
 
-def test_a_damaged_record_is_lost_by_the_books_too(tmp_path: Path, whole: dict[str, bytes]) -> None:
-    """Its frame says how many spans were in it, also after a restart."""
+def test_a_damaged_record_is_counted_as_lost(tmp_path: Path, whole: dict[str, bytes]) -> None:
+    """Its frame has the number of its spans, also after a restart."""
     path = lay_out(tmp_path, whole)[0]
     content = bytearray(path.read_bytes())
     content[HEADER_BYTES + FRAME_BYTES] ^= 1
@@ -177,7 +177,7 @@ def swap_two_names(segments: list[Path]) -> int:
         swap_two_names,
     ],
 )
-def test_damage_costs_what_it_touches_and_no_start(
+def test_damage_costs_the_damaged_records_only_and_the_collector_starts(
     tmp_path: Path, whole: dict[str, bytes], damage: Callable[[list[Path]], int]
 ) -> None:
     most = damage(lay_out(tmp_path, whole))

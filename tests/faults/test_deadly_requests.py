@@ -1,4 +1,4 @@
-"""Requests that the database's process dies of: each alone goes to dead/, everything around it is stored, once."""
+"""Requests that end the database's process: each goes to dead/ alone, the records around it are stored once."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def mortal(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Embedded
 
 
 def stored(engine: EmbeddedEngine) -> tuple[int, int]:
-    """Spans and transactions, and that none is there twice."""
+    """The stored spans and transactions; none is stored twice."""
     counts = []
     for table in ("spans", "transactions"):
         sql = "SELECT count() AS n, uniqExact(span_id) AS different FROM {table:Identifier}"
@@ -86,14 +86,14 @@ def test_what_was_stored_before_the_process_ended_is_not_stored_again(
     spool.seal()
     (segment,) = spool.sealed()
     harmless = [whole[0], whole[2]]
-    mortal.insert(harmless, spool.read(segment).token)  # as if it had come so far with them
+    mortal.insert(harmless, spool.read(segment).token)  # as if the process had stored these before it ended
     health = load(spool, mortal, Trial(tmp_path / "trial")).report()
     assert (health["spans"]["stored"], health["spans"]["dead"]) == (4, 2)
     assert stored(mortal) == (2, 2)
 
 
 @pytest.mark.timeout(180)
-def test_a_trial_finds_what_the_database_dies_of_and_nothing_in_what_it_survives(
+def test_a_trial_returns_the_records_that_end_the_database_and_no_others(
     mortal: EmbeddedEngine, tmp_path: Path
 ) -> None:
     harmless = [record() for _ in range(6)]

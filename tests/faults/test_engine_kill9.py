@@ -68,7 +68,7 @@ class Loading(threading.Thread):
 def test_a_hundred_kills_of_the_database_lose_and_double_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(child, "_WELL_S", 0.0)  # a kill a second is no reason to wait longer each time
+    monkeypatch.setattr(child, "_WELL_S", 0.0)  # frequent kills must not lengthen the wait before a restart
     chance, merges = random.Random(SEED), 0
     engine = EmbeddedEngine(tmp_path, "walltime")
     engine.migrate()
@@ -77,7 +77,7 @@ def test_a_hundred_kills_of_the_database_lose_and_double_nothing(
     try:
         for _ in range(KILLS):
             loading.wait_for(chance.randrange(1, 4))
-            time.sleep(chance.uniform(0, 0.1))  # and now in the middle of one
+            time.sleep(chance.uniform(0, 0.1))
             with contextlib.suppress(EngineUnavailable):
                 merges += int(engine.query(MERGES)[0]["n"])
             for process in engines_of(os.getpid()):

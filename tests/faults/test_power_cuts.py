@@ -1,4 +1,4 @@
-"""The spool and the loader on a disk that loses its power, or fails, at any of its calls."""
+"""The spool and the loader on a disk that loses power or fails at any of its calls."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ SEED = 20261121
 
 @dataclass
 class Machine:
-    """A collector's life on one disk: what was sent, what was acknowledged, what its database has."""
+    """Collectors on one disk: the requests sent, those acknowledged, and what the database has."""
 
     directory: Path
     disk: SimulatedDisk
@@ -48,7 +48,7 @@ class Machine:
         return self.clock_ns
 
     def live(self, chance: random.Random, steps: int) -> None:
-        """Some of what a collector does, in any order."""
+        """Some actions of a collector, in random order."""
         self.start()
         for step in range(steps):
             does = chance.choices(
@@ -107,7 +107,7 @@ class Machine:
 
 
 class Unlocked:
-    """The lock goes with the process that died; here it would stay, for all of them are this one."""
+    """The lock ends with its process; here it would stay, because all collectors are in this process."""
 
     def __init__(self, directory: Path) -> None:
         """Owned."""
@@ -127,7 +127,7 @@ def _records(spool: Spool, path: Path, size: int) -> list[Record]:
 
 
 def cut_at_every_call(directory: Path, states: int) -> int:
-    """Lives that end with a power cut, each at another of its calls, until so many disks were looked at."""
+    """Runs that end with a power cut, each at another call, until that many disks are checked."""
     seen = lives = 0
     while seen < states:
         lives += 1
@@ -155,7 +155,7 @@ def test_after_10000_power_cuts_everything_acknowledged_is_there_once(tmp_path: 
 
 
 def fail_at_every_call(directory: Path, what: int | str, lives: int, steps: int) -> int:
-    """Lives in which one call fails, each time another one; then the power goes too."""
+    """Runs in which one call fails, each time another one; then the power fails too."""
     calls = failures = 0
     for life in range(lives):
         for at in itertools.count(1):
@@ -181,8 +181,8 @@ WHATS = pytest.mark.parametrize(
 
 
 @WHATS
-def test_whichever_call_fails_nothing_is_acknowledged_that_is_not_on_disk(tmp_path: Path, what: int | str) -> None:
-    """An fsync that fails is among the calls, and what the kernel throws away then stays away."""
+def test_whichever_call_fails_only_records_on_disk_are_acknowledged(tmp_path: Path, what: int | str) -> None:
+    """A failing fsync is among the calls; what the kernel drops then stays dropped."""
     assert fail_at_every_call(tmp_path / "spool", what, lives=2, steps=15) > 100
 
 

@@ -1,7 +1,7 @@
 """
-The statements of a cluster: each parses, and on the one node that chDB can be, they do what those of one machine do.
+The statements of a cluster: each parses, and on a cluster of one node (chDB) they have the results of one machine.
 
-No test here has two shards or Keeper: docs/decisions says what that leaves open, and on what it rests instead.
+No test here has two shards or Keeper: docs/decisions/022 says what is not tested, and why it should work.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from walltime_collector.sql.runner import QueryRunner
 from tests.clickhouse_server import ClickHouseServer, Fault
 from tests.collector.clickhouse.spans import store
 from tests.collector.clickhouse.test_engine_server import (
-    test_every_question_has_the_embedded_engines_answer as has_the_answer,
+    test_every_query_has_the_embedded_engines_answer as has_the_answer,
 )
 from tests.collector.clickhouse.two_engines import QUERIES, Both, count, slow_rows, some_records
 from tests.collector.otel_transactions.traces import requests, trace
@@ -62,7 +62,7 @@ def both(engine: Engine, clickhouse: ClickHouseServer) -> Iterator[Both]:
     cluster.close()
 
 
-# What is said
+# The statements
 
 
 @pytest.mark.parametrize("name", FILES)
@@ -73,11 +73,11 @@ def test_every_statement_of_a_schema_file_parses_and_is_for_all_nodes(engine: En
 
 
 def made(pattern: str) -> dict[str, str]:
-    """The parts that the pattern finds in the statements, first by second."""
-    return {found[1]: found[2] for statement in MADE if (found := re.search(pattern, statement, re.DOTALL))}
+    """The second group of the pattern in the statements that match, by the first."""
+    return {match[1]: match[2] for statement in MADE if (match := re.search(pattern, statement, re.DOTALL))}
 
 
-def test_what_is_stored_is_replicated_and_all_shards_are_read_under_the_name_that_questions_use() -> None:
+def test_stored_tables_are_replicated_and_queries_read_all_shards() -> None:
     stored = made(r"\ACREATE TABLE IF NOT EXISTS (\w+)_local .*\bENGINE = (\w+MergeTree\([^)]*\))")
     read = made(r"\ACREATE TABLE IF NOT EXISTS (\w+) .*\bENGINE = Distributed\('shop', 'walltime', '(\w+)'")
     assert {"transactions", "spans", "slow_queries"} <= set(stored)
@@ -94,19 +94,19 @@ def test_a_trace_is_on_one_shard() -> None:
         assert shard == ("cityHash64(trace_id)" if "trace_id FixedString(16)" in columns[name] else "0"), name
 
 
-def test_every_view_out_of_a_way_in_sends_rows_to_their_shard_and_every_other_stays_on_its() -> None:
+def test_views_of_entry_tables_send_rows_to_their_shard_and_other_views_write_to_their_own() -> None:
     targets = made(r"\ACREATE MATERIALIZED VIEW IF NOT EXISTS (\w+) ON CLUSTER 'shop' TO (\w+)")
     sources = made(r"\ACREATE MATERIALIZED VIEW IF NOT EXISTS (\w+) .*\bFROM (\w+)")
-    ways_in = {"otlp_traces", "slow_log_entries"}
+    entries = {"otlp_traces", "slow_log_entries"}
     for view, target in targets.items():
-        if sources[view] not in ways_in:
+        if sources[view] not in entries:
             assert (sources[view][-6:], target[-6:]) == ("_local", "_local"), view
     sent = [target for view, target in targets.items() if not target.endswith("_local")]
-    # two that send to one table would come with one token, and the second one's rows would be dropped
+    # two views into one table would send the same token, and the rows of the second would be dropped
     assert len(sent) == len(set(sent)) > 1
 
 
-def test_what_dedups_on_one_machine_remembers_as_much_on_a_cluster() -> None:
+def test_deduplication_windows_are_as_long_on_a_cluster() -> None:
     one_machine = "\n".join(statement for made in statements(ONE_MACHINE).values() for statement in made)
     windows = re.findall(r"\bnon_(replicated_deduplication_window = \d+)", one_machine)
     assert len(windows) == one_machine.count("MergeTree\n")
@@ -122,12 +122,12 @@ def test_a_column_is_added_where_the_rows_are_and_where_they_are_read() -> None:
     assert sum("_local " in each for each in altered) == len(altered) / 2
 
 
-def test_no_question_says_final_which_would_see_each_shard_by_itself() -> None:
+def test_no_query_has_final_which_works_on_each_shard_by_itself() -> None:
     for name in QUERIES:
         assert not re.search(r"\bFINAL\b", query_text(name)), name
 
 
-# What it does, on a cluster of one node
+# Their results, on a cluster of one node
 
 
 def test_a_cluster_has_the_tables_of_one_machine_and_those_behind_them(both: Both) -> None:
@@ -145,13 +145,13 @@ def test_a_cluster_has_the_tables_of_one_machine_and_those_behind_them(both: Bot
 
 
 @pytest.mark.parametrize("table", ["transactions", "spans", "slow_queries"])
-def test_what_is_inserted_comes_out_of_a_cluster_the_same(both: Both, table: str) -> None:
+def test_a_cluster_returns_rows_as_they_were_inserted(both: Both, table: str) -> None:
     rows = both.agree(f"SELECT * FROM {table} ORDER BY started_at, trace_id, span_id")
     assert len(rows) >= (600 if table == "transactions" else 20)
 
 
 @pytest.mark.parametrize("name", [name for name in QUERIES if name != "status/tables"])
-def test_every_question_has_the_answer_of_one_machine(both: Both, name: str) -> None:
+def test_every_query_has_the_answer_of_one_machine(both: Both, name: str) -> None:
     has_the_answer(both, name)
 
 
@@ -164,7 +164,7 @@ def test_every_question_has_the_answer_of_one_machine(both: Both, name: str) -> 
         "DESCRIBE transactions",
     ],
 )
-def test_what_the_guard_lets_through_is_answered_the_same(both: Both, sql: str) -> None:
+def test_a_statement_that_the_guard_accepts_has_the_same_answer(both: Both, sql: str) -> None:
     answers = [
         QueryRunner(each, database).run(sql, name="one", parameters={}, format_name="CSV")
         for each, database in ((both.embedded, "walltime"), (both.server, "both"))
@@ -178,7 +178,7 @@ def counts(engine: Engine) -> dict[str, int]:
     return {row["name"]: count(engine, row["name"]) for row in engine.query(names) if row["name"] != "otlp_spans"}
 
 
-def test_while_a_node_is_away_tables_are_not_made_and_that_may_pass(clickhouse: ClickHouseServer) -> None:
+def test_while_a_node_is_away_tables_are_not_created_and_the_next_try_may_succeed(clickhouse: ClickHouseServer) -> None:
     engine = clickhouse.engine("once")
     clickhouse.goes_wrong(Fault("CREATE TABLE IF NOT EXISTS spans ON CLUSTER", run=True, then="error", code=159))
     with pytest.raises(EngineUnavailable, match="159"):
@@ -210,9 +210,7 @@ def test_a_token_stores_once_through_the_views_and_to_the_shard(clickhouse: Clic
         each.close()
 
 
-def test_once_the_tables_are_there_a_node_that_is_away_keeps_no_collector_from_starting(
-    clickhouse: ClickHouseServer, both: Both
-) -> None:
+def test_collectors_start_while_a_node_is_away_once_the_tables_exist(clickhouse: ClickHouseServer, both: Both) -> None:
     clickhouse.goes_wrong(Fault("ON CLUSTER", then="error", code=159, times=9))
     again = clickhouse.engine("both")
     again.migrate()
@@ -236,7 +234,7 @@ def test_a_statement_can_be_stopped_on_a_cluster(both: Both) -> None:
     both.server.stop("a name that nothing has")
 
 
-def test_inserts_wait_for_all_shards_and_for_the_quorum_asked_for(clickhouse: ClickHouseServer) -> None:
+def test_inserts_wait_for_all_shards_and_for_the_quorum(clickhouse: ClickHouseServer) -> None:
     engine = clickhouse.engine("once", insert_quorum="2")
     engine.insert_rows("slow_log_entries", slow_rows(1), "quorum")
     sent = clickhouse.seen()["seen"][-1]["target"]
@@ -246,7 +244,7 @@ def test_inserts_wait_for_all_shards_and_for_the_quorum_asked_for(clickhouse: Cl
 
 
 @pytest.mark.nightly
-def test_spans_of_other_sdks_become_the_same_transactions_whoever_assembles_them(
+def test_derived_transactions_are_the_same_whichever_collector_assembles_them(
     engine: Engine, clickhouse: ClickHouseServer
 ) -> None:
     cluster, other = (clickhouse.engine("foreign") for _ in range(2))
@@ -265,7 +263,7 @@ def test_spans_of_other_sdks_become_the_same_transactions_whoever_assembles_them
         each.close()
 
 
-def test_what_is_documented_is_what_is_made() -> None:
+def test_the_documented_statements_are_the_real_ones() -> None:
     filled = statements(on_cluster("walltime", "walltime")).values()
     made = {" ".join(statement.split()) for each in filled for statement in each}
     documented = DOCUMENTED.read_text("utf-8").partition("## Tables")[2]

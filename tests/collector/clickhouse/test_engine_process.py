@@ -1,4 +1,4 @@
-"""The embedded engine's own process: it may end or hang, and receiving goes on; it never outlives its collector."""
+"""The embedded engine's process may end or hang, and receiving continues; the process never outlives its collector."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def resident_bytes(process: int) -> int:
 
 
 class Own:
-    """An engine of this process, what it counted, and the process it has started."""
+    """An engine of this process, its counters, and the process that it started."""
 
     def __init__(self, directory: Path) -> None:
         self.counts: Counter[str] = Counter()
@@ -56,19 +56,19 @@ def own(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Own]:
 
 @pytest.fixture(autouse=True)
 def every_life_is_long_enough(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Started again soon, however often a test kills it."""
+    """The engine is started again soon, however often a test kills it."""
     monkeypatch.setattr(child, "_WELL_S", 0.0)
 
 
-# It ends
+# The process ends
 
 
 def test_an_engine_that_is_killed_is_started_again_and_has_its_data(own: Own, caplog: pytest.LogCaptureFixture) -> None:
     own.engine.insert(some_records(seed=41), "before")
     stored, restarts, first = count(own.engine), own.counts["engine_restarts"], own.process
-    with being_asked(own.engine):
+    with long_query(own.engine):
         os.kill(first, signal.SIGKILL)
-    with pytest.raises(DirectoryInUse, match=f"process {os.getpid()}"):  # also while nobody has it open
+    with pytest.raises(DirectoryInUse, match=f"process {os.getpid()}"):  # also between two processes
         EmbeddedEngine(own.engine._directory, "walltime")
     eventually(lambda: answers(own.engine), 60)
     assert count(own.engine) == stored > 0
@@ -80,8 +80,8 @@ def test_an_engine_that_is_killed_is_started_again_and_has_its_data(own: Own, ca
 
 
 @contextmanager
-def being_asked(engine: EmbeddedEngine) -> Iterator[None]:
-    """Something long is asked meanwhile, and told that the engine ended."""
+def long_query(engine: EmbeddedEngine) -> Iterator[None]:
+    """A long query runs in this block, and fails because the engine ends."""
     failed: list[BaseException] = []
 
     def ask() -> None:
@@ -101,43 +101,41 @@ def being_asked(engine: EmbeddedEngine) -> Iterator[None]:
 def test_an_insert_that_was_cut_off_is_stored_once_under_its_token(own: Own) -> None:
     records = some_records(seed=42, visits=800)
     before = count(own.engine)
-    told: list[str] = []
+    outcomes: list[str] = []
 
     def insert() -> None:
-        while not told or told[-1] != "stored":
+        while not outcomes or outcomes[-1] != "stored":
             try:
                 own.engine.insert(records, "cut off")
-                told.append("stored")
+                outcomes.append("stored")
             except EngineUnavailable as error:  # as the loader does
-                told.append(str(error))
+                outcomes.append(str(error))
 
     thread = threading.Thread(target=insert)
     thread.start()
     for _ in range(2):
-        time.sleep(0.01)  # wherever it is then: on its way, in the views, or written and not yet said
+        time.sleep(0.01)  # the INSERT may be sent, in the views, or stored and not yet acknowledged
         os.kill(own.process, signal.SIGKILL)
         eventually(lambda: answers(own.engine), 30)
     thread.join(60)
-    assert told[-1] == "stored"
-    assert all("insert cut off: " in each for each in told[:-1])
+    assert outcomes[-1] == "stored"
+    assert all("insert cut off: " in each for each in outcomes[:-1])
     once = count(own.engine)
     own.engine.insert(records, "cut off")
     assert count(own.engine) == once > before
 
 
-def test_rows_that_are_refused_say_so_across_processes(own: Own) -> None:
+def test_refused_rows_raise_insert_refused_across_processes(own: Own) -> None:
     with pytest.raises(InsertRefused, match=r"insert bad: .*Code: "):
         own.engine.insert_rows("slow_log_entries", b"{no json\n", "bad")
     own.engine.insert_rows("slow_log_entries", slow_rows(3), "good")
     assert count(own.engine, "slow_queries") == 3
 
 
-# It hangs
+# The process hangs
 
 
-def test_what_hangs_is_killed_by_its_limit_and_others_are_answered_again(
-    own: Own, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_engine_that_hangs_is_killed_and_started_again(own: Own, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(embedded, "_GRACE_S", 0.5)
     stopped = own.process
     os.kill(stopped, signal.SIGSTOP)
@@ -148,7 +146,7 @@ def test_what_hangs_is_killed_by_its_limit_and_others_are_answered_again(
     assert own.process != stopped
 
 
-def test_many_ask_at_once_and_each_has_its_own_answer(own: Own) -> None:
+def test_concurrent_queries_have_their_own_answers(own: Own) -> None:
     wrong: list[object] = []
 
     def ask(number: int) -> None:
@@ -168,7 +166,7 @@ def test_many_ask_at_once_and_each_has_its_own_answer(own: Own) -> None:
     assert wrong == []
 
 
-def test_an_engine_that_does_not_open_is_said_and_opens_when_it_can(tmp_path: Path) -> None:
+def test_an_engine_that_does_not_open_raises_why_and_opens_later(tmp_path: Path) -> None:
     (tmp_path / "data").write_text("in the way")
     engine = EmbeddedEngine(tmp_path, "walltime")
     try:
@@ -180,7 +178,7 @@ def test_an_engine_that_does_not_open_is_said_and_opens_when_it_can(tmp_path: Pa
         engine.close()
 
 
-def test_a_path_that_the_database_would_misread_is_refused(tmp_path: Path) -> None:
+def test_a_path_with_a_question_mark_is_refused(tmp_path: Path) -> None:
     with pytest.raises(SettingsRefused, match="no database can be in a path with a"):
         EmbeddedEngine(tmp_path / "data?mode=ro", "walltime")
     assert not list(tmp_path.iterdir())
@@ -232,7 +230,7 @@ def test_receiving_goes_on_when_the_engine_dies(collector: Collector) -> None:
     assert engines_of(collector.process.pid) not in ([], [engine])
 
 
-def test_signals_to_all_processes_of_the_group_are_the_collectors_business(collector: Collector) -> None:
+def test_the_engine_ignores_signals_to_its_process_group(collector: Collector) -> None:
     (engine,) = engines_of(collector.process.pid)
     for each in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         os.kill(engine, each)
@@ -241,7 +239,7 @@ def test_signals_to_all_processes_of_the_group_are_the_collectors_business(colle
     assert engines_of(collector.process.pid) == [engine]
 
 
-def test_a_killed_collector_takes_its_engine_along_even_one_that_hangs_and_the_next_one_starts_at_once(
+def test_the_engine_of_a_killed_collector_ends_even_if_it_hangs_and_the_next_collector_starts_at_once(
     collector: Collector,
 ) -> None:
     (engine,) = engines_of(collector.process.pid)

@@ -1,4 +1,4 @@
-"""The engine on a server keeps the promises of Engine, over real HTTP, and answers what the embedded one answers."""
+"""The engine on a server keeps the promises of Engine over real HTTP; its answers are the embedded engine's."""
 
 from __future__ import annotations
 
@@ -56,14 +56,14 @@ def test_the_tables_are_the_embedded_engines_tables(both: Both) -> None:
 
 
 @pytest.mark.parametrize("table", ["transactions", "spans", "slow_queries"])
-def test_what_is_inserted_comes_out_the_same_in_every_column(both: Both, table: str) -> None:
+def test_inserted_rows_are_the_same_in_every_column(both: Both, table: str) -> None:
     rows = both.agree(f"SELECT * FROM {table} ORDER BY started_at, trace_id, span_id")
     assert len(rows) >= (600 if table == "transactions" else 20)
 
 
-# parts and bytes are those of the moment: merges run when they like
+# parts and bytes change with every merge
 @pytest.mark.parametrize("name", [name for name in QUERIES if name != "status/tables"])
-def test_every_question_has_the_embedded_engines_answer(both: Both, name: str) -> None:
+def test_every_query_has_the_embedded_engines_answer(both: Both, name: str) -> None:
     sql = query_text(name)
     (one,) = both.embedded.query(
         "SELECT lower(hex(any(trace_id))) AS id, max(duration_ns) AS longest_ns FROM transactions"
@@ -113,7 +113,7 @@ def test_a_parameter_too_long_for_a_url_is_answered_too(both: Both, clickhouse: 
     assert len(clickhouse.seen()["seen"][-1]["target"]) < 2_000
 
 
-def test_a_parameter_the_question_does_not_name_is_left_out(both: Both) -> None:
+def test_a_parameter_that_the_query_does_not_name_is_left_out(both: Both) -> None:
     assert both.agree("SELECT '100 %' AS text", {"unused": "x"}) == [{"text": "100 %"}]
 
 
@@ -130,7 +130,7 @@ def test_a_parameter_the_question_does_not_name_is_left_out(both: Both) -> None:
         "SELECT groupArray(repeat('x', 1000000)) FROM numbers(5000)",
     ],
 )
-def test_what_the_embedded_engine_refuses_to_answer_the_server_refuses(both: Both, sql: str) -> None:
+def test_the_server_refuses_what_the_embedded_engine_refuses(both: Both, sql: str) -> None:
     before = count(both.server, "spans")
     for engine in (both.embedded, both.server):
         with pytest.raises(QueryFailed, match=r"^Code: \d+"):
@@ -139,11 +139,11 @@ def test_what_the_embedded_engine_refuses_to_answer_the_server_refuses(both: Bot
     assert count(both.server, "spans") == before
 
 
-# Other people's statements
+# Statements from outside
 
 
 @pytest.mark.parametrize("format_name", ["Native", "JSONCompact", "TabSeparatedWithNames"])
-def test_a_statement_is_answered_in_the_format_asked_for(both: Both, format_name: str) -> None:
+def test_a_statement_is_answered_in_the_requested_format(both: Both, format_name: str) -> None:
     sql = "SELECT service, name, count() FROM transactions GROUP BY ALL ORDER BY ALL -- a comment"
     settings = {"max_result_rows": "1000", "output_format_write_statistics": "0"}
     answers = [each.read(sql, format_name, name="one", settings=settings) for each in (both.embedded, both.server)]
@@ -151,7 +151,7 @@ def test_a_statement_is_answered_in_the_format_asked_for(both: Both, format_name
     assert b"product" in answers[0]
 
 
-def test_nothing_of_one_read_is_left_for_the_next_and_none_writes(both: Both) -> None:
+def test_settings_of_one_read_do_not_reach_the_next_and_none_writes(both: Both) -> None:
     with pytest.raises(QueryFailed, match="Code: 396"):
         both.server.read("SELECT number FROM numbers(9)", "CSV", name="one", settings={"max_result_rows": "8"})
     assert both.server.read("SELECT count() FROM numbers(9)", "CSV", name="two", settings={}) == b"9\n"
@@ -187,7 +187,7 @@ def test_a_read_that_is_stopped_ends(both: Both) -> None:
         "SELECT count() FROM spans WHERE component = {component:String}",
     ],
 )
-def test_what_the_guard_lets_through_is_answered_the_same(both: Both, sql: str) -> None:
+def test_a_statement_that_the_guard_accepts_has_the_same_answer(both: Both, sql: str) -> None:
     answers = [
         QueryRunner(each, database).run(sql, name="one", parameters={"component": "mysql.query"}, format_name="CSV")
         for each, database in ((both.embedded, "walltime"), (both.server, "both"))
@@ -196,7 +196,7 @@ def test_what_the_guard_lets_through_is_answered_the_same(both: Both, sql: str) 
     assert answers[0].content
 
 
-def test_what_the_guard_refuses_is_refused_on_a_server_too(both: Both) -> None:
+def test_the_guard_refuses_the_same_statements_on_a_server(both: Both) -> None:
     guarded = QueryRunner(both.server, "both")
     for sql in (
         "SELECT file('/etc/passwd')",

@@ -1,4 +1,4 @@
-"""The engine on a server over https, with certificates on both sides, and with what it sends compressed."""
+"""The engine on a server over https, with certificates on both sides, and with compression."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from tests.collector.clickhouse.two_engines import count, slow_rows, some_record
 
 @dataclass
 class Secured:
-    """A server that speaks TLS and asks for certificates, and the files that a collector is given."""
+    """A server with TLS that requires client certificates, and the collector's files for it."""
 
     clickhouse: ClickHouseServer
     ca: Path
@@ -45,7 +45,7 @@ def secured(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Secured]:
         yield Secured(clickhouse, ca, client)
 
 
-def test_an_authority_of_ones_own_is_believed_when_it_is_named(secured: Secured) -> None:
+def test_a_private_ca_is_trusted_when_it_is_configured(secured: Secured) -> None:
     engine = secured.engine(secured.tls)
     engine.migrate()
     engine.insert(some_records(seed=1), "over tls")
@@ -53,7 +53,7 @@ def test_an_authority_of_ones_own_is_believed_when_it_is_named(secured: Secured)
     engine.close()
 
 
-def test_a_certificate_says_who_the_user_is_where_there_is_no_password(secured: Secured) -> None:
+def test_a_client_certificate_authenticates_without_a_password(secured: Secured) -> None:
     engine = secured.engine(secured.tls, password="")
     assert engine.query("SELECT 1 AS n") == [{"n": 1}]
     assert secured.clickhouse.seen()["seen"][-1]["user"] == ClickHouseServer.user
@@ -63,7 +63,7 @@ def test_a_certificate_says_who_the_user_is_where_there_is_no_password(secured: 
         stranger.query("SELECT 1")
 
 
-def test_a_server_that_nobody_vouches_for_gets_no_password(secured: Secured) -> None:
+def test_an_untrusted_server_gets_no_password(secured: Secured) -> None:
     engine = secured.engine(ClientTls(certificate=secured.certificate))
     with pytest.raises(EngineUnavailable, match="certificate verify failed"):
         engine.query("SELECT 1")
@@ -72,13 +72,13 @@ def test_a_server_that_nobody_vouches_for_gets_no_password(secured: Secured) -> 
     trusting.close()
 
 
-def test_a_server_that_wants_a_certificate_and_gets_none_is_away(secured: Secured) -> None:
+def test_a_server_that_requires_a_client_certificate_is_unavailable_without_one(secured: Secured) -> None:
     with pytest.raises(EngineUnavailable, match=secured.clickhouse.url):
         secured.engine(ClientTls(secured.ca)).query("SELECT 1")
 
 
 @pytest.mark.parametrize("broken", ["missing.pem", "empty.pem", "text.pem"])
-def test_a_file_that_holds_no_certificate_is_said_before_anything_is_tried(tmp_path: Path, broken: str) -> None:
+def test_a_file_without_a_certificate_is_refused_before_connecting(tmp_path: Path, broken: str) -> None:
     (tmp_path / "empty.pem").touch()
     (tmp_path / "text.pem").write_text("no certificate")
     with pytest.raises(SettingsRefused, match=f"WALLTIME_CLICKHOUSE_CA.*{broken}"):
@@ -87,7 +87,7 @@ def test_a_file_that_holds_no_certificate_is_said_before_anything_is_tried(tmp_p
         ClientTls(certificate=tmp_path / broken)
 
 
-def test_what_is_sent_compressed_is_stored_the_same(secured: Secured) -> None:
+def test_compressed_inserts_are_stored_the_same(secured: Secured) -> None:
     records, rows, ways = some_records(seed=2, visits=100), slow_rows(5), ("none", "gzip", "zstd")
     for compression in ways:
         engine = secured.clickhouse.engine("packed", tls=secured.tls, compression=compression)

@@ -1,4 +1,4 @@
-"""The engine on a server when something is wrong there, or with what it is given: it is stored once, or said."""
+"""The engine on a server that fails, or with bad data: everything is stored once, or an error is raised."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def test_several_collectors_may_migrate_at_once_and_again(clickhouse: ClickHouse
         engine.close()
 
 
-def test_a_migration_that_was_cut_off_goes_on_where_it_was(clickhouse: ClickHouseServer) -> None:
+def test_an_interrupted_migration_continues(clickhouse: ClickHouseServer) -> None:
     engine = clickhouse.engine("cut_off")
     clickhouse.goes_wrong(Fault("CREATE MATERIALIZED VIEW IF NOT EXISTS store_spans", run=True, then="reset", times=9))
     with pytest.raises(EngineUnavailable):
@@ -102,7 +102,7 @@ def test_rows_of_a_table_are_stored_once_too(server: ServerEngine) -> None:
         server.insert_rows("slow_log_entries", b"{no json\n", "rows-2")
 
 
-def test_bytes_that_are_no_request_are_refused_and_nothing_is_stored(server: ServerEngine) -> None:
+def test_bytes_that_are_no_request_are_refused_and_not_stored(server: ServerEngine) -> None:
     before = count(server)
     with pytest.raises(InsertRefused, match="bad-1"):
         server.insert([*some_records(seed=4), GARBAGE], "bad-1")
@@ -110,7 +110,7 @@ def test_bytes_that_are_no_request_are_refused_and_nothing_is_stored(server: Ser
 
 
 @pytest.mark.parametrize("code", [0, 159, 202, 209, 210, 241, 242, 243, 252, 516, 999])
-def test_an_error_that_may_pass_is_no_verdict_on_the_data(
+def test_a_temporary_error_does_not_refuse_the_data(
     server: ServerEngine, clickhouse: ClickHouseServer, code: int
 ) -> None:
     clickhouse.goes_wrong(Fault("INSERT INTO otlp_traces", then="error", code=code, times=9))
@@ -119,7 +119,7 @@ def test_an_error_that_may_pass_is_no_verdict_on_the_data(
 
 
 @pytest.mark.parametrize("code", sorted(REFUSED_DATA))
-def test_an_error_that_speaks_of_the_bytes_is_a_verdict(
+def test_an_error_about_the_bytes_refuses_the_data(
     server: ServerEngine, clickhouse: ClickHouseServer, code: int
 ) -> None:
     clickhouse.goes_wrong(Fault("INSERT INTO otlp_traces", then="error", code=code, status=400))
@@ -127,7 +127,7 @@ def test_an_error_that_speaks_of_the_bytes_is_a_verdict(
         server.insert(some_records(seed=7), f"refused-{code}")
 
 
-def test_the_page_of_a_proxy_does_not_pass_for_stored_data(server: ServerEngine, clickhouse: ClickHouseServer) -> None:
+def test_a_proxys_page_is_not_taken_for_stored_data(server: ServerEngine, clickhouse: ClickHouseServer) -> None:
     clickhouse.goes_wrong(Fault("INSERT INTO otlp_traces", then="page"))
     with pytest.raises(EngineUnavailable, match="not as ClickHouse does"):
         server.insert(some_records(seed=8), "page")
@@ -136,7 +136,7 @@ def test_the_page_of_a_proxy_does_not_pass_for_stored_data(server: ServerEngine,
         server.query("SELECT 7")
 
 
-# Asking while something is wrong
+# Queries while the server fails
 
 
 @pytest.mark.parametrize(
@@ -150,7 +150,7 @@ def test_the_page_of_a_proxy_does_not_pass_for_stored_data(server: ServerEngine,
     ],
     ids=["reset", "half an answer", "bad gateway", "too many queries", "slow"],
 )
-def test_no_answer_now_is_said_as_such_and_the_next_question_is_answered(
+def test_no_answer_raises_engine_unavailable_and_the_next_query_is_answered(
     clickhouse: ClickHouseServer, fault: Fault
 ) -> None:
     engine = clickhouse.engine(timeout_s=1)
@@ -163,14 +163,12 @@ def test_no_answer_now_is_said_as_such_and_the_next_question_is_answered(
     engine.close()
 
 
-def test_a_reset_connection_is_tried_once_more_for_a_question(
-    server: ServerEngine, clickhouse: ClickHouseServer
-) -> None:
+def test_a_query_is_repeated_once_after_a_reset_connection(server: ServerEngine, clickhouse: ClickHouseServer) -> None:
     clickhouse.goes_wrong(Fault("SELECT 8", then="reset"))
     assert server.query("SELECT 8 AS n") == [{"n": 8}]
 
 
-def test_memory_of_the_query_is_a_limit_and_of_the_server_a_reason_to_wait(
+def test_a_query_over_its_memory_limit_fails_and_a_server_out_of_memory_is_unavailable(
     server: ServerEngine, clickhouse: ClickHouseServer
 ) -> None:
     clickhouse.goes_wrong(Fault("SELECT 10", then="error", code=241))
@@ -181,7 +179,7 @@ def test_memory_of_the_query_is_a_limit_and_of_the_server_a_reason_to_wait(
         server.query("SELECT 10")
 
 
-# Who may, and what nobody sees
+# Credentials
 
 
 def test_the_password_is_in_no_url_and_in_no_message(
@@ -192,9 +190,9 @@ def test_the_password_is_in_no_url_and_in_no_message(
     with pytest.raises(EngineUnavailable, match="cannot connect as walltime: Code: 516") as refused:
         wrong.query("SELECT 1")
     server.query("SELECT 1")
-    said = f"{refused.value} {caplog.text} {json.dumps(clickhouse.seen())} {clickhouse.output()}"
-    assert "wr0ng" not in said
-    assert "s3cret" not in said
+    texts = f"{refused.value} {caplog.text} {json.dumps(clickhouse.seen())} {clickhouse.output()}"
+    assert "wr0ng" not in texts
+    assert "s3cret" not in texts
 
 
 def test_the_password_comes_from_a_file_or_the_environment_and_is_not_shown(

@@ -1,4 +1,4 @@
-"""How long rows stay: what the settings say is what the tables do, and old rows go."""
+"""Retention: the tables have the days of the settings, and older rows are removed."""
 
 from __future__ import annotations
 

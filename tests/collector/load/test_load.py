@@ -1,4 +1,4 @@
-"""The loader between a real spool and a real engine, with the faults that an engine in between can add."""
+"""The loader with a real spool and a real engine, and with faults between them."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def record(spans: int = 1) -> Record:
 
 
 class Faulty:
-    """The real engine behind a line on which things happen."""
+    """The real engine behind a connection with faults."""
 
     def __init__(self, engine: Engine, faults: Sequence[str]) -> None:
         self.engine, self.faults = engine, list(faults)
@@ -47,7 +47,7 @@ class Faulty:
 
 
 class Picky:
-    """Stands where an engine would: takes all but what has the poison in it, and remembers how it came."""
+    """Takes the place of an engine: refuses records that contain the poison, and keeps the others with their tokens."""
 
     def __init__(self, poison: bytes) -> None:
         self.poison, self.is_away = poison, False
@@ -86,7 +86,7 @@ def count(engine: Engine) -> Callable[[], int]:
 
 
 def load(spool: Spool, engine: Engine, faults: Sequence[str] = ()) -> Health:
-    """Load all that is spooled, as found at a start."""
+    """Load everything in the spool, as after a start."""
     health = Health()
     spool.seal()
     loader = Loader(spool, cast(Engine, Faulty(engine, faults)), health)
@@ -146,10 +146,10 @@ def test_a_dead_letter_that_is_retried_is_loaded_again(spool: Spool, engine: Eng
     assert count() == 2
 
 
-def test_the_books_balance_after_a_restart_with_spooled_and_dead(
+def test_received_spans_are_accounted_for_after_a_restart_with_spooled_and_dead_ones(
     spool: Spool, engine: Engine, count: Callable[[], int]
 ) -> None:
-    """received = stored + rejected + spooled + dead + lost, where a restart counts what it finds."""
+    """received = stored + rejected + spooled + dead + lost; a restart counts the spans on disk as received."""
     spool.append([record(2), Record(time.time_ns(), 3, GARBAGE)])
     load(spool, engine)
     spool.append([record(5)])
@@ -170,7 +170,7 @@ def test_the_books_balance_after_a_restart_with_spooled_and_dead(
 
 
 @pytest.mark.parametrize("poisoned", [0, 1, 2047, 3333, 4999])
-def test_poison_among_5000_is_alone_after_log2_n_refusals(spool: Spool, poisoned: int) -> None:
+def test_a_refused_record_among_5000_is_found_after_log2_n_refusals(spool: Spool, poisoned: int) -> None:
     engine = Picky(b"poison")
     spool.append([Record(1, 1, b"poison" if at == poisoned else b"%d" % at) for at in range(5_000)])
     spool.seal()
@@ -185,9 +185,7 @@ def test_poison_among_5000_is_alone_after_log2_n_refusals(spool: Spool, poisoned
     assert engine.tried <= 2 * most
 
 
-def test_when_the_folder_of_the_dead_is_full_what_is_refused_is_lost_and_counted(
-    spool: Spool, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_refused_records_are_counted_as_lost_when_dead_is_full(spool: Spool, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("walltime_collector.spool.dead_letters.MAX_BYTES", 5 * 8192)
     engine = Picky(b"poison")
     spool.append([Record(1, 2, b"poison %d" % at) for at in range(8)] + [Record(1, 1, b"good")])
@@ -197,7 +195,7 @@ def test_when_the_folder_of_the_dead_is_full_what_is_refused_is_lost_and_counted
     assert len(spool.dead_letters()) == 5
 
 
-def test_what_was_not_received_together_is_not_inserted_together(spool: Spool) -> None:
+def test_records_received_more_than_a_day_apart_are_inserted_separately(spool: Spool) -> None:
     """Starts are clamped to 29 days before and a day after receipt, so a day of receipts touches 32 days."""
     engine, day_ns = Picky(b"poison"), 24 * 3600 * 10**9
     jumps = [0, 1, day_ns, 2 * day_ns, 2 * day_ns + 1, -3650 * day_ns, 3650 * day_ns, 3650 * day_ns, 0]
@@ -226,10 +224,10 @@ def test_while_the_engine_is_away_segments_fill_up(spool: Spool) -> None:
     loader.stop(1)
 
 
-def test_a_segment_that_alone_cannot_be_stored_lets_the_others_go_and_ends_in_dead(
+def test_a_segment_that_cannot_be_stored_lets_others_go_first_and_goes_to_dead(
     spool: Spool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A request that ends the database each time, or takes all its memory, is no outage: others go through."""
+    """A request that ends the database each time, or takes all its memory, is no outage: other segments are stored."""
     monkeypatch.setattr("walltime_collector.load.loader._FIRST_RETRY_S", 0.001)
     monkeypatch.setattr("walltime_collector.load.loader._LAST_RETRY_S", 0.002)
     engine = Picky(b"poison")
@@ -242,7 +240,7 @@ def test_a_segment_that_alone_cannot_be_stored_lets_the_others_go_and_ends_in_de
     loader = Loader(spool, cast(Engine, engine), health)
     loader.start()
     eventually(lambda: engine.stored == [b"good"])
-    time.sleep(0.1)  # nothing else goes through now, so nobody can say that it is to blame
+    time.sleep(0.1)  # no other segment is stored now, so the failure may be the database's
     assert spool.sealed() == [killer]
     for number in range(20):
         spool.append([Record(1, 2, b"%d" % number)])
@@ -258,7 +256,7 @@ def test_a_segment_that_alone_cannot_be_stored_lets_the_others_go_and_ends_in_de
     assert engine.tokens[-1] == killer.name
 
 
-def test_a_file_that_goes_away_or_cannot_be_read_holds_up_no_other(spool: Spool) -> None:
+def test_a_file_that_is_removed_or_unreadable_does_not_delay_the_others(spool: Spool) -> None:
     engine = Picky(b"poison")
     for each in (b"gone", b"unreadable", b"good"):
         spool.append([Record(1, 2, each)])
@@ -280,7 +278,7 @@ def test_a_file_that_goes_away_or_cannot_be_read_holds_up_no_other(spool: Spool)
     unreadable.rmdir()
 
 
-def test_while_the_engine_is_away_nothing_is_forgotten_and_health_says_so(spool: Spool, engine: Engine) -> None:
+def test_while_the_engine_is_away_segments_stay_and_health_is_not_ok(spool: Spool, engine: Engine) -> None:
     health = Health()
     loader = Loader(spool, cast(Engine, Faulty(engine, ["refuse before"] * 1000)), health)
     spool.append([record()])

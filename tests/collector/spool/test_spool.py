@@ -1,4 +1,4 @@
-"""The spool: what it acknowledged is there after any damage to anything else."""
+"""The spool: acknowledged records survive damage to any other bytes."""
 
 from __future__ import annotations
 
@@ -56,8 +56,8 @@ def segment_of(records: list[Record]) -> bytes:
 
 
 def split(content: bytes) -> tuple[list[Record], list[Damage]]:
-    found = list(read_segment(content, NAME))
-    return [each for each in found if isinstance(each, Record)], [each for each in found if isinstance(each, Damage)]
+    result = list(read_segment(content, NAME))
+    return [each for each in result if isinstance(each, Record)], [each for each in result if isinstance(each, Damage)]
 
 
 def is_subsequence(some: list[Record], whole: list[Record]) -> bool:
@@ -66,7 +66,7 @@ def is_subsequence(some: list[Record], whole: list[Record]) -> bool:
 
 
 @given(records_of_any_kind)
-def test_what_is_written_is_read(records: list[Record]) -> None:
+def test_records_are_read_as_they_were_written(records: list[Record]) -> None:
     assert split(segment_of(records)) == (records, [])
 
 
@@ -79,8 +79,8 @@ def test_a_cut_costs_the_cut_record_and_those_behind_it(records: list[Record], d
     while whole < len(records) and end + FRAME_BYTES + len(records[whole].payload) <= cut:
         end += FRAME_BYTES + len(records[whole].payload)
         whole += 1
-    found, damage = split(content[:cut])
-    assert found == records[:whole]
+    result, damage = split(content[:cut])
+    assert result == records[:whole]
     assert sum(len(each.content) for each in damage) == cut - end
     assert all(each.is_tail for each in damage)
 
@@ -90,17 +90,17 @@ def test_a_flipped_bit_costs_one_record_at_most(records: list[Record], data: st.
     content = bytearray(segment_of(records))
     at = data.draw(st.integers(HEADER_BYTES, len(content) - 1))
     content[at] ^= 1 << data.draw(st.integers(0, 7))
-    found, damage = split(bytes(content))
-    assert is_subsequence(found, records)
-    assert len(found) == len(records) - 1
+    result, damage = split(bytes(content))
+    assert is_subsequence(result, records)
+    assert len(result) == len(records) - 1
     assert damage
 
 
 @given(records_of_any_kind, st.binary(min_size=1, max_size=200), st.data())
-def test_foreign_bytes_between_records_cost_no_record(records: list[Record], junk: bytes, data: st.DataObject) -> None:
+def test_other_bytes_between_records_cost_no_record(records: list[Record], junk: bytes, data: st.DataObject) -> None:
     at = data.draw(st.integers(0, len(records)))
-    found, damage = split(segment_of(records[:at]) + junk + segment_of(records[at:])[HEADER_BYTES:])
-    assert found == records
+    result, damage = split(segment_of(records[:at]) + junk + segment_of(records[at:])[HEADER_BYTES:])
+    assert result == records
     assert b"".join(each.content for each in damage) == junk
 
 
@@ -109,19 +109,19 @@ def test_missing_bytes_cost_the_records_they_are_missing_from(records: list[Reco
     content = segment_of(records)
     first = data.draw(st.integers(HEADER_BYTES, len(content) - 1))
     last = data.draw(st.integers(first, min(first + 400, len(content))))
-    found, _ = split(content[:first] + content[last:])
-    assert is_subsequence(found, records)
+    result, _ = split(content[:first] + content[last:])
+    assert is_subsequence(result, records)
     ends = [HEADER_BYTES]
     for each in records:
         ends.append(ends[-1] + FRAME_BYTES + len(each.payload))
     touched = sum(begin < last and end > first for begin, end in itertools.pairwise(ends))
-    assert len(found) >= len(records) - touched
+    assert len(result) >= len(records) - touched
 
 
 @given(st.binary(max_size=2000))
 def test_any_bytes_behind_a_header_are_read_without_an_error(junk: bytes) -> None:
-    found, damage = split(segment_header(ID) + junk)
-    assert found == []
+    result, damage = split(segment_header(ID) + junk)
+    assert result == []
     assert b"".join(each.content for each in damage) == junk
 
 
@@ -129,7 +129,7 @@ def test_a_payload_that_looks_like_a_record_is_never_taken_for_one() -> None:
     inside = record(b"forged")
     spool = b"another spool 16"
     content = bytearray(segment_of([record(frame(inside, spool) + inside.payload), record(b"next")]))
-    content[HEADER_BYTES + 5] ^= 0xFF  # the length: now the reader has to look for the next record
+    content[HEADER_BYTES + 5] ^= 0xFF  # the length: the reader must search for the next record
     assert split(bytes(content))[0] == [record(b"next")]
 
 
@@ -165,7 +165,7 @@ def test_the_spans_of_a_segment_are_counted_from_its_frames_alone(records: list[
 
 
 @pytest.mark.parametrize("content", [b"", b"x", b"WTSPOOL", b"WTSPOOL\x01short", b"another file" * 9])
-def test_a_foreign_file_is_no_segment(content: bytes) -> None:
+def test_another_file_is_no_segment(content: bytes) -> None:
     with pytest.raises(SegmentCorrupt, match="not a segment"):
         list(read_segment(content, "their-name"))
 
@@ -176,11 +176,11 @@ def test_a_header_that_a_crash_cut_short_is_a_torn_end(size: int) -> None:
     assert all(each.is_tail for each in split(segment_header(ID)[:size].ljust(HEADER_BYTES, b"\0"))[1])
 
 
-def test_a_segment_of_the_version_before_is_read_under_the_token_it_had() -> None:
-    """What follows was written by the collector that wrote version 1."""
+def test_a_segment_of_version_1_is_read_and_keeps_its_token() -> None:
+    """These bytes are from a collector that wrote version 1."""
     content = base64.b64decode(VERSION_1)
-    found = list(read_segment(content, "01795273200000000000-0123456789abcdef"))
-    assert found == [
+    result = list(read_segment(content, "01795273200000000000-0123456789abcdef"))
+    assert result == [
         Record(1_795_273_200_000_000_000, 2, b"first payload"),
         Record(1_795_273_200_000_000_001, 3, b"2nd"),
     ]
@@ -193,7 +193,7 @@ def test_a_segment_of_the_version_before_is_read_under_the_token_it_had() -> Non
     )
 
 
-def test_a_segment_of_a_version_to_come_is_refused_and_kept_where_it_is(tmp_path: Path) -> None:
+def test_a_segment_of_a_newer_version_is_refused_and_stays(tmp_path: Path) -> None:
     open_spool(tmp_path / "spool").close()
     path = tmp_path / "spool" / (NAME + ".segment")
     path.write_bytes(b"WTSPOOL\x09" + bytes(range(100)))
@@ -206,7 +206,7 @@ def test_a_segment_of_a_version_to_come_is_refused_and_kept_where_it_is(tmp_path
     assert path.read_bytes() == b"WTSPOOL\x09" + bytes(range(100))
 
 
-def test_what_was_appended_is_there_after_a_restart_in_order(tmp_path: Path) -> None:
+def test_appended_records_are_there_after_a_restart_in_order(tmp_path: Path) -> None:
     first = open_spool(tmp_path / "spool")
     first.append([record(b"one"), record(b"two")])
     first.append([record(b"three")])
@@ -219,7 +219,7 @@ def test_what_was_appended_is_there_after_a_restart_in_order(tmp_path: Path) -> 
     second.close()
 
 
-def test_a_token_is_never_given_twice_even_when_nothing_is_left_in_the_spool(tmp_path: Path) -> None:
+def test_a_token_is_never_used_twice_even_after_the_spool_was_empty(tmp_path: Path) -> None:
     tokens = []
     for _ in range(5):
         spool = open_spool(tmp_path / "spool")
@@ -255,7 +255,7 @@ def test_a_clock_that_jumps_neither_repeats_a_name_nor_hides_a_segment(tmp_path:
 
 
 @pytest.mark.parametrize("up_s", [0.0, 5.0, 3_599.0])
-def test_the_first_segment_is_due_at_once_however_short_the_machine_is_up(
+def test_the_first_segment_is_due_at_once_after_a_boot(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, up_s: float
 ) -> None:
     monkeypatch.setattr("walltime_collector.spool.spool.time.monotonic", lambda: up_s)
@@ -284,7 +284,7 @@ def test_more_records_than_one_call_of_the_disk_takes_are_one_append(tmp_path: P
     spool.close()
 
 
-def test_a_full_spool_refuses_and_takes_again_after_an_acknowledgement(tmp_path: Path) -> None:
+def test_a_full_spool_refuses_until_a_segment_is_acknowledged(tmp_path: Path) -> None:
     spool = open_spool(tmp_path / "spool", max_bytes=5_000, segment_bytes=2_000)
     stored = (5_000 - 3 * HEADER_BYTES) // (FRAME_BYTES + 500)
     for _ in range(stored):
@@ -309,9 +309,9 @@ def test_damage_goes_to_quarantine_and_a_torn_end_is_cut(tmp_path: Path) -> None
     content[HEADER_BYTES + FRAME_BYTES + 50 + FRAME_BYTES + 7] ^= 1
     path.write_bytes(content + frame(record(b"x" * 99), ID)[:11])
     again = open_spool(tmp_path / "spool")
-    found = again.read(again.sealed()[0])
-    assert [each.payload for each in found.records] == [b"first" * 10, b"third" * 10]
-    assert (found.quarantined_bytes, found.torn_bytes) == (FRAME_BYTES + 60, 11)
+    result = again.read(again.sealed()[0])
+    assert [each.payload for each in result.records] == [b"first" * 10, b"third" * 10]
+    assert (result.quarantined_bytes, result.torn_bytes) == (FRAME_BYTES + 60, 11)
     kept = list((tmp_path / "spool" / "quarantine").iterdir())
     assert [each.stat().st_size for each in kept] == [FRAME_BYTES + 60]
     again.close()
