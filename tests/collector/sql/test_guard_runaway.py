@@ -130,7 +130,7 @@ def test_a_runaway_ends_with_the_engine_and_what_runs_beside_it_is_answered(
             each.result()
     assert not failed
     assert set(answered) == {b"1\n", 1}
-    (logged,) = [record.getMessage() for record in caplog.records if record.name.endswith("limits")]
+    (logged,) = [record.getMessage() for record in caplog.records if record.name.endswith("sql.runner")]
     digest = hashlib.sha256(RUNAWAY.encode()).hexdigest()[:16]
     assert f"sha256 {digest}, {len(RUNAWAY)} bytes, asked by 203.0.113.7, user eve" in logged
     assert "repeat" not in caplog.text
@@ -154,31 +154,31 @@ def test_places_of_clients_that_left_are_free_although_the_engine_still_computes
 
 
 def test_who_leaves_while_waiting_gives_up_the_place_in_the_queue() -> None:
-    turns = QueryLimiter(1, 2, 60)
-    with turns.turn("first"):
+    limiter = QueryLimiter(1, 2, 60)
+    with limiter.slot("first"):
         with ThreadPoolExecutor(1) as pool:
-            waits = pool.submit(_take, turns, "second")
-            eventually(lambda: turns._waiting == 1)
-            assert not turns.leave("second")
+            waits = pool.submit(_take, limiter, "second")
+            eventually(lambda: limiter._waiting == 1)
+            assert not limiter.leave("second")
             with pytest.raises(TooManyQuestions, match="left"):
                 waits.result()
-        turns.leave("third")
+        limiter.leave("third")
         with pytest.raises(TooManyQuestions, match="left"):
-            _take(turns, "third")
-    _take(turns, "fourth")
+            _take(limiter, "third")
+    _take(limiter, "fourth")
 
 
 def test_statements_that_are_left_behind_are_borne_up_to_a_number() -> None:
-    turns = QueryLimiter(1, 2, 0.05)
-    with turns.turn("a"):
-        assert turns.leave("a")
-        assert turns.has_left("a")
-        with turns.turn("b"):
-            assert turns.leave("b")
+    limiter = QueryLimiter(1, 2, 0.05)
+    with limiter.slot("a"):
+        assert limiter.leave("a")
+        assert limiter.has_left("a")
+        with limiter.slot("b"):
+            assert limiter.leave("b")
             with pytest.raises(TooManyQuestions):
-                _take(turns, "c")
-        _take(turns, "c")
-    assert not turns.has_left("a")
+                _take(limiter, "c")
+        _take(limiter, "c")
+    assert not limiter.has_left("a")
 
 
 @pytest.mark.timeout(300)
@@ -204,6 +204,6 @@ def test_every_function_ends_with_its_time_limit_however_large_its_arguments() -
     assert main(measurable()) == []
 
 
-def _take(turns: QueryLimiter, name: str) -> None:
-    with turns.turn(name):
+def _take(limiter: QueryLimiter, name: str) -> None:
+    with limiter.slot(name):
         pass

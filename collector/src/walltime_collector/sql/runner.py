@@ -1,4 +1,4 @@
-"""Answers other people's SQL: through the guard, within limits, and through one gate for all who ask at once."""
+"""Runs other people's SQL: through the guard, within limits, a few statements at the same time."""
 
 from __future__ import annotations
 
@@ -8,25 +8,31 @@ import logging
 import os
 import threading
 import time
-from collections.abc import Mapping
+import uuid
+from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, field
+from typing import TypeVar
 
 from ..clickhouse.engine import Engine
 from ..clickhouse.native_format import header
 from ..errors import EngineEnded, EngineError, EngineHung, QueryFailed
+from ..http.body import Receive
+from ..http.disconnect import cancel_on_disconnect
 from .guard import Guard
 from .guard.messages import public
 from .guard.settings import within
 from .limiter import QueryLimiter
 
 log = logging.getLogger(__name__)
+T = TypeVar("T")
 
 RUN_AT_ONCE = 4
-WAIT_AT_MOST = 32
+MAX_WAITING = 32
 WAIT_S = 15.0
-THREADS = RUN_AT_ONCE + WAIT_AT_MOST + 4
-"""What a port needs: a thread for each that runs or waits, and some to turn the rest away at once."""
+_THREADS = RUN_AT_ONCE + MAX_WAITING + 4
+"""One for each statement that runs or waits, and some to refuse the others at once."""
 MAX_EXECUTION_S = 30.0
 _TRIES = 4
 _LATE_S = 2.0
@@ -41,7 +47,7 @@ LIMITS = {
     "max_result_rows": "1000000",
     "max_result_bytes": str(64 * 1024 * 1024),
     "result_overflow_mode": "throw",
-    # the loader and the questions of the pages want the rest
+    # the rest is for the loader and for our own queries
     "max_threads": str(max(1, (os.cpu_count() or 1) // 2)),
     "max_ast_elements": "20000",
     "max_expanded_ast_elements": "100000",
@@ -51,12 +57,12 @@ LIMITS = {
 
 
 @dataclass(frozen=True)
-class Answer:
+class Result:
     """
-    A whole answer, in ClickHouse's output format of that name.
+    A whole result, in ClickHouse's output format of that name.
 
     Args:
-        summary: What the engine knows of `result_rows`, `read_rows` and `read_bytes`.
+        summary: `result_rows`, `read_rows` and `read_bytes`, as far as the engine reports them.
     """
 
     content: bytes
@@ -65,13 +71,28 @@ class Answer:
 
 
 class QueryRunner:
-    """The way to the engine for statements from outside; safe to use from several threads."""
+    """Runs statements from outside; safe to use from several threads."""
 
     def __init__(self, engine: Engine, database: str) -> None:
         self._engine, self._database = engine, database
         self._guard = Guard(engine, database)
-        self._limiter = QueryLimiter(RUN_AT_ONCE, WAIT_AT_MOST, WAIT_S)
-        self._suspects = threading.Lock()
+        self._limiter = QueryLimiter(RUN_AT_ONCE, MAX_WAITING, WAIT_S)
+        self._threads = ThreadPoolExecutor(_THREADS, thread_name_prefix="sql")
+        self._alone = threading.Lock()
+
+    async def run_for_client(self, receive: Receive, work: Callable[[str], T]) -> T:
+        """
+        Do `work` in a thread, with a new name for its statement; the statement ends when the client disconnects.
+
+        Args:
+            receive: Of ASGI, after the body was read.
+            work: It calls `run` with the name it gets.
+
+        Raises:
+            Disconnected: The client has left.
+        """
+        name = str(uuid.uuid4())
+        return await cancel_on_disconnect(receive, self._threads, lambda: work(name), lambda: self.stop(name))
 
     def run(
         self,
@@ -84,26 +105,26 @@ class QueryRunner:
         settings: Mapping[str, str] | None = None,
         url: Mapping[str, str] | None = None,
         client: str = "",
-    ) -> Answer:
+    ) -> Result:
         """
-        Check one statement and run it, when its turn comes.
+        Check one statement and run it as soon as the limiter allows.
 
         Args:
             name: For `stop`; unique.
             parameters: Values of `{name:Type}`, as texts that are escaped like a field of TSV.
             format_name: Used when the statement names none.
-            seconds: Longest time to run, when that is less than the limit; 0 is no wish.
+            seconds: Longest time to run, when that is less than the limit; 0 for the limit.
             settings: More ClickHouse settings, ours, never from outside.
-            url: Settings that came beside the statement; the guard takes what it allows.
-            client: Who sent it, for the log.
+            url: Settings from the URL; the guard takes what it allows.
+            client: For the log.
 
         Raises:
-            StatementRefused: The guard does not let it through.
+            StatementRefused: The guard does not allow it.
             TooManyQuestions: Too many run and wait, or it waited too long.
             QueryFailed: ClickHouse does not understand it, it is over a limit, or it was stopped.
             EngineUnavailable: No answer now.
         """
-        with self._limiter.turn(name):
+        with self._limiter.slot(name):
             try:
                 admitted = self._guard.admit(sql, parameters, url)
                 limits = within(LIMITS | dict(settings or {}), {"max_execution_time": str(seconds)}, admitted.settings)
@@ -112,7 +133,7 @@ class QueryRunner:
                 content = self._read(admitted.sql, chosen, name, limits, summary)
                 if not content and chosen == "Native" and not admitted.sql.startswith(("EXPLAIN", "DESCRIBE")):
                     content = self._columns(admitted.sql, name, limits)
-                return Answer(content, chosen, summary)
+                return Result(content, chosen, summary)
             except QueryFailed as error:
                 raise QueryFailed(public(str(error), self._database)) from error
             except EngineHung as error:
@@ -129,7 +150,7 @@ class QueryRunner:
                 ) from error
 
     def _read(self, sql: str, format_name: str, name: str, limits: Mapping[str, str], summary: dict[str, int]) -> bytes:
-        """Read, again when the engine ended meanwhile: most likely not because of this one, and it changes nothing."""
+        """Read; once more when the engine ended meanwhile, which most likely was not because of this statement."""
         for _ in range(_TRIES):
             if self._limiter.has_left(name):
                 raise QueryFailed("Code: 394. DB::Exception: its client left before it ran. (QUERY_WAS_CANCELLED)")
@@ -140,37 +161,37 @@ class QueryRunner:
                 if not ended.was_killed:
                     break
                 if time.monotonic() - began_s > float(limits["max_execution_time"]) + _LATE_S:
-                    raise EngineHung(str(ended)) from ended  # another one like that was found first
-        # it may be this one that the engine died of: then it must not take others along again
-        with self._suspects:
+                    raise EngineHung(str(ended)) from ended  # it ran too long too, as the one that was ended
+        # this statement may have ended the engine: then it must not interrupt others again
+        with self._alone:
             return self._engine.read(sql, format_name, name=name, settings=limits, summarize=summary.update)
 
     def calls(self, sql: str) -> list[str]:
-        """The functions of a SELECT that only calls functions without arguments; of any other statement, nothing."""
+        """See Guard.calls."""
         return self._guard.calls(sql)
 
     def timezone(self) -> str:
-        """The engine's time zone, in which it reads and writes dates that name none; empty while it does not answer."""
+        """The engine's time zone, for dates without one; empty while the engine does not answer."""
         try:
             return str(self._engine.query("SELECT timezone() AS timezone")[0]["timezone"])
         except EngineError:
             return ""
 
     def stop(self, name: str) -> None:
-        """End that statement, or give up its place in the queue; its `answer` soon raises an error."""
+        """End that statement, or give up its place in the queue; its `run` soon raises an error."""
         if self._limiter.leave(name):
-            with suppress(EngineError):  # then its time limit ends it
+            with suppress(EngineError):  # its time limit ends it later
                 self._engine.stop(name)
 
     def close(self) -> None:
-        """End what still runs, so that the process can end."""
+        """End the running statements, so that the process can end."""
         for name in self._limiter.running():
             self.stop(name)
+        self._threads.shutdown(wait=False, cancel_futures=True)
 
     def _columns(self, sql: str, name: str, settings: Mapping[str, str]) -> bytes:
-        """A block without rows: ClickHouse writes none, and Grafana would show a table without headings."""
-        described = self._engine.read(
-            f"DESCRIBE TABLE ({sql})", "JSONCompact", name=f"{name} columns", settings=settings
-        )
-        said = json.loads(described.decode("utf-8", "replace"))
-        return header([(row[0], row[1]) for row in said["data"]])
+        """A block without rows, which ClickHouse does not write: without it Grafana shows a table without headings."""
+        sql = f"DESCRIBE TABLE ({sql})"
+        described = self._engine.read(sql, "JSONCompact", name=f"{name} columns", settings=settings)
+        rows = json.loads(described.decode("utf-8", "replace"))["data"]
+        return header([(row[0], row[1]) for row in rows])

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import uuid
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 from starlette.requests import Request
@@ -14,11 +12,10 @@ from starlette.routing import Route
 from ..clickhouse.dialect import error_code
 from ..errors import BadParameter, QueryFailed, StatementRefused
 from ..http.body import Arrivals
-from ..http.disconnect import cancel_on_disconnect
 from ..http.responses import json_response
 from ..sql.client import describe_client
 from ..sql.guard import MAX_STATEMENT_BYTES
-from ..sql.runner import THREADS, QueryRunner
+from ..sql.runner import QueryRunner
 from .parameters import json_body
 
 _DEADLINE_S = 30.0
@@ -33,7 +30,6 @@ _SETTINGS = {
 
 def sql_route(runner: QueryRunner) -> Route:
     """The route: the body is `{"sql": …}`, the response `{"columns": [{name, type}], "rows": [[…]]}`."""
-    threads = ThreadPoolExecutor(THREADS, thread_name_prefix="sql")
     arrivals = Arrivals(
         max_request_bytes=8 * MAX_STATEMENT_BYTES, max_in_flight_bytes=32 * 1024 * 1024, deadline_s=_DEADLINE_S
     )
@@ -42,12 +38,9 @@ def sql_route(runner: QueryRunner) -> Route:
         async with json_body(request, arrivals, '{"sql": …}') as document:
             if not isinstance(document, dict) or set(document) != {"sql"} or not isinstance(document["sql"], str):
                 raise BadParameter("body", "it is not a statement", 'send {"sql": "SELECT …"}')
-            name, client = str(uuid.uuid4()), describe_client(request.scope)
-            return await cancel_on_disconnect(
-                request.receive,
-                threads,
-                lambda: json_response(_answer(runner, document["sql"], name, client)),
-                lambda: runner.stop(name),
+            client = describe_client(request.scope)
+            return await runner.run_for_client(
+                request.receive, lambda name: json_response(_answer(runner, document["sql"], name, client))
             )
 
     return Route("/api/sql", sql, methods=["POST"])

@@ -1,8 +1,8 @@
 """
 ClickHouse's HTTP interface, read-only: Grafana, JDBC tools and ClickHouse's own clients connect to it.
 
-    request ─question─► statement, parameters, format ─QueryRunner─► answer ─response─► status, headers, body
-                blocks, encodings: compression of both bodies, in ClickHouse's own framing or in that of HTTP
+    HTTP request ─request─► statement, parameters, format ─QueryRunner─► result ─response─► status, headers, body
+                 blocks, encodings: compression of both bodies, in ClickHouse's own blocks or as in HTTP
 """
 
 from __future__ import annotations

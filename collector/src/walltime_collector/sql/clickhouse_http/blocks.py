@@ -1,5 +1,5 @@
 """
-ClickHouse's own compression of a body (`compress=1`, `decompress=1`): blocks, each with a checksum of its own.
+ClickHouse's own compression of a body (`compress=1`, `decompress=1`): blocks, each with a checksum.
 
     CityHash128 of all that follows:16, method:1, size of the block without its checksum:u32, size of the data:u32, data
 """
@@ -32,19 +32,19 @@ _COMPRESS: dict[Method, Callable[[bytes], bytes]] = {
 
 
 class BadBlocks(Exception):
-    """The body is not made of such blocks, or one of them is damaged; the text says why."""
+    """The body is not made of such blocks, or one of them is damaged."""
 
 
 def compress(content: bytes, method: Method = "lz4") -> bytes:
-    """The content in blocks; of no content, no block. All clients read LZ4, and some only that."""
+    """The content in blocks; without content, no block. All clients read LZ4, and some only LZ4."""
     return b"".join(_framed(_MARKS[method], _COMPRESS[method](part), len(part)) for part in _parts_of(content))
 
 
 def readable(text: bytes) -> bytes:
     """
-    The text in blocks of LZ4 in which it stands as it is.
+    The text in blocks of LZ4 that contain it unchanged.
 
-    For errors: some drivers decompress the body of an error and some search it for the text, by status and version.
+    For errors: some drivers decompress the body of an error, others search the raw body for the text.
     """
     return b"".join(_framed(_LZ4, _literals(part), len(part)) for part in _parts_of(text))
 
@@ -76,7 +76,7 @@ def _framed(mark: int, compressed: bytes, data_bytes: int) -> bytes:
 
 
 def _literals(data: bytes) -> bytes:
-    """LZ4 that copies nothing: one sequence, whose length is in the first half of a byte and in what follows it."""
+    """One LZ4 sequence without a copy: its length is in the first four bits and in the bytes that follow."""
     if len(data) < 15:
         return bytes([len(data) << 4]) + data
     more, last = divmod(len(data) - 15, 255)

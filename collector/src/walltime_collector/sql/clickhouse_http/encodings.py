@@ -24,9 +24,9 @@ _ACCEPTED = re.compile(r"\s*([\w-]+)\s*(?:;\s*q\s*=\s*([\d.]+)\s*)?")
 
 
 def chosen(accept_encoding: str) -> str:
-    """The encoding of a response to that Accept-Encoding header; empty when none of ours is in it."""
-    found = (_ACCEPTED.fullmatch(each) for each in accept_encoding.lower().split(","))
-    accepted = {each[1] for each in found if each and (each[2] or "1").strip("0.")}
+    """The encoding of a response to that Accept-Encoding header; empty when it has none that we support."""
+    matches = (_ACCEPTED.fullmatch(each) for each in accept_encoding.lower().split(","))
+    accepted = {each[1] for each in matches if each and (each[2] or "1").strip("0.")}
     return next((name for name in _ENCODE if name in accepted), "")
 
 
@@ -40,7 +40,7 @@ def decode(body: bytes, encoding: str, max_bytes: int) -> bytes:
     The content of a request's body.
 
     Raises:
-        Refused: The encoding is not one of ours, or the body is not in it.
+        Refused: The encoding is not supported, or the body is not in it.
         RequestRefused: The body is not in gzip or zstd as its header says, or has more than `max_bytes`.
     """
     encoding = encoding.strip().lower()

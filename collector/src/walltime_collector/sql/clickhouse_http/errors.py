@@ -1,4 +1,4 @@
-"""Errors as ClickHouse reports them: a number, a name and a text, which clients parse."""
+"""Errors in ClickHouse's form: a number, a name and a text, which clients parse."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class Refused(Exception):
     The response is an error; its text is the response body.
 
     Args:
-        status: Of HTTP; 0 takes the usual one of this code.
+        status: Of HTTP; 0 for the usual one of this code.
     """
 
     def __init__(self, code: int, text: str, status: int = 0) -> None:
@@ -37,12 +37,12 @@ class Refused(Exception):
 
 
 def refused(code: int, text: str, status: int = 0) -> Refused:
-    """An error of our own in ClickHouse's form."""
+    """An error of the collector in ClickHouse's form."""
     return Refused(code, f"Code: {code}. DB::Exception: {text}. ({_NAMES[code]})", status)
 
 
 def failed(code: int, text: str) -> Refused:
-    """An error of ClickHouse; clients want its name at the end, which is not there when the text was cut."""
+    """An error of ClickHouse; clients need its name at the end, which is missing when the text was cut."""
     text = text[max(text.find("Code: "), 0) :].strip()
     if not _NAME_AT_THE_END.search(text) and code in _NAMES:
         text = f"{text.rstrip('. ')}. ({_NAMES[code]})"

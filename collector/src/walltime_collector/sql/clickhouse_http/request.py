@@ -1,4 +1,4 @@
-"""A request as a question: the statement, the values of its parameters, and how its answer is to be written."""
+"""Reads a request: the statement, the values of its parameters, and the format and compression of its result."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ _TRUE = ("1", "true")
 
 
 @dataclass(frozen=True)
-class Packing:
+class Compression:
     """
-    How a response body is compressed: first in blocks, then as HTTP does; each of them empty for no.
+    How a response body is compressed: first in blocks, then as in HTTP.
 
     Args:
-        blocks: The method of ClickHouse's own blocks.
-        encoding: The Content-Encoding.
+        blocks: The method of ClickHouse's own blocks; None without blocks.
+        encoding: The Content-Encoding; empty without one.
     """
 
     blocks: blocks.Method | None = None
@@ -41,15 +41,15 @@ class Packing:
 
 
 @dataclass(frozen=True)
-class Question:
+class QueryRequest:
     """
-    A statement that was asked.
+    A statement with its parameters.
 
     Args:
         values: Of `{name:Type}`.
-        seconds: `max_execution_time`; 0 is no wish.
-        settings: The other parameters of the request; the guard knows which of them are settings that it allows.
-        is_framed: The client reads the answer to its greeting in the framing of `client_protocol_version`.
+        seconds: `max_execution_time`; 0 without one.
+        settings: The other parameters; the guard takes those that are allowed settings.
+        is_native_greeting: The client expects the response to its greeting in the form of `client_protocol_version`.
     """
 
     sql: str
@@ -57,7 +57,7 @@ class Question:
     format_name: str
     seconds: float
     settings: Mapping[str, str]
-    is_framed: bool
+    is_native_greeting: bool
 
 
 def parameters_of(query_string: bytes) -> dict[str, str]:
@@ -68,41 +68,41 @@ def parameters_of(query_string: bytes) -> dict[str, str]:
         Refused: They are not UTF-8, or too many.
     """
     try:
-        return dict(
-            parse_qsl(query_string.decode("ascii"), keep_blank_values=True, errors="strict", max_num_fields=_MAX_FIELDS)
-        )
+        text = query_string.decode("ascii")
+        return dict(parse_qsl(text, keep_blank_values=True, errors="strict", max_num_fields=_MAX_FIELDS))
     except ValueError as error:
         raise refused(SYNTAX_ERROR, "the parameters in the URL are not UTF-8, or too many") from error
 
 
-def packing_of(headers: Mapping[bytes, str], parameters: Mapping[str, str]) -> Packing:
-    """How the response body is compressed, also that of an error."""
+def compression_of(headers: Mapping[bytes, str], parameters: Mapping[str, str]) -> Compression:
+    """How the response body is compressed, that of an error too."""
     method = _METHODS.get(parameters.get("network_compression_method", "").lower(), "lz4")
     is_zipped = parameters.get("enable_http_compression") in _TRUE
-    return Packing(
+    return Compression(
         method if parameters.get("compress") in _TRUE else None,
         encodings.chosen(headers.get(b"accept-encoding", "")) if is_zipped else "",
     )
 
 
 def query_id_of(headers: Mapping[bytes, str], parameters: Mapping[str, str]) -> str:
-    """The id that the client gave its question, or a new one; it can stand in a header."""
+    """The client's id of its statement, or a new one; without characters that a header cannot carry."""
     given = parameters.get("query_id") or headers.get(b"x-clickhouse-query-id", "")
-    return given if given.isascii() and given.isprintable() and 0 < len(given) <= _QUERY_ID_CHARACTERS else _new_id()
+    is_allowed = given.isascii() and given.isprintable() and 0 < len(given) <= _QUERY_ID_CHARACTERS
+    return given if is_allowed else str(uuid.uuid4())
 
 
-def question_of(
+def request_of(
     method: str, body: bytes, headers: Mapping[bytes, str], parameters: Mapping[str, str], database: str
-) -> Question:
+) -> QueryRequest:
     """
-    The question that the request asks.
+    The statement of a request.
 
     Args:
-        database: The one there is; clients that ask for `default` get it.
+        database: The only one; a client that requests `default` gets it too.
 
     Raises:
-        Refused: It cannot be read, or asks another database.
-        RequestRefused: Its body is not compressed as it says.
+        Refused: It cannot be read, or requests another database.
+        RequestRefused: Its body is not compressed as its header says.
         StatementRefused: The format is not allowed.
     """
     parameters = dict(parameters)
@@ -115,10 +115,10 @@ def question_of(
             parameters |= fields
         elif content:
             sql.append(_text(content, "the statement"))
-    wanted = headers.get(b"x-clickhouse-database") or parameters.get("database", "")
-    if wanted not in ("", "default", database):
-        raise refused(UNKNOWN_DATABASE, f"there is no database {printable(wanted)[:80]}; use {database}")
-    return Question(
+    requested = headers.get(b"x-clickhouse-database") or parameters.get("database", "")
+    if requested not in ("", "default", database):
+        raise refused(UNKNOWN_DATABASE, f"there is no database {printable(requested)[:80]}; use {database}")
+    return QueryRequest(
         "\n".join(sql),
         {name[6:]: value for name, value in parameters.items() if name.startswith("param_")},
         _format(headers.get(b"x-clickhouse-format") or parameters.get("default_format") or "TabSeparated"),
@@ -177,7 +177,3 @@ def _seconds(written: str) -> float:
         return max(float(written), 0) if written else 0
     except ValueError as error:
         raise refused(SYNTAX_ERROR, "max_execution_time is not a number of seconds") from error
-
-
-def _new_id() -> str:
-    return str(uuid.uuid4())

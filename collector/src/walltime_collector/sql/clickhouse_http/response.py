@@ -1,4 +1,4 @@
-"""What goes back: an answer or an error, compressed as the client reads it, with the headers that clients look at."""
+"""Sends a result or an error, compressed as the client accepts it, with ClickHouse's headers."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 
 from ...http.body import Message
-from ..runner import Answer
+from ..runner import Result
 from . import blocks, encodings
 from .errors import Refused
-from .request import Packing
+from .request import Compression
 
 Send = Callable[[Message], Awaitable[None]]
 Headers = list[tuple[bytes, bytes]]
@@ -36,14 +36,14 @@ _SMALL_BYTES = 64 * 1024
 
 
 @dataclass(frozen=True)
-class About:
+class Details:
     """
-    What the headers say of any response to a statement.
+    The headers of any response to a statement.
 
     Args:
-        query_id: The client's own, or ours.
-        timezone: Of the engine, in which dates without one are read and written; empty when not known.
-        elapsed_ns: From the whole request to the whole answer.
+        query_id: The client's own, or a new one.
+        timezone: Of dates without a time zone; empty when unknown.
+        elapsed_ns: From the end of the request to the start of the response.
     """
 
     query_id: str
@@ -51,7 +51,7 @@ class About:
     elapsed_ns: int = 0
 
     def headers(self) -> Headers:
-        """The headers that a ClickHouse server sends."""
+        """The headers as a ClickHouse server sends them."""
         headers = [
             (b"x-clickhouse-query-id", self.query_id.encode()),
             (b"x-clickhouse-server-display-name", DISPLAY_NAME.encode()),
@@ -59,27 +59,27 @@ class About:
         return headers + ([(b"x-clickhouse-timezone", self.timezone.encode())] if self.timezone else [])
 
 
-async def send_answer(send: Send, answer: Answer, packing: Packing, about: About) -> None:
-    """Status 200 and the answer."""
-    content_type = next(kind for pattern, kind in _CONTENT_TYPES if pattern.match(answer.format_name))
+async def send_result(send: Send, result: Result, compression: Compression, details: Details) -> None:
+    """Send status 200 and the result."""
+    content_type = next(each for pattern, each in _CONTENT_TYPES if pattern.match(result.format_name))
     headers = [
-        (b"x-clickhouse-format", answer.format_name.encode()),
-        (b"x-clickhouse-summary", _summary(answer, about)),
-        *about.headers(),
+        (b"x-clickhouse-format", result.format_name.encode()),
+        (b"x-clickhouse-summary", _summary(result, details)),
+        *details.headers(),
     ]
-    await _send_packed(send, 200, content_type, answer.content, packing, headers)
+    await _send_compressed(send, 200, content_type, result.content, compression, headers)
 
 
-async def send_error(send: Send, error: Refused, packing: Packing, about: About | None = None) -> None:
-    """The error's status and text."""
-    headers = [(b"x-clickhouse-exception-code", str(error.code).encode()), *(about.headers() if about else [])]
+async def send_error(send: Send, error: Refused, compression: Compression, details: Details | None = None) -> None:
+    """Send the error's status and text."""
+    headers = [(b"x-clickhouse-exception-code", str(error.code).encode()), *(details.headers() if details else [])]
     if error.status == 401:
         headers.append((b"www-authenticate", b'Basic realm="walltime"'))
     elif error.status in (429, 503):
         headers.append((b"retry-after", b"5"))
     elif error.status == 405:
         headers.append((b"allow", b"GET, POST"))
-    await _send_packed(send, error.status, TEXT, f"{error}\n".encode(), packing, headers)
+    await _send_compressed(send, error.status, TEXT, f"{error}\n".encode(), compression, headers)
 
 
 async def send_plain(send: Send, status: int, content_type: bytes, content: bytes, more: Headers | None = None) -> None:
@@ -97,26 +97,27 @@ async def send_plain(send: Send, status: int, content_type: bytes, content: byte
     await send({"type": "http.response.body", "body": content})
 
 
-def _summary(answer: Answer, about: About) -> bytes:
-    """What was done for the answer; older JDBC drivers read no row when it says that there is none."""
-    numbers = {**answer.summary, "result_bytes": len(answer.content), "elapsed_ns": about.elapsed_ns}
+def _summary(result: Result, details: Details) -> bytes:
+    """Older JDBC drivers read no row when `result_rows` is 0."""
+    numbers = {**result.summary, "result_bytes": len(result.content), "elapsed_ns": details.elapsed_ns}
     return json.dumps({name: str(number) for name, number in numbers.items()}, separators=(",", ":")).encode()
 
 
-async def _send_packed(
-    send: Send, status: int, content_type: bytes, content: bytes, packing: Packing, headers: Headers
+async def _send_compressed(
+    send: Send, status: int, content_type: bytes, content: bytes, compression: Compression, headers: Headers
 ) -> None:
-    if packing != Packing():
+    if compression != Compression():
         if len(content) > _SMALL_BYTES:
-            content = await asyncio.get_running_loop().run_in_executor(None, _packed, content, packing, status)
+            loop = asyncio.get_running_loop()
+            content = await loop.run_in_executor(None, _compressed, content, compression, status)
         else:
-            content = _packed(content, packing, status)
-        if packing.encoding:
-            headers = [*headers, (b"content-encoding", packing.encoding.encode())]
+            content = _compressed(content, compression, status)
+        if compression.encoding:
+            headers = [*headers, (b"content-encoding", compression.encoding.encode())]
     await send_plain(send, status, content_type, content, headers)
 
 
-def _packed(content: bytes, packing: Packing, status: int) -> bytes:
-    if packing.blocks is not None:
-        content = blocks.compress(content, packing.blocks) if status == 200 else blocks.readable(content)
-    return encodings.encode(content, packing.encoding) if packing.encoding else content
+def _compressed(content: bytes, compression: Compression, status: int) -> bytes:
+    if compression.blocks is not None:
+        content = blocks.compress(content, compression.blocks) if status == 200 else blocks.readable(content)
+    return encodings.encode(content, compression.encoding) if compression.encoding else content
