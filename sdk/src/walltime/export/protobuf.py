@@ -8,9 +8,9 @@ https://protobuf.dev/programming-guides/encoding/; field numbers are those of op
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import lru_cache
-from typing import Final, NamedTuple, TypeAlias
+from typing import Final, TypeAlias
 
 Value: TypeAlias = "str | bool | int | float | Sequence[str] | Sequence[int]"
 
@@ -20,7 +20,6 @@ BYTES: Final = [bytes((n,)) for n in range(128)]
 """Each byte below 128; as a varint, the number itself."""
 
 
-_FOUR: Final = struct.Struct("<I").pack
 _MORE: Final = [bytes((n | 128,)) for n in range(128)]
 
 
@@ -30,12 +29,7 @@ def varint(n: int) -> bytes:
         return BYTES[n]
     if n < 1 << 14:
         return _MORE[n & 127] + BYTES[n >> 7]
-    if n < 1 << 28:
-        # The groups are moved apart by halves, as in `varints`: two thirds of the price of picking them one by one.
-        n = n & 0x3FFF | (n & 0xFFFC000) << 2
-        n = n & 0x7F007F | (n & 0x3F803F80) << 1
-        return _FOUR(n | 0x808080) if n >= 1 << 24 else _FOUR(n | 0x8080)[:3]
-    return bytes((n & 127 | 128, n >> 7 & 127 | 128, n >> 14 & 127 | 128, n >> 21 & 127 | 128)) + varint(n >> 28)
+    return _MORE[n & 127] + _MORE[n >> 7 & 127] + varint(n >> 14)
 
 
 def block(tag: bytes, body: bytes) -> bytes:
@@ -85,82 +79,29 @@ def attribute(key: str, value: Value) -> bytes:
 
 
 @lru_cache(maxsize=4096)
-def heads(key: str) -> tuple[bytes, ...]:
-    """An attribute up to the varint of its integer, by the varint's size; with it, the attribute is their sum."""
+def _count_heads(key: str) -> tuple[bytes, ...]:
+    """An attribute up to the varint of its integer, by the varint's size."""
     bodies = [_key(key) + b"\x12" + BYTES[1 + size] + b"\x18" for size in range(11)]
     return tuple(b"\x4a" + varint(len(body) + size) + body for size, body in enumerate(bodies))
 
 
 def count(key: str, n: int) -> bytes:
-    """`attribute` of an integer ≥ 0, three times as fast."""
-    value = varint(n)
-    return heads(key)[len(value)] + value
+    """`attribute` of an integer from 0 to 2^63 - 1, to which others are cut, three times as fast."""
+    value = varint(min(n, _MAX_INT64)) if n > 0 else b"\0"
+    return _count_heads(key)[len(value)] + value
 
 
-def array_heads(key: str, size: int, width: int) -> list[bytes]:
-    """`heads` of an attribute that is an array of so many integers: what stands before each of them, at this width."""
-    item = b"\x0a" + BYTES[1 + width] + b"\x18"
-    length = size * (len(item) + width)
-    array = b"\x2a" + varint(length)
-    value = b"\x12" + varint(len(array) + length) + array
-    name = _key(key)
-    first = b"\x4a" + varint(len(name) + len(value) + length) + name + value + item
-    return [first, *[item] * (size - 1)] if size else []
+def counts(key: str, numbers: Sequence[int]) -> bytes:
+    """`attribute` of integers from 0 to 2^63 - 1, to which others are cut."""
+    values = [varint(min(n, _MAX_INT64)) if n > 0 else b"\0" for n in numbers]
+    array = b"".join([_ITEM[len(value)] + value for value in values])
+    body = _key(key) + block(b"\x12", block(b"\x2a", array))
+    return b"\x4a" + varint(len(body)) + body
 
 
-# ---- many integers at once ----
-
-
-MAX_OF_VARINTS: Final = (1 << 56) - 1
-"""The greatest number that `varints` writes; as nanoseconds two years."""
-
-
-def width_of(greatest: int) -> int:
-    """Return in how many bytes `varints` is to write numbers up to this one."""
-    return 4 if greatest < 1 << 28 else 5 if greatest < 1 << 35 else 8
-
-
-def varints(numbers: Sequence[int], width: int) -> tuple[bytes, ...]:
-    """
-    Encode each number in `width` bytes, as 0 ≤ n < 2^(7 × width); the format allows more bytes than a number needs.
-
-    All are lanes of one large integer, in which their groups of 7 bits are moved apart: thirty numbers cost what ten
-    cost one by one.
-    """
-    pack, steps, more, unpack = _lanes(len(numbers), width)
-    try:
-        packed = pack(*numbers)
-    except struct.error:  # negative, as a driver says of what it does not know
-        packed = pack(*[min(max(0, n), (1 << 7 * width) - 1) for n in numbers])
-    lanes = int.from_bytes(packed, "little")
-    for stays, moves, by in steps:
-        lanes = lanes & stays | (lanes & moves) << by
-    return unpack((lanes | more).to_bytes(len(packed), "little"))
-
-
-class _Lanes(NamedTuple):
-    pack: Callable[..., bytes]
-    steps: list[tuple[int, int, int]]
-    """Which bits stay where they are, which move up, and how far: the upper half of a lane, then that of each half."""
-    more: int
-    """The bit that says that a number goes on, in every byte but its last."""
-    unpack: Callable[[bytes], tuple[bytes, ...]]
-
-
-@lru_cache(maxsize=128)
-def _lanes(size: int, width: int) -> _Lanes:
-    lane_bytes = 4 if width == 4 else 8
-    one = int.from_bytes(b"\x01".ljust(lane_bytes, b"\0") * size, "little")
-    steps = []
-    for bits in (28, 14, 7):
-        if bits < 8 * lane_bytes // 2:
-            # Two halves of so many bits become two of 8, 16 or 32.
-            room = bits * 8 // 7
-            low = sum(((1 << bits) - 1) << at for at in range(0, 8 * lane_bytes, 2 * room))
-            steps.append((one * low, one * (low << bits), room - bits))
-    more = one * int.from_bytes(b"\x80" * (width - 1), "little")
-    unpack = struct.Struct(f"{width}s{lane_bytes - width}x" * size).unpack
-    return _Lanes(struct.Struct(f"<{size}{'I' if lane_bytes == 4 else 'Q'}").pack, steps, more, unpack)
+_MAX_INT64: Final = (1 << 63) - 1
+_ITEM: Final = [b"\x0a" + BYTES[1 + size] + b"\x18" for size in range(11)]
+"""ArrayValue.values = 1 with an AnyValue.int_value = 3 up to its varint, by the varint's size."""
 
 
 few = lru_cache(maxsize=4096)(attribute)
