@@ -12,12 +12,12 @@ The data flow: servers → core ← clients, then export.
 """
 
 from walltime import logs
-from walltime.api import component, current, transaction
-from walltime.core.transaction import Transaction
-from walltime.errors import PatchError, SettingsError, WalltimeError
+from walltime.api import CurrentTransaction, component, current, transaction
+from walltime.errors import SettingsError, WalltimeError
 from walltime.export.one_line import summary
 from walltime.instrumentation.libraries import instrument, uninstrument
-from walltime.runtime import VERSION, configure, counters, flush, shutdown
+from walltime.configuration import configure
+from walltime.runtime import VERSION, counters, flush, shutdown
 from walltime.servers.gateways.asgi import ASGIMiddleware
 from walltime.servers.gateways.wsgi import WSGIMiddleware
 from walltime.servers.request.request import routed_to
@@ -27,10 +27,9 @@ __version__ = VERSION
 
 __all__ = [
     "ASGIMiddleware",
-    "PatchError",
+    "CurrentTransaction",
     "Settings",
     "SettingsError",
-    "Transaction",
     "WSGIMiddleware",
     "WalltimeError",
     "__version__",

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any, Final, Literal, TypeVar, cast
 from walltime import runtime
 from walltime.core import execution as executions
 from walltime.core.call import line
-from walltime.core.transaction import ExecutionContext, clock
+from walltime.core.execution import ExecutionContext
+from walltime.core.transaction import clock
 from walltime.errors import contain
 from walltime.redaction.sanitize import text
 
@@ -63,7 +64,7 @@ class transaction(_Decorator):  # noqa: N801  # used as a context manager and as
     def _recreate_cm(self) -> transaction:
         return transaction(self.name, kind=self.kind)  # each call of a decorated function has its own
 
-    def __enter__(self) -> Transaction | Nothing:
+    def __enter__(self) -> CurrentTransaction:
         opened: runtime.Open | component | None = None
         try:
             running = executions.current()
@@ -138,24 +139,63 @@ class component(_Decorator):  # noqa: N801  # used as a context manager and as a
                 contain("component", ours)
 
 
-class Nothing:
-    """What `current()` returns outside of a transaction: takes the same calls and forgets them."""
+class CurrentTransaction:
+    """
+    The running transaction, as far as an application needs it; outside of one, every method does nothing.
 
-    request_id = ""
-    name = ""
+    What it is given after the transaction has ended is ignored.
+    """
 
-    def set_name(self, name: str) -> None: ...
-    def set_user(self, user: str) -> None: ...
-    def set_session(self, session: str) -> None: ...
-    def annotate(self, key: str, value: str | int | float | bool) -> None: ...
-    def fail(self, error_type: str) -> None: ...
-    def keep(self) -> None: ...
+    __slots__ = ("_transaction",)
+
+    def __init__(self, transaction: Transaction | None) -> None:
+        self._transaction = transaction
+
+    @property
+    def request_id(self) -> str:
+        """The trace id: what the SQL comments carry and `walltime show` takes; '' outside of a transaction."""
+        return "" if self._transaction is None else self._transaction.request_id
+
+    @property
+    def name(self) -> str:
+        """Its name so far; '' outside of a transaction."""
+        return "" if self._transaction is None else self._transaction.name
+
+    def set_name(self, name: str) -> None:
+        """Name it by its route, `GET /product/{id}`: few distinct names, no ids or user input in them."""
+        if self._transaction is not None:
+            self._transaction.set_name(name)
+
+    def set_user(self, user: str) -> None:
+        """Set the user it is for. It is sent unchanged as `user.id`: give an id or a hash, not a person's name."""
+        if self._transaction is not None:
+            self._transaction.set_user(user)
+
+    def set_session(self, session: str) -> None:
+        """Set its session. It is sent as a keyed hash, `session.id`, unless the setting `raw_session_ids` is on."""
+        if self._transaction is not None:
+            self._transaction.set_session(session)
+
+    def annotate(self, key: str, value: str | int | float | bool) -> None:
+        """Attach a fact of the application, such as ("cart.items", 3): its last value, of at most 64 keys."""
+        if self._transaction is not None:
+            self._transaction.annotate(key, value)
+
+    def fail(self, error_type: str) -> None:
+        """Mark it as failed; `error_type` is a word such as an exception's class."""
+        if self._transaction is not None:
+            self._transaction.fail(error_type)
+
+    def keep(self) -> None:
+        """Keep its calls one by one, whatever the sample says, and mark the trace as sampled for its callees."""
+        if self._transaction is not None:
+            self._transaction.keep()
 
 
-_NOTHING = Nothing()
+_OUTSIDE: Final = CurrentTransaction(None)
 
 
-def current() -> Transaction | Nothing:
-    """Return the running transaction; outside of one, an object that takes the same calls and forgets them."""
+def current() -> CurrentTransaction:
+    """Return the running transaction; outside of one, an object whose methods do nothing."""
     execution = executions.current()
-    return _NOTHING if execution is None else execution.transaction
+    return _OUTSIDE if execution is None else CurrentTransaction(execution.transaction)

@@ -9,8 +9,8 @@ import threading
 from typing import TYPE_CHECKING, Final
 
 from walltime.core import transaction
-from walltime.core.execution import current, enter, running
-from walltime.core.transaction import ExecutionContext, Transaction, clock, outside_calls
+from walltime.core.execution import ExecutionContext, current, enter, running
+from walltime.core.transaction import Transaction, clock, outside_calls
 from walltime.errors import SettingsError, contain, contained, guarded, warn
 from walltime.export.exporter import Exporter
 from walltime.propagation import propagation
@@ -20,6 +20,7 @@ from walltime.settings.fields import read
 from walltime.settings.settings import Settings
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from contextvars import Token
     from typing import Any
 
@@ -80,19 +81,8 @@ def _off() -> Settings:
 
 
 @guarded("configure", _off)
-def configure(**given: Any) -> Settings:
-    """
-    Set Walltime up with the environment and the given settings, which go before it; return what is in force.
-
-    May be called again: the transactions until then are sent with the settings they were made under. A variable of
-    the environment that cannot be used is a warning and costs no other.
-
-    Args:
-        given: names and values of `walltime.Settings`, such as service_name="shop", sample_probability=0.05.
-
-    Raises:
-        SettingsError: a given value cannot be used; what was in force stays, and with nothing, nothing is measured.
-    """
+def configure(given: Mapping[str, Any]) -> Settings:
+    """`walltime.configure` with the settings as a mapping."""
     global _settings, _exporter  # one set-up for a process
     try:
         values, unusable = read(Settings, os.environ, given)
@@ -114,7 +104,7 @@ def exporter() -> Exporter:
     """Return the exporter in force; without `configure`, the one the environment describes."""
     global _exporter  # noqa: PLW0603
     if _settings is None:
-        configure()
+        configure({})
     if _exporter is None:  # `configure` failed, so nothing is measured
         _exporter = Exporter(_settings or _OFF, VERSION, None)
     return _exporter
@@ -123,7 +113,7 @@ def exporter() -> Exporter:
 @guarded("settings", lambda: _OFF)
 def settings() -> Settings:
     """Return the settings in force."""
-    return configure() if _settings is None else _settings
+    return configure({}) if _settings is None else _settings
 
 
 def is_enabled() -> bool:

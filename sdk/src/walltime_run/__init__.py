@@ -32,6 +32,8 @@ Runs the program with every library instrumented that Walltime knows, as `wallti
 
 PROGRAM is looked for beside this Python and then on PATH. A .py file, -m MODULE and -c CODE run in this Python.
 Settings come from the environment, such as OTEL_SERVICE_NAME and OTEL_EXPORTER_OTLP_ENDPOINT: docs/settings.md.
+
+The exit status is the program's; 127 when it is not found, 126 when it cannot be run, 2 without a program.
 """
 
 

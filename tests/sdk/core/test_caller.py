@@ -18,8 +18,8 @@ import walltime
 from shop.services import MariaDB
 from sqlalchemy.util import greenlet_spawn
 from walltime.core import caller
-from walltime.core.transaction import Transaction
 
+from tests.running import running_transaction
 from tests.sdk.sink import Received, Sink
 
 Connect = Callable[..., Any]
@@ -93,8 +93,8 @@ def test_failures_and_long_calls_are_looked_for_in_every_transaction(sink: Sink,
     walltime.configure(endpoint=sink.endpoint, sample_probability=0.0)
     walltime.instrument("pymysql")
     connection = connect()
-    with walltime.transaction("job") as transaction, connection.cursor() as cursor:
-        assert isinstance(transaction, Transaction)
+    with walltime.transaction("job"), connection.cursor() as cursor:
+        transaction = running_transaction()
         cursor.execute("SELECT SLEEP(0.01)")
         long = line_number() - 1
         with pytest.raises(pymysql.err.ProgrammingError):
@@ -110,8 +110,8 @@ def test_a_short_call_has_the_place_its_statement_had_before_and_says_so(sink: S
     connection = connect()
 
     def run(*, keep_early: bool) -> None:
-        with walltime.transaction("job") as transaction, connection.cursor() as cursor:
-            assert isinstance(transaction, Transaction)
+        with walltime.transaction("job"), connection.cursor() as cursor:
+            transaction = running_transaction()
             transaction.locate_ns = 0 if keep_early else 10**12  # on a busy machine any call may be long
             cursor.execute("SELECT 'before'")
             transaction.fail("Broken")
@@ -141,8 +141,8 @@ def test_the_statements_remembered_and_the_places_of_a_transaction_are_bounded(s
     walltime.configure(endpoint=sink.endpoint, sample_probability=1.0)
     walltime.instrument("pymysql")
     connection = connect()
-    with walltime.transaction("job") as transaction, connection.cursor() as cursor:
-        assert isinstance(transaction, Transaction)
+    with walltime.transaction("job"), connection.cursor() as cursor:
+        transaction = running_transaction()
         for _ in range(caller.MAX_NOTED + 10):
             cursor.execute("DO 1")
         assert transaction.places is not None

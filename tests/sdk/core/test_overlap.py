@@ -18,8 +18,8 @@ from hypothesis import strategies as st
 from walltime.core import execution as execution_module
 from walltime.core import transaction as transaction_module
 from walltime.core.call import lines
-from walltime.core.execution import branch
-from walltime.core.transaction import ExecutionContext, Ids, Transaction
+from walltime.core.execution import ExecutionContext, branch
+from walltime.core.transaction import Ids, Transaction
 
 from tests.sdk.sink import Sink
 

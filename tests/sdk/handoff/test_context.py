@@ -21,8 +21,7 @@ from opentelemetry import baggage
 from opentelemetry import context as otel_context
 from walltime import errors
 from walltime import handoff as context
-from walltime.core.execution import current
-from walltime.core.transaction import ExecutionContext
+from walltime.core.execution import ExecutionContext, current
 from walltime.handoff import futures as context_futures
 from walltime.handoff import threading as context_threading
 from walltime.instrumentation import patching

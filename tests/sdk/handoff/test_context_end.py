@@ -21,8 +21,8 @@ from gevent.threadpool import ThreadPool
 from walltime import runtime
 from walltime.core import transaction as transaction_module
 from walltime.core.call import line
-from walltime.core.execution import current, running
-from walltime.core.transaction import ExecutionContext, Ids, Transaction
+from walltime.core.execution import ExecutionContext, current, running
+from walltime.core.transaction import Ids, Transaction
 
 from tests.sdk.handoff.ways import Job
 from tests.sdk.sink import Sink

@@ -18,6 +18,7 @@ from pymemcache.client.base import Client
 from pymysql.connections import Connection
 from pymysql.cursors import Cursor, DictCursor
 from urllib3.connectionpool import HTTPConnectionPool
+from walltime.errors import PatchError
 from walltime.instrumentation import libraries, patching
 from walltime.instrumentation.patching import Hook, Patch
 
@@ -67,7 +68,7 @@ def test_an_unknown_version_stays_as_it_is() -> None:
 
     original = Library.known
     patches = [Patch(Library, "known", lambda f: lambda self: 2), Patch(Library, "gone", lambda f: f)]
-    with pytest.raises(walltime.PatchError, match="no method gone"):
+    with pytest.raises(PatchError, match="no method gone"):
         patching.apply(patches)
     assert Library.known is original
     assert Library().known() == 1
@@ -212,7 +213,7 @@ def test_a_hook_is_added_with_the_patches_and_taken_away_with_them() -> None:
     assert (callbacks, Library().known()) == (["ours"], 2)
     patching.undo(applied)
     assert (callbacks, Library().known()) == ([], 1)
-    with pytest.raises(walltime.PatchError):
+    with pytest.raises(PatchError):
         patching.apply([hook, Patch(Library, "gone", lambda f: f)])
     assert callbacks == []
 

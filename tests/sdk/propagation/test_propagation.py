@@ -23,6 +23,7 @@ from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapProp
 from walltime.core.transaction import Transaction
 from walltime.propagation import propagation
 
+from tests.running import running_transaction
 from tests.sdk.sink import Sink
 
 TRACE_ID, SPAN_ID = "4bf92f3577b34da6a3ce929d0e0e4736", "00f067aa0ba902b7"
@@ -121,8 +122,7 @@ def test_tracestate_passes_through_within_its_limits(sink: Sink, sent: str, kept
     headers: dict[str, str] = {}
 
     def app(_: Any, start_response: Any) -> list[bytes]:
-        transaction = walltime.current()
-        assert isinstance(transaction, Transaction)
+        transaction = running_transaction()
         headers.update(propagation.outgoing_headers(transaction))
         start_response("200 OK", [])
         return [b""]
@@ -165,8 +165,7 @@ def test_what_goes_out_names_our_own_span_and_carries_what_came_in(sink: Sink, m
 
     def app(_: Any, start_response: Any) -> list[bytes]:
         prepared = requests.get(sink.endpoint.replace("/v1/traces", "/x"), timeout=5).request
-        transaction = walltime.current()
-        assert isinstance(transaction, Transaction)
+        transaction = running_transaction()
         sent.append(dict(propagation.outgoing_headers(transaction)))
         assert prepared is not None
         start_response("200 OK", [])
@@ -288,7 +287,7 @@ def test_an_application_with_opentelemetry_of_its_own_exports_what_it_would_with
 
     def app(environ: dict[str, Any], start_response: Any) -> list[bytes]:
         with trace.get_tracer("its own").start_as_current_span("inner"):
-            sent.append(dict(propagation.outgoing_headers(walltime.current())))  # type: ignore[arg-type]
+            sent.append(dict(propagation.outgoing_headers(running_transaction())))
         return [b""]
 
     sent: list[dict[str, str]] = []

@@ -11,9 +11,10 @@ import pytest
 import walltime
 from opentelemetry import trace
 from walltime.core import execution
-from walltime.core.transaction import Transaction, outside_calls
+from walltime.core.transaction import outside_calls
 from walltime.servers.request import request
 
+from tests.running import running_transaction
 from tests.sdk.servers.asgi_server import PARENT, SECRET, connected
 from tests.sdk.servers.serving import Client, header, uvicorn_serving
 from tests.sdk.sink import Sink
@@ -320,9 +321,8 @@ def test_what_was_asked_for_is_nobodys_without_a_secret(sink: Sink) -> None:
 
 
 def test_after_its_end_a_transaction_takes_no_name_and_no_failure(recorded: Sink) -> None:
-    with walltime.transaction("job", kind="server") as over:
-        pass
-    assert isinstance(over, Transaction)
+    with walltime.transaction("job", kind="server"):
+        over = running_transaction()
     token = execution.running.set(over)
     request.name_by_route("/late")
     request.failed_now(LookupError())

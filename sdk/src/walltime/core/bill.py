@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import lru_cache
 from itertools import groupby
 from operator import itemgetter
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import TYPE_CHECKING, Final
 
 from walltime.core.call import CONTINUED, LINES, OTHER, SKIPPED
 from walltime.core.call import lines as component_lines
@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from walltime.core.call import Call, Line, Target
 
     K = TypeVar("K", bound=Hashable)
-    V = TypeVar("V", "Cell", "tuple[int, ...]")
 
 MAX_COMPONENTS: Final = 32
 MAX_TARGETS: Final = 64
@@ -46,61 +45,48 @@ DEADLOCK: Final = "1213"
 LOCK_TIMEOUT: Final = "1205"
 
 
-_TELLS: Final = (
+_COUNTS_OF: Final = (
     {"mysql.query": (_SQL := 1), "mysql.fetch": (_ROWS := 4)}
     | dict.fromkeys(LOOKUPS, _LOOKUP := 2)
     | dict.fromkeys(STORES, _STORE := 3)
 )
-"""What `found` means for the calls of a component."""
+"""What the last number of a call (`found`) is, by component."""
 _READS: Final = (_SQL, _ROWS)
 
 _LINE: Final = itemgetter(0)
 _OWN_NS: Final = itemgetter(4)
 
 
-_ALL_COUNT: Final = ("calls", "time_ns", "max_ns", "errors")
-_COUNTED: Final = {
-    _SQL: ("rows", "deadlocks", "lock_timeouts"),
-    _ROWS: ("rows", "deadlocks", "lock_timeouts"),
-    _LOOKUP: ("keys", "hits", "misses", "skipped"),
-    _STORE: ("not_stored", "skipped"),
-}
-
-
-def counted(line: Line) -> tuple[str, ...]:
-    """Return what a cell of the line counts, by name; the rest stays zero."""
-    return _ALL_COUNT + _COUNTED.get(_TELLS.get(LINES[line].component, 0), ("skipped",))
+COUNTERS: Final = (
+    "calls", "time_ns", "max_ns", "errors", "keys", "hits", "misses", "not_stored", "skipped", "rows", "deadlocks",
+    "lock_timeouts",
+)  # fmt: skip
+"""All that is counted of a component, in the order in which it is sent; docs/wire.md says what each is."""
 
 
 def has_sql(component: str) -> None:
     """Say of a component that what its calls ask for is SQL, and what they find is rows."""
-    _TELLS[component] = _SQL
+    _COUNTS_OF[component] = _SQL
 
 
 class Cell:
     """What one line of a bill counts; times in nanoseconds."""
 
-    __slots__ = (
-        "calls", "deadlocks", "errors", "hits", "keys", "lock_timeouts", "max_ns", "misses", "not_stored", "rows",
-        "skipped", "tells", "time_ns",
-    )  # fmt: skip
+    __slots__ = (*COUNTERS, "found_is")
 
-    def __init__(self, tells: int = 0) -> None:
+    def __init__(self, found_is: int = 0) -> None:
         self.calls = self.time_ns = self.max_ns = self.errors = 0
         self.keys = self.hits = self.misses = self.not_stored = self.skipped = 0
         self.rows = self.deadlocks = self.lock_timeouts = 0
-        self.tells = tells
+        self.found_is = found_is
 
     def __add__(self, other: Cell) -> Cell:
         """Return a cell of its own with both counts."""
-        both = Cell(self.tells)
-        for name in _COUNTS:
+        both = Cell(self.found_is)
+        for name in COUNTERS:
             setattr(both, name, getattr(self, name) + getattr(other, name))
         both.max_ns = max(self.max_ns, other.max_ns)
         return both
-
-
-_COUNTS: Final = tuple(name for name in Cell.__slots__ if name not in {"max_ns", "tells"})
 
 
 class Bill:
@@ -171,16 +157,16 @@ class Bill:
         cell.calls += len(calls) - no_calls
         cell.time_ns += time_ns
         cell.max_ns = max_ns
-        tells = cell.tells
-        if tells == _LOOKUP:
+        found_is = cell.found_is
+        if found_is == _LOOKUP:
             cell.keys += replied + unanswered
             cell.hits += found
             cell.misses += replied - found
-        elif tells == _STORE:
+        elif found_is == _STORE:
             cell.not_stored += replied - found
-        elif tells in _READS:
+        elif found_is in _READS:
             cell.rows += found + broken_off
-            self._add_statements(calls, int(tells == _SQL))
+            self._add_statements(calls, int(found_is == _SQL))
 
     def _add_statements(self, calls: list[Call], counts: int) -> None:
         """`counts` 0 for reading rows later: that is time of the statement, but not sending it again."""
@@ -216,30 +202,36 @@ class Bill:
             if len(self.lines) - self._servers >= 2 * MAX_COMPONENTS and component != OTHER:
                 return self._shared(component_lines(OTHER)[None], 0)
         elif self._servers >= MAX_TARGETS - 1:
-            return self._shared(component_lines(component)[OTHER], _TELLS.get(component, 0))
+            return self._shared(component_lines(component)[OTHER], _COUNTS_OF.get(component, 0))
         else:
             self._servers += 1
-        cell = self.lines[line] = Cell(_TELLS.get(component, 0))
+        cell = self.lines[line] = Cell(_COUNTS_OF.get(component, 0))
         return cell
 
-    def _shared(self, line: Line, tells: int) -> Cell:
+    def _shared(self, line: Line, found_is: int) -> Cell:
         """The cell of a line that stands for several."""
         cell = self.lines.get(line)
         if cell is None:
-            cell = self.lines[line] = Cell(tells)
+            cell = self.lines[line] = Cell(found_is)
         return cell
 
     @property
     def components(self) -> dict[str, Cell]:
         """The lines by component; cells to be read, not to be added to."""
-        cells = list(self.lines.values())
-        return {component: total(cells, places) for component, places in shape(tuple(self.lines)).components.items()}
+        components: dict[str, Cell] = {}
+        for line, cell in self.lines.items():
+            _put(components, LINES[line].component, cell, MAX_COMPONENTS, OTHER)
+        return components
 
     @property
     def targets(self) -> dict[tuple[str, str], Cell]:
         """The lines that have a server, by component and address; cells to be read, not to be added to."""
-        cells = list(self.lines.values())
-        return {target: total(cells, places) for target, places in shape(tuple(self.lines)).targets.items()}
+        targets: dict[tuple[str, str], Cell] = {}
+        for line, cell in self.lines.items():
+            component, target = LINES[line]
+            if target is not None:
+                _put(targets, (component, address(target)), cell, MAX_TARGETS, (component, OTHER))
+        return targets
 
     @property
     def time_ns(self) -> int:
@@ -284,35 +276,7 @@ def _fail(cell: Cell, failure: str) -> None:
         cell.lock_timeouts += 1
 
 
-class Shape(NamedTuple):
-    """How the lines of a bill fall into components and into servers: for each, the places of its lines."""
-
-    components: dict[str, tuple[int, ...]]
-    targets: dict[tuple[str, str], tuple[int, ...]]
-
-
-@lru_cache(maxsize=1024)
-def shape(lines: tuple[Line, ...]) -> Shape:
-    """Return the shape of a bill with these lines; the transactions of a route have few of them."""
-    components: dict[str, tuple[int, ...]] = {}
-    targets: dict[tuple[str, str], tuple[int, ...]] = {}
-    for place, line in enumerate(lines):
-        component, target = LINES[line]
-        _put(components, component, (place,), MAX_COMPONENTS, OTHER)
-        if target is not None:
-            _put(targets, (component, address(target)), (place,), MAX_TARGETS, (component, OTHER))
-    return Shape(components, targets)
-
-
-def total(cells: Sequence[Cell], places: tuple[int, ...]) -> Cell:
-    """Return the cell at the one place, or the sum of those at several."""
-    cell = cells[places[0]]
-    for place in places[1:]:
-        cell = cell + cells[place]
-    return cell
-
-
-def _put(there: dict[K, V], key: K, more: V, limit: int, other: K) -> None:
+def _put(there: dict[K, Cell], key: K, more: Cell, limit: int, other: K) -> None:
     """Give it its place, or add it to what is there; when all are taken, to what the rest shares."""
     if key not in there and len(there) >= limit - 1:
         key = other

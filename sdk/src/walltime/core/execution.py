@@ -8,7 +8,7 @@ calls that run at the same time never count as nested in each other.
 from __future__ import annotations
 
 from contextvars import ContextVar
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypeAlias
 
 from walltime.core.transaction import MANY_CALLS, outside, record_after_response
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from typing import Any
 
     from walltime.core.call import Line
-    from walltime.core.transaction import Comment, ExecutionContext, Transaction
+    from walltime.core.transaction import Comment, Transaction
 
 
 class Branch:
@@ -78,8 +78,8 @@ class Inside:
     def __init__(self, of: ExecutionContext) -> None:
         self.nested_ns = 0
         self.statement: str | bytes | None = None
-        self.owner = of.owner
-        self.transaction = of.transaction
+        self.owner: int = of.owner
+        self.transaction: Transaction = of.transaction
 
     @property
     def sql_comment(self) -> Comment | None:
@@ -88,6 +88,9 @@ class Inside:
     def record(self, *_call: object, **_more: object) -> None:
         """Forget it: the call around it is the one that is billed."""
 
+
+ExecutionContext: TypeAlias = "Transaction | Branch | Inside"
+"""What a wrapped client works with: it records its calls there."""
 
 running: ContextVar[ExecutionContext | None] = ContextVar("walltime_execution", default=None)
 current = running.get

@@ -18,7 +18,8 @@ from walltime.core import caller
 from walltime.errors import contain
 
 if TYPE_CHECKING:
-    from walltime.core.transaction import Comment, ExecutionContext, Transaction
+    from walltime.core.execution import ExecutionContext
+    from walltime.core.transaction import Comment, Transaction
     from walltime.settings.settings import Settings
 
 MAX_COMMENT_BYTES: Final = 1024

@@ -45,41 +45,6 @@ adding = Lock()
 """Held by the thread that adds calls up early; nobody waits for it. A forked child makes its own."""
 
 
-class ExecutionContext(Protocol):
-    """What a wrapped client sees of the transaction it runs in."""
-
-    nested_ns: int
-    """
-    Exclusive time of all calls recorded on this execution context so far; it only grows.
-
-    A wrapper reads it before its call and hands it to `record`: what it has grown by is the time of the calls inside.
-    A wrapper that fails before `record` has nothing to put back, so no failure of ours can count a call twice.
-    """
-    statement: str | bytes | None
-    """SQL as the application wrote it, while its cursor executes it; below the cursor the values are in the text."""
-    owner: int
-    """Which asyncio task the execution context belongs to (its `id`); 0 outside of asyncio."""
-
-    @property
-    def transaction(self) -> Transaction: ...
-
-    @property
-    def sql_comment(self) -> Comment | None:
-        """The transaction's, for `tag`; None until its first statement."""
-
-    def record(
-        self,
-        line: Line,
-        subject: object,
-        started_ns: int,
-        ended_ns: int,
-        outer_ns: int,
-        failure: str | None = None,
-        asked: int = 0,
-        found: int = 0,
-    ) -> None: ...
-
-
 def after_fork() -> None:
     """Make the child's own lock: the parent's may be held by a thread that the child does not have."""
     global adding  # noqa: PLW0603
@@ -103,6 +68,13 @@ class Ids(NamedTuple):
     trace_flags: int = 0
     trace_state: TraceState | None = None
     """None when it is empty."""
+
+
+class _Execution(Protocol):
+    nested_ns: int
+
+    @property
+    def transaction(self) -> Transaction: ...
 
 
 class Transaction:
@@ -147,8 +119,16 @@ class Transaction:
         self.is_over = False
         """It was handed to the exporter and no longer changes."""
         self.nested_ns = 0
+        """
+        Exclusive time of all calls recorded in this execution context so far; it only grows.
+
+        A wrapper reads it before its call and hands it to `record`: what it has grown by is the time of the calls
+        inside. A wrapper that fails before `record` has nothing to put back, so no failure of ours counts a call twice.
+        """
         self.statement: str | bytes | None = None
+        """SQL as the application wrote it, while its cursor executes it: below it, the values are in the text."""
         self.owner = 0
+        """The asyncio task it belongs to (its `id`); 0 outside of asyncio."""
         self.calls: list[Call] = []
         self.places: dict[int, Place] | None = None
         """Where calls were made, by their start, as far as it was looked for."""
@@ -257,21 +237,17 @@ class Transaction:
         return bill
 
     def set_name(self, name: str) -> None:
-        """Name the transaction by its route, `GET /product/{id}`: few distinct names, no ids or user input in them."""
         self.name = text(name)
         self.sql_comment = None  # it says the route
 
     def set_user(self, user: str) -> None:
-        """Say who it was for. Goes out as it is, as `user.id`: give an id or a hash, not a person's name."""
         self.user = text(user)
         self.sql_comment = None  # it may say so too
 
     def set_session(self, session: str) -> None:
-        """Say which session it belongs to. Goes out as `session.id`, as its keyed hash unless the settings say raw."""
         self.session = text(session)
 
     def annotate(self, key: str, value: str | int | float | bool) -> None:
-        """Attach a fact of the application, such as ("cart.items", 3): its last value, of at most 64 keys."""
         key = text(key)
         if self.annotations is None:
             self.annotations = {}
@@ -281,16 +257,10 @@ class Transaction:
                 self.sql_comment = None
 
     def fail(self, error_type: str) -> None:
-        """Mark the transaction as failed; `error_type` is a word such as an exception's class."""
         self.is_error = True
         self.error_type = text(error_type)
 
     def keep(self) -> None:
-        """
-        Have its calls kept one by one, whatever the sample says; so many a minute, as `forced`.
-
-        What it calls from here on is told that it is sampled.
-        """
         self.is_forced = True
         self.locate_ns = 0
         try:
@@ -322,7 +292,7 @@ class Transaction:
 
 
 def record_after_response(
-    execution: ExecutionContext, line: Line, subject: object, started_ns: int, ended_ns: int, outer_ns: int,
+    execution: _Execution, line: Line, subject: object, started_ns: int, ended_ns: int, outer_ns: int,
     failure: str | None, asked: int, found: int,
 ) -> bool:  # fmt: skip
     """

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from opentelemetry.context import Context
 
-    from walltime.core.transaction import ExecutionContext
+    from walltime.core.execution import ExecutionContext
 
 
 def carried(job: Callable[..., Any]) -> Callable[..., Any]:

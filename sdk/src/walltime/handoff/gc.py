@@ -13,7 +13,7 @@ from walltime.errors import contain
 from walltime.instrumentation.patching import Hook
 
 if TYPE_CHECKING:
-    from walltime.core.transaction import ExecutionContext
+    from walltime.core.execution import ExecutionContext
 
 REQUIRES = "Python 3.10–3.14"
 

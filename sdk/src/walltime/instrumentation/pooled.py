@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
     from walltime.core.call import Lines, Target
-    from walltime.core.transaction import ExecutionContext
+    from walltime.core.execution import ExecutionContext
 
 WAIT_NS: Final = 100_000
 """What takes longer than this is a wait. A pool at rest takes some µs, which stay with the call or with `other`."""

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
     from walltime.core.call import Target
-    from walltime.core.transaction import ExecutionContext
+    from walltime.core.execution import ExecutionContext
 
     Wrap: TypeAlias = "Callable[[Callable[..., Any]], Callable[..., Any]]"
 

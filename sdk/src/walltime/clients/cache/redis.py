@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 
     from walltime.clients.cache.redis_commands import Arguments
     from walltime.core.call import Target
-    from walltime.core.transaction import ExecutionContext
+    from walltime.core.execution import ExecutionContext
 
 REQUIRES: Final = "redis >= 5.0, < 9"
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from walltime.clients.cache.redis_commands import Arguments
     from walltime.core.call import Lines, Target
-    from walltime.core.transaction import ExecutionContext
+    from walltime.core.execution import ExecutionContext
 
     Wrap: TypeAlias = Callable[[Callable[..., Any]], Callable[..., Any]]
 

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
     from walltime.core.call import Line
-    from walltime.core.transaction import ExecutionContext
+    from walltime.core.execution import ExecutionContext
 
 REQUIRES: Final = "aiohttp >= 3.9, < 4"
 

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from httpx import Request
 
     from walltime.core.call import Line
-    from walltime.core.transaction import ExecutionContext
+    from walltime.core.execution import ExecutionContext
 
 REQUIRES: Final = "httpx >= 0.27, < 1"
 

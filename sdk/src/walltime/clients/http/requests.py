@@ -13,7 +13,7 @@ from walltime.propagation.recipients import host_of, is_limited, is_recipient
 
 if TYPE_CHECKING:
     from walltime.core.call import Line, Target
-    from walltime.core.transaction import ExecutionContext
+    from walltime.core.execution import ExecutionContext
 
 REQUEST: Final = lines("http.request")
 CONNECT: Final = lines("http.connect")
@@ -54,7 +54,7 @@ def read_on(
     transaction = execution.transaction
     calls = transaction.calls
     if (
-        execution is transaction
+        transaction is execution
         and calls
         # What is in the bill already no longer changes, and what branches do is measured by its ends.
         and not (transaction.has_branches or transaction.duration_ns or transaction.bill is not None)

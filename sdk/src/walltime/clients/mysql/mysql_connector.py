@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from walltime.core.call import Lines, Target
-    from walltime.core.transaction import ExecutionContext
+    from walltime.core.execution import ExecutionContext
 
 REQUIRES: Final = "mysql-connector-python >= 8.0"
 

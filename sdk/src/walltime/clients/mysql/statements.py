@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Awaitable
 
     from walltime.core.call import Call, Target
-    from walltime.core.transaction import ExecutionContext
+    from walltime.core.execution import ExecutionContext
     from walltime.instrumentation.timed import Wrap
 
 About: TypeAlias = "Callable[[Any], tuple[Target | None, int]]"

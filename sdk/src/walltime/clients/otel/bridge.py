@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     from opentelemetry.trace import SpanContext, Status
 
-    from walltime.core.transaction import ExecutionContext
+    from walltime.core.execution import ExecutionContext
 
 # Kinds that wait for somebody else. SERVER and CONSUMER are transactions, INTERNAL has no bound on its names.
 _CLIENT, _PRODUCER = SpanKind.CLIENT, SpanKind.PRODUCER  # compared by identity: an enum's hash is a function of Python

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 from walltime import runtime
 from walltime.core.call import line
-from walltime.core.execution import current
-from walltime.core.transaction import ExecutionContext, clock
+from walltime.core.execution import ExecutionContext, current
+from walltime.core.transaction import clock
 from walltime.errors import contain
 from walltime.propagation import propagation
 from walltime.servers.request.headers import caller
