@@ -13,10 +13,10 @@ The data flow: servers → core ← clients, then export.
 
 from walltime import logs
 from walltime.api import CurrentTransaction, component, current, transaction
+from walltime.configuration import configure
 from walltime.errors import SettingsError, WalltimeError
 from walltime.export.one_line import summary
 from walltime.instrumentation.libraries import instrument, uninstrument
-from walltime.configuration import configure
 from walltime.runtime import VERSION, counters, flush, shutdown
 from walltime.servers.gateways.asgi import ASGIMiddleware
 from walltime.servers.gateways.wsgi import WSGIMiddleware

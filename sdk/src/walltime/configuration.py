@@ -2,17 +2,34 @@
 
 from __future__ import annotations
 
+import functools
+import inspect
 from typing import TYPE_CHECKING, Literal
 
 from walltime import runtime
 
 if TYPE_CHECKING:
     import os
-    from collections.abc import Iterable, Mapping
+    from collections.abc import Callable, Iterable, Mapping
+    from typing import ParamSpec
 
     from walltime.settings.settings import Settings
 
+    P = ParamSpec("P")
 
+
+def _known_settings_only(function: Callable[P, Settings]) -> Callable[P, Settings]:
+    """Make an unknown name a SettingsError: after it nothing is measured, which a TypeError would not see to."""
+    known = inspect.signature(function).parameters
+
+    @functools.wraps(function)
+    def call(*args: P.args, **given: P.kwargs) -> Settings:
+        return function(*args, **given) if known.keys() >= given.keys() else runtime.configure(given)
+
+    return call
+
+
+@_known_settings_only
 def configure(
     *,
     enabled: bool | None = None,
@@ -60,61 +77,64 @@ def configure(
     the environment that cannot be used is a warning and costs no other. None leaves a setting to the environment.
 
     Args:
-        enabled: False leaves the application as it is; the variable says the opposite, true switches off
-        service_name: name of the service; without it what `OTEL_RESOURCE_ATTRIBUTES` says, else
+        enabled: False switches Walltime off. `OTEL_SDK_DISABLED=true` does the same
+        service_name: name of the service. Default: `service.name` in `OTEL_RESOURCE_ATTRIBUTES`, else
             `unknown_service`
-        exporters: where transactions go: `otlp`, `console` (lines of JSON, see `json_lines`), both with a
-            comma, or `none`
-        endpoint: the collector, empty: nothing is sent; the second variable is the address that `/v1/traces` is
-            put behind
-        protocol: the only one there is; for another one a warning is logged
-        headers: sent with every export, `name=value,…`
-        gzip: compress exports; the variables say `gzip` or `none`
-        timeout_s: longest wait for the answer to one export; in seconds, as OpenTelemetry for Python reads it
-        certificate: file of the authorities (PEM) that a collector at https:// is trusted by; without it those
-            of the system
-        client_certificate: file of our own certificate (PEM), for a collector that asks for one
-        client_key: file of its key (PEM), where it is not in the same file
-        export_delay_s: longest wait of a finished transaction for its export; the variable is in milliseconds
-        max_queue: finished transactions that may wait; beyond, they are lost and counted
-        max_pending_bytes: encoded transactions kept while the collector cannot be reached; the oldest go first
+        exporters: where transactions are sent: `otlp`, `console` (lines of JSON on stderr, see `json_lines`),
+            both with a comma between, or `none`
+        endpoint: address of the collector; empty sends nothing. `/v1/traces` is appended to
+            `OTEL_EXPORTER_OTLP_ENDPOINT`
+        protocol: the only supported protocol; another value logs a warning
+        headers: headers of every export, `name=value,…`
+        gzip: compress exports. The variables take `gzip` or `none`
+        timeout_s: longest wait for the response to one export, in seconds
+        certificate: file of certificate authorities (PEM) that are trusted for a collector at https://.
+            Default: those of the system
+        client_certificate: file of a client certificate (PEM), for a collector that requires one
+        client_key: file of the client certificate's key (PEM), unless it is in the same file
+        export_delay_s: longest wait of a finished transaction for its export. The variable is in milliseconds
+        max_queue: finished transactions that may wait for export; more are dropped and counted
+        max_pending_bytes: encoded transactions that are kept while the collector does not answer; the oldest
+            are dropped first
         exit_timeout_s: longest delay of the process's exit for the last export, in seconds
-        json_lines: file that every transaction is appended to as a line of JSON (docs/logs.md), `-` for stderr;
-            `console` among the `exporters` writes to stderr without it
-        summary: log the bill of each transaction in one line, to the logger `walltime.summary` at INFO
-        sample_probability: share of transactions whose calls are kept, by trace id; `OTEL_TRACES_SAMPLER` says
-            `always_on`, `always_off` or `traceidratio` (with or without `parentbased_`), whose argument is 0.01
-            unless it is said
-        random_per_minute: transactions of the fair sample whose calls are kept; a process that reaches this has
-            an unfair sample, so lower the probability before it does
-        upstream_per_minute: transactions whose calls are kept because the caller's `traceparent` says sampled;
-            none when the sampler is one without `parentbased_`
-        forced_per_minute: transactions whose calls are kept because a header with the secret or
-            `walltime.current().keep()` asked for it
-        errors_per_minute: failed transactions whose calls are kept
-        slow_per_minute: transactions slower than 99 % of the recent ones of their name whose calls are kept
-        sql_comment: what every SQL statement is tagged with: `full` the request id too, `static` only what is
-            the same in every request (for a query cache), `off` nothing; True and False are full and off
-        sql_comment_keys: what the comment says, the important first: `traceparent`, `route`, `service` (or
-            `application`), `user`, the caller's `file`, `line`, `function`, and any other name is that of an
+        json_lines: file to which every transaction is appended as a line of JSON (docs/logs.md); `-` is stderr.
+            `console` in `exporters` writes to stderr when this is empty
+        summary: log the bill of each transaction in one line, to the logger `walltime.summary` at level INFO
+        sample_probability: share of transactions whose calls are kept one by one, chosen by trace id.
+            `OTEL_TRACES_SAMPLER` takes `always_on`, `always_off` or `traceidratio` (with or without
+            `parentbased_`); its default argument is 0.01
+        random_per_minute: limit for calls kept by the fair sample, in transactions a minute. A process that
+            reaches it has an unfair sample: lower the probability first
+        upstream_per_minute: limit for calls kept because the caller's `traceparent` is sampled, in transactions
+            a minute. 0 when the sampler has no `parentbased_`
+        forced_per_minute: limit for calls kept because of `force_secret` or `walltime.current().keep()`, in
+            transactions a minute
+        errors_per_minute: limit for calls kept because the transaction failed, in transactions a minute
+        slow_per_minute: limit for calls kept because the transaction was slower than 99 % of the recent ones of
+            its name, in transactions a minute
+        sql_comment: comment on every SQL statement: `full` includes the request id, `static` only what is the
+            same in every request (for a query cache), `off` adds none. True means `full`, False means `off`
+        sql_comment_keys: contents of the SQL comment, the most important first: `traceparent`, `route`,
+            `service` (or `application`), `user`, the caller's `file`, `line`, `function`; any other name is an
             annotation
-        sql_comment_position: where the comment goes: `append` (before a final semicolon) or `prepend`
-        sql_text_bytes: the server's `performance_schema_max_sql_text_length`: where the comment would be cut
-            off, it goes in front
-        force_secret: a request whose header `X-Walltime-Force` has this text, of 16 characters or more, has its
-            calls kept (`forced`) and its bill in the answer's `Server-Timing`
-        server_timing: every answer has its bill in the header `Server-Timing`, for everybody to see
-        context_threads: work that a transaction hands to threads, thread pools and greenlets is billed to it
-        python_gc: pauses of the garbage collector have a line of their own, `python.gc`
-        raw_keys: send the keys of memcache and redis as they are, not as prefix and keyed hash
-        raw_session_ids: send what `set_session` was given as it is, not as a keyed hash
-        hash_user_ids: send what `set_user` was given as a keyed hash
-        denied_annotations: words whose annotations are sent as `(redacted)`, beside ours: password, secret,
-            token, api_key, cookie, …; `*` for all annotations
-        propagate_to: hosts whose HTTP requests carry `traceparent` (and baggage): patterns such as
+        sql_comment_position: position of the SQL comment: `append` (before a final semicolon) or `prepend`
+        sql_text_bytes: `performance_schema_max_sql_text_length` of the server: a comment that would be cut off
+            there goes in front
+        force_secret: a request whose header `X-Walltime-Force` has this value (at least 16 characters) gets its
+            calls kept and its bill in the response header `Server-Timing`
+        server_timing: send the bill in the response header `Server-Timing` of every response, readable by every
+            client
+        context_threads: bill work in threads, thread pools and greenlets to the transaction that started it
+        python_gc: bill pauses of the garbage collector as the component `python.gc`
+        raw_keys: send memcache and redis keys unchanged, instead of prefix and keyed hash
+        raw_session_ids: send the value of `set_session` unchanged, instead of a keyed hash
+        hash_user_ids: send the value of `set_user` as a keyed hash
+        denied_annotations: words whose annotations are sent as `(redacted)`, in addition to password, secret,
+            token, api_key, cookie, …; `*` redacts all annotations
+        propagate_to: hosts to which HTTP requests carry `traceparent` and baggage: patterns such as
             `*.shop.internal`, or `none`
-        key_salt: key of the hashes that stand for keys; without it one of the process, so hashes of two do not
-            compare
+        key_salt: key of the keyed hashes. Default: a random key for each process, so hashes of two processes
+            cannot be compared
 
     Raises:
         SettingsError: a given value cannot be used. What was in force stays; with nothing, nothing is measured.

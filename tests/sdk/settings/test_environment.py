@@ -227,7 +227,7 @@ def test_code_that_is_wrong_is_told_and_nothing_is_measured_until_it_is_right(
     with walltime.transaction("job") as transaction:
         transaction.set_user("alice")
     with pytest.raises(walltime.SettingsError):
-        walltime.configure(hash_user_ids=False, max_queue="abc")
+        walltime.configure(hash_user_ids=False, max_queue="abc")  # type: ignore[arg-type]
     with walltime.transaction("job") as transaction:
         transaction.set_user("alice")
     assert [each.attributes["user.id"][0] for each in sink.wait_for(2)] == ["#", "#"]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from dataclasses import fields
 from pathlib import Path
+from typing import Any
 
 import pytest
 import walltime
@@ -133,7 +134,7 @@ def test_a_broken_environment_does_not_stop_an_application_that_configures_nothi
         ("certificate", Path("/ca.pem"), "/ca.pem"),
     ],
 )
-def test_several_values_are_a_list_or_the_text_of_the_variable(name: str, given: object, value: object) -> None:
+def test_several_values_are_a_list_or_the_text_of_the_variable(name: str, given: Any, value: object) -> None:
     assert getattr(walltime.configure(**{name: given}), name) == value
 
 
@@ -147,7 +148,6 @@ def test_several_values_are_a_list_or_the_text_of_the_variable(name: str, given:
         {"exporters": 1},
         {"exporters": b"otlp"},
         {"exporters": {"otlp": True}},
-        {"exporters": None},
         {"denied_annotations": (None,)},
         {"headers": {"a": "1\r\nx: y"}},
         {"headers": {"a b": "1"}},
@@ -160,7 +160,7 @@ def test_several_values_are_a_list_or_the_text_of_the_variable(name: str, given:
     ],
     ids=repr,
 )
-def test_what_cannot_be_used_in_code_is_an_error_that_names_the_setting(given: dict[str, object]) -> None:
+def test_what_cannot_be_used_in_code_is_an_error_that_names_the_setting(given: dict[str, Any]) -> None:
     (name,) = given
     with pytest.raises(walltime.SettingsError, match=f"^{name}: "):
         walltime.configure(**given)

@@ -212,8 +212,9 @@ def test_a_collector_that_asks_for_our_certificate_gets_it(certificates: Certifi
     both = tmp_path / "both.pem"
     both.write_text(mine.read_text() + my_key.read_text())
     with Posts(tls=server_context(certificate, key, clients_by=mine)) as posts:
-        told = {"endpoint": f"https://{posts.address}/v1/traces", "certificate": str(certificate)}
-        for shown in ({"client_certificate": str(mine), "client_key": str(my_key)}, {"client_certificate": str(both)}):
+        told: dict[str, Any] = {"endpoint": f"https://{posts.address}/v1/traces", "certificate": str(certificate)}
+        pair: dict[str, Any] = {"client_certificate": str(mine), "client_key": str(my_key)}
+        for shown in (pair, {"client_certificate": str(both)}):
             walltime.configure(**told, **shown)
             work()
             assert walltime.flush(5)
@@ -232,7 +233,7 @@ def test_a_certificate_that_cannot_be_used_is_told_when_it_is_configured(
     subprocess.run(
         ["openssl", "pkey", "-in", my_key, "-aes128", "-passout", "pass:secret", "-out", encrypted], check=True
     )
-    for given, says in (
+    faults: list[tuple[dict[str, Any], str]] = [
         ({"certificate": "/no/such/file"}, "certificate '/no/such/file' cannot be used"),
         ({"certificate": str(my_key)}, "cannot be used"),
         (
@@ -240,7 +241,8 @@ def test_a_certificate_that_cannot_be_used_is_told_when_it_is_configured(
             "cannot be used",
         ),  # asks nobody for a password
         ({"client_key": str(my_key)}, "has no client_certificate"),
-    ):
+    ]
+    for given, says in faults:
         with pytest.raises(walltime.SettingsError, match=says):
             walltime.configure(endpoint="https://127.0.0.1:1/v1/traces", **given)
         walltime.configure(endpoint="http://127.0.0.1:1/v1/traces", **given)  # nobody asks for it there

@@ -27,13 +27,13 @@ class Settings:
 
     enabled: bool = setting(
         True,
-        "False leaves the application as it is; the variable says the opposite, true switches off",
+        "False switches Walltime off. `OTEL_SDK_DISABLED=true` does the same",
         safe=False,
         OTEL_SDK_DISABLED=parsing.negated,
     )
     service_name: str = setting(
         "",
-        "name of the service; without it what `OTEL_RESOURCE_ATTRIBUTES` says, else `unknown_service`",
+        "name of the service. Default: `service.name` in `OTEL_RESOURCE_ATTRIBUTES`, else `unknown_service`",
         fault=valid.text,
         OTEL_SERVICE_NAME=parsing.text,
     )
@@ -41,14 +41,15 @@ class Settings:
     # ---- export ----
     exporters: tuple[str, ...] = setting(
         ("otlp",),
-        "where transactions go: `otlp`, `console` (lines of JSON, see `json_lines`), both with a comma, or `none`",
+        "where transactions are sent: `otlp`, `console` (lines of JSON on stderr, see `json_lines`), both with a "
+        "comma between, or `none`",
         fault=valid.exporters,
         safe=(),
         OTEL_TRACES_EXPORTER=parsing.exporters,
     )
     endpoint: str = setting(
         "http://localhost:4318/v1/traces",
-        "the collector, empty: nothing is sent; the second variable is the address that `/v1/traces` is put behind",
+        "address of the collector; empty sends nothing. `/v1/traces` is appended to `OTEL_EXPORTER_OTLP_ENDPOINT`",
         fault=valid.address,
         safe="",
         OTEL_EXPORTER_OTLP_TRACES_ENDPOINT=parsing.text,
@@ -56,13 +57,13 @@ class Settings:
     )
     protocol: str = setting(
         "http/protobuf",
-        "the only one there is; for another one a warning is logged",
+        "the only supported protocol; another value logs a warning",
         OTEL_EXPORTER_OTLP_TRACES_PROTOCOL=parsing.protocol,
         OTEL_EXPORTER_OTLP_PROTOCOL=parsing.protocol,
     )
     headers: Mapping[str, str] = setting(
         {},
-        "sent with every export, `name=value,…`",
+        "headers of every export, `name=value,…`",
         is_secret=True,
         fault=valid.headers,
         safe={},
@@ -71,48 +72,49 @@ class Settings:
     )
     gzip: bool = setting(
         False,
-        "compress exports; the variables say `gzip` or `none`",
+        "compress exports. The variables take `gzip` or `none`",
         OTEL_EXPORTER_OTLP_TRACES_COMPRESSION=parsing.compression,
         OTEL_EXPORTER_OTLP_COMPRESSION=parsing.compression,
     )
     timeout_s: float = setting(
         10.0,
-        "longest wait for the answer to one export; in seconds, as OpenTelemetry for Python reads it",
+        "longest wait for the response to one export, in seconds",
         fault=valid.above_zero,
         OTEL_EXPORTER_OTLP_TRACES_TIMEOUT=parsing.number,
         OTEL_EXPORTER_OTLP_TIMEOUT=parsing.number,
     )
     certificate: str = setting(
         "",
-        "file of the authorities (PEM) that a collector at https:// is trusted by; without it those of the system",
+        "file of certificate authorities (PEM) that are trusted for a collector at https://. Default: those of the "
+        "system",
         OTEL_EXPORTER_OTLP_TRACES_CERTIFICATE=parsing.text,
         OTEL_EXPORTER_OTLP_CERTIFICATE=parsing.text,
     )
     client_certificate: str = setting(
         "",
-        "file of our own certificate (PEM), for a collector that asks for one",
+        "file of a client certificate (PEM), for a collector that requires one",
         OTEL_EXPORTER_OTLP_TRACES_CLIENT_CERTIFICATE=parsing.text,
         OTEL_EXPORTER_OTLP_CLIENT_CERTIFICATE=parsing.text,
     )
     client_key: str = setting(
         "",
-        "file of its key (PEM), where it is not in the same file",
+        "file of the client certificate's key (PEM), unless it is in the same file",
         OTEL_EXPORTER_OTLP_TRACES_CLIENT_KEY=parsing.text,
         OTEL_EXPORTER_OTLP_CLIENT_KEY=parsing.text,
     )
     export_delay_s: float = setting(
         1.0,
-        "longest wait of a finished transaction for its export; the variable is in milliseconds",
+        "longest wait of a finished transaction for its export. The variable is in milliseconds",
         OTEL_BSP_SCHEDULE_DELAY=parsing.milliseconds,
     )
     max_queue: int = setting(
         2048,
-        "finished transactions that may wait; beyond, they are lost and counted",
+        "finished transactions that may wait for export; more are dropped and counted",
         OTEL_BSP_MAX_QUEUE_SIZE=parsing.count,
     )
     max_pending_bytes: int = setting(
         8 * 1024 * 1024,
-        "encoded transactions kept while the collector cannot be reached; the oldest go first",
+        "encoded transactions that are kept while the collector does not answer; the oldest are dropped first",
         WALLTIME_MAX_PENDING_BYTES=parsing.count,
     )
     exit_timeout_s: float = setting(
@@ -124,13 +126,13 @@ class Settings:
     # ---- beside the collector ----
     json_lines: str = setting(
         "",
-        "file that every transaction is appended to as a line of JSON (docs/logs.md), `-` for stderr; `console` among "
-        "the `exporters` writes to stderr without it",
+        "file to which every transaction is appended as a line of JSON (docs/logs.md); `-` is stderr. `console` in "
+        "`exporters` writes to stderr when this is empty",
         WALLTIME_JSON_LINES=parsing.text,
     )
     summary: bool = setting(
         False,
-        "log the bill of each transaction in one line, to the logger `walltime.summary` at INFO",
+        "log the bill of each transaction in one line, to the logger `walltime.summary` at level INFO",
         safe=False,
         WALLTIME_SUMMARY=parsing.flag,
     )
@@ -138,76 +140,76 @@ class Settings:
     # ---- detail ----
     sample_probability: float = setting(
         0.01,
-        "share of transactions whose calls are kept, by trace id; `OTEL_TRACES_SAMPLER` says `always_on`, `always_off` "
-        "or `traceidratio` (with or without `parentbased_`), whose argument is 0.01 unless it is said",
+        "share of transactions whose calls are kept one by one, chosen by trace id. `OTEL_TRACES_SAMPLER` takes "
+        "`always_on`, `always_off` or `traceidratio` (with or without `parentbased_`); its default argument is 0.01",
         fault=valid.share,
         OTEL_TRACES_SAMPLER=parsing.sampler,
         OTEL_TRACES_SAMPLER_ARG=parsing.number,
     )
     random_per_minute: int = setting(
         60_000,
-        "transactions of the fair sample whose calls are kept; a process that reaches this has an unfair sample, so "
-        "lower the probability before it does",
+        "limit for calls kept by the fair sample, in transactions a minute. A process that reaches it has an unfair "
+        "sample: lower the probability first",
         WALLTIME_RANDOM_PER_MINUTE=parsing.count,
     )
     upstream_per_minute: int = setting(
         6_000,
-        "transactions whose calls are kept because the caller's `traceparent` says sampled; none when the sampler is "
-        "one without `parentbased_`",
+        "limit for calls kept because the caller's `traceparent` is sampled, in transactions a minute. 0 when the "
+        "sampler has no `parentbased_`",
         WALLTIME_UPSTREAM_PER_MINUTE=parsing.count,
         OTEL_TRACES_SAMPLER=parsing.sampled_upstream,
     )
     forced_per_minute: int = setting(
         600,
-        "transactions whose calls are kept because a header with the secret or `walltime.current().keep()` asked for "
-        "it",
+        "limit for calls kept because of `force_secret` or `walltime.current().keep()`, in transactions a minute",
         WALLTIME_FORCED_PER_MINUTE=parsing.count,
     )
     errors_per_minute: int = setting(
         60,
-        "failed transactions whose calls are kept",
+        "limit for calls kept because the transaction failed, in transactions a minute",
         WALLTIME_ERRORS_PER_MINUTE=parsing.count,
     )
     slow_per_minute: int = setting(
         60,
-        "transactions slower than 99 % of the recent ones of their name whose calls are kept",
+        "limit for calls kept because the transaction was slower than 99 % of the recent ones of its name, in "
+        "transactions a minute",
         WALLTIME_SLOW_PER_MINUTE=parsing.count,
     )
 
     # ---- SQL comments ----
     sql_comment: str = setting(
         "full",
-        "what every SQL statement is tagged with: `full` the request id too, `static` only what is the same in every "
-        "request (for a query cache), `off` nothing; True and False are full and off",
+        "comment on every SQL statement: `full` includes the request id, `static` only what is the same in every "
+        "request (for a query cache), `off` adds none. True means `full`, False means `off`",
         choices=("full", "static", "off"),
         safe="off",
         WALLTIME_SQL_COMMENT=parsing.sql_comment,
     )
     sql_comment_keys: tuple[str, ...] = setting(
         ("traceparent", "route", "service"),
-        "what the comment says, the important first: `traceparent`, `route`, `service` (or `application`), `user`, the "
-        "caller's `file`, `line`, `function`, and any other name is that of an annotation",
+        "contents of the SQL comment, the most important first: `traceparent`, `route`, `service` (or "
+        "`application`), `user`, the caller's `file`, `line`, `function`; any other name is an annotation",
         fault=valid.words,
         safe=(),
         WALLTIME_SQL_COMMENT_KEYS=parsing.words,
     )
     sql_comment_position: str = setting(
         "append",
-        "where the comment goes: `append` (before a final semicolon) or `prepend`",
+        "position of the SQL comment: `append` (before a final semicolon) or `prepend`",
         choices=("append", "prepend"),
         WALLTIME_SQL_COMMENT_POSITION=parsing.position,
     )
     sql_text_bytes: int = setting(
         1024,
-        "the server's `performance_schema_max_sql_text_length`: where the comment would be cut off, it goes in front",
+        "`performance_schema_max_sql_text_length` of the server: a comment that would be cut off there goes in front",
         WALLTIME_SQL_TEXT_BYTES=parsing.count,
     )
 
     # ---- servers ----
     force_secret: str = setting(
         "",
-        "a request whose header `X-Walltime-Force` has this text, of 16 characters or more, has its calls kept "
-        "(`forced`) and its bill in the answer's `Server-Timing`",
+        "a request whose header `X-Walltime-Force` has this value (at least 16 characters) gets its calls kept and "
+        "its bill in the response header `Server-Timing`",
         is_secret=True,
         fault=valid.secret,
         safe="",
@@ -215,7 +217,7 @@ class Settings:
     )
     server_timing: bool = setting(
         False,
-        "every answer has its bill in the header `Server-Timing`, for everybody to see",
+        "send the bill in the response header `Server-Timing` of every response, readable by every client",
         safe=False,
         WALLTIME_SERVER_TIMING=parsing.flag,
     )
@@ -223,13 +225,13 @@ class Settings:
     # ---- threads and the interpreter ----
     context_threads: bool = setting(
         True,
-        "work that a transaction hands to threads, thread pools and greenlets is billed to it",
+        "bill work in threads, thread pools and greenlets to the transaction that started it",
         safe=False,
         WALLTIME_CONTEXT_THREADS=parsing.flag,
     )
     python_gc: bool = setting(
         True,
-        "pauses of the garbage collector have a line of their own, `python.gc`",
+        "bill pauses of the garbage collector as the component `python.gc`",
         safe=False,
         WALLTIME_PYTHON_GC=parsing.flag,
     )
@@ -237,40 +239,41 @@ class Settings:
     # ---- redaction ----
     raw_keys: bool = setting(
         False,
-        "send the keys of memcache and redis as they are, not as prefix and keyed hash",
+        "send memcache and redis keys unchanged, instead of prefix and keyed hash",
         safe=False,
         WALLTIME_RAW_KEYS=parsing.flag,
     )
     raw_session_ids: bool = setting(
         False,
-        "send what `set_session` was given as it is, not as a keyed hash",
+        "send the value of `set_session` unchanged, instead of a keyed hash",
         safe=False,
         WALLTIME_RAW_SESSION_IDS=parsing.flag,
     )
     hash_user_ids: bool = setting(
         False,
-        "send what `set_user` was given as a keyed hash",
+        "send the value of `set_user` as a keyed hash",
         safe=True,
         WALLTIME_HASH_USER_IDS=parsing.flag,
     )
     denied_annotations: tuple[str, ...] = setting(
         (),
-        "words whose annotations are sent as `(redacted)`, beside ours: password, secret, token, api_key, cookie, …; "
-        "`*` for all annotations",
+        "words whose annotations are sent as `(redacted)`, in addition to password, secret, token, api_key, cookie, "
+        "…; `*` redacts all annotations",
         fault=valid.words,
         safe=("*",),
         WALLTIME_DENIED_ANNOTATIONS=parsing.words,
     )
     propagate_to: tuple[str, ...] = setting(
         ("*",),
-        "hosts whose HTTP requests carry `traceparent` (and baggage): patterns such as `*.shop.internal`, or `none`",
+        "hosts to which HTTP requests carry `traceparent` and baggage: patterns such as `*.shop.internal`, or `none`",
         fault=valid.words,
         safe=("none",),
         WALLTIME_PROPAGATE_TO=parsing.words,
     )
     key_salt: str = setting(
         "",
-        "key of the hashes that stand for keys; without it one of the process, so hashes of two do not compare",
+        "key of the keyed hashes. Default: a random key for each process, so hashes of two processes cannot be "
+        "compared",
         is_secret=True,
         fault=valid.text,
         safe="",
