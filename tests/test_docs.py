@@ -12,6 +12,8 @@ from walltime.settings.settings import Settings
 from walltime_collector.cli import app
 from walltime_collector.config.settings import Settings as CollectorSettings
 
+from tests.docstrings import documented_parameters
+
 ROOT = Path(__file__).parents[1]
 DOCUMENTED = (ROOT / "docs" / "settings.md").read_text()
 README = (ROOT / "README.md").read_text()
@@ -51,7 +53,8 @@ def shown(default: object) -> str:
 def test_every_setting_of_the_sdk_is_documented_as_it_is_declared(setting: Field[object]) -> None:
     variables = ", ".join(f"`{variable}`" for variable in setting.metadata["variables"])
     default = shown(getattr(Settings(), setting.name))
-    assert row(setting.name) == f"| `{setting.name}` | {variables} | {default} | {setting.metadata['doc']} |"
+    meaning = documented_parameters(walltime.configure)[setting.name]
+    assert row(setting.name) == f"| `{setting.name}` | {variables} | {default} | {meaning} |"
 
 
 def test_every_safe_value_is_documented() -> None:

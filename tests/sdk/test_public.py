@@ -12,6 +12,8 @@ from pathlib import Path
 import pytest
 import walltime
 
+from tests.docstrings import documented_parameters
+
 APPLICATION = """
 import walltime
 from walltime import logs
@@ -68,14 +70,14 @@ def test_every_public_function_and_method_is_documented() -> None:
 
 
 def test_configure_has_a_documented_parameter_for_every_setting() -> None:
-    documented = " ".join((inspect.getdoc(walltime.configure) or "").split())
     assert list(inspect.signature(walltime.configure).parameters) == [each.name for each in fields(walltime.Settings)]
-    for each in fields(walltime.Settings):
-        assert f"{each.name}: {each.metadata['doc']}" in documented
+    assert list(documented_parameters(walltime.configure)) == [each.name for each in fields(walltime.Settings)]
 
 
 @pytest.mark.parametrize(
-    "checker", [["mypy", "--strict"], ["basedpyright", "--level", "error"]], ids=["mypy", "pyright"]
+    "checker",
+    [["mypy", "--strict"], ["basedpyright", "--level", "error", "--pythonpath", sys.executable]],
+    ids=["mypy", "pyright"],
 )
 def test_an_application_is_checked_against_our_types(checker: list[str], tmp_path: Path) -> None:
     """In a project of its own, so by `py.typed`."""

@@ -12,7 +12,8 @@ import pytest
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 from opentelemetry.proto.trace.v1.trace_pb2 import Span, Status
 from walltime.core.call import lines
-from walltime.core.transaction import Ids, Transaction
+from walltime.core.ids import Ids
+from walltime.core.transaction import Transaction
 from walltime.export import otlp, protobuf
 from walltime.redaction.redact import Redaction
 from walltime_collector.clickhouse.engine import Engine

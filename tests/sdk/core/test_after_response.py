@@ -23,7 +23,8 @@ from sqlalchemy.ext.asyncio import AsyncSession, create_async_engine
 from sqlalchemy.orm import Session
 from walltime.core import transaction as transaction_module
 from walltime.core.call import lines
-from walltime.core.transaction import Ids, Transaction
+from walltime.core.ids import Ids
+from walltime.core.transaction import Transaction
 from walltime.export import exporter
 from walltime.servers.gateways.wsgi import WSGIMiddleware
 

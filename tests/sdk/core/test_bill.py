@@ -8,7 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from walltime.core.bill import MAX_COMPONENTS, MAX_STATEMENTS, MAX_TARGETS, Bill, address
 from walltime.core.call import CONTINUED, LINES, OTHER, Call, line, lines
-from walltime.core.transaction import MAX_CALLS, Ids, Transaction
+from walltime.core.ids import Ids
+from walltime.core.transaction import MAX_CALLS, Transaction
 
 from tests.sdk.core.generated_calls import calls
 

@@ -17,7 +17,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from walltime import errors
 from walltime.core.execution import enter, running
-from walltime.core.transaction import Ids, Transaction
+from walltime.core.ids import Ids
+from walltime.core.transaction import Transaction
 from walltime.instrumentation.pooled import waited
 from walltime.instrumentation.timed import timed, timed_async
 

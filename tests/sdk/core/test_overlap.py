@@ -19,7 +19,8 @@ from walltime.core import execution as execution_module
 from walltime.core import transaction as transaction_module
 from walltime.core.call import lines
 from walltime.core.execution import ExecutionContext, branch
-from walltime.core.transaction import Ids, Transaction
+from walltime.core.ids import Ids
+from walltime.core.transaction import Transaction
 
 from tests.sdk.sink import Sink
 

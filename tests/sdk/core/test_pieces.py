@@ -19,7 +19,8 @@ from pymysql.cursors import SSCursor
 from shop.services import MariaDB
 from walltime.core.call import Piece, lines
 from walltime.core.execution import Branch
-from walltime.core.transaction import MAX_CALLS, Ids, Transaction
+from walltime.core.ids import Ids
+from walltime.core.transaction import MAX_CALLS, Transaction
 
 from tests.sdk.clients.http.upstream import Upstream
 from tests.sdk.sink import Sink

@@ -16,8 +16,9 @@ import pymysql
 import pytest
 from pymysql.constants import CLIENT
 from shop.services import MariaDB, ProgramMissingError, fast_folder
+from walltime.core.ids import Ids
 from walltime.core.sql_comment import tag
-from walltime.core.transaction import Ids, Transaction
+from walltime.core.transaction import Transaction
 from walltime.settings.settings import Settings
 
 FEW, MANY = 2_000, 100_000

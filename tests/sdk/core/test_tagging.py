@@ -13,8 +13,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from shop.services import MariaDB
 from walltime.core.execution import Branch, Inside
+from walltime.core.ids import Ids
 from walltime.core.sql_comment import tag
-from walltime.core.transaction import Ids, Transaction
+from walltime.core.transaction import Transaction
 from walltime.settings.settings import Settings
 from walltime_collector.statements.comment import sender
 

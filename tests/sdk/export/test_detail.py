@@ -11,7 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from opentelemetry.sdk.trace.sampling import Decision, TraceIdRatioBased
 from opentelemetry.trace import SpanContext, TraceFlags
-from walltime.core.transaction import Ids, Transaction
+from walltime.core.ids import Ids
+from walltime.core.transaction import Transaction
 from walltime.export import detail, quantile
 from walltime.export.detail import Detail
 from walltime.export.quantile import KindsP99, RunningP99

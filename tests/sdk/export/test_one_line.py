@@ -9,6 +9,7 @@ import pytest
 import walltime
 from walltime.core import transaction as transaction_module
 from walltime.core.call import SKIPPED, lines
+from walltime.core.ids import Ids
 from walltime.export import one_line
 
 from tests.sdk.sink import Sink
@@ -19,7 +20,7 @@ DATABASE, CACHE = ("db", 3306), ("cache", 11211)
 
 
 def test_a_bill_reads_as_one_line() -> None:
-    transaction = transaction_module.Transaction("GET /product/{id}", "server", transaction_module.Ids(1, 2), 0, 0)
+    transaction = transaction_module.Transaction("GET /product/{id}", "server", Ids(1, 2), 0, 0)
     for n in range(9):
         transaction.record(_QUERY[DATABASE], "SELECT %s", n * 3 * MS, (n * 3 + 3) * MS, 0, None, 0, 1)
         transaction.nested_ns = 0

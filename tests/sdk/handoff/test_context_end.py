@@ -22,7 +22,8 @@ from walltime import runtime
 from walltime.core import transaction as transaction_module
 from walltime.core.call import line
 from walltime.core.execution import ExecutionContext, current, running
-from walltime.core.transaction import Ids, Transaction
+from walltime.core.ids import Ids
+from walltime.core.transaction import Transaction
 
 from tests.sdk.handoff.ways import Job
 from tests.sdk.sink import Sink

@@ -11,7 +11,8 @@ import httpx
 import pytest
 import requests
 import walltime
-from walltime.core.transaction import Ids, Transaction
+from walltime.core.ids import Ids
+from walltime.core.transaction import Transaction
 from walltime.propagation.recipients import is_recipient
 
 from tests.sdk.clients.http.upstream import Upstream

@@ -7,13 +7,13 @@ The transaction's duration ended with the response. Until its application return
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Protocol
 
 from walltime.core.bill import Bill
 from walltime.core.pieces import joined, without_calls
 
 if TYPE_CHECKING:
-    from walltime.core.call import Call
+    from walltime.core.call import Call, Line
 
 MAX_CALLS: Final = 1000
 """Calls that wait one by one; more are added up."""
@@ -43,3 +43,50 @@ class After:
         if len(self.calls) > MAX_CALLS:
             early, self.calls = self.calls, []
             self._bill.add_early(early, has_pieces=True)
+
+
+class _Execution(Protocol):
+    nested_ns: int
+
+    @property
+    def transaction(self) -> _Transaction: ...
+
+
+class _Transaction(_Execution, Protocol):
+    is_over: bool
+    started_ns: int
+    duration_ns: int
+    after: After | None
+
+
+def record_after_response(
+    execution: _Execution, line: Line, subject: object, started_ns: int, ended_ns: int, outer_ns: int,
+    failure: str | None, asked: int, found: int,
+) -> bool:  # fmt: skip
+    """
+    Record a call that ended after the response; False when the transaction is over.
+
+    Of a call that began before the end of the response, only the time after it is counted here.
+    """
+    transaction = execution.transaction
+    if transaction.is_over or not transaction.duration_ns:
+        return False
+    after = transaction.after
+    if after is None:
+        after = transaction.after = After(transaction.nested_ns)
+    nested_ns = execution.nested_ns
+    own_ns = ended_ns - started_ns + outer_ns - nested_ns
+    execution.nested_ns += own_ns
+    response_ended_ns = transaction.started_ns + transaction.duration_ns
+    if started_ns < response_ended_ns:
+        started_ns = response_ended_ns
+        later_ns = max(0, ended_ns - started_ns)
+        if execution is transaction:
+            later_ns = max(0, later_ns - (nested_ns - after.nested_ns))
+        else:  # what was nested in it after the response is not known apart
+            later_ns = min(later_ns, max(0, own_ns))
+        if execution is transaction:
+            after.nested_ns += own_ns - later_ns
+        own_ns = later_ns
+    after.add((line, subject, started_ns, max(started_ns, ended_ns), own_ns, failure, asked, found))
+    return True

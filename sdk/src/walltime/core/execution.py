@@ -10,7 +10,8 @@ from __future__ import annotations
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Final, TypeAlias
 
-from walltime.core.transaction import MANY_CALLS, outside, record_after_response
+from walltime.core.after_response import record_after_response
+from walltime.core.transaction import MANY_CALLS, outside
 
 if TYPE_CHECKING:
     from collections.abc import Callable

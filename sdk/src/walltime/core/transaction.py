@@ -12,9 +12,9 @@ from __future__ import annotations
 
 import time
 from threading import Lock
-from typing import TYPE_CHECKING, Final, NamedTuple, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Final, TypeAlias
 
-from walltime.core.after_response import After
+from walltime.core.after_response import record_after_response
 from walltime.core.bill import Bill
 from walltime.core.caller import LONG_NS, MAX_NOTED, find, is_located
 from walltime.core.pieces import joined, without_calls
@@ -23,10 +23,10 @@ from walltime.redaction.sanitize import plain, text
 from walltime.settings.settings import DEFAULTS
 
 if TYPE_CHECKING:
-    from opentelemetry.trace import TraceState
-
+    from walltime.core.after_response import After
     from walltime.core.call import Call, Line
     from walltime.core.caller import Place
+    from walltime.core.ids import Ids
     from walltime.settings.settings import Settings
 
 clock = time.perf_counter_ns
@@ -58,23 +58,6 @@ outside_calls: dict[str, int] = {}
 def outside(library: str) -> None:
     """Count a call outside of any transaction. Without a lock: in a race of threads one may be missing."""
     outside_calls[library] = outside_calls.get(library, 0) + 1
-
-
-class Ids(NamedTuple):
-    """A transaction's place in its trace: what OpenTelemetry's SpanContext says, for a fourth of its price."""
-
-    trace_id: int
-    span_id: int
-    trace_flags: int = 0
-    trace_state: TraceState | None = None
-    """None when it is empty."""
-
-
-class _Execution(Protocol):
-    nested_ns: int
-
-    @property
-    def transaction(self) -> Transaction: ...
 
 
 class Transaction:
@@ -289,36 +272,3 @@ class Transaction:
     def request_id(self) -> str:
         """The trace id, 32 hexadecimal digits: what the SQL comments carry and `walltime show` takes."""
         return format(self.ids.trace_id, "032x")
-
-
-def record_after_response(
-    execution: _Execution, line: Line, subject: object, started_ns: int, ended_ns: int, outer_ns: int,
-    failure: str | None, asked: int, found: int,
-) -> bool:  # fmt: skip
-    """
-    Record a call that ended after the response; False when the transaction is over.
-
-    Of a call that began before the end of the response, only the time after it is counted here.
-    """
-    transaction = execution.transaction
-    if transaction.is_over or not transaction.duration_ns:
-        return False
-    after = transaction.after
-    if after is None:
-        after = transaction.after = After(transaction.nested_ns)
-    nested_ns = execution.nested_ns
-    own_ns = ended_ns - started_ns + outer_ns - nested_ns
-    execution.nested_ns += own_ns
-    response_ended_ns = transaction.started_ns + transaction.duration_ns
-    if started_ns < response_ended_ns:
-        started_ns = response_ended_ns
-        later_ns = max(0, ended_ns - started_ns)
-        if execution is transaction:
-            later_ns = max(0, later_ns - (nested_ns - after.nested_ns))
-        else:  # what was nested in it after the response is not known apart
-            later_ns = min(later_ns, max(0, own_ns))
-        if execution is transaction:
-            after.nested_ns += own_ns - later_ns
-        own_ns = later_ns
-    after.add((line, subject, started_ns, max(started_ns, ended_ns), own_ns, failure, asked, found))
-    return True

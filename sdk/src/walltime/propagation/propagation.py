@@ -19,7 +19,7 @@ from opentelemetry.propagators.composite import CompositePropagator
 from opentelemetry.propagators.textmap import Getter
 from opentelemetry.trace import NonRecordingSpan, SpanContext, TraceFlags
 
-from walltime.core.transaction import Ids
+from walltime.core.ids import Ids
 from walltime.propagation.propagators import get_global_textmap
 
 if TYPE_CHECKING:

@@ -30,7 +30,6 @@ _LOGIN: Final = re.compile(r"//[^/@\s]*@")
 
 def setting(
     default: T,
-    doc: str,
     /,
     *,
     is_secret: bool = False,
@@ -43,7 +42,6 @@ def setting(
     Declare a setting.
 
     Args:
-        doc: its meaning, as the documentation says it.
         is_secret: its value is never in a message or a repr.
         choices: what it may be; empty for anything of the default's type, of which a number is finite and not negative.
         fault: says what is wrong with a value of the right type, such as "is negative"; "" for nothing.
@@ -52,7 +50,7 @@ def setting(
         variables: variable → parser, the first that is set (and whose parser does not return None) decides. A parser
             raises ValueError with what to say instead, or `Unsupported` for a value that only OpenTelemetry has.
     """
-    metadata = {"doc": doc, "variables": variables, "is_secret": is_secret, "choices": choices, "fault": fault}
+    metadata = {"variables": variables, "is_secret": is_secret, "choices": choices, "fault": fault}
     if safe is not _AS_UNSET:
         metadata["safe"] = safe
     if isinstance(default, dict):
