@@ -63,7 +63,7 @@ WITH
             trace_id, span_id, parent_span_id,
             cityHash64(service, host, instance, resource['process.pid']) AS process,
             toUnixTimestamp64Nano(started_at) AS starts_ns, starts_ns + toInt64(duration_ns) AS ends_ns,
-            component, address, substringUTF8(statement, 1, 4096) AS text, is_error,
+            component, address, if(sql_text = '', 0, cityHash64(sql_text)) AS text_id, is_error,
             kind IN ('client', 'producer') AS is_outgoing,
             (trace_id, span_id) IN (SELECT trace_id, span_id FROM stored) AS is_stored,
             kind IN ('server', 'consumer') AND (trace_id, service, span_id) NOT IN (claimed) AND (trace_id, service, parent_span_id) NOT IN (claimed) AS may_be_root,
@@ -77,7 +77,7 @@ WITH
     (
         SELECT
             trace_id, process,
-            groupArray((span_id, starts_ns, ends_ns, component, address, text, is_error, is_in_window)) AS spans,
+            groupArray((span_id, starts_ns, ends_ns, component, address, text_id, is_error, is_in_window)) AS spans,
             groupArray((span_id, parent_span_id, is_stored, may_be_root, is_outgoing, component != '')) AS ties,
             toUInt64(length(ties)) AS size,
             arraySort(arrayConcat(
@@ -145,7 +145,7 @@ WITH
     (
         SELECT
             trace_id, root_id, any(root_covered_ns) AS covered_ns,
-            anyIf(part_component, is_itself) AS component, anyIf(part_address, is_itself) AS address, anyIf(part_text, is_itself) AS text,
+            anyIf(part_component, is_itself) AS component, anyIf(part_address, is_itself) AS address, anyIf(part_text_id, is_itself) AS text_id,
             anyIf(part_is_error, is_itself) AS is_error, anyIf(starts_ns, is_itself) AS from_ns, anyIf(ends_ns, is_itself) AS to_ns,
             groupArrayIf((starts_ns, ends_ns), NOT is_itself) AS within,
             toUInt64(to_ns - from_ns - arrayReduce(
@@ -158,7 +158,7 @@ WITH
         (
             SELECT
                 trace_id, root.1 AS root_id, covered_ns AS root_covered_ns, arrayJoin(calls) AS call,
-                call.3 AS part_component, call.4 AS part_address, call.5 AS part_text, call.6 AS part_is_error, call.7 AS starts_ns, call.8 AS ends_ns,
+                call.3 AS part_component, call.4 AS part_address, call.5 AS part_text_id, call.6 AS part_is_error, call.7 AS starts_ns, call.8 AS ends_ns,
                 arrayJoin(if(call.2 = 0, [(call.1, true)], [(call.1, true), (call.2, false)])) AS part,
                 part.1 AS measured_at, part.2 AS is_itself
             FROM clipped
@@ -180,6 +180,7 @@ WITH
                 if(address = '', '', concat(component, '\n', address)) AS target,
                 toUInt64(NOT is_seen_within) AS calls, toUInt64(is_error AND NOT is_seen_within) AS errors
             FROM measured
+            ANY LEFT JOIN (SELECT text_id, statement AS text FROM foreign_statements WHERE since = toDateTime({since_s:UInt32}, 'UTC')) AS redacted USING text_id
         )
         GROUP BY trace_id, root_id
     ),

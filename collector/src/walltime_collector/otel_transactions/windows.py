@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+import uuid
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import cache
 from importlib.resources import files
@@ -12,9 +13,13 @@ from ..clickhouse.engine import Engine, Parameter, Rows
 from ..clickhouse.inserts import once_settings
 from ..crashpoint import reach
 from ..errors import EngineUnavailable
+from ..statements.fingerprint import MAX_SQL_CHARS, redacted_text
 
 ROOTS_AT_ONCE = 10_000
 """Roots of one INSERT: its memory is bounded, and its rows are one block."""
+
+TEXTS_AT_ONCE = 10_000
+"""SQL texts that are redacted at once."""
 
 LATE_S = 300
 """How long after its end a window is checked for late spans."""
@@ -136,7 +141,28 @@ def _insert(engine: Engine, window: Window, extent: _Extent, part: int, parts: i
     token = f"foreign {window.since_s}-{window.until_s} {part}/{parts}{' late' * is_late}"
     parameters: dict[str, Parameter] = {**asdict(window), "part": part, "parts": parts, "is_late": is_late}
     parameters |= {"first_ns": extent.first_ns, "last_ns": extent.last_ns}
+    _redact_texts(engine, parameters)
     engine.command(_sql("transactions"), parameters, {**once_settings(token), **_BOUNDS, **_CLUSTER})
+
+
+def _redact_texts(engine: Engine, parameters: Mapping[str, Parameter]) -> None:
+    """Write down the statements of these spans without their literals, for the INSERT that follows."""
+    limits = {"max_chars": MAX_SQL_CHARS, "limit": TEXTS_AT_ONCE}
+    count = after = 0
+    while rows := engine.query(_sql("texts"), {**parameters, **limits, "after": after}):
+        statements = [
+            {"since": parameters["since_s"], "text_id": row["text_id"], "statement": redacted_text(row["text"])}
+            for row in rows
+        ]
+        # a token of its own: the same window may have more texts the next time
+        lines = "\n".join(json.dumps(each) for each in statements).encode()
+        engine.insert_rows("foreign_statements", lines, f"foreign statements {uuid.uuid4().hex}")
+        count, after = count + len(rows), int(rows[-1]["text_id"])
+        if len(rows) < TEXTS_AT_ONCE:
+            break
+    if count and int(engine.query(_sql("redacted"), parameters)[0]["texts"]) < count:
+        # another replica may answer than the one that was written to
+        raise EngineUnavailable("foreign_statements cannot be read yet; it is tried again")
 
 
 def _note(engine: Engine, window: Window, step: str, extent: _Extent, parts: int) -> None:

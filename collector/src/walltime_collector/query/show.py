@@ -9,6 +9,7 @@ from typing import Any
 
 from ..clickhouse.engine import Engine
 from ..format import iso_time
+from ..statements.fingerprint import redacted_text
 from .after_response import after_response
 from .answers import Bill, Statement, Target, Trace, from_row
 from .components import Component, counters_by_component, number
@@ -80,7 +81,10 @@ def _spans(engine: Engine, trace_id: str) -> Sequence[Row]:
     ours = [row for row in spans if not row["is_derived"]]
     if len(ours) == len(spans):
         return spans
-    derived = run(engine, "show/derived_calls", trace_id=trace_id, limit=MAX_CALLS + 1)
+    derived = [
+        {**row, "statement": redacted_text(row["statement"])}
+        for row in run(engine, "show/derived_calls", trace_id=trace_id, limit=MAX_CALLS + 1)
+    ]
     return sorted([*ours, *derived], key=lambda row: (int(row["started_ns"]), row["span"]))
 
 

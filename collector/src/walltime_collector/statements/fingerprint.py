@@ -14,6 +14,8 @@ from typing import Final
 from .sql_lexer.lexer import lex
 
 MAX_SAMPLE_CHARS: Final = 4_096
+MAX_SQL_CHARS: Final = 16_384
+"""Of a statement of another SDK's span, as of the SDK's own."""
 ADMINISTRATOR: Final = "administrator command: "
 """What the log writes for what is no statement: Quit, Ping, Init DB …"""
 
@@ -39,6 +41,12 @@ _ROWS: Final = re.compile(r"\bvalues? ?(?=\()")
 def redact(sql: str) -> str:
     """Return the statement without its literals and comments, see `lexer`; white space folds, placeholders stay."""
     return lex(sql).redacted
+
+
+@lru_cache(maxsize=2_048)
+def redacted_text(sql: str) -> str:
+    """`redact` of at most MAX_SQL_CHARS, as long as a stored statement may be; in a size-bounded cache."""
+    return lex(sql[:MAX_SQL_CHARS], is_cut=len(sql) >= MAX_SQL_CHARS).redacted[:MAX_SAMPLE_CHARS]
 
 
 def fingerprint(sql: str) -> str:

@@ -9,7 +9,7 @@ SELECT
     0 AS own_ns,
     component,
     address,
-    statement,
+    sql_text AS statement,
     true AS is_derived,
     service,
     name,
