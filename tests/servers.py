@@ -151,8 +151,10 @@ def over_http(method: str, url: str, *, timeout_s: float = 30, **options: Any) -
 
 
 def eventually(claim: Callable[[], object], timeout_s: float = 60) -> None:
-    """Wait until the claim holds; fail when it does not in time."""
+    """Wait until the claim holds; fail when it does not in time. The longer it takes, the longer the pauses between."""
     deadline_s = time.monotonic() + timeout_s
+    pause_s = 0.02
     while not claim():
         assert time.monotonic() < deadline_s, f"not so within {timeout_s} s"
-        time.sleep(0.02)
+        time.sleep(pause_s)
+        pause_s = min(pause_s * 1.2, 0.2)

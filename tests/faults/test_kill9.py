@@ -51,12 +51,12 @@ def judge(oracle: Oracle, collector: Collector) -> Verdict:
         engine.close()
 
 
-def kill_and_start(folder: Path, kills: int, longest_s: float, aimed: int) -> None:
+def kill_and_start(folder: Path, kills: int, longest_s: float, aimed: int, pause_s: float = 0.0) -> None:
     chance = random.Random(SEED)
     data = folder / "data"
     collector = Collector(data, **SMALL)
     slowest_s = 0.0
-    with under_load(folder, collector) as oracle:
+    with under_load(folder, collector, pause_s=pause_s) as oracle:
         for kill in range(kills):
             if kill < aimed:  # its crashpoint ends it, unless there was too little load
                 deadline_s = time.monotonic() + 10
@@ -78,7 +78,7 @@ def kill_and_start(folder: Path, kills: int, longest_s: float, aimed: int) -> No
 
 
 def test_what_was_acknowledged_is_stored_once_after_four_kills(tmp_path: Path) -> None:
-    kill_and_start(tmp_path, kills=4, longest_s=1.0, aimed=0)
+    kill_and_start(tmp_path, kills=4, longest_s=1.0, aimed=0, pause_s=0.02)
 
 
 @pytest.mark.nightly
@@ -108,11 +108,11 @@ def test_a_hundred_kills_of_the_database_alone_lose_nothing(tmp_path: Path) -> N
     assert verdict.is_clean, verdict
 
 
-def end_and_start(folder: Path, times: int) -> None:
+def end_and_start(folder: Path, times: int, pause_s: float = 0.0) -> None:
     chance = random.Random(SEED)
     collector = Collector(folder / "data", **SMALL)
     slowest_s = 0.0
-    with under_load(folder, collector) as oracle:
+    with under_load(folder, collector, pause_s=pause_s) as oracle:
         for _ in range(times):
             time.sleep(chance.uniform(0.2, 1))
             started_s = time.monotonic()
@@ -128,7 +128,7 @@ def end_and_start(folder: Path, times: int) -> None:
 
 
 def test_an_end_under_load_loses_nothing(tmp_path: Path) -> None:
-    end_and_start(tmp_path, 1)
+    end_and_start(tmp_path, 1, pause_s=0.02)
 
 
 @pytest.mark.nightly
