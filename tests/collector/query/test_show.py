@@ -118,7 +118,7 @@ def test_what_came_after_the_response_is_shown_apart_and_is_in_no_sum(engine: En
     shown = re.sub(r" +", " ", said(trace))
     lines = [line.strip() for line in shown.partition("after the response")[2].splitlines()][1:]
     assert lines[1:3] == ["mysql.commit 2 3.000", "http.request 1 30.000 1 error"]
-    assert "it went on for 35 ms, which is not in the duration above; ended by LookupError" in shown.replace(
+    assert "it continued for 35 ms, which is not in the duration above; ended by LookupError" in shown.replace(
         "35.0", "35"
     )
     assert "after the response" not in said(asked(engine, _stored(store).trace_id))

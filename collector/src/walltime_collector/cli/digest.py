@@ -1,4 +1,4 @@
-"""`walltime digest`: which statements take the time, seen by those who send them and by the server that runs them."""
+"""The output of `walltime digest`: the statements by time, for the applications and for the server."""
 
 from __future__ import annotations
 
@@ -12,25 +12,25 @@ from ..query.digest.short import shortened
 from ..query.names import shown
 from .drawing.bars import COLOURS, LETTERS, is_coloured, span
 
-_FEW_SENDERS = 3
-_FEW = 3
-"""So many statements that were asked for are shown whole."""
-_WORTH_SAYING = 0.01
+_MAX_SENDERS = 3
+_MAX_WHOLE = 3
+"""Up to this number of selected statements are shown whole."""
+_MIN_SHARE = 0.01
 _BAR = 12
 
 
 def render(digest: Digest, console: Console) -> RenderableType:
-    """What the terminal shows; the caller prints it."""
+    """Return what the terminal shows."""
     if not digest.statements:
         return Group(
             _headline(digest),
             Text(
-                "No statement is stored for this time. --since looks further back; `walltime serve --slow-log` follows"
+                "No statement is stored for this time. --since looks further back. `walltime serve --slow-log` follows"
             ),
-            Text("the database's own log, and an instrumented application sends its statements by itself."),
+            Text("the slow log of the database; an instrumented application sends its statements by itself."),
         )
     in_colour = is_coloured(console)
-    is_whole = bool(digest.statement) and len(digest.statements) <= _FEW
+    is_whole = bool(digest.statement) and len(digest.statements) <= _MAX_WHOLE
     table = Table(box=None, pad_edge=False, padding=(0, 2, 1, 0), show_header=False)
     table.add_column(justify="right", no_wrap=True)
     if console.width >= 100:
@@ -61,7 +61,7 @@ def _headline(digest: Digest) -> Text:
             f"   {duration(digest.server_ns)} in {plural(digest.entries, 'entry', 'entries')} of the slow log",
             "not bold",
         )
-    if digest.unsent_ns and digest.unsent_ns >= _WORTH_SAYING * digest.server_ns and not digest.service:
+    if digest.unsent_ns and digest.unsent_ns >= _MIN_SHARE * digest.server_ns and not digest.service:
         line.append(f", {duration(digest.unsent_ns)} of it sent by no known service", "not bold yellow")
         line.append(" (--service NAME leaves that out)", "not bold dim")
     return line
@@ -85,19 +85,19 @@ def _lines(statement: DigestedStatement, *, is_whole: bool) -> Text:
         words.append_text(_work(server))
     if statement.senders:
         words.append("\nsent by ", "not bold dim")
-        for at, sender in enumerate(statement.senders[:_FEW_SENDERS]):
+        for at, sender in enumerate(statement.senders[:_MAX_SENDERS]):
             name = f"{shown(sender.name) if sender.name else ''}  {printable(sender.service)}".strip()
             words.append(f"{'   ' if at else ''}{name} {share(sender.share)}", "not bold")
-        if len(statement.senders) > _FEW_SENDERS:
-            words.append(f"   and {plural(len(statement.senders) - _FEW_SENDERS, 'other')}", "not bold dim")
+        if len(statement.senders) > _MAX_SENDERS:
+            words.append(f"   and {plural(len(statement.senders) - _MAX_SENDERS, 'other')}", "not bold dim")
     elif statement.is_unsent:
         words.append("\nsent by ", "not bold dim").append("no known service", "not bold yellow")
-        who = (
+        source = (
             "before the first transaction was stored: a migration, or the application before it was instrumented"
             if statement.is_before_applications
             else "a migration, a shell, a backup, or a program that is not instrumented"
         )
-        words.append(f": {who}", "not bold dim")
+        words.append(f": {source}", "not bold dim")
     return words
 
 

@@ -1,4 +1,4 @@
-"""`walltime show`: one transaction, its bill, and the other transactions of its trace."""
+"""The output of `walltime show`: one transaction, its bill, and the other transactions of its trace."""
 
 from __future__ import annotations
 
@@ -26,30 +26,30 @@ KEPT = {
     "upstream": "its caller's detail was kept",
 }
 
-_SAID_ABOVE = {"http.request.method", "http.route", "http.response.status_code", "error.type", "user.id", "url.scheme"}
+_IN_HEADER = {"http.request.method", "http.route", "http.response.status_code", "error.type", "user.id", "url.scheme"}
 
 
 def choose(trace: Trace, span_id: str) -> Bill:
     """
-    The transaction to show: the one whose span id begins like this, else the one nobody called.
+    The transaction whose span id begins with `span_id`; without one, the root of the trace.
 
     Raises:
         LookupError: The trace has no transaction with this span id, or several.
     """
     if not span_id:
         return trace.transactions[0]
-    found = [bill for bill in trace.transactions if bill.span_id.startswith(span_id)]
-    if len(found) == 1:
-        return found[0]
-    if found:
-        spans = ", ".join(bill.span_id for bill in found[:5])
-        raise LookupError(f"trace {trace.trace_id} has {len(found)} transactions whose span id begins so: {spans}")
+    matches = [bill for bill in trace.transactions if bill.span_id.startswith(span_id)]
+    if len(matches) == 1:
+        return matches[0]
+    if matches:
+        spans = ", ".join(bill.span_id for bill in matches[:5])
+        raise LookupError(f"trace {trace.trace_id} has {len(matches)} transactions whose span id begins so: {spans}")
     known = ", ".join(bill.span_id for bill in trace.transactions[:5])
     raise LookupError(f"trace {trace.trace_id} has no transaction with span id {span_id}; it has {known}")
 
 
 def render(trace: Trace, bill: Bill, console: Console, most_calls: int) -> RenderableType:
-    """What the terminal shows; the caller prints it."""
+    """Return what the terminal shows."""
     in_colour, width = is_coloured(console), console.width
     sections: list[RenderableType] = [_header(trace, bill), Text(), _bill(bill, width, in_colour), _beside(bill)]
     if bill.targets:
@@ -62,8 +62,8 @@ def render(trace: Trace, bill: Bill, console: Console, most_calls: int) -> Rende
             Padding(after_the_response(bill.after_response), (0, 0, 0, 2)),
         ]
     sections += [_title("calls in time order"), Padding(_calls(bill, console, most_calls), (0, 0, 0, 2))]
-    if bill.attributes and (said := _annotations(bill)):
-        sections += [_title("attributes"), Padding(said, (0, 0, 0, 2))]
+    if bill.attributes and (annotations := _annotations(bill)):
+        sections += [_title("attributes"), Padding(annotations, (0, 0, 0, 2))]
     if len(trace.transactions) > 1:
         sections += [
             _title("transactions of this trace"),
@@ -71,9 +71,7 @@ def render(trace: Trace, bill: Bill, console: Console, most_calls: int) -> Rende
         ]
         sections.append(Text(f"  the bill of another one: walltime show {trace.trace_id} --span SPAN", "dim"))
     if not trace.is_complete:
-        sections.append(
-            Text("This trace is too large to be shown whole: some transactions or calls are missing here.", "yellow")
-        )
+        sections.append(Text("This trace is too large: some transactions or calls are not shown.", "yellow"))
     return Group(*sections)
 
 
@@ -85,8 +83,8 @@ def _header(trace: Trace, bill: Bill) -> Group:
         first.append(f"   {bill.http_status}", "bold red" if bill.is_error else "green")
     if bill.is_error:
         first.append(f"   failed{': ' + printable(bill.error_type) if bill.error_type else ''}", "bold red")
-    said = {"": bill.host, "version ": bill.version, "in ": bill.environment, "user ": bill.user}
-    where = [_when(bill), *(name + printable(part) for name, part in said.items() if part)]
+    parts = {"": bill.host, "version ": bill.version, "in ": bill.environment, "user ": bill.user}
+    where = [_when(bill), *(name + printable(part) for name, part in parts.items() if part)]
     if bill.depth == 0 and bill.parent_span_id:
         where.append(f"called by span {bill.parent_span_id} (not stored)")
     return Group(
@@ -109,7 +107,7 @@ def _why_kept(bill: Bill) -> str:
     if not bill.kept:
         return "only the bill was kept"
     if bill.kept == "foreign":
-        sampled = f", who keeps {percent(bill.sample_probability)} of all" if bill.sample_probability < 1 else ""
+        sampled = f", which samples {percent(bill.sample_probability)} of all" if bill.sample_probability < 1 else ""
         return f"computed from the spans of another SDK{sampled}"
     why = KEPT.get(bill.kept, printable(bill.kept))
     return f"every call kept: {why}" + (
@@ -122,7 +120,7 @@ def _title(words: str) -> Text:
 
 
 def _bill(bill: Bill, width: int, in_colour: bool) -> Group:
-    """The components and what else adds up to the duration, in one unit, so that the column can be added up by hand."""
+    """The components, `other` and overlap, in one unit: they add up to the duration."""
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
     table.add_column("component", overflow="fold", min_width=12)
     for heading in ("calls", "ms", "share"):
@@ -133,7 +131,7 @@ def _bill(bill: Bill, width: int, in_colour: bool) -> Group:
     table.add_column("longest", justify="right", no_wrap=True)
     table.add_column("", overflow="fold")
 
-    def line(name: str, calls_: str, time_ns: int, longest: str, notes: Text, style: str) -> None:
+    def add_row(name: str, calls_: str, time_ns: int, longest: str, notes: Text, style: str) -> None:
         part = time_ns / max(bill.duration_ns, 1)
         row = [
             Text(printable(name), style),
@@ -148,7 +146,7 @@ def _bill(bill: Bill, width: int, in_colour: bool) -> Group:
 
     for component in bill.components:
         colour = COLOURS[family(component.name)]
-        line(
+        add_row(
             component.name,
             count(component.calls),
             component.time_ns,
@@ -156,11 +154,13 @@ def _bill(bill: Bill, width: int, in_colour: bool) -> Group:
             _notes(component),
             colour,
         )
-    line("other", "", bill.other_ns, "", Text("in no measured call", "dim"), COLOURS["other"])
+    add_row("other", "", bill.other_ns, "", Text("in no measured call", "dim"), COLOURS["other"])
     if bill.overlap_ns > 0:
-        line("overlap", "", -bill.overlap_ns, "", Text("calls that ran at the same time, counted once", "dim"), "dim")
+        add_row(
+            "overlap", "", -bill.overlap_ns, "", Text("calls that ran at the same time, counted once", "dim"), "dim"
+        )
     elif bill.overlap_ns < 0:
-        line("not itemized", "", -bill.overlap_ns, "", Text("inside calls, on no line of the bill", "dim"), "dim")
+        add_row("not itemized", "", -bill.overlap_ns, "", Text("inside calls, on no line of the bill", "dim"), "dim")
     rule = ("─" if in_colour else "-") * len(milliseconds(bill.duration_ns))
     table.add_row("", "", Text(rule, "dim"))
     total = [Text("total", "bold"), Text(""), Text(milliseconds(bill.duration_ns), "bold"), Text("100 %", "bold")]
@@ -247,9 +247,9 @@ def _calls(bill: Bill, console: Console, most: int) -> RenderableType:
         in_colour = is_coloured(console)
         return calls(bill, console.width - 2, most, in_colour=in_colour, is_piped=not console.is_terminal)
     if not bill.components:
-        return Text("There were none.", "dim")
+        return Text("There are none.", "dim")
     if bill.kept:
-        return Text("They were kept, but are not stored: they are still on their way, or past their retention.", "dim")
+        return Text("They were kept, but are not stored: they have not arrived yet, or their retention is over.", "dim")
     sample = (
         f"the fair sample keeps {percent(bill.sample_probability)} of all transactions, and this one"
         if bill.sample_probability
@@ -265,7 +265,7 @@ def _annotations(bill: Bill) -> Table | None:
     own = {
         key: value
         for key, value in bill.attributes.items()
-        if value and key not in _SAID_ABOVE and (key == "walltime.name" or not key.startswith("walltime."))
+        if value and key not in _IN_HEADER and (key == "walltime.name" or not key.startswith("walltime."))
     }
     if not own:
         return None

@@ -1,4 +1,4 @@
-"""`walltime top`: which kinds of transaction take the time, and on what."""
+"""The output of `walltime top`: the kinds of transaction by time, and the components of each."""
 
 from __future__ import annotations
 
@@ -16,20 +16,18 @@ from .drawing.bars import COLOURS, by_family, filled, is_coloured, legend, stack
 from .output import HOW_TO_BEGIN
 
 WIDE = 112
-"""From this many columns a kind is one row of a table; below, a block of lines."""
+"""From this width on a kind is one row of a table; below, a block of lines."""
 _GAP = "  "
 _NAMES = ("kind", "service")
-_SHORTEST_BAR, _USUAL_BAR, _SHORTEST_KIND = 10, 20, 18
-_MOST_SERVICES = 20
-_ABOUT_NO_ROUTE = (
-    "404s, files, and what no framework routes; walltime.current().set_name(…) gives requests a name of their own"
-)
-_MOST_NAME_LINES = 3
-"""Of a longer name a terminal shows the beginning; it is unique nearly always, and `why` takes it."""
+_MIN_BAR, _USUAL_BAR, _MIN_KIND = 10, 20, 18
+_MAX_SERVICES = 20
+_ABOUT_NO_ROUTE = "404s, files, and requests without a framework route; walltime.current().set_name(…) names them"
+_MAX_NAME_LINES = 3
+"""A terminal shows the beginning of a longer name; `why` accepts it."""
 
 
 def render(top: Top, console: Console) -> RenderableType:
-    """What the terminal shows; the caller prints it."""
+    """Return what the terminal shows."""
     in_colour = is_coloured(console)
     if not top.kinds:
         return Group(_headline(top, console.width), Text(_nothing(top)))
@@ -51,10 +49,10 @@ def render(top: Top, console: Console) -> RenderableType:
 
 
 def _nothing(top: Top) -> str:
-    """Why there may be nothing to rank, and what to do."""
-    names = ", ".join(printable(name) for name in top.services[:_MOST_SERVICES])
+    """Why there may be no transactions, and what to do."""
+    names = ", ".join(printable(name) for name in top.services[:_MAX_SERVICES])
     if top.service and names and top.service not in top.services:
-        return f"Nothing is stored for this service. Those that are: {names}."
+        return f"Nothing is stored for this service. Stored services: {names}."
     if names:
         return f"Nothing is stored for this time. --since looks further back; stored are transactions of {names}."
     return f"Nothing is stored for this time. {HOW_TO_BEGIN}"
@@ -80,9 +78,9 @@ def _window(seconds: float) -> str:
 
 def _table(top: Top, console: Console, several: bool) -> RenderableType | None:
     """
-    One line of numbers and a bar per kind, and under it over the whole width what the time is spent on.
+    One line of numbers with a bar per kind, and below it its components.
 
-    A name that is longer than its column stands whole on a line of its own. None when a bar would not fit.
+    A name that does not fit into its column has a line of its own. None when a bar would not fit.
     """
     width, in_colour = console.width, is_coloured(console)
     statuses = _statuses(top)
@@ -92,9 +90,9 @@ def _table(top: Top, console: Console, several: bool) -> RenderableType | None:
     if several:
         widths["service"] = min(widths["service"], width // 5)
     room = width - (sum(widths.values()) - widths["kind"]) - _USUAL_BAR
-    widths["kind"] = min(widths["kind"], width // 3, max(room, _SHORTEST_KIND))
+    widths["kind"] = min(widths["kind"], width // 3, max(room, _MIN_KIND))
     bar_width = width - sum(widths.values())
-    if bar_width < _SHORTEST_BAR:
+    if bar_width < _MIN_BAR:
         return None
     lines: list[RenderableType] = [_line(headings, widths).append("where its time goes", "dim")]
     for kind, row in zip(top.kinds, cells, strict=True):
@@ -136,10 +134,10 @@ def _blocks(top: Top, console: Console, several: bool) -> Group:
 
 
 def _name_line(kind: Kind, several: bool, console: Console) -> Text:
-    """The whole name and its service: in a pipe on one line, on a terminal on as many as it takes, up to a limit."""
+    """The whole name and its service: in a pipe one line, on a terminal at most _MAX_NAME_LINES."""
     name = _name(kind)
     if console.is_terminal:
-        name.truncate(_MOST_NAME_LINES * console.width, overflow="ellipsis")
+        name.truncate(_MAX_NAME_LINES * console.width, overflow="ellipsis")
     if several:
         name.append(f"{_GAP}{printable(kind.service)}", "not bold dim")
     name.overflow, name.no_wrap = ("fold", False) if console.is_terminal else ("ignore", True)
@@ -151,7 +149,7 @@ def _name(kind: Kind) -> Text:
 
 
 def _statuses(top: Top) -> dict[str, str]:
-    """The columns of statuses that any kind has, with their colours."""
+    """The status columns that any kind needs, with their colours."""
     return {
         heading: style
         for heading, style in (("4xx", "yellow"), ("5xx", "red"))
@@ -160,7 +158,7 @@ def _statuses(top: Top) -> dict[str, str]:
 
 
 def _numbers(kind: Kind, statuses: Mapping[str, str]) -> dict[str, Text]:
-    answered = {heading: getattr(kind, f"status_{heading}") / kind.transactions for heading in statuses}
+    shares = {heading: getattr(kind, f"status_{heading}") / kind.transactions for heading in statuses}
     return {
         "share": Text(share(kind.share), "bold"),
         "per min": Text(count(round(kind.per_minute, 1))),
@@ -168,7 +166,7 @@ def _numbers(kind: Kind, statuses: Mapping[str, str]) -> dict[str, Text]:
         "p95": Text(duration(kind.p95_ns)),
         "p99": Text(duration(kind.p99_ns)),
         "errors": Text(count(kind.errors), "bold red" if kind.errors else "dim"),
-        **{heading: Text(share(part), statuses[heading] if part else "dim") for heading, part in answered.items()},
+        **{heading: Text(share(part), statuses[heading] if part else "dim") for heading, part in shares.items()},
     }
 
 
@@ -177,19 +175,19 @@ def _sizes(kind: Kind) -> dict[str, float]:
 
 
 def _mainly(kind: Kind, width: int) -> Text:
-    """The components that cost most, per transaction, as many as fit on one line."""
+    """The components with the most time per transaction, as many as fit on one line."""
     costs = [(kind.other_ns / kind.transactions, "other", f" {duration(kind.other_ns / kind.transactions)}")]
     for component in kind.components:
-        said = f" {duration(component.mean_ns)} ×{count(component.calls_per_transaction)}"
+        words = f" {duration(component.mean_ns)} ×{count(component.calls_per_transaction)}"
         if looked_up := component.hits + component.misses:
-            said += f", {ratio(component.hits, looked_up)} hit"
+            words += f", {ratio(component.hits, looked_up)} hit"
         if component.skipped:
-            said += f", {count(component.skipped)} skipped"
-        costs.append((component.mean_ns, component.name, said))
+            words += f", {count(component.skipped)} skipped"
+        costs.append((component.mean_ns, component.name, words))
     costs = sorted((cost for cost in costs if cost[0] > 0), reverse=True)
     line = Text()
-    for at, (_, name, said) in enumerate(costs):
-        item = Text("   " if line else "").append(printable(name), COLOURS[family(name)]).append(said)
+    for at, (_, name, words) in enumerate(costs):
+        item = Text("   " if line else "").append(printable(name), COLOURS[family(name)]).append(words)
         left = f"   {len(costs) - at} more"
         needed = item.cell_len + (len(left) if at + 1 < len(costs) else 0)
         if line and line.cell_len + needed > width:
@@ -199,7 +197,7 @@ def _mainly(kind: Kind, width: int) -> Text:
 
 
 def _beside(kind: Kind) -> Text:
-    """What is not a part of the time: CPU is spent inside the parts, queueing before all of them."""
+    """CPU, which is spent inside the components, and queue time, which is before them."""
     words = Text()
     for name, mean_ns in (("cpu", kind.cpu_mean_ns), ("queue", kind.queue_mean_ns)):
         if mean_ns is not None:

@@ -1,4 +1,4 @@
-"""`walltime why`: what makes the slow transactions different, in sentences, bars and numbers."""
+"""The output of `walltime why`: what makes the slow transactions different."""
 
 from __future__ import annotations
 
@@ -16,51 +16,51 @@ from ..query.why.answer import Example, Population, Why
 from ..query.why.cause import LOOKUPS, SQL
 from ..query.why.sentences import signed
 from .drawing.bars import COLOURS, is_coloured
-from .drawing.contributions import Look, by_server, by_statement, contributions, worth_showing
+from .drawing.contributions import Layout, by_server, by_statement, contributions, worth_showing
 from .drawing.statuses import by_status
 
 _COMPONENT = re.compile(r"^[\w.()]+(?=: )|(?<=because )[\w.]+")
 
 
 def render(why: Why, console: Console) -> RenderableType:
-    """What the terminal shows; the caller prints it."""
+    """Return what the terminal shows."""
     usual, slow = ("the others", "the slowest") if why.slowest_percent is not None else ("against", "during")
-    look = Look(console.width, is_coloured(console), usual, slow, not console.is_terminal)
+    layout = Layout(console.width, is_coloured(console), usual, slow, not console.is_terminal)
     shown, rest = worth_showing(why.components)
     parts: list[RenderableType] = [
-        _headline(why, look),
-        Padding(_populations(why, look), (0, 0, 0, 2)),
+        _headline(why, layout),
+        Padding(_populations(why, layout), (0, 0, 0, 2)),
         *(Padding(_sentence(each), (1, 0, 0, 0)) for each in why.sentences[1:]),
         _title("where the difference comes from"),
-        contributions(shown, rest, why, look),
+        contributions(shown, rest, why, layout),
         _beside(why),
     ]
     if why.is_mix_changed:
         parts += [_title("by status"), by_status(why)]
     names = [each.component for each in shown]
-    # A lookup may cost nothing itself and be the cause of everything.
+    # a cache lookup can cost little itself and be the cause of the rest
     missing = {each.component for each in why.targets if each.usual.misses or each.slow.misses}
     names += [lookup for lookup in LOOKUPS if lookup in missing and lookup not in names]
     if targets := [each for each in why.targets if each.component in names]:
-        parts += [_title("by server"), by_server(targets, names, look)]
+        parts += [_title("by server"), by_server(targets, names, layout)]
     if any(name in SQL for name in names) and why.statements:
-        parts += [_title("statements"), by_statement(why.statements, look)]
-    return Group(*parts, _title("examples"), _examples(why, look))
+        parts += [_title("statements"), by_statement(why.statements, layout)]
+    return Group(*parts, _title("examples"), _examples(why, layout))
 
 
-def _headline(why: Why, look: Look) -> RenderableType:
-    name, said = shown(why.name), printable(why.sentences[0])
-    rest = said.removeprefix(name).removeprefix(":").strip()
+def _headline(why: Why, layout: Layout) -> RenderableType:
+    name, sentence = shown(why.name), printable(why.sentences[0])
+    rest = sentence.removeprefix(name).removeprefix(":").strip()
     line = Text(name, "bold", overflow="fold").append(f"  {printable(why.service)}", "not bold")
-    if look.is_piped and line.cell_len > look.width:
+    if layout.is_piped and line.cell_len > layout.width:
         line.no_wrap, line.overflow = True, "ignore"
         return Group(line, Text(rest))
     return line.append(f"   {rest}", "not bold")
 
 
-def _populations(why: Why, look: Look) -> Table:
+def _populations(why: Why, layout: Layout) -> Table:
     rows = []
-    for name, side in ((look.slow, why.slow), (look.usual, why.usual)):
+    for name, side in ((layout.slow, why.slow), (layout.usual, why.usual)):
         times = f"p50 {duration(side.p50_ns)}, p95 {duration(side.p95_ns)}, p99 {duration(side.p99_ns)}"
         failed = Text(f"{share(side.errors / side.transactions)} failed", "red" if side.errors else "dim")
         if client_errors := _client_errors(why, side):
@@ -70,13 +70,13 @@ def _populations(why: Why, look: Look) -> Table:
     needed = 2 + sum(max(cell.cell_len for cell in column) + 2 for column in zip(*rows, strict=True))
     table = Table.grid(padding=(0, 2, 0, 0))
     for name_cell, span, who, took, failed in rows:
-        if look.is_wide and needed <= look.width + 2:
+        if layout.is_wide and needed <= layout.width + 2:
             table.add_row(name_cell, span, who, took, failed)
         else:
             table.add_row(name_cell, span)
             table.add_row(Text(), Group(who + Text("   ") + failed, took))
     if why.slowest_percent is not None:
-        words = f"the slowest are those of {duration(why.threshold_ns)} and more; the others are all that are faster"
+        words = f"the slowest took {duration(why.threshold_ns)} or more; the others less"
     elif why.low_ns is not None and why.high_ns is not None:
         words = f"95 % sure: between {signed(why.low_ns)} and {signed(why.high_ns)}"
     else:
@@ -97,11 +97,11 @@ def _span(side: Population) -> str:
     return f"{start} … {end[11:] if end[:10] == start[:10] else end} UTC"
 
 
-def _sentence(said: str) -> Text:
-    line = Text(printable(said), overflow="fold")
-    for found in _COMPONENT.finditer(line.plain):
-        if family(found[0]) != "custom" or found.start() == 0:
-            line.stylize(f"bold {COLOURS[family(found[0])]}", found.start(), found.end())
+def _sentence(text: str) -> Text:
+    line = Text(printable(text), overflow="fold")
+    for match in _COMPONENT.finditer(line.plain):
+        if family(match[0]) != "custom" or match.start() == 0:
+            line.stylize(f"bold {COLOURS[family(match[0])]}", match.start(), match.end())
     return line
 
 
@@ -110,7 +110,7 @@ def _title(words: str) -> Text:
 
 
 def _beside(why: Why) -> RenderableType:
-    """What is no part of the sum: CPU is spent inside the parts, queueing before all of them."""
+    """CPU, which is spent inside the parts, and queue time, which is before them."""
     usual, slow = why.usual, why.slow
     table = Table.grid(padding=(0, 2, 0, 0))
     if usual.cpu_ns is not None and slow.cpu_ns is not None:
@@ -132,16 +132,18 @@ def _of_other(why: Why) -> Text:
     return Text(f"inside the parts above; in `other` {sides[0]} → {sides[1]}", "dim", overflow="fold")
 
 
-def _examples(why: Why, look: Look) -> RenderableType:
+def _examples(why: Why, layout: Layout) -> RenderableType:
     table = Table.grid(padding=(0, 2, 0, 0))
-    for name, examples in ((look.slow, why.slow_examples), (look.usual, why.usual_examples)):
+    for name, examples in ((layout.slow, why.slow_examples), (layout.usual, why.usual_examples)):
         for at, each in enumerate(examples):
-            table.add_row(Text(name if at == 0 else "", "dim"), Text(duration(each.duration_ns)), _command(each, look))
+            table.add_row(
+                Text(name if at == 0 else "", "dim"), Text(duration(each.duration_ns)), _command(each, layout)
+            )
     return Padding(table, (0, 0, 0, 2))
 
 
-def _command(each: Example, look: Look) -> Text:
+def _command(each: Example, layout: Layout) -> Text:
     command = Text(f"walltime show {each.trace_id}", overflow="fold")
-    # of other SDKs there are the calls that they saw, which may be any part of them
+    # a derived transaction has the calls that its SDK recorded, which may be only some
     is_whole = each.kept not in ("", "foreign")
-    return command.append("   every call kept", "dim") if is_whole and look.is_wide else command
+    return command.append("   every call kept", "dim") if is_whole and layout.is_wide else command

@@ -148,7 +148,7 @@ def test_nothing_stored_says_which_services_are_and_how_a_script_opens_a_transac
     assert 'with walltime.transaction("name"):' in shown
     assert "walltime doctor" in shown
     shown = said(render_top(replace(nothing, services=("shop", "jobs")), Console(width=100, color_system=None)))
-    assert "Nothing is stored for this service. Those that are: shop, jobs." in shown
+    assert "Nothing is stored for this service. Stored services: shop, jobs." in shown
 
 
 classes = st.dictionaries(

@@ -1,4 +1,4 @@
-"""What a request did after its response, below its bill."""
+"""The work of a request after its response, below its bill."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from .bars import COLOURS
 
 
 def after_the_response(after: AfterResponse) -> Group:
-    """A line for each component, in the unit of the bill; nothing of it is in the duration."""
+    """One row per component, in the unit of the bill; none of it is in the duration."""
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
     table.add_column("component", overflow="fold", min_width=12)
     for heading in ("calls", "ms"):
@@ -23,7 +23,7 @@ def after_the_response(after: AfterResponse) -> Group:
         errors = Text(plural(each.errors, "error"), "bold red") if each.errors else Text()
         name = Text(printable(each.component), COLOURS[family(each.component)])
         table.add_row(name, Text(count(each.calls)), Text(milliseconds(each.time_ns)), errors)
-    words = Text(f"it went on for {duration(after.duration_ns)}, which is not in the duration above", "dim")
+    words = Text(f"it continued for {duration(after.duration_ns)}, which is not in the duration above", "dim")
     if after.error_type:
         words.append(f"; ended by {printable(after.error_type)}", "bold red")
     return Group(*([table] if after.components else []), words)

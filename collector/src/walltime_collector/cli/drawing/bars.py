@@ -1,4 +1,4 @@
-"""Draws shares as bars: in colour to an eighth of a character, without colour as one letter per family."""
+"""Draws bars: in colour to an eighth of a character, without colour as one letter per component family."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ COLOURS: Mapping[str, str] = {
     "custom": "#2bb3c0",
     "other": "#6e7681",
 }
-"""One colour per family, everywhere; told apart on dark and light terminals, also where there are only 16 colours."""
+"""One colour per family, everywhere; distinct on dark and light terminals, also with 16 colours."""
 LETTERS: Mapping[str, str] = {
     "mysql": "m",
     "memcache": "c",
@@ -35,12 +35,12 @@ _EIGHTHS = " ▏▎▍▌▋▊▉█"
 
 
 def is_coloured(console: Console) -> bool:
-    """Whether bars may be told apart by colour here; if not, they are letters."""
+    """Whether bars are in colour; if not, they are letters."""
     return console.color_system is not None and not console.no_color
 
 
 def filled(items: Sequence[Text], width: int, gap: str = "  ") -> Text:
-    """The items beside each other, on as many lines as it takes; none is broken that fits on a line."""
+    """The items side by side, on as many lines as needed; an item that fits on a line is not broken."""
     lines = [Text()]
     for item in items:
         if lines[-1] and lines[-1].cell_len + len(gap) + item.cell_len > width:
@@ -58,7 +58,7 @@ def by_family(parts: Mapping[str, float]) -> dict[str, float]:
 
 
 def stacked(sizes: Mapping[str, float], width: int, *, in_colour: bool) -> Text:
-    """A bar of exactly `width` cells, split like `sizes` (family → size); empty when there is nothing to split."""
+    """A bar of `width` cells, divided like `sizes` (family → size); blank without any size."""
     whole = sum(sizes.values())
     if whole <= 0:
         return Text(" " * width)
@@ -82,7 +82,7 @@ def stacked(sizes: Mapping[str, float], width: int, *, in_colour: bool) -> Text:
 
 
 def span(colour: str, letter: str, start: float, length: float, width: int, *, in_colour: bool) -> Text:
-    """One bar on a line of `width` cells standing for 0…1; never invisible, never outside."""
+    """One bar on a line of `width` cells for 0…1; at least one cell, never beyond the line."""
     start = min(max(start, 0.0), 1.0)
     first = min(int(start * width), width - 1)
     if not in_colour:

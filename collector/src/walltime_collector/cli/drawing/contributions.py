@@ -17,54 +17,54 @@ from ...query.why.sentences import short, signed
 from .bars import COLOURS
 
 WIDE = 112
-"""From this many columns a contribution is one row of a table; below, a block of lines."""
+"""From this width on a contribution is one row of a table; below, a block of lines."""
 SMALLEST_SHOWN = 0.01
-"""Contributions below this part of the largest are added up on one line."""
+"""Contributions below this fraction of the largest are summed in one row."""
 _MOST_STATEMENTS = 6
 _SHORTEST_NAME = 24
-"""So much of a name stands on a line, if it is so long; the rest below."""
+"""Width of a long name; the rest is on the lines below."""
 _SHORTEST_BAR, _LONGEST_BAR = 12, 48
 _MORE, _SLOWER = ("█", "▒"), ("m", "s")
 
 
 @dataclass(frozen=True)
-class Look:
-    """How wide and how colourful, and what the two populations are called."""
+class Layout:
+    """Width, colour, and the names of the two populations."""
 
     width: int
     in_colour: bool
     usual: str
     slow: str
     is_piped: bool = False
-    """Nothing is broken in a pipe that is one word."""
+    """In a pipe words are not broken."""
 
     @property
     def is_wide(self) -> bool:
-        """A row is one line."""
+        """Whether a contribution is one row."""
         return self.width >= WIDE
 
     @property
     def fills(self) -> tuple[str, str]:
-        """What more calls and slower calls are drawn with: two shades of the colour, or two letters."""
+        """The characters for more calls and for slower calls: two shades, or two letters."""
         return _MORE if self.in_colour else _SLOWER
 
 
 def worth_showing(components: Sequence[Contribution]) -> tuple[list[Contribution], list[Contribution]]:
-    """Those that deserve a line of their own, and the rest."""
+    """The contributions that are shown one by one, and the rest."""
     largest = max((abs(each.difference_ns) for each in components), default=0.0)
     shown = [each for each in components if abs(each.difference_ns) >= SMALLEST_SHOWN * largest]
     rest = [each for each in components if each not in shown]
     return shown, rest if abs(sum(each.difference_ns for each in rest)) >= 1 else []
 
 
-def contributions(shown: list[Contribution], rest: list[Contribution], why: Why, look: Look) -> RenderableType:
-    """What adds up to the difference, a bar for each part."""
-    body = _table(shown, rest, why, look) if look.is_wide else _blocks(shown, rest, why, look)
-    return Padding(Group(body, _legend(look)), (0, 0, 0, 2))
+def contributions(shown: list[Contribution], rest: list[Contribution], why: Why, layout: Layout) -> RenderableType:
+    """The parts of the difference, each with a bar."""
+    body = _table(shown, rest, why, layout) if layout.is_wide else _blocks(shown, rest, why, layout)
+    return Padding(Group(body, _legend(layout)), (0, 0, 0, 2))
 
 
-def _table(shown: list[Contribution], rest: list[Contribution], why: Why, look: Look) -> RenderableType:
-    """A row for each part; the bars get what the numbers leave of the width."""
+def _table(shown: list[Contribution], rest: list[Contribution], why: Why, layout: Layout) -> RenderableType:
+    """One row per part; the bars use the width that the numbers leave."""
     rows = [
         [
             _name(each.component),
@@ -84,11 +84,11 @@ def _table(shown: list[Contribution], rest: list[Contribution], why: Why, look: 
     rows.append([Text("all", "bold"), Text(signed(why.difference_ns), "bold"), *_blank(4), Text(total, "bold")])
     headings = ("", "difference", "more calls", "slower calls", "calls", "per call", "per transaction")
     widths = [max(len(heading), *(row[at].cell_len for row in rows)) for at, heading in enumerate(headings)]
-    room = look.width - 2 - sum(widths[1:]) - 2 * len(widths)
+    room = layout.width - 2 - sum(widths[1:]) - 2 * len(widths)
     widths[0] = min(widths[0], max(room - _SHORTEST_BAR, _SHORTEST_NAME))
     bar_width = max(min(room - widths[0], _LONGEST_BAR), 4)
     scale = _scale(shown)
-    bars = [_bar(each, scale, bar_width, look) for each in shown] + _blank(len(rows) - len(shown))
+    bars = [_bar(each, scale, bar_width, layout) for each in shown] + _blank(len(rows) - len(shown))
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
     table.add_column(headings[0], width=widths[0], overflow="fold")
     table.add_column(headings[1], width=widths[1], no_wrap=True, justify="right")
@@ -104,8 +104,8 @@ def _blank(cells: int) -> list[Text]:
     return [Text()] * cells
 
 
-def _blocks(shown: list[Contribution], rest: list[Contribution], why: Why, look: Look) -> RenderableType:
-    width = look.width - 4
+def _blocks(shown: list[Contribution], rest: list[Contribution], why: Why, layout: Layout) -> RenderableType:
+    width = layout.width - 4
     scale = _scale(shown)
     lines: list[RenderableType] = []
     for each in shown:
@@ -113,8 +113,8 @@ def _blocks(shown: list[Contribution], rest: list[Contribution], why: Why, look:
         numbers = [f"{_per_transaction(each)} per transaction"]
         if each.usual.calls or each.slow.calls:
             numbers += [_counted(each), f"{_per_call(each)} each"]
-        said = Text("   ".join(numbers), "dim", overflow="fold")
-        lines += [head, Padding(Group(_bar(each, scale, width, look), said), (0, 0, 0, 2))]
+        words = Text("   ".join(numbers), "dim", overflow="fold")
+        lines += [head, Padding(Group(_bar(each, scale, width, layout), words), (0, 0, 0, 2))]
     if rest:
         difference = signed(sum(each.difference_ns for each in rest))
         lines.append(Text(f"{plural(len(rest), 'smaller part')}  {difference}", "dim"))
@@ -123,7 +123,7 @@ def _blocks(shown: list[Contribution], rest: list[Contribution], why: Why, look:
 
 
 def _scale(shown: Sequence[Contribution]) -> tuple[float, float]:
-    """How far bars reach below and above zero, in nanoseconds."""
+    """The maximum of the bars below and above zero, in nanoseconds."""
     parts = [(each.more_ns, each.slower_ns) for each in shown]
     return (
         max((sum(-size for size in pair if size < 0) for pair in parts), default=0.0),
@@ -131,8 +131,8 @@ def _scale(shown: Sequence[Contribution]) -> tuple[float, float]:
     )
 
 
-def _bar(each: Contribution, scale: tuple[float, float], width: int, look: Look) -> Text:
-    """More calls, then slower calls; what made it faster is on the left of the zero line, all on one scale."""
+def _bar(each: Contribution, scale: tuple[float, float], width: int, layout: Layout) -> Text:
+    """More calls, then slower calls; negative parts are on the left of zero, all on one scale."""
     below, above = scale
     if below < 0.01 * above:
         below = 0.0
@@ -142,43 +142,43 @@ def _bar(each: Contribution, scale: tuple[float, float], width: int, look: Look)
     zero = round(width * below / whole)
     colour = COLOURS[family(each.component)]
     left, right = Text(), Text()
-    for size, fill in zip((each.more_ns, each.slower_ns), look.fills, strict=True):
+    for size, fill in zip((each.more_ns, each.slower_ns), layout.fills, strict=True):
         cells = round(abs(size) / whole * width)
         if size < 0:
             left = Text(fill * cells, colour) + left
         else:
             right.append(fill * cells, colour)
     if not left and not right and each.difference_ns > 0 and zero < width:
-        right.append("▏" if look.in_colour else ".", colour)
+        right.append("▏" if layout.in_colour else ".", colour)
     left.truncate(zero)
     bar = Text(" " * (zero - left.cell_len)) + left + right
     bar.truncate(width, pad=True)
     return bar
 
 
-def _legend(look: Look) -> Text:
-    more, slower = look.fills
-    line = Text().append(more * 2, COLOURS["mysql"] if look.in_colour else "")
+def _legend(layout: Layout) -> Text:
+    more, slower = layout.fills
+    line = Text().append(more * 2, COLOURS["mysql"] if layout.in_colour else "")
     line.append(" more calls, at the usual time each   ", "dim")
-    line.append(slower * 2, COLOURS["mysql"] if look.in_colour else "")
+    line.append(slower * 2, COLOURS["mysql"] if layout.in_colour else "")
     return line.append(" slower calls", "dim")
 
 
-def by_server(targets: Sequence[Contribution], names: Sequence[str], look: Look) -> RenderableType:
-    """The components on each server, calls and time before and now, and how many keys a cache found."""
+def by_server(targets: Sequence[Contribution], names: Sequence[str], layout: Layout) -> RenderableType:
+    """The components on each server: calls and time before and now, and hit ratios."""
     table = Table.grid(padding=(0, 2, 0, 0))
-    for justify in ("left", "left", "right", "right", "right", "left") if look.is_wide else ():
+    for justify in ("left", "left", "right", "right", "right", "left") if layout.is_wide else ():
         table.add_column(justify=justify, overflow="fold")
     for each in sorted(targets, key=lambda each: (names.index(each.component), -abs(each.difference_ns))):
         where = (_name(each.component), Text(printable(each.address)))
         numbers = (Text(signed(each.difference_ns)), Text(_counted(each)), Text(f"{_per_call(each)} each"))
-        _row(table, where, (*numbers, _notes(each)), look)
+        _row(table, where, (*numbers, _notes(each)), layout)
     return Padding(table, (0, 0, 0, 2))
 
 
-def _row(table: Table, first: Sequence[Text], then: Sequence[Text], look: Look) -> None:
-    """One row where it fits; else two lines, the second one indented."""
-    if look.is_wide:
+def _row(table: Table, first: Sequence[Text], then: Sequence[Text], layout: Layout) -> None:
+    """One row if it fits; else two lines, the second one indented."""
+    if layout.is_wide:
         return table.add_row(*first, *then)
     line, under = Text("  ").join(first), Text("   ").join(text for text in then if text)
     return table.add_row(Group(line, Padding(under, (0, 0, 0, 2))))
@@ -194,18 +194,18 @@ def _notes(each: Contribution) -> Text:
     return notes
 
 
-def by_statement(statements: Sequence[Contribution], look: Look) -> RenderableType:
-    """The statements that differ most; --json has the others."""
+def by_statement(statements: Sequence[Contribution], layout: Layout) -> RenderableType:
+    """The statements with the largest differences; --json has all."""
     table = Table.grid(padding=(0, 2, 0, 0))
-    for justify in ("right", "right", "right", "left") if look.is_wide else ():
+    for justify in ("right", "right", "right", "left") if layout.is_wide else ():
         table.add_column(justify=justify, overflow="fold")
     for each in statements[:_MOST_STATEMENTS]:
         text = Text(printable(short(each.statement)), overflow="fold")
         numbers = [Text(signed(each.difference_ns)), Text(_counted(each)), Text(f"{_per_call(each)} each")]
-        if look.is_wide:
+        if layout.is_wide:
             table.add_row(*numbers, text)
         else:
-            _row(table, (text,), numbers, look)
+            _row(table, (text,), numbers, layout)
     more = len(statements) - _MOST_STATEMENTS
     left = [Text(f"{plural(more, 'more statement')}: --json", "dim")] if more > 0 else []
     return Padding(Group(table, *left), (0, 0, 0, 2))

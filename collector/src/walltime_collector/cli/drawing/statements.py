@@ -1,4 +1,4 @@
-"""The statements of a bill, each seen from both its ends: what it took the client, and what the database's log says."""
+"""The statements of a bill: the client's time, and the server's from its slow log."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from rich.text import Text
 from ...format import count, duration, plural, printable
 from ...query.answers import Bill, ServerSide
 
-_WORTH_SAYING = 0.01
-"""Of the statement's time: a smaller part needs no word."""
+_MIN_SHARE = 0.01
+"""Of the statement's time; smaller parts are not shown."""
 
 
 def statements(bill: Bill) -> Table:
-    """A statement a line, the most expensive first; below it the server's side, where the log has it."""
+    """One row per statement, the most expensive first; below it the server's side, if the slow log has it."""
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), show_header=False)
     for _ in range(2):
         table.add_column(justify="right", no_wrap=True)
@@ -36,17 +36,17 @@ def statements(bill: Bill) -> Table:
 
 
 def server_side(side: ServerSide) -> Text:
-    """What the server says, large waits in colour: `server 674 ms   waited for row locks 673 ms   1 row examined`."""
+    """The server's side, large waits in colour: `server 674 ms   waited for row locks 673 ms   1 row examined`."""
     words = Text("server ", "dim").append(duration(side.query_ns), "not dim")
 
-    def say(what: str, style: str = "dim") -> None:
+    def add(what: str, style: str = "dim") -> None:
         words.append("   ").append(what, style)
 
     if side.calls > side.entries:
-        say(f"the server's log has {count(side.entries)} of {count(side.calls)}", "yellow")
+        add(f"the server's log has {count(side.entries)} of {count(side.calls)}", "yellow")
     if side.statements > 1:
-        say(f"of all {side.statements} statements of this form")
-    least_ns = max(side.query_ns * _WORTH_SAYING, 100_000)
+        add(f"of all {side.statements} statements of this form")
+    least_ns = max(side.query_ns * _MIN_SHARE, 100_000)
     for name, waited_ns in (
         ("waited for locks ", side.lock_ns),
         ("waited for row locks ", side.row_lock_ns),
@@ -55,17 +55,17 @@ def server_side(side: ServerSide) -> Text:
     ):
         if waited_ns >= least_ns:
             is_much = waited_ns >= side.query_ns / 2
-            say(f"{name}{duration(waited_ns)}", "bold red" if is_much else "dim")
+            add(f"{name}{duration(waited_ns)}", "bold red" if is_much else "dim")
     if side.rows_examined or side.rows_sent:
         is_waste = side.rows_examined >= 100 * max(side.rows_sent, side.rows_affected, 1)
-        say(f"{plural(side.rows_examined, 'row')} examined", "yellow" if is_waste else "dim")
-        say(f"{count(side.rows_sent)} sent")
+        add(f"{plural(side.rows_examined, 'row')} examined", "yellow" if is_waste else "dim")
+        add(f"{count(side.rows_sent)} sent")
     if side.rows_affected:
-        say(f"{plural(side.rows_affected, 'row')} changed")
+        add(f"{plural(side.rows_affected, 'row')} changed")
     for note in side.notes:
-        say(note, "yellow")
+        add(note, "yellow")
     if side.errors:
-        say(plural(side.errors, "error"), "bold red")
+        add(plural(side.errors, "error"), "bold red")
     if side.network_ns is not None:
-        say(f"network and driver {duration(max(side.network_ns, 0))}")
+        add(f"network and driver {duration(max(side.network_ns, 0))}")
     return words

@@ -1,4 +1,4 @@
-"""How transactions were answered: the table of `walltime why` by status."""
+"""The table of `walltime why` by HTTP status."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from rich.table import Table
 from rich.text import Text
 
 from ...format import duration, share
-from ...query.why.answer import StatusClass, Why
+from ...query.why.answer import Why
 from ...query.why.sentences import signed
 from ...query.why.statuses import like_with_like_ns, mix_ns
 
@@ -16,7 +16,7 @@ _STYLES = {"4xx": "yellow", "5xx": "red", "failed": "red"}
 
 
 def by_status(why: Why) -> RenderableType:
-    """A class of statuses a line, what its share and what its time make of the difference, and the sums of both."""
+    """One row per status class: what its share and what its time contribute to the difference, and the sums."""
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
     for heading in ("", "share", "mean", "mix", "like with like"):
         table.add_column(heading, justify="right" if heading else "left")
@@ -24,7 +24,7 @@ def by_status(why: Why) -> RenderableType:
         table.add_row(
             Text(each.status, _STYLES.get(each.status, "")),
             Text(f"{share(each.usual_share)} → {share(each.slow_share)}"),
-            Text(" → ".join(_mean(ns) for ns in _means(each))),
+            Text(f"{_mean(each.usual_mean_ns)} → {_mean(each.slow_mean_ns)}"),
             Text(signed(each.mix_ns)),
             Text(signed(each.like_with_like_ns)),
         )
@@ -32,10 +32,6 @@ def by_status(why: Why) -> RenderableType:
     total = f"{duration(why.usual.mean_ns)} → {duration(why.slow.mean_ns)}"
     table.add_row(Text("all", "bold"), Text(), Text(total, "bold"), *(Text(signed(ns), "bold") for ns in sums))
     return Padding(table, (0, 0, 0, 2))
-
-
-def _means(each: StatusClass) -> tuple[float | None, float | None]:
-    return each.usual_mean_ns, each.slow_mean_ns
 
 
 def _mean(ns: float | None) -> str:

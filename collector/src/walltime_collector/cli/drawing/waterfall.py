@@ -1,4 +1,4 @@
-"""Draws what happened along a time line: the calls of one transaction, the transactions of one trace."""
+"""Draws time lines: the calls of one transaction, the transactions of one trace."""
 
 from __future__ import annotations
 
@@ -13,26 +13,26 @@ from ...query.names import shown as shown_name
 from .bars import COLOURS, LETTERS, by_family, span
 
 _ROOMY = 90
-"""Below this many columns the words need the room more than the time line."""
+"""Below this width the time line is shorter, for the words."""
 
 
 def calls(bill: Bill, width: int, most: int, *, in_colour: bool, is_piped: bool = False) -> RenderableType:
     """
-    The first `most` calls of a transaction, each where it happened on the transaction's time line.
+    The first `most` calls of a transaction on its time line.
 
-    A terminal has one line for each, cut at its edge; in a pipe nothing is cut.
+    On a terminal a call is one line, truncated; in a pipe nothing is truncated.
     """
     track = min(max(width // 3 if width >= _ROOMY else width // 5, 10), 48)
     table = _lines(track, duration(bill.duration_ns), is_cut=not is_piped)
     whole_ns = max(bill.duration_ns, 1)
     for call in bill.calls[:most]:
-        kind = family(call.component) if call.component else "other"
+        component_family = family(call.component) if call.component else "other"
         at, long = call.offset_ns / whole_ns, call.duration_ns / whole_ns
         table.add_row(
             Text(duration(call.offset_ns)),
-            span(COLOURS[kind], LETTERS[kind], at, long, track, in_colour=in_colour),
+            span(COLOURS[component_family], LETTERS[component_family], at, long, track, in_colour=in_colour),
             Text(duration(call.duration_ns)),
-            _what(call, kind),
+            _what(call, component_family),
         )
     left = []
     if len(bill.calls) > most:
@@ -43,7 +43,7 @@ def calls(bill: Bill, width: int, most: int, *, in_colour: bool, is_piped: bool 
 
 
 def tree(trace: Trace, shown: Bill, width: int, *, in_colour: bool) -> Table:
-    """All transactions of the trace, callers above those they called, each where it happened on the time line."""
+    """All transactions of the trace on its time line, callers above callees."""
     track = min(max(width // 4 if width >= _ROOMY else width // 5, 10), 36)
     whole_ns = max(bill.offset_ns + bill.duration_ns for bill in trace.transactions) or 1
     table = _lines(track, duration(whole_ns), is_cut=False)
@@ -75,8 +75,8 @@ def _lines(track: int, whole: str, *, is_cut: bool) -> Table:
     return table
 
 
-def _what(call: Call, kind: str) -> Text:
-    words = Text().append(printable(call.component or call.name), COLOURS[kind])
+def _what(call: Call, component_family: str) -> Text:
+    words = Text().append(printable(call.component or call.name), COLOURS[component_family])
     if call.error:
         words.append(f"  {printable(call.error)}", "bold red")
     if call.result and call.result != call.error:
