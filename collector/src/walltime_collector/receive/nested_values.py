@@ -59,11 +59,9 @@ def write_nested_as_json(payload: bytes, max_bytes: int) -> tuple[bytes, int]:
 def _values(request: Any) -> Iterator[Any]:
     for resource_spans in request.resource_spans:
         spans = [span for scope_spans in resource_spans.scope_spans for span in scope_spans.spans]
-        for owner in (resource_spans.resource, *spans):
+        of_spans = (owner for span in spans for owner in (span, *span.events, *span.links))
+        for owner in (resource_spans.resource, *of_spans):
             yield from (attribute.value for attribute in owner.attributes)
-        for span in spans:
-            for owner in (*span.events, *span.links):
-                yield from (attribute.value for attribute in owner.attributes)
 
 
 def _is_nested(value: Any) -> bool:
