@@ -152,7 +152,7 @@ def test_the_statements_remembered_and_the_places_of_a_transaction_are_bounded(s
         code = compile("find()", f"/made/{number}.py", "eval")
         eval(code, {"find": caller.find})  # noqa: S307  # our own text
     assert len(caller._places) <= caller.MAX_PLACES
-    assert len(caller._kinds) <= caller.MAX_PLACES
+    assert len(caller._categories) <= caller.MAX_PLACES
 
 
 @pytest.mark.parametrize(
@@ -162,17 +162,17 @@ def test_the_statements_remembered_and_the_places_of_a_transaction_are_bounded(s
         ("/usr/lib/python3/dist-packages/shop/views.py", caller._LIBRARY),
         ("/venv/lib/python3.12/site-packages/shop/views.py", caller._LIBRARY),
         ("C:\\app\\views.py", caller._APPLICATION),
-        ("C:\\venv\\Lib\\site-packages\\django\\db\\models\\query.py", caller._PLUMBING),
-        ("/venv/lib/python3.12/site-packages/pymysql/cursors.py", caller._PLUMBING),
-        (caller.__file__, caller._PLUMBING),
-        (subprocess.__file__, caller._PLUMBING),
-        (f"{sys.base_prefix}/bin/gunicorn", caller._PLUMBING),
-        ("<frozen runpy>", caller._PLUMBING),
+        ("C:\\venv\\Lib\\site-packages\\django\\db\\models\\query.py", caller._INTERMEDIATE),
+        ("/venv/lib/python3.12/site-packages/pymysql/cursors.py", caller._INTERMEDIATE),
+        (caller.__file__, caller._INTERMEDIATE),
+        (subprocess.__file__, caller._INTERMEDIATE),
+        (f"{sys.base_prefix}/bin/gunicorn", caller._INTERMEDIATE),
+        ("<frozen runpy>", caller._INTERMEDIATE),
         ("<string>", caller._LIBRARY),
     ],
 )
 def test_what_is_the_application(path: str, kind: int) -> None:
-    assert caller._kind(path) == kind
+    assert caller._category(path) == kind
 
 
 def test_an_application_that_is_installed_as_a_package_is_found_too(tmp_path: Path) -> None:

@@ -1,8 +1,8 @@
 """
-What a request does after its response: the end of `yield` dependencies, `close` of a WSGI body, tasks that go on.
+Calls of a request after its response: the end of `yield` dependencies, `close` of a WSGI body, background tasks.
 
 The transaction's duration ended with the response. Until its application returns (at most
-`exporter.LONGEST_AFTER_RESPONSE_S`), calls are kept here, apart from the bill, and go out beside it.
+`exporter.LONGEST_AFTER_RESPONSE_S`), calls are counted here, apart from the bill, and exported beside it.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from walltime.core.call import Call, Line
 
 MAX_CALLS: Final = 1000
-"""Calls that wait one by one; more are added up."""
+"""Calls kept one by one; more are added up."""
 
 
 class After:
@@ -25,20 +25,20 @@ class After:
     __slots__ = ("_bill", "calls", "nested_ns")
 
     def __init__(self, nested_ns: int) -> None:
-        """`nested_ns`: the transaction's own, as it was at the end of its response."""
+        """`nested_ns`: the transaction's value at the end of its response."""
         self.calls: list[Call] = []
         self.nested_ns = nested_ns
         self._bill = Bill()
 
     def add_up(self) -> Bill:
-        """Return the bill of all calls, when no more can come; the last of them stay for the detail."""
+        """Return the bill of all calls, after the last one; the latest calls stay for the detail."""
         self.calls[:] = without_calls(joined([*self.calls, *self._bill.still_open]))
         self._bill.still_open = []
         self._bill.add(self.calls)
         return self._bill
 
     def add(self, call: Call) -> None:
-        """Keep a call. Of two threads that come at the limit, one adds up what is there."""
+        """Add a call. When two threads reach the limit, one of them adds up."""
         self.calls.append(call)
         if len(self.calls) > MAX_CALLS:
             early, self.calls = self.calls, []
@@ -66,7 +66,7 @@ def record_after_response(
     """
     Record a call that ended after the response; False when the transaction is over.
 
-    Of a call that began before the end of the response, only the time after it is counted here.
+    When the call began before the end of the response, only the time after that end counts here.
     """
     transaction = execution.transaction
     if transaction.is_over or not transaction.duration_ns:
@@ -83,7 +83,7 @@ def record_after_response(
         later_ns = max(0, ended_ns - started_ns)
         if execution is transaction:
             later_ns = max(0, later_ns - (nested_ns - after.nested_ns))
-        else:  # what was nested in it after the response is not known apart
+        else:  # how much was nested in it after the response is unknown
             later_ns = min(later_ns, max(0, own_ns))
         if execution is transaction:
             after.nested_ns += own_ns - later_ns

@@ -1,4 +1,4 @@
-"""The bill: calls added up by component, by target and by statement. Pure arithmetic, in the export thread."""
+"""The bill: calls added up by component, target and statement. Arithmetic only; runs in the export thread."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ MAX_COMPONENTS: Final = 32
 MAX_TARGETS: Final = 64
 MAX_STATEMENTS: Final = 64
 MAX_STILL_OPEN: Final = 500
-"""Calls in pieces that are waited for before the end; with more, what goes on later is time and no part of a call."""
+"""Incomplete calls in pieces that are kept before the end; of more, later pieces only add time."""
 
 LOOKUPS: Final = frozenset(
     {
@@ -40,7 +40,7 @@ STORES: Final = frozenset(
         "redis.set", "redis.setnx", "redis.hsetnx", "redis.msetnx",
     }
 )  # fmt: skip
-"""Components whose calls store a value or are told that it was not stored."""
+"""Components whose calls store a value, or get the response that it was not stored."""
 DEADLOCK: Final = "1213"
 LOCK_TIMEOUT: Final = "1205"
 
@@ -50,7 +50,7 @@ _COUNTS_OF: Final = (
     | dict.fromkeys(LOOKUPS, _LOOKUP := 2)
     | dict.fromkeys(STORES, _STORE := 3)
 )
-"""What the last number of a call (`found`) is, by component."""
+"""Meaning of the last number of a call (`found`), by component."""
 _READS: Final = (_SQL, _ROWS)
 
 _LINE: Final = itemgetter(0)
@@ -61,16 +61,16 @@ COUNTERS: Final = (
     "calls", "time_ns", "max_ns", "errors", "keys", "hits", "misses", "not_stored", "skipped", "rows", "deadlocks",
     "lock_timeouts",
 )  # fmt: skip
-"""All that is counted of a component, in the order in which it is sent; docs/wire.md says what each is."""
+"""All counters of a component in the order of the wire format; docs/wire.md explains each."""
 
 
 def has_sql(component: str) -> None:
-    """Say of a component that what its calls ask for is SQL, and what they find is rows."""
+    """Declare that the subject of this component's calls is SQL, and `found` is the number of rows."""
     _COUNTS_OF[component] = _SQL
 
 
 class Cell:
-    """What one line of a bill counts; times in nanoseconds."""
+    """The counters of one line of a bill; times in nanoseconds."""
 
     __slots__ = (*COUNTERS, "found_is")
 
@@ -81,7 +81,7 @@ class Cell:
         self.found_is = found_is
 
     def __add__(self, other: Cell) -> Cell:
-        """Return a cell of its own with both counts."""
+        """Return a new cell with the sum of both."""
         both = Cell(self.found_is)
         for name in COUNTERS:
             setattr(both, name, getattr(self, name) + getattr(other, name))
@@ -93,9 +93,9 @@ class Bill:
     """
     The itemized bill of one transaction.
 
-    Every nanosecond of a measured call is on exactly one line, a component at a server; statements are a further way to
-    split the calls that have one. The first 32 components, 64 servers and 64 statements count for themselves, the rest
-    shares `OTHER`.
+    Every nanosecond of a measured call is on exactly one line (a component at a server). Statements split the same
+    calls in another way. The first 32 components, 64 servers and 64 statements have their own entries; the others share
+    `OTHER`.
     """
 
     __slots__ = ("_covered_until_ns", "_servers", "covered_ns", "lines", "statements", "still_open", "undetailed")
@@ -103,27 +103,26 @@ class Bill:
     def __init__(self) -> None:
         self.lines: dict[Line, Cell] = {}
         self.statements: dict[str, Cell] = {}
-        """By text without literals; calls, time and errors only."""
+        """By statement without literals; only calls, time and errors."""
         self.covered_ns = 0
-        """Wall time inside measured calls, each nanosecond once, also when calls overlapped."""
+        """Wall time inside measured calls; each nanosecond counts once, even when calls overlap."""
         self.undetailed = 0
-        """Calls that were added without being kept one by one."""
+        """Calls that were added and not kept one by one."""
         self.still_open: list[Call] = []
-        """Calls before the end that may go on; covered, and not yet added."""
+        """Calls before the end that may continue; covered, but not added yet."""
         self._covered_until_ns = 0
         self._servers = 0
 
     def add(self, calls: Sequence[Call], *, detail: bool = True) -> None:
-        """Add finished calls; `detail` False when they will not be kept beside the bill. About 0.2 µs a call."""
+        """Add finished calls; `detail` is False when they will not be kept one by one. About 0.2 µs a call."""
         before = 0 if detail else self._calls()
-        # In the order of the lines' numbers, which is the same for all transactions of a route: one template for them.
         for line, of_line in groupby(sorted(calls, key=_LINE), _LINE):
             self._add_line(line, list(of_line))
         if not detail:
             self.undetailed += self._calls() - before
 
     def add_early(self, calls: Sequence[Call], has_pieces: bool) -> None:
-        """Add finished calls before the transaction's end, but for those that may go on; they are not kept."""
+        """Add finished calls before the transaction's end, except those that may continue. They are not kept."""
         if has_pieces:
             calls, self.still_open = parted(joined([*self.still_open, *calls]))
             if len(self.still_open) > MAX_STILL_OPEN:
@@ -131,8 +130,8 @@ class Bill:
         self.add(calls, detail=False)
 
     def _add_line(self, line: Line, calls: list[Call]) -> None:
-        # In local variables, several times as fast as a cell's. An addition costs as much as three comparisons, so what
-        # is rare is counted, and taken from the rest.
+        # Local variables are several times as fast as a cell's attributes. An addition costs as much as three
+        # comparisons, so rare outcomes are counted and subtracted.
         cell = self.lines.get(line) or self._new_cell(line)
         time_ns = replied = found = unanswered = broken_off = no_calls = 0
         max_ns = cell.max_ns
@@ -143,7 +142,7 @@ class Bill:
             if failure is None and of_asked >= 0:
                 replied += asked
                 found += of_asked
-            elif failure is SKIPPED:  # no call, but the time it took to find that out is somebody's
+            elif failure is SKIPPED:  # not a call, but its time counts
                 cell.skipped += 1
                 no_calls += 1
                 continue
@@ -169,26 +168,26 @@ class Bill:
             self._add_statements(calls, int(found_is == _SQL))
 
     def _add_statements(self, calls: list[Call], counts: int) -> None:
-        """`counts` 0 for reading rows later: that is time of the statement, but not sending it again."""
-        said: dict[str | bytes, list[int]] = {}
+        """`counts` is 0 for reading rows later: that adds time to the statement, but no call."""
+        times_by_text: dict[str | bytes, list[int]] = {}
         errors: dict[str | bytes, int] = {}
         text: str | bytes = ""
-        last: object = said  # nobody's subject
+        last: object = times_by_text  # equal to no subject
         for _, subject, _, _, own_ns, failure, _, _ in calls:
-            if subject is not last:  # a loop sends the same one again and again
+            if subject is not last:  # loops send the same statement many times
                 last = subject
                 sql = subject[0] if type(subject) is tuple else subject
                 text = sql if type(sql) is str else _as_text(sql)
-                if text in said:
-                    times_ns = said[text]
+                if text in times_by_text:
+                    times_ns = times_by_text[text]
                 else:
                     times_ns = []
                     if sql is not CONTINUED and (counts or sql is not None):
-                        said[text] = times_ns
+                        times_by_text[text] = times_ns
             times_ns.append(own_ns)
             if failure is not None:
                 errors[text] = errors.get(text, 0) + 1
-        for text, times_ns in said.items():
+        for text, times_ns in times_by_text.items():
             cell = Cell()
             cell.calls, cell.time_ns, cell.errors = counts * len(times_ns), sum(times_ns), errors.get(text, 0)
             _put(self.statements, redact_sql(text), cell, MAX_STATEMENTS, OTHER)
@@ -209,7 +208,7 @@ class Bill:
         return cell
 
     def _shared(self, line: Line, found_is: int) -> Cell:
-        """The cell of a line that stands for several."""
+        """Return the cell of a line that several share."""
         cell = self.lines.get(line)
         if cell is None:
             cell = self.lines[line] = Cell(found_is)
@@ -217,7 +216,7 @@ class Bill:
 
     @property
     def components(self) -> dict[str, Cell]:
-        """The lines by component; cells to be read, not to be added to."""
+        """The lines by component. The cells are read-only."""
         components: dict[str, Cell] = {}
         for line, cell in self.lines.items():
             _put(components, LINES[line].component, cell, MAX_COMPONENTS, OTHER)
@@ -225,7 +224,7 @@ class Bill:
 
     @property
     def targets(self) -> dict[tuple[str, str], Cell]:
-        """The lines that have a server, by component and address; cells to be read, not to be added to."""
+        """The lines with a server, by component and address. The cells are read-only."""
         targets: dict[tuple[str, str], Cell] = {}
         for line, cell in self.lines.items():
             component, target = LINES[line]
@@ -235,16 +234,15 @@ class Bill:
 
     @property
     def time_ns(self) -> int:
-        """The exclusive time of all calls: what they cover when none overlapped."""
+        """The exclusive time of all calls; equals the covered time when no calls overlapped."""
         return sum([cell.time_ns for cell in self.lines.values()])
 
     def cover(self, calls: Sequence[Call], has_branches: bool) -> None:
         """
-        Add the wall time the calls took, which come in the order they ended.
+        Add the wall time of the calls, given in the order of their ends.
 
         On one execution context that is the sum of their exclusive times; with branches, the union of their spans.
-        Beyond `transaction.MAX_CALLS` the union is taken in portions: what reaches back into an earlier portion is
-        left out.
+        Beyond `transaction.MAX_CALLS` the union is taken in portions, without what overlaps an earlier portion.
         """
         if not calls:
             return
@@ -261,7 +259,7 @@ class Bill:
 
 
 def _as_text(subject: object) -> str | bytes:
-    """SQL that is not plain text; nothing of the application's is called, a class of its own may do anything."""
+    """Return SQL that is not exactly `str`. No method of the application's classes is called: it may do anything."""
     kind = type(subject)
     if issubclass(kind, str):
         return str.__str__(subject)
@@ -276,11 +274,11 @@ def _fail(cell: Cell, failure: str) -> None:
         cell.lock_timeouts += 1
 
 
-def _put(there: dict[K, Cell], key: K, more: Cell, limit: int, other: K) -> None:
-    """Give it its place, or add it to what is there; when all are taken, to what the rest shares."""
-    if key not in there and len(there) >= limit - 1:
+def _put(entries: dict[K, Cell], key: K, more: Cell, limit: int, other: K) -> None:
+    """Add to the entry of the key; a new key beyond the limit goes to `other`."""
+    if key not in entries and len(entries) >= limit - 1:
         key = other
-    there[key] = there[key] + more if key in there else more
+    entries[key] = entries[key] + more if key in entries else more
 
 
 @lru_cache(maxsize=1024)

@@ -21,23 +21,23 @@ if TYPE_CHECKING:
     from walltime.core.call import Line
 
 LONG_NS: Final = 1_000_000
-"""A call that took this long is worth looking for who made it."""
+"""Minimum duration of a call for which the caller is located."""
 MAX_NOTED: Final = 1000
-"""Of one transaction; it keeps no more calls."""
+"""Located calls per transaction; it keeps no more calls."""
 
 MAX_FRAMES: Final = 100
-"""How far up the stack the application is looked for."""
+"""Frames of the stack that are searched for the application."""
 MAX_PLACES: Final = 4096
-"""Places and files that are remembered; with more, remembering begins anew."""
+"""Maximum size of each cache below; a full cache is cleared."""
 
-PLUMBING: Final = frozenset(
+INTERMEDIATE_PACKAGES: Final = frozenset(
     {
         "pymysql", "MySQLdb", "mysql", "aiomysql", "asyncmy", "sqlalchemy", "django", "flask_sqlalchemy", "sqlmodel",
         "peewee", "pony", "tortoise", "databases", "alembic", "pandas", "greenlet", "gevent", "opentelemetry",
         "sentry_sdk", "ddtrace", "newrelic", "elasticapm",
     }
 )  # fmt: skip
-"""Packages that make calls for somebody else."""
+"""Packages that make calls for the application."""
 
 
 class Place(NamedTuple):
@@ -51,9 +51,9 @@ class Place(NamedTuple):
     """With its class where Python knows it (3.11)."""
 
 
-_APPLICATION, _LIBRARY, _PLUMBING = 1, 2, 3
+_APPLICATION, _LIBRARY, _INTERMEDIATE = 1, 2, 3
 
-_kinds: dict[str, int] = {}
+_categories: dict[str, int] = {}
 _places: dict[tuple[int, int], tuple[CodeType, Place]] = {}
 _OURS: Final = str(Path(__file__).parents[1])
 _INSTALLED: Final = ("/site-packages/", "/dist-packages/")
@@ -70,11 +70,11 @@ def find(skip: int = 1) -> Place | None:
     """
     Return the innermost line of the application on the stack; None when there is none.
 
-    The application is what is neither installed in site-packages nor Python's own. When all of it is installed there,
-    it is the innermost package that is neither a driver, an ORM nor a framework (`PLUMBING`).
+    The application is code that is neither installed in site-packages nor part of Python. When all code is installed
+    there, it is the innermost package that is not a driver, an ORM or a framework (`INTERMEDIATE_PACKAGES`).
 
     Args:
-        skip: innermost frames that are known to be ours.
+        skip: number of innermost frames that belong to Walltime.
     """
     found, second = _search(sys._getframe(skip))
     if found is None and (greenlet := sys.modules.get("greenlet")) is not None:
@@ -88,27 +88,27 @@ def find(skip: int = 1) -> Place | None:
 
 
 def _search(frame: FrameType | None) -> tuple[FrameType | None, FrameType | None]:
-    """The innermost frame of the application, and that of the first package in case there is none."""
+    """Return the innermost frame of the application, and that of the first installed package as a second choice."""
     second: FrameType | None = None
-    kinds = _kinds
+    categories = _categories
     frames = MAX_FRAMES
     while frame is not None and frames:
         frames -= 1
         path = frame.f_code.co_filename
         try:
-            kind = kinds[path]
+            category = categories[path]
         except KeyError:
-            kind = _kind(path)
-        if kind == _APPLICATION:
+            category = _category(path)
+        if category == _APPLICATION:
             return frame, second
-        if kind == _LIBRARY and second is None:
+        if category == _LIBRARY and second is None:
             second = frame
         frame = frame.f_back
     return None, second
 
 
 def is_located(line: Line) -> bool:
-    """Say whether the place of such a call is kept: of those of SQL."""
+    """Say whether calls of this line are located: SQL calls are."""
     return LINES[line].component.startswith("mysql.")
 
 
@@ -122,31 +122,31 @@ def _place(frame: FrameType) -> Place:
         path = code.co_filename
         function = getattr(code, "co_qualname", code.co_name)
         known = (code, Place(path, _shortened(path), frame.f_lineno, function))
-        _places[key] = known  # with the code, which lives on, so its id stays its own
+        _places[key] = known  # the code object is kept too, so its id is not reused
     return known[1]
 
 
-def _kind(path: str) -> int:
-    if len(_kinds) >= MAX_PLACES:
-        _kinds.clear()
-    kind = _kinds[path] = _judged(path.replace("\\", "/"))
-    return kind
+def _category(path: str) -> int:
+    if len(_categories) >= MAX_PLACES:
+        _categories.clear()
+    category = _categories[path] = _category_of(path.replace("\\", "/"))
+    return category
 
 
-def _judged(path: str) -> int:
+def _category_of(path: str) -> int:
     if path.startswith((_OURS, "<frozen ")):
-        return _PLUMBING
-    if path.startswith("<"):  # code that was made at run time
+        return _INTERMEDIATE
+    if path.startswith("<"):  # code generated at run time
         return _LIBRARY
     for installed in _INSTALLED:
         if installed in path:
             package = path.rpartition(installed)[2].partition("/")[0].removesuffix(".py")
-            return _PLUMBING if package in PLUMBING else _LIBRARY
-    return _PLUMBING if path.startswith(_PYTHONS) else _APPLICATION
+            return _INTERMEDIATE if package in INTERMEDIATE_PACKAGES else _LIBRARY
+    return _INTERMEDIATE if path.startswith(_PYTHONS) else _APPLICATION
 
 
 def _shortened(path: str) -> str:
-    """The path without the longest entry of `sys.path` that it is in."""
+    """Return the path relative to the longest entry of `sys.path` that contains it."""
     found = [
         entry for entry in sys.path if entry and path.startswith(entry.rstrip("/\\") + ("\\" if "\\" in path else "/"))
     ]

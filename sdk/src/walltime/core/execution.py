@@ -50,7 +50,7 @@ class Branch:
         asked: int = 0,
         found: int = 0,
     ) -> None:
-        """`Transaction.record` with what is nested on this execution context."""
+        """Like `Transaction.record`, with the nesting of this execution context."""
         transaction = self.transaction
         if transaction.duration_ns:
             if not record_after_response(self, line, subject, started_ns, ended_ns, outer_ns, failure, asked, found):
@@ -71,7 +71,7 @@ class Inside:
     """
     The execution context inside a call that already counts as a whole, such as the `SET NAMES` of a connect.
 
-    Calls made here are part of that call: they record nothing, and their SQL still carries the transaction's comment.
+    Calls made here are part of that call: they are not recorded, but their SQL carries the transaction's comment.
     """
 
     __slots__ = ("nested_ns", "owner", "statement", "transaction")
@@ -87,11 +87,11 @@ class Inside:
         return self.transaction.sql_comment
 
     def record(self, *_call: object, **_more: object) -> None:
-        """Forget it: the call around it is the one that is billed."""
+        """Record nothing: the outer call is on the bill."""
 
 
 ExecutionContext: TypeAlias = "Transaction | Branch | Inside"
-"""What a wrapped client works with: it records its calls there."""
+"""Where a wrapped client records its calls."""
 
 running: ContextVar[ExecutionContext | None] = ContextVar("walltime_execution", default=None)
 current = running.get
@@ -100,11 +100,10 @@ current = running.get
 
 def enter(new: ExecutionContext | None) -> Token[ExecutionContext | None]:
     """
-    Make it the execution context of this context; `running.reset` undoes it.
+    Make it the current execution context; `running.reset` undoes it.
 
-    Never `running.set` where there may be no value yet: the reset would delete the new one, and when the garbage is
-    collected meanwhile, and somebody asks for `current()` then, CPython before 3.12 goes on to answer with what was
-    deleted, freed or not.
+    Use this instead of `running.set` where no value may be set yet. There, the reset would delete the value; when a
+    garbage collection runs during that and calls `current()`, CPython before 3.12 keeps returning the deleted value.
     """
     if running.get(_NOTHING) is _NOTHING:
         running.set(None)
@@ -115,7 +114,7 @@ _NOTHING: Final = object()
 
 
 class inside:  # noqa: N801  # used as a context manager
-    """What is measured within belongs wholly to the call around it: `with inside(execution context): …`."""
+    """Calls in this block are part of the call around it: `with inside(execution): …`."""
 
     __slots__ = ("_of", "_token")
 
@@ -130,7 +129,7 @@ class inside:  # noqa: N801  # used as a context manager
 
 
 def branch(of: ExecutionContext) -> Branch | Inside:
-    """Return an execution context for another thread or greenlet that is to work for the same transaction."""
+    """Return an execution context for another thread or greenlet that works for the same transaction."""
     return Inside(of) if type(of) is Inside else Branch(of.transaction)
 
 
@@ -139,11 +138,11 @@ _current_task: Callable[[], Any] | None = None
 
 def task_execution() -> ExecutionContext | None:
     """
-    Return the execution context of the running asyncio task: what a coroutine uses in place of `current()`.
+    Return the execution context of the running asyncio task. Coroutines use this instead of `current()`.
 
-    A task inherits the context, and so the execution context, of whoever made it; here it gets one of its own.
+    A task inherits the execution context of the task that created it; here it gets its own.
     """
-    global _current_task  # noqa: PLW0603  # asyncio takes 30 ms to import; who is here has it already
+    global _current_task  # noqa: PLW0603  # importing asyncio takes 30 ms; a caller has done so already
     inherited = current()
     if inherited is None:
         return None
@@ -153,7 +152,7 @@ def task_execution() -> ExecutionContext | None:
         _current_task = asyncio.current_task
     try:
         owner = id(_current_task())
-    except RuntimeError:  # no event loop of asyncio's, such as under Trio
+    except RuntimeError:  # no asyncio event loop, for example under Trio
         return inherited
     if inherited.owner == owner:
         return inherited

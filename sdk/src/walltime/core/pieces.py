@@ -1,6 +1,6 @@
 """
-Calls that are measured in pieces, such as a request and the reading of its body: on the bill and in the detail they are
-one, with one time. Joined in the export thread; a request's thread only notes which call a piece belongs to.
+Calls that are measured in pieces, such as a request and the reading of its body. The bill and the detail have one call
+with one time. The export thread joins the pieces; the request's thread only notes to which call a piece belongs.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ if TYPE_CHECKING:
 
 def joined(calls: Sequence[Call]) -> list[Call]:
     """
-    Return the calls with the pieces of each added to it: from the first start to the last end, exclusive times summed.
+    Return the calls, each with its pieces added: from the first start to the last end, exclusive times summed up.
 
-    Pieces whose call is not among them are one piece.
+    Pieces of a call that is not in `calls` become one piece.
     """
     pieces: dict[int, Call] = {}
     for call in calls:
@@ -50,12 +50,12 @@ def _both(call: Call, more: Call) -> Call:
 
 
 def without_calls(calls: Sequence[Call]) -> list[Call]:
-    """Return joined calls, in which a piece that is left is time of its component and no call."""
+    """Return joined calls; a remaining piece adds time to its component and does not count as a call."""
     return [(call[0], CONTINUED, *call[2:]) if type(call[1]) is Piece else call for call in calls]
 
 
 def parted(calls: Sequence[Call]) -> tuple[list[Call], list[Call]]:
-    """Split joined calls into those that are complete and those that may go on: pieces, and the last call of a line."""
+    """Split joined calls into complete ones and ones that may continue: pieces, and the last call of each line."""
     last: dict[Line, int] = {call[0]: place for place, call in enumerate(calls) if type(call[1]) is tuple}
     open_places = set(last.values())
     complete: list[Call] = []

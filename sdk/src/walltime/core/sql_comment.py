@@ -1,11 +1,11 @@
 """
-SQL comments: the request id in every statement, so that the database's own log can be glued to the request.
+SQL comments: the request id in every statement, so that the slow-log join finds the request of a log entry.
 
     SELECT … /*route='%2Fproduct%2F%7Bid%7D',service='shop',traceparent='00-…-…-01'*/
 
 The format is sqlcommenter's (https://google.github.io/sqlcommenter/spec/): keys sorted, keys and values
-percent-encoded, which leaves nothing that could end the comment early or make the server execute it. Clients call `tag`
-at the last place before a statement is sent, where its values are in the text already.
+percent-encoded, so no value can end the comment or be executed. Clients call `tag` just before a statement is sent,
+when its values are already in the text.
 """
 
 from __future__ import annotations
@@ -24,23 +24,21 @@ if TYPE_CHECKING:
 
 MAX_COMMENT_BYTES: Final = 1024
 MAX_VALUE_CHARS: Final = 256
-"""Of one encoded value; what is longer is cut, a file's path at its beginning."""
+"""Maximum length of an encoded value. A longer value is cut at its end, a file's path at its beginning."""
 
 Sql = TypeVar("Sql", str, bytes, bytearray)
 Extras = tuple[tuple[str, str], ...]
 
 
 NONE: Final[Comment] = ("", b"", 0)
-_ANNOTATED_NEVER: Final = frozenset(
-    {"route", "service", "application", "traceparent", "user", "file", "line", "function"}
-)
+_BUILT_IN: Final = frozenset({"route", "service", "application", "traceparent", "user", "file", "line", "function"})
 _OF_THE_CALLER: Final = frozenset({"file", "line", "function"})
 _STATIC: Final = frozenset({"route", "service", "application"}) | _OF_THE_CALLER
-"""Keys whose values are the same in every request: the comment does not make every statement another one."""
+"""Keys whose values are the same in every request, so statements stay equal for a query cache."""
 
 
 class _Style(NamedTuple):
-    """What the settings ask for."""
+    """The settings of the comment, prepared."""
 
     keys: tuple[str, ...]
     annotations: tuple[str, ...]
@@ -66,7 +64,7 @@ def _style_of(mode: str, keys: tuple[str, ...], position: str, sql_text_bytes: i
     keys = tuple([key for key in keys if mode != "static" or key in _STATIC])
     return _Style(
         keys,
-        tuple([key for key in keys if key not in _ANNOTATED_NEVER]),
+        tuple([key for key in keys if key not in _BUILT_IN]),
         tuple([key for key in keys if key in _OF_THE_CALLER]),
         "user" in keys,
         position == "prepend",
@@ -77,38 +75,38 @@ def _style_of(mode: str, keys: tuple[str, ...], position: str, sql_text_bytes: i
 
 def tag(execution: ExecutionContext, sql: Sql) -> Sql:
     """
-    Return the statement with the transaction's comment, in 0.15 µs.
+    Return the statement with the transaction's comment; 0.15 µs.
 
-    The comment stands at the end, before a final semicolon, because behind it the server would take it for a second
-    statement; in front where the end is not safe or would be cut off (`_placed`). A statement that has it already, and
-    one that it would make too long for the server, come back as they are; so does everything when tagging fails.
+    The comment goes at the end, before a final semicolon: after it, the server would see a second statement. It goes in
+    front when the end is not safe or would be cut off (`_placed`). A statement is returned unchanged when it already
+    has the comment, when the comment would make it too long for the server, and when tagging fails.
 
-    Never for what is sent to be prepared by the server: each comment would make a statement of its own there.
+    Not for server-side prepared statements: each comment would create a new prepared statement.
     """
     try:
         comment = execution.sql_comment
         if comment is None:
             comment = _comment(execution.transaction)
         text, encoded, room = comment
-        # Nearly every statement is short, ends in a printable character and has no slash, so no comment of its own.
+        # Most statements are short, end in a printable character and contain no slash, so no comment.
         if type(sql) is bytes:
-            if len(sql) < room and _IS_PLAIN[sql[-1]] and 0x2F not in sql:
+            if len(sql) < room and _IS_SAFE_END[sql[-1]] and 0x2F not in sql:
                 return sql + encoded
-        elif type(sql) is str and len(sql) < room and sql[-1] in _PLAIN_LETTERS and "/" not in sql:
+        elif type(sql) is str and len(sql) < room and sql[-1] in _SAFE_END_CHARS and "/" not in sql:
             return sql + text
         return _placed(sql, comment) if text else sql
-    except IndexError:  # the empty statement, which the server is to answer as it is
+    except IndexError:  # the empty statement: the server reports it
         return sql
     except Exception as ours:  # our failure is not the statement's
         contain("tag", ours)
         return sql
 
 
-# ---- where it goes ----
+# ---- position ----
 
 
-class _Letters(NamedTuple):
-    """The same letters as text or as bytes."""
+class _Characters(NamedTuple):
+    """The same characters as text or as bytes."""
 
     slash: Any
     opens: Any
@@ -116,66 +114,66 @@ class _Letters(NamedTuple):
     ends: Any
     blank: Any
     space: Any
-    plain: Any
+    safe_end: Any
 
 
-_PLAIN_BYTES: Final = frozenset(range(0x21, 0x7F)) - {0x3B}
-"""What a statement may end in for the comment to follow: printable ASCII, but no semicolon."""
-_IS_PLAIN: Final = tuple([number in _PLAIN_BYTES for number in range(256)])
-_PLAIN_LETTERS: Final = frozenset(map(chr, _PLAIN_BYTES))
-_STR: Final = _Letters("/", "/*", "*/", "; \t\n\v\f\r", "; \t\n\v\f\r\xa0\0", " ", _PLAIN_LETTERS)
-_BYTES: Final = _Letters(0x2F, b"/*", b"*/", b"; \t\n\v\f\r", b"; \t\n\v\f\r\xa0\0", b" ", _PLAIN_BYTES)
+_SAFE_END_BYTES: Final = frozenset(range(0x21, 0x7F)) - {0x3B}
+"""Last characters of a statement that a comment may follow: printable ASCII except the semicolon."""
+_IS_SAFE_END: Final = tuple([number in _SAFE_END_BYTES for number in range(256)])
+_SAFE_END_CHARS: Final = frozenset(map(chr, _SAFE_END_BYTES))
+_STR: Final = _Characters("/", "/*", "*/", "; \t\n\v\f\r", "; \t\n\v\f\r\xa0\0", " ", _SAFE_END_CHARS)
+_BYTES: Final = _Characters(0x2F, b"/*", b"*/", b"; \t\n\v\f\r", b"; \t\n\v\f\r\xa0\0", b" ", _SAFE_END_BYTES)
 _MEGABYTE: Final = 1 << 20
 _PACKET_BYTES: Final = 8
-"""What the protocol adds to a statement, generously."""
+"""Upper bound of what the protocol adds to a statement."""
 
 
 def _placed(sql: Any, comment: Comment) -> Any:
     """
-    Put the comment where it changes nothing.
+    Put the comment where it does not change the statement's meaning.
 
-    In front when the setting says so; when performance_schema would cut it off; when the end of the statement is inside
-    of a comment that is never closed, which ours would close; when the last character may be a space in the
-    connection's character set, so that a semicolon before it would no longer be the last thing.
+    It goes in front when the setting says so; when performance_schema would cut it off; when the statement ends in an
+    unclosed comment, which ours would close; and when the last character may be a space in the connection's character
+    set, because a semicolon before it would then no longer end the statement.
     """
     text, encoded, room = comment
     kind = type(sql)
     if kind is not str and kind is not bytes and kind is not bytearray:
-        if not issubclass(kind, str):  # the driver says what is wrong with it
+        if not issubclass(kind, str):  # the driver reports the wrong type
             return sql
-        sql = str.__str__(sql)  # such as a framework's marked text; no method of its own is called
+        sql = str.__str__(sql)  # for example a framework's marked text; none of its own methods is called
     letters, ours = (_STR, text) if type(sql) is str else (_BYTES, encoded)
     body = sql.rstrip(letters.ends)
-    if not body.strip(letters.blank):  # the server says that it is empty, and with a comment it would not
+    if not body.strip(letters.blank):  # the server reports an empty statement; with a comment it would not
         return sql
     size = len(sql)
     if size % _MEGABYTE + len(ours) + _PACKET_BYTES > _MEGABYTE:
-        # max_allowed_packet is nearly always whole megabytes: what fits without the comment must not fail with it.
+        # max_allowed_packet is almost always whole megabytes: a statement that fits must not fail with the comment.
         return sql
     is_open = False
-    looked_at = sql if size < room else sql[:MAX_COMMENT_BYTES]
-    if letters.slash in looked_at:
-        opens = looked_at.rfind(letters.opens)
+    searched = sql if size < room else sql[:MAX_COMMENT_BYTES]
+    if letters.slash in searched:
+        opens = searched.rfind(letters.opens)
         if opens >= 0:
-            if _mark(text, ours) in looked_at:
+            if _mark(text, ours) in searched:
                 return sql
-            is_open = looked_at.rfind(letters.closes) < opens + 2
-    if size < room and not is_open and body[-1] in letters.plain:
+            is_open = searched.rfind(letters.closes) < opens + 2
+    if size < room and not is_open and body[-1] in letters.safe_end:
         return body + ours + sql[len(body) :]
     return ours[1:] + letters.space + sql
 
 
 def _mark(text: str, ours: Any) -> Any:
-    """What only the transaction's own comment has in it: its traceparent, or all of it."""
+    """Return the part that identifies the transaction's own comment: its traceparent, or all of it."""
     at = text.find("traceparent=")
     return ours[1:] if at < 0 else ours[at : at + len("traceparent='") + 55]
 
 
-# ---- what is in it ----
+# ---- contents ----
 
 
 def _comment(transaction: Transaction) -> Comment:
-    """Build the transaction's comment; keep it there unless it also says where each call was made."""
+    """Build the transaction's comment, and cache it there unless it names the caller of each statement."""
     settings = transaction.settings
     if settings.sql_comment == "off":
         comment: Comment = NONE
@@ -196,20 +194,20 @@ def _comment(transaction: Transaction) -> Comment:
 
 
 def _extras(style: _Style, transaction: Transaction) -> Extras:
-    """What the settings ask for of the user and the annotations."""
+    """Return the user and the annotations that the settings include."""
     found = []
     if style.has_user and transaction.user:
-        found.append(("user", _plain(transaction.user)))
+        found.append(("user", _text_of(transaction.user)))
     annotations = transaction.annotations
     if annotations:
         for key in style.annotations:
             if key in annotations:
-                found.append((key, _plain(annotations[key])))
+                found.append((key, _text_of(annotations[key])))
     return tuple(found)
 
 
-def _plain(value: object) -> str:
-    # Only the built-in types, by their own methods: another object's __str__ may be slow or fail.
+def _text_of(value: object) -> str:
+    # Only built-in types, by their own methods: the __str__ of another object may be slow or fail.
     if isinstance(value, str):
         return str.__str__(value)[:MAX_VALUE_CHARS]
     if isinstance(value, bool):
@@ -223,16 +221,16 @@ def _of_the_caller(style: _Style) -> Extras:
     place = caller.find(4)
     if place is None:
         return ()
-    said = {"file": place.short_path[-MAX_VALUE_CHARS:], "line": str(place.line), "function": place.function}
-    return tuple([(key, said[key]) for key in style.of_the_caller])
+    values = {"file": place.short_path[-MAX_VALUE_CHARS:], "line": str(place.line), "function": place.function}
+    return tuple([(key, values[key]) for key in style.of_the_caller])
 
 
 @lru_cache(maxsize=1024)
 def _around(style: _Style, name: str, method: str, extras: Extras) -> tuple[str, bool, str]:
     """
-    Return the comment before its traceparent, whether there is one, and the comment behind it.
+    Return the text before the traceparent, whether there is a traceparent, and the text after it.
 
-    When the whole would be too long, what comes last in the settings' keys is left out.
+    When the comment would be too long, the last keys of the setting are left out.
     """
     route = name.removeprefix(method).strip() if method else name
     values = {"route": route, "service": style.service, "application": style.service, **dict(extras)}
@@ -257,7 +255,7 @@ def _around(style: _Style, name: str, method: str, extras: Extras) -> tuple[str,
 
 
 _HOLE: Final = "?"
-"""Stands where the traceparent goes; no encoded value has it."""
+"""Placeholder of the traceparent; no encoded value contains it."""
 
 
 def _encoded(value: str, *, from_its_end: bool = False) -> str:

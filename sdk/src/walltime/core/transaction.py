@@ -33,7 +33,7 @@ clock = time.perf_counter_ns
 """Monotonic nanoseconds; the only clock durations come from."""
 
 MAX_CALLS: Final = 1000
-"""Calls a transaction keeps one by one; beyond, they are added up early and only the totals remain."""
+"""Calls that a transaction keeps one by one. Later calls are added up early, and only their totals remain."""
 MANY_CALLS: Final = 2 * MAX_CALLS
 
 MAX_ANNOTATIONS: Final = 64
@@ -42,21 +42,21 @@ Comment: TypeAlias = "tuple[str, bytes, int]"
 """An SQL comment as text and as bytes, and the length below which a statement gets it at its end (`sql_comment`)."""
 
 adding = Lock()
-"""Held by the thread that adds calls up early; nobody waits for it. A forked child makes its own."""
+"""Held by the thread that adds calls up early; the others go on without waiting. A forked child makes its own."""
 
 
 def after_fork() -> None:
-    """Make the child's own lock: the parent's may be held by a thread that the child does not have."""
+    """Replace the lock: in the parent, a thread that the child does not have may hold it."""
     global adding  # noqa: PLW0603
     adding = Lock()
 
 
 outside_calls: dict[str, int] = {}
-"""Calls that no transaction was there for, by library; `late` are those of one that had already ended."""
+"""Number of calls outside of any transaction, by library; `late` are calls that ended after their transaction."""
 
 
 def outside(library: str) -> None:
-    """Count a call outside of any transaction. Without a lock: in a race of threads one may be missing."""
+    """Count a call outside of any transaction. There is no lock: when threads race, a call may be missing."""
     outside_calls[library] = outside_calls.get(library, 0) + 1
 
 
@@ -89,37 +89,37 @@ class Transaction:
         self.ids = ids
         self.parent_span_id = parent_span_id
         self.settings = settings
-        """Those in force when it began; a later `configure` changes nothing of it."""
+        """The settings when it began; a later `configure` has no effect on it."""
         self.started_at_ns = time.time_ns()
         self.started_ns = started_ns
         self.duration_ns = 0
-        """From its start until its response had ended; 0 until then."""
+        """From its start to the end of its response; 0 before that end."""
         self.after: After | None = None
         """Its calls after the response."""
         self.after_ns = 0
         """From the end of the response until its application returned."""
         self.after_error_type = ""
         self.is_over = False
-        """It was handed to the exporter and no longer changes."""
+        """The exporter has it, and it no longer changes."""
         self.nested_ns = 0
         """
         Exclusive time of all calls recorded in this execution context so far; it only grows.
 
-        A wrapper reads it before its call and hands it to `record`: what it has grown by is the time of the calls
-        inside. A wrapper that fails before `record` has nothing to put back, so no failure of ours counts a call twice.
+        A wrapper reads it before its call and passes it to `record`; the growth is the time of the nested calls. A
+        wrapper that fails before `record` leaves nothing to undo, so a failure of ours never counts a call twice.
         """
         self.statement: str | bytes | None = None
-        """SQL as the application wrote it, while its cursor executes it: below it, the values are in the text."""
+        """SQL with placeholders while a cursor executes it; below the cursor, the values are in the text."""
         self.owner = 0
         """The asyncio task it belongs to (its `id`); 0 outside of asyncio."""
         self.calls: list[Call] = []
         self.places: dict[int, Place] | None = None
-        """Where calls were made, by their start, as far as it was looked for."""
+        """Start of a call → the application's line that made it, for calls that were located."""
         self.locate_ns = 0 if ids.trace_flags & 1 else LONG_NS
-        """Calls that took this long are looked for; 0 when all of them will be kept."""
+        """Calls of at least this duration are located; 0 when all calls will be kept."""
         self.has_branches = False
         self.has_pieces = False
-        """Whether there are calls to be joined of their pieces."""
+        """Some calls were recorded in pieces and have to be joined."""
         self.bill: Bill | None = None
         self.annotations: dict[str, str | int | float | bool] | None = None
         self.user = ""
@@ -156,10 +156,10 @@ class Transaction:
         found: int = 0,
     ) -> None:
         """
-        Remember one finished call; 0.2 µs.
+        Record one finished call; 0.2 µs.
 
         Args:
-            outer_ns: `nested_ns` as it was when the call began.
+            outer_ns: the value of `nested_ns` when the call began.
         """
         if self.duration_ns:  # its response ended while this call ran, or before
             if not record_after_response(self, line, subject, started_ns, ended_ns, outer_ns, failure, asked, found):
@@ -176,7 +176,7 @@ class Transaction:
             self.add_up_early()
 
     def locate(self, line: Line, started_ns: int) -> None:
-        """Keep the line of the application that made this call, when it is one of SQL."""
+        """Keep the application's line that made this call, when it is an SQL call."""
         if is_located(line):
             places = self.places
             if places is None:
@@ -185,8 +185,8 @@ class Transaction:
                 places[started_ns] = place
 
     def add_up_early(self) -> None:
-        # The first MAX_CALLS stay for the detail; what came after is only in the totals from here on. Branches of other
-        # threads may append meanwhile, and come here too: one adds up, the others go on.
+        # The first MAX_CALLS calls stay for the detail; the later ones only count in the totals. Branches in other
+        # threads may append at the same time and come here too: one of them adds up, the others go on.
         if not adding.acquire(blocking=False):
             return
         try:
@@ -202,7 +202,7 @@ class Transaction:
             adding.release()
 
     def add_up(self, *, detail: bool) -> Bill:
-        """Return the bill of all calls, after the end; `detail` False when they are not kept beside it."""
+        """Return the bill of all calls after the end; `detail` is False when the calls are not kept one by one."""
         bill = self.bill
         calls = self.calls
         if bill is None:
@@ -216,16 +216,16 @@ class Transaction:
             bill.still_open = []
         bill.add(calls, detail=detail)
         if not self.has_branches:
-            bill.covered_ns = bill.time_ns  # nothing overlapped; true as well when adding up early has failed
+            bill.covered_ns = bill.time_ns  # no calls overlapped; this also holds when adding up early has failed
         return bill
 
     def set_name(self, name: str) -> None:
         self.name = text(name)
-        self.sql_comment = None  # it says the route
+        self.sql_comment = None  # it contains the route
 
     def set_user(self, user: str) -> None:
         self.user = text(user)
-        self.sql_comment = None  # it may say so too
+        self.sql_comment = None  # it may contain the user
 
     def set_session(self, session: str) -> None:
         self.session = text(session)
@@ -252,7 +252,7 @@ class Transaction:
             contain("keep", ours)
 
     def mark_sampled(self) -> None:
-        """Say to whom it calls from here on that the trace is sampled: its own detail was asked for."""
+        """Set the sampled flag for the services it calls from now on: its own detail was requested."""
         ids = self.ids
         if not ids.trace_flags & 1:
             self.ids = ids._replace(trace_flags=ids.trace_flags | 1)
@@ -262,7 +262,7 @@ class Transaction:
 
     @property
     def traceparent(self) -> str:
-        """Its own span as W3C's header says it, made when it is first asked for."""
+        """The W3C header that names its own span; built at first use."""
         if not self._traceparent:
             trace_id, span_id, flags, _ = self.ids
             self._traceparent = f"00-{trace_id:032x}-{span_id:016x}-{flags:02x}"
@@ -270,5 +270,5 @@ class Transaction:
 
     @property
     def request_id(self) -> str:
-        """The trace id, 32 hexadecimal digits: what the SQL comments carry and `walltime show` takes."""
+        """The trace id in 32 hexadecimal digits, as in the SQL comments and for `walltime show`."""
         return format(self.ids.trace_id, "032x")
