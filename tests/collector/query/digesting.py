@@ -9,7 +9,7 @@ from typing import Any
 
 from rich.console import Console, RenderableType
 from walltime_collector.clickhouse.engine import Engine
-from walltime_collector.slowlog.header import Entry
+from walltime_collector.slowlog.entry import Entry
 from walltime_collector.slowlog.rows import TABLE, rows
 
 from tests.collector.traffic import Sent

@@ -14,7 +14,7 @@ from walltime_collector.clickhouse.engine import Engine
 from walltime_collector.errors import NotStored
 from walltime_collector.query.digest.rank import digest
 from walltime_collector.query.digest.short import LONGEST, short_lists, shortened
-from walltime_collector.slowlog.header import Entry
+from walltime_collector.slowlog.entry import Entry
 
 from tests.collector.conftest import Store
 from tests.collector.query.digesting import HOUR_S, keep, log_of, said

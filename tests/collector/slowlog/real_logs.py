@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from walltime_collector.slowlog.header import Entry
+from walltime_collector.slowlog.entry import Entry
 from walltime_collector.slowlog.parser import Losses, Parser
 
 REAL_LOGS = Path(__file__).parents[4] / "shared" / "data" / "slowlogs"

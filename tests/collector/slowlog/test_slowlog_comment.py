@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from walltime_collector.statements.comment import NOBODY, Sender, sender
+from walltime_collector.statements.comment import UNKNOWN_SENDER, Sender, sender
 
 TRACE, SPAN = "0af7651916cd43dd8448eb211c80319c", "00f067aa0ba902b7"
 OTHER_TRACE = "ffffffffffffffffffffffffffffffff"
@@ -24,12 +24,12 @@ OTHER = f"traceparent='00-{OTHER_TRACE}-{SPAN}-01'"
         ("select 1 /*application:blog,controller:posts,action:show*/", Sender("", "", "blog", "show")),
         (f"select 1 /*db_driver='pymysql%%3A1.2',route='%%2Fx',{PARENT}*/", Sender(TRACE, SPAN, "", "/x")),
         (f"select 1 /*service='it\\'s',{PARENT}*/", Sender(TRACE, SPAN, "it's", "")),
-        ("select 1", NOBODY),
-        ("select 1 /* just words */", NOBODY),
-        ("select 1 /*traceparent='nonsense'*/", NOBODY),
-        (f"select 1 /*traceparent='00-{'0' * 32}-{SPAN}-01'*/", NOBODY),
-        (f"select 1 /*traceparent='00-{TRACE}-{'0' * 16}-01'*/", NOBODY),
-        (f"select 1 /*{PARENT}", NOBODY),
+        ("select 1", UNKNOWN_SENDER),
+        ("select 1 /* just words */", UNKNOWN_SENDER),
+        ("select 1 /*traceparent='nonsense'*/", UNKNOWN_SENDER),
+        (f"select 1 /*traceparent='00-{'0' * 32}-{SPAN}-01'*/", UNKNOWN_SENDER),
+        (f"select 1 /*traceparent='00-{TRACE}-{'0' * 16}-01'*/", UNKNOWN_SENDER),
+        (f"select 1 /*{PARENT}", UNKNOWN_SENDER),
         (f"select {'x' * 100_000} /*{PARENT}*/", Sender(TRACE, SPAN)),
         (f"/*{PARENT}*/ select {'x' * 100_000}", Sender(TRACE, SPAN)),
     ],
@@ -56,4 +56,4 @@ def test_the_last_comment_wins_whatever_stands_before_and_after(before: str, aft
     ],
 )
 def test_what_is_no_comment_of_its_own_says_nothing(statement: str) -> None:
-    assert sender(statement) == NOBODY
+    assert sender(statement) == UNKNOWN_SENDER

@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 
 import pytest
-from walltime_collector.slowlog.header import Entry
+from walltime_collector.slowlog.entry import Entry
 from walltime_collector.slowlog.parser import Losses
 
 from tests.collector.slowlog.hostile_log import FORMATS, logged

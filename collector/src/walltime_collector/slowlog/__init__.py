@@ -1,1 +1,1 @@
-"""The glue: a database's slow log, followed, parsed and stored, so that a statement can be seen from both its ends."""
+"""The slow-log join's database side: a slow log is followed, parsed and stored without literals."""

@@ -1,4 +1,4 @@
-"""A log's file, plain or compressed, as the follower reads it: by position in what the server wrote."""
+"""A log's file, compressed or not, read by position in what the server wrote."""
 
 from __future__ import annotations
 
@@ -53,15 +53,15 @@ class Content(Protocol):
 
 def open_content(path: Path) -> Content:
     """
-    Open a log; a name that ends like a compressor's is of a compressed one.
+    Open a log; by its suffix it is compressed.
 
     Raises:
         OSError: It is not there or cannot be read.
     """
-    return _Compressed(path) if path.suffix in _OPEN else PlainFile(path)
+    return _Compressed(path) if path.suffix in _OPEN else Uncompressed(path)
 
 
-class PlainFile:
+class Uncompressed:
     """A file as the server writes it; it may grow, and may be truncated."""
 
     def __init__(self, path: Path) -> None:

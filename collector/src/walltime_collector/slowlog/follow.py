@@ -1,8 +1,8 @@
 """
-Follows one log through rotation, truncation and restarts of either side: what was read, and where to read on.
+Follows one log through rotation, truncation and restarts of either side.
 
-A file is known by its first bytes, not by its name, and by its inode only beside them: a log that was renamed, or
-copied and truncated, or compressed, or whose inode went to another file, is found again by what it says.
+A file is recognised by its first bytes, not by its name, and by its inode only beside them. So a log that was renamed,
+copied and truncated, or compressed, or whose inode is another file's now, is found again.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from .content import Content, PlainFile, open_content
-from .header import Entry
+from .content import Content, Uncompressed, open_content
+from .entry import Entry
 from .journal import Checkpoint
 from .parser import Losses, Parser
 
@@ -25,18 +25,18 @@ log = logging.getLogger(__name__)
 PIECE_BYTES = 4 * 1024 * 1024
 HEAD_BYTES = 1024
 _ENOUGH_HEAD_BYTES = 256
-"""Fewer first bytes may be the same in every log of a server: they do not tell one file from another."""
+"""Fewer first bytes may be the same in every log of a server."""
 _NOT_LOGS = (".lz4", ".tmp", ".new")
 
 
 @dataclass(frozen=True)
 class Look:
-    """What one look at the log gave; `checkpoint` is behind `entries`."""
+    """The result of reading a piece of the log; `checkpoint` is behind `entries`."""
 
     entries: list[Entry]
     checkpoint: Checkpoint
     is_progress: bool
-    """There may be more: look again at once."""
+    """There may be more: read on at once."""
 
 
 class Follower:
@@ -59,14 +59,14 @@ class Follower:
         self.losses = Losses()
         """Of all that was read."""
         self.gaps = 0
-        """How often what followed a checkpoint could not be found: entries may be missing there."""
+        """How often the bytes behind a checkpoint could not be found: entries may be missing there."""
 
     def look(self) -> Look:
         """
         Read at most PIECE_BYTES further and return the entries that are known to have ended.
 
         Raises:
-            OSError: The log is not there or cannot be read; nothing is lost by it, the next look may go better.
+            OSError: The log is not there or cannot be read; nothing is lost, call again later.
         """
         file = self._file or self._find_again()
         if self._is_other_content(file):
@@ -118,21 +118,21 @@ class Follower:
     def _find_again(self) -> Content:
         """Open the file the checkpoint is in, wherever it is by now; else the log from its beginning."""
         at = self._from
-        found = self._find(at) if at else None
-        if at and found:
-            return self._begin(open_content(found), at)
-        file = self._begin(open_content(self._path), None)  # while nothing is there, it may yet come back: no gap
+        path = self._find(at) if at else None
+        if at and path:
+            return self._begin(open_content(path), at)
+        file = self._begin(open_content(self._path), None)  # raises while nothing is there: it may come back, no gap
         if at and at.offset:
             self._count_gap(at.offset)
         return file
 
     def _count_gap(self, at: int) -> None:
         self.gaps += 1
-        log.warning("%s: what followed its byte %d is gone; reading the log that is there", self._path, at)
+        log.warning("%s: the bytes behind %d are gone; reading the current log", self._path, at)
 
     def _is_other_content(self, file: Content) -> bool:
         """Whether the open file was truncated, and perhaps written again, since it was read."""
-        if not isinstance(file, PlainFile):
+        if not isinstance(file, Uncompressed):
             return False
         return file.is_shorter_than(self._read_bytes) or file.read_at(0, len(self._head)) != self._head
 
@@ -140,7 +140,7 @@ class Follower:
         """
         Go on in the copy that was made before the truncation, if there is one; else with what is there now.
 
-        Without a copy nobody knows whether something had been written behind what was read: it is counted as a gap.
+        Without a copy it is unknown whether something had been written behind the checkpoint: it is counted as a gap.
         """
         at = self._checkpoint(file)
         copy = self._find(at) if self._head else None
@@ -152,11 +152,11 @@ class Follower:
 
     def _following(self, file: Content) -> Path | None:
         """
-        Where to read on when this file is read to its end and grows no more; None while the server may write it.
+        The next file to read when this one is read to its end and final; None while the server may write to it.
 
-        That is the oldest of the rotated logs that were written after this one, which nobody has read, else the log. A
-        renamed file is written until the server reopens its log. The new one may have been made before that: only when
-        something is in it, or in a log that was rotated later, the server has moved on.
+        It is the oldest unread log that was rotated after this one, else the log. The server writes to a renamed file
+        until it reopens its log, also when the new one is there already: so this file is final only when a newer one
+        has content.
         """
         here = file.status()
         try:
@@ -188,7 +188,7 @@ class Follower:
                 status = other.status()
                 self._passed_over.add((path, status.st_mtime_ns, status.st_size))
         except OSError:
-            pass  # the next look may go better
+            pass  # tried again by the next call
         return False
 
     def _go_to(self, file: Content, path: Path) -> Look:
@@ -198,7 +198,7 @@ class Follower:
         return self._result(self._begin(following, None), entries, is_progress=True)
 
     def _find(self, at: Checkpoint) -> Path | None:
-        """The file that goes on behind the checkpoint: the same inode if it can be, else the same content."""
+        """The file of the checkpoint: with the same inode if there is one, else with the same content."""
         candidates = [path for path in (self._path, *self._rotated()) if _holds(path, at)]
         for path in candidates:
             status = path.stat()

@@ -1,17 +1,14 @@
-"""What the lines above a statement say, in the dialects of MySQL, Percona Server and MariaDB: one Entry for all."""
+"""The lines above a statement in, an Entry out."""
 
 from __future__ import annotations
 
 import re
 import time
-from collections.abc import Mapping
-from dataclasses import dataclass, field
 from datetime import datetime
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
-if TYPE_CHECKING:
-    from .lexed import Statement
+from .entry import NO_FLAGS, Carried, Entry
 
 MAX_FIELDS = 64
 MAX_FIELD_CHARS = 256
@@ -19,7 +16,6 @@ MAX_EXPLAIN_CHARS = 4_096
 _LONGEST_S = 10 * 366 * 86_400
 """A Query_time beyond this is a counter that wrapped around."""
 _MAX_COUNT = 2**64 - 1
-_NO_FLAGS: Final[frozenset[str]] = frozenset()
 
 _USER = re.compile(
     r"# User(?:@Host)?: (?P<names>[^\n]*?) ?@ *(?P<host>[^\s\[\]]*) *\[(?P<ip>[^\s\[\]]*)\](?=\s+Id:\s*\d+\s*$|\s*$)",
@@ -36,71 +32,21 @@ _SECONDS = re.compile(r"\d{1,20}(?:\.\d{1,9})?")
 _TIMESTAMP = re.compile(r"timestamp=(\d{1,18})")
 _WARNING = re.compile(r"# (Note|Warning|Error) (\d+)")
 
-OfHeader = tuple[
-    int, int | None, int, int, int, int, int, int, int, str, str, str, int, int, int, frozenset[str], Mapping[str, str]
-]  # fmt: skip
-"""The first fields of an Entry."""
 
-
-@dataclass(frozen=True)
-class Carried:
-    """What later entries rely on: their own header says it only when it changed."""
-
-    time: str = ""
-    """The last `# Time:` as it was written."""
-    database: str = ""
-
-
-@dataclass(slots=True)  # not frozen: that alone would be an eighth of the time a log takes to read
-class Entry:
-    """What the server says about one statement. Times are of the server's clock."""
-
-    query_ns: int
-    started_us: int | None = None
-    """When the statement began, Unix microseconds; MariaDB and old MySQL say it to the second. None when not said."""
-    lock_ns: int = 0
-    """Waiting for table and metadata locks; with MySQL 8.0.28 and later for rows too, with MariaDB never."""
-    row_lock_ns: int = 0
-    """Waiting for InnoDB's row locks, as Percona Server says it."""
-    io_wait_ns: int = 0
-    rows_sent: int = 0
-    rows_examined: int = 0
-    rows_affected: int = 0
-    bytes_sent: int = 0
-    database: str = ""
-    user: str = ""
-    client_host: str = ""
-    connection_id: int = 0
-    weight: int = 1
-    """How many statements this one stands for: the server logged one in so many."""
-    errno: int = 0
-    flags: frozenset[str] = _NO_FLAGS
-    """Of FLAGS, those that the entry says `Yes` to."""
-    fields: Mapping[str, str] = field(default_factory=dict)
-    """All else the entry said, as it was written."""
-    position: int = 0
-    """Byte of the log it begins at."""
-    statement: str = ""
-    """With its literals: not to be stored. At most long.MAX_STATEMENT_BYTES."""
-    tail: str = ""
-    """The end of a statement that is longer."""
-    read: Statement | None = field(default=None, compare=False)
-    """The statement as it was read, when it was read from a log."""
-    encoded: bytes = field(default=b"", compare=False)
-    """What the header says, as a part of a row, once it was made."""
-
-    def of_header(self) -> OfHeader:
-        """What of it the header says, in the order of the fields."""
-        return (
-            self.query_ns, self.started_us, self.lock_ns, self.row_lock_ns, self.io_wait_ns, self.rows_sent,
-            self.rows_examined, self.rows_affected, self.bytes_sent, self.database, self.user, self.client_host,
-            self.connection_id, self.weight, self.errno, self.flags, self.fields,
-        )  # fmt: skip
-
-    def forget_rows(self) -> None:
-        """For what runs no statement the server writes the counts of the statement before."""
-        self.rows_sent = self.rows_examined = self.rows_affected = self.bytes_sent = 0
-
+_USER = re.compile(
+    r"# User(?:@Host)?: (?P<names>[^\n]*?) ?@ *(?P<host>[^\s\[\]]*) *\[(?P<ip>[^\s\[\]]*)\](?=\s+Id:\s*\d+\s*$|\s*$)",
+    re.MULTILINE,
+)
+_NAMES = re.compile(r"(?P<user>[^\[]*)(?:\[(?P<other>.*)\])?", re.DOTALL)
+_TIME = re.compile(
+    r"# Time: (?:\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?(?:Z|[-+]\d\d:\d\d)?|\d{6}\s+\d{1,2}:\d\d:\d\d)"
+)
+_SCHEMA = re.compile(r"Schema:(?: (?P<schema>\S.*?)?)?(?=\s+\w+: |\s*$)", re.MULTILINE)
+_PAIR = re.compile(r"\b(\w+): +(\S+)")
+_ISO = re.compile(r"(\d{4}-\d\d-\d\dT\d\d:\d\d):(\d\d)(?:\.(\d+))?(Z|[-+]\d\d:\d\d|)")
+_SECONDS = re.compile(r"\d{1,20}(?:\.\d{1,9})?")
+_TIMESTAMP = re.compile(r"timestamp=(\d{1,18})")
+_WARNING = re.compile(r"# (Note|Warning|Error) (\d+)")
 
 FLAGS: Final = {
     "Full_scan": "is_full_scan",
@@ -135,7 +81,7 @@ _COUNTS: Final = {
     "Errno": "mysql_errno",
 }
 _NO_FIELDS: Final = frozenset({"Time", "User", "Host", "Start", "End"})
-_SAYS_NOTHING: Final = frozenset({"No", "0", "0.000000", "0.0000"})
+_LIKE_ABSENT: Final = frozenset({"No", "0", "0.000000", "0.0000"})
 
 
 def read_header(lines: bytes, settings: bytes, use: bytes | None, carried: Carried) -> tuple[Entry | None, Carried]:
@@ -181,7 +127,7 @@ def read_header(lines: bytes, settings: bytes, use: bytes | None, carried: Carri
         elif column := FLAGS.get(name):
             if value == "Yes":
                 flags.add(column)
-        elif name not in _NO_FIELDS and value not in _SAYS_NOTHING:
+        elif name not in _NO_FIELDS and value not in _LIKE_ABSENT:
             fields[name[:MAX_FIELD_CHARS]] = value[:MAX_FIELD_CHARS]
     if "Created_tmp_tables" in pairs:
         flags |= {column for name, column in _FLAG_COUNTERS.items() if pairs.get(name, "0") != "0"}
@@ -202,7 +148,7 @@ def read_header(lines: bytes, settings: bytes, use: bytes | None, carried: Carri
         database=((schema["schema"] or "").strip() if schema else carried.database)[:MAX_FIELD_CHARS],
         user=user,
         client_host=client_host,
-        flags=frozenset(flags) if flags else _NO_FLAGS,
+        flags=frozenset(flags) if flags else NO_FLAGS,
         fields={**fields, **free_text},
         **columns,
     )
@@ -286,7 +232,7 @@ def _minute_s(minute: str, zone: str) -> int | None:
 
 @lru_cache(maxsize=1024)
 def _old_us(written: str) -> int | None:
-    """`071015 21:43:52`, in the server's time zone, which it does not say: taken for this machine's."""
+    """`071015 21:43:52`, in the server's time zone, which is unknown: read in this machine's."""
     try:
         return int(time.mktime(time.strptime(written, "%y%m%d %H:%M:%S"))) * 1_000_000
     except (ValueError, OverflowError):
@@ -302,8 +248,8 @@ def _take_free_text(text: str, kept: dict[str, str]) -> str:
             plan.append(line[11:])
         elif line == "# Warnings":
             is_warnings = True
-        elif is_warnings and (found := _WARNING.match(line)):
-            warnings.append(f"{found[1]} {found[2]}")
+        elif is_warnings and (match := _WARNING.match(line)):
+            warnings.append(f"{match[1]} {match[2]}")
         elif not is_warnings or _TIME.match(line) or line.startswith("# User@Host: "):
             is_warnings = False
             rest.append(line)

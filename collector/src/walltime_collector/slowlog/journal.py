@@ -1,10 +1,10 @@
 """
-What was read of one log and not yet stored, and where to read on: one small file, replaced as a whole.
+Entries of one log that are read and not yet stored, and where to read on: one small file, replaced as a whole.
 
     write(batch) ──fsync──► insert under the batch's token ──► stored() ──► write(next batch) …
 
-A crash between any two of them repeats the insert of the very same rows under the very same token, which is harmless,
-and never reads them again: it does not matter whether the log still has them.
+A crash between any two of them repeats the insert of the same rows under the same token, which is harmless. The rows
+are not read again: the log may be gone.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from pathlib import Path
 
 from ..errors import SettingsRefused
 from ..spool.directory import fsync_directory
-from .header import Carried
+from .entry import Carried
 
 
 @dataclass(frozen=True)
@@ -81,16 +81,16 @@ class Journal:
     def _read(self) -> None:
         first, _, rows = self._path.read_bytes().partition(b"\n")
         try:
-            said = json.loads(first)
-            self._id, self._number = said["id"], said["number"]
-            written = said["checkpoint"]
+            state = json.loads(first)
+            self._id, self._number = state["id"], state["number"]
+            written = state["checkpoint"]
             self.checkpoint = Checkpoint(**{**written, "carried": Carried(**written["carried"])})
         except (ValueError, LookupError, TypeError) as error:
             raise SettingsRefused(
                 f"{self._path}: damaged ({error}); move it away, and its log is read once more from the beginning"
             ) from error
         if rows:
-            self.unstored = Batch(self._token(), self.checkpoint, rows, said["count"])
+            self.unstored = Batch(self._token(), self.checkpoint, rows, state["count"])
 
     def _replace(self, checkpoint: Checkpoint, rows: bytes, count: int) -> None:
         first = {"id": self._id, "number": self._number, "count": count, "checkpoint": asdict(checkpoint)}

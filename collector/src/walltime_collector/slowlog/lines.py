@@ -15,7 +15,7 @@ _SET: Final = rb"SET (?:last_insert_id|insert_id|timestamp)=[^;\n]*;[ \t\r]*\n"
 HEADER: Final = re.compile(
     rb"(?P<lines>(?:(?:#(?! administrator command: )[^\n]*|[ \t\r]*)\n)+)(?P<use>%b)?(?P<set>%b)?" % (_USE, _SET)
 )
-PLAIN_HEADER: Final = re.compile(
+USUAL_HEADER: Final = re.compile(
     rb"(?P<lines># (?:Time|User@Host|Query_time|Thread_id): [^\n]*\n"
     rb"(?:#(?! administrator command: )[^\n]*\n)*)(?P<use>%b)?(?P<set>%b)?" % (_USE, _SET)
 )

@@ -8,8 +8,8 @@ Bytes of a slow log in, entries out: MySQL 5 to 9 with and without log_slow_extr
     SET timestamp=…;          old servers do not write it; behind it no header can come until the statement has ended
     SELECT …;                 any text, as the client sent it, and behind it `;` and a line feed
 
-An entry is known to have ended only when the next one begins, or when the follower says that nothing followed. A
-statement may hold all of the above inside of a literal or a comment: see `ends`.
+An entry has ended when the next one begins, or when nothing followed for a while. A statement may contain all of the
+above inside a literal or a comment: see `ends`.
 """
 
 from __future__ import annotations
@@ -20,8 +20,9 @@ from typing import Final
 
 from ..statements.ends import Candidate, find_end
 from ..statements.long import MAX_STATEMENT_BYTES, TAIL_BYTES, Cut
-from .header import Carried, Entry, read_header
-from .lexed import read_statement
+from .entry import Carried, Entry
+from .fast_path import FastPath
+from .header import read_header
 from .lines import (
     AGAIN,
     ALL_HEADER,
@@ -36,12 +37,12 @@ from .lines import (
     known_header_bytes,
     without_end,
 )
-from .plain import PlainEntries
+from .statement import read_statement
 
 MAX_HEADER_LINE_BYTES: Final = 2 * 1024
 _MAX_HEADER_LINES: Final = 200
 MAX_DOUBT_BYTES: Final = 4 * 1024 * 1024
-"""So much may follow a header that may be a part of a literal, until it is taken for a header."""
+"""A header that may be a part of a literal is taken for a header when so much has followed."""
 _MAX_BUFFER_BYTES: Final = 2 * 1024 * 1024
 
 _WAIT: Final = -1
@@ -49,12 +50,12 @@ _WAIT: Final = -1
 
 @dataclass
 class Losses:
-    """What was in the log and became no entry."""
+    """Parts of the log that became no entry."""
 
     malformed: int = 0
     """Headers without a statement or without a readable Query_time."""
     skipped_bytes: int = 0
-    """What belongs to no entry: garbage, and what statements and headers had beyond their limits."""
+    """Garbage, and what statements and headers had beyond their limits."""
 
 
 class Parser:
@@ -62,7 +63,7 @@ class Parser:
     Reads a log piece by piece; memory is bounded whatever is in it.
 
     Args:
-        carried: What earlier parts of the log said that later entries rely on; as `carried` was at `position`.
+        carried: As `carried` was at `position`.
         position: Byte of the file the first piece begins with.
     """
 
@@ -73,10 +74,10 @@ class Parser:
         self.losses = Losses()
         self._buffer = b""
         self._retry_bytes = 0
-        """Until the buffer is so long, reading it again would find nothing."""
+        """A shorter buffer need not be read again."""
         self._is_skipping_line = False
         self._cut: Cut | None = None
-        self._plain = PlainEntries()
+        self._fast_path = FastPath()
 
     def feed(self, piece: bytes) -> list[Entry]:
         """Read the next bytes and return the entries that are known to have ended."""
@@ -104,7 +105,7 @@ class Parser:
         at = 0
         while at < len(self._buffer):
             if self._cut is None:
-                at, self.carried = self._plain.read(self._buffer, at, self.position, self.carried, done)
+                at, self.carried = self._fast_path.read(self._buffer, at, self.position, self.carried, done)
             following = self._read_one(at, done, is_over=is_over, is_quiet=is_quiet)
             if following == _WAIT:
                 break
@@ -113,14 +114,13 @@ class Parser:
         return done
 
     def _drop(self, size: int) -> None:
-        """What the buffer begins with has become an entry or a loss."""
         if size:
             self._buffer = self._buffer[size:]
             self.position += size
             self._retry_bytes = 0
 
     def _wait(self, at: int) -> int:
-        """More must be read; reading the same again before there is a quarter more would be quadratic."""
+        """Wait for a quarter more: reading the same again for less would be quadratic."""
         size = len(self._buffer) - at
         self._retry_bytes = size + size // 4 if size > 64 * 1024 else 0
         return _WAIT
@@ -162,9 +162,9 @@ class Parser:
         """Where the statement ends and the next entry begins; _WAIT if more must be read."""
         buffer = self._buffer
         candidates: list[Candidate] = []
-        found: list[tuple[int, int]] = []
+        places: list[tuple[int, int]] = []
         search = starts - 1
-        asked = 0
+        tried = 0
         while (line := buffer.find(b"\n# ", search)) >= 0:
             search = line + 1
             if line < starts or not START.match(buffer, search):
@@ -180,22 +180,22 @@ class Parser:
             if is_strong and not candidates and self._is_closed(starts, ends):
                 return ends, search
             candidates.append(Candidate(ends - starts, is_strong))
-            found.append((ends, search))
-            if is_strong and len(candidates) >= 4 * asked:
-                asked = len(candidates)
+            places.append((ends, search))
+            if is_strong and len(candidates) >= 4 * tried:
+                tried = len(candidates)
                 number = find_end(buffer[starts:ends].decode("latin-1"), candidates, is_over=False)
                 if number is not None:
-                    return found[number]
+                    return places[number]
         if not candidates:
             return self._end_of_last(starts, is_over=is_over, is_quiet=is_quiet)
-        is_long = len(buffer) - found[0][0] > MAX_DOUBT_BYTES
+        is_long = len(buffer) - places[0][0] > MAX_DOUBT_BYTES
         if is_over and not any(strong for _, strong in candidates) and self._is_closed(starts, len(buffer)):
             return self._end_of_last(starts, is_over=True, is_quiet=False)
         text = buffer[starts:].decode("latin-1")  # so that positions are those of bytes
         number = find_end(text, candidates, is_over=is_over or is_quiet or is_long)
         if number is None:
             return _WAIT, 0
-        return found[number] if number < len(found) else self._end_of_last(starts, is_over=True, is_quiet=False)
+        return places[number] if number < len(places) else self._end_of_last(starts, is_over=True, is_quiet=False)
 
     def _end_of_last(self, starts: int, *, is_over: bool, is_quiet: bool) -> tuple[int, int]:
         buffer = self._buffer
@@ -239,7 +239,7 @@ class Parser:
         entry.read = read_statement(text)
         entry.statement = entry.read.text
         if not entry.read.has_rows:
-            entry.forget_rows()
+            entry.clear_row_counts()
         elif cut or len(text) > MAX_STATEMENT_BYTES:
             head = cut.head if cut else text[:MAX_STATEMENT_BYTES]
             entry.statement = head.decode("utf-8", "replace")

@@ -25,7 +25,7 @@ log = logging.getLogger(__name__)
 _LOOK_EVERY_S = 0.5
 _LAST_RETRY_S = 5.0
 _JOURNAL_EVERY_BYTES = 4 * 1024 * 1024
-"""Where there are no entries to store, so much is read again after a crash at most."""
+"""Without entries to store, at most so much is read again after a crash."""
 
 
 _ENOUGH_BYTES = 256 * 1024
@@ -38,11 +38,11 @@ class FollowedLog:
 
     Args:
         path: The log; need not exist yet.
-        server: What its entries say in `server`.
+        server: Their column `server`.
     """
 
     def __init__(self, path: Path, server: str, directory: Path, health: Health) -> None:
-        self.path = path.absolute()  # not resolved: a link may point elsewhere after a rotation
+        self.path = path.absolute()  # not resolved: after a rotation a link may have another target
         self._server, self._health = server, health
         name = hashlib.sha256(str(self.path).encode("utf-8", "surrogateescape")).hexdigest()[:16]
         self._journal = Journal(directory / f"{name}.journal")
@@ -110,10 +110,10 @@ class FollowedLog:
 
 class SlowLogReader:
     """
-    The thread that follows the logs; a log that cannot be read is tried again and costs the others nothing.
+    The thread that follows the logs; a log that cannot be read is tried again, beside the others.
 
     Args:
-        logs: As the setting says them: `PATH` or `NAME=PATH`; NAME is what entries say in `server`.
+        logs: `PATH` or `NAME=PATH`, as in the setting; NAME becomes the column `server`.
     """
 
     def __init__(self, logs: Sequence[str], directory: Path, engine: Engine, health: Health) -> None:
@@ -155,11 +155,11 @@ class SlowLogReader:
         except Exception as error:  # whatever it is, the log is on disk and this thread must go on
             what = _explained(error)
             if not self._health.slow_log(str(followed.path), what):
-                pass  # said before
+                pass  # logged before
             elif isinstance(error, CollectorError | OSError):
                 log.warning("%s: %s; trying again", followed.path, what)
             else:
-                log.exception("%s: following it failed in a way nobody thought of; trying again", followed.path)
+                log.exception("%s: following it failed unexpectedly; trying again", followed.path)
             self._retry_at_s[followed] = (time.monotonic() + retry_s, min(retry_s * 2, _LAST_RETRY_S))
             return False
         self._retry_at_s.pop(followed, None)

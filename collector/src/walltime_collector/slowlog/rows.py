@@ -1,4 +1,4 @@
-"""Entries become rows of slow_log_entries; here their literals leave, so that nothing behind this place holds any."""
+"""Entries become rows of slow_log_entries, without the literals of their statements."""
 
 from __future__ import annotations
 
@@ -7,18 +7,19 @@ from functools import lru_cache
 from json.encoder import encode_basestring
 from typing import Final
 
-from ..statements.comment import NOBODY, sender_of
+from ..statements.comment import UNKNOWN_SENDER, sender_of
 from ..statements.fingerprint import MAX_SAMPLE_CHARS, fingerprint_id, of_redacted
 from ..statements.sql_lexer.lexer import lex
-from .header import FLAGS, Entry
-from .lexed import Statement
+from .entry import Entry
+from .header import FLAGS
+from .statement import Statement
 
 TABLE: Final = "slow_log_entries"
 MAX_FINGERPRINT_CHARS: Final = 8_192
 _CUT: Final = ("cut", "the statement is longer than what was read of it")
-_MAX_REMEMBERED: Final = 8_192
+_MAX_CACHED: Final = 8_192
 _texts: dict[str, str] = {}
-"""The part of a row for each redacted statement: statements that differ in their literals alone share it."""
+"""Part of a row by redacted statement: statements that differ in their literals alone share it."""
 
 
 def rows(entries: Iterable[Entry], server: str, read_at_s: int) -> bytes:
@@ -43,7 +44,7 @@ def rows(entries: Iterable[Entry], server: str, read_at_s: int) -> bytes:
 
 
 def encoded_header(entry: Entry) -> bytes:
-    """The part of a row that the lines above the statement say."""
+    """The columns that come from the lines above the statement."""
     fields = dict(entry.fields)
     if entry.tail:
         fields[_CUT[0]] = _CUT[1]
@@ -67,10 +68,10 @@ def _encoded_statement(statement: Statement) -> bytes:
     text = _texts.get(redacted)
     if text is None:
         text = _encoded_text(redacted)
-        if len(_texts) >= _MAX_REMEMBERED:
+        if len(_texts) >= _MAX_CACHED:
             _texts.clear()
         _texts[redacted] = text
-    sent_by = sender_of(comments) if comments else NOBODY
+    sent_by = sender_of(comments) if comments else UNKNOWN_SENDER
     text += (
         f',"trace_id":"{sent_by.trace_id}","span_id":"{sent_by.span_id}",'
         f'"service":{_text(sent_by.service)},"route":{_text(sent_by.route)}'

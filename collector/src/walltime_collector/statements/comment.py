@@ -1,4 +1,4 @@
-"""Reads what a statement's comment says about its sender: the request it belongs to, the service, the route."""
+"""The sender of a statement according to its comment: request, service, route."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _ROUTE = ("route", "action")
 
 
 class Sender(NamedTuple):
-    """Whose statement it is; each part is empty where the comment does not say. Ids are lower-case hexadecimal."""
+    """Who sent a statement; each part is empty if the comment lacks it. Ids are lower-case hexadecimal."""
 
     trace_id: str = ""
     span_id: str = ""
@@ -28,7 +28,7 @@ class Sender(NamedTuple):
     route: str = ""
 
 
-NOBODY = Sender()
+UNKNOWN_SENDER = Sender()
 
 
 def sender(statement: str) -> Sender:
@@ -41,25 +41,25 @@ def sender_of(comments: Sequence[str]) -> Sender:
     The sender according to the last comment that carries a `traceparent`, else the last one of keys and values.
 
     Understands sqlcommenter (`/*key='value',…*/` at the end), the same in front as other tracers write it, and
-    marginalia's `key:value`. What cannot be read is not there.
+    marginalia's `key:value`. Anything else is ignored.
 
     Args:
-        comments: As `lexer.lex` finds them, so none is a part of a literal.
+        comments: Of `lexer.lex`, so none is a part of a literal.
     """
-    found = NOBODY
+    last = UNKNOWN_SENDER
     for content in (*comments[: -_MOST_COMMENTS - 1 : -1], *comments[:_MOST_COMMENTS]):
         pairs = _pairs(content)
         if not pairs:
             continue
-        said = Sender(
+        sent_by = Sender(
             *_ids(pairs.get("traceparent", "")),
             next((pairs[key] for key in _SERVICE if pairs.get(key)), ""),
             next((pairs[key] for key in _ROUTE if pairs.get(key)), ""),
         )
-        if said.trace_id:
-            return said
-        found = found if any(found) else said
-    return found
+        if sent_by.trace_id:
+            return sent_by
+        last = last if any(last) else sent_by
+    return last
 
 
 def _pairs(content: str) -> dict[str, str]:

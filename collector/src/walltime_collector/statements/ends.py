@@ -2,9 +2,9 @@
 Where a statement ends that has lines of a header in it, and may still be inside a literal there.
 
 The server writes `;` and a line feed behind every statement, and then the next header. A statement may have all of
-that inside a literal: somebody stored a piece of a log. So where a reading of the statement says that it is inside a
-literal, it goes on, unless what follows makes no sense as the rest of that literal: it never ends before the log does,
-or words stand right behind a closing quote, as they do when what is outside of literals is taken for their inside.
+that inside a literal: a piece of a log was stored. So if a place is inside a literal in some dialect, the statement
+goes on, unless what follows makes no sense as the rest of that literal: it never ends before the log does, or words
+stand directly behind a closing quote, as when the text between literals is taken for a literal.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ def find_end(text: str, candidates: Sequence[Candidate], *, is_over: bool) -> in
             return ended if has_ended else first
         at = candidate.at
         if candidate.is_strong:
-            still_open = [way for way in live if way[1][0][0] not in (CODE, LINE)]
+            still_open = [each for each in live if each[1][0][0] not in (CODE, LINE)]
             if len(still_open) < len(live):
                 ended, has_ended = number, True
             if not still_open:
@@ -62,7 +62,7 @@ def find_end(text: str, candidates: Sequence[Candidate], *, is_over: bool) -> in
 
 
 def _read(text: str, at: int, end: int, live: list[tuple[int, Entry]], *, is_doubtful: bool) -> list[tuple[int, Entry]]:
-    """The readings that are left at `end`."""
+    """The dialects that are left at `end`."""
     for event in EVENTS.finditer(text, at, end):
         place = event.start()
         following: dict[tuple[int, Entry], None] = {}

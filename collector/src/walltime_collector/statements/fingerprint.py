@@ -1,7 +1,7 @@
 """
-One fingerprint for a statement, whether the application's template or the server's log says it.
+One fingerprint for a statement, from the application's template and from the server's log.
 
-Literals leave first (`redact`), and nothing of a statement is stored before; what is left becomes its fingerprint.
+Literals are removed first (`redact`): nothing of a statement is stored before. The rest becomes its fingerprint.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ MAX_SAMPLE_CHARS: Final = 4_096
 MAX_SQL_CHARS: Final = 16_384
 """Of a statement of another SDK's span, as of the SDK's own."""
 ADMINISTRATOR: Final = "administrator command: "
-"""What the log writes for what is no statement: Quit, Ping, Init DB …"""
+"""The log's text for commands that are no statements: Quit, Ping, Init DB …"""
 
 # a placeholder may stand for NULL as well as for a number; PyMySQL writes %% where the server sees %
 _VALUE: Final = re.compile(r"(`(?:[^`]|``)*(?:`|\Z))|%\(\w+\)s|%s\b|(%)%+|\b(?:null|true|false)\b")
@@ -61,24 +61,24 @@ def of_redacted(sql: str) -> str:
     text = _VALUE.sub(_value, sql.lower()).rstrip("; ")
     if _SIGNED.search(text):
         text = _SIGN.sub(r"\1", text)
-    text = _LISTS.sub(lambda found: f"{found[1] or found[2] or found[3]}(?+)", text)
+    text = _LISTS.sub(lambda match: f"{match[1] or match[2] or match[3]}(?+)", text)
     before, order_by, keys = text.partition("order by ")
     if order_by:
         text = before + order_by + _ASCENDING.sub(r"\1", keys)
     return _LIMIT.sub("limit ?", _equal_rows(text))
 
 
-def _value(found: re.Match[str]) -> str:
-    return found[1] or found[2] or "?"
+def _value(match: re.Match[str]) -> str:
+    return match[1] or match[2] or "?"
 
 
 def _equal_rows(text: str) -> str:
-    """`values (?, now()), (?, now())` is `values (?, now())`: as many rows as there were say nothing about the kind."""
-    found = _ROWS.search(text)
-    if not found:
+    """`values (?, now()), (?, now())` is `values (?, now())`: the number of rows makes no other statement."""
+    values = _ROWS.search(text)
+    if not values:
         return text
     kept: dict[str, None] = {}
-    at = end = found.end()
+    at = end = values.end()
     depth = 0
     for position in range(at, len(text)):
         letter = text[position]
@@ -95,12 +95,12 @@ def _equal_rows(text: str) -> str:
                 break
         elif depth == 0 and letter not in ", ":
             break
-    return text[: found.end()] + ", ".join(kept) + text[end:] if kept else text
+    return text[: values.end()] + ", ".join(kept) + text[end:] if kept else text
 
 
 @lru_cache(maxsize=8_192)
 def of_template(sql: str) -> str:
-    """`fingerprint`, remembered: applications have few templates and send them often."""
+    """`fingerprint` in a size-bounded cache: applications have few templates and send them often."""
     return fingerprint(sql)
 
 

@@ -1,8 +1,8 @@
 """
 Long statements: an INSERT of a megabyte is read as what it begins and ends with.
 
-The middle is a list of values, and only what may open or close a literal matters there: it says whether the end is
-inside of one. All else leaves the middle at the speed of `bytes.translate`.
+The middle is a list of values, and only what may open or close a literal matters there: it decides whether the end is
+inside one. Everything else is removed from the middle at the speed of `bytes.translate`.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ _BY_DEFAULT: Final = re.compile(
 
 
 def specials(text: bytes) -> bytes:
-    """What of a text may open or close a literal, a name or a comment, in any reading."""
+    """What of a text may open or close a literal, a name or a comment, in any dialect."""
     if not text.isascii() and _MULTIBYTE.search(text):
         return _NO_SPECIAL.sub(b"", text)
     if any(mark in text for mark, _ in _MEANINGS):
@@ -65,7 +65,7 @@ def specials(text: bytes) -> bytes:
 
 
 def _without_escapes(text: bytes) -> bytes:
-    """An escaped quote becomes a mark; any other escape means the same in every reading, and goes."""
+    """An escaped quote becomes a mark; any other escape means the same in every dialect, and is removed."""
     if text.count(b"\\") < len(text) // 500:  # a call for each is cheaper than to go through the text three times
         return _ESCAPE.sub(_mark, text)
     return text.replace(b"\\\\", b"").replace(b"\\'", b"\x04").replace(b'\\"', b"\x05")
@@ -100,8 +100,8 @@ def lex_long(text: bytes, *, is_cut: bool) -> Lexed:
     """Lex a statement of more than LONG_BYTES; beyond what is stored of it, only its end and its comment are right."""
     enough = MAX_SAMPLE_CHARS + 200 if _LIST.search(text, 0, _SHORTEST_HEAD_BYTES) else 2 * _ENOUGH_CHARS
     size = _head_bytes(text, enough)
-    while not is_cut and (found := _lex_in_parts(text, size)):
-        head, tail = found
+    while not is_cut and (ends := _lex_in_parts(text, size)):
+        head, tail = ends
         if len(head.redacted) >= enough or size >= _LONGEST_HEAD_BYTES:
             return Lexed(head.redacted + tail.redacted, head.comments + tail.comments, is_closed=True)
         size *= 2
@@ -122,7 +122,7 @@ def lex_long(text: bytes, *, is_cut: bool) -> Lexed:
 
 
 def _lex_in_parts(text: bytes, size: int) -> tuple[Lexed, Lexed] | None:
-    """The head and the tail, if each part is closed and only MySQL's default reading of the whole makes sense."""
+    """The head and the tail, if each part is closed and the whole makes sense by MySQL's default alone."""
     head_ends, tail_starts = _between_rows(text, size)
     parts = [text[:head_ends], specials(text[head_ends:tail_starts]), text[tail_starts:]]
     if any(b"\\" in part for part in parts):
