@@ -27,8 +27,8 @@ CANNOT_FAIL: Final = {
     "walltime.core.transaction:Transaction.request_id": "a number of ours as text",
     "walltime.core.transaction:Transaction.set_name": "assigns plain text",
     "walltime.core.transaction:Transaction.set_user": "assigns plain text",
-    "walltime.core.transaction:inside.__enter__": "sets a context variable",
-    "walltime.core.transaction:inside.__exit__": "sets it back, in the same context",
+    "walltime.core.execution:inside.__enter__": "sets a context variable",
+    "walltime.core.execution:inside.__exit__": "sets it back, in the same context",
     "walltime.core.transaction:outside": "adds one in a dict of numbers by our own names",
     "walltime.redaction.sanitize:plain": "asks for types",
     "walltime.redaction.sanitize:text": "asks for types and cuts",
@@ -39,6 +39,7 @@ CANNOT_FAIL: Final = {
 
 IN_THE_HOSTS_PLACE: Final = {
     "walltime.handoff:on_a_branch",
+    "walltime.instrumentation.measure:_Items.__getattr__",
     "walltime.instrumentation.patching:_Finder.find_spec",
     "walltime.instrumentation.patching:_Loader.exec_module",
     "walltime.servers.gateways.asgi:ASGIMiddleware.__call__",

@@ -19,8 +19,7 @@ from walltime import errors
 from walltime.core.execution import enter, running
 from walltime.core.ids import Ids
 from walltime.core.transaction import Transaction
-from walltime.instrumentation.pooled import waited
-from walltime.instrumentation.timed import timed, timed_async
+from walltime.instrumentation.measure import timed, waited
 
 from tests.sdk.sink import Sink
 
@@ -41,25 +40,25 @@ def _breaks(_of: object) -> None:
 class Pool:
     """A pool that connects, and looks whether the connection lives."""
 
-    connect = timed("ours", "mysql.connect", lambda _: ("db", 1))(lambda self: time.sleep(0.05))
-    ping = timed("ours", "mysql.ping", _breaks)(lambda self: time.sleep(0.01))
+    connect = timed("ours", "mysql.connect", lambda _: ("db", 1)).call(lambda self: time.sleep(0.05))
+    ping = timed("ours", "mysql.ping", _breaks).call(lambda self: time.sleep(0.01))
 
     def _take(self) -> None:
         self.connect()
         self.ping()
 
-    take = timed("ours", "mysql.pool", lambda _: ("db", 1))(_take)
+    take = timed("ours", "mysql.pool", lambda _: ("db", 1)).call(_take)
 
 
 class AsyncPool:
-    connect = timed_async("ours", "mysql.connect", lambda _: ("db", 1))(lambda self: asyncio.sleep(0.05))
-    ping = timed_async("ours", "mysql.ping", _breaks)(lambda self: asyncio.sleep(0.01))
+    connect = timed("ours", "mysql.connect", lambda _: ("db", 1)).awaited(lambda self: asyncio.sleep(0.05))
+    ping = timed("ours", "mysql.ping", _breaks).awaited(lambda self: asyncio.sleep(0.01))
 
     async def _take(self) -> None:
         await self.connect()
         await self.ping()
 
-    take = timed_async("ours", "mysql.pool", lambda _: ("db", 1))(_take)
+    take = timed("ours", "mysql.pool", lambda _: ("db", 1)).awaited(_take)
 
 
 def take() -> None:
@@ -140,10 +139,10 @@ class Stage:
             with walltime.component("part"):
                 body(None)
         elif node.way == "waited":
-            waited("redis.pool", server)(body)(None)
+            waited("redis.pool", server).call(body)(None)
         else:
             self.described["mysql.ping"] += node.describes
-            timed("ours", "mysql.ping", server)(body)(None)
+            timed("ours", "mysql.ping", server).call(body)(None)
 
 
 @given(nodes)
@@ -153,8 +152,7 @@ def test_whatever_is_nested_and_fails_every_nanosecond_is_on_one_line(node: Node
     token = enter(transaction)
     try:
         with (
-            mock.patch("walltime.instrumentation.timed.clock", stage.clock),
-            mock.patch("walltime.instrumentation.pooled.clock", stage.clock),
+            mock.patch("walltime.instrumentation.measure.clock", stage.clock),
             mock.patch("walltime.api.clock", stage.clock),
             pytest.raises(LookupError) if node.fails else nullcontext(),
         ):

@@ -103,7 +103,7 @@ def test_outside_of_a_transaction_and_after_its_end_nothing_is_recorded_or_count
 def test_a_pause_inside_our_own_code_is_not_told(recorded: Sink) -> None:
     """There the clock may have been read already: the pause would be subtracted from a call that it was not in."""
     with walltime.transaction("job"):
-        exec(compile("import gc; gc.collect()", "ours", "exec"), {"__name__": "walltime.core.transaction"})  # noqa: S102
+        exec(compile("import gc; gc.collect()", transaction_module.__file__, "exec"), {})  # noqa: S102
         gc.collect()
     assert recorded.transaction().cell("python.gc") == {"calls": 1}
 

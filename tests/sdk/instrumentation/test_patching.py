@@ -231,26 +231,46 @@ def test_a_module_that_renames_itself_while_it_is_imported_is_recognised(
     del sys.modules["walltime_renamed"]
 
 
-def test_a_librarys_name_stands_for_its_parts() -> None:
-    assert walltime.instrument("django") == ["django", "django_asgi", "django_wsgi"]
-    walltime.uninstrument("django_asgi")
-    assert walltime.instrument("django_wsgi") == ["django", "django_wsgi"]
+def test_a_library_is_instrumented_with_its_parts_and_threads() -> None:
+    importlib.import_module("django.core.handlers.asgi")
+    importlib.import_module("django.core.handlers.wsgi")
+    assert walltime.instrument("django") == ["django"]
+    parts = {"django", "django_asgi", "django_wsgi", "threading", "gc"}
+    assert all(map(libraries.is_wrapped, parts))
+    assert walltime.instrument("pymemcache") == ["django", "pymemcache"]
     walltime.uninstrument("django")
-    assert walltime.instrument("pymemcache") == ["pymemcache"]
+    assert {part for part in parts if libraries.is_wrapped(part)} == {"threading", "gc"}, "pymemcache needs them"
+    walltime.uninstrument("pymemcache")
+    assert not any(map(libraries.is_wrapped, parts))
 
 
-SERVERS = {name: modules for name, modules in libraries.LIBRARIES.items() if ".servers." in modules[0]}
+def test_parts_are_no_names_and_every_part_belongs_to_a_library() -> None:
+    for part in ("django_asgi", "futures", "gc", "gevent_threads", "opentelemetry_sdk"):
+        with pytest.raises(walltime.SettingsError, match=part):
+            walltime.instrument(part)
+    assert {part for parts in libraries.LIBRARIES.values() for part in parts} == libraries.PARTS.keys()
+    for driver in ("pymysql", "mysqlclient", "aiomysql", "asyncmy", "mysql_connector"):
+        assert "sqlalchemy" in libraries.LIBRARIES[driver]
+
+
+def test_every_library_is_documented() -> None:
+    documented = (Path(__file__).parents[3] / "docs" / "instrumentation.md").read_text()
+    assert [name for name in libraries.LIBRARIES if f"`{name}`" not in documented] == []
+
+
+SERVERS = {name: modules for name, modules in libraries.PARTS.items() if ".servers." in modules[0]}
 
 
 @pytest.mark.parametrize("name", sorted(SERVERS))
 def test_every_server_is_documented_and_its_patches_fit_what_is_installed(name: str) -> None:
     documented = (Path(__file__).parents[3] / "docs" / "servers.md").read_text()
-    assert f"`{name}`" in documented
+    library = next(library for library, parts in libraries.LIBRARIES.items() if name in parts)
+    assert f"`{library}`" in documented
     ours, theirs = SERVERS[name]
     importlib.import_module(theirs)
     module = importlib.import_module(ours)
     assert re.match(r"\S+ (>= )?[\d.]+", module.REQUIRES)
-    walltime.instrument(name)
+    walltime.instrument(library)
     assert libraries.is_wrapped(name)
-    walltime.uninstrument(name)
+    walltime.uninstrument(library)
     assert not libraries.is_wrapped(name)

@@ -168,7 +168,7 @@ def test_a_websocket_is_a_request_until_it_is_closed(recorded: Sink) -> None:
 @pytest.mark.parametrize("path", ["/product/1", "/stream", "/refused"])
 def test_who_has_the_secret_gets_the_bill(sink: Sink, path: str) -> None:
     walltime.configure(endpoint=sink.endpoint, sample_probability=0.0, force_secret=SECRET)
-    walltime.instrument("aiohttp_web")
+    walltime.instrument("aiohttp")
     with aiohttp_serving(shop()) as client:
         assert header(client.ask(path), "server-timing") is None
         answer = client.ask(path, headers=(f"X-Walltime-Force: {SECRET}",))

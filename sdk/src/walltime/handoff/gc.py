@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import gc
+import os
 import sys
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from walltime.core.call import line
@@ -21,6 +23,8 @@ SHORTEST_NS: Final = 100_000
 """Shorter pauses of the young generations leave no record: there are thousands, and together they take little."""
 _OLDEST: Final = 2
 _LINE: Final = line("python.gc")
+_OURS: Final = str(Path(__file__).parents[1]) + os.sep
+"""The folder of this package: our wrappers run from files in it."""
 
 # The collection in progress; there is at most one, and it ends on the thread it began on.
 _execution: ExecutionContext | None = None
@@ -40,22 +44,22 @@ def _collecting(phase: str, info: dict[str, Any]) -> None:
         elif _execution is not None:
             execution, _execution = _execution, None
             ended_ns = clock()
-            if (ended_ns - _started_ns >= SHORTEST_NS or info["generation"] == _OLDEST) and _can_be_told(execution):
+            if (ended_ns - _started_ns >= SHORTEST_NS or info["generation"] == _OLDEST) and _is_attributable(execution):
                 execution.record(_LINE, None, _started_ns, ended_ns, _outer_ns)
     except Exception as ours:  # it would be written to stderr
         contain("gc", ours)
 
 
-def _can_be_told(execution: ExecutionContext) -> bool:
+def _is_attributable(execution: ExecutionContext) -> bool:
     """
-    Say whether it is certain which call the pause was in.
+    Return whether it is certain which call the pause was in.
 
     In a wrapper of ours the clock may have been read already, and the pause is then not in that call's time.
     """
     if execution.transaction.duration_ns:
         return False
     interrupted = sys._getframe(1).f_back  # none where a greenlet begins
-    return interrupted is None or not str(interrupted.f_globals.get("__name__", "")).startswith("walltime.")
+    return interrupted is None or not interrupted.f_code.co_filename.startswith(_OURS)
 
 
 def _remove() -> None:

@@ -1,4 +1,4 @@
-"""The libraries that are instrumented, clients, servers and what hands work over: each when it is imported, once."""
+"""The libraries that can be instrumented and the parts each needs: a part is wrapped when its module is imported."""
 
 from __future__ import annotations
 
@@ -62,23 +62,44 @@ _FOLDERS: Final[dict[str, dict[str, str]]] = {
 """Folder → the name of our module in it → the module of the library after whose import it can be wrapped. requests and
 botocore are measured through urllib3."""
 
-LIBRARIES: Final = {
+PARTS: Final = {
     name: (f"walltime.{folder}.{name}", module)
     for folder, modules in _FOLDERS.items()
     for name, module in modules.items()
 }
-"""Library → (our module that wraps it, the module after whose import that is done)."""
+"""Part → (our module that wraps it, the module after whose import that is done)."""
+
+_EVERYWHERE: Final = tuple(_FOLDERS["handoff"])
+"""Parts that every library needs: what it does in threads, tasks and greenlets is the transaction's they work for."""
+_WITH: Final[dict[str, tuple[str, ...]]] = {
+    **dict.fromkeys(("aiomysql", "asyncmy", "mysql_connector", "mysqlclient", "pymysql"), ("sqlalchemy",)),
+    "aiohttp": ("aiohttp_web",),
+    "django": ("django_asgi", "django_wsgi"),
+    "gevent": ("gevent_pywsgi",),
+    "httpx": ("httpcore",),
+    "opentelemetry": ("opentelemetry_sdk",),
+}
+"""Library → parts it needs beside its own."""
+_NO_LIBRARIES: Final = {"aiohttp_web", "django_asgi", "django_wsgi", "gevent_pywsgi", "opentelemetry_sdk"} | (
+    set(_EVERYWHERE) - {"gevent"}
+)
+
+LIBRARIES: Final = {
+    name: (name, *_WITH.get(name, ()), *_EVERYWHERE) for name in sorted(PARTS) if name not in _NO_LIBRARIES
+}
+"""Library, by the name that `instrument` takes → its parts."""
 
 _chosen: dict[str, list[Applied | Hook]] = {}
-"""Library that is instrumented → its patches; none while the application has not imported it."""
+"""Part that is instrumented → its patches; none while the application has not imported the library."""
+_libraries: set[str] = set()
+"""Libraries that are instrumented."""
 
 
 @guarded("instrument", list)
 def instrument(*libraries: str) -> list[str]:
     """
-    Instrument the given libraries, or all that are known: those the application has imported now, the others when it
-    imports them. Return those that are installed. A library's name stands for its parts too: `django` for
-    `django_asgi` and `django_wsgi`.
+    Instrument the given libraries, or all that are known, each with all the parts it needs: those the application has
+    imported now, the others when it imports them. Return those that are instrumented now and installed.
 
     Calling it again changes nothing. A library that does not look as we know it stays as it is, with a warning.
 
@@ -86,44 +107,48 @@ def instrument(*libraries: str) -> list[str]:
         SettingsError: a name that is not in `LIBRARIES`.
     """
     if unknown := [name for name in libraries if name not in LIBRARIES]:
-        raise SettingsError(f"cannot instrument {unknown[0]!r}; there are {', '.join(sorted(LIBRARIES))}")
-    for name in _with_parts(libraries):
-        mine: list[Applied | Hook] = []
-        if _chosen.setdefault(name, mine) is mine:  # no lock: an import that ends meanwhile has locks of its own
-            patching.when_imported(LIBRARIES[name][1], name, partial(_wrap, name))
-    return sorted(name for name in _chosen if _is_installed(LIBRARIES[name][1]))
+        raise SettingsError(f"cannot instrument {unknown[0]!r}; the libraries are {', '.join(LIBRARIES)}")
+    for library in libraries or LIBRARIES:
+        _libraries.add(library)
+        for part in LIBRARIES[library]:
+            mine: list[Applied | Hook] = []
+            if _chosen.setdefault(part, mine) is mine:  # no lock: an import that ends meanwhile has locks of its own
+                patching.when_imported(PARTS[part][1], part, partial(_wrap, part))
+    return sorted(library for library in _libraries if _is_installed(PARTS[library][1]))
 
 
 @guarded("uninstrument", lambda: None)
 def uninstrument(*libraries: str) -> None:
-    """Put the original methods of the given libraries back, or of all."""
-    for name in _with_parts(libraries):
-        if name in _chosen:
-            patching.forget(LIBRARIES[name][1], name)
-            patching.undo(_chosen.pop(name))
+    """Put the original methods of the given libraries back, or of all; parts that others need stay."""
+    _libraries.difference_update(libraries or LIBRARIES)
+    needed = {part for library in _libraries for part in LIBRARIES[library]}
+    for part in [part for part in _chosen if part not in needed]:
+        remove(part)
 
 
-def _with_parts(libraries: tuple[str, ...]) -> list[str]:
-    return [name for name in LIBRARIES if not libraries or name in libraries or name.partition("_")[0] in libraries]
+def remove(part: str) -> None:
+    """Put the original methods of an instrumented part back."""
+    patching.forget(PARTS[part][1], part)
+    patching.undo(_chosen.pop(part))
 
 
-def is_wrapped(library: str) -> bool:
-    """Say whether the library is instrumented and the application has imported it."""
-    return bool(_chosen.get(library))
+def is_wrapped(part: str) -> bool:
+    """Return whether the part is instrumented and the application has imported its library."""
+    return bool(_chosen.get(part))
 
 
-def _wrap(name: str) -> None:
+def _wrap(part: str) -> None:
     requires = ""
     try:
-        wrapper = importlib.import_module(LIBRARIES[name][0])
+        wrapper = importlib.import_module(PARTS[part][0])
         requires = wrapper.REQUIRES
         applied = patching.apply(wrapper.patches())
     except (PatchError, ImportError) as error:
-        warn(name, "walltime: %s is not instrumented: %s (tested with %s)", name, error, requires or "other versions")
+        warn(part, "walltime: %s is not instrumented: %s (tested with %s)", part, error, requires or "other versions")
     except Exception as error:  # a library we cannot wrap is no reason for the host to stop
-        contain(f"instrument {name}", error)
+        contain(f"instrument {part}", error)
     else:
-        _chosen[name].extend(applied)
+        _chosen[part].extend(applied)
 
 
 def _is_installed(module: str) -> bool:
@@ -131,5 +156,5 @@ def _is_installed(module: str) -> bool:
         return True
     try:
         return importlib.util.find_spec(module.partition(".")[0]) is not None
-    except (ImportError, ValueError):  # a module that says it has no spec
+    except (ImportError, ValueError):  # a module without a spec
         return False

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from importlib.abc import Loader, MetaPathFinder
 from inspect import getattr_static, signature
 from types import FunctionType
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from walltime.errors import PatchError, contain
 
@@ -25,6 +25,9 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 _MISSING = object()
+
+MEASURED_ELSEWHERE: Final = "_walltime_elsewhere"
+"""Attribute of a class whose calls the wrappers of its parents leave alone: a client measures them, or nobody does."""
 
 
 @dataclass(frozen=True)
@@ -157,7 +160,7 @@ def unwrapped(kind: type[T]) -> type[T]:
             method = getattr(method, "__wrapped__", method)
         if isinstance(method, FunctionType):
             own[name] = method
-    return type(kind.__name__, (kind,), {**own, "__module__": kind.__module__})
+    return type(kind.__name__, (kind,), {**own, "__module__": kind.__module__, MEASURED_ELSEWHERE: True})
 
 
 # ---- when a module is imported ----

@@ -16,7 +16,8 @@ from shop.services import LOOPBACK, Memcached, free_port
 from walltime import errors
 from walltime.clients.cache import pymemcache, pymemcache_hash, redis_calls, redis_servers
 from walltime.clients.cache import redis as redis_client
-from walltime.instrumentation import pooled
+from walltime.core.transaction import Transaction
+from walltime.instrumentation import measure
 
 from tests.redis_server import RedisServer
 from tests.sdk.sink import Sink
@@ -28,20 +29,19 @@ MEMCACHE = [
     (pymemcache, "first_of"),
     (pymemcache, "_key_in"),
     (pymemcache, "class_name"),
+    (pymemcache, "_known"),
     (pymemcache, "_server_of_pool"),
     (pymemcache_hash, "first_of"),
     (pymemcache_hash, "_skip"),
     (pymemcache_hash, "current"),
-    (pooled, "_leave"),
+    (measure, "class_name"),
 ]
 REDIS = [
-    (redis_calls, "_bill"),
-    (redis_calls, "_bill_batch"),
-    (redis_calls, "_bill_commands"),
+    (Transaction, "record"),
     (redis_calls, "command_of"),
     (redis_calls, "key_of"),
     (redis_calls, "class_name"),
-    (redis_client, "_connected"),
+    (redis_client, "class_name"),
     (redis_client, "Batch"),
     (redis_client, "Answered"),
     (redis_client, "server"),

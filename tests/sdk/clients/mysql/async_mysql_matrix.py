@@ -265,6 +265,6 @@ class AsyncMatrix:
         plain = self.run(server, work)
         walltime.instrument(self.library)
         monkeypatch.setattr(transaction_module.Transaction, "record", broken)
-        monkeypatch.setattr(mysql.Fetch, "read", broken)
+        monkeypatch.setattr(mysql, "FETCH", None)
         assert str(self.run(server, work)) == str(plain)
         assert errors.contained[self.library] >= 5

@@ -357,7 +357,7 @@ class Matrix:
         walltime.configure(endpoint=sink.endpoint)
         walltime.instrument(self.library)
         monkeypatch.setattr(transaction_module.Transaction, "record", broken)
-        monkeypatch.setattr(mysql.Fetch, "read", broken)
+        monkeypatch.setattr(mysql, "FETCH", None)
         with walltime.transaction("job"):
             ours = work()
         assert str(ours) == str(plain)

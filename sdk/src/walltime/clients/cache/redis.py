@@ -1,7 +1,7 @@
 """
 redis-py, plain and asyncio: every command, pipelines and transactions, connecting, waiting for a connection.
 
-Timed where a command is asked for, so that retries, their pauses and the way through the pool are in its time. A
+Timed where the application calls, so that retries, their pauses and the way through the pool are in its time. A
 pipeline is one call, `redis.pipeline` or `redis.transaction`, and has all the time; its commands are counted on their
 own lines, without time. What is different in a cluster is in redis_cluster.py.
 """
@@ -22,26 +22,27 @@ from walltime.clients.cache.redis_calls import (
     TRANSACTION,
     Answered,
     Batch,
-    timed_command,
-    timed_command_async,
-    timed_pipeline,
-    timed_pipeline_async,
+    command,
+    pipeline,
 )
-from walltime.clients.cache.redis_servers import peer, remembered, remembered_async, server, server_of_pool
+from walltime.clients.cache.redis_servers import (
+    chosen_by_sentinel,
+    chosen_by_sentinel_async,
+    peer,
+    server,
+    server_of_pool,
+)
 from walltime.core.call import lines
-from walltime.core.execution import current, task_execution
-from walltime.core.transaction import clock
+from walltime.core.execution import current
 from walltime.errors import contain
+from walltime.instrumentation.measure import Measure, timed, waited
 from walltime.instrumentation.patching import Patch
-from walltime.instrumentation.pooled import waited, waited_async
-from walltime.instrumentation.timed import class_name, timed, timed_async
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable
+    from collections.abc import Callable
 
     from walltime.clients.cache.redis_commands import Arguments
-    from walltime.core.call import Target
-    from walltime.core.execution import ExecutionContext
+    from walltime.instrumentation.measure import Described
 
 REQUIRES: Final = "redis >= 5.0, < 9"
 
@@ -54,35 +55,31 @@ _ANSWERS: Final = "_walltime_answers"
 
 
 def patches() -> list[Patch]:
-    command, pipeline = timed_command(_asked_of), timed_pipeline(_queued, _settled)
-    listen = timed("redis", "redis.listen", server)
-    command_async, pipeline_async = timed_command_async(_asked_of), timed_pipeline_async(_queued, _settled)
-    listen_async = timed_async("redis", "redis.listen", server)
+    one, several = command(lambda client, arguments: (server(client), arguments)), pipeline(_queued, _settled)
+    listen, pool = timed("redis", "redis.listen", server), waited("redis.pool", server_of_pool)
+    connect = Measure("redis", _describe_connect, _unless_connected, counts_outside=False)
+    connect_async = Measure("redis", _describe_connect, _unless_connected_async, counts_outside=False)
     return [
-        Patch(client.Redis, "execute_command", command),
-        Patch(client.Pipeline, "immediate_execute_command", command),
-        Patch(client.Pipeline, "execute", pipeline),
+        Patch(client.Redis, "execute_command", one.call),
+        Patch(client.Pipeline, "immediate_execute_command", one.call),
+        Patch(client.Pipeline, "execute", several.call),
         Patch(client.Pipeline, "raise_first_error", _raise_first_error),
-        Patch(client.PubSub, "execute_command", command),
-        Patch(client.PubSub, "parse_response", listen),
-        Patch(connection.AbstractConnection, _CONNECTING, _connect),
-        Patch(connection.BlockingConnectionPool, "get_connection", waited("redis.pool", server_of_pool)),
-        Patch(sentinel.SentinelConnectionPool, "get_connection", remembered),
-        Patch(asynchronous.Redis, "execute_command", command_async),
-        Patch(async_client.Pipeline, "immediate_execute_command", command_async),
-        Patch(async_client.Pipeline, "execute", pipeline_async),
+        Patch(client.PubSub, "execute_command", one.call),
+        Patch(client.PubSub, "parse_response", listen.call),
+        Patch(connection.AbstractConnection, _CONNECTING, connect.call),
+        Patch(connection.BlockingConnectionPool, "get_connection", pool.call),
+        Patch(sentinel.SentinelConnectionPool, "get_connection", chosen_by_sentinel),
+        Patch(asynchronous.Redis, "execute_command", one.awaited),
+        Patch(async_client.Pipeline, "immediate_execute_command", one.awaited),
+        Patch(async_client.Pipeline, "execute", several.awaited),
         Patch(async_client.Pipeline, "raise_first_error", _raise_first_error),
-        Patch(async_client.PubSub, "execute_command", command_async),
-        Patch(async_client.PubSub, "parse_response", listen_async),
-        Patch(async_connection.AbstractConnection, _CONNECTING, _connect_async),
-        Patch(async_connection.BlockingConnectionPool, "get_connection", waited_async("redis.pool", server_of_pool)),
-        Patch(async_sentinel.SentinelConnectionPool, "get_connection", remembered_async),
+        Patch(async_client.PubSub, "execute_command", one.awaited),
+        Patch(async_client.PubSub, "parse_response", listen.awaited),
+        Patch(async_connection.AbstractConnection, _CONNECTING, connect_async.awaited),
+        Patch(async_connection.BlockingConnectionPool, "get_connection", pool.awaited),
+        Patch(async_sentinel.SentinelConnectionPool, "get_connection", chosen_by_sentinel_async),
         *redis_cluster.patches(),
     ]
-
-
-def _asked_of(client: Any, arguments: Arguments) -> tuple[Target | None, Arguments]:
-    return server(client), arguments
 
 
 # ---- pipelines ----
@@ -98,8 +95,8 @@ def _queued(pipeline: Any, _arguments: Arguments) -> Batch | None:
 
 
 def _settled(pipeline: Any, _arguments: Arguments, answers: Any, error: BaseException | None) -> Answered:
-    kept = vars(pipeline).pop(_ANSWERS, None)
-    return Answered(server(pipeline), answers if error is None else kept)
+    of_failed = vars(pipeline).pop(_ANSWERS, None)
+    return Answered(server(pipeline), answers if error is None else of_failed)
 
 
 def _raise_first_error(original: Callable[..., Any]) -> Callable[..., Any]:
@@ -122,56 +119,13 @@ def _raise_first_error(original: Callable[..., Any]) -> Callable[..., Any]:
 # ---- connecting ----
 
 
-def _connect(original: Callable[..., Any]) -> Callable[..., Any]:
-    def connect(self: Any, *args: Any, **options: Any) -> Any:
-        execution = current()
-        if execution is None or getattr(self, "_sock", None) is not None:  # asked for each command; it is connected
-            return original(self, *args, **options)
-        outer_ns = execution.nested_ns
-        started_ns = clock()
-        try:
-            nothing = original(self, *args, **options)
-        except BaseException as error:
-            try:
-                _connected(execution, self, error, started_ns, clock(), outer_ns)
-            except Exception as ours:
-                contain("redis", ours)
-            raise
-        try:
-            _connected(execution, self, None, started_ns, clock(), outer_ns)
-        except Exception as ours:
-            contain("redis", ours)
-        return nothing
-
-    return connect
+def _unless_connected(connection: Any, _args: Any) -> Any:
+    return connection if getattr(connection, "_sock", None) is None else None  # called for each command
 
 
-def _connect_async(original: Callable[..., Awaitable[Any]]) -> Callable[..., Awaitable[Any]]:
-    async def connect(self: Any, *args: Any, **options: Any) -> Any:
-        execution = task_execution()
-        if execution is None or getattr(self, "is_connected", False):
-            return await original(self, *args, **options)
-        outer_ns = execution.nested_ns
-        started_ns = clock()
-        try:
-            nothing = await original(self, *args, **options)
-        except BaseException as error:
-            try:
-                _connected(execution, self, error, started_ns, clock(), outer_ns)
-            except Exception as ours:
-                contain("redis", ours)
-            raise
-        try:
-            _connected(execution, self, None, started_ns, clock(), outer_ns)
-        except Exception as ours:
-            contain("redis", ours)
-        return nothing
-
-    return connect
+def _unless_connected_async(connection: Any, _args: Any) -> Any:
+    return None if getattr(connection, "is_connected", False) else connection
 
 
-def _connected(
-    execution: ExecutionContext, to: Any, error: BaseException | None, started_ns: int, ended_ns: int, outer_ns: int
-) -> None:
-    failure = None if error is None else class_name(error)
-    execution.record(_CONNECT[peer(to)], None, started_ns, ended_ns, outer_ns, failure)
+def _describe_connect(connection: Any, _args: Any, _result: Any, _error: BaseException | None) -> Described:
+    return _CONNECT[peer(connection)], None, None, 0, 0

@@ -1,4 +1,4 @@
-"""What wraps a command and a pipeline of redis-py, plain and asyncio. For clients/redis.py and redis_cluster.py."""
+"""How a command and a pipeline of redis-py are measured. For clients/cache/redis.py and redis_cluster.py."""
 
 from __future__ import annotations
 
@@ -6,20 +6,16 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from walltime.clients.cache.redis_commands import command_of, key_of
 from walltime.core.call import lines
-from walltime.core.execution import current, task_execution
-from walltime.core.transaction import clock, outside
-from walltime.errors import contain
-from walltime.instrumentation.timed import class_name
+from walltime.instrumentation.measure import Measure, class_name
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Iterable
+    from collections.abc import Callable, Iterable
     from typing import TypeAlias
 
     from walltime.clients.cache.redis_commands import Arguments
     from walltime.core.call import Lines, Target
     from walltime.core.execution import ExecutionContext
-
-    Wrap: TypeAlias = Callable[[Callable[..., Any]], Callable[..., Any]]
+    from walltime.instrumentation.measure import Described
 
 PIPELINE: Final = lines("redis.pipeline")
 TRANSACTION: Final = lines("redis.transaction")
@@ -29,78 +25,19 @@ TRANSACTION: Final = lines("redis.transaction")
 
 if TYPE_CHECKING:
     Where: TypeAlias = Callable[[Any, Arguments], "tuple[Target | None, Arguments]"]
-    """Says of a method's object and arguments which server the call goes to, and the command with what it takes."""
+    """Takes a method's object and arguments; returns the server the call goes to and the command's arguments."""
 
 
-def timed_command(where: Where) -> Wrap:
-    """Return what wraps a method that sends a command and returns its answer."""
+def command(where: Where) -> Measure:
+    """Return the measure of a method that sends a command and returns its answer."""
 
-    def wrap(original: Callable[..., Any]) -> Callable[..., Any]:
-        def execute(self: Any, *args: Any, **options: Any) -> Any:
-            execution = current()
-            if execution is None:
-                outside("redis")
-                return original(self, *args, **options)
-            outer_ns = execution.nested_ns
-            started_ns = clock()
-            try:
-                answer = original(self, *args, **options)
-            except BaseException as error:
-                try:
-                    _bill(execution, where, self, args, None, error, started_ns, clock(), outer_ns)
-                except Exception as ours:
-                    contain("redis", ours)
-                raise
-            try:
-                _bill(execution, where, self, args, answer, None, started_ns, clock(), outer_ns)
-            except Exception as ours:
-                contain("redis", ours)
-            return answer
+    def describe(of: Any, args: Arguments, answer: Any, error: BaseException | None) -> Described:
+        target, arguments = where(of, args)
+        known = command_of(arguments)
+        matched = known.matched(arguments, answer) if error is None else 0
+        return known.at[target], key_of(known, arguments), None, known.requested(arguments), matched
 
-        return execute
-
-    return wrap
-
-
-def timed_command_async(where: Where) -> Wrap:
-    """Return what wraps a coroutine method as `timed_command` wraps a plain one."""
-
-    def wrap(original: Callable[..., Awaitable[Any]]) -> Callable[..., Awaitable[Any]]:
-        async def execute(self: Any, *args: Any, **options: Any) -> Any:
-            execution = task_execution()
-            if execution is None:
-                outside("redis")
-                return await original(self, *args, **options)
-            outer_ns = execution.nested_ns
-            started_ns = clock()
-            try:
-                answer = await original(self, *args, **options)
-            except BaseException as error:
-                try:
-                    _bill(execution, where, self, args, None, error, started_ns, clock(), outer_ns)
-                except Exception as ours:
-                    contain("redis", ours)
-                raise
-            try:
-                _bill(execution, where, self, args, answer, None, started_ns, clock(), outer_ns)
-            except Exception as ours:
-                contain("redis", ours)
-            return answer
-
-        return execute
-
-    return wrap
-
-
-def _bill(
-    execution: ExecutionContext, where: Where, of: Any, arguments: Arguments, answer: Any, error: BaseException | None,
-    started_ns: int, ended_ns: int, outer_ns: int,
-) -> None:  # fmt: skip
-    target, arguments = where(of, arguments)
-    command = command_of(arguments)
-    failure, found = (None, command.found(arguments, answer)) if error is None else (class_name(error), 0)
-    line, asked = command.at[target], command.asked(arguments)
-    execution.record(line, key_of(command, arguments), started_ns, ended_ns, outer_ns, failure, asked, found)
+    return Measure("redis", describe)
 
 
 # ---- several in one go ----
@@ -123,105 +60,36 @@ class Answered(NamedTuple):
 
 if TYPE_CHECKING:
     Queued: TypeAlias = Callable[[Any, tuple[Any, ...]], Batch | None]
-    """Says of a method's object and arguments what it will send; None when that is nothing."""
+    """Takes a method's object and arguments; returns what it will send, None when that is nothing."""
     Settled: TypeAlias = Callable[[Any, tuple[Any, ...], Any, BaseException | None], Answered]
-    """Says, after the call, of its object, its arguments, its result or its error what was answered."""
+    """Takes, after the call, its object, its arguments, its result and its error; returns what was answered."""
 
 
-def timed_pipeline(queued: Queued, settled: Settled) -> Wrap:
-    """Return what wraps a method that sends several commands at once."""
+def pipeline(queued: Queued, settled: Settled) -> Measure:
+    """Return the measure of a method that sends several commands at once."""
 
-    def wrap(original: Callable[..., Any]) -> Callable[..., Any]:
-        def execute(self: Any, *args: Any, **options: Any) -> Any:
-            execution = current()
-            if execution is None:
-                outside("redis")
-                return original(self, *args, **options)
-            batch = _look(queued, self, args)
-            if batch is None:
-                return original(self, *args, **options)
-            outer_ns = execution.nested_ns
-            started_ns = clock()
-            try:
-                result = original(self, *args, **options)
-            except BaseException as error:
-                try:
-                    _bill_batch(execution, batch, settled, self, args, None, error, started_ns, clock(), outer_ns)
-                except Exception as ours:
-                    contain("redis", ours)
-                raise
-            try:
-                _bill_batch(execution, batch, settled, self, args, result, None, started_ns, clock(), outer_ns)
-            except Exception as ours:
-                contain("redis", ours)
-            return result
+    def begin(of: Any, args: Any) -> tuple[Any, Batch] | None:
+        batch = queued(of, args)
+        return None if batch is None else (of, batch)
 
-        return execute
+    def describe(about: tuple[Any, Batch], args: Any, result: Any, error: BaseException | None) -> Any:
+        of, batch = about
+        return batch, settled(of, args, result, error)
 
-    return wrap
+    return Measure("redis", describe, begin, _record)
 
 
-def timed_pipeline_async(queued: Queued, settled: Settled) -> Wrap:
-    """Return what wraps a coroutine method as `timed_pipeline` wraps a plain one."""
-
-    def wrap(original: Callable[..., Awaitable[Any]]) -> Callable[..., Awaitable[Any]]:
-        async def execute(self: Any, *args: Any, **options: Any) -> Any:
-            execution = task_execution()
-            if execution is None:
-                outside("redis")
-                return await original(self, *args, **options)
-            batch = _look(queued, self, args)
-            if batch is None:
-                return await original(self, *args, **options)
-            outer_ns = execution.nested_ns
-            started_ns = clock()
-            try:
-                result = await original(self, *args, **options)
-            except BaseException as error:
-                try:
-                    _bill_batch(execution, batch, settled, self, args, None, error, started_ns, clock(), outer_ns)
-                except Exception as ours:
-                    contain("redis", ours)
-                raise
-            try:
-                _bill_batch(execution, batch, settled, self, args, result, None, started_ns, clock(), outer_ns)
-            except Exception as ours:
-                contain("redis", ours)
-            return result
-
-        return execute
-
-    return wrap
-
-
-def _look(queued: Queued, of: Any, arguments: tuple[Any, ...]) -> Batch | None:
-    try:
-        return queued(of, arguments)
-    except Exception as ours:
-        contain("redis", ours)
-        return None
-        return None
-
-
-def _bill_batch(
-    execution: ExecutionContext, batch: Batch, settled: Settled, of: Any, arguments: tuple[Any, ...], result: Any,
-    error: BaseException | None, started_ns: int, ended_ns: int, outer_ns: int,
-) -> None:  # fmt: skip
-    target, answers = settled(of, arguments, result, error)
-    failure = None if error is None else class_name(error)
-    size = len(batch.commands)
-    execution.record(batch.at[target], None, started_ns, ended_ns, outer_ns, failure, size)
-    if answers is not None:
-        _bill_commands(execution, target, zip(batch.commands, answers, strict=False), ended_ns)
-
-
-def _bill_commands(
-    execution: ExecutionContext, target: Target | None, answered: Iterable[tuple[Arguments, Any]], ended_ns: int
+def _record(
+    execution: ExecutionContext, described: Any, failure: str | None, started_ns: int, ended_ns: int, outer_ns: int
 ) -> None:
-    for arguments, answer in answered:
-        command = command_of(arguments)
+    batch, (target, answers) = described
+    execution.record(batch.at[target], None, started_ns, ended_ns, outer_ns, failure, len(batch.commands))
+    if answers is None:
+        return
+    for arguments, answer in zip(batch.commands, answers, strict=False):
+        known = command_of(arguments)
         is_error = isinstance(answer, Exception)
-        failure, found = (class_name(answer), 0) if is_error else (None, command.found(arguments, answer))
-        line, asked = command.at[target], command.asked(arguments)
-        key = key_of(command, arguments)  # it takes no time of its own: that is the pipeline's
-        execution.record(line, key, ended_ns, ended_ns, execution.nested_ns, failure, asked, found)
+        failure, matched = (class_name(answer), 0) if is_error else (None, known.matched(arguments, answer))
+        line, key = known.at[target], key_of(known, arguments)  # it takes no time of its own: that is the pipeline's
+        requested = known.requested(arguments)
+        execution.record(line, key, ended_ns, ended_ns, execution.nested_ns, failure, requested, matched)

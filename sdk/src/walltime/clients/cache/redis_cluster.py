@@ -1,7 +1,7 @@
 """
 redis-py in a cluster: each command, pipeline and transaction where it goes to a node.
 
-A cluster's client does not send through `redis.Redis`, so clients/redis.py sees only what it asks about the cluster.
+A cluster's client does not send through `redis.Redis`, so redis.py sees only its questions about the cluster.
 """
 
 from __future__ import annotations
@@ -16,10 +16,8 @@ from walltime.clients.cache.redis_calls import (
     TRANSACTION,
     Answered,
     Batch,
-    timed_command,
-    timed_command_async,
-    timed_pipeline,
-    timed_pipeline_async,
+    command,
+    pipeline,
 )
 from walltime.clients.cache.redis_servers import peer
 from walltime.instrumentation.patching import Patch
@@ -30,21 +28,20 @@ if TYPE_CHECKING:
 
 
 def patches() -> list[Patch]:
-    found = [
-        Patch(cluster.RedisCluster, "_execute_command", timed_command(_sent_to)),
-        Patch(cluster.NodeCommands, "read", timed_pipeline(_read_from, _has_read)),
-        Patch(async_cluster.RedisCluster, "_execute_command", timed_command_async(_sent_to)),
-        Patch(async_cluster.ClusterNode, "execute_pipeline", timed_pipeline_async(_sent_with, _was_answered)),
+    patches = [
+        Patch(cluster.RedisCluster, "_execute_command", command(_sent_to).call),
+        Patch(cluster.NodeCommands, "read", pipeline(_read_from, _has_read).call),
+        Patch(async_cluster.RedisCluster, "_execute_command", command(_sent_to).awaited),
+        Patch(async_cluster.ClusterNode, "execute_pipeline", pipeline(_sent_with, _was_answered).awaited),
     ]
-    transaction = getattr(cluster, "TransactionStrategy", None)  # newer than redis-py 6.0
-    if transaction is not None:
-        wrap = timed_pipeline(_between_multi_and_exec, _was_executed)
-        found.append(Patch(transaction, "_execute_transaction", wrap))
-    async_transaction = getattr(async_cluster, "TransactionStrategy", None)
-    if async_transaction is not None:
-        wrap = timed_pipeline_async(_between_multi_and_exec, _was_executed)
-        found.append(Patch(async_transaction, "_execute_transaction", wrap))
-    return found
+    executed = pipeline(_between_multi_and_exec, _was_executed)
+    for strategy, wrap in (  # newer than redis-py 6.0
+        (getattr(cluster, "TransactionStrategy", None), executed.call),
+        (getattr(async_cluster, "TransactionStrategy", None), executed.awaited),
+    ):
+        if strategy is not None:
+            patches.append(Patch(strategy, "_execute_transaction", wrap))
+    return patches
 
 
 def _sent_to(_client: Any, arguments: Arguments) -> tuple[Target | None, Arguments]:

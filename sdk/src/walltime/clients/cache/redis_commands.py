@@ -1,8 +1,9 @@
 """
-What a Redis command is billed as: its component, the key it is about, and what of its answer is a hit.
+What a Redis command is billed as: its component, its key, and how many keys it requested and matched.
 
-Data commands have a component each, `redis.<command>`; those that manage the server share `redis.admin`, those of a
-module (`JSON.GET`) the module's (`redis.json`), and those nobody knows `redis.other`: names of components are few.
+The table is ours because redis-py has none: it queries the server (`COMMAND`), whose answer does not say what a hit is
+or which argument is a secret. Data commands have a component each, `redis.<command>`; those that manage the server
+share `redis.admin`, those of a module (`JSON.GET`) the module's (`redis.json`), and unknown ones `redis.other`.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ Arguments: TypeAlias = "tuple[Any, ...]"
 """Of `execute_command`: the command's name, then what it takes."""
 
 UNKNOWN: Final = -1
-"""Found, when the answer does not say: neither hits nor misses."""
+"""Matched, when the answer does not say: neither hits nor misses."""
 
 
 class Command(NamedTuple):
@@ -25,13 +26,13 @@ class Command(NamedTuple):
     at: Lines
     has_key: bool
     """Its first argument is a key. Others are secrets, scripts or settings, and are never looked at."""
-    asked: Callable[[Arguments], int]
-    """Keys (or fields) it asks for or stores; 0 when it neither hits nor misses."""
-    found: Callable[[Arguments, Any], int]
-    """How many of them its answer says were found or stored."""
+    requested: Callable[[Arguments], int]
+    """Keys (or fields) it reads or stores; 0 when it neither hits nor misses."""
+    matched: Callable[[Arguments, Any], int]
+    """How many of them were found or stored, by its answer."""
 
 
-# ---- asked ----
+# ---- requested ----
 
 
 def _nothing(_arguments: Arguments) -> int:
@@ -50,10 +51,10 @@ def _fields(arguments: Arguments) -> int:
     return max(1, len(arguments) - 2)
 
 
-# ---- found ----
+# ---- matched ----
 
 
-def _does_not_say(_arguments: Arguments, _answer: Any) -> int:
+def _no_count(_arguments: Arguments, _answer: Any) -> int:
     return 0
 
 
@@ -101,7 +102,7 @@ _STORES: Final = {
     "MSETNX": (_one, _the_number),
 }
 
-# ruff: noqa: SIM905  # a list of 200 strings says no more
+# ruff: noqa: SIM905  # a list of 200 strings is no clearer
 _OF_A_KEY: Final = frozenset(
     """
     APPEND DECR DECRBY GETRANGE GETSET INCR INCRBY INCRBYFLOAT MSET PSETEX SETEX SETRANGE STRLEN SUBSTR WATCH
@@ -139,7 +140,7 @@ _ADMIN: Final = frozenset(
 )
 _MODULES: Final = frozenset("BF CF CMS FT JSON TDIGEST TOPK TS".split())
 
-_OTHER: Final = Command(lines("redis.other"), False, _nothing, _does_not_say)
+_OTHER: Final = Command(lines("redis.other"), False, _nothing, _no_count)
 _MAX_NAMES: Final = 1024
 
 
@@ -162,14 +163,14 @@ def _command(given: Any) -> Command:
     if counts := _LOOKUPS.get(name) or _STORES.get(name):
         return Command(lines(f"redis.{name.lower()}"), True, *counts)
     if name in _OF_A_KEY:
-        return Command(lines(f"redis.{name.lower()}"), True, _nothing, _does_not_say)
+        return Command(lines(f"redis.{name.lower()}"), True, _nothing, _no_count)
     if name in _OF_NO_KEY:
-        return Command(lines(f"redis.{name.lower()}"), False, _nothing, _does_not_say)
+        return Command(lines(f"redis.{name.lower()}"), False, _nothing, _no_count)
     if name in _ADMIN:
-        return Command(lines("redis.admin"), False, _nothing, _does_not_say)
+        return Command(lines("redis.admin"), False, _nothing, _no_count)
     module = name.partition(".")[0]
     if "." in name and module in _MODULES:
-        return Command(lines(f"redis.{module.lower()}"), False, _nothing, _does_not_say)
+        return Command(lines(f"redis.{module.lower()}"), False, _nothing, _no_count)
     return _OTHER
 
 
@@ -177,7 +178,7 @@ _commands: Final = _Commands()
 
 
 def command_of(arguments: Arguments) -> Command:
-    """Return what is known of the command of these arguments; never fails, whatever they are."""
+    """Return the command of these arguments. Never raises, whatever they are."""
     try:
         return _commands[arguments[0]]
     except (IndexError, TypeError):  # none; one that cannot be hashed

@@ -1,4 +1,4 @@
-"""Which server a client, a pool or a connection of redis-py talks to. For clients/redis*.py."""
+"""Which server a client, a pool or a connection of redis-py talks to. For clients/cache/redis*.py."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ if TYPE_CHECKING:
 
 _HOST: Final = "localhost"
 _PORT: Final = 6379
-"""Of a pool that is not told of any."""
+"""Defaults of a pool that names no server."""
 _by_sentinel: ContextVar[Target | None] = ContextVar("walltime_by_sentinel", default=None)
-"""Where a pool that asks a sentinel last gave a connection to, in this thread or task."""
+"""The server of the last connection from a pool that asks a sentinel, in this thread or task."""
 
 
 def server(client: Any) -> Target | None:
-    """The server of anything with a connection pool."""
+    """Return the server of anything with a connection pool."""
     return server_of_pool(client.connection_pool)
 
 
 def server_of_pool(pool: Any) -> Target | None:
-    """The server of a pool's connections."""
+    """Return the server of a pool's connections."""
     settings = pool.connection_kwargs
     host = settings.get("host")
     if host is not None:
@@ -39,42 +39,37 @@ def server_of_pool(pool: Any) -> Target | None:
 
 
 def peer(connection: Any) -> Target:
-    """The server a connection is to."""
+    """Return the server of a connection."""
     path: str | None = getattr(connection, "path", None)
     return (connection.host, connection.port) if path is None else path
 
 
-def remembered(original: Callable[..., Any]) -> Callable[..., Any]:
-    """What wraps `get_connection` of a pool that asks a sentinel."""
+def chosen_by_sentinel(original: Callable[..., Any]) -> Callable[..., Any]:
+    """Wrap `get_connection` of a pool that asks a sentinel: keep which server it was for."""
 
     def get_connection(self: Any, *args: Any, **options: Any) -> Any:
-        try:
-            _by_sentinel.set(None)
-        except Exception as ours:
-            contain("redis", ours)
+        _keep(None)
         connection = original(self, *args, **options)
-        try:
-            _by_sentinel.set(peer(connection))
-        except Exception as ours:
-            contain("redis", ours)
+        _keep(connection)
         return connection
 
     return get_connection
 
 
-def remembered_async(original: Callable[..., Awaitable[Any]]) -> Callable[..., Awaitable[Any]]:
-    """What wraps a coroutine `get_connection` as `remembered` wraps a plain one."""
+def chosen_by_sentinel_async(original: Callable[..., Awaitable[Any]]) -> Callable[..., Awaitable[Any]]:
+    """Wrap a coroutine `get_connection` as `chosen_by_sentinel` wraps a plain one."""
 
     async def get_connection(self: Any, *args: Any, **options: Any) -> Any:
-        try:
-            _by_sentinel.set(None)
-        except Exception as ours:
-            contain("redis", ours)
+        _keep(None)
         connection = await original(self, *args, **options)
-        try:
-            _by_sentinel.set(peer(connection))
-        except Exception as ours:
-            contain("redis", ours)
+        _keep(connection)
         return connection
 
     return get_connection
+
+
+def _keep(connection: Any) -> None:
+    try:
+        _by_sentinel.set(None if connection is None else peer(connection))
+    except Exception as ours:
+        contain("redis", ours)

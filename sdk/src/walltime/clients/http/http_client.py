@@ -1,82 +1,78 @@
 """
-http.client, where it is used by itself: urllib.request, xmlrpc.client, boto 2, httplib2 and what else knows no urllib3.
+http.client, where it is used by itself: urllib.request, xmlrpc.client, boto 2, httplib2 and other users of it.
 
-A request and its answer are two calls here: sending is time of the call that waiting for the answer is. What is sent by
-`send` after the headers, chunk by chunk, is not seen; a redirect that urllib.request follows is a further call.
+A request and its response are two calls here: sending is time of the call that waiting for the response is. What is
+sent by `send` after the headers, chunk by chunk, is not seen; a redirect that urllib.request follows is a further call.
 """
 
 from __future__ import annotations
 
-from functools import lru_cache
 from http.client import HTTPConnection, HTTPResponse, HTTPSConnection
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Final
 
-from walltime.clients.http.requests import REQUEST, add_headers, proxied, read_on, record_piece
-from walltime.core.execution import current, inside
-from walltime.core.transaction import clock, outside
-from walltime.errors import contain
-from walltime.instrumentation.patching import Patch
-from walltime.instrumentation.timed import timed
+from walltime.clients.http.requests import REQUEST, add_headers, body, failed, proxied, record_sent
+from walltime.core.execution import current
+from walltime.instrumentation.measure import Measure, timed, whole
+from walltime.instrumentation.patching import MEASURED_ELSEWHERE, Patch
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from walltime.clients.http.requests import Step
     from walltime.core.call import Line
+    from walltime.instrumentation.measure import Described
 
 REQUIRES: Final = "Python 3.10–3.14"
-
-_ELSEWHERE: Final = frozenset({"urllib3.connection", "walltime.export.sender"})
-"""Modules with subclasses of HTTPConnection that are measured where they are used, and our own, which is not."""
 
 
 def patches() -> list[Patch]:
     return [
         Patch(HTTPConnection, "connect", _connect),
-        Patch(HTTPSConnection, "connect", _connect_tls),
+        # Its TCP connection is made by HTTPConnection's `connect`, and is part of it.
+        Patch(HTTPSConnection, "connect", lambda original: _connect(whole(original))),
         Patch(HTTPConnection, "endheaders", _endheaders),
         Patch(HTTPConnection, "getresponse", _getresponse),
-        Patch(HTTPResponse, "read", _read),
-        Patch(HTTPResponse, "read1", _read1),
-        Patch(HTTPResponse, "readinto", _readinto),
-        Patch(HTTPResponse, "readline", _readline),
+        *[Patch(HTTPResponse, name, _read) for name in ("read", "read1", "readinto", "readline")],
     ]
 
 
-@lru_cache(maxsize=256)
-def _is_direct(kind: type) -> bool:
-    """Say of a class of connections whether it is measured here."""
-    try:
-        return not any(parent.__module__ in _ELSEWHERE for parent in kind.__mro__)
-    except Exception as ours:
-        contain("http_client", ours)
-        return False
-
-
 def _connect(original: Callable[..., Any]) -> Callable[..., Any]:
-    connected = timed("http_client", "http.connect", attrgetter("host", "port"))(original)
+    measured = timed("http_client", "http.connect", attrgetter("host", "port")).call(original)
 
     def connect(self: Any) -> Any:
-        return connected(self) if _is_direct(self.__class__) else original(self)
+        return original(self) if hasattr(self, MEASURED_ELSEWHERE) else measured(self)
 
     return connect
 
 
-def _connect_tls(original: Callable[..., Any]) -> Callable[..., Any]:
-    """Its TCP connection is made by HTTPConnection's `connect`, and is part of it."""
-
-    def whole(self: Any) -> Any:
-        execution = current()
-        if execution is None:
-            return original(self)
-        with inside(execution):
-            return original(self)
-
-    return _connect(whole)
+# ---- the request ----
 
 
-def _asked(connection: HTTPConnection) -> tuple[Line, tuple[str, str, str]]:
-    """The line and the subject of the request that is about to be sent."""
+def _endheaders(original: Callable[..., Any]) -> Callable[..., Any]:
+    measured = Measure("http_client", _describe_sent, _begin_sent, record_sent).call(original)
+
+    def endheaders(self: Any, message_body: Any = None, *, encode_chunked: bool = False) -> Any:
+        if hasattr(self, MEASURED_ELSEWHERE):
+            if encode_chunked:
+                return original(self, message_body, encode_chunked=True)
+            return original(self, message_body)  # the same, without what a keyword costs
+        if getattr(self, "_walltime", None) is not None:  # of a request whose response nobody read
+            self._walltime = None
+        return measured(self, message_body, encode_chunked=encode_chunked)
+
+    return endheaders
+
+
+def _begin_sent(connection: Any, _args: Any) -> tuple[Any, Line, tuple[str, str, str]]:
+    execution = current()
+    if execution is not None:
+        add_headers(connection, execution)
+    return connection, *_about(connection)
+
+
+def _about(connection: HTTPConnection) -> tuple[Line, tuple[str, str, str]]:
+    """Return the line and the subject of the request that is about to be sent."""
     host, port = connection.host, connection.port
     tunnel: str | None = getattr(connection, "_tunnel_host", None)
     if tunnel:
@@ -88,140 +84,39 @@ def _asked(connection: HTTPConnection) -> tuple[Line, tuple[str, str, str]]:
     return REQUEST[target], (method, scheme, url)
 
 
-def _endheaders(original: Callable[..., Any]) -> Callable[..., Any]:
-    def endheaders(self: Any, message_body: Any = None, *, encode_chunked: bool = False) -> Any:
-        asked = None
-        execution = current()
-        try:
-            if not _is_direct(self.__class__):
-                execution = None
-            elif execution is None:
-                outside("http_client")
-                if getattr(self, "_walltime", None) is not None:  # of a request whose answer nobody read
-                    self._walltime = None
-            else:
-                add_headers(self, execution)
-                asked = _asked(self)
-        except Exception as ours:
-            contain("http_client", ours)
-        if execution is None or asked is None:
-            if encode_chunked:
-                return original(self, message_body, encode_chunked=True)
-            return original(self, message_body)
-        outer_ns = execution.nested_ns
-        started_ns = clock()
-        try:
-            sent = original(self, message_body, encode_chunked=encode_chunked)
-        except BaseException as error:
-            ended_ns = clock()
-            try:
-                line, subject = asked
-                execution.record(line, subject, started_ns, ended_ns, outer_ns, type(error).__name__)
-            except Exception as ours:
-                contain("http_client", ours)
-            raise
-        ended_ns = clock()
-        try:
-            record_piece(execution, *asked, started_ns, ended_ns, outer_ns)
-            self._walltime = asked
-        except Exception as ours:
-            contain("http_client", ours)
-        return sent
-
-    return endheaders
+def _describe_sent(about: Any, _args: Any, _result: Any, error: BaseException | None) -> Step:
+    connection, line, subject = about
+    if error is None:
+        connection._walltime = line, subject
+    return line, subject
 
 
 def _getresponse(original: Callable[..., Any]) -> Callable[..., Any]:
+    measured = Measure("http_client", _describe_response, counts_outside=False).call(original)
+
     def getresponse(self: Any) -> Any:
-        execution = current()
-        asked = None if execution is None else getattr(self, "_walltime", None)
-        if execution is None or asked is None:
-            return original(self)
-        outer_ns = execution.nested_ns
-        started_ns = clock()
-        try:
-            response = original(self)
-        except BaseException as error:
-            ended_ns = clock()
-            try:
-                line, subject = asked
-                execution.record(line, subject, started_ns, ended_ns, outer_ns, type(error).__name__)
-                self._walltime = None
-            except Exception as ours:
-                contain("http_client", ours)
-            raise
-        ended_ns = clock()
-        try:
-            (line, subject), status = asked, response.status
-            failure = None if status < 400 else str(status)
-            execution.record(line, subject, started_ns, ended_ns, outer_ns, failure, 0, status)
-            response._walltime = asked  # its body is read later
-            self._walltime = None
-        except Exception as ours:
-            contain("http_client", ours)
-        return response
+        return original(self) if getattr(self, "_walltime", None) is None else measured(self)
 
     return getresponse
 
 
-# ---- the body: four ways to read it, each by its own name for how much, so that urllib3's reads pass fast ----
+def _describe_response(connection: Any, _args: Any, response: Any, error: BaseException | None) -> Described:
+    (line, subject), connection._walltime = connection._walltime, None
+    if error is not None:
+        return line, subject, None, 0, 0
+    response._walltime = line, subject  # its body is read later
+    return line, subject, failed(response.status), 0, response.status
+
+
+# ---- the body ----
 
 
 def _read(original: Callable[..., Any]) -> Callable[..., Any]:
-    def read(self: Any, amt: int | None = None) -> Any:
+    measured = body("http_client", lambda response, _args: response._walltime).call(original)
+
+    def read(self: Any, *args: Any, **kwargs: Any) -> Any:
         if current() is None or getattr(self, "_walltime", None) is None:
-            return original(self, amt)
-        return _timed(original, self, amt)
+            return original(self, *args, **kwargs)
+        return measured(self, *args, **kwargs)
 
     return read
-
-
-def _read1(original: Callable[..., Any]) -> Callable[..., Any]:
-    def read1(self: Any, n: int = -1) -> Any:
-        if current() is None or getattr(self, "_walltime", None) is None:
-            return original(self, n)
-        return _timed(original, self, n)
-
-    return read1
-
-
-def _readinto(original: Callable[..., Any]) -> Callable[..., Any]:
-    def readinto(self: Any, b: Any) -> Any:
-        if current() is None or getattr(self, "_walltime", None) is None:
-            return original(self, b)
-        return _timed(original, self, b)
-
-    return readinto
-
-
-def _readline(original: Callable[..., Any]) -> Callable[..., Any]:
-    def readline(self: Any, limit: int = -1) -> Any:
-        if current() is None or getattr(self, "_walltime", None) is None:
-            return original(self, limit)
-        return _timed(original, self, limit)
-
-    return readline
-
-
-def _timed(original: Callable[..., Any], response: Any, how_much: Any) -> Any:
-    """Read on in a body that is measured; in a transaction."""
-    execution, (line, subject) = current(), response._walltime
-    if execution is None:
-        return original(response, how_much)
-    outer_ns = execution.nested_ns
-    started_ns = clock()
-    try:
-        data = original(response, how_much)
-    except BaseException as error:
-        ended_ns = clock()
-        try:
-            read_on(execution, line, subject, started_ns, ended_ns, outer_ns, type(error).__name__)
-        except Exception as ours:
-            contain("http_client", ours)
-        raise
-    ended_ns = clock()
-    try:
-        read_on(execution, line, subject, started_ns, ended_ns, outer_ns)
-    except Exception as ours:
-        contain("http_client", ours)
-    return data

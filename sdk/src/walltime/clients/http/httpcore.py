@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from httpcore import AsyncHTTPConnection, HTTPConnection
 
+from walltime.instrumentation.measure import timed
 from walltime.instrumentation.patching import Patch
-from walltime.instrumentation.timed import timed, timed_async
 
 if TYPE_CHECKING:
     from walltime.core.call import Target
@@ -21,10 +21,8 @@ REQUIRES: Final = "httpcore >= 1.0, < 2"
 
 
 def patches() -> list[Patch]:
-    return [
-        Patch(HTTPConnection, "_connect", timed("httpcore", "http.connect", _server)),
-        Patch(AsyncHTTPConnection, "_connect", timed_async("httpcore", "http.connect", _server)),
-    ]
+    connect = timed("httpcore", "http.connect", _server)
+    return [Patch(HTTPConnection, "_connect", connect.call), Patch(AsyncHTTPConnection, "_connect", connect.awaited)]
 
 
 def _server(connection: Any) -> Target:

@@ -1,17 +1,20 @@
-"""What the wrappers of HTTP clients share: lines, targets, reading on in a body, our headers in a request of HTTP/1."""
+"""What the wrappers of HTTP clients share: servers, steps of a request, reading a body, our headers in HTTP/1."""
 
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 from urllib.parse import urlsplit
 
 from walltime.core.call import Piece, lines
 from walltime.errors import contain
+from walltime.instrumentation.measure import Measure
 from walltime.propagation.propagation import outgoing_headers
 from walltime.propagation.recipients import host_of, is_limited, is_recipient
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from walltime.core.call import Line, Target
     from walltime.core.execution import ExecutionContext
 
@@ -22,24 +25,27 @@ DEFAULT_PORTS: Final = {"http": 80, "https": 443, "ws": 80, "wss": 443}
 
 
 def failed(status: int) -> str | None:
-    """Return what the bill calls an answer that says no."""
+    """Return the failure of a response with this status."""
     return str(status) if status >= 400 else None
 
 
+def server_of(url: Any) -> tuple[str, int]:
+    """Return the server that a URL of httpx or yarl names."""
+    return url.host or "", url.port or DEFAULT_PORTS.get(url.scheme, 0)
+
+
 def proxied(url: str) -> Target:
-    """Return the server that an absolute URL names: what is behind the proxy it is sent to."""
+    """Return the server that an absolute URL names: the one behind the proxy it is sent to."""
     parts = urlsplit(url)
     return (parts.hostname or "", parts.port or DEFAULT_PORTS.get(parts.scheme, 0))
 
 
+Step: TypeAlias = "tuple[Line, tuple[str, str, str]]"
+"""(line, subject): what a step of a request is described as. The subject is the same object in all of them."""
+
+
 def read_on(
-    execution: ExecutionContext,
-    line: Line,
-    subject: tuple[str, str, str],
-    started_ns: int,
-    ended_ns: int,
-    outer_ns: int,
-    failure: str | None = None,
+    execution: ExecutionContext, step: Step, failure: str | None, started_ns: int, ended_ns: int, outer_ns: int
 ) -> None:
     """
     Add a read of a response's body to its request: on the same line of the bill, and no call of its own.
@@ -48,7 +54,6 @@ def read_on(
     others came between, or branches run, the read is a piece of it (`pieces.py`).
 
     Args:
-        subject: the object that was recorded with the request.
         outer_ns: as in `Transaction.record`.
     """
     transaction = execution.transaction
@@ -59,33 +64,55 @@ def read_on(
         # What is in the bill already no longer changes, and what branches do is measured by its ends.
         and not (transaction.has_branches or transaction.duration_ns or transaction.bill is not None)
     ):
+        line, subject = step
         place = len(calls) - 1  # a pause of the garbage collector may put itself behind it meanwhile
-        of, last, first_ns, _, own_ns, failed, asked, found = calls[place]
+        of, last, first_ns, _, own_ns, failed, resends, status = calls[place]
         if of == line and (last is subject or (type(last) is Piece and last.of is subject)):
             more_ns = ended_ns - started_ns + outer_ns - execution.nested_ns
-            calls[place] = (of, last, first_ns, ended_ns, own_ns + more_ns, failed or failure, asked, found)
+            calls[place] = (of, last, first_ns, ended_ns, own_ns + more_ns, failed or failure, resends, status)
             execution.nested_ns += more_ns
             return
-    record_piece(execution, line, subject, started_ns, ended_ns, outer_ns, failure)
+    record_piece(execution, step, failure, started_ns, ended_ns, outer_ns)
 
 
 def record_piece(
-    execution: ExecutionContext,
-    line: Line,
-    subject: tuple[str, str, str],
-    started_ns: int,
-    ended_ns: int,
-    outer_ns: int,
-    failure: str | None = None,
+    execution: ExecutionContext, step: Step, failure: str | None, started_ns: int, ended_ns: int, outer_ns: int
 ) -> None:
     """Record a piece of the request that has this subject, before or after the request itself."""
+    line, subject = step
     execution.transaction.has_pieces = True
     execution.record(line, Piece(subject), started_ns, ended_ns, outer_ns, failure)
 
 
+def record_sent(
+    execution: ExecutionContext, step: Step, failure: str | None, started_ns: int, ended_ns: int, outer_ns: int
+) -> None:
+    """Record a step before the response as a piece of its request; when it fails, that was the request."""
+    line, subject = step
+    if failure is None:
+        record_piece(execution, step, failure, started_ns, ended_ns, outer_ns)
+    else:
+        execution.record(line, subject, started_ns, ended_ns, outer_ns, failure)
+
+
+def body(library: str, begin: Callable[[Any, Any], Any]) -> Measure:
+    """
+    Return the measure of a method that reads a response's body; `.iterated` of one that returns its blocks.
+
+    Args:
+        begin: takes the method's object; returns the line and the subject of its request, or None.
+    """
+
+    return Measure(library, _described, begin, read_on, counts_outside=False)
+
+
+def _described(step: Step, _args: Any, _data: Any, _error: BaseException | None) -> Step:
+    return step
+
+
 def add_headers(connection: Any, execution: ExecutionContext) -> None:
     """
-    Add the headers that tell the next service where it is in the trace to a request that is about to be sent.
+    Add the headers that pass the trace to the next service to a request that is about to be sent.
 
     Args:
         connection: an `http.client.HTTPConnection` before its `endheaders`. The lines go where its own go: `putheader`

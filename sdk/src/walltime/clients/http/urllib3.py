@@ -1,6 +1,6 @@
 """
 urllib3 (and so requests and botocore): each attempt of a request, connecting, reading the body, waiting before the next
-attempt; tells the next service where it is in the trace.
+attempt; passes the trace to the next service.
 
 Timed where one attempt is made: around `urlopen` the first attempt would contain those after it and end with their
 status. A redirect is a further call. Not seen: waiting for a connection of a pool that blocks (`block=True`).
@@ -17,43 +17,47 @@ from urllib3.response import HTTPResponse
 from urllib3.util.retry import Retry
 from urllib3.util.timeout import _DEFAULT_TIMEOUT
 
-from walltime.clients.http.requests import DEFAULT_PORTS, REQUEST, add_headers, proxied, read_on
+from walltime.clients.http.requests import DEFAULT_PORTS, REQUEST, add_headers, body, proxied, read_on
 from walltime.core.execution import current
 from walltime.core.transaction import clock, outside
 from walltime.errors import contain
-from walltime.instrumentation.patching import Patch, takes_no_more
-from walltime.instrumentation.timed import timed
+from walltime.instrumentation.measure import Measure, timed
+from walltime.instrumentation.patching import MEASURED_ELSEWHERE, Hook, Patch, takes_no_more
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
 
     from walltime.core.call import Line
+    from walltime.instrumentation.measure import Described
 
 REQUIRES: Final = "urllib3 >= 2.0, < 3"
 
 
-def patches() -> list[Patch]:
+def patches() -> list[Patch | Hook]:
     takes_no_more(
         HTTPConnectionPool, "_make_request", "self", "conn", "method", "url", "body", "headers", "retries",
         "timeout", "chunked", "response_conn", "preload_content", "decode_content", "enforce_content_length",
     )  # fmt: skip
     takes_no_more(HTTPResponse, "_raw_read", "self", "amt", "read1")
+    connect = timed("urllib3", "http.connect", attrgetter("host", "port"))
     return [
+        Hook(
+            lambda: setattr(HTTPConnection, MEASURED_ELSEWHERE, True),
+            lambda: delattr(HTTPConnection, MEASURED_ELSEWHERE),
+        ),
         Patch(HTTPConnectionPool, "_make_request", _make_request),
-        Patch(HTTPConnection, "connect", timed("urllib3", "http.connect", attrgetter("host", "port"))),
-        Patch(HTTPSConnection, "connect", timed("urllib3", "http.connect", attrgetter("host", "port"))),
+        Patch(HTTPConnection, "connect", connect.call),
+        Patch(HTTPSConnection, "connect", connect.call),
         Patch(HTTPConnection, "endheaders", _endheaders),
         Patch(HTTPResponse, "_raw_read", _raw_read),
-        Patch(HTTPResponse, "read_chunked", _read_chunked),
-        Patch(Retry, "sleep", timed("urllib3", "http.retry", _nowhere)),
+        Patch(HTTPResponse, "read_chunked", body("urllib3", _about).iterated),
+        Patch(Retry, "sleep", timed("urllib3", "http.retry", lambda _retry: None).call),
     ]
 
 
-def _nowhere(_retry: Retry) -> None:
-    """It waits by itself."""
-
-
 def _make_request(original: Callable[..., Any]) -> Callable[..., Any]:
+    failed = Measure("urllib3", _describe_failure).end
+
     def _make_request(  # by their names: packing and unpacking them would cost a fifth of all that is measured here
         self: HTTPConnectionPool, conn: Any, method: str, url: str, body: Any = None, headers: Any = None,
         retries: Any = None, timeout: Any = _DEFAULT_TIMEOUT, chunked: bool = False, response_conn: Any = None,
@@ -74,12 +78,7 @@ def _make_request(original: Callable[..., Any]) -> Callable[..., Any]:
                 decode_content, enforce_content_length,
             )  # fmt: skip
         except BaseException as error:
-            ended_ns = clock()
-            try:
-                line, subject = _line(self, url), (method, self.scheme, url)
-                execution.record(line, subject, started_ns, ended_ns, outer_ns, type(error).__name__, _resends(retries))
-            except Exception as ours:
-                contain("urllib3", ours)
+            failed(execution, started_ns, clock(), outer_ns, self, (method, url, retries), None, error)
             raise
         ended_ns = clock()
         try:
@@ -96,6 +95,11 @@ def _make_request(original: Callable[..., Any]) -> Callable[..., Any]:
         return response
 
     return _make_request
+
+
+def _describe_failure(pool: HTTPConnectionPool, args: Any, _result: Any, _error: BaseException | None) -> Described:
+    method, url, retries = args
+    return _line(pool, url), (method, pool.scheme, url), None, _resends(retries), 0
 
 
 def _line(pool: HTTPConnectionPool, url: str) -> Line:
@@ -129,65 +133,32 @@ def _endheaders(original: Callable[..., Any]) -> Callable[..., Any]:
 # ---- the body ----
 
 
+def _about(response: Any, _args: Any) -> tuple[Line, tuple[str, str, str]] | None:
+    return getattr(response, "_walltime", None)
+
+
 def _raw_read(original: Callable[..., Any]) -> Callable[..., Any]:
+    failed = body("urllib3", _about).end
+
     def _raw_read(self: Any, amt: int | None = None, *, read1: bool = False) -> Any:
         execution = current()
-        of = None if execution is None else getattr(self, "_walltime", None)
-        if execution is None or of is None:
+        about = None if execution is None else getattr(self, "_walltime", None)
+        if execution is None or about is None:
             return original(self, amt, read1=True) if read1 else original(self, amt)
         outer_ns = execution.nested_ns
         started_ns = clock()
         try:
             data = original(self, amt, read1=True) if read1 else original(self, amt)
         except BaseException as error:
-            ended_ns = clock()
-            try:
-                line, subject = of
-                read_on(execution, line, subject, started_ns, ended_ns, outer_ns, type(error).__name__)
-            except Exception as ours:
-                contain("urllib3", ours)
+            failed(execution, started_ns, clock(), outer_ns, about, (), None, error)
             raise
         ended_ns = clock()
         try:
-            line, subject = of
-            read_on(execution, line, subject, started_ns, ended_ns, outer_ns)
-            if self.length_remaining == 0:  # who reads on is told so without waiting
+            read_on(execution, about, None, started_ns, ended_ns, outer_ns)
+            if self.length_remaining == 0:  # further reads return at once
                 self._walltime = None
         except Exception as ours:
             contain("urllib3", ours)
         return data
 
     return _raw_read
-
-
-def _read_chunked(original: Callable[..., Iterator[bytes]]) -> Callable[..., Iterator[bytes]]:
-    def read_chunked(self: Any, *args: Any, **kwargs: Any) -> Iterator[bytes]:
-        blocks = original(self, *args, **kwargs)
-        of = None if current() is None else getattr(self, "_walltime", None)
-        return blocks if of is None else _timed(blocks, *of)
-
-    return read_chunked
-
-
-def _timed(blocks: Iterator[bytes], line: Line, subject: tuple[str, str, str]) -> Iterator[bytes]:
-    while True:
-        execution = current()
-        if execution is None:  # it outlived its transaction
-            yield from blocks
-            return
-        outer_ns = execution.nested_ns
-        started_ns, failure, block = clock(), None, None
-        try:
-            block = next(blocks, None)
-        except BaseException as error:
-            failure = type(error).__name__
-            raise
-        finally:
-            ended_ns = clock()
-            try:
-                read_on(execution, line, subject, started_ns, ended_ns, outer_ns, failure)
-            except Exception as ours:
-                contain("urllib3", ours)
-        if block is None:
-            return
-        yield block

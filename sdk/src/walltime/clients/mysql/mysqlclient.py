@@ -13,17 +13,31 @@ from typing import TYPE_CHECKING, Any, Final
 
 import MySQLdb
 
-from walltime.clients.mysql.statements import NO_ROW_COUNT, QUERY, Fetch, kept, number, sent, template, whole
+from walltime.clients.mysql.statements import (
+    NO_ROW_COUNT,
+    QUERY,
+    Fetch,
+    counted,
+    kept,
+    number,
+    reads,
+    sent,
+    sent_statement,
+    tagged,
+    template,
+    template_or,
+)
 from walltime.core.execution import current
-from walltime.core.sql_comment import tag
-from walltime.core.transaction import clock, outside
 from walltime.errors import contain
+from walltime.instrumentation.measure import Measure, first, whole
 from walltime.instrumentation.patching import Patch
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from walltime.clients.mysql.statements import Read
     from walltime.core.call import Target
+    from walltime.instrumentation.measure import Described
 
 REQUIRES: Final = "mysqlclient >= 2.1, < 3"
 
@@ -37,29 +51,31 @@ def patches() -> list[Patch]:
     from MySQLdb.connections import Connection
     from MySQLdb.cursors import BaseCursor, CursorUseResultMixIn, SSCursor, SSDictCursor
 
+    next_result = reads("mysqlclient", _describe_next_result, _unless_counted)
+    get_result = reads("mysqlclient", _describe_get_result, _unless_counted)
     return [
-        Patch(Connection, "__init__", lambda original: _connect(whole(original))),
+        Patch(Connection, "__init__", _connect),
         Patch(Connection, "query", _query),
-        Patch(Connection, "next_result", _next_result),
+        Patch(Connection, "next_result", next_result.call),
         Patch(Connection, "autocommit", _autocommit),
-        Patch(Connection, "set_character_set", _sends("SET NAMES ?")),
-        Patch(Connection, "select_db", _sends("USE")),
-        Patch(Connection, "commit", sent("mysqlclient", "mysql.commit", _about)),
-        Patch(Connection, "rollback", sent("mysqlclient", "mysql.commit", _about)),
-        Patch(Connection, "ping", sent("mysqlclient", "mysql.ping", _about)),
+        Patch(Connection, "set_character_set", _sends("SET NAMES ?").call),
+        Patch(Connection, "select_db", _sends("USE").call),
+        Patch(Connection, "commit", sent("mysqlclient", "mysql.commit", _about).call),
+        Patch(Connection, "rollback", sent("mysqlclient", "mysql.commit", _about).call),
+        Patch(Connection, "ping", sent("mysqlclient", "mysql.ping", _about).call),
         Patch(BaseCursor, "execute", template),
         Patch(BaseCursor, "executemany", template),
         Patch(BaseCursor, "_query", _cursor_query),
-        Patch(BaseCursor, "_do_get_result", _do_get_result),
-        Patch(CursorUseResultMixIn, "fetchone", _reads(_one)),
-        Patch(CursorUseResultMixIn, "fetchmany", _reads(len)),
-        Patch(CursorUseResultMixIn, "fetchall", _reads(len)),
-        Patch(SSCursor, "_discard", _reads(_none)),
-        Patch(SSDictCursor, "_discard", _reads(_none)),
+        Patch(BaseCursor, "_do_get_result", get_result.call),
+        Patch(CursorUseResultMixIn, "fetchone", _reads(_one).call),
+        Patch(CursorUseResultMixIn, "fetchmany", _reads(len).call),
+        Patch(CursorUseResultMixIn, "fetchall", _reads(len).call),
+        Patch(SSCursor, "_discard", _reads(_none).call),
+        Patch(SSDictCursor, "_discard", _reads(_none).call),
     ]
 
 
-def _sends(text: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+def _sends(text: str) -> Measure:
     """A method by which the C library sends one statement of its own."""
     return sent("mysqlclient", "mysql.query", _about, text)
 
@@ -88,7 +104,7 @@ def _target(host: object, port: Any, path: object) -> Target:
 
 
 def _connect(original: Callable[..., Any]) -> Callable[..., Any]:
-    timed = sent("mysqlclient", "mysql.connect", _about)(whole(original))
+    original = sent("mysqlclient", "mysql.connect", _about).call(whole(original))
 
     def __init__(self: Any, *args: Any, **kwargs: Any) -> None:  # noqa: N807  # it replaces one
         try:
@@ -96,7 +112,7 @@ def _connect(original: Callable[..., Any]) -> Callable[..., Any]:
             self._walltime = _target(host, kwargs.get("port") or 3306, kwargs.get("unix_socket")), 0
         except Exception as ours:
             contain("mysqlclient", ours)
-        timed(self, *args, **kwargs)
+        original(self, *args, **kwargs)
 
     return __init__
 
@@ -105,82 +121,49 @@ def _connect(original: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _query(original: Callable[..., Any]) -> Callable[..., Any]:
+    original = tagged(original)
+    measured = sent_statement("mysqlclient", QUERY, _about, kept).call(original)
+
     def query(self: Any, query: Any) -> Any:
         execution = current()
-        if execution is None:
-            outside("mysqlclient")
+        if execution is not None and execution.statement is _COUNTED:
             return original(self, query)
-        tagged = tag(execution, query)
-        if execution.statement is _COUNTED:
-            return original(self, tagged)
-        outer_ns = execution.nested_ns  # no cursor sends it, so it is counted here
-        started_ns = clock()
-        try:
-            result = original(self, tagged)
-        except BaseException as error:
-            ended_ns = clock()
-            try:
-                target, connection_id = _about(self)
-                failure = number(error)
-                execution.record(QUERY[target], kept(query), started_ns, ended_ns, outer_ns, failure, connection_id)
-            except Exception as ours:
-                contain("mysqlclient", ours)
-            raise
-        ended_ns = clock()
-        try:
-            target, connection_id = _about(self)
-            execution.record(QUERY[target], kept(query), started_ns, ended_ns, outer_ns, None, connection_id)
-        except Exception as ours:
-            contain("mysqlclient", ours)
-        return result
+        return measured(self, query)  # no cursor sends it, so it is counted here
 
     return query
 
 
 def _cursor_query(original: Callable[..., Any]) -> Callable[..., Any]:
-    def _query(self: Any, q: Any) -> Any:
+    def below(self: Any, q: Any) -> Any:
         execution = current()
         if execution is None:
             return original(self, q)
         outer, execution.statement = execution.statement, _COUNTED
-        subject = q if outer is None else outer
-        outer_ns = execution.nested_ns
-        started_ns = clock()
         try:
-            rows = original(self, q)
-        except BaseException as error:
-            ended_ns = clock()
+            return original(self, q)
+        finally:
             execution.statement = outer
-            try:
-                target, connection_id = _about(self.connection)
-                failure = number(error)
-                execution.record(QUERY[target], kept(subject), started_ns, ended_ns, outer_ns, failure, connection_id)
-            except Exception as ours:
-                contain("mysqlclient", ours)
-            raise
-        ended_ns = clock()
-        execution.statement = outer
-        try:
-            target, connection_id = _about(self.connection)
-            found = rows if 0 <= rows < NO_ROW_COUNT else 0
-            execution.record(QUERY[target], kept(subject), started_ns, ended_ns, outer_ns, None, connection_id, found)
-            self._walltime = None if found == rows else Fetch(target, connection_id, subject)
-        except Exception as ours:
-            contain("mysqlclient", ours)
-        return rows
 
-    return _query
+    return Measure("mysqlclient", _describe_query, failure=number, counts_outside=False).call(below)
+
+
+def _describe_query(cursor: Any, args: Any, rows: Any, error: BaseException | None) -> Described:
+    target, connection_id = _about(cursor.connection)
+    statement = template_or(first(args))
+    if error is None:
+        cursor._walltime = None if 0 <= rows < NO_ROW_COUNT else Fetch(target, connection_id, statement)
+    return QUERY[target], statement, None, connection_id, counted(rows)
 
 
 def _autocommit(original: Callable[..., Any]) -> Callable[..., Any]:
-    timed = _sends("SET AUTOCOMMIT = ?")(original)
+    measured = _sends("SET AUTOCOMMIT = ?").call(original)
 
     def autocommit(self: Any, on: Any) -> Any:
         try:
             sends = self.get_autocommit() != bool(on)
-        except Exception:  # the driver's to say
+        except Exception:  # the driver's to raise
             sends = False
-        return timed(self, on) if sends else original(self, on)
+        return measured(self, on) if sends else original(self, on)
 
     return autocommit
 
@@ -188,89 +171,41 @@ def _autocommit(original: Callable[..., Any]) -> Callable[..., Any]:
 # ---- what is read later ----
 
 
-def _next_result(original: Callable[..., Any]) -> Callable[..., Any]:
-    def next_result(self: Any) -> Any:
-        execution = current()
-        if execution is None or execution.statement is _COUNTED:
-            return original(self)
-        outer_ns = execution.nested_ns
-        started_ns = clock()
-        try:
-            outcome = original(self)
-        except BaseException as error:
-            ended_ns = clock()
-            try:
-                Fetch(*_about(self)).read(execution, started_ns, ended_ns, outer_ns, 0, number(error))
-            except Exception as ours:
-                contain("mysqlclient", ours)
-            raise
-        if outcome == -1:  # no more: nothing was read, as after nearly every statement
-            return outcome
-        ended_ns = clock()
-        try:
-            self._walltime_fetch = fetch = Fetch(*_about(self))
-            fetch.read(execution, started_ns, ended_ns, outer_ns, 0)
-        except Exception as ours:
-            contain("mysqlclient", ours)
-        return outcome
-
-    return next_result
+def _unless_counted(connection: Any, _args: Any) -> Any:
+    execution = current()
+    return None if execution is not None and execution.statement is _COUNTED else connection
 
 
-def _do_get_result(original: Callable[..., Any]) -> Callable[..., Any]:
+def _describe_next_result(connection: Any, _args: Any, outcome: Any, error: BaseException | None) -> Read | None:
+    if outcome == -1:  # no more: nothing was read, as after nearly every statement
+        return None
+    fetch = Fetch(*_about(connection))
+    if error is None:
+        connection._walltime_fetch = fetch
+    return fetch, 0
+
+
+def _describe_get_result(cursor: Any, args: Any, _result: Any, error: BaseException | None) -> Read | None:
     """The rows behind a `next_result`; those of the first result are part of the query."""
-
-    def _do_get_result(self: Any, db: Any) -> Any:
-        execution = current()
-        if execution is None or execution.statement is _COUNTED:
-            return original(self, db)
-        outer_ns = execution.nested_ns
-        started_ns = clock()
-        result = original(self, db)
-        ended_ns = clock()
-        try:
-            fetch = db.__dict__.get("_walltime_fetch")
-            if fetch is not None:
-                is_counted = 0 <= self.rowcount < NO_ROW_COUNT
-                fetch.read(execution, started_ns, ended_ns, outer_ns, self.rowcount if is_counted else 0)
-                self._walltime = None if is_counted else fetch
-        except Exception as ours:
-            contain("mysqlclient", ours)
-        return result
-
-    return _do_get_result
+    fetch = first(args).__dict__.get("_walltime_fetch")
+    if fetch is None or error is not None:
+        return None
+    is_counted = 0 <= cursor.rowcount < NO_ROW_COUNT
+    cursor._walltime = None if is_counted else fetch
+    return fetch, counted(cursor.rowcount)
 
 
-def _reads(count: Callable[[Any], int]) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
-    """Wrap a method of unbuffered cursors that reads what `count` says of its result."""
+def _reads(count: Callable[[Any], int]) -> Measure:
+    """Return the measure of an unbuffered cursor's method that reads as many rows as `count` returns of its result."""
 
-    def wrap(original: Callable[..., Any]) -> Callable[..., Any]:
-        def read(self: Any, *args: Any, **kwargs: Any) -> Any:
-            execution = current()
-            fetch = self.__dict__.get("_walltime")
-            if execution is None or fetch is None or self._result is None:
-                return original(self, *args, **kwargs)
-            outer_ns = execution.nested_ns
-            started_ns = clock()
-            try:
-                rows = original(self, *args, **kwargs)
-            except BaseException as error:
-                ended_ns = clock()
-                try:
-                    fetch.read(execution, started_ns, ended_ns, outer_ns, 0, number(error))
-                except Exception as ours:
-                    contain("mysqlclient", ours)
-                raise
-            ended_ns = clock()
-            try:
-                fetch.read(execution, started_ns, ended_ns, outer_ns, count(rows))
-            except Exception as ours:
-                contain("mysqlclient", ours)
-            return rows
+    def begin(cursor: Any, _args: Any) -> Fetch | None:
+        fetch: Fetch | None = cursor.__dict__.get("_walltime")
+        return None if cursor._result is None else fetch
 
-        return read
+    def describe(fetch: Fetch, _args: Any, rows: Any, error: BaseException | None) -> Read:
+        return fetch, count(rows) if error is None else 0
 
-    return wrap
+    return reads("mysqlclient", describe, begin)
 
 
 def _one(row: Any) -> int:

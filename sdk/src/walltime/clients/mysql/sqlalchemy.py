@@ -1,5 +1,5 @@
 """
-SQLAlchemy: waiting for its pool, on any driver of MySQL. Connecting, pinging and statements are the driver's own lines.
+SQLAlchemy: waiting for its pool, on any driver of MySQL. Connecting, pinging and statements are the driver's own calls.
 
 Each checkout is a call of `mysql.pool`, and its time what neither connecting nor a ping inside took: nearly nothing
 while connections are free.
@@ -13,15 +13,15 @@ from sqlalchemy.exc import TimeoutError as PoolTimeout
 from sqlalchemy.pool import QueuePool
 
 from walltime.core.call import lines
-from walltime.core.execution import current, task_execution
-from walltime.core.transaction import clock, outside
-from walltime.errors import contain
+from walltime.core.execution import task_execution
+from walltime.instrumentation.measure import Measure
 from walltime.instrumentation.patching import Patch
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from walltime.core.call import Target
+    from walltime.instrumentation.measure import Described
 
 REQUIRES: Final = "SQLAlchemy >= 2.0, < 3"
 
@@ -34,42 +34,33 @@ def patches() -> list[Patch]:
 
 
 def _connect(original: Callable[..., Any]) -> Callable[..., Any]:
+    original = Measure("sqlalchemy", _describe, _begin, failure=_failure).call(original)
+
     def connect(self: Any) -> Any:
-        execution = task_execution() if self._is_asyncio else current()
-        if execution is None:
-            outside("sqlalchemy")
-            return original(self)
-        if getattr(self._dialect, "name", None) not in _DIALECTS:
-            return original(self)
-        outer_ns = execution.nested_ns
-        started_ns = clock()
-        try:
-            connection = original(self)
-        except BaseException as error:
-            ended_ns = clock()
-            try:
-                # What else can happen went wrong inside, and is the driver's to count.
-                failure = "TimeoutError" if isinstance(error, PoolTimeout) else None
-                target = self.__dict__.get("_walltime")
-                execution.record(_POOL[target], None, started_ns, ended_ns, outer_ns, failure)
-            except Exception as ours:
-                contain("sqlalchemy", ours)
-            raise
-        ended_ns = clock()
-        try:
-            target = self.__dict__.get("_walltime")
-            if target is None:
-                self._walltime = target = _server(connection.driver_connection)
-            execution.record(_POOL[target], None, started_ns, ended_ns, outer_ns)
-        except Exception as ours:
-            contain("sqlalchemy", ours)
-        return connection
+        if self._is_asyncio:
+            task_execution()  # the task gets an execution context of its own
+        return original(self)
 
     return connect
 
 
+def _begin(pool: Any, _args: Any) -> Any:
+    return pool if getattr(pool._dialect, "name", None) in _DIALECTS else None
+
+
+def _describe(pool: Any, _args: Any, connection: Any, error: BaseException | None) -> Described:
+    target = pool.__dict__.get("_walltime")
+    if target is None and error is None:
+        pool._walltime = target = _server(connection.driver_connection)
+    return _POOL[target], None, None, 0, 0
+
+
+def _failure(error: BaseException) -> str | None:
+    return "TimeoutError" if isinstance(error, PoolTimeout) else None  # any other is inside, the driver's to count
+
+
 def _server(connection: Any) -> Target | None:
-    """Say where a connection of whichever driver goes; asked once for a pool."""
+    """Return the server of a connection of any driver; looked up once for a pool."""
     path = getattr(connection, "unix_socket", None) or getattr(connection, "_unix_socket", None)
     if path:
         return str(path)

@@ -18,8 +18,8 @@ from celery.app.base import Celery
 
 from walltime import runtime
 from walltime.errors import contain
+from walltime.instrumentation.measure import timed
 from walltime.instrumentation.patching import Hook, Patch
-from walltime.instrumentation.timed import timed
 from walltime.servers.jobs.job import Job, headers_for_job
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ _brokers: WeakKeyDictionary[Celery, Target] = WeakKeyDictionary()
 def patches() -> list[Patch | Hook]:
     patches: list[Patch | Hook] = [
         Patch(trace, "build_tracer", _traced),
-        Patch(Celery, "send_task", timed("celery", "celery.publish", _broker)),
+        Patch(Celery, "send_task", timed("celery", "celery.publish", _broker).call),
         Hook(
             lambda: signals.before_task_publish.connect(_publish, weak=False),
             lambda: signals.before_task_publish.disconnect(_publish),

@@ -1,0 +1,335 @@
+"""
+The measuring gate: clock, nesting and containment of every measured call, whether it is called, awaited or iterated.
+
+To add a client, for example psycopg:
+
+1. Write `clients/sql/psycopg.py` with `REQUIRES`, the versions it is tested with, and `patches()`, what it wraps.
+2. For each method that waits for the server, write `describe(connection, args, result, error)`. It returns a
+   `Described` tuple, or None when there is nothing to record. Sync and async methods share it.
+3. Wrap: `Patch(Connection, "execute", Measure("psycopg", describe).call)`; `.awaited` for coroutine methods,
+   `.iterated` and `.iterated_async` for what returns an iterator. For a call without counts, `timed` is enough.
+4. Add it to the tables in `instrumentation/libraries.py`, and to `docs/instrumentation.md`.
+5. Test against the real server in `tests/sdk/clients/sql/test_psycopg.py`: the counts equal the server's, results and
+   exceptions pass unchanged, and a failure in each `describe` is contained (`tests/safety` raises in every function).
+
+A wrapper is one plain function: without a transaction it calls straight through; otherwise clock, call, clock, record.
+It never changes the call's result or exception. What a profile proves hot has a wrapper of its own, with the reason.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
+
+from walltime.core.call import lines
+from walltime.core.execution import current, inside, task_execution
+from walltime.core.transaction import clock, outside
+from walltime.errors import contain
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
+
+    from walltime.core.call import Line, Target
+    from walltime.core.execution import ExecutionContext
+
+    Wrap: TypeAlias = "Callable[[Callable[..., Any]], Callable[..., Any]]"
+
+Described: TypeAlias = "tuple[Line, object, str | None, int, int]"
+"""
+What a call was: (line, subject, failure, requested, matched), as in `core.call.Call`. The failure is that of a call
+that returned, such as an HTTP status; the failure of one that raised is `Measure.failure`.
+
+requested and matched are counts: keys and hits of a cache, the connection's id and the rows of MySQL, earlier attempts
+and the status of HTTP.
+"""
+
+_ENDS: Final = (StopIteration, StopAsyncIteration)
+
+
+def class_name(error: BaseException) -> str:
+    return type(error).__name__
+
+
+def first(args: Any) -> Any:
+    """Return the first argument of a call, whether it was passed by position or by name."""
+    return args[0] if type(args) is tuple else next(iter(args.values()))
+
+
+@dataclass(frozen=True)
+class Measure:
+    """How the calls of a method are measured."""
+
+    library: str
+    """Our failures and the calls outside of any transaction are counted under this name."""
+    describe: Callable[[Any, Any, Any, BaseException | None], Any]
+    """
+    Takes the method's object, its arguments, its result (None after an error) and its error, after the call. Returns a
+    `Described`, or what `record` takes; None when there is nothing to record.
+
+    The arguments are the tuple of those by position, or the dict of those by name where there are none (`first`).
+    """
+    begin: Callable[[Any, Any], Any] | None = None
+    """Takes the method's object and its arguments before the call. Returns what `describe` takes in place
+    of the object; None when this call is not to be measured."""
+    record: Callable[[ExecutionContext, Any, str | None, int, int, int], None] | None = None
+    """Takes the execution context, what `describe` returned, the failure, and started_ns, ended_ns and outer_ns as
+    `Transaction.record` does. None records one call."""
+    failure: Callable[[BaseException], str | None] = class_name
+    """Returns the failure of a call that raised this."""
+    counts_outside: bool = True
+    """Whether calls outside of any transaction are counted. False for steps of a call that is counted already."""
+    shortest_ns: int = 0
+    """Successful calls that are shorter leave no record."""
+
+    def call(self, original: Callable[..., Any]) -> Callable[..., Any]:
+        """Wrap a plain method."""
+        library, begin, counts_outside, shortest_ns = self.library, self.begin, self.counts_outside, self.shortest_ns
+        describe, record, end = self.describe, self.record, self.end
+
+        def call(self: Any, *args: Any, **kwargs: Any) -> Any:
+            execution = current()
+            if execution is None:
+                if counts_outside:
+                    outside(library)
+                return original(self, *args, **kwargs)
+            of = self
+            if begin is not None:
+                try:
+                    of = begin(self, args if args or not kwargs else kwargs)
+                except Exception as ours:
+                    contain(library, ours)
+                    of = None
+                if of is None:
+                    return original(self, *args, **kwargs)
+            outer_ns = execution.nested_ns
+            started_ns = clock()
+            try:
+                result = original(self, *args, **kwargs)
+            except BaseException as error:
+                end(execution, started_ns, clock(), outer_ns, of, args if args or not kwargs else kwargs, None, error)
+                raise
+            ended_ns = clock()
+            if ended_ns - started_ns < shortest_ns:
+                return result
+            try:  # `end`, without its call: it is a tenth of all that is done here
+                described = describe(of, args if args or not kwargs else kwargs, result, None)
+                if described is None:
+                    return result
+                if record is None:
+                    line, subject, failure, requested, matched = described
+                    execution.record(line, subject, started_ns, ended_ns, outer_ns, failure, requested, matched)
+                else:
+                    record(execution, described, None, started_ns, ended_ns, outer_ns)
+            except Exception as ours:
+                contain(library, ours)
+            return result
+
+        return call
+
+    def awaited(self, original: Callable[..., Awaitable[Any]]) -> Callable[..., Awaitable[Any]]:
+        """Wrap a coroutine method."""
+        library, begin, counts_outside, shortest_ns = self.library, self.begin, self.counts_outside, self.shortest_ns
+        describe, record, end = self.describe, self.record, self.end
+
+        async def call(self: Any, *args: Any, **kwargs: Any) -> Any:
+            execution = task_execution()
+            if execution is None:
+                if counts_outside:
+                    outside(library)
+                return await original(self, *args, **kwargs)
+            of = self
+            if begin is not None:
+                try:
+                    of = begin(self, args if args or not kwargs else kwargs)
+                except Exception as ours:
+                    contain(library, ours)
+                    of = None
+                if of is None:
+                    return await original(self, *args, **kwargs)
+            outer_ns = execution.nested_ns
+            started_ns = clock()
+            try:
+                result = await original(self, *args, **kwargs)
+            except BaseException as error:
+                end(execution, started_ns, clock(), outer_ns, of, args if args or not kwargs else kwargs, None, error)
+                raise
+            ended_ns = clock()
+            if ended_ns - started_ns < shortest_ns:
+                return result
+            try:  # `end`, without its call: it is a tenth of all that is done here
+                described = describe(of, args if args or not kwargs else kwargs, result, None)
+                if described is None:
+                    return result
+                if record is None:
+                    line, subject, failure, requested, matched = described
+                    execution.record(line, subject, started_ns, ended_ns, outer_ns, failure, requested, matched)
+                else:
+                    record(execution, described, None, started_ns, ended_ns, outer_ns)
+            except Exception as ours:
+                contain(library, ours)
+            return result
+
+        return call
+
+    def iterated(self, original: Callable[..., Iterator[Any]]) -> Callable[..., Iterator[Any]]:
+        """Wrap a method that returns an iterator: each item is described, without arguments; the end as None."""
+        return self._iterated(original, _Items)
+
+    def iterated_async(self, original: Callable[..., AsyncIterator[Any]]) -> Callable[..., AsyncIterator[Any]]:
+        """Wrap a method that returns an asynchronous iterator."""
+        return self._iterated(original, _AsyncItems)
+
+    def _iterated(self, original: Callable[..., Any], measured: Callable[..., Any]) -> Callable[..., Any]:
+        def iterate(of: Any, *args: Any, **kwargs: Any) -> Any:
+            items = original(of, *args, **kwargs)
+            try:
+                if current() is not None:
+                    about = of if self.begin is None else self.begin(of, args if args or not kwargs else kwargs)
+                    return items if about is None else measured(items, about, self.end)
+                if self.counts_outside:
+                    outside(self.library)
+            except Exception as ours:
+                contain(self.library, ours)
+            return items
+
+        return iterate
+
+    def end(
+        self, execution: ExecutionContext, started_ns: int, ended_ns: int, outer_ns: int,
+        of: Any, args: Any, result: Any, error: BaseException | None,
+    ) -> None:  # fmt: skip
+        """Put the call on the bill. Never raises; a failure before the record leaves the time to the call around it."""
+        try:
+            described = self.describe(of, args, result, error)
+            if described is None:
+                return
+            raised = None if error is None else self.failure(error)
+            if self.record is not None:
+                self.record(execution, described, raised, started_ns, ended_ns, outer_ns)
+            else:
+                line, subject, failure, requested, matched = described
+                failure = failure if error is None else raised
+                execution.record(line, subject, started_ns, ended_ns, outer_ns, failure, requested, matched)
+        except Exception as ours:
+            contain(self.library, ours)
+
+
+# No generators: closing the one that is iterated is not changed by one more around it.
+
+
+class _Items:
+    """An iterator whose items are measured one by one."""
+
+    def __init__(self, items: Any, of: Any, end: Callable[..., None]) -> None:
+        self._items, self._of, self._end = items, of, end
+        self._next = self._following(items)
+
+    def _following(self, items: Any) -> Callable[[], Any]:
+        return items.__next__  # type: ignore[no-any-return]
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._items, name)
+
+    def __iter__(self) -> Iterator[Any]:
+        return self
+
+    def __next__(self) -> Any:
+        original, execution = self._next, current()
+        if execution is None:  # it outlived its transaction
+            return original()
+        outer_ns = execution.nested_ns
+        started_ns = clock()
+        try:
+            item = original()
+        except BaseException as error:
+            failed = None if isinstance(error, _ENDS) else error
+            self._end(execution, started_ns, clock(), outer_ns, self._of, (), None, failed)
+            raise
+        self._end(execution, started_ns, clock(), outer_ns, self._of, (), item, None)
+        return item
+
+
+class _AsyncItems(_Items):
+    """`_Items` of an asynchronous iterator."""
+
+    def _following(self, items: Any) -> Callable[[], Any]:
+        return items.__anext__  # type: ignore[no-any-return]
+
+    def __aiter__(self) -> AsyncIterator[Any]:
+        return self
+
+    async def __anext__(self) -> Any:
+        original, execution = self._next, task_execution()
+        if execution is None:
+            return await original()
+        outer_ns = execution.nested_ns
+        started_ns = clock()
+        try:
+            item = await original()
+        except BaseException as error:
+            failed = None if isinstance(error, _ENDS) else error
+            self._end(execution, started_ns, clock(), outer_ns, self._of, (), None, failed)
+            raise
+        self._end(execution, started_ns, clock(), outer_ns, self._of, (), item, None)
+        return item
+
+
+# ---- the simplest measures ----
+
+
+def timed(library: str, component: str, server: Callable[[Any], Target | None]) -> Measure:
+    """Return the measure of a method of which each call is one call of the component; `server` takes its object."""
+    at = lines(component)
+    return Measure(library, lambda of, _args, _result, _error: (at[server(of)], None, None, 0, 0))
+
+
+WAIT_NS: Final = 100_000
+"""Taking from a pool that lasts longer was a wait. A pool at rest takes some µs, which stay with the call."""
+
+
+def waited(component: str, server: Callable[[Any], Target | None]) -> Measure:
+    """
+    Return the measure of a method that takes a connection from a pool, for pools that are used for each call.
+
+    It is a call when it waited or failed. Connecting inside is no wait: a failure after it is the connection's.
+    """
+    at = lines(component)
+
+    def record(
+        execution: ExecutionContext, pool: Any, failure: str | None, started_ns: int, ended_ns: int, outer_ns: int
+    ) -> None:
+        nested_ns = execution.nested_ns - outer_ns
+        failure = None if nested_ns else failure
+        if failure or ended_ns - started_ns - nested_ns >= WAIT_NS:
+            execution.record(at[server(pool)], None, started_ns, ended_ns, outer_ns, failure)
+
+    def describe(pool: Any, _args: Any, _result: Any, _error: BaseException | None) -> Any:
+        return pool
+
+    return Measure("pool", describe, record=record, counts_outside=False, shortest_ns=WAIT_NS)
+
+
+def whole(original: Callable[..., Any]) -> Callable[..., Any]:
+    """Wrap a method that is measured as one call: the measured calls it makes are part of it."""
+
+    def call(*args: Any, **kwargs: Any) -> Any:
+        execution = current()
+        if execution is None:
+            return original(*args, **kwargs)
+        with inside(execution):
+            return original(*args, **kwargs)
+
+    return call
+
+
+def whole_async(original: Callable[..., Awaitable[Any]]) -> Callable[..., Awaitable[Any]]:
+    """Wrap a coroutine method as `whole` wraps a plain one."""
+
+    async def call(*args: Any, **kwargs: Any) -> Any:
+        execution = task_execution()
+        if execution is None:
+            return await original(*args, **kwargs)
+        with inside(execution):
+            return await original(*args, **kwargs)
+
+    return call
