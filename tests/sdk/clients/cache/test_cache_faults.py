@@ -34,14 +34,14 @@ MEMCACHE = [
     (pymemcache_hash, "first_of"),
     (pymemcache_hash, "_skip"),
     (pymemcache_hash, "current"),
-    (measure, "class_name"),
+    (measure, "lines"),
 ]
 REDIS = [
     (Transaction, "record"),
     (redis_calls, "command_of"),
     (redis_calls, "key_of"),
     (redis_calls, "class_name"),
-    (redis_client, "class_name"),
+    (redis_client, "_CONNECT"),
     (redis_client, "Batch"),
     (redis_client, "Answered"),
     (redis_client, "server"),
