@@ -208,7 +208,7 @@ def statement_of(name: str) -> str:
     (statement,) = (
         text for _, file in schema_files(ONE_MACHINE) for text in file if re.search(rf"EXISTS {name}\b", text)
     )
-    return statement
+    return " ".join(statement.split())
 
 
 @pytest.mark.parametrize(

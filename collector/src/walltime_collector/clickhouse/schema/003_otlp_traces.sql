@@ -12,52 +12,72 @@ CREATE TABLE IF NOT EXISTS otlp_traces{on_cluster}
         resource Tuple(attributes Array(Tuple(
             key LowCardinality(String),
             value Tuple(
-                value Enum8('none' = 0, 'string_value' = 1, 'bool_value' = 2, 'int_value' = 3, 'double_value' = 4, 'array_value' = 5, 'kvlist_value' = 6, 'bytes_value' = 7),
+                value Enum8('none' = 0, 'string_value' = 1, 'bool_value' = 2, 'int_value' = 3, 'double_value' = 4,
+                    'array_value' = 5, 'kvlist_value' = 6, 'bytes_value' = 7),
                 string_value String, bool_value Bool, int_value Int64, double_value Float64, bytes_value String,
                 array_value Tuple(values Array(Tuple(
-                    value Enum8('none' = 0, 'string_value' = 1, 'bool_value' = 2, 'int_value' = 3, 'double_value' = 4, 'array_value' = 5, 'kvlist_value' = 6, 'bytes_value' = 7),
+                    value Enum8('none' = 0, 'string_value' = 1, 'bool_value' = 2, 'int_value' = 3, 'double_value' = 4,
+                        'array_value' = 5, 'kvlist_value' = 6, 'bytes_value' = 7),
                     string_value String, bool_value Bool, int_value Int64, double_value Float64, bytes_value String))),
                 kvlist_value Tuple(values Array(Tuple(key String, value Tuple(
-                    value Enum8('none' = 0, 'string_value' = 1, 'bool_value' = 2, 'int_value' = 3, 'double_value' = 4, 'array_value' = 5, 'kvlist_value' = 6, 'bytes_value' = 7),
-                    string_value String, bool_value Bool, int_value Int64, double_value Float64, bytes_value String)))))))),
+                    value Enum8('none' = 0, 'string_value' = 1, 'bool_value' = 2, 'int_value' = 3, 'double_value' = 4,
+                        'array_value' = 5, 'kvlist_value' = 6, 'bytes_value' = 7),
+                    string_value String, bool_value Bool, int_value Int64, double_value Float64,
+                    bytes_value String)))))))),
         scope_spans Array(Tuple(
-            scope Tuple(name LowCardinality(String), version LowCardinality(String), attributes Array(Tuple(key String, value Tuple(int_value Int64)))),
+            scope Tuple(name LowCardinality(String), version LowCardinality(String),
+                attributes Array(Tuple(key String, value Tuple(int_value Int64)))),
             spans Array(Tuple(
                 trace_id String, span_id String, trace_state String, parent_span_id String,
                 name LowCardinality(String), kind Int32, start_time_unix_nano UInt64, end_time_unix_nano UInt64,
                 attributes Array(Tuple(
                     key LowCardinality(String),
                     value Tuple(
-                        value Enum8('none' = 0, 'string_value' = 1, 'bool_value' = 2, 'int_value' = 3, 'double_value' = 4, 'array_value' = 5, 'kvlist_value' = 6, 'bytes_value' = 7),
+                        value Enum8('none' = 0, 'string_value' = 1, 'bool_value' = 2, 'int_value' = 3,
+                            'double_value' = 4, 'array_value' = 5, 'kvlist_value' = 6, 'bytes_value' = 7),
                         string_value String, bool_value Bool, int_value Int64, double_value Float64, bytes_value String,
                         array_value Tuple(values Array(Tuple(
-                            value Enum8('none' = 0, 'string_value' = 1, 'bool_value' = 2, 'int_value' = 3, 'double_value' = 4, 'array_value' = 5, 'kvlist_value' = 6, 'bytes_value' = 7),
-                            string_value String, bool_value Bool, int_value Int64, double_value Float64, bytes_value String))),
+                            value Enum8('none' = 0, 'string_value' = 1, 'bool_value' = 2, 'int_value' = 3,
+                                'double_value' = 4, 'array_value' = 5, 'kvlist_value' = 6, 'bytes_value' = 7),
+                            string_value String, bool_value Bool, int_value Int64, double_value Float64,
+                            bytes_value String))),
                         kvlist_value Tuple(values Array(Tuple(key String, value Tuple(
-                            value Enum8('none' = 0, 'string_value' = 1, 'bool_value' = 2, 'int_value' = 3, 'double_value' = 4, 'array_value' = 5, 'kvlist_value' = 6, 'bytes_value' = 7),
-                            string_value String, bool_value Bool, int_value Int64, double_value Float64, bytes_value String))))))),
+                            value Enum8('none' = 0, 'string_value' = 1, 'bool_value' = 2, 'int_value' = 3,
+                                'double_value' = 4, 'array_value' = 5, 'kvlist_value' = 6, 'bytes_value' = 7),
+                            string_value String, bool_value Bool, int_value Int64, double_value Float64,
+                            bytes_value String))))))),
                 events Array(Tuple(time_unix_nano UInt64, name LowCardinality(String), attributes Array(Tuple(
                     key LowCardinality(String),
                     value Tuple(
-                        value Enum8('none' = 0, 'string_value' = 1, 'bool_value' = 2, 'int_value' = 3, 'double_value' = 4, 'array_value' = 5, 'kvlist_value' = 6, 'bytes_value' = 7),
+                        value Enum8('none' = 0, 'string_value' = 1, 'bool_value' = 2, 'int_value' = 3,
+                            'double_value' = 4, 'array_value' = 5, 'kvlist_value' = 6, 'bytes_value' = 7),
                         string_value String, bool_value Bool, int_value Int64, double_value Float64, bytes_value String,
                         array_value Tuple(values Array(Tuple(
-                            value Enum8('none' = 0, 'string_value' = 1, 'bool_value' = 2, 'int_value' = 3, 'double_value' = 4, 'array_value' = 5, 'kvlist_value' = 6, 'bytes_value' = 7),
-                            string_value String, bool_value Bool, int_value Int64, double_value Float64, bytes_value String))),
+                            value Enum8('none' = 0, 'string_value' = 1, 'bool_value' = 2, 'int_value' = 3,
+                                'double_value' = 4, 'array_value' = 5, 'kvlist_value' = 6, 'bytes_value' = 7),
+                            string_value String, bool_value Bool, int_value Int64, double_value Float64,
+                            bytes_value String))),
                         kvlist_value Tuple(values Array(Tuple(key String, value Tuple(
-                            value Enum8('none' = 0, 'string_value' = 1, 'bool_value' = 2, 'int_value' = 3, 'double_value' = 4, 'array_value' = 5, 'kvlist_value' = 6, 'bytes_value' = 7),
-                            string_value String, bool_value Bool, int_value Int64, double_value Float64, bytes_value String))))))))),
+                            value Enum8('none' = 0, 'string_value' = 1, 'bool_value' = 2, 'int_value' = 3,
+                                'double_value' = 4, 'array_value' = 5, 'kvlist_value' = 6, 'bytes_value' = 7),
+                            string_value String, bool_value Bool, int_value Int64, double_value Float64,
+                            bytes_value String))))))))),
                 links Array(Tuple(trace_id String, span_id String, trace_state String, attributes Array(Tuple(
                     key LowCardinality(String),
                     value Tuple(
-                        value Enum8('none' = 0, 'string_value' = 1, 'bool_value' = 2, 'int_value' = 3, 'double_value' = 4, 'array_value' = 5, 'kvlist_value' = 6, 'bytes_value' = 7),
+                        value Enum8('none' = 0, 'string_value' = 1, 'bool_value' = 2, 'int_value' = 3,
+                            'double_value' = 4, 'array_value' = 5, 'kvlist_value' = 6, 'bytes_value' = 7),
                         string_value String, bool_value Bool, int_value Int64, double_value Float64, bytes_value String,
                         array_value Tuple(values Array(Tuple(
-                            value Enum8('none' = 0, 'string_value' = 1, 'bool_value' = 2, 'int_value' = 3, 'double_value' = 4, 'array_value' = 5, 'kvlist_value' = 6, 'bytes_value' = 7),
-                            string_value String, bool_value Bool, int_value Int64, double_value Float64, bytes_value String))),
+                            value Enum8('none' = 0, 'string_value' = 1, 'bool_value' = 2, 'int_value' = 3,
+                                'double_value' = 4, 'array_value' = 5, 'kvlist_value' = 6, 'bytes_value' = 7),
+                            string_value String, bool_value Bool, int_value Int64, double_value Float64,
+                            bytes_value String))),
                         kvlist_value Tuple(values Array(Tuple(key String, value Tuple(
-                            value Enum8('none' = 0, 'string_value' = 1, 'bool_value' = 2, 'int_value' = 3, 'double_value' = 4, 'array_value' = 5, 'kvlist_value' = 6, 'bytes_value' = 7),
-                            string_value String, bool_value Bool, int_value Int64, double_value Float64, bytes_value String))))))))),
+                            value Enum8('none' = 0, 'string_value' = 1, 'bool_value' = 2, 'int_value' = 3,
+                                'double_value' = 4, 'array_value' = 5, 'kvlist_value' = 6, 'bytes_value' = 7),
+                            string_value String, bool_value Bool, int_value Int64, double_value Float64,
+                            bytes_value String))))))))),
                 status Tuple(message String, code Int32)))))))
 )
 ENGINE = Null;
@@ -98,7 +118,8 @@ CREATE TABLE IF NOT EXISTS otlp_spans{local}{on_cluster}
     attributes Map(LowCardinality(String), String),
     resource Map(LowCardinality(String), LowCardinality(String)),
     events Nested(at DateTime64(9, 'UTC'), name LowCardinality(String), attributes Map(LowCardinality(String), String)),
-    links Nested(trace_id FixedString(16), span_id FixedString(8), trace_state String, attributes Map(LowCardinality(String), String))
+    links Nested(trace_id FixedString(16), span_id FixedString(8), trace_state String,
+        attributes Map(LowCardinality(String), String))
 )
 ENGINE = Null;
 
@@ -108,8 +129,8 @@ ENGINE = Distributed({cluster}, {database}, 'otlp_spans_local', cityHash64(trace
 -- Irregular spans by minute and reason.
 --   bad_ids             the trace id has not 16 bytes or the span id has not 8, or one is all zeros; not stored
 --   clamped_start       the start is more than 29 days before or a day after receipt; stored at the time of receipt
---   implausible_times   a start, an end or a duration is impossible (see 004); stored in `spans` without a duration, never
---                       as a transaction; the attribute `walltime.set_aside` has the times as sent
+--   implausible_times   a start, an end or a duration is impossible (see 004); stored in `spans` without a duration,
+--                       never as a transaction; the attribute `walltime.set_aside` has the times as sent
 --   attributes_dropped  more than 128 attributes, 1,024 of a transaction: those beyond are stored only in columns
 CREATE TABLE IF NOT EXISTS irregular_spans{local}{on_cluster}
 (

@@ -1,19 +1,21 @@
 -- Splits export requests: one row per span in otlp_spans, with the conversions that transactions and spans share.
 --
--- ClickHouse analyses a view at every INSERT. A function costs more the larger its type is, and again for each use of its
--- alias. So the fields are selected from the nested arrays by name (which copies nothing) and joined level by level, and
--- an expression with two uses is computed one level further in. docs/decisions/017 has the numbers.
+-- ClickHouse analyses a view at every INSERT. A function costs more the larger its type is, and again for each use of
+-- its alias. So the fields are selected from the nested arrays by name (which copies nothing) and joined level by
+-- level, and an expression with two uses is computed one level further in. docs/decisions/017 has the numbers.
 --
--- Starts more than 29 days back or a day ahead become the time of receipt, so that an INSERT, whose requests were received
--- together, touches at most 32 daily partitions; and so that a repetition has the same blocks, which its token needs.
+-- Starts more than 29 days back or a day ahead become the time of receipt, so that an INSERT, whose requests were
+-- received together, touches at most 32 daily partitions; and so that a repetition has the same blocks, which its token
+-- needs.
 --
 -- Impossible times (a start before the year 2000 or more than a year ahead, an end before its start, a duration or a
--- `walltime.*_ns` above 7 days) would distort every mean. Such a span is no transaction and has no duration: it is stored
--- in `spans`, with its times as attributes, and counted. docs/decisions/005 has the reasons.
+-- `walltime.*_ns` above 7 days) would distort every mean. Such a span is no transaction and has no duration: it is
+-- stored in `spans`, with its times as attributes, and counted. docs/decisions/005 has the reasons.
 CREATE MATERIALIZED VIEW IF NOT EXISTS open_requests{on_cluster} TO otlp_spans AS
 WITH
     -- a value as text, by its type: 1 string, 2 bool, 3 int, 4 double, 5 array, 6 list of keys and values, 7 bytes
-    (type, string, int, double, bool) -> multiIf(type = 1, string, type = 3, toString(int), type = 4, toString(double), type = 2, toString(bool), '') AS scalar,
+    (type, string, int, double, bool) -> multiIf(type = 1, string, type = 3, toString(int), type = 4, toString(double),
+        type = 2, toString(bool), '') AS scalar,
     -- arrays become JSON, one level deep
     v -> multiIf(
         v.value IN ('string_value', 'bytes_value'), toJSONString(concat(v.string_value, base64Encode(v.bytes_value))),
@@ -22,13 +24,16 @@ WITH
         if(v.value = 'array_value', '[', '{'),
         arrayStringConcat(arrayMap(
             (key, e) -> concat(key, json(e)),
-            arrayConcat(arrayMap(e -> '', v.array_value.values), arrayMap(e -> concat(toJSONString(e.key), ':'), v.kvlist_value.values)),
+            arrayConcat(arrayMap(e -> '', v.array_value.values),
+                arrayMap(e -> concat(toJSONString(e.key), ':'), v.kvlist_value.values)),
             arrayConcat(v.array_value.values, v.kvlist_value.values.value)), ','),
         if(v.value = 'array_value', ']', '}'))) AS nested,
-    v -> if(v.value IN ('array_value', 'kvlist_value', 'bytes_value'), nested(v), scalar(v.value, v.string_value, v.int_value, v.double_value, v.bool_value)) AS text
+    v -> if(v.value IN ('array_value', 'kvlist_value', 'bytes_value'), nested(v),
+        scalar(v.value, v.string_value, v.int_value, v.double_value, v.bool_value)) AS text
 SELECT
     received_at_ns,
-    length(trace) = 16 AND length(id) = 8 AND trace != unhex('00000000000000000000000000000000') AND id != unhex('0000000000000000') AS has_ids,
+    length(trace) = 16 AND length(id) = 8 AND trace != unhex('00000000000000000000000000000000')
+        AND id != unhex('0000000000000000') AS has_ids,
     has_recent_start,
     has_plausible_times,
     length(keys) <= most_attributes AS has_all_attributes,
@@ -48,14 +53,17 @@ SELECT
     values.array_value.values.int_value AS int_arrays,
     -- arrays without a column are rare and expensive: they are converted only when there is one
     mapFromArrays(
-        arrayConcat(arrayFilter((key, is_here) -> is_here, keys, is_attribute), if(has_plausible_times, [], ['walltime.set_aside'])),
+        arrayConcat(arrayFilter((key, is_here) -> is_here, keys, is_attribute),
+            if(has_plausible_times, [], ['walltime.set_aside'])),
         arrayConcat(
             arrayFilter(
                 (text, is_here) -> is_here,
                 if(arrayExists((type, is_here) -> type > 4 AND is_here, types, is_attribute),
                     arrayMap((v, type, scalar) -> if(type > 4, nested(v), scalar), values, types, scalars), scalars),
                 is_attribute),
-            if(has_plausible_times, [], [concat('times are not plausible: start ', toString(start_ns), ' ns, end ', toString(end_ns), ' ns')]))) AS attributes,
+            if(has_plausible_times, [],
+                [concat('times are not plausible: start ', toString(start_ns), ' ns, end ', toString(end_ns),
+                        ' ns')]))) AS attributes,
     resource,
     arrayMap(at -> fromUnixTimestamp64Nano(toInt64(at), 'UTC'), event_at) AS `events.at`,
     event_name AS `events.name`,
@@ -73,17 +81,20 @@ FROM
         if(is_bill, 1024, 128) AS most_attributes,
         -- a value in a column or in a custom_* map is no attribute; a value of another type than its column's is
         arrayMap(
-            (class, type, at) -> at <= most_attributes AND ((abs(class) % 10 != type AND NOT (class > 20 AND type = 3)) OR (class > 0) != is_transaction),
+            (class, type, at) -> at <= most_attributes
+                AND ((abs(class) % 10 != type AND NOT (class > 20 AND type = 3)) OR (class > 0) != is_transaction),
             classes, types, arrayEnumerate(keys)) AS is_attribute,
         -- both in one expression, because each use of `text` costs
-        arrayMap(each -> mapFromArrays(each.key, arrayMap(v -> text(v), each.value)), arrayConcat(event_attributes, link_attributes)) AS event_and_link_attributes
+        arrayMap(each -> mapFromArrays(each.key, arrayMap(v -> text(v), each.value)),
+            arrayConcat(event_attributes, link_attributes)) AS event_and_link_attributes
     FROM
     (
         SELECT
             *,
             CAST(values.value, 'Array(Int8)') AS types,
             values.string_value AS strings, values.int_value AS ints, values.double_value AS doubles,
-            arrayMap((type, string, int, double, bool) -> scalar(type, string, int, double, bool), types, strings, ints, doubles, values.bool_value) AS scalars,
+            arrayMap((type, string, int, double, bool) -> scalar(type, string, int, double, bool), types, strings, ints,
+                doubles, values.bool_value) AS scalars,
             ints[indexOf(keys, 'walltime.schema')] = 1 AS is_bill,
             -- requests may be old, and clocks wrong; a start of 0 or in another unit is before the year 2000
             start_ns BETWEEN 946684800000000000 AND received_at_ns + 366 * 86400000000000
@@ -92,8 +103,9 @@ FROM
                 AND NOT arrayExists(
                     (ints, key) -> arrayExists(int -> int > 7 * 86400000000000, ints) AND key LIKE 'walltime.%\\_ns',
                     values.array_value.values.int_value, keys) AS has_plausible_times,
-            -- the units digit is the type of the key's column, 9 without one; negative: a column of `spans`; the tens digit is
-            -- the custom_* map of an integer: 2 calls, 3 time_ns, 4 max_ns, 5 errors (a component may be named `target`)
+            -- the units digit is the type of the key's column, 9 without one; negative: a column of `spans`; the tens
+            -- digit is the custom_* map of an integer: 2 calls, 3 time_ns, 4 max_ns, 5 errors (a component may be named
+            -- `target`)
             arrayMap(key -> multiIf(
                 key IN (
                     'walltime.schema', 'walltime.queue_ns', 'walltime.cpu_user_ns', 'walltime.cpu_system_ns',
@@ -106,19 +118,23 @@ FROM
                     'walltime.mysql.fetch.errors', 'walltime.mysql.fetch.rows', 'walltime.mysql.commit.calls',
                     'walltime.mysql.commit.time_ns', 'walltime.mysql.commit.max_ns', 'walltime.mysql.commit.errors',
                     'walltime.memcache.connect.calls', 'walltime.memcache.connect.time_ns',
-                    'walltime.memcache.connect.max_ns', 'walltime.memcache.connect.errors', 'walltime.memcache.get.calls',
+                    'walltime.memcache.connect.max_ns', 'walltime.memcache.connect.errors',
+                    'walltime.memcache.get.calls',
                     'walltime.memcache.get.time_ns', 'walltime.memcache.get.max_ns', 'walltime.memcache.get.errors',
                     'walltime.memcache.get.keys', 'walltime.memcache.get.hits', 'walltime.memcache.get.misses',
                     'walltime.memcache.set.calls', 'walltime.memcache.set.time_ns', 'walltime.memcache.set.max_ns',
-                    'walltime.memcache.set.errors', 'walltime.memcache.delete.calls', 'walltime.memcache.delete.time_ns',
-                    'walltime.memcache.delete.max_ns', 'walltime.memcache.delete.errors', 'walltime.memcache.incr.calls',
+                    'walltime.memcache.set.errors', 'walltime.memcache.delete.calls',
+                    'walltime.memcache.delete.time_ns',
+                    'walltime.memcache.delete.max_ns', 'walltime.memcache.delete.errors',
+                    'walltime.memcache.incr.calls',
                     'walltime.memcache.incr.time_ns', 'walltime.memcache.incr.max_ns', 'walltime.memcache.incr.errors',
                     'walltime.http.connect.calls', 'walltime.http.connect.time_ns', 'walltime.http.connect.max_ns',
                     'walltime.http.connect.errors', 'walltime.http.request.calls', 'walltime.http.request.time_ns',
                     'walltime.http.request.max_ns', 'walltime.http.request.errors', 'walltime.memcache.set.not_stored',
                     'walltime.memcache.delete.keys', 'walltime.memcache.delete.hits', 'walltime.memcache.delete.misses',
                     'walltime.memcache.incr.keys', 'walltime.memcache.incr.hits', 'walltime.memcache.incr.misses'), 3,
-                key IN ('walltime.target.component', 'walltime.target.address', 'walltime.target.hits', 'walltime.target.misses', 'walltime.statement.text'), 5,
+                key IN ('walltime.target.component', 'walltime.target.address', 'walltime.target.hits',
+                    'walltime.target.misses', 'walltime.statement.text'), 5,
                 key IN ('walltime.target.calls', 'walltime.statement.calls'), 25,
                 key IN ('walltime.target.time_ns', 'walltime.statement.time_ns'), 35,
                 key IN ('walltime.target.errors', 'walltime.statement.errors'), 55,
@@ -126,12 +142,14 @@ FROM
                 key = 'walltime.sample_probability', 4,
                 key = 'walltime.component', -1, key = 'walltime.own_ns', -3,
                 NOT key LIKE 'walltime.%_.%', 9,
-                endsWith(key, '.calls'), 29, endsWith(key, '.time_ns'), 39, endsWith(key, '.max_ns'), 49, endsWith(key, '.errors'), 59, 9), keys) AS classes
+                endsWith(key, '.calls'), 29, endsWith(key, '.time_ns'), 39, endsWith(key, '.max_ns'), 49,
+                endsWith(key, '.errors'), 59, 9), keys) AS classes
         FROM
         (
             SELECT
                 received_at_ns, service, host, instance, version, environment, resource,
-                scope_name, scope_version, trace, id, parent, trace_state, name, kind_code, start_ns, end_ns, keys, values,
+                scope_name, scope_version, trace, id, parent, trace_state, name, kind_code, start_ns, end_ns, keys,
+                values,
                 event_at, event_name, event_attributes, link_trace, link_span, link_state, link_attributes, status_code,
                 status_message
             FROM
@@ -151,12 +169,17 @@ FROM
                         resource_strings[indexOf(resource_keys, 'service.instance.id')] AS instance,
                         resource_strings[indexOf(resource_keys, 'service.version')] AS version,
                         resource_strings[indexOf(resource_keys, 'deployment.environment.name')] AS environment,
-                        arrayMap((key, v) -> NOT (v.value = 'string_value' AND key IN ('service.name', 'host.name', 'service.instance.id', 'service.version', 'deployment.environment.name')), resource_keys, resource_values) AS is_kept,
+                        arrayMap((key, v) -> NOT (v.value = 'string_value'
+                                AND key IN ('service.name', 'host.name', 'service.instance.id', 'service.version',
+                                    'deployment.environment.name')), resource_keys, resource_values) AS is_kept,
                         mapFromArrays(
                             arrayFilter((key, is_kept) -> is_kept, resource_keys, is_kept),
-                            CAST(arrayMap(v -> text(v), arrayFilter((v, is_kept) -> is_kept, resource_values, is_kept)), 'Array(LowCardinality(String))')) AS resource,
-                        scope_name, scope_version, trace, id, parent, trace_state, name, kind_code, start_ns, end_ns, keys,
-                        values, event_at, event_name, event_attributes, link_trace, link_span, link_state, link_attributes,
+                            CAST(arrayMap(v -> text(v), arrayFilter((v, is_kept) -> is_kept, resource_values, is_kept)),
+                                'Array(LowCardinality(String))')) AS resource,
+                        scope_name, scope_version, trace, id, parent, trace_state, name, kind_code, start_ns, end_ns,
+                        keys,
+                        values, event_at, event_name, event_attributes, link_trace, link_span, link_state,
+                        link_attributes,
                         status_code, status_message
                     FROM otlp_traces
                     ARRAY JOIN

@@ -4,7 +4,8 @@
 --                  ├─ count_targets ──────► targets_1m        … of one component on one server
 --                  └─ count_statements ───► statements_1m     … of one statement template
 --
--- ClickHouse adds up the rows of a minute when it merges parts, so query with sum, max, quantilesTDigestMerge and GROUP BY.
+-- ClickHouse adds up the rows of a minute when it merges parts, so query with sum, max, quantilesTDigestMerge and GROUP
+-- BY.
 CREATE TABLE IF NOT EXISTS transactions_1m{local}{on_cluster}
 (
     minute DateTime('UTC') CODEC(Delta, ZSTD(1)),
@@ -20,26 +21,33 @@ CREATE TABLE IF NOT EXISTS transactions_1m{local}{on_cluster}
     cpu_known SimpleAggregateFunction(sum, UInt64),
     queue_ns SimpleAggregateFunction(sum, UInt64),
     queue_known SimpleAggregateFunction(sum, UInt64),
-    mysql_connect_calls SimpleAggregateFunction(sum, UInt64), mysql_connect_time_ns SimpleAggregateFunction(sum, UInt64),
+    mysql_connect_calls SimpleAggregateFunction(sum, UInt64),
+    mysql_connect_time_ns SimpleAggregateFunction(sum, UInt64),
     mysql_connect_errors SimpleAggregateFunction(sum, UInt64), mysql_query_calls SimpleAggregateFunction(sum, UInt64),
     mysql_query_time_ns SimpleAggregateFunction(sum, UInt64), mysql_query_errors SimpleAggregateFunction(sum, UInt64),
     mysql_query_rows SimpleAggregateFunction(sum, UInt64), mysql_query_deadlocks SimpleAggregateFunction(sum, UInt64),
-    mysql_query_lock_timeouts SimpleAggregateFunction(sum, UInt64), mysql_fetch_calls SimpleAggregateFunction(sum, UInt64),
+    mysql_query_lock_timeouts SimpleAggregateFunction(sum, UInt64),
+    mysql_fetch_calls SimpleAggregateFunction(sum, UInt64),
     mysql_fetch_time_ns SimpleAggregateFunction(sum, UInt64), mysql_fetch_errors SimpleAggregateFunction(sum, UInt64),
     mysql_fetch_rows SimpleAggregateFunction(sum, UInt64), mysql_commit_calls SimpleAggregateFunction(sum, UInt64),
     mysql_commit_time_ns SimpleAggregateFunction(sum, UInt64), mysql_commit_errors SimpleAggregateFunction(sum, UInt64),
     memcache_connect_calls SimpleAggregateFunction(sum, UInt64),
     memcache_connect_time_ns SimpleAggregateFunction(sum, UInt64),
-    memcache_connect_errors SimpleAggregateFunction(sum, UInt64), memcache_get_calls SimpleAggregateFunction(sum, UInt64),
+    memcache_connect_errors SimpleAggregateFunction(sum, UInt64),
+    memcache_get_calls SimpleAggregateFunction(sum, UInt64),
     memcache_get_time_ns SimpleAggregateFunction(sum, UInt64), memcache_get_errors SimpleAggregateFunction(sum, UInt64),
     memcache_get_hits SimpleAggregateFunction(sum, UInt64), memcache_get_misses SimpleAggregateFunction(sum, UInt64),
     memcache_set_calls SimpleAggregateFunction(sum, UInt64), memcache_set_time_ns SimpleAggregateFunction(sum, UInt64),
-    memcache_set_errors SimpleAggregateFunction(sum, UInt64), memcache_set_not_stored SimpleAggregateFunction(sum, UInt64),
+    memcache_set_errors SimpleAggregateFunction(sum, UInt64),
+    memcache_set_not_stored SimpleAggregateFunction(sum, UInt64),
     memcache_delete_calls SimpleAggregateFunction(sum, UInt64),
     memcache_delete_time_ns SimpleAggregateFunction(sum, UInt64),
-    memcache_delete_errors SimpleAggregateFunction(sum, UInt64), memcache_delete_hits SimpleAggregateFunction(sum, UInt64),
-    memcache_delete_misses SimpleAggregateFunction(sum, UInt64), memcache_incr_calls SimpleAggregateFunction(sum, UInt64),
-    memcache_incr_time_ns SimpleAggregateFunction(sum, UInt64), memcache_incr_errors SimpleAggregateFunction(sum, UInt64),
+    memcache_delete_errors SimpleAggregateFunction(sum, UInt64),
+    memcache_delete_hits SimpleAggregateFunction(sum, UInt64),
+    memcache_delete_misses SimpleAggregateFunction(sum, UInt64),
+    memcache_incr_calls SimpleAggregateFunction(sum, UInt64),
+    memcache_incr_time_ns SimpleAggregateFunction(sum, UInt64),
+    memcache_incr_errors SimpleAggregateFunction(sum, UInt64),
     memcache_incr_hits SimpleAggregateFunction(sum, UInt64), memcache_incr_misses SimpleAggregateFunction(sum, UInt64),
     http_connect_calls SimpleAggregateFunction(sum, UInt64), http_connect_time_ns SimpleAggregateFunction(sum, UInt64),
     http_connect_errors SimpleAggregateFunction(sum, UInt64), http_request_calls SimpleAggregateFunction(sum, UInt64),
@@ -47,7 +55,8 @@ CREATE TABLE IF NOT EXISTS transactions_1m{local}{on_cluster}
     custom_calls SimpleAggregateFunction(sumMap, Map(String, UInt64)),
     custom_time_ns SimpleAggregateFunction(sumMap, Map(String, UInt64)),
     custom_errors SimpleAggregateFunction(sumMap, Map(String, UInt64)),
-    more_counters SimpleAggregateFunction(sumMap, Map(String, UInt64)) -- hits, misses and skipped without columns of their own
+    more_counters SimpleAggregateFunction(sumMap, Map(String,
+            UInt64)) -- hits, misses and skipped without columns of their own
 )
 ENGINE = {replicated}AggregatingMergeTree{keeper_path}
 PARTITION BY toYYYYMM(minute)
@@ -122,7 +131,8 @@ SELECT
     sum(t.mysql_fetch_time_ns) AS mysql_fetch_time_ns, sum(t.mysql_fetch_errors) AS mysql_fetch_errors,
     sum(t.mysql_fetch_rows) AS mysql_fetch_rows, sum(t.mysql_commit_calls) AS mysql_commit_calls,
     sum(t.mysql_commit_time_ns) AS mysql_commit_time_ns, sum(t.mysql_commit_errors) AS mysql_commit_errors,
-    sum(t.memcache_connect_calls) AS memcache_connect_calls, sum(t.memcache_connect_time_ns) AS memcache_connect_time_ns,
+    sum(t.memcache_connect_calls) AS memcache_connect_calls,
+    sum(t.memcache_connect_time_ns) AS memcache_connect_time_ns,
     sum(t.memcache_connect_errors) AS memcache_connect_errors, sum(t.memcache_get_calls) AS memcache_get_calls,
     sum(t.memcache_get_time_ns) AS memcache_get_time_ns, sum(t.memcache_get_errors) AS memcache_get_errors,
     sum(t.memcache_get_hits) AS memcache_get_hits, sum(t.memcache_get_misses) AS memcache_get_misses,
@@ -155,7 +165,8 @@ GROUP BY minute, service, name, component, address;
 CREATE MATERIALIZED VIEW IF NOT EXISTS count_statements{on_cluster} TO statements_1m{local} AS
 SELECT
     toStartOfMinute(started_at) AS minute, service, name, statement.text AS text,
-    count() AS transactions, sum(statement.calls) AS calls, sum(statement.time_ns) AS time_ns, sum(statement.errors) AS errors
+    count() AS transactions, sum(statement.calls) AS calls, sum(statement.time_ns) AS time_ns,
+    sum(statement.errors) AS errors
 FROM {transactions}
 ARRAY JOIN statement
 GROUP BY minute, service, name, text

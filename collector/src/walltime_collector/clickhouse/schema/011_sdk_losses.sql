@@ -28,7 +28,8 @@ SELECT
     max(toUInt64(greatest(number, 0))) AS count
 FROM
 (
-    SELECT received_at_ns, resource_keys, resource_strings, arrayFlatten(scope_keys) AS keys, arrayFlatten(scope_numbers) AS numbers
+    SELECT received_at_ns, resource_keys, resource_strings, arrayFlatten(scope_keys) AS keys,
+        arrayFlatten(scope_numbers) AS numbers
     FROM otlp_traces
     ARRAY JOIN
         resource_spans.resource.attributes.key AS resource_keys,

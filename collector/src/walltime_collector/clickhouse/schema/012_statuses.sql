@@ -1,12 +1,15 @@
--- How many of a minute's transactions have the status 4xx or 5xx: a response with 404 or 422 often takes less time than one
--- with 200, and lowers the mean of its kind. ClickHouse adds the rows to those of count_transactions when it merges parts.
+-- How many of a minute's transactions have the status 4xx or 5xx: a response with 404 or 422 often takes less time than
+-- one with 200, and lowers the mean of its kind. ClickHouse adds the rows to those of count_transactions when it merges
+-- parts.
 ALTER TABLE transactions_1m{local}{on_cluster} ADD COLUMN IF NOT EXISTS status_4xx SimpleAggregateFunction(sum, UInt64);
 
-{cluster_only} ALTER TABLE transactions_1m{on_cluster} ADD COLUMN IF NOT EXISTS status_4xx SimpleAggregateFunction(sum, UInt64);
+{cluster_only} ALTER TABLE transactions_1m{on_cluster} ADD COLUMN IF NOT EXISTS status_4xx SimpleAggregateFunction(sum,
+    UInt64);
 
 ALTER TABLE transactions_1m{local}{on_cluster} ADD COLUMN IF NOT EXISTS status_5xx SimpleAggregateFunction(sum, UInt64);
 
-{cluster_only} ALTER TABLE transactions_1m{on_cluster} ADD COLUMN IF NOT EXISTS status_5xx SimpleAggregateFunction(sum, UInt64);
+{cluster_only} ALTER TABLE transactions_1m{on_cluster} ADD COLUMN IF NOT EXISTS status_5xx SimpleAggregateFunction(sum,
+    UInt64);
 
 CREATE MATERIALIZED VIEW IF NOT EXISTS count_statuses{on_cluster} TO transactions_1m{local} AS
 SELECT

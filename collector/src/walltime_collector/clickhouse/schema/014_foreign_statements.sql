@@ -26,12 +26,16 @@ WITH
     (a, b) -> coalesce(nullIf(a, ''), b) AS first_of,
     word -> substring(replaceRegexpAll(word, '[^A-Za-z0-9_-]', '_'), 1, 40) AS as_name
 SELECT
-    trace_id, span_id, parent_span_id, started_at, duration_ns, service, name, kind, host, instance, version, environment,
+    trace_id, span_id, parent_span_id, started_at, duration_ns, service, name, kind, host, instance, version,
+    environment,
     status, status_message, attributes, resource,
-    if(NOT is_call, '', concat(as_name(first_of(system, kind)), '.', as_name(first_of(operation, 'call')))) AS component,
-    if(NOT is_call OR address_host = '', '', substring(concat(address_host, if(address_port = '', '', ':'), address_port), 1, 261)) AS address,
+    if(NOT is_call, '', concat(as_name(first_of(system, kind)), '.',
+            as_name(first_of(operation, 'call')))) AS component,
+    if(NOT is_call OR address_host = '', '',
+        substring(concat(address_host, if(address_port = '', '', ':'), address_port), 1, 261)) AS address,
     if(is_call AND is_sql, text, '') AS sql_text,
-    status = 'error' OR attributes['error.type'] != '' OR toUInt16OrZero(either('http.response.status_code', 'http.status_code')) >= 400 AS is_error
+    status = 'error' OR attributes['error.type'] != ''
+        OR toUInt16OrZero(either('http.response.status_code', 'http.status_code')) >= 400 AS is_error
 FROM
 (
     SELECT
@@ -41,16 +45,20 @@ FROM
             rpc = 'aws-api', lower(first_of(attributes['rpc.service'], 'aws')), rpc != '', rpc,
             messaging != '', messaging, gen_ai != '', gen_ai, http_method != '', 'http', '') AS system,
         multiIf(
-            is_sql, multiIf(text = '' AND is_connect, 'connect', match(first_of(text, name), '(?i)(^|[^a-z])(commit|rollback)[; ]*$'), 'commit', 'query'),
+            is_sql, multiIf(text = '' AND is_connect, 'connect',
+                match(first_of(text, name), '(?i)(^|[^a-z])(commit|rollback)[; ]*$'), 'commit', 'query'),
             db = 'memcached', transform(lower(db_operation),
-                ['gets', 'gat', 'gats', 'get_many', 'get_multi', 'gets_many', 'set_many', 'set_multi', 'delete_many', 'delete_multi'],
+                ['gets', 'gat', 'gats', 'get_many', 'get_multi', 'gets_many', 'set_many', 'set_multi', 'delete_many',
+                    'delete_multi'],
                 ['get', 'get', 'get', 'get', 'get', 'get', 'set', 'set', 'delete', 'delete']),
             db = 'redis', lower(db_operation), db != '', db_operation,
             rpc != '', splitByChar('/', attributes['rpc.method'])[-1],
-            messaging != '', first_of(either('messaging.operation.name', 'messaging.operation.type'), first_of(attributes['messaging.operation'], if(kind = 'producer', 'publish', ''))),
+            messaging != '', first_of(either('messaging.operation.name', 'messaging.operation.type'),
+                first_of(attributes['messaging.operation'], if(kind = 'producer', 'publish', ''))),
             gen_ai != '', attributes['gen_ai.operation.name'],
             http_method != '', if(is_connect, 'connect', 'request'), '') AS operation,
-        first_of(first_of(peer, url_host), extract(attributes['messaging.url'], '([A-Za-z0-9][A-Za-z0-9.-]*):[0-9]+')) AS address_host,
+        first_of(first_of(peer, url_host), extract(attributes['messaging.url'],
+                '([A-Za-z0-9][A-Za-z0-9.-]*):[0-9]+')) AS address_host,
         multiIf(
             peer != '', peer_port,
             http_method = '', extract(attributes['messaging.url'], '[A-Za-z0-9][A-Za-z0-9.-]*:([0-9]{1,5})'),
@@ -69,16 +77,22 @@ FROM
             if(http_method = '', '', extract(url, '^[^:/?#]+://(?:[^/?#]*@)?(\\[[^/?#\\]]*\\]|[^:/?#]*)')) AS url_host,
             extract(url, '^[^:/?#]+://(?:[^/?#]*@)?(?:\\[[^/?#\\]]*\\]|[^:/?#]*):([0-9]{1,5})') AS url_port,
             either('db.query.text', 'db.statement') AS text,
-            first_of(first_of(either('db.operation.name', 'db.operation'), attributes['rpc.method']), first_of(extract(text, '^[A-Za-z_]+'), 'query')) AS db_operation,
+            first_of(first_of(either('db.operation.name', 'db.operation'), attributes['rpc.method']),
+                first_of(extract(text, '^[A-Za-z_]+'), 'query')) AS db_operation,
             match(name, '(?i)(^|[^a-z])(connect|getconnection)$') AS is_connect,
             db IN (
-                'postgresql', 'mysql', 'mariadb', 'sqlite', 'oracle', 'oracle_db', 'mssql', 'microsoft_sql_server', 'db2', 'ibm_db2',
-                'trino', 'cockroachdb', 'clickhouse', 'redshift', 'aws_redshift', 'snowflake', 'hive', 'derby', 'h2database', 'hsqldb',
-                'sql', 'other_sql', 'firebirdsql', 'sap_hana', 'spanner', 'gcp_spanner', 'bigquery', 'teradata', 'vertica') AS is_sql,
+                'postgresql', 'mysql', 'mariadb', 'sqlite', 'oracle', 'oracle_db', 'mssql', 'microsoft_sql_server',
+                'db2', 'ibm_db2',
+                'trino', 'cockroachdb', 'clickhouse', 'redshift', 'aws_redshift', 'snowflake', 'hive', 'derby',
+                'h2database', 'hsqldb',
+                'sql', 'other_sql', 'firebirdsql', 'sap_hana', 'spanner', 'gcp_spanner', 'bigquery', 'teradata',
+                'vertica') AS is_sql,
             -- what happens inside of the process is a call only if it asks a database that is in the process too
             kind IN ('client', 'producer') OR kind = 'internal' AND db != '' AS is_call,
-            first_of(first_of(either('server.address', 'net.peer.name'), either('net.sock.peer.name', 'network.peer.address')), attributes['net.peer.ip']) AS peer,
-            first_of(either('server.port', 'net.peer.port'), either('net.sock.peer.port', 'network.peer.port')) AS peer_port
+            first_of(first_of(either('server.address', 'net.peer.name'),
+                    either('net.sock.peer.name', 'network.peer.address')), attributes['net.peer.ip']) AS peer,
+            first_of(either('server.port', 'net.peer.port'),
+                either('net.sock.peer.port', 'network.peer.port')) AS peer_port
         FROM spans
         WHERE spans.component = ''
     )
