@@ -1,4 +1,4 @@
-"""A whole collector: start, restart, stop, and what it says when it cannot."""
+"""A complete collector: start, restart, stop, and messages when it cannot start."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def stored(collector: Collector) -> int:
 
 
 def refused(*options: str, **variables: str) -> str:
-    """What `walltime serve` says when it does not start."""
+    """The message of `walltime serve` when it does not start."""
     ended = subprocess.run(
         [WALLTIME, "serve", *options],
         env={**os.environ, **variables},
@@ -57,7 +57,7 @@ def refused(*options: str, **variables: str) -> str:
     return ended.stderr
 
 
-def test_what_was_acknowledged_can_be_asked_for_at_once(tmp_path: Path) -> None:
+def test_acknowledged_data_is_visible_at_once(tmp_path: Path) -> None:
     with FirstStart(tmp_path / "data") as collector:
         for _ in range(3):
             before = stored(collector)
@@ -73,7 +73,7 @@ def test_what_was_acknowledged_can_be_asked_for_at_once(tmp_path: Path) -> None:
         }
 
 
-def test_one_line_on_stdout_says_that_it_is_ready_and_nothing_follows(tmp_path: Path) -> None:
+def test_stdout_is_one_ready_line(tmp_path: Path) -> None:
     collector = Collector(tmp_path / "data")
     assert collector.ready.startswith("ready grpc=127.0.0.1:")
     assert " web=127.0.0.1:" in collector.ready
@@ -85,7 +85,7 @@ def test_one_line_on_stdout_says_that_it_is_ready_and_nothing_follows(tmp_path: 
     assert collector.log() == ""
 
 
-def test_on_sigterm_what_is_spooled_is_loaded_first(tmp_path: Path) -> None:
+def test_on_sigterm_the_spool_is_loaded_first(tmp_path: Path) -> None:
     with Collector(tmp_path / "data", segment_age_s=3600.0) as collector:
         for _ in range(5):
             assert collector.send(body(7)).status_code == 200
@@ -95,7 +95,7 @@ def test_on_sigterm_what_is_spooled_is_loaded_first(tmp_path: Path) -> None:
         assert stored(again) == 35
 
 
-def test_what_could_not_be_loaded_before_the_end_is_loaded_after_the_next_start(tmp_path: Path) -> None:
+def test_what_is_left_in_the_spool_is_loaded_after_the_next_start(tmp_path: Path) -> None:
     with Collector(tmp_path / "data", segment_age_s=3600.0, drain_s=0) as collector:
         for _ in range(5):
             assert collector.send(body(7)).status_code == 200
@@ -107,7 +107,7 @@ def test_what_could_not_be_loaded_before_the_end_is_loaded_after_the_next_start(
 
 
 @pytest.mark.parametrize("place", ["after_write", "after_fsync", "before_answer", "after_insert"])
-def test_dying_at_the_worst_moments_neither_loses_nor_doubles(tmp_path: Path, place: str) -> None:
+def test_a_kill_at_the_worst_moments_neither_loses_nor_duplicates_data(tmp_path: Path, place: str) -> None:
     acknowledged = 0
     with Collector(tmp_path / "data", crashpoint=place) as collector:
         try:
@@ -124,7 +124,7 @@ def test_dying_at_the_worst_moments_neither_loses_nor_doubles(tmp_path: Path, pl
         assert again.send(body()).status_code == 200
 
 
-def test_a_second_collector_on_the_directory_says_so_and_ends(tmp_path: Path) -> None:
+def test_a_second_collector_on_the_directory_reports_it_and_exits(tmp_path: Path) -> None:
     with Collector(tmp_path / "data") as collector:
         with pytest.raises(CollectorDied) as died:
             Collector(tmp_path / "data")
@@ -133,7 +133,7 @@ def test_a_second_collector_on_the_directory_says_so_and_ends(tmp_path: Path) ->
         assert collector.send(body()).status_code == 200
 
 
-def test_the_directory_can_be_taken_over_at_once_after_a_kill(tmp_path: Path) -> None:
+def test_the_directory_is_free_at_once_after_a_kill(tmp_path: Path) -> None:
     Collector(tmp_path / "data").kill()
     with Collector(tmp_path / "data") as again:
         assert again.health()["ok"] is True
@@ -160,18 +160,18 @@ def test_only_loopback_addresses_unless_insecure(tmp_path: Path) -> None:
         assert "--insecure" in refused("--data", str(tmp_path), option, where)
 
 
-def test_settings_that_cannot_be_are_one_sentence(tmp_path: Path) -> None:
+def test_invalid_settings_are_one_sentence(tmp_path: Path) -> None:
     assert "not an address" in refused("--data", str(tmp_path), "--grpc", "127.0.0.1:0", "--http", "4318")
     assert "WALLTIME_SEGMENT_AGE_S" in refused("--data", str(tmp_path), WALLTIME_SEGMENT_AGE_S="-1")
     with Collector(tmp_path / "data") as collector:
         taken = urlsplit(collector.otlp_url).netloc
-        said = refused("--data", str(tmp_path / "other"), "--grpc", "127.0.0.1:0", "--http", taken)
-        assert "cannot listen there" in said
+        message = refused("--data", str(tmp_path / "other"), "--grpc", "127.0.0.1:0", "--http", taken)
+        assert "cannot listen there" in message
     (tmp_path / "file").write_text("")
     assert "cannot make this directory" in refused("--data", str(tmp_path / "file"), *FREE_PORTS)
 
 
-def test_the_data_is_the_owners_alone(tmp_path: Path) -> None:
+def test_only_the_owner_can_read_the_data(tmp_path: Path) -> None:
     with FirstStart(tmp_path / "data") as collector:
         collector.send(body())
         collector.wait_until_loaded(1)
@@ -179,7 +179,7 @@ def test_the_data_is_the_owners_alone(tmp_path: Path) -> None:
         assert stat.S_IMODE(path.lstat().st_mode) & 0o077 == 0 or path.is_symlink(), path
 
 
-def test_damage_in_the_spool_costs_no_start_and_is_counted(tmp_path: Path) -> None:
+def test_damage_in_the_spool_does_not_prevent_the_start_and_is_counted(tmp_path: Path) -> None:
     with Collector(tmp_path / "data", segment_age_s=3600.0) as collector:
         collector.send(body())
         collector.wait_until_loaded(1)  # the first segment is loaded at once, the next one waits

@@ -54,11 +54,11 @@ def on_a_terminal(
     return seen.decode()
 
 
-def assert_one_sentence(done: subprocess.CompletedProcess[str], code: int, says: str) -> None:
+def assert_one_sentence(done: subprocess.CompletedProcess[str], code: int, expected: str) -> None:
     assert done.returncode == code, done.stderr
     assert done.stdout == ""
     assert done.stderr.startswith("walltime: ")
     assert done.stderr.count("\n") == 1
     assert done.stderr.endswith("\n")
-    assert says in done.stderr
+    assert expected in done.stderr
     assert "Traceback" not in done.stderr

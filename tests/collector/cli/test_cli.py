@@ -52,8 +52,8 @@ def test_json_is_one_document_and_nothing_else(collector: Collector) -> None:
 
 
 def test_options_reach_the_request(collector: Collector) -> None:
-    asked = ["top", "--url", collector.url, "--json", "--since", "2h", "--service", "ranker", "--by", "p99"]
-    document = json.loads(run(*asked).stdout)
+    arguments = ["top", "--url", collector.url, "--json", "--since", "2h", "--service", "ranker", "--by", "p99"]
+    document = json.loads(run(*arguments).stdout)
 
     assert {kind["service"] for kind in document["kinds"]} == {"ranker"}
     assert (document["service"], document["by"]) == ("ranker", "p99")
@@ -65,7 +65,7 @@ def test_options_reach_the_request(collector: Collector) -> None:
 def test_global_options_work_before_and_after_the_command(
     collector: Collector, tmp_path: Path, command: list[str]
 ) -> None:
-    (tmp_path / "token").write_text("not-asked-for\n")
+    (tmp_path / "token").write_text("unused\n")
     options = ["--url", collector.url, "--json", "--token-file", str(tmp_path / "token")]
     elsewhere = {"WALLTIME_URL": f"http://127.0.0.1:{free_port()}"}
     before, after = run(*options, *command, environment=elsewhere), run(*command, *options, environment=elsewhere)
@@ -167,7 +167,7 @@ def test_an_unknown_span_is_one_sentence_that_names_the_known_spans(collector: C
 
 
 @pytest.mark.parametrize(
-    ("command", "says"),
+    ("command", "expected"),
     [
         (["top", "--since", "yesterday"], "write 90s, 15m, 2h or 7d"),
         (["top", "--limit", "0"], "--limit"),
@@ -184,9 +184,9 @@ def test_an_unknown_span_is_one_sentence_that_names_the_known_spans(collector: C
         (["shwo", UNKNOWN], "shwo"),
     ],
 )
-def test_wrong_usage_is_one_sentence_and_status_2(command: list[str], says: str) -> None:
+def test_wrong_usage_is_one_sentence_and_status_2(command: list[str], expected: str) -> None:
     done = run(*command)
-    assert_one_sentence(done, 2, says)
+    assert_one_sentence(done, 2, expected)
     assert "\x1b" not in done.stderr
 
 

@@ -87,7 +87,7 @@ def test_lost_transactions_and_wrong_clocks_fail_and_the_rest_is_a_warning(
 
 
 @pytest.mark.parametrize(
-    ("service", "says", "what_now"),
+    ("service", "expected", "what_now"),
     [
         ("losing", "2,262 transactions lost on its side: queue full (1 process, since they began)", "MAX_QUEUE_SIZE"),
         ("losing", "33,988 calls outside of any transaction, on no bill, 33,988 per transaction", "transaction("),
@@ -98,13 +98,13 @@ def test_lost_transactions_and_wrong_clocks_fail_and_the_rest_is_a_warning(
     ],
 )  # fmt: skip
 def test_each_finding_has_what_was_found_and_what_to_do(
-    examined: tuple[int, dict[str, Any], str], service: str, says: str, what_now: str
+    examined: tuple[int, dict[str, Any], str], service: str, expected: str, what_now: str
 ) -> None:
     _, document, shown = examined
     mine = [finding for finding in document["findings"] if finding["service"] == service]
-    (finding,) = [each for each in mine if says in each["said"]]
+    (finding,) = [each for each in mine if expected in each["said"]]
     assert what_now in finding["what_now"]
-    assert says in shown
+    assert expected in shown
     assert finding["what_now"] in shown
 
 

@@ -1,4 +1,4 @@
-"""What fits in narrow and wide windows: nothing that somebody needs is cut, and no number is torn from its unit."""
+"""Output in narrow and wide windows: nothing important is truncated, and a number stays with its unit."""
 
 from __future__ import annotations
 
@@ -64,15 +64,15 @@ def test_show_has_every_span_id_of_a_trace_whole_and_a_pipe_every_call(shop: Sto
 
 def test_status_has_no_cut_cell_on_80_columns(collector: Collector) -> None:
     for width, has_all in (("80", False), ("120", True)):
-        told = {"WALLTIME_URL": collector.url, "COLUMNS": width}
-        shown = CliRunner().invoke(app, ["status"], env=told, catch_exceptions=False).stdout
+        environment = {"WALLTIME_URL": collector.url, "COLUMNS": width}
+        shown = CliRunner().invoke(app, ["status"], env=environment, catch_exceptions=False).stdout
         assert "kept for" in shown
         assert "400 days" in shown
         assert "…" not in shown.replace(" … ", "")
         assert ("packed to" in shown) == has_all
 
 
-def test_items_are_not_broken_where_a_line_holds_them() -> None:
+def test_an_item_that_fits_on_a_line_is_not_broken() -> None:
     items = [Text(f"heading{number} 0 %") for number in range(6)]
     assert filled(items, 32).plain.splitlines() == [
         "heading0 0 %  heading1 0 %",

@@ -1,4 +1,4 @@
-"""A bad setting stops the start with one sentence that says where it is set: option, variable, or file and key."""
+"""An invalid setting stops the start with one sentence that names its source: option, variable, or file and key."""
 
 from __future__ import annotations
 
@@ -67,7 +67,9 @@ def judge(settings: Settings) -> None:
 
 
 @pytest.mark.parametrize("name", [name for name in Settings.model_fields if name != "crashpoint"])
-def test_a_bad_value_is_blamed_on_where_it_is_set(name: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_the_message_names_the_source_of_a_bad_value(
+    name: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     variable = f"WALLTIME_{name.upper()}"
     beside = {"tls_key": "tls_certificate", "ingest_client_ca": "tls_certificate", "read_client_ca": "tls_certificate"}
     if name in beside:
@@ -113,8 +115,10 @@ def test_a_bad_secret_is_not_repeated(name: str, monkeypatch: pytest.MonkeyPatch
         assert message.startswith(f"WALLTIME_{name.upper()}: not a token") or not message
 
 
-def test_a_bad_certificate_is_blamed_on_the_file_that_names_it(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """As found: the message named a variable that nobody had set."""
+def test_the_message_about_a_certificate_names_the_file_that_sets_it(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """The message once named a variable that was not set."""
     bad = written(tmp_path / "bad.pem", "no certificate")
     good = tmp_path / "good.pem"
     trustme.CA().issue_cert("localhost").private_key_and_cert_chain_pem.write_to_path(str(good))
@@ -143,7 +147,7 @@ FREE = [text for name in ("grpc", "http", "web") for text in (f"--{name}", "127.
 
 
 @pytest.mark.parametrize(
-    ("setting", "says"),
+    ("setting", "expected"),
     [
         ('tls_key = "/no/key"', "tls_key: of no use without TLS"),
         ('tls_certificate = "/no/such.pem"', "tls_certificate /no/such.pem: cannot be read: No such file"),
@@ -157,27 +161,29 @@ FREE = [text for name in ("grpc", "http", "web") for text in (f"--{name}", "127.
         ("max_connections = true", "max_connections: is true or false; write a number"),
     ],
 )
-def test_the_message_has_file_and_key(setting: str, says: str, tmp_path: Path) -> None:
+def test_the_message_has_file_and_key(setting: str, expected: str, tmp_path: Path) -> None:
     path = written(tmp_path / "w.toml", setting + "\n")
-    assert refusal(path).startswith(f"{path}: {says}")
+    assert refusal(path).startswith(f"{path}: {expected}")
 
 
 @pytest.mark.parametrize(
-    ("setting", "says"),
+    ("setting", "expected"),
     [
         ('data = "a?b"', "data {}/a?b/chdb: no database can be in a path with a `?`"),
         ('clickhouse = "https://h"\nclickhouse_ca = "/no/ca"', "clickhouse_ca: cannot be used"),
         ('clickhouse = "host:8123"', "clickhouse host:8123: not an address"),
     ],
 )
-def test_what_the_database_cannot_use_has_file_and_key(setting: str, says: str, tmp_path: Path) -> None:
+def test_a_file_that_the_database_cannot_use_has_file_and_key_in_its_message(
+    setting: str, expected: str, tmp_path: Path
+) -> None:
     path = written(tmp_path / "w.toml", setting + "\n")
     with pytest.raises(SettingsRefused) as refused:
         open_engine(configure({}, path).settings)
-    assert str(refused.value).startswith(f"{path}: {says.format(tmp_path)}")
+    assert str(refused.value).startswith(f"{path}: {expected.format(tmp_path)}")
 
 
-def test_serve_says_the_option_the_variable_or_the_file_of_an_address_in_use(tmp_path: Path) -> None:
+def test_serve_names_the_option_the_variable_or_the_file_of_an_address_in_use(tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         address = f"127.0.0.1:{taken.getsockname()[1]}"
         path = written(tmp_path / "w.toml", f'grpc = "{address}"\n')
@@ -203,7 +209,7 @@ def test_a_start_in_a_hostile_environment_is_one_sentence_and_no_traceback(tmp_p
             tomli.loads(done.stdout.decode())
 
 
-def test_an_empty_path_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_empty_path_is_unset(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("TLS_CERTIFICATE", "TLS_KEY", "READ_TOKEN_FILE", "DATA"):
         monkeypatch.setenv(f"WALLTIME_{name}", "")
     settings = configure({}, None).settings
@@ -211,7 +217,7 @@ def test_an_empty_path_is_none(monkeypatch: pytest.MonkeyPatch) -> None:
     assert settings.data != Path()
 
 
-def test_small_letters_are_a_variable_too(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_variable_in_small_letters_works_too(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("walltime_drain_s", "abc")
     with pytest.raises(SettingsRefused, match=r"^walltime_drain_s: Input should be a valid number"):
         configure({}, None)

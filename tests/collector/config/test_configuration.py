@@ -1,4 +1,4 @@
-"""What `walltime serve` is told: by whom, who goes first, what is not understood, and that secrets stay secret."""
+"""The sources of the settings and their precedence, messages for invalid ones, and masked secrets."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def written(path: Path, text: str) -> Path:
     return path
 
 
-def test_the_command_line_goes_before_the_environment_before_the_file_before_the_default(
+def test_the_command_line_wins_over_the_environment_the_file_and_the_default_in_this_order(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = written(tmp_path / "w.toml", 'web = "127.0.0.1:1"\nhttp = "127.0.0.1:1"\ndrain_s = 1\nslow_log = ["a", "b"]')
@@ -67,7 +67,7 @@ def test_the_command_line_goes_before_the_environment_before_the_file_before_the
     }
 
 
-def test_the_file_is_the_named_one_or_the_first_where_one_belongs(
+def test_the_file_is_the_named_one_or_the_first_of_the_default_places(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert configure({}, None).settings.database == "walltime"
@@ -83,7 +83,7 @@ def test_the_file_is_the_named_one_or_the_first_where_one_belongs(
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "expected"),
     [
         ('htpp = "127.0.0.1:1"', "no setting 'htpp'; is 'http' meant?"),
         ("retention-spans-days = 3", "is 'retention_spans_days' meant?"),
@@ -94,14 +94,14 @@ def test_the_file_is_the_named_one_or_the_first_where_one_belongs(
         ('log_format = "xml"', "w.toml: log_format: Input should be 'auto', 'json' or 'plain'"),
     ],
 )
-def test_what_is_not_understood_is_one_sentence_with_a_suggestion(tmp_path: Path, text: str, said: str) -> None:
+def test_an_unknown_setting_is_one_sentence_with_a_suggestion(tmp_path: Path, text: str, expected: str) -> None:
     with pytest.raises(SettingsRefused) as refused:
         configure({}, written(tmp_path / "w.toml", text))
-    assert said in str(refused.value)
+    assert expected in str(refused.value)
     assert "\n" not in str(refused.value)
 
 
-def test_a_file_that_others_can_write_is_not_trusted_and_secrets_are_not_for_others_to_read(tmp_path: Path) -> None:
+def test_a_file_that_others_can_write_or_read_secrets_from_is_refused(tmp_path: Path) -> None:
     path = written(tmp_path / "w.toml", f'read_token = "{SECRET}"')
     path.chmod(0o602)
     with pytest.raises(SettingsRefused, match="others can write it"):
@@ -114,7 +114,7 @@ def test_a_file_that_others_can_write_is_not_trusted_and_secrets_are_not_for_oth
     assert configure({}, path).settings.secret("read_token") == SECRET
 
 
-def test_a_misspelled_variable_is_pointed_out_and_those_of_the_sdk_are_not(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_misspelled_variable_is_reported_and_those_of_the_sdk_are_not(monkeypatch: pytest.MonkeyPatch) -> None:
     for variable in OF_THE_SDK | OF_THE_COMMAND_LINE:
         monkeypatch.setenv(variable, "1")
     monkeypatch.setenv("WALLTIME_COLLECTOR_SERVICE_HOST", "10.0.0.1")  # as Kubernetes does for a service of that name
@@ -145,7 +145,7 @@ def test_sdk_and_collector_know_each_others_variables() -> None:
     assert named == OF_THE_COMMAND_LINE
 
 
-def test_what_is_printed_is_toml_that_says_the_same_again_without_the_secrets(
+def test_printed_settings_are_toml_that_gives_the_same_settings_without_the_secrets(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("WALLTIME_READ_TOKEN", SECRET)
@@ -166,14 +166,14 @@ def test_what_is_printed_is_toml_that_says_the_same_again_without_the_secrets(
     ).model_copy(update={"read_token": ""})
 
 
-def test_print_config_prints_and_ends(tmp_path: Path) -> None:
+def test_print_config_prints_and_exits(tmp_path: Path) -> None:
     answer = CliRunner().invoke(app, ["serve", "--print-config", "--data", str(tmp_path / "data")])
     assert answer.exit_code == 0
     assert tomli.loads(answer.stdout)["data"] == str(tmp_path / "data")
     assert not (tmp_path / "data").exists()
 
 
-def test_a_secret_comes_from_its_file_first_and_an_unusable_file_is_said(tmp_path: Path) -> None:
+def test_the_file_of_a_secret_wins_and_an_unusable_one_is_an_error(tmp_path: Path) -> None:
     path = written(tmp_path / "token", f"{SECRET}\n")
     assert Settings(read_token=SecretStr("other"), read_token_file=path).secret("read_token") == SECRET
     with pytest.raises(SettingsRefused, match=r"WALLTIME_READ_TOKEN_FILE .*: is empty"):
@@ -183,7 +183,7 @@ def test_a_secret_comes_from_its_file_first_and_an_unusable_file_is_said(tmp_pat
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="other systems show no /proc/PID/environ")
-def test_what_is_forgotten_is_neither_in_the_environment_nor_where_the_kernel_shows_it() -> None:
+def test_a_forgotten_variable_is_neither_in_the_environment_nor_in_proc() -> None:
     program = (
         "import os; from walltime_collector.config.environment import forget;"
         "forget(['WALLTIME_READ_TOKEN', 'WALLTIME_NONE']);"
@@ -191,9 +191,11 @@ def test_what_is_forgotten_is_neither_in_the_environment_nor_where_the_kernel_sh
         "print(open('/proc/self/environ').read());"
         "import subprocess; print(subprocess.run(['env'], capture_output=True, text=True, check=True).stdout)"
     )
-    told = {**os.environ, "WALLTIME_READ_TOKEN": SECRET, "WALLTIME_OTHER": "stays"}
-    said = subprocess.run([sys.executable, "-c", program], env=told, capture_output=True, text=True, check=True).stdout
-    assert said.startswith("None stays\n")
-    assert f"WALLTIME_READ_TOKEN={'*' * len(SECRET)}" in said
-    assert said.count("WALLTIME_OTHER=stays") == 2
-    assert SECRET not in said
+    environment = {**os.environ, "WALLTIME_READ_TOKEN": SECRET, "WALLTIME_OTHER": "stays"}
+    output = subprocess.run(
+        [sys.executable, "-c", program], env=environment, capture_output=True, text=True, check=True
+    ).stdout
+    assert output.startswith("None stays\n")
+    assert f"WALLTIME_READ_TOKEN={'*' * len(SECRET)}" in output
+    assert output.count("WALLTIME_OTHER=stays") == 2
+    assert SECRET not in output

@@ -1,4 +1,4 @@
-"""The collector's log: one record one line, whatever is in it; the same message is not said for ever."""
+"""The collector's log: one line per record, whatever it contains; repeated messages are limited."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def test_a_record_is_one_line_of_json_with_everything_in_it() -> None:
     assert "in failing" in second["exception"]
 
 
-def test_a_plain_line_lets_nothing_reach_the_terminal_or_pass_for_another_record() -> None:
+def test_a_plain_line_has_no_control_characters_and_no_second_line() -> None:
     with logger(PlainLines("%(levelname)s %(message)s")) as (log, out):
         log.warning("%s", HOSTILE)
         try:
@@ -64,7 +64,7 @@ def test_a_plain_line_lets_nothing_reach_the_terminal_or_pass_for_another_record
 
 
 @pytest.mark.parametrize("level", [logging.WARNING, logging.ERROR])
-def test_the_same_message_is_said_a_few_times_a_minute_and_then_counted(level: int) -> None:
+def test_a_repeated_message_is_logged_a_few_times_a_minute_and_then_counted(level: int) -> None:
     clock = [0.0]
     with logger(PlainLines("%(message)s"), clock) as (log, out):
         for at in range(100):

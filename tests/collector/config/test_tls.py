@@ -1,4 +1,4 @@
-"""TLS of every port, with a throw-away authority: who is not who they say is refused, on both sides."""
+"""TLS of every port, with a CA of the test: wrong certificates are refused, on both sides."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ def secured(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Secured]:
 
 @pytest.mark.nightly
 @pytest.mark.parametrize("port", ["http", "grpc", "web", "clickhouse"])
-def test_a_port_speaks_tls_1_2_and_later_with_those_it_knows_and_nothing_else(secured: Secured, port: str) -> None:
+def test_a_port_accepts_only_tls_1_2_and_later_with_a_known_client_certificate(secured: Secured, port: str) -> None:
     host, _, number = secured.url(port).removeprefix("https://").rpartition(":")
 
     def spoken(context: ssl.SSLContext) -> str:
@@ -115,7 +115,7 @@ def test_a_port_speaks_tls_1_2_and_later_with_those_it_knows_and_nothing_else(se
 
 
 @pytest.mark.nightly
-def test_our_sdk_delivers_to_whom_it_can_trust_and_to_nobody_else(secured: Secured) -> None:
+def test_the_sdk_sends_only_to_a_trusted_server(secured: Secured) -> None:
     """Wrong authority, wrong host, no certificate of our own, plain text: lost and counted, never sent otherwise."""
     right = {
         "endpoint": f"{secured.url('http')}/v1/traces",
@@ -142,7 +142,7 @@ def test_our_sdk_delivers_to_whom_it_can_trust_and_to_nobody_else(secured: Secur
     assert delivered() == [["right"]]
 
 
-def test_our_sdk_sends_nothing_to_a_server_whose_certificate_has_expired(tmp_path: Path) -> None:
+def test_the_sdk_sends_nothing_to_a_server_with_an_expired_certificate(tmp_path: Path) -> None:
     authority = trustme.CA()
     authority.cert_pem.write_to_path(tmp_path / "ca.pem")
     now = datetime.datetime.now(datetime.timezone.utc)
@@ -177,21 +177,21 @@ def got_a_request(certificate: Path, ca: Path) -> bool:
         subprocess.run([sys.executable, "-c", SENDS, json.dumps(cases)], check=True, timeout=60, capture_output=True)
         listener.shutdown(socket.SHUT_RDWR)
         thread.join()
-    return any(said.startswith(b"POST") for said in got)
+    return any(data.startswith(b"POST") for data in got)
 
 
 @pytest.mark.nightly
 def test_the_commands_check_the_collectors_certificate_and_show_their_own(secured: Secured) -> None:
     trusts = {"SSL_CERT_FILE": secured.file("ca.pem")}
     shows = {"WALLTIME_CLIENT_CERTIFICATE": secured.file("client.pem")}
-    for told, code in (({**trusts, **shows}, 0), (shows, 1), (trusts, 1)):
-        environment = {"SSL_CERT_FILE": None, "WALLTIME_CLIENT_CERTIFICATE": None, **told}
+    for variables, code in (({**trusts, **shows}, 0), (shows, 1), (trusts, 1)):
+        environment = {"SSL_CERT_FILE": None, "WALLTIME_CLIENT_CERTIFICATE": None, **variables}
         ended = CliRunner().invoke(app, ["doctor", "--json", "--url", secured.url("web")], env=environment)
         assert ended.exit_code == code, ended.output
         assert ended.stderr == ""
 
 
-def test_a_certificate_that_changed_is_shown_without_a_restart_and_a_bad_one_changes_nothing(tmp_path: Path) -> None:
+def test_a_renewed_certificate_is_used_without_a_restart_and_a_bad_one_is_not(tmp_path: Path) -> None:
     authority = trustme.CA()
     path = issue(authority, tmp_path / "server.pem", "one.example")
     tls = Tls(Settings(tls_certificate=path))
@@ -223,7 +223,7 @@ def shown(tls: Tls, authority: trustme.CA) -> str:
     return str(certificate["subjectAltName"][0][1])
 
 
-def test_files_that_cannot_be_used_are_said_before_anything_listens(tmp_path: Path) -> None:
+def test_unusable_files_are_an_error_before_any_port_listens(tmp_path: Path) -> None:
     authority = trustme.CA()
     path, other = issue(authority, tmp_path / "a.pem", "a.example"), issue(authority, tmp_path / "b.pem", "b.example")
     key = other.read_text()[: other.read_text().index("-----BEGIN CERTIFICATE")]
@@ -234,12 +234,12 @@ def test_files_that_cannot_be_used_are_said_before_anything_listens(tmp_path: Pa
         ({"tls_certificate": path, "read_client_ca": tmp_path / "b.key"}, r"WALLTIME_READ_CLIENT_CA .*not a usable"),
         ({"ingest_client_ca": path}, "WALLTIME_INGEST_CLIENT_CA: of no use without TLS; set WALLTIME_TLS_CERTIFICATE"),
     ]
-    for said, match in cases:
+    for settings, match in cases:
         with pytest.raises(SettingsRefused, match=match):
-            Tls(Settings(**said))
+            Tls(Settings(**settings))
 
 
-def test_without_a_certificate_of_ours_the_ports_are_plain() -> None:
+def test_without_a_certificate_the_ports_use_no_tls() -> None:
     tls = Tls(Settings())
     assert (tls.ingest, tls.grpc, tls.read, tls.scheme) == (None, None, None, "http")
     assert not tls.renew()

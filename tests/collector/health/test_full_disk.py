@@ -1,4 +1,4 @@
-"""On a full disk the oldest day goes, one at a time, where the settings say so: counted, and never today."""
+"""On a full disk the oldest day is dropped, if the settings say so: one at a time, counted, and never today."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def days(engine: Engine, table: str) -> list[int]:
     return [int(row["day"]) for row in engine.query(sql, {"table": table})]
 
 
-def test_the_oldest_day_goes_until_there_is_room_and_today_stays(engine: Engine) -> None:
+def test_the_oldest_day_is_dropped_until_there_is_space_and_today_stays(engine: Engine) -> None:
     now_ns, spans = time.time_ns(), []
     for age, transaction in ((5, True), (3, True), (3, False), (3, False), (1, False), (0, True), (0, False)):
         times = {"start_time_unix_nano": now_ns - age * DAY_NS, "end_time_unix_nano": now_ns}

@@ -1,4 +1,4 @@
-"""What the collector says of itself: the books balance, red means that data does not move, a minute leaves a row."""
+"""Health of the collector: the counters add up, troubles are reported, and every minute is a row."""
 
 from __future__ import annotations
 
@@ -34,8 +34,8 @@ def sent(collector: Collector, spans: int, bad: int = 0) -> None:
 
 
 def in_tables(collector: Collector) -> int:
-    asked = {"sql": "SELECT (SELECT count() FROM transactions) + (SELECT count() FROM spans)"}
-    return int(over_http("POST", f"{collector.web_url}/api/sql", json=asked).json()["rows"][0][0])
+    query = {"sql": "SELECT (SELECT count() FROM transactions) + (SELECT count() FROM spans)"}
+    return int(over_http("POST", f"{collector.web_url}/api/sql", json=query).json()["rows"][0][0])
 
 
 def on_disk(collector: Collector) -> int:
@@ -50,7 +50,7 @@ def on_disk(collector: Collector) -> int:
     return spans
 
 
-def test_the_books_balance_with_what_was_sent_what_waits_and_what_is_stored_also_after_a_restart(
+def test_the_counters_add_up_to_the_spans_sent_also_after_a_restart(
     tmp_path: Path,
 ) -> None:
     with Collector(tmp_path / "data", segment_age_s=3600.0, drain_s=0) as collector:
@@ -63,8 +63,8 @@ def test_the_books_balance_with_what_was_sent_what_waits_and_what_is_stored_also
         assert (in_tables(collector), on_disk(collector)) == (5, 18)
         assert collector.stop() == 0  # it stores nothing more, but the row of its last minute
     with Collector(tmp_path / "data") as again:
-        asked = {"sql": "SELECT received, stored, rejected, spooled, host != '' FROM walltime_health"}
-        rows = over_http("POST", f"{again.web_url}/api/sql", json=asked).json()["rows"]
+        query = {"sql": "SELECT received, stored, rejected, spooled, host != '' FROM walltime_health"}
+        rows = over_http("POST", f"{again.web_url}/api/sql", json=query).json()["rows"]
         assert rows == [[25, 5, 2, 18, True]]
         sent(again, 3)
         eventually(lambda: again.health()["spans"]["stored"] == 21)
@@ -87,7 +87,7 @@ def scraped(text: str) -> dict[str, float]:
 
 
 @pytest.mark.nightly
-def test_a_full_spool_is_red_within_seconds_says_why_and_is_green_when_there_is_room_again(tmp_path: Path) -> None:
+def test_a_full_spool_is_unhealthy_within_seconds_with_its_reason_until_there_is_space(tmp_path: Path) -> None:
     with Collector(tmp_path / "data", max_spool_bytes=60_000, segment_age_s=8.0) as collector:
         sent(collector, 1)
         collector.wait_until_loaded(1)
@@ -144,7 +144,7 @@ def reasons(health: Health) -> list[str]:
     return [trouble.reason for trouble in health.troubles()]
 
 
-def test_data_that_waits_while_none_is_stored_is_a_stuck_loader_until_something_moves(spool: Spool) -> None:
+def test_data_that_waits_while_none_is_stored_is_a_stuck_loader(spool: Spool) -> None:
     clock, health = Clock(), Health()
     watching = watch(spool, health, clock)
     clock.now_s += 1000
@@ -166,7 +166,7 @@ def test_data_that_waits_while_none_is_stored_is_a_stuck_loader_until_something_
     assert reasons(health) == []
 
 
-def test_how_long_the_oldest_data_waits_is_measured(spool: Spool) -> None:
+def test_the_age_of_the_oldest_waiting_data_is_measured(spool: Spool) -> None:
     health = Health()
     watching = watch(spool, health, Clock())
     watching.look()
@@ -181,7 +181,7 @@ def test_how_long_the_oldest_data_waits_is_measured(spool: Spool) -> None:
     assert gauges["spool_limit_bytes"] == 1 << 20
 
 
-def test_what_stops_taking_is_not_ready_and_an_engine_that_is_away_is(spool: Spool) -> None:
+def test_a_full_spool_is_not_ready_and_an_unavailable_engine_is(spool: Spool) -> None:
     health = Health()
     health.loader_failed("refused at 10.0.0.1")
     assert (reasons(health), health.is_ready(), health.report()["ok"]) == (["engine"], True, False)
@@ -199,7 +199,7 @@ def test_what_stops_taking_is_not_ready_and_an_engine_that_is_away_is(spool: Spo
     assert (reasons(health), health.is_ready()) == (["stopping"], False)
 
 
-def test_an_engine_that_does_not_answer_is_red_also_while_nothing_is_sent(tmp_path: Path) -> None:
+def test_an_engine_that_does_not_answer_is_unhealthy_also_without_traffic(tmp_path: Path) -> None:
     kept, health, done = Kept(), Health(), list[str]()
     minutes = HealthMinutes(kept, health, tmp_path)  # type: ignore[arg-type]  # an engine of rows alone
     upkeep = Upkeep(
@@ -222,7 +222,7 @@ def test_an_engine_that_does_not_answer_is_red_also_while_nothing_is_sent(tmp_pa
     assert done == ["kept", "looked"]
 
 
-def test_every_metric_has_a_meaning_and_labels_are_words_of_ours() -> None:
+def test_every_metric_has_a_description_and_labels_are_constants() -> None:
     health = Health()
     health.add("received", 3)
     health.add("stored", 2)
@@ -248,7 +248,7 @@ def test_every_metric_has_a_meaning_and_labels_are_words_of_ours() -> None:
     assert b"# EOF" in Metrics(health).render("application/openmetrics-text; version=1.0.0")[0]
 
 
-def test_rows_of_minutes_add_up_wait_for_an_engine_that_is_away_and_keep_their_tokens(tmp_path: Path) -> None:
+def test_rows_of_minutes_add_up_wait_for_the_engine_and_keep_their_tokens(tmp_path: Path) -> None:
     health, kept = Health(), Kept()
     minutes = HealthMinutes(kept, health, tmp_path, lambda: 119.0)  # type: ignore[arg-type]  # an engine of rows alone
     health.add("received", 10)
@@ -285,7 +285,7 @@ def test_rows_of_minutes_add_up_wait_for_an_engine_that_is_away_and_keep_their_t
     assert len({token for token, _ in kept.rows}) == 6
 
 
-def test_collectors_side_by_side_name_themselves_and_need_nothing_of_each_other(tmp_path: Path) -> None:
+def test_several_collectors_on_one_database_have_ids_of_their_own(tmp_path: Path) -> None:
     kept = Kept()
     for name, stored in (("one", 3), ("two", 5)):
         (tmp_path / name).mkdir()

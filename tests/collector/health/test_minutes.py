@@ -1,4 +1,4 @@
-"""The minutes say what the transactions say, and go on saying it however often an insert is tried."""
+"""The tables per minute agree with the transactions, also after an insert is repeated."""
 
 from __future__ import annotations
 
@@ -53,24 +53,24 @@ PAIRS = ((SUMS, MINUTES), (TARGETS, TARGET_MINUTES), (STATEMENTS, STATEMENT_MINU
 
 
 @pytest.mark.parametrize(("raw", "minutes"), PAIRS, ids=("transactions", "targets", "statements"))
-def test_the_minutes_say_what_the_transactions_say(shop: Stored, raw: str, minutes: str) -> None:
-    expected, found = shop.engine.query(raw), shop.engine.query(minutes)
+def test_the_sums_per_minute_equal_those_of_the_transactions(shop: Stored, raw: str, minutes: str) -> None:
+    expected, stored = shop.engine.query(raw), shop.engine.query(minutes)
 
-    assert len(found) > 10
-    assert found == expected
+    assert len(stored) > 10
+    assert stored == expected
 
 
-def test_percentiles_of_the_minutes_are_near_those_of_the_durations(shop: Stored) -> None:
+def test_percentiles_of_the_minutes_are_close_to_those_of_the_durations(shop: Stored) -> None:
     durations: dict[str, list[int]] = {}
     for sent in shop.sent:
         durations.setdefault(sent.name, []).append(sent.duration_ns)
-    found = shop.engine.query(
+    stored = shop.engine.query(
         "SELECT name, quantilesTDigestMerge(0.5, 0.95, 0.99)(percentiles_ns) AS estimates"
         " FROM transactions_1m GROUP BY name"
     )
 
-    assert {row["name"] for row in found} == set(durations)
-    often = [row for row in found if len(durations[row["name"]]) >= 200]
+    assert {row["name"] for row in stored} == set(durations)
+    often = [row for row in stored if len(durations[row["name"]]) >= 200]
     assert often
     for row in often:
         mine = durations[row["name"]]
@@ -78,7 +78,7 @@ def test_percentiles_of_the_minutes_are_near_those_of_the_durations(shop: Stored
         assert below == pytest.approx([0.5, 0.95, 0.99], abs=0.02)
 
 
-def test_an_insert_that_is_tried_again_adds_nothing_to_the_minutes(engine: Engine) -> None:
+def test_a_repeated_insert_adds_nothing_to_the_minutes(engine: Engine) -> None:
     sent = [each for visit in range(20) for each in Shop(seed=visit).visit(time.time_ns())]
     for each, status in zip(sent, (404, 422, 500, 503, 301), strict=False):
         each.attributes["http.response.status_code"] = status

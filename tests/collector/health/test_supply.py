@@ -1,4 +1,4 @@
-"""What the collector's image is made of: named to the byte, and nothing that runs what it reads."""
+"""The collector's image: every package is pinned with its hash, and nothing that it reads can run."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def test_every_package_of_the_image_is_pinned_with_its_hashes(name: str) -> None
 
 
 @pytest.mark.parametrize("path", SOURCES, ids=lambda path: path.stem)
-def test_nothing_that_is_read_can_run(path: Path) -> None:
+def test_no_code_that_is_read_can_run(path: Path) -> None:
     for node in ast.walk(ast.parse(path.read_text("utf-8"))):
         if isinstance(node, ast.Import):
             assert not {each.name.partition(".")[0] for each in node.names} & RUN_WHAT_THEY_READ

@@ -1,4 +1,4 @@
-"""Who may come in: every route of every port wants its token, and no token is ever shown."""
+"""Authentication: every route of every port requires its token, and no token is ever shown."""
 
 from __future__ import annotations
 
@@ -43,9 +43,9 @@ class Guarded:
     clickhouse_url: str
 
     def ask(self, path: str, method: str = "GET", token: str = "", **headers: str) -> httpx.Response:
-        said = {name.replace("_", "-"): value for name, value in headers.items()}
-        said |= {"authorization": f"Bearer {token}"} if token else {}
-        return over_http(method, self.collector.web_url + path, headers=said)
+        fields = {name.replace("_", "-"): value for name, value in headers.items()}
+        fields |= {"authorization": f"Bearer {token}"} if token else {}
+        return over_http(method, self.collector.web_url + path, headers=fields)
 
 
 @pytest.fixture(scope="module")
@@ -71,12 +71,12 @@ def routes(directory: Path) -> list[tuple[str, str]]:
     return [(path, method) for path in [*paths, *odd] for method in METHODS]
 
 
-def test_without_a_token_every_route_says_401_whatever_the_method(guarded: Guarded, tmp_path: Path) -> None:
+def test_without_a_token_every_route_answers_401_to_every_method(guarded: Guarded, tmp_path: Path) -> None:
     walked = 0
     with httpx.Client(base_url=guarded.collector.web_url, timeout=30) as client:
         for path, method in routes(tmp_path):
-            for said in ({}, {"authorization": f"Bearer {INGEST}"}, {"authorization": f"Basic {READ}"}):
-                answer = client.request(method, path, headers=said)
+            for headers in ({}, {"authorization": f"Bearer {INGEST}"}, {"authorization": f"Basic {READ}"}):
+                answer = client.request(method, path, headers=headers)
                 if path not in ("/healthz", "/readyz", "/login"):
                     assert answer.status_code == 401, (method, path)
                     assert answer.headers["www-authenticate"] == "Bearer"
@@ -84,27 +84,27 @@ def test_without_a_token_every_route_says_401_whatever_the_method(guarded: Guard
     assert walked > 300
 
 
-def test_everybody_learns_whether_data_moves_and_nothing_more(guarded: Guarded) -> None:
+def test_without_a_token_health_is_only_whether_data_moves(guarded: Guarded) -> None:
     assert guarded.ask("/healthz").json() == {"ok": True}
     assert guarded.ask("/readyz").json() == {"ready": True, "troubles": []}
     reader, admin = guarded.ask("/healthz", token=READ).json(), guarded.ask("/healthz", token=ADMIN).json()
     assert set(reader) == set(admin) > {"spans", "counts", "error"}
 
 
-def test_the_read_token_reads_and_only_the_admin_token_changes(guarded: Guarded) -> None:
+def test_the_read_token_permits_reading_and_only_the_admin_token_changes(guarded: Guarded) -> None:
     assert guarded.ask("/api/top", token=READ).status_code == 200
     assert guarded.ask("/api/top", token=ADMIN).status_code == 200
     assert "walltime_received_spans_total" in guarded.ask("/metrics", token=READ).text
     url = f"{guarded.collector.web_url}/api/deadletters/drop"
     for token, status in ((READ, 403), (INGEST, 401), (ADMIN, 200)):
-        said = {"authorization": f"Bearer {token}"}
-        assert over_http("POST", url, json={"all": True}, headers=said).status_code == status
+        headers = {"authorization": f"Bearer {token}"}
+        assert over_http("POST", url, json={"all": True}, headers=headers).status_code == status
     assert guarded.ask("/api/top", token=READ[:-1]).status_code == 401
     assert guarded.ask("/api/top", token=READ + "x").status_code == 401
     assert guarded.ask("/api/top", authorization=f"bearer  {READ}").status_code == 200
 
 
-def test_spans_come_in_with_the_ingest_token_alone(guarded: Guarded) -> None:
+def test_spans_need_the_ingest_token(guarded: Guarded) -> None:
     body = request(span({"walltime.schema": 1})).SerializeToString()
     send = guarded.collector.send
     assert send(body).status_code == 401
@@ -116,7 +116,7 @@ def test_spans_come_in_with_the_ingest_token_alone(guarded: Guarded) -> None:
     eventually(lambda: guarded.ask("/healthz", token=READ).json()["spans"]["stored"] == 1)
 
 
-def test_the_commands_show_the_token_of_the_environment_or_of_a_file(guarded: Guarded, tmp_path: Path) -> None:
+def test_the_commands_send_the_token_of_the_environment_or_of_a_file(guarded: Guarded, tmp_path: Path) -> None:
     path = tmp_path / "token"
     path.write_text(f"{READ}\n")
     asks: list[tuple[list[str], dict[str, str], int]] = [
@@ -127,25 +127,27 @@ def test_the_commands_show_the_token_of_the_environment_or_of_a_file(guarded: Gu
         ([], {"WALLTIME_TOKEN_FILE": str(path)}, 0),
     ]
     for options, variables, code in asks:
-        said = [*options, "top", "--json", "--url", guarded.collector.web_url]
-        asked = CliRunner().invoke(app, said, env={"WALLTIME_TOKEN": None, "WALLTIME_TOKEN_FILE": None, **variables})
-        assert asked.exit_code == code
-        assert ("wants a token; give WALLTIME_TOKEN or --token-file" in str(asked.exception)) == bool(code)
-        assert READ not in str(asked.exception)
+        arguments = [*options, "top", "--json", "--url", guarded.collector.web_url]
+        done = CliRunner().invoke(
+            app, arguments, env={"WALLTIME_TOKEN": None, "WALLTIME_TOKEN_FILE": None, **variables}
+        )
+        assert done.exit_code == code
+        assert ("wants a token; give WALLTIME_TOKEN or --token-file" in str(done.exception)) == bool(code)
+        assert READ not in str(done.exception)
 
 
-def test_the_clickhouse_interface_takes_the_read_token_as_its_password(guarded: Guarded) -> None:
+def test_the_read_token_is_the_password_of_the_clickhouse_interface(guarded: Guarded) -> None:
     for key, status in (("", 401), (INGEST, 401), (READ, 200), (ADMIN, 200)):
         answer = over_http("POST", guarded.clickhouse_url, content="SELECT 1", headers={"X-ClickHouse-Key": key})
         assert answer.status_code == status
 
 
-def test_the_form_gives_a_cookie_that_reads_and_changes_nothing(guarded: Guarded) -> None:
+def test_the_form_sets_a_cookie_that_permits_reading_only(guarded: Guarded) -> None:
     with httpx.Client(base_url=guarded.collector.web_url, timeout=30) as browser:
-        asked = browser.get("/api/top?since=1h", headers={"accept": "text/html"})
-        assert asked.status_code == 401
-        assert 'name="next" value="/api/top?since=1h"' in asked.text
-        assert "default-src 'none'" in asked.headers["content-security-policy"]
+        page = browser.get("/api/top?since=1h", headers={"accept": "text/html"})
+        assert page.status_code == 401
+        assert 'name="next" value="/api/top?since=1h"' in page.text
+        assert "default-src 'none'" in page.headers["content-security-policy"]
         assert browser.post("/login", data={"token": INGEST, "next": "/"}).status_code == 401
         signed = browser.post("/login", data={"token": READ, "next": "/api/top?since=1h"})
         assert (signed.status_code, signed.headers["location"]) == (303, "/api/top?since=1h")
@@ -165,55 +167,55 @@ def test_the_form_gives_a_cookie_that_reads_and_changes_nothing(guarded: Guarded
 @pytest.mark.parametrize(
     "beyond", ["//evil.example", "https://evil.example", "/\\evil.example", "javascript:x", "/a\r\nb"]
 )
-def test_after_signing_in_nobody_is_sent_elsewhere(guarded: Guarded, beyond: str) -> None:
+def test_sign_in_redirects_only_to_this_server(guarded: Guarded, beyond: str) -> None:
     answer = over_http("POST", f"{guarded.collector.web_url}/login", data={"token": READ, "next": beyond})
     assert (answer.status_code, answer.headers["location"]) == (303, "/")
 
 
-def test_names_of_other_machines_are_refused_with_a_token_too(guarded: Guarded) -> None:
+def test_other_host_names_are_refused_with_a_token_too(guarded: Guarded) -> None:
     for path in ("/api/top", "/healthz", "/login"):
         assert guarded.ask(path, token=READ, host="evil.example").status_code == 421
     for ours in ("10.1.2.3:8464", "collector.example", "OTHER.example:8464"):
         assert guarded.ask("/api/top", token=READ, host=ours).status_code == 200
 
 
-def test_who_may_not_know_is_told_neither_paths_nor_what_the_database_said(guarded: Guarded) -> None:
-    asked = {"Content-Type": "application/json", "Authorization": f"Bearer {READ}"}
+def test_only_the_admin_gets_paths_and_messages_of_the_database(guarded: Guarded) -> None:
+    headers = {"Content-Type": "application/json", "Authorization": f"Bearer {READ}"}
     url = f"{guarded.collector.web_url}/api/sql"
     for sql in ("SELECT nothing FROM spans", "SELECT throwIf(1)", "SELECT", "SELECT 1 FROM nowhere", "SELECT '"):
-        answer = over_http("POST", url, json={"sql": sql}, headers=asked)
+        answer = over_http("POST", url, json={"sql": sql}, headers=headers)
         assert answer.status_code in (400, 403)
         for secret in ("Traceback", "/tmp/", "version 2", str(guarded.collector.directory)):  # noqa: S108
             assert secret not in answer.text
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
-def test_no_token_is_in_the_log_the_answers_the_environment_or_the_command_line(guarded: Guarded) -> None:
-    said = []
+def test_no_token_is_in_the_log_the_responses_the_environment_or_the_command_line(guarded: Guarded) -> None:
+    texts = []
     for token in (INGEST, READ, ADMIN, "wrong"):
         for path in ("/healthz", "/metrics", "/api/top", "/api/top?since=x", "/nothing", f"/api/top?token={token}"):
-            said.append(guarded.ask(path, token=token).text)
+            texts.append(guarded.ask(path, token=token).text)
         over_http("POST", guarded.clickhouse_url, content="SELECT x", headers={"X-ClickHouse-Key": token})
-    said.append(guarded.collector.log())
+    texts.append(guarded.collector.log())
     pid = guarded.collector.process.pid
     tree = subprocess.run(["ps", "-o", "pid=", "--ppid", str(pid)], capture_output=True, text=True, check=False)
     processes = [str(pid), *tree.stdout.split()]
     for each in processes:
-        said.append(Path(f"/proc/{each}/environ").read_text(errors="replace"))
-        said.append(Path(f"/proc/{each}/cmdline").read_text(errors="replace"))
-    for text in said:
+        texts.append(Path(f"/proc/{each}/environ").read_text(errors="replace"))
+        texts.append(Path(f"/proc/{each}/cmdline").read_text(errors="replace"))
+    for text in texts:
         for token in (INGEST, READ, ADMIN):
             assert token not in text.replace(f"'token={token}'", "")
 
 
-def test_tokens_that_can_be_guessed_or_not_be_sent_are_refused_without_repeating_them() -> None:
+def test_short_or_unsendable_tokens_are_refused_without_repeating_them() -> None:
     for token in ("short", "with a space in the middle", "zeilen\numbruch-und-mehr", "ümläute-sind-keine-kopfzeile"):
         with pytest.raises(SettingsRefused, match="WALLTIME_READ_TOKEN: not a token") as refused:
             Access(Settings(read_token=SecretStr(token)))
         assert token not in str(refused.value)
 
 
-def test_a_door_without_tokens_is_open_and_one_with_them_admits_no_other() -> None:
+def test_a_credential_without_tokens_accepts_all_and_one_with_tokens_no_other() -> None:
     assert Credential("", "").accepts(b"anything")
     credential = Credential("", "one", "two")
     assert [credential.accepts(token) for token in (b"one", b"two", b"", b"on", "öne".encode())] == [True, True] + [
@@ -222,7 +224,7 @@ def test_a_door_without_tokens_is_open_and_one_with_them_admits_no_other() -> No
     assert "one" not in repr(credential) + str(vars(Access(Settings())))
 
 
-def test_by_default_every_port_is_this_machines_alone() -> None:
+def test_by_default_every_port_is_loopback_only() -> None:
     settings = Settings()
     for each in (settings.grpc, settings.http, settings.web):
         assert is_loopback(each.rpartition(":")[0])

@@ -1,4 +1,4 @@
-"""Connections that do nothing, or that never end: what they take from the ports, from ingest and from other readers."""
+"""Idle, stalled and endless connections: what they take from the ports, from ingest and from other readers."""
 
 from __future__ import annotations
 
@@ -33,15 +33,15 @@ def few(tmp_path_factory: pytest.TempPathFactory) -> Iterator[FewDescriptors]:
 
 
 @contextlib.contextmanager
-def idle(address: tuple[str, int], count: int, said: bytes = b"") -> Iterator[list[socket.socket]]:
-    """Connections that say this and nothing more."""
+def idle(address: tuple[str, int], count: int, data: bytes = b"") -> Iterator[list[socket.socket]]:
+    """Connections that send this and nothing more."""
     made: list[socket.socket] = []
     try:
         for _ in range(count):
             made.append(socket.create_connection(address, 20))
-            if said:
+            if data:
                 with contextlib.suppress(ConnectionError):
-                    made[-1].sendall(said)
+                    made[-1].sendall(data)
         yield made
     finally:
         for each in made:
@@ -49,13 +49,13 @@ def idle(address: tuple[str, int], count: int, said: bytes = b"") -> Iterator[li
 
 
 @pytest.mark.parametrize(
-    "said", [b"", b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n"], ids=["silent", "kept alive"]
+    "data", [b"", b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n"], ids=["silent", "kept alive"]
 )
 @pytest.mark.parametrize("port", ["web", "clickhouse", "http", "grpc"])
 def test_idle_connections_on_any_port_stop_neither_ingest_nor_readers(
-    few: FewDescriptors, port: str, said: bytes
+    few: FewDescriptors, port: str, data: bytes
 ) -> None:
-    with idle(few.addresses[port], 2 * DESCRIPTORS, said):
+    with idle(few.addresses[port], 2 * DESCRIPTORS, data):
         for _ in range(3):
             sends(few)
             eventually(lambda: few.health().get("ok", False))  # 503 while the flood's requests are being answered
@@ -68,18 +68,18 @@ def test_idle_connections_on_any_port_stop_neither_ingest_nor_readers(
 
 
 @pytest.mark.parametrize("port", ["web", "clickhouse", "http"])
-def test_requests_that_stall_make_room_too(few: FewDescriptors, port: str) -> None:
+def test_stalled_requests_are_closed_for_others_too(few: FewDescriptors, port: str) -> None:
     def answers() -> bool:
         # what is refused in the first second is answered in the next
-        asked = (f"{few.web_url}/readyz", f"http://{':'.join(map(str, few.addresses['clickhouse']))}/ping")
-        return all(over_http("GET", url).status_code == 200 for url in asked) and few.send(ONE_SPAN).status_code == 200
+        urls = (f"{few.web_url}/readyz", f"http://{':'.join(map(str, few.addresses['clickhouse']))}/ping")
+        return all(over_http("GET", url).status_code == 200 for url in urls) and few.send(ONE_SPAN).status_code == 200
 
     with idle(few.addresses[port], 2 * DESCRIPTORS, b"GET /healthz HTTP/1.1\r\nX-Unfinished: "):
         eventually(answers)
         assert all(answers() for _ in range(3))
 
 
-def test_a_connection_whose_request_goes_on_is_never_closed_for_others(few: FewDescriptors) -> None:
+def test_a_connection_with_a_running_request_is_never_closed_for_others(few: FewDescriptors) -> None:
     head = b"POST /v1/traces HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/x-protobuf\r\n"
     head += b"Content-Length: %d\r\n\r\n" % len(ONE_SPAN)
     with socket.create_connection(few.addresses["http"], 20) as busy:
@@ -90,7 +90,7 @@ def test_a_connection_whose_request_goes_on_is_never_closed_for_others(few: FewD
         assert busy.recv(100).startswith(b"HTTP/1.1 200 ")
 
 
-def test_a_limit_of_descriptors_that_is_too_small_is_said_at_the_start(few: FewDescriptors) -> None:
+def test_a_too_small_limit_of_descriptors_is_logged_at_the_start(few: FewDescriptors) -> None:
     assert "this process may open 256 files; 160 are reserved for itself, so at most 72 OTLP connections" in few.log()
     assert "raise the limit to 928" in few.log()
 
@@ -99,11 +99,11 @@ def test_closed_connections_are_in_metrics_and_status(few: FewDescriptors) -> No
     with idle(few.addresses["web"], DESCRIPTORS):
         metrics = over_http("GET", f"{few.web_url}/metrics").text
         status = over_http("GET", f"{few.web_url}/api/status").json()
-    found = re.search(
+    match = re.search(
         r'^walltime_closed_connections_total\{port="web",reason="made_room"\} (\d+)', metrics, re.MULTILINE
     )
-    assert found
-    assert int(found[1]) >= DESCRIPTORS // 2
+    assert match
+    assert int(match[1]) >= DESCRIPTORS // 2
     assert status["counts"]["closed_web_made_room"] >= DESCRIPTORS // 2
 
 
@@ -121,9 +121,7 @@ def secured(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[FewDescr
 
 
 @pytest.mark.parametrize("port", ["web", "clickhouse", "http", "grpc"])
-def test_half_open_handshakes_are_counted_and_given_up(
-    secured: tuple[FewDescriptors, ssl.SSLContext], port: str
-) -> None:
+def test_half_open_handshakes_are_counted_and_closed(secured: tuple[FewDescriptors, ssl.SSLContext], port: str) -> None:
     collector, trusting = secured
     web = collector.web_url.replace("http:", "https:")
     otlp = collector.otlp_url.replace("http:", "https:")

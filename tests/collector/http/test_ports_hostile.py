@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import re
 import resource
 import socket
 import time
@@ -38,15 +39,15 @@ def answer_to(address: tuple[str, int], *parts: bytes, receive: bool = True) -> 
         with contextlib.suppress(ConnectionError):
             for part in parts:
                 connection.sendall(part)
-        said = b""
+        received = b""
         with contextlib.suppress(ConnectionError):
             while receive and (piece := connection.recv(65536)):
-                said += piece
-        return said
+                received += piece
+        return received
 
 
 @pytest.mark.parametrize("port", PORTS)
-def test_headers_and_urls_without_end_are_refused_by_their_size(collector: FewDescriptors, port: str) -> None:
+def test_endless_headers_and_urls_are_refused_by_their_size(collector: FewDescriptors, port: str) -> None:
     address = collector.addresses[port]
     filler = b"X-Filler: " + b"x" * 1_000 + b"\r\n"
     small = b"".join(b"X-%d: y\r\n" % number for number in range(101))
@@ -72,7 +73,7 @@ CHUNKED = (
     [GET + b"X-Filler: ", b"GET /", CHUNKED + b"1;", CHUNKED + b"1;a=", CHUNKED + b"0\r\nX-Trailer: ", b"\r\n" * 1000],
     ids=["header", "url", "chunk extension", "value of one", "trailer", "empty lines"],
 )
-def test_what_has_no_end_ends_the_connection_at_little_cost(collector: FewDescriptors, port: str, begin: bytes) -> None:
+def test_endless_input_closes_the_connection_at_little_cost(collector: FewDescriptors, port: str, begin: bytes) -> None:
     before_s = cpu_s(collector)
     more = b"\r\n" * (MIB // 2) if begin.startswith(b"\r\n") else b"x" * MIB
     answer = answer_to(collector.addresses[port], begin, *[more] * 60)
@@ -83,7 +84,7 @@ def test_what_has_no_end_ends_the_connection_at_little_cost(collector: FewDescri
 
 
 @pytest.mark.parametrize("port", PORTS)
-def test_requests_in_one_packet_are_answered_in_turn_and_too_many_of_them_end_the_connection(
+def test_pipelined_requests_are_answered_in_order_and_too_many_close_the_connection(
     collector: FewDescriptors, port: str
 ) -> None:
     address = collector.addresses[port]
@@ -96,9 +97,7 @@ def test_requests_in_one_packet_are_answered_in_turn_and_too_many_of_them_end_th
 
 
 @pytest.mark.parametrize("port", PORTS)
-def test_a_request_that_trickles_after_its_answer_holds_its_connection_no_longer(
-    collector: FewDescriptors, port: str
-) -> None:
+def test_a_request_that_trickles_after_its_response_is_closed(collector: FewDescriptors, port: str) -> None:
     begun = b"GET /healthz HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1000\r\n\r\n"
     with socket.create_connection(collector.addresses[port], 30) as connection:
         connection.sendall(begun)
@@ -116,7 +115,7 @@ def test_a_request_that_trickles_after_its_answer_holds_its_connection_no_longer
         assert not is_open
 
 
-def test_answers_that_nobody_reads_are_given_up_when_they_take_too_much_memory(collector: FewDescriptors) -> None:
+def test_unread_responses_are_dropped_when_they_take_too_much_memory(collector: FewDescriptors) -> None:
     address = collector.addresses["clickhouse"]
     sql = b"SELECT repeat('x', 1000000) FROM numbers(12)"
     ask = b"POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: %d\r\n\r\n" % len(sql) + sql
@@ -132,7 +131,7 @@ def test_answers_that_nobody_reads_are_given_up_when_they_take_too_much_memory(c
     eventually(lambda: "unread responses took too much memory" in collector.log(), 20)
 
 
-def test_without_a_free_descriptor_nothing_acknowledged_is_lost_and_the_log_says_so_plainly(tmp_path: Path) -> None:
+def test_without_a_free_descriptor_no_acknowledged_data_is_lost_and_the_log_has_the_reason(tmp_path: Path) -> None:
     collector = FewDescriptors(tmp_path / "data", derived_window_s=1)
     with collector:
         sends(collector)
@@ -151,5 +150,5 @@ def test_without_a_free_descriptor_nothing_acknowledged_is_lost_and_the_log_says
         spans = collector.health()["spans"]
         assert spans["received"] >= acknowledged + 1
         collector.wait_until_loaded(spans["received"])
-        assert "nobody thought of" not in collector.log()
+        assert not re.search("nobody thought of|unexpected error", collector.log())
         assert "Traceback" not in collector.log()

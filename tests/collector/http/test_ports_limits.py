@@ -1,4 +1,4 @@
-"""What the limits of connections count, whom they close first, and how the descriptors are divided."""
+"""What the limits of connections count, which connection is closed first, and how the descriptors are divided."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def opened(connections: Connections, host: str, since_s: float | None, port: str
     return Open(slot, since_s)
 
 
-def test_the_longest_idle_of_who_has_most_makes_room_and_a_busy_one_never() -> None:
+def test_the_longest_idle_connection_of_the_largest_client_is_closed_and_never_a_busy_one() -> None:
     now_s = [0.0]
     connections = Connections(Health(), Limits(5, 5, 1, "max"), lambda: now_s[0])
     alone = opened(connections, "10.0.0.1", 1.0)
@@ -79,9 +79,7 @@ def test_an_address_has_its_own_limit_and_an_ipv6_network_is_one_address() -> No
 
 
 @given(limit=st.integers(16, 5_000), otlp=st.integers(1, 3_000), read=st.integers(1, 3_000), logs=st.integers(0, 20))
-def test_the_process_keeps_its_reserve_wherever_the_limit_has_room_for_it(
-    limit: int, otlp: int, read: int, logs: int
-) -> None:
+def test_the_process_keeps_its_reserve_if_the_limit_permits(limit: int, otlp: int, read: int, logs: int) -> None:
     named = tuple(f"/log{number}" for number in range(logs))
     settings = Settings(max_connections=otlp, max_read_connections=read, slow_log=named)
     budget = divide(limit, settings)
@@ -106,7 +104,7 @@ class Waiting(asyncio.WriteTransport):
 
 
 @given(sizes=st.lists(st.integers(0, 4 * MIN_BYTES_PER_S), min_size=1, max_size=50), patience_s=st.floats(1, 60))
-def test_an_answer_that_is_read_at_the_least_speed_is_never_cut_and_one_that_is_not_read_is(
+def test_a_response_that_is_read_at_the_minimum_rate_is_never_cut_and_an_unread_one_is(
     sizes: list[int], patience_s: float
 ) -> None:
     transport = Waiting()

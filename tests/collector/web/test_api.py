@@ -1,4 +1,4 @@
-"""The API on the web port of a real collector: answers, refusals that explain themselves, and who may ask."""
+"""The API on the web port of a real collector: responses, error messages, and the Host check."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from walltime_collector.query.answers import Top, Trace, from_json
 from tests.collector.conftest import Collector
 
 
-def test_top_answers_with_every_transaction_that_was_sent(collector: Collector) -> None:
+def test_top_counts_every_transaction_that_was_sent(collector: Collector) -> None:
     status, document, headers = collector.get("/api/top?since=1h&by=p95&limit=3")
     top = from_json(Top, document)
 
@@ -20,7 +20,7 @@ def test_top_answers_with_every_transaction_that_was_sent(collector: Collector) 
     assert top.total_ns == sum(sent.duration_ns for sent in collector.sent)
 
 
-def test_a_trace_answers_with_all_its_bills_and_a_traceparent_is_as_good_as_its_id(collector: Collector) -> None:
+def test_a_trace_has_all_its_bills_and_a_traceparent_works_like_its_id(collector: Collector) -> None:
     sent = next(sent for sent in collector.sent if sent.parent_span_id)
     status, document, _ = collector.get(f"/api/transactions/{sent.trace_id}")
     trace = from_json(Trace, document)
@@ -50,9 +50,7 @@ def test_a_trace_answers_with_all_its_bills_and_a_traceparent_is_as_good_as_its_
         ("/api/nothing", 404, "/api/nothing"),
     ],
 )
-def test_what_cannot_be_answered_says_where_what_and_what_now(
-    collector: Collector, path: str, status: int, where: str
-) -> None:
+def test_an_error_has_where_what_and_what_now(collector: Collector, path: str, status: int, where: str) -> None:
     answered, document, _ = collector.get(path)
 
     assert answered == status
@@ -62,7 +60,7 @@ def test_what_cannot_be_answered_says_where_what_and_what_now(
     assert document["error"]["what_now"]
 
 
-def test_only_questions_are_answered(collector: Collector) -> None:
+def test_only_get_is_accepted(collector: Collector) -> None:
     status, document, _ = collector.get("/api/top", method="POST")
     assert (status, document["error"]["what_now"]) == (405, "use GET")
 
@@ -71,7 +69,7 @@ def test_only_questions_are_answered(collector: Collector) -> None:
     "host",
     ["localhost", "LOCALHOST:8464", "walltime.localhost:1", "127.0.0.1", "127.9.9.9:8464", "[::1]:8464", "localhost."],
 )
-def test_this_machines_own_names_may_ask(collector: Collector, host: str) -> None:
+def test_names_of_this_machine_are_accepted(collector: Collector, host: str) -> None:
     assert collector.get("/healthz", Host=host)[0] == 200
 
 
@@ -88,20 +86,20 @@ def test_this_machines_own_names_may_ask(collector: Collector, host: str) -> Non
         "::1@x",
     ],
 )
-def test_a_name_from_elsewhere_is_refused_whatever_it_asks(collector: Collector, host: str) -> None:
+def test_other_host_names_are_refused_on_every_path(collector: Collector, host: str) -> None:
     for path in ("/healthz", "/api/top", "/nothing"):
         status, document, _ = collector.get(path, Host=host)
         assert (status, document["error"]["where"]) == (421, "Host")
 
 
-def test_no_other_origin_may_read_an_answer(collector: Collector) -> None:
+def test_no_other_origin_can_read_a_response(collector: Collector) -> None:
     _, _, headers = collector.get("/api/top", Origin="http://evil.example")
 
     assert not [name for name in headers if name.lower().startswith("access-control-")]
     assert headers["x-content-type-options"] == "nosniff"
 
 
-def test_health_says_that_everything_received_is_stored(collector: Collector) -> None:
+def test_health_counts_everything_received_as_stored(collector: Collector) -> None:
     status, report, _ = collector.get("/healthz")
     spans = report["spans"]
 
@@ -110,7 +108,7 @@ def test_health_says_that_everything_received_is_stored(collector: Collector) ->
     assert spans["received"] >= len(collector.sent)
 
 
-def test_more_questions_at_once_than_the_engine_has_readers_are_all_answered(collector: Collector) -> None:
+def test_more_concurrent_requests_than_engine_readers_are_all_answered(collector: Collector) -> None:
     with ThreadPoolExecutor(24) as pool:
         answers = list(pool.map(lambda _: collector.get("/api/top?since=1h"), range(24)))
 

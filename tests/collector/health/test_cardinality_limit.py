@@ -1,4 +1,4 @@
-"""A service with very many names keeps its most frequent ones; the rest is `_OTHER`, counted, and still named."""
+"""The cardinality limit: a service keeps its most frequent names; the rest is `_OTHER`, counted, and keeps its name."""
 
 from __future__ import annotations
 
@@ -61,8 +61,8 @@ def test_beyond_ten_thousand_names_of_a_service_the_rarest_are_other_and_keep_th
         "SELECT name, attributes FROM transactions WHERE service = 'shop' AND name IN ('GET /0', '_OTHER', 'GET /new')"
         " ORDER BY name, attributes['walltime.name']"
     )
-    found = [(row["name"], row["attributes"].get("walltime.name"), row["attributes"]["plan"]) for row in rows]
-    assert found == [
+    kept = [(row["name"], row["attributes"].get("walltime.name"), row["attributes"]["plan"]) for row in rows]
+    assert kept == [
         *[("GET /0", None, "free")] * 3,
         *(("_OTHER", name, "free") for name in (f"GET /{MAX_NAMES}", "GET /new", "GET /newer")),
     ]
@@ -75,7 +75,7 @@ def test_beyond_ten_thousand_names_of_a_service_the_rarest_are_other_and_keep_th
     assert minutes == [{"service": "shop", "n": 3}]
 
 
-def test_a_service_of_ten_thousand_names_is_not_crowded(tmp_path: Path) -> None:
+def test_a_service_with_ten_thousand_names_is_within_the_limit(tmp_path: Path) -> None:
     engine = EmbeddedEngine(with_tables(tmp_path), "walltime")
     transactions(engine, "shop", *(f"GET /{at}" for at in range(MAX_NAMES)))
     assert looked(engine).report()["counts"] == {}
@@ -84,7 +84,7 @@ def test_a_service_of_ten_thousand_names_is_not_crowded(tmp_path: Path) -> None:
     engine.close()
 
 
-def test_it_holds_after_a_restart_and_for_every_collector_of_the_database(tmp_path: Path) -> None:
+def test_the_limit_holds_after_a_restart_and_for_every_collector_of_the_database(tmp_path: Path) -> None:
     engine = EmbeddedEngine(with_tables(tmp_path), "walltime")
     transactions(engine, "shop", "GET /1", "GET /2", "GET /2")
     one, other = (CardinalityLimit(engine, Health(), most=1) for _ in range(2))
@@ -96,23 +96,23 @@ def test_it_holds_after_a_restart_and_for_every_collector_of_the_database(tmp_pa
     engine = EmbeddedEngine(tmp_path, "walltime")
     transactions(engine, "shop", "GET /1", "GET /2", "GET /4")
     CardinalityLimit(engine, Health(), most=1).look()
-    found = engine.query("SELECT name, count() AS n FROM transactions GROUP BY name ORDER BY name")
-    assert [(row["name"], row["n"]) for row in found] == [("GET /1", 1), ("GET /2", 4), ("_OTHER", 5)]
+    rows = engine.query("SELECT name, count() AS n FROM transactions GROUP BY name ORDER BY name")
+    assert [(row["name"], row["n"]) for row in rows] == [("GET /1", 1), ("GET /2", 4), ("_OTHER", 5)]
     engine.close()
 
 
-def test_status_says_which_service_and_how_many_of_its_transactions(crowded: Engine, tmp_path: Path) -> None:
+def test_status_shows_the_service_and_the_number_of_its_transactions(crowded: Engine, tmp_path: Path) -> None:
     looked(crowded)
     transactions(crowded, "shop", "GET /new", "GET /newer")
-    says = status(crowded, Health(), Settings(data=tmp_path), {})
-    assert says.crowded == (OverLimit("shop", 2),)
+    report = status(crowded, Health(), Settings(data=tmp_path), {})
+    assert report.crowded == (OverLimit("shop", 2),)
     console = Console(width=200)
     with console.capture() as shown:
-        console.print(render(says, console))
+        console.print(render(report, console))
     assert "shop has too many names: 2 transactions since yesterday stored as _OTHER" in shown.get()
 
 
-def test_requests_of_other_sdks_are_other_too(crowded: Engine) -> None:
+def test_the_limit_holds_for_derived_transactions_too(crowded: Engine) -> None:
     looked(crowded)
     from_s = clock(crowded)
     for service, route in (("shop", "/new"), ("quiet", "/new")):

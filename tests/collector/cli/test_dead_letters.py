@@ -44,14 +44,14 @@ def letters(collector: Collector) -> Any:
 
 
 def test_dead_letters_are_listed_oldest_first_with_the_reason(collector: Collector) -> None:
-    found = letters(collector)
-    assert [each["spans"] for each in found] == list(SPANS)
-    assert all("Code: " in each["reason"] for each in found)
-    assert all(each["received_at_ns"] < each["refused_at_ns"] for each in found)
+    listed = letters(collector)
+    assert [each["spans"] for each in listed] == list(SPANS)
+    assert all("Code: " in each["reason"] for each in listed)
+    assert all(each["received_at_ns"] < each["refused_at_ns"] for each in listed)
     done = run("dead-letter", "list", "--url", collector.web_url)
     lines = done.stdout.splitlines()
     assert len(lines) == 1 + len(SPANS)
-    assert all(each["name"] in line for each, line in zip(found, lines[1:], strict=True))
+    assert all(each["name"] in line for each, line in zip(listed, lines[1:], strict=True))
 
 
 def test_a_letter_that_is_refused_again_comes_back_and_a_dropped_one_does_not(collector: Collector) -> None:
@@ -84,8 +84,8 @@ def test_drop_asks_for_confirmation_and_all_needs_its_option(collector: Collecto
 
 
 def test_a_page_of_another_site_cannot_drop_anything(collector: Collector) -> None:
-    said = httpx.post(f"{collector.web_url}/api/deadletters/drop", content='{"all": true}')
-    assert said.status_code == 400
+    response = httpx.post(f"{collector.web_url}/api/deadletters/drop", content='{"all": true}')
+    assert response.status_code == 400
     assert len(letters(collector)) > 0
 
 
