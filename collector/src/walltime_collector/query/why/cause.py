@@ -1,4 +1,4 @@
-"""Finds what carries a difference, and follows it: from more queries to the cache that no longer answers them."""
+"""Finds the components that cause a difference, and their own cause: more queries because a cache misses more."""
 
 from __future__ import annotations
 
@@ -8,21 +8,21 @@ from dataclasses import dataclass
 from .answer import Contribution, Cost
 
 LOOKUPS = ("memcache.get", "redis.get", "redis.mget", "redis.hget", "redis.hmget", "redis.hgetall")
-"""The components whose misses make an application ask somewhere else; as in queries/why/lost_lookups.sql."""
+"""A miss of these components makes an application query elsewhere; the same list as in queries/why/lost_lookups.sql."""
 SQL = ("mysql.query", "mysql.fetch")
 """The components whose time the statements split."""
 _CARRIES = 0.8
-_WORTH_SAYING = 0.12
-_PART_WORTH_SAYING = 0.15
-_MOST_CAUSES = 3
-_MOST_STATEMENTS = 2
+_NOTABLE = 0.12
+_NOTABLE_PART = 0.15
+_MAX_CAUSES = 3
+_MAX_STATEMENTS = 2
 _STEADY_PACE = 1.25
 _STEADY_HITS = 0.05
 
 
 @dataclass(frozen=True)
 class Lookup:
-    """How a cache answers on one server. Lost are keys that were not found, and calls that failed."""
+    """A cache on one server. Lost lookups are misses and failed calls."""
 
     target: Contribution
     lost: float
@@ -31,19 +31,19 @@ class Lookup:
 
 @dataclass(frozen=True)
 class Lookups:
-    """The caches that explain more calls elsewhere; nothing when they do not."""
+    """The caches that explain more calls elsewhere; empty when they do not."""
 
     losing: tuple[Lookup, ...] = ()
     """Those that lose more lookups than usual, the most first."""
     steady: tuple[Lookup, ...] = ()
-    """Those that answer as they always did."""
+    """Those with the usual hit ratio."""
     abandoned: tuple[Lookup, ...] = ()
-    """Those that are hardly asked any more: their keys are looked for on the others."""
+    """Those with hardly any calls: their keys are looked up on the others."""
 
 
 @dataclass(frozen=True)
 class Cause:
-    """One component that carries the difference, and where in it the difference is."""
+    """One component that causes the difference, and where in it the difference is."""
 
     part: Contribution
     has_more_calls: bool
@@ -51,10 +51,10 @@ class Cause:
     has_slower_calls: bool
     lookups: Lookups
     targets: tuple[Contribution, ...]
-    """The servers that carry this cause; empty when it is every one of several."""
+    """The servers with most of this change; empty when it is all of several."""
     steady_targets: tuple[Contribution, ...]
     statements: tuple[Contribution, ...]
-    """The statements that carry this cause; empty when it is many."""
+    """The statements with most of this change; empty when they are many."""
 
 
 def find(
@@ -64,7 +64,7 @@ def find(
     calls_per_lost: Mapping[str, float],
 ) -> tuple[Cause, ...]:
     """
-    The components that carry the difference, the largest first: together most of what goes in its direction.
+    The components that cause the difference, the largest first: together they are most of it.
 
     Args:
         calls_per_lost: From arithmetic.calls_per_lost_lookup.
@@ -75,8 +75,8 @@ def find(
     whole = sum(abs(each.difference_ns) for each in pulling)
     causes: list[Cause] = []
     explained = 0.0
-    for part in pulling[:_MOST_CAUSES]:
-        if causes and (explained >= _CARRIES * whole or abs(part.difference_ns) < _WORTH_SAYING * whole):
+    for part in pulling[:_MAX_CAUSES]:
+        if causes and (explained >= _CARRIES * whole or abs(part.difference_ns) < _NOTABLE * whole):
             break
         causes.append(_cause(part, targets, statements, calls_per_lost))
         explained += abs(part.difference_ns)
@@ -84,7 +84,7 @@ def find(
 
 
 def everything_is_slower(components: Sequence[Contribution]) -> float | None:
-    """How many times as long everything takes, when that is it: nearly all time, in three parts at least, alike."""
+    """The factor by which nearly all time, in at least three components, changed alike; None when it did not."""
     parts = [each for each in components if each.usual.mean_ns > 0 and each.slow.mean_ns > 0]
     whole_ns = sum(each.usual.mean_ns for each in parts)
     paces = {each: pace(each) or each.slow.mean_ns / each.usual.mean_ns for each in parts}
@@ -108,12 +108,12 @@ def failing(targets: Sequence[Contribution]) -> tuple[Contribution, ...]:
 
 
 def fails_more(part: Contribution) -> bool:
-    """Of its calls clearly more fail than usual: more than twice as many, and one in a hundred."""
+    """Clearly more of its calls fail than usual: more than twice as many, and at least one in a hundred."""
     return _failed(part.slow) >= 0.01 + 2 * _failed(part.usual)
 
 
 def pace(part: Contribution) -> float | None:
-    """Time per call as a multiple of the usual one; None when there is none to compare."""
+    """Time per call as a multiple of the usual one; None without calls on both sides."""
     if not part.usual.per_call_ns or part.slow.per_call_ns is None:
         return None
     return part.slow.per_call_ns / part.usual.per_call_ns
@@ -126,21 +126,21 @@ def _cause(
     calls_per_lost: Mapping[str, float],
 ) -> Cause:
     sign = _sign(part.difference_ns)
-    worth_saying_ns = _PART_WORTH_SAYING * abs(part.difference_ns)
-    has_more = part.more_ns * sign >= worth_saying_ns
+    notable_ns = _NOTABLE_PART * abs(part.difference_ns)
+    has_more = part.more_ns * sign >= notable_ns
     is_slower = abs(part.slower_ns) > abs(part.more_ns)
     lookups = _lost_lookups(part, targets, calls_per_lost) if has_more else Lookups()
     mine = [each for each in targets if each.component == part.component]
     carrying = _carriers(mine, is_slower=is_slower, sign=sign)
     carrying_statements = _carriers(statements, is_slower=is_slower, sign=sign) if part.component in SQL else ()
-    if len(carrying_statements) > _MOST_STATEMENTS or _is_everywhere(
+    if len(carrying_statements) > _MAX_STATEMENTS or _is_everywhere(
         statements, carrying_statements, is_slower=is_slower
     ):
         carrying_statements = ()
     return Cause(
         part,
         has_more_calls=has_more,
-        has_slower_calls=part.slower_ns * sign >= worth_saying_ns,
+        has_slower_calls=part.slower_ns * sign >= notable_ns,
         lookups=lookups,
         targets=() if len(carrying) == len(mine) > 1 else carrying,
         steady_targets=tuple(each for each in mine if each not in carrying and _is_steady(each, is_slower=is_slower)),
@@ -150,9 +150,9 @@ def _cause(
 
 def _lost_lookups(part: Contribution, targets: Sequence[Contribution], calls_per_lost: Mapping[str, float]) -> Lookups:
     """
-    The caches whose lost lookups explain the change in calls, and those that answer as they did.
+    The caches whose lost lookups explain the change in calls, and those that work as usual.
 
-    They explain it when the transactions that lose one more make so many more calls that this is half of the change.
+    They explain it when the calls that come with each lost lookup are at least half of the change.
     """
     more_calls = part.slow.calls_per_transaction - part.usual.calls_per_transaction
     if part.component in LOOKUPS or more_calls == 0:
@@ -160,7 +160,7 @@ def _lost_lookups(part: Contribution, targets: Sequence[Contribution], calls_per
     sign = _sign(more_calls)
     caches = [Lookup(each, _lost(each)) for each in targets if each.component in LOOKUPS]
     lost = sum(each.lost * sign for each in caches if each.lost * sign > 0)
-    # where all transactions of a side lose equally many, nothing can be seen within it: then the numbers must match
+    # when all transactions of a side lose equally many, there is no slope: then the numbers must match
     follow = calls_per_lost.get(part.component, 0.0) if calls_per_lost else float(lost <= 2 * abs(more_calls))
     if follow * lost < 0.5 * abs(more_calls):
         return Lookups()
@@ -177,7 +177,7 @@ def _lost_lookups(part: Contribution, targets: Sequence[Contribution], calls_per
 def _lost(target: Contribution) -> float:
     slow, usual = target.slow, target.usual
     if not (slow.calls and usual.calls):
-        return 0.0  # asked on one side only: what happened to its keys is seen where they went
+        return 0.0  # used on one side only: its keys are counted on the servers that they moved to
     now = (slow.misses + slow.errors) / slow.calls * slow.calls_per_transaction
     return now - (usual.misses + usual.errors) / usual.calls * usual.calls_per_transaction
 
@@ -195,7 +195,7 @@ def _answers_as_usual(target: Contribution) -> bool:
 
 
 def _carriers(parts: Sequence[Contribution], *, is_slower: bool, sign: int) -> tuple[Contribution, ...]:
-    """The fewest parts that make most of the change in this direction."""
+    """The fewest parts that are most of the change in this direction."""
 
     def size_ns(each: Contribution) -> float:
         return (each.slower_ns if is_slower else each.more_ns) * sign
@@ -215,7 +215,7 @@ def _is_steady(part: Contribution, *, is_slower: bool) -> bool:
 
 
 def _is_everywhere(parts: Sequence[Contribution], carrying: Sequence[Contribution], *, is_slower: bool) -> bool:
-    """Whether those that carry most only weigh most: the others have changed by about as much."""
+    """Whether the others became slower by about the same factor as those with most of the change."""
     if not is_slower:
         return False
     rest = [pace(each) or 1.0 for each in parts if each not in carrying and each.usual.calls]

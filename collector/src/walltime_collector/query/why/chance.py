@@ -1,4 +1,4 @@
-"""Tells a difference of two means from chance, from sums over stretches of time: docs/decisions/007 says why so."""
+"""Tests whether chance explains a difference of two means, from sums over blocks of time; see docs/decisions/007."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from itertools import pairwise
 from statistics import median
 
 FEWEST = 10
-"""Transactions a population must have: with fewer, chance looks like anything."""
+"""Transactions that a population must have for a test."""
 FINEST_BLOCKS = 64
-"""The smaller population is cut into so many stretches, or into its transactions."""
+"""The smaller population is cut into so many blocks, or into its transactions."""
 MOST_BLOCKS = 4096
-"""Of the larger population so many stretches are looked at, spread over its whole time."""
+"""Of the larger population so many blocks are read, spread over its whole time."""
 CHANCE = 0.005
-"""What chance alone makes more often than this is called chance; two things are looked at, times and calls."""
+"""A difference with a larger p-value is called chance; there are two tests, of times and of calls."""
 _DRIFTS = 4
-"""So many times the usual drift is more than drift: about what one stretch in a hundred and fifty does."""
+"""A difference up to so many times the usual drift is called drift; about one block in 150 exceeds it."""
 _FEWEST_STRETCHES = 4
 _FEWEST_BLOCKS = 8
 _SHUFFLES = 1_000
@@ -28,7 +28,7 @@ _SEED = 20100531
 
 @dataclass(frozen=True)
 class Block:
-    """A stretch of time: how many transactions started in it and how long they took in all."""
+    """A block of time: how many transactions started in it, and how long they took in all."""
 
     transactions: int
     total_ns: int
@@ -39,18 +39,18 @@ class Block:
 
 @dataclass(frozen=True)
 class Chance:
-    """What chance alone could do: `p_value` as a test, `low_ns` to `high_ns` as an interval of 95 %."""
+    """The p-value of the test, and an interval of 95 % for the difference, `low_ns` to `high_ns`."""
 
     difference_ns: float
     p_value: float
     drift_ns: float
-    """How far a stretch of the usual time with as many transactions as the slow one lies from the usual, typically."""
+    """The typical distance from the usual mean of a part of the usual time that is as large as the slow population."""
     low_ns: float
     high_ns: float
 
     @property
     def is_drift(self) -> bool:
-        """The usual time goes up and down as much by itself."""
+        """The usual time varies as much by itself."""
         return abs(self.difference_ns) < _DRIFTS * self.drift_ns
 
     @property
@@ -61,7 +61,7 @@ class Chance:
 
 @dataclass(frozen=True)
 class Judged:
-    """The difference of the times, and the one that the calls alone would make if each took its usual time."""
+    """The tests of the times, and of the calls alone, each at its usual time."""
 
     times: Chance
     calls: Chance
@@ -73,25 +73,25 @@ class Judged:
 
 
 def transactions_per_block(usual: int, slow: int) -> int:
-    """How many transactions a stretch should hold in both populations, so that stretches can change places."""
+    """The number of transactions in a block of both populations, so that blocks can be exchanged."""
     return max(min(usual, slow) // FINEST_BLOCKS, 1)
 
 
 def judge(usual: Sequence[Block], slow: Sequence[Block]) -> Chance:
     """
-    Judge the difference of the means, slow − usual; both in the order of time, about equally many transactions a block.
+    Test the difference of the means, slow − usual; both in the order of time, about equally many transactions a block.
 
-    The same blocks always get the same answer.
+    The result is deterministic: the random numbers have a fixed seed.
     """
     drift_ns = _drift_ns(usual, max(len(usual) // len(slow), _FEWEST_STRETCHES))
-    usual, slow = _without_memory(list(usual), list(slow))
-    chosen = random.Random(_SEED)
-    p_value = _p_value(usual, slow, chosen)
-    return Chance(_mean(slow) - _mean(usual), p_value, drift_ns, *_interval(usual, slow, chosen))
+    usual, slow = _uncorrelated(list(usual), list(slow))
+    rng = random.Random(_SEED)
+    p_value = _p_value(usual, slow, rng)
+    return Chance(_mean(slow) - _mean(usual), p_value, drift_ns, *_interval(usual, slow, rng))
 
 
 def _drift_ns(usual: Sequence[Block], stretches: int) -> float:
-    """The middle distance of stretches from the middle one: one bad stretch among the usual ones changes nothing."""
+    """The median distance of parts of the usual time from their median: one bad part changes nothing."""
     length = max(len(usual) // stretches, 1)
     means = [_mean(usual[at : at + length]) for at in range(0, len(usual) - length + 1, length)]
     middle = median(means)
@@ -102,14 +102,14 @@ def _mean(blocks: Sequence[Block]) -> float:
     return sum(block.total_ns for block in blocks) / sum(block.transactions for block in blocks)
 
 
-def _without_memory(usual: list[Block], slow: list[Block]) -> tuple[list[Block], list[Block]]:
+def _uncorrelated(usual: list[Block], slow: list[Block]) -> tuple[list[Block], list[Block]]:
     """
-    Join neighbours until the usual blocks say nothing about the next one any more.
+    Join neighbours until consecutive blocks of the usual time are not correlated any more.
 
-    A machine that is slow for ten seconds makes neighbours alike; counted one by one they would be many witnesses of
-    one thing. Only the usual time is looked at: that a disturbance lasts is no reason to believe in it less.
+    A machine that is slow for ten seconds makes neighbours alike; tested one by one they would count as independent.
+    Only the usual time decides: a disturbance that lasts is not less significant.
     """
-    while min(len(usual), len(slow)) >= 2 * _FEWEST_BLOCKS and _memory(usual) > 1.7 / len(usual) ** 0.5:
+    while min(len(usual), len(slow)) >= 2 * _FEWEST_BLOCKS and _autocorrelation(usual) > 1.7 / len(usual) ** 0.5:
         usual, slow = _pairs(usual), _pairs(slow)
     return usual, slow
 
@@ -119,8 +119,8 @@ def _pairs(blocks: list[Block]) -> list[Block]:
     return [*pairs, blocks[-1]] if len(blocks) % 2 else pairs
 
 
-def _memory(blocks: list[Block]) -> float:
-    """How alike neighbours are: correlation of the ranks of their means, so that no single outlier decides."""
+def _autocorrelation(blocks: list[Block]) -> float:
+    """The correlation of neighbours, by the ranks of their means, so that no single outlier decides."""
     means = [_mean([block]) for block in blocks]
     order = sorted(range(len(means)), key=means.__getitem__)
     middle = (len(order) - 1) / 2
@@ -131,8 +131,8 @@ def _memory(blocks: list[Block]) -> float:
     return sum(one * two for one, two in pairwise(ranks)) / spread
 
 
-def _p_value(usual: list[Block], slow: list[Block], chosen: random.Random) -> float:
-    """How often blocks dealt out blindly differ as much: exact whatever the tails, because outliers are dealt too."""
+def _p_value(usual: list[Block], slow: list[Block], rng: random.Random) -> float:
+    """A permutation test: how often blocks that are assigned at random differ as much."""
     blocks = [*usual, *slow]
     whole = sum(blocks, Block(0, 0))
     observed = abs(_difference(whole, sum(slow, Block(0, 0))))
@@ -140,7 +140,7 @@ def _p_value(usual: list[Block], slow: list[Block], chosen: random.Random) -> fl
     reached = 0
     for _ in range(_SHUFFLES):
         transactions = total_ns = 0
-        for block in chosen.sample(blocks, fewer):
+        for block in rng.sample(blocks, fewer):
             transactions += block.transactions
             total_ns += block.total_ns
         reached += abs(_difference(whole, Block(transactions, total_ns))) >= observed * (1 - 1e-12)
@@ -152,19 +152,19 @@ def _difference(whole: Block, part: Block) -> float:
     return part.total_ns / part.transactions - (whole.total_ns - part.total_ns) / rest
 
 
-def _interval(usual: list[Block], slow: list[Block], chosen: random.Random) -> tuple[float, float]:
-    """Both populations drawn again from their own blocks, many times: where the middle 95 % of the differences are."""
-    usual_means, slow_means = _resampled(usual, chosen), _resampled(slow, chosen)
+def _interval(usual: list[Block], slow: list[Block], rng: random.Random) -> tuple[float, float]:
+    """A bootstrap: the middle 95 % of the differences when both populations are resampled."""
+    usual_means, slow_means = _resampled(usual, rng), _resampled(slow, rng)
     differences = sorted(now - before for before, now in zip(usual_means, slow_means, strict=True))
     tail = round(_RESAMPLES * 0.025)
     return differences[tail], differences[-1 - tail]
 
 
-def _resampled(blocks: list[Block], chosen: random.Random) -> list[float]:
+def _resampled(blocks: list[Block], rng: random.Random) -> list[float]:
     while len(blocks) > _RESAMPLED_BLOCKS:
         blocks = _pairs(blocks)
     means = []
     for _ in range(_RESAMPLES):
-        drawn = chosen.choices(blocks, k=len(blocks))
+        drawn = rng.choices(blocks, k=len(blocks))
         means.append(_mean(drawn))
     return means

@@ -1,11 +1,11 @@
 """
-Other people's SQL on its way to the engine: let through by what is allowed, on the engine's own parse, or refused.
+The guard: allows or refuses other people's SQL by allow-lists, on the engine's own parse of the statement.
 
     text ─parseQueryToJSON─► tree ─rewrite─► tree ─formatQueryFromJSON─► text ─parseQueryToJSON─► tree ─check
                                                                           └────────── what is run ──────────┘
 
-What is run is therefore never the text that came in but one that ClickHouse printed, and what is checked is how
-ClickHouse reads exactly that one. A second statement after a semicolon, comments and quotes end at the first arrow.
+So the received text is never run, only a text that ClickHouse printed; and what is checked is how ClickHouse parses
+exactly that text. A second statement after a semicolon, comments and quotes do not pass the first arrow.
 """
 
 from __future__ import annotations
@@ -41,8 +41,8 @@ _VIEWS = (
     *("tables", "columns", "databases", "functions", "settings"),
     *("data_type_families", "table_functions", "table_engines", "data_skipping_indices"),
 )
-# read once: while other people's statements run, nothing opens a file
-_QUESTIONS = {
+# read once: while other people's statements run, no file is opened
+_OWN_SQL = {
     each.name.removesuffix(".sql"): each.read_text("utf-8")
     for each in (files(__package__) / "visible").iterdir()
     if each.name.endswith(".sql")
@@ -56,8 +56,8 @@ class Admitted:
     A statement that may be run, with `readonly` = 1.
 
     Args:
-        format_name: What its FORMAT clause said; empty without one.
-        settings: ClickHouse settings it may have; those of settings.LIMITS are wishes for less, never rights.
+        format_name: That of its FORMAT clause; empty without one.
+        settings: Its allowed ClickHouse settings; those of settings.LIMITS can only lower a limit.
     """
 
     sql: str
@@ -67,10 +67,10 @@ class Admitted:
 
 class Guard:
     """
-    Lets statements through; safe to use from several threads.
+    Checks statements; safe to use from several threads.
 
     Args:
-        database: Whose tables may be read.
+        database: Its tables may be read, and no others.
     """
 
     def __init__(self, engine: Engine, database: str) -> None:
@@ -83,12 +83,12 @@ class Guard:
 
         Args:
             parameters: Values of `{name:Type}`, as texts that are escaped like a field of TSV.
-            url: Settings beside the statement; those that clients send by habit are ignored.
+            url: Settings from the URL; those that clients always send are ignored.
 
         Raises:
-            StatementRefused: Something in it is not allowed; it says what.
+            StatementRefused: Something in it is not allowed; the message names it.
             QueryFailed: ClickHouse does not understand it.
-            EngineUnavailable: Nobody can say now.
+            EngineUnavailable: The engine does not answer now.
         """
         url = url or {}
         for text in (sql, *parameters.values(), *url.values()):
@@ -102,7 +102,7 @@ class Guard:
             raise StatementRefused("the statement is nested too deeply", "make it flatter") from error
 
     def calls(self, sql: str) -> list[str]:
-        """The functions of a SELECT that only calls functions without arguments; of any other statement, nothing."""
+        """The functions of a SELECT that only calls functions without arguments; for any other statement, none."""
         try:
             tree = self._parse(sql)
         except (QueryFailed, StatementRefused):
@@ -138,60 +138,53 @@ class Guard:
         return Admitted(run, ending.format_name, chosen | self._filters(filters))
 
     def _describe(self, sql: str) -> Admitted:
-        """DESCRIBE and SHOW CREATE of a table of ours; the only statements allowed that have no tree as JSON."""
-        found = _DESCRIBE.fullmatch(self._ask(_NORMALISE, sql=sql))
-        is_ours = found is not None and (
-            found["database"] in (None, self._database)
-            or (found["database"] in EXPORTER_DATABASES and found["table"] in EXPORTER_TABLES)
+        """DESCRIBE and SHOW CREATE of one of our tables: the only allowed statements without a tree as JSON."""
+        match = _DESCRIBE.fullmatch(self._ask(_NORMALISE, sql=sql))
+        is_ours = match is not None and (
+            match["database"] in (None, self._database) or _is_exporters(match["database"], match["table"])
         )
-        if found is None or not is_ours or found["format"] not in {None, *FORMATS}:
+        if match is None or not is_ours or match["format"] not in {None, *FORMATS}:
             raise StatementRefused(
                 "this statement is not allowed",
                 "what can be asked is SELECT, EXPLAIN of one, SHOW TABLES, SHOW DATABASES, DESCRIBE or SHOW CREATE of"
                 " a table",
             )
-        table, format_name = found["table"], found["format"] or ""
-        if found["verb"] == "DESCRIBE TABLE":
+        table, format_name = match["table"], match["format"] or ""
+        if match["verb"] == "DESCRIBE TABLE":
             return Admitted(f"DESCRIBE TABLE {self._database}.{table}", format_name, {})
         if {"name": table} not in self._engine.query(_TABLES, {"database": self._database}):
-            raise QueryFailed(
-                f"Code: 60. DB::Exception: Table {self._database}.{table} does not exist. (UNKNOWN_TABLE)"
-            )
-        tree = self._parse(_QUESTIONS["show_create"])
+            what = f"Table {self._database}.{table} does not exist"
+            raise QueryFailed(f"Code: 60. DB::Exception: {what}. (UNKNOWN_TABLE)")
+        tree = self._parse(_OWN_SQL["show_create"])
         put_parameters(tree, {"database": self._database, "name": table})
         return Admitted(self._print(tree), format_name, {})
 
     def _show(self, tree: Node) -> tuple[Node, dict[str, str]]:
-        """SHOW TABLES and SHOW DATABASES as a SELECT from the view of ours that has their names."""
-        said = {part: value for part, value in tree.items() if value is not False}
+        """SHOW TABLES and SHOW DATABASES as a SELECT of our own."""
+        parts = {part: value for part, value in tree.items() if value is not False}
         known = "type databases full temporary from like not_like case_insensitive_like format_ast"
-        unknown = set(said) - set(known.split())
-        asked_of = said.get("from", {"name": self._database}).get("name")
-        if unknown or asked_of != self._database:
+        database = parts.get("from", {"name": self._database}).get("name")
+        if set(parts) - set(known.split()) or database != self._database:
             raise StatementRefused("this SHOW is not allowed", f"use SHOW TABLES FROM {self._database}")
-        question = "show_databases" if "databases" in said else "show_tables"
-        if "full" in said and question == "show_tables":
-            question = "show_full_tables"
-        like = "not_like" if "not_like" in said else "like"
-        answer = self._parse(_QUESTIONS[question])
-        if "format_ast" in said:
-            answer["format_ast"] = said["format_ast"]
-        return answer, {
-            "like": said.get("like", "%").replace("\\", "\\\\"),
-            "is_like": str(like == "like").lower(),
-            "is_temporary": str("temporary" in said).lower(),
+        tables = "show_full_tables" if "full" in parts else "show_tables"
+        select = self._parse(_OWN_SQL["show_databases" if "databases" in parts else tables])
+        if "format_ast" in parts:
+            select["format_ast"] = parts["format_ast"]
+        return select, {
+            "like": parts.get("like", "%").replace("\\", "\\\\"),
+            "is_like": str("not_like" not in parts).lower(),
+            "is_temporary": str("temporary" in parts).lower(),
         }
 
-    def _filters(self, said: Sequence[tuple[str, str]]) -> dict[str, str]:
-        """The setting with conditions on tables of ours, each under its whole name, which no alias can be."""
-        if not said:
+    def _filters(self, filters: Sequence[tuple[str, str]]) -> dict[str, str]:
+        """The setting with conditions on our tables, each under its full name, which an alias cannot have."""
+        if not filters:
             return {}
         known = {str(row["name"]) for row in self._engine.query(_TABLES, {"database": self._database})}
         checked = []
-        for table, condition in said:
+        for table, condition in filters:
             prefix, _, name = table.rpartition(".")
-            is_exporters = prefix in EXPORTER_DATABASES and name in EXPORTER_TABLES
-            if name not in known or not (prefix in ("", self._database) or is_exporters):
+            if name not in known or not (prefix in ("", self._database) or _is_exporters(prefix, name)):
                 raise StatementRefused(
                     f"{printable(table)[:80]!r} in {settings.FILTERS} is not one of Walltime's tables",
                     f"filter those of {self._database}; SHOW TABLES lists them",
@@ -223,9 +216,9 @@ class Guard:
             values = {"database": self._database, "settings": settings.names().replace("\\", "\\\\")}
             views = {}
             for name in _VIEWS:
-                tree = self._parse(_QUESTIONS[name])
+                tree = self._parse(_OWN_SQL[name])
                 put_parameters(tree, values)
-                views[name] = [self._parse(self._print(tree))]  # printed and parsed: as it will come back
+                views[name] = [self._parse(self._print(tree))]  # printed and parsed, as in the checked statement
             self._views = views
         return self._views
 
@@ -241,15 +234,19 @@ class Guard:
     def _print(self, tree: Node) -> str:
         return self._ask(_PRINT, tree=json.dumps(tree))
 
-    def _ask(self, question: str, **parameters: str) -> str:
+    def _ask(self, sql: str, /, **parameters: str) -> str:
         try:
-            return str(self._engine.query(question, parameters)[0]["answer"])
+            return str(self._engine.query(sql, parameters)[0]["answer"])
         except QueryFailed as error:
             if error_code(error) == _NO_SUCH_FUNCTION:
-                raise StatementRefused(
-                    "this ClickHouse cannot say how it reads a statement", "it takes ClickHouse 26.8 or newer"
-                ) from error
+                what = "this ClickHouse cannot say how it reads a statement"
+                raise StatementRefused(what, "it takes ClickHouse 26.8 or newer") from error
             raise QueryFailed(str(error).partition(": In scope SELECT ")[0]) from error
+
+
+def _is_exporters(database: str, table: str) -> bool:
+    """Whether the OpenTelemetry Collector's exporter would call one of our views like this."""
+    return database in EXPORTER_DATABASES and table in EXPORTER_TABLES
 
 
 def _literal(text: str) -> str:

@@ -1,4 +1,4 @@
-"""Refuses a syntax tree that has anything in it that is not allowed; the tree is ClickHouse's own, as JSON."""
+"""Refuses a syntax tree, which ClickHouse made as JSON, that has anything in it that is not allowed."""
 
 from __future__ import annotations
 
@@ -39,12 +39,12 @@ def check(tree: Any, *, database: str, views: Collection[Any]) -> None:
     Return if everything in the tree is allowed.
 
     Args:
-        tree: What parseQueryToJSON says of exactly the text that is going to be run.
-        database: Whose tables may be read; a name without a database is one of them, or of WITH.
+        tree: The result of parseQueryToJSON for exactly the text that will be run.
+        database: Its tables may be read; a name without a database is one of them, or of WITH.
         views: Subqueries of our own, as trees, that need no check.
 
     Raises:
-        StatementRefused: It says what is not allowed.
+        StatementRefused: Something is not allowed; the message names it.
     """
     root = _object(tree)
     if root.get("type") == "ExplainQuery":
@@ -55,41 +55,41 @@ def check(tree: Any, *, database: str, views: Collection[Any]) -> None:
     todo = [root]
     while todo:
         node = todo.pop()
-        kind = str(node.get("type"))
-        if kind == "Subquery" and node.get("children") in views:
+        node_type = str(node.get("type"))
+        if node_type == "Subquery" and node.get("children") in views:
             continue
-        _check_parts(kind, node)
-        if kind == "Function":
+        _check_parts(node_type, node)
+        if node_type == "Function":
             _check_function(node, database)
-        elif kind == "TableIdentifier":
+        elif node_type == "TableIdentifier":
             _check_table(node, database)
-        elif kind == "ColumnsApplyTransformer" and "func_name" in node and not _is_value(node["func_name"]):
+        elif node_type == "ColumnsApplyTransformer" and "func_name" in node and not _is_value(node["func_name"]):
             raise _refused_function(node["func_name"])
-        todo += _children(kind, node)
+        todo += _children(node_type, node)
 
 
-def _check_parts(kind: str, node: Node) -> None:
-    if kind not in NODES or kind in ("ExplainQuery", "SetQuery"):
-        raise _refused(_IN_WORDS.get(kind, kind))
+def _check_parts(node_type: str, node: Node) -> None:
+    if node_type not in NODES or node_type in ("ExplainQuery", "SetQuery"):
+        raise _refused(_IN_WORDS.get(node_type, node_type))
     for part, value in node.items():
-        if part not in NODES[kind] and part != "type" and value is not False:
-            raise _refused(_IN_WORDS.get(part, f"{part} in {kind}"))
+        if part not in NODES[node_type] and part != "type" and value is not False:
+            raise _refused(_IN_WORDS.get(part, f"{part} in {node_type}"))
 
 
-def _children(kind: str, node: Node) -> list[Node]:
-    """The nodes below; of a table function its arguments, for its name is not one of a function."""
-    found: list[Node] = []
+def _children(node_type: str, node: Node) -> list[Node]:
+    """The nodes below; of a table function its arguments only, because its name is not that of a function."""
+    children: list[Node] = []
     for part, value in node.items():
-        if kind == "Literal" and part == "value":
+        if node_type == "Literal" and part == "value":
             continue  # a value, however it is nested
-        if kind == "TableExpression" and part == "table_function":
+        if node_type == "TableExpression" and part == "table_function":
             _check_table_function(_object(value))
-            found += [_object(below) for name, below in value.items() if name == "arguments"]
+            children += [_object(below) for name, below in value.items() if name == "arguments"]
         elif isinstance(value, dict):
-            found.append(value)
+            children.append(value)
         elif isinstance(value, list) and part not in ("name_parts", "list_of_modes"):
-            found += [_object(each) for each in value]
-    return found
+            children += [_object(each) for each in value]
+    return children
 
 
 def _check_function(node: Node, database: str) -> None:
@@ -114,7 +114,7 @@ def _check_function(node: Node, database: str) -> None:
 
 
 def _check_names_in_text(name: str, arguments: list[Node]) -> None:
-    """Names of functions and types that are texts: they must be there to read, and allowed."""
+    """Names of functions and types in texts: they must be literals, and allowed."""
     if name in AGGREGATE_IN_TEXT:
         called = _text(name, arguments, 0).partition("(")[0].strip()
         if not is_function(called):
@@ -143,7 +143,7 @@ def _at(arguments: list[Node], places: tuple[int, ...]) -> list[Node]:
 
 
 def _is_short(node: Node) -> bool:
-    """Whether a value is written out in the statement, and is a short one."""
+    """Whether a value is a literal, and short."""
     if node.get("type") == "Literal":
         elements = node["value"].get("value")
         is_few = not isinstance(elements, list) or len(elements) <= SHORT_ELEMENTS
@@ -155,7 +155,7 @@ def _is_short(node: Node) -> bool:
 
 
 def _is_value(function: str) -> bool:
-    """Whether a function may be named where its arguments cannot be seen."""
+    """Whether a function may be named without its arguments."""
     needs_arguments = function in AGGREGATE_IN_TEXT or function in SHORT_ARGUMENT or function.lower() in TYPE_IN_TEXT
     return is_function(function) and not needs_arguments
 

@@ -1,4 +1,4 @@
-"""What an error of ClickHouse may say to the one who asked: nothing of other databases, of files or of machines."""
+"""Removes names of other databases, files and machines from ClickHouse's error messages."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ _MACHINE = re.compile(r"Received from \S+:\d+\. (?:DB::Exception: )?")
 
 def public(text: str, database: str) -> str:
     """
-    Return ClickHouse's text without what the asker may not read.
+    Return ClickHouse's message without what the client may not read.
 
     Args:
-        database: The one whose tables may be read, and named.
+        database: Its tables may be read and named.
     """
-    text = _HINT.sub(lambda found: found[0] if found[1] == database else "", text)
+    text = _HINT.sub(lambda hint: hint[0] if hint[1] == database else "", text)
     text = _PART.sub(r"(while reading from a part of \1)", text)
     return _MACHINE.sub("", _TABLE_ID.sub("", _STORED_FILE.sub("…", text)))

@@ -1,4 +1,4 @@
-"""Changes a statement's tree into what is run: values for parameters, our view of system tables, no end clauses."""
+"""Rewrites a statement's tree: values for parameters, our views of system tables, no FORMAT and SETTINGS."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from .check import Node
 
 @dataclass
 class Ending:
-    """What the clauses at the end of a statement said: FORMAT and SETTINGS."""
+    """The clauses at the end of a statement: FORMAT and SETTINGS."""
 
     format_name: str = ""
     settings: dict[str, Any] = field(default_factory=dict)
@@ -30,12 +30,12 @@ def take_ending(tree: Node) -> Ending:
     statement = tree.get("query", tree) if tree.get("type") == "ExplainQuery" else tree
     selects = statement.get("list_of_selects", {}).get("children", [])
     for owner, part in [(tree, "settings_ast"), (statement, "settings_ast"), *((each, "settings") for each in selects)]:
-        said = owner.pop(part, {})
-        if said.get("default_settings"):
+        clause = owner.pop(part, {})
+        if clause.get("default_settings"):
             raise StatementRefused("a setting to DEFAULT is not allowed", "leave it out")
-        if said.get("query_parameters"):
+        if clause.get("query_parameters"):
             raise StatementRefused("a parameter in SETTINGS is not allowed", "send it as param_… in the URL")
-        ending.settings.update({change["name"]: change["value"] for change in said.get("changes", [])})
+        ending.settings.update({change["name"]: change["value"] for change in clause.get("changes", [])})
     return ending
 
 
@@ -65,7 +65,7 @@ EXPORTER_TABLES = ("otel_traces", "otel_traces_trace_id_ts")
 
 
 def put_exporter_names(tree: Node, database: str) -> None:
-    """Read `default.otel_traces` and `otel.otel_traces`, as tables and before columns, as the views of ours."""
+    """Replace `default.otel_traces` and `otel.otel_traces`, as tables and before columns, by our views."""
     for node in nodes(tree):
         parts = node.get("name_parts", ())
         if len(parts) > 1 and parts[0] in EXPORTER_DATABASES and parts[1] in EXPORTER_TABLES:
@@ -75,9 +75,9 @@ def put_exporter_names(tree: Node, database: str) -> None:
 
 def put_views(tree: Node, views: Mapping[str, Any]) -> None:
     """
-    Put a subquery of ours where `system.<name>` is read: its harmless columns, the rows about our own tables.
+    Put a subquery of ours in the place of `system.<name>`: its harmless columns, the rows about our own tables.
 
-    Its columns may be named in full (`system.tables.name`), also where the table has an alias: JDBC drivers do both.
+    Its columns may have the full name (`system.tables.name`), also when the table has an alias: JDBC drivers do both.
     """
     todo: list[tuple[Any, Mapping[str, str]]] = [(tree, {})]
     while todo:
@@ -95,14 +95,14 @@ def put_views(tree: Node, views: Mapping[str, Any]) -> None:
         name = _system_table(node, views)
         if name:
             table = node.pop("database_and_table_name")
-            # it reads the system table itself: nothing is put into it
+            # its own system table is not replaced
             node["subquery"] = {"type": "Subquery", "alias": table.get("alias", name), "children": views[name]}
         else:
             todo += [(each, aliases) for each in node.values()]
 
 
 def _aliases(select: Node, views: Mapping[str, Any]) -> dict[str, str]:
-    """What the views that this SELECT reads are called in it, by their names; one that it reads twice is not there."""
+    """The alias of each view that this SELECT reads, by its name; without those that it reads twice."""
     read: dict[str, list[str]] = {}
     for element in select.get("tables", {}).get("children", []):
         expression = element.get("table_expression", {})
@@ -112,7 +112,7 @@ def _aliases(select: Node, views: Mapping[str, Any]) -> dict[str, str]:
 
 
 def _system_table(node: Node, views: Mapping[str, Any]) -> str:
-    """The name of the view that stands for what this table expression reads; empty when it is none of ours."""
+    """The name of the view that replaces this table expression; empty when none does."""
     table = node.get("database_and_table_name")
     if node.get("type") != "TableExpression" or not isinstance(table, dict):
         return ""
@@ -147,17 +147,16 @@ _COMPOSITE = re.compile(r"\s*(Array|Map|Tuple|Nested|JSON|Variant|Dynamic)\b")
 
 
 def _value(text: str, type_name: str) -> Node:
-    """A parameter's text is escaped like a field of TSV, but that of an array, map or tuple is a literal."""
+    """A parameter's text is escaped like a field of TSV; that of an array, map or tuple is a literal."""
     if _NULLABLE.match(type_name) and text == r"\N":
         value: Node = {"type": "Literal", "value": {"field_type": "Null", "value": None}}
     else:
-        plain = (
-            text if _COMPOSITE.match(type_name) else _ESCAPED.sub(lambda found: _ESCAPES.get(found[1], found[1]), text)
-        )
+        is_escaped = not _COMPOSITE.match(type_name)
+        plain = _ESCAPED.sub(lambda escape: _ESCAPES.get(escape[1], escape[1]), text) if is_escaped else text
         value = {"type": "Literal", "value": {"field_type": "String", "value": plain}}
     if type_name == "String":
         return value
-    if _MAP.match(type_name):  # ClickHouse casts no text to a map, but one to a tuple that has a map in it
+    if _MAP.match(type_name):  # ClickHouse cannot cast a text to a map, but to a tuple with a map
         value["value"]["value"] = f"({value['value']['value']})"
         first = {"type": "Literal", "value": {"field_type": "UInt64", "value": 1}}
         return _call("tupleElement", _cast(value, f"Tuple({type_name})"), first)

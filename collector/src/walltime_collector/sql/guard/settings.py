@@ -1,4 +1,4 @@
-"""The ClickHouse settings that a statement may bring, in its text or in the URL: an allow-list with a rule for each."""
+"""The ClickHouse settings that a statement may have, in its text or in the URL: an allow-list with a rule for each."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ...format import printable
 
 FILTERS = "additional_table_filters"
 
-# Limits: a statement may ask for less than it has, never for more.
+# Limits: a statement may lower them, never raise them.
 LIMITS = frozenset(
     {
         "max_execution_time",
@@ -25,7 +25,7 @@ LIMITS = frozenset(
     }
 )
 
-# How an answer is computed and written; none of them is an expression, a name of a table or of a file, or changes
+# How a result is computed and written; none of them is an expression, a name of a table or of a file, or changes
 # which rows there are.
 _FLAG = r"0|1|true|false"
 _CHOICES: Mapping[str, str] = {
@@ -57,12 +57,12 @@ _OUTPUT = re.compile(
 )
 _OUTPUT_VALUE = re.compile(r"[\w.+-]{0,40}")
 
-# They would change which rows an answer has: from a URL, where other unknown settings are ignored, they are refused.
+# They change which rows a result has: in a URL, where other unknown settings are ignored, they are refused.
 _NEVER_IGNORED = re.compile(r"additional_\w+|final")
 
 
 def names() -> str:
-    """Return a regular expression of the settings that a statement may bring, and of the one that says so."""
+    """Return a regular expression of the settings that a statement may have, and of `readonly`."""
     return f"^({'|'.join(sorted(LIMITS | set(_CHOICES) | {'readonly'}))}|{_OUTPUT.pattern})$"
 
 
@@ -70,7 +70,7 @@ def from_url(parameters: Mapping[str, str]) -> dict[str, str]:
     """
     Return the settings among a URL's parameters that a statement may have; filters are left out.
 
-    Clients send many more by habit (`readonly`, `session_id`, …), which are ignored.
+    Clients send many others with every request (`readonly`, `session_id`, …), which are ignored.
 
     Raises:
         StatementRefused: A value is not allowed, or a setting that must not be ignored is there.
@@ -84,7 +84,7 @@ def from_url(parameters: Mapping[str, str]) -> dict[str, str]:
     return chosen
 
 
-def from_statement(said: Mapping[str, Any]) -> dict[str, str]:
+def from_statement(clause: Mapping[str, Any]) -> dict[str, str]:
     """
     Return the settings of a SETTINGS clause, as parseQueryToJSON gives them; filters are left out.
 
@@ -92,7 +92,7 @@ def from_statement(said: Mapping[str, Any]) -> dict[str, str]:
         StatementRefused: A setting or its value is not allowed.
     """
     chosen = {}
-    for name, field in said.items():
+    for name, field in clause.items():
         if name == FILTERS:
             continue
         if name not in LIMITS and not _is_choice(name):
@@ -104,33 +104,33 @@ def from_statement(said: Mapping[str, Any]) -> dict[str, str]:
     return chosen
 
 
-def within(limits: Mapping[str, str], *wishes: Mapping[str, str]) -> dict[str, str]:
-    """Return the limits with the wishes of a statement in them; of a limit the smallest counts, 0 is no wish."""
+def within(limits: Mapping[str, str], *requested: Mapping[str, str]) -> dict[str, str]:
+    """Return the limits with the settings of a statement; of each limit the smallest value counts, 0 counts as none."""
     merged = dict(limits)
-    for wish in wishes:
-        for name, value in wish.items():
+    for settings in requested:
+        for name, value in settings.items():
             if name not in LIMITS or _is_less(value, merged.get(name, "0")):
                 merged[name] = value
     return merged
 
 
-def filters(said: Mapping[str, Any]) -> list[tuple[str, str]]:
+def filters(clause: Mapping[str, Any]) -> list[tuple[str, str]]:
     """
     Return table and condition of each filter of a SETTINGS clause, unchecked.
 
     Raises:
         StatementRefused: It is not a map of texts.
     """
-    field = said.get(FILTERS, {"field_type": "Map", "value": []})
+    field = clause.get(FILTERS, {"field_type": "Map", "value": []})
     pairs = field.get("value") if field.get("field_type") == "Map" else None
-    found = [[part.get("value") for part in each.get("value", ())] for each in pairs or ()]
-    if pairs is None or not all(len(pair) == 2 and all(isinstance(part, str) for part in pair) for pair in found):
+    parts = [[part.get("value") for part in each.get("value", ())] for each in pairs or ()]
+    if pairs is None or not all(len(pair) == 2 and all(isinstance(part, str) for part in pair) for pair in parts):
         raise StatementRefused(f"{FILTERS} must be a map of texts", "write {'table': 'condition'}")
-    return [(table, condition) for table, condition in found]
+    return [(table, condition) for table, condition in parts]
 
 
-def _is_less(wish: str, limit: str) -> bool:
-    return float(wish) > 0 and (float(limit) == 0 or float(wish) < float(limit))
+def _is_less(value: str, limit: str) -> bool:
+    return float(value) > 0 and (float(limit) == 0 or float(value) < float(limit))
 
 
 def _is_choice(name: str) -> bool:
