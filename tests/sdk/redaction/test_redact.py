@@ -72,12 +72,17 @@ def test_escaped_quotes_are_read_as_mysql_does_unless_the_text_makes_sense_in_an
         ("SELECT x /* never ends", "SELECT x"),
         ("SELECT 5--1", "SELECT ??"),
         ("SELECT'a'FROM t", "SELECT?FROM t"),
+        ("SELECT j #> '{a\nsecret}', 'secret' FROM t", "SELECT j ?"),
+        ("SELECT a # why\n, b", "SELECT a , b"),
+        ("SELECT 1 /* a /* b /* c */ */ secret */, x", "SELECT ? , x"),
+        (r"SELECT E'it\'s secret', 'C:\', 'secret'", "SELECT ?"),
+        ("SELECT x'1F', N'a', b'01' FROM max", "SELECT ?, ?, ? FROM max"),
         ("UPDATE `it's` SET a='b'", "UPDATE `it's` SET a=?"),
         (b"SELECT '\xff\xfe'", "SELECT ?"),
         (None, "(NoneType)"),
     ],
 )  # fmt: skip
-def test_the_traps_of_mysqls_syntax(sql: object, expected: str) -> None:
+def test_the_traps_of_each_dialect(sql: object, expected: str) -> None:
     assert redact_sql(sql) == expected
 
 

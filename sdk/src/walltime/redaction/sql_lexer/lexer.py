@@ -1,7 +1,7 @@
 """
 Statement in; redacted text, comments and whether it is closed out.
 
-Nobody says how a server reads a statement: sql_mode, character set and often the product are unknown. A statement that
+How the server reads a statement is unknown: its sql_mode, its character set and often the product. A statement that
 every server reads alike takes one pass of one regular expression. Any other one is read in every dialect (dialects.py),
 and what is a literal in one of them counts as a literal.
 """
@@ -30,8 +30,8 @@ _DOUBLE_QUOTED: Final = _STRING.format(q='"')[1:]
 
 # Each alternative looks back at the one character that the search leaps to. The last ones take the rest of the text:
 # there dialects differ, or it is not closed.
-_ALIKE: Final = rf"""['"`\d.$\#/\-_\[\\](?:
-    (?<![\w$].)(?: (?<=[\d]){_NUMBER} | (?<=_)[a-zA-Z0-9]+[ ]?'{_QUOTED} | (?<=_)(?=[a-zA-Z0-9]+[ ]?').* )
+_ALIKE: Final = rf"""[PREFIXES'"`\d.$\#/\-_\[\\](?:
+    (?<![\w$].)(?: PREFIXED (?<=[\d]){_NUMBER} | (?<=_)[a-zA-Z0-9]+[ ]?'{_QUOTED} | (?<=_)(?=[a-zA-Z0-9]+[ ]?').* )
   | {_FRACTION}
   | (?<![\d._])(?:
         (?<=')(?<![\w&$].){_QUOTED}
@@ -63,19 +63,28 @@ def _compiled(syntax: str) -> tuple[re.Pattern[str], re.Pattern[str]]:
     return re.compile(anywhere, flags), re.compile(in_ascii, flags)
 
 
-_READ_ALIKE: Final = _compiled(_ALIKE.replace("LOOK", "(?!").replace("BEHIND", ""))
-_READ_BY_DEFAULT: Final = _compiled(_ALIKE.replace("LOOK", "(?=|").replace("BEHIND", r"\w$"))
+def _alike(look: str, behind: str = "", prefixes: str = "") -> tuple[re.Pattern[str], re.Pattern[str]]:
+    prefixed = f"(?<=[{prefixes}])'{_QUOTED} |" if prefixes else ""
+    syntax = _ALIKE.replace("PREFIXED", prefixed).replace("PREFIXES", prefixes)
+    return _compiled(syntax.replace("LOOK", look).replace("BEHIND", behind))
+
+
+_READ_ALIKE: Final = _alike("(?!")
+_READ_PREFIXED: Final = _alike("(?!", prefixes="xXbBnNeE")
+"""Also with strings such as `x'1F'` and `N'…'`: to stop at each of these letters costs other texts time."""
+_PREFIXED: Final = re.compile(r"(?<![\w$])[xXbBnNeE]'")
+_READ_BY_DEFAULT: Final = _alike("(?=|", behind=r"\w$")
 """With escaped quotes in strings, and no word right behind a string."""
 _READ_LEFT: Final = _compiled(_LEFT)
 
 
 class Lexed(NamedTuple):
-    """What a statement is to all who read it."""
+    """A statement after lexing."""
 
     redacted: str
     """Each literal is `?`, comments are gone, white space is folded, names and placeholders stay."""
     comments: tuple[str, ...]
-    """What stands in its block comments, in order; never a part of what may be a literal."""
+    """The content of its block comments, in order; never a part of what may be a literal."""
     is_closed: bool
     """In no dialect does the text end inside a literal, a quoted name or a block comment."""
 
@@ -106,6 +115,8 @@ def _lex_alike(sql: str, *, is_cut: bool = False) -> Lexed | None:
     """Read a text that all servers read alike, or that makes sense by MySQL's default alone."""
     text = sql + "\n"
     parts = [""] if "\\'" in text else _READ_ALIKE[text.isascii()].split(text)  # text, kept, comment, text, …
+    if not parts[-1] and "\\'" not in text and _PREFIXED.search(text):
+        parts = _READ_PREFIXED[text.isascii()].split(text)
     if not parts[-1] and "\\" in text and not is_cut and only_default_makes_sense(text):
         parts = _READ_BY_DEFAULT[text.isascii()].split(text)
     return _joined(parts) if parts[-1] else None
@@ -118,16 +129,19 @@ def lex_by_default(sql: str) -> Lexed | None:
 
 
 def _joined(parts: list[str]) -> Lexed:
-    if len(parts) == 1:
-        return Lexed(" ".join(parts[0].split()), (), is_closed=True)
     names, comments = parts[1::3], parts[2::3]
-    blocks = tuple([each[1:-2] for each in comments if each and each[0] == "*"])
+    if comments.count(None) == len(comments):  # type: ignore[arg-type]  # split() gives None for an absent group
+        blocks: tuple[str, ...] = ()
+        tokens = ["?" if name is None else "`" + name for name in names]
+    else:
+        blocks = tuple([each[1:-2] for each in comments if each and each[0] == "*"])
+        tokens = [
+            "?" if name is None and comment is None else " " if name is None else "`" + name
+            for name, comment in zip(names, comments, strict=True)
+        ]
     whole = parts[: 2 * len(names) + 1]
     whole[0::2] = parts[0::3]
-    whole[1::2] = [
-        "?" if name is None and comment is None else " " if name is None else "`" + name
-        for name, comment in zip(names, comments, strict=True)
-    ]
+    whole[1::2] = tokens
     return Lexed(" ".join("".join(whole).split()), blocks, is_closed=True)
 
 

@@ -26,7 +26,7 @@ _DOLLAR_TAG: Final = re.compile(r"\$(?:[^\W\d]\w*)?\$")
 _WORD: Final = re.compile(r"[\w$]")
 _ESCAPE_STRING: Final = re.compile(r"(?<![\w$])[eE]'")
 _DEEPEST: Final = "**"
-"""PostgreSQL's comments nest; deeper than this nobody does."""
+"""PostgreSQL's comments nest; deeper ones are not followed."""
 
 
 def step(state: State, text: str, at: int, mode: int, *, is_executed: bool) -> list[Entry]:
@@ -35,38 +35,38 @@ def step(state: State, text: str, at: int, mode: int, *, is_executed: bool) -> l
 
     The first one is what MySQL does by default.
     """
-    kind, in_executable, tag = state
+    place, in_executable, tag = state
     letter = text[at]
     stays = (state, at + 1)
     code: State = (CODE, in_executable, "")
-    if kind == CODE:
+    if place == CODE:
         return _in_code(state, text, at, mode, is_executed=is_executed)
-    if kind in (SINGLE, DOUBLE):
-        quote = "'" if kind == SINGLE else '"'
-        if letter == "\\" and (mode == ESCAPING or (mode == ANSI_QUOTES and kind == SINGLE) or tag):
+    if place in (SINGLE, DOUBLE):
+        quote = "'" if place == SINGLE else '"'
+        if letter == "\\" and (mode == ESCAPING or (mode == ANSI_QUOTES and place == SINGLE) or tag):
             escapes = (state, at + 2)
             # behind a byte that is not ASCII it may be the second byte of a character
             return [escapes, stays] if at and text[at - 1] > "\x7f" else [escapes]
         if letter == quote:
             return [(state, at + 2)] if text.startswith(quote, at + 1) else [(code, at + 1)]
-    elif kind == NAME and letter == "`":
+    elif place == NAME and letter == "`":
         closes = (code, at + 1)
         return [closes, stays] if at and text[at - 1] > "\x7f" else [closes]
-    elif (kind == BRACKETS and letter == "]") or (kind == LINE and letter == "\n"):
+    elif (place == BRACKETS and letter == "]") or (place == LINE and letter == "\n"):
         return [(code, at + 1)]
-    elif kind == BLOCK:
+    elif place == BLOCK:
         if letter == "*":
             return [(code, at + 2) if not tag else ((BLOCK, in_executable, tag[1:]), at + 2)]
         if letter == "/" and tag != _DEEPEST:
             return [(state, at + 2), ((BLOCK, in_executable, tag + "*"), at + 2)]
-    elif kind == HINT:
+    elif place == HINT:
         if letter == "*":
             return [(code, at + 2)]
         if letter in "'\"":
             return [((HINT_SINGLE if letter == "'" else HINT_DOUBLE, in_executable, ""), at + 1)]
-    elif (kind == HINT_SINGLE and letter == "'") or (kind == HINT_DOUBLE and letter == '"'):
+    elif (place == HINT_SINGLE and letter == "'") or (place == HINT_DOUBLE and letter == '"'):
         return [((HINT, in_executable, ""), at + 1)]
-    elif kind == DOLLARS and text.startswith(tag, at):
+    elif place == DOLLARS and text.startswith(tag, at):
         return [(code, at + len(tag))]
     return [stays]
 
