@@ -1,9 +1,9 @@
 """
-The error tree. In the host's process our own failures are contained (`contain`), the host's exceptions never are.
+The error tree. Our own failures are contained (`contain`); the host's exceptions pass unchanged.
 
 WalltimeError
 ├── SettingsError    a setting has a value that cannot be used
-└── PatchError       a library does not look as we know it; it stays as it is
+└── PatchError       a library has an unknown structure; it is left unchanged
 """
 
 from __future__ import annotations
@@ -27,15 +27,15 @@ LOG_INTERVAL_S: Final = 60.0
 
 
 class WalltimeError(Exception):
-    """Base of everything we raise on purpose."""
+    """Base of all exceptions that Walltime raises on purpose."""
 
 
 class SettingsError(WalltimeError):
-    """A setting has a value that cannot be used; the message names it and says what it takes."""
+    """A setting has an invalid value; the message names the setting and the valid values."""
 
 
 class PatchError(WalltimeError):
-    """A library does not look as we know it; nothing of it was changed."""
+    """A library has an unknown structure; nothing in it was changed."""
 
 
 contained: dict[str, int] = {}
@@ -45,9 +45,9 @@ _logged_at_s: dict[str, float] = {}
 
 def contain(where: str, error: BaseException) -> None:
     """
-    Count one of our own failures and log it, at most once a minute for each place. Never raises.
+    Count a failure of our own and log it, at most once a minute for each place. Never raises.
 
-    With WALLTIME_TESTING_RAISE=1 it is raised again, so that our tests see it.
+    WALLTIME_TESTING_RAISE=1 raises it again, for our tests.
     """
     contained[where] = contained.get(where, 0) + 1
     if os.environ.get("WALLTIME_TESTING_RAISE") == "1":
@@ -55,16 +55,16 @@ def contain(where: str, error: BaseException) -> None:
     try:
         message = "walltime: %s failed (%s); the application was not touched"
         warn(where, message, where, _described(error))
-    except Exception:  # noqa: S110  # the application's logging fails: it is counted, more cannot be said
+    except Exception:  # noqa: S110  # the application's logging fails; the failure is counted
         pass
 
 
 def guarded(where: str, otherwise: Callable[[], Any]) -> Callable[[Callable[P, T]], Callable[P, T]]:
     """
-    Contain the failures of a function that the application calls; what is its mistake, it is told (`WalltimeError`).
+    Contain our failures in a function that the application calls. A `WalltimeError` is its own mistake and passes.
 
     Args:
-        otherwise: makes what the function returns when it failed.
+        otherwise: makes the return value after a failure.
     """
 
     def decorate(function: Callable[P, T]) -> Callable[P, T]:
@@ -84,7 +84,7 @@ def guarded(where: str, otherwise: Callable[[], Any]) -> Callable[[Callable[P, T
 
 
 def _described(error: BaseException) -> str:
-    """Class and place; not its message, which may hold the key or the value that the application was working on."""
+    """Return the class and the place, without the message: it may contain the application's data."""
     frame = error.__traceback__
     while frame is not None and frame.tb_next is not None:
         frame = frame.tb_next

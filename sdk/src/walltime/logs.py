@@ -1,5 +1,5 @@
 """
-The request id in the application's own log records, so that a line of the log leads to `walltime show`.
+The request id in the application's log records, for `walltime show`.
 
     handler.addFilter(walltime.logs.RequestFilter())      # logging: %(request_id)s in the format
     structlog.configure(processors=[walltime.logs.add_request, …])
@@ -21,29 +21,29 @@ FIELDS: Final = ("request_id", "trace_id", "span_id")
 
 class RequestFilter(logging.Filter):
     """
-    Lets every record pass, with `request_id`, `trace_id` and `span_id` of the running transaction, or '' outside.
+    Adds `request_id`, `trace_id` and `span_id` of the running transaction ('' outside of one) to every record.
 
-    For a handler: a logger's filter sees only what is logged to that very logger. With logging.config:
+    Add it to a handler: a logger's filter sees only the records of that logger. With logging.config:
 
         "filters": {"walltime": {"()": "walltime.logs.RequestFilter"}},
         "handlers": {"default": {"filters": ["walltime"], …}}
 
-    The request id is the trace id: what `walltime show` takes, and what the SQL comments carry. What a record says
-    already stays, so one that is handled in another thread keeps the request it was made in.
+    The request id is the trace id, as in the SQL comments and for `walltime show`. Existing fields of a record stay, so
+    a record that another thread handles keeps its request.
     """
 
     def filter(self, record: logging.LogRecord) -> bool:
         try:
-            said = vars(record)
+            fields = vars(record)
             for name, value in zip(FIELDS, _ids(), strict=True):
-                said.setdefault(name, value)
+                fields.setdefault(name, value)
         except Exception as ours:  # our failure is not the log's
             contain("logs", ours)
         return True
 
 
 def add_request(logger: Any, method: str, event: MutableMapping[str, Any]) -> MutableMapping[str, Any]:
-    """Do the same as a processor of structlog: adds the three within a transaction, and nothing outside."""
+    """Add the three fields within a transaction; a processor for structlog."""
     try:
         for name, value in zip(FIELDS, _ids(), strict=True):
             if value:

@@ -19,7 +19,7 @@ from walltime.core.bill import Bill
 from walltime.core.caller import LONG_NS, MAX_NOTED, find, is_located
 from walltime.core.pieces import joined, without_calls
 from walltime.errors import contain
-from walltime.redaction.sanitize import plain, text
+from walltime.redaction.sanitize import text, value_of
 from walltime.settings.settings import DEFAULTS
 
 if TYPE_CHECKING:
@@ -235,7 +235,7 @@ class Transaction:
         if self.annotations is None:
             self.annotations = {}
         if len(self.annotations) < MAX_ANNOTATIONS or key in self.annotations:
-            self.annotations[key] = plain(value)
+            self.annotations[key] = value_of(value)
             if key in self.settings.sql_comment_keys:
                 self.sql_comment = None
 

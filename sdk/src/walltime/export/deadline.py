@@ -1,7 +1,7 @@
 """
-One deadline for the whole answer of the collector; used by the export thread.
+One deadline for the collector's whole response; used by the export thread.
 
-`http.client`'s timeout is for each piece: an answer of one byte a second would hold the thread for hours.
+The timeout of `http.client` is per read: a response of one byte a second would block the thread for hours.
 """
 
 from __future__ import annotations
@@ -17,17 +17,17 @@ if TYPE_CHECKING:
     from typing import Any
 
 
-def answer_until(deadline_s: float) -> Callable[..., HTTPResponse]:
+def response_until(deadline_s: float) -> Callable[..., HTTPResponse]:
     """Return a `response_class` whose reading raises TimeoutError after that moment of `time.monotonic`."""
 
-    def answer(sock: socket.socket, *args: Any, **kwargs: Any) -> HTTPResponse:
-        return HTTPResponse(_Source(sock, deadline_s), *args, **kwargs)  # type: ignore[arg-type]  # it asks for a file
+    def response(sock: socket.socket, *args: Any, **kwargs: Any) -> HTTPResponse:
+        return HTTPResponse(_Source(sock, deadline_s), *args, **kwargs)  # type: ignore[arg-type]  # it only calls makefile
 
-    return answer
+    return response
 
 
 class _Source:
-    """What `HTTPResponse` takes for a socket, to read from."""
+    """The part of a socket that `HTTPResponse` uses."""
 
     def __init__(self, sock: socket.socket, deadline_s: float) -> None:
         self._sock = sock
@@ -42,7 +42,7 @@ class _Reading(io.RawIOBase):
         super().__init__()
         self._sock = sock
         self._deadline_s = deadline_s
-        self._file = sock.makefile("rb", buffering=0)  # keeps the socket open until the answer is closed
+        self._file = sock.makefile("rb", buffering=0)  # keeps the socket open until the response is closed
 
     def readable(self) -> bool:
         return True
@@ -50,7 +50,7 @@ class _Reading(io.RawIOBase):
     def readinto(self, buffer: Any) -> int | None:
         left_s = self._deadline_s - time.monotonic()
         if left_s <= 0:
-            raise TimeoutError("the answer takes too long")
+            raise TimeoutError("the response takes too long")
         self._sock.settimeout(left_s)
         return self._file.readinto(buffer)
 

@@ -1,4 +1,4 @@
-"""The decision at the end of a transaction: keep its calls one by one, and why, or only the bill."""
+"""The decision at the end of a transaction: keep its calls one by one, or only the bill."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ if TYPE_CHECKING:
 
 class Detail:
     """
-    Says for each finished transaction why its calls are kept, or '' when they are not. In this order:
+    Decides for each finished transaction why its calls are kept; '' when they are not. In this order:
 
-    random     the trace id says so: a fair sample, the same in every service
-    forced     a header with the secret or `walltime.current().keep()` asked for it
-    upstream   the caller's traceparent says sampled
+    random     chosen by its trace id: a fair sample, the same in every service
+    forced     requested by a header with the secret or by `walltime.current().keep()`
+    upstream   sampled by the caller's traceparent
     error      it failed
     slow       it took longer than 99 % of the recent transactions of its name
 
-    Analysis that needs a fair population takes `random` alone: whether a transaction is in it depends on nothing but
-    its trace id, so what else would be kept makes no difference to it. Each reason has a limit of its own per minute.
+    Analysis that needs a fair sample uses `random` alone, because it depends on nothing but the trace id. Each reason
+    has its own limit per minute.
     """
 
     def __init__(self, settings: Settings) -> None:
@@ -39,7 +39,7 @@ class Detail:
     def why_kept(self, transaction: Transaction) -> str:
         """Decide once for each transaction, in the order they ended; about 1 µs."""
         ids = transaction.ids
-        is_slow = self._p99.is_slow(transaction.name, transaction.duration_ns)  # first: it remembers all of them
+        is_slow = self._p99.is_slow(transaction.name, transaction.duration_ns)  # first: it has to see all transactions
         is_random = is_sampled(ids.trace_id, self._probability)
         if is_random and self._random.take():
             return "random"
@@ -54,7 +54,7 @@ class Detail:
 
 
 class Allowance:
-    """So many a minute, refilled evenly, with at most a minute's worth saved up."""
+    """A token bucket: so many a minute, refilled evenly, at most one minute's worth."""
 
     def __init__(self, per_minute: int) -> None:
         self._per_minute = per_minute
@@ -62,7 +62,7 @@ class Allowance:
         self._refilled_s = time.monotonic()
 
     def take(self) -> bool:
-        """Use one up; False when there is none."""
+        """Take one; False when there is none."""
         now_s = time.monotonic()
         refill = (now_s - self._refilled_s) * self._per_minute / 60
         self._left = min(float(self._per_minute), self._left + refill)

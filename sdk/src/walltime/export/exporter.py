@@ -1,8 +1,8 @@
 """
-The bounded queue between requests and the export thread, and the thread: bill, decide, encode, send.
+The bounded queue between requests and the export thread, and that thread: add up, decide, encode, send.
 
-A request only appends to the queue. The thread starts with the first finished transaction of each process, so a fork
-gets its own; it never keeps the process alive longer than `exit_timeout_s`.
+A request only appends to the queue. The thread starts with the first finished transaction of a process, so a forked
+child gets its own. It delays the exit of the process by at most `exit_timeout_s`.
 """
 
 from __future__ import annotations
@@ -39,23 +39,23 @@ if TYPE_CHECKING:
     from walltime.settings.settings import Settings
 
 MAX_QUEUED_CALLS: Final = 50_000
-"""Calls that may wait in the queue, about 12 MB; beyond, a transaction is added up at once and loses its detail."""
+"""Calls that may wait in the queue, about 12 MB. A further transaction is added up at once and loses its detail."""
 BATCH: Final = 512
-"""Transactions in one export; so many waiting wake the thread before its time."""
-AT_A_STRETCH: Final = 16
+"""Transactions in one export; as many waiting transactions wake the thread early."""
+BEFORE_YIELD: Final = 16
 """
-Transactions added up, some 0.05 ms each, before others are let in.
+Transactions to encode, about 0.05 ms each, before the thread yields the GIL.
 
-Python leaves the interpreter to a busy thread for 5 ms, and a request would wait as long each time it has let it go.
+Python switches from a busy thread after 5 ms, and a request would wait that long each time it releases the GIL.
 """
 LEAST_WAIT_S: Final = 0.001
-"""Between two looks at the queue, so that a delay of 0 does not keep a processor busy."""
+"""Minimum time between two checks of the queue, so that a delay of 0 does not use a whole core."""
 LONGEST_AFTER_RESPONSE_S: Final = 10.0
-"""How long a bill waits for what its request does after the response; later calls are `late`."""
+"""Maximum time that a bill waits for calls after its response; later calls are `late`."""
 
 
 class Exporter:
-    """Takes finished transactions and sends them to the collector, losing nothing silently (`counts`)."""
+    """Sends finished transactions to the collector; counts every loss (`counts`)."""
 
     def __init__(self, settings: Settings, version: str, tls: SSLContext | None) -> None:
         self._settings = settings
@@ -73,13 +73,13 @@ class Exporter:
         atexit.register(self.shutdown)
 
     def begin(self) -> None:
-        """Make the state of this process; a forked child begins anew, for its parent sends what the parent measured."""
+        """Create the state of this process. A forked child starts empty: its parent sends what the parent measured."""
         self._pid = os.getpid()
         self._queue: deque[Transaction] = deque()
         self._queued_calls = 0
         self._held: dict[int, tuple[Transaction, int]] = {}
-        """By `id`: the response is over, its application has not returned yet; with the time from when."""
-        self._asked = self._answered = 0
+        """By `id`: transactions after their response whose application has not returned, and since when."""
+        self._flushes_requested = self._flushes_done = 0
         self._thread: threading.Thread | None = None
         self._sender: Sender | None = None
         self._starting = threading.Lock()
@@ -101,7 +101,7 @@ class Exporter:
             self.release(transaction)
 
     def release(self, transaction: Transaction) -> None:
-        """Take a transaction that was held; once it was let go, this does nothing."""
+        """Submit a held transaction; does nothing when it was submitted before."""
         if self._held.pop(id(transaction), None) is not None:
             transaction.is_over = True
             transaction.after_ns = max(0, clock() - transaction.started_ns - transaction.duration_ns)
@@ -110,16 +110,16 @@ class Exporter:
     def _release_overdue(self, now_ns: int) -> None:
         for transaction, held_since_ns in self._held.copy().values():
             if now_ns - held_since_ns < LONGEST_AFTER_RESPONSE_S * 1e9:
-                break  # they are in the order in which they came
+                break  # they are in the order of their time
             self.release(transaction)
 
     @property
     def is_used(self) -> bool:
-        """Whether a transaction of this process was handed to it."""
+        """Whether this process has submitted a transaction."""
         return self._thread is not None
 
     def submit(self, transaction: Transaction) -> None:
-        """Take a finished transaction; 0.3 µs, never waits. When the queue is full it is lost and counted."""
+        """Queue a finished transaction; 0.3 µs, never waits. When the queue is full, it is dropped and counted."""
         if len(self._queue) >= self._settings.max_queue or self._closing:
             self.counts["lost_queue_full"] += 1
             return
@@ -135,18 +135,18 @@ class Exporter:
             self._wake.set()
 
     def _start(self) -> None:
-        # Nobody waits here: under gevent the lock may be a native one, which would stop the hub.
+        # Never wait here: under gevent, the lock may be a native one and would block the hub.
         if not self._starting.acquire(blocking=False):
             return
         try:
             if self._thread is None:
-                # Made now and not in `begin`, so that they are gevent's when it has patched them in the meantime.
+                # Created here and not in `begin`: gevent may patch these classes in between.
                 self._wake = threading.Event()
                 self._flushes = threading.Condition()
                 self._thread = threading.Thread(target=self._run, name="walltime-export", daemon=True)
-                Context().run(self._thread.start)  # it works for no transaction that happens to run here
+                Context().run(self._thread.start)  # without the context of the current transaction
                 _at_child_exit(self.shutdown)
-        except RuntimeError:  # the interpreter is shutting down and starts no more threads
+        except RuntimeError:  # the interpreter is shutting down and cannot start threads
             self._thread = None
             self.counts["lost_queue_full"] += len(self._queue)
             self._queue.clear()
@@ -154,25 +154,25 @@ class Exporter:
             self._starting.release()
 
     def flush(self, timeout_s: float | None = None) -> bool:
-        """Send what waits; True when all of it is sent or lost, False when the time was up first."""
+        """Send the queue; True when everything is sent or lost, False after the timeout."""
         thread = self._thread
         if thread is None or not thread.is_alive() or self._pid != os.getpid():
             return True
         with self._flushes:
-            self._asked += 1
-            mine = self._asked
+            self._flushes_requested += 1
+            mine = self._flushes_requested
             self._wake.set()
             return self._flushes.wait_for(
-                lambda: self._answered >= mine, self._settings.timeout_s if timeout_s is None else timeout_s
+                lambda: self._flushes_done >= mine, self._settings.timeout_s if timeout_s is None else timeout_s
             )
 
     def shutdown(self, timeout_s: float | None = None) -> None:
-        """Send what waits and stop; takes at most `exit_timeout_s`, whatever state the collector is in."""
+        """Send the queue and stop; takes at most `exit_timeout_s`, in any state of the collector."""
         atexit.unregister(self.shutdown)
         thread = self._thread
         if thread is None or self._pid != os.getpid():
             return
-        for transaction, _ in self._held.copy().values():  # what they still do is on no bill
+        for transaction, _ in self._held.copy().values():  # their later calls are on no bill
             self.release(transaction)
         self._closing = True
         self._wake.set()
@@ -183,7 +183,7 @@ class Exporter:
     def _run(self) -> None:
         try:
             self._work()
-        except Exception as error:  # a mistake of ours; the next transaction starts a new thread
+        except Exception as error:  # a bug of ours; the next transaction starts a new thread
             if self._sender is not None:
                 self._sender.lose("lost_internal")
             contain("export thread", error)
@@ -197,13 +197,13 @@ class Exporter:
         file = JsonLines(settings.json_lines_path, resource, self.counts) if settings.json_lines_path else None
         while True:
             self._release_overdue(clock())
-            closing, asked = self._closing, self._asked
+            closing, requested = self._closing, self._flushes_requested
             while self._queue:
                 self._export_batch(encoder, sender, file)
             sender.send_pending(closing)
             if not sender.pending:
-                with self._flushes:  # all that was finished before they asked is sent, or lost and counted
-                    self._answered = asked
+                with self._flushes:  # everything before these requests is sent, or lost and counted
+                    self._flushes_done = requested
                     self._flushes.notify_all()
             if closing:
                 sender.close()
@@ -224,54 +224,54 @@ class Exporter:
                 encoded = encoder.transaction(transaction, bill, self._detail.why_kept(transaction))
                 spans += encoded
                 count += 1
-                transaction.calls.clear()  # a thread or task that outlives it may hold it for long
+                transaction.calls.clear()  # a thread or task that outlives it may keep a reference
                 transaction.after = None
-            except Exception as error:  # one transaction that cannot be encoded costs no other
+            except Exception as error:  # a transaction that cannot be encoded affects no other
                 self.counts["lost_internal"] += 1
                 contain("export", error)
             else:
-                self._tell(transaction, bill, encoded, file)
-            if count % AT_A_STRETCH == 0 and self._has_time():
+                self._write_locally(transaction, bill, encoded, file)
+            if count % BEFORE_YIELD == 0 and self._has_time():
                 time.sleep(0)
         if count and "otlp" in self._settings.exporters and not self._settings.endpoint:
-            self.counts["lost_unreachable"] += count  # a variable that cannot be used: nobody knows where to
+            self.counts["lost_unreachable"] += count  # an invalid variable: the address is unknown
         elif count and "otlp" in self._settings.exporters:
             sender.add(encoder.request(bytes(spans), self._missing()), count)
             sender.send_pending(self._closing)
 
     def _has_time(self) -> bool:
-        """Say whether nobody waits for us and little waits: busy threads might keep the interpreter for long."""
-        return len(self._queue) < BATCH and self._asked == self._answered and not self._closing
+        """Say whether the thread may yield: no flush waits, and the queue is short. Yielding may take long."""
+        return len(self._queue) < BATCH and self._flushes_requested == self._flushes_done and not self._closing
 
     def _missing(self) -> dict[str, int]:
-        """What of this process is on no bill so far: docs/wire.md, attributes of the scope."""
+        """Return what of this process is on no bill so far: attributes of the scope in docs/wire.md."""
         missing = {f"walltime.lost.{why[5:]}": n for why, n in self.counts.items() if why.startswith("lost_")}
         missing["walltime.outside.calls"] = sum(outside_calls.copy().values())
         return missing
 
-    def _tell(self, transaction: Transaction, bill: Bill, encoded: bytes, file: JsonLines | None) -> None:
-        """Write it where people look, when the settings say so."""
+    def _write_locally(self, transaction: Transaction, bill: Bill, encoded: bytes, file: JsonLines | None) -> None:
+        """Write the bill to the JSON file and to the log, if the settings say so."""
         try:
             if file is not None:
                 file.write(encoded)
             if self._settings.summary:
                 one_line.log(transaction, bill)
-        except Exception as error:  # also one of the application's log handlers
+        except Exception as error:  # it may come from the application's log handlers
             contain("summary", error)
 
 
 def _at_child_exit(act: Callable[[], None]) -> None:
-    """Have it called at the end of a child of multiprocessing, which runs no exit handlers of its parent's."""
+    """Call it at the end of a multiprocessing child, which does not run its parent's exit handlers."""
     process = sys.modules.get("multiprocessing.process")
     if process is not None and process.parent_process() is not None:
         from multiprocessing.util import Finalize
 
-        Finalize(None, act, exitpriority=-1000)  # after those of the application, which may still make transactions
+        Finalize(None, act, exitpriority=-1000)  # after those of the application: they may make transactions
 
 
 def _resource(settings: Settings) -> bytes:
-    """This process as an encoded OTLP Resource (attributes = 1): OTEL_RESOURCE_ATTRIBUTES, then what we know better."""
-    # Not Resource.create: it runs its detectors in a thread pool, which an exiting interpreter refuses to start.
+    """Return this process as an encoded OTLP Resource (attributes = 1), with OTEL_RESOURCE_ATTRIBUTES."""
+    # Not Resource.create: it starts a thread pool, which fails while the interpreter exits.
     resource = OTELResourceDetector().detect().attributes
     attributes: dict[str, object] = {
         "telemetry.sdk.language": "python",

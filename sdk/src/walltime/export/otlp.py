@@ -15,7 +15,7 @@ from walltime.export import otlp_bill
 from walltime.export.otlp_calls import CallEncoder
 from walltime.export.otlp_span import CONSUMER, INTERNAL, IS_REMOTE, IS_REMOTE_KNOWN, SERVER, span
 from walltime.export.protobuf import attribute, block, few, scope_attribute
-from walltime.redaction.cache import remembered
+from walltime.redaction.cache import size_bounded_cache
 from walltime.redaction.redact import redact_path
 
 if TYPE_CHECKING:
@@ -110,6 +110,6 @@ def _request(name: str, method: str, scheme: str, status: int) -> bytes:
     )
 
 
-@remembered(max_chars=100_000)
+@size_bounded_cache(max_chars=100_000)
 def _path(path: str) -> bytes:
     return attribute("url.path", redact_path(path))

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Final
 
 from walltime.core.bill import COUNTERS
 from walltime.export.protobuf import attribute, count, counts
-from walltime.redaction.cache import remembered
+from walltime.redaction.cache import size_bounded_cache
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -70,7 +70,7 @@ def _texts(key: str, texts: list[str]) -> bytes:
     return _encoded_texts((key, *texts))
 
 
-@remembered(max_chars=1_000_000)
+@size_bounded_cache(max_chars=1_000_000)
 def _encoded_texts(key_and_texts: tuple[str, ...]) -> bytes:
     key, *texts = key_and_texts
     return attribute(key, texts)

@@ -9,7 +9,7 @@ from walltime.core.bill import STORES, address
 from walltime.core.call import CONTINUED, LINES, SKIPPED
 from walltime.export.otlp_span import CLIENT, INTERNAL, IS_REMOTE_KNOWN, span
 from walltime.export.protobuf import attribute, count, few, word
-from walltime.redaction.cache import remembered
+from walltime.redaction.cache import size_bounded_cache
 from walltime.redaction.redact import redact_sql, redact_url
 from walltime.redaction.sanitize import decoded
 
@@ -160,7 +160,7 @@ def _about_calls(line: Line) -> bytes:
     return attributes
 
 
-@remembered(max_chars=1_000_000)
+@size_bounded_cache(max_chars=1_000_000)
 def _query_text(sql: str) -> bytes:
     return attribute("db.query.text", sql)
 

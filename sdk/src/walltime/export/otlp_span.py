@@ -8,7 +8,7 @@ import struct
 from typing import Final
 
 from walltime.export.protobuf import BYTES, block, text
-from walltime.redaction.cache import remembered
+from walltime.redaction.cache import size_bounded_cache
 
 INTERNAL, SERVER, CLIENT, CONSUMER = 1, 2, 3, 5
 IS_REMOTE_KNOWN: Final = 0x100
@@ -44,6 +44,6 @@ _ERROR: Final = b"\x7a\x02\x18\x02"
 """Status.code = 3: ERROR = 2"""
 
 
-@remembered(max_chars=100_000)
+@size_bounded_cache(max_chars=100_000)
 def _name(name: str) -> bytes:
     return block(b"\x2a", text(name))

@@ -1,4 +1,4 @@
-"""Says once in the log that the collector is back, since when it was away, and what was lost meanwhile."""
+"""Log once when the collector is back: since when it was away, and what was lost."""
 
 from __future__ import annotations
 
@@ -9,26 +9,26 @@ from typing import Final
 from walltime.errors import warn
 
 LEAST_S: Final = 2.0
-"""A shorter outage without a loss is not worth a line: the next request was taken."""
+"""A shorter outage without a loss is not logged."""
 
 
 class Outage:
-    """The time from the first request that the collector did not take until the next one that it took."""
+    """The time from the first failed request to the next successful one."""
 
     def __init__(self, shown: str, counts: dict[str, int]) -> None:
         """
         Args:
-            shown: the collector's address, as it may be in a log.
-            counts: of the exporter; losses are those that begin with `lost_`.
+            shown: the collector's address without its secrets.
+            counts: of the exporter; its losses begin with `lost_`.
         """
         self._shown = shown
         self._counts = counts
         self._began_s: float | None = None
         self._before: dict[str, int] | None = None
-        """The losses before the outage, or before the first of several whose end was not logged."""
+        """The losses before the outage, or before the first of several outages that were not logged."""
 
     def begin(self) -> None:
-        """Note that a request was not taken; only the first counts."""
+        """Record a failed request; only the first one counts."""
         if self._began_s is None:
             self._began_s = time.monotonic()
             self._began_at = datetime.now(timezone.utc)
@@ -36,10 +36,10 @@ class Outage:
 
     def end(self, waiting: int) -> None:
         """
-        Note that a request was taken.
+        Record a successful request.
 
         Args:
-            waiting: transactions that wait to be sent after it.
+            waiting: transactions that are still to be sent.
         """
         if self._began_s is None or self._before is None:
             return
@@ -54,7 +54,7 @@ class Outage:
         message = "walltime: the collector at %s is back after %.0f s, away since %s. %s; %d more wait and are sent now"
         began_at = f"{self._began_at:%Y-%m-%d %H:%M:%S} UTC"
         if warn("back", message, self._shown, away_s, began_at, what, waiting):
-            self._before = None  # else the next line says what was lost
+            self._before = None  # otherwise the next log line includes these losses
 
     def _losses(self) -> dict[str, int]:
         return {why: count for why, count in self._counts.items() if why.startswith("lost_")}

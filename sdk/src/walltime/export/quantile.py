@@ -1,22 +1,22 @@
-"""A running 99th percentile of durations: what `detail` calls slow. Pure arithmetic, in the export thread."""
+"""A running 99th percentile of durations, by which `detail` decides what is slow. Runs in the export thread."""
 
 from __future__ import annotations
 
 from typing import Final
 
 WARM_UP: Final = 200
-"""Values before there is a percentile to speak of."""
+"""Values before the percentile is used."""
 WINDOW: Final = 2000
-"""So many values count in full; with every doubling of their number since, a value counts half."""
+"""Weight at which the counts of all values are halved."""
 _EVERY: Final = 64
-"""Values between two looks at the percentile."""
+"""Values between two computations of the percentile."""
 _STEPS: Final = 32
-"""Buckets for each power of two: the percentile is right within 1/32, always above."""
+"""Buckets for each power of two: the percentile is at most 1/32 too high."""
 
 
 class RunningP99:
     """
-    The 99th percentile of the recent values of one kind, from a histogram that forgets.
+    The 99th percentile of the recent values of one kind, from a decaying histogram.
 
     At most a hundredth of the values it holds are above `bound_ns`, and more than that are above 31/32 of it. It
     follows a change within some hundred values; 0.4 µs a value, about 3 KiB.
@@ -28,7 +28,7 @@ class RunningP99:
         self._counts: dict[int, float] = {}
         self._until_look = WARM_UP
         self.bound_ns: int | None = None
-        """What is slow takes at least this long; None while it is too early to say."""
+        """Slow transactions take at least this long; None before `WARM_UP` values."""
 
     def add(self, value_ns: int) -> None:
         bucket = _bucket(value_ns)
@@ -53,20 +53,20 @@ class RunningP99:
 
 
 class KindsP99:
-    """A percentile for each kind; of the kinds beyond `limit`, the one that was not seen for longest is forgotten."""
+    """A percentile for each kind; beyond `limit` kinds, the least recently used one is dropped."""
 
     def __init__(self, limit: int = 512) -> None:
         self._limit = limit
         self._kinds: dict[str, RunningP99] = {}
 
     def is_slow(self, kind: str, duration_ns: int) -> bool:
-        """Say whether it took longer than 99 % of the recent ones of its kind, and remember it."""
+        """Say whether it took longer than 99 % of the recent ones of its kind, and add it to them."""
         p99 = self._kinds.pop(kind, None)
         if p99 is None:
             p99 = RunningP99()
             if len(self._kinds) >= self._limit:
                 del self._kinds[next(iter(self._kinds))]
-        self._kinds[kind] = p99  # at the end: the first is the one that was not seen for longest
+        self._kinds[kind] = p99  # at the end: the first is the least recently used
         bound_ns = p99.bound_ns
         p99.add(duration_ns)
         return bound_ns is not None and duration_ns >= bound_ns

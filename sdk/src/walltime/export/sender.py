@@ -1,9 +1,9 @@
-"""Sends encoded requests to the collector, in order; keeps what it cannot take now, and counts what is lost."""
+"""Send encoded requests to the collector in order; keep them while it is away, and count losses."""
 
 from __future__ import annotations
 
 import contextlib
-import encodings.idna  # noqa: F401  # else the thread imports it to connect, and a child forked meanwhile never can
+import encodings.idna  # noqa: F401  # import it now: a fork during an import in the export thread would block the child
 import gzip
 import random
 import time
@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final
 from urllib.parse import unquote, urlsplit
 
 from walltime.errors import warn
-from walltime.export.deadline import answer_until
+from walltime.export.deadline import response_until
 from walltime.export.outage import Outage
 from walltime.instrumentation.patching import unwrapped
 from walltime.redaction.redact import redact_url
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from walltime.settings.settings import Settings
 
-MAX_ANSWER_BYTES: Final = 65_536
+MAX_RESPONSE_BYTES: Final = 65_536
 RETRYABLE: Final = frozenset({429, 502, 503, 504})
 """Statuses after which OTLP allows the same request again."""
 FIRST_PAUSE_S: Final = 1.0
@@ -32,21 +32,21 @@ LONGEST_PAUSE_S: Final = 30.0
 
 
 class _Own(HTTPConnection):
-    """Our exports are no calls of the application: clients/http_client.py knows these two by where they are."""
+    """A class of our own: clients/http/http_client.py does not measure our exports."""
 
 
 class _OwnTLS(HTTPSConnection): ...
 
 
 class Sender:
-    """Posts encoded requests in order, keeps what the collector cannot take now, and counts what is lost."""
+    """Posts encoded requests in order, keeps them while the collector is away, and counts losses."""
 
     def __init__(self, settings: Settings, counts: dict[str, int], tls: SSLContext | None = None) -> None:
         self.pending: deque[tuple[bytes, int]] = deque()
         self._pending_bytes = 0
         self._settings = settings
         self._counts = counts
-        self._kind, self._kind_tls = unwrapped(_Own), unwrapped(_OwnTLS)  # seen by nobody who traces HTTP
+        self._kind, self._kind_tls = unwrapped(_Own), unwrapped(_OwnTLS)  # without the wrappers of other tracers
         self._connection: HTTPConnection | None = None
         self._pause_s = 0.0
         self._not_before_s = 0.0
@@ -77,12 +77,12 @@ class Sender:
             self._drop("lost_unreachable")
 
     def send_pending(self, closing: bool = False) -> None:
-        """Post until all is sent or the collector cannot take it; then wait out a growing pause before the next try."""
+        """Post until all is sent or a request fails; then the next attempt waits for a growing pause."""
         while self.pending and (closing or time.monotonic() >= self._not_before_s):
             request, count = self.pending[0]
             try:
                 status, retry_after_s = self._post(request)
-            except (OSError, HTTPException, ValueError) as error:  # ValueError: of a host's name or a header
+            except (OSError, HTTPException, ValueError) as error:  # ValueError: an invalid host name or header
                 self.close()
                 self._back_off(None, f"{type(error).__name__}: {error}")
             else:
@@ -103,7 +103,7 @@ class Sender:
                 self.lose("lost_unreachable")
 
     def lose(self, why: str) -> None:
-        """Give up what waits, and count it."""
+        """Drop all pending requests and count them."""
         while self.pending:
             self._drop(why)
 
@@ -127,7 +127,7 @@ class Sender:
         try:
             return self._exchange(request)
         except (ConnectionError, HTTPException):
-            # A connection that was kept open may have been closed by the other side: once more on a new one.
+            # The collector may have closed an idle connection: try again once on a new one.
             self.close()
             if not kept_open:
                 raise
@@ -143,14 +143,14 @@ class Sender:
         if self._connection.sock is not None:
             self._connection.sock.settimeout(self._settings.timeout_s)
         deadline_s = time.monotonic() + self._settings.timeout_s
-        self._connection.response_class = answer_until(deadline_s)  # type: ignore[assignment]  # it only calls it
+        self._connection.response_class = response_until(deadline_s)  # type: ignore[assignment]  # http.client only calls it
         self._connection.request("POST", self._path, request, self._headers)
-        answer = self._connection.getresponse()
-        answer.read(MAX_ANSWER_BYTES)
-        if not answer.isclosed():  # longer than any OTLP answer: not read, not trusted
+        response = self._connection.getresponse()
+        response.read(MAX_RESPONSE_BYTES)
+        if not response.isclosed():  # longer than any OTLP response: it is not read further
             self.close()
-        retry_after = answer.headers.get("Retry-After", "")
-        return answer.status, float(retry_after) if retry_after.isdigit() else None
+        retry_after = response.headers.get("Retry-After", "")
+        return response.status, float(retry_after) if retry_after.isdigit() else None
 
     def close(self) -> None:
         if self._connection is not None:

@@ -1,10 +1,10 @@
 """
-The transaction goes along with work that is handed to another thread, task or greenlet.
+Hand the transaction over to threads, tasks and greenlets that work for it.
 
-Asyncio's tasks inherit the context by themselves. Threads and greenlets begin with an empty one; the modules here give
-them a `Branch` of the transaction and OpenTelemetry's context, and nothing else: other context variables are the
-application's, which may tell its threads from its requests by them. A worker that goes on to work for others gives the
-branch back after each job. What still runs when its transaction ends is no longer billed to it, and counted as late.
+Asyncio tasks inherit the context by themselves. Threads and greenlets start with an empty context; the modules here set
+a `Branch` of the transaction and OpenTelemetry's context, and nothing else: other context variables belong to the
+application. A pool's worker gives the branch back after each job. A call that ends after its transaction is not on the
+bill; it is counted as late.
 """
 
 from __future__ import annotations
@@ -27,19 +27,19 @@ if TYPE_CHECKING:
 
 
 def carried(job: Callable[..., Any]) -> Callable[..., Any]:
-    """Return the job as another thread or greenlet should run it: for the transaction that runs here, if one does."""
+    """Return the job, wrapped so that another thread or greenlet runs it for the current transaction."""
     try:
         execution = current()
         if execution is None or not execution.transaction.settings.context_threads:
             return job
         return partial(run, branch(execution), otel_context.get_current(), job)
-    except Exception as ours:  # it runs without us, then
+    except Exception as ours:  # then the job runs without Walltime
         contain("context", ours)
         return job
 
 
 def run(execution: ExecutionContext, otel: Context, job: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
-    """Run a job on an execution context of its transaction, and leave the thread as it was."""
+    """Run a job in the given execution context, then restore the thread's context."""
     entered = attached = None
     try:
         entered = enter(None if execution.transaction.is_over else execution)
@@ -59,7 +59,7 @@ def run(execution: ExecutionContext, otel: Context, job: Callable[..., Any], /, 
 
 
 def begin_in(context: contextvars.Context) -> contextvars.Context:
-    """Return the context in which a thread or greenlet begins, with a branch of the transaction that runs here."""
+    """Add a branch of the current transaction to the context in which a thread or greenlet starts."""
     execution = current()
     if execution is not None:
         context.run(_enter, branch(execution), otel_context.get_current())
@@ -72,5 +72,5 @@ def _enter(execution: ExecutionContext, otel: Context) -> None:
 
 
 def on_a_branch(job: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
-    """Run a job in another thread, in a copy of its giver's context: two threads never share an execution context."""
+    """Run a job in another thread that has a copy of this context: two threads never share an execution context."""
     return carried(job)(*args, **kwargs)

@@ -1,4 +1,4 @@
-"""anyio's worker threads, which run the plain functions of Starlette and FastAPI: a job works for who hands it over."""
+"""anyio's worker threads, which run the synchronous functions of Starlette and FastAPI."""
 
 from __future__ import annotations
 

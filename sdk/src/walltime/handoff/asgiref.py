@@ -1,4 +1,4 @@
-"""asgiref's `sync_to_async`, which runs Django's plain views under ASGI: a job works for who hands it over."""
+"""asgiref's `sync_to_async`, which runs Django's synchronous views under ASGI."""
 
 from __future__ import annotations
 

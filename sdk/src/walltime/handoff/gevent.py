@@ -1,4 +1,4 @@
-"""Greenlets: one that is spawned in a transaction works for it. (`gevent.spawn_raw` asks nobody, and goes without.)"""
+"""Greenlets that are spawned in a transaction work for it, except those of `gevent.spawn_raw`."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def _spawned(greenlet: Greenlet) -> None:
 
 
 def patches() -> list[Hook]:
-    # Greenlet is a compiled class, whose methods cannot be replaced; this is its own way in.
+    # Greenlet is a compiled class, so its methods cannot be replaced; it has this callback.
     return [
         Hook(lambda: Greenlet.add_spawn_callback(_spawned), lambda: Greenlet.remove_spawn_callback(_spawned)),
     ]

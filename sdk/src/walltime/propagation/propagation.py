@@ -1,7 +1,7 @@
 """
-The request's place in the trace: the caller's span context in, ours into OpenTelemetry's context, out with HTTP calls.
+Trace context: read from the request's headers, set as OpenTelemetry's current span, sent with HTTP calls.
 
-OpenTelemetry's API and propagators do the work (OTEL_PROPAGATORS applies), so that log correlation and other
+OpenTelemetry's API and propagators do the work (OTEL_PROPAGATORS applies), so log correlation and other
 instrumentations see the transaction as the current span.
 """
 
@@ -30,30 +30,30 @@ if TYPE_CHECKING:
 
     from walltime.core.transaction import Transaction
 
-# Our own generator: an application that seeds `random` must not make its request ids repeat.
+# A separate generator: when an application seeds `random`, request ids must not repeat.
 _ids = random.Random()
 reseed = _ids.seed
-"""What a forked child does, so that its ids are not its parent's."""
+"""A forked child calls this, so that its ids differ from its parent's."""
 
 _LOW_64_BITS: Final = (1 << 64) - 1
 _RANDOM: Final = 0x02
 _SAMPLED: Final = 0x01
 _FLAGS: Final = tuple(TraceFlags(flags) for flags in range(4))
 _SPAN: Final = next(iter(trace.set_span_in_context(trace.INVALID_SPAN, Context())))
-"""Where a context has its span: `set_span_in_context` copies the context twice."""
+"""The context's key of the span. `set_span_in_context` would copy the context twice."""
 
 
 MAX_HEADER_CHARS: Final = 8192
-"""A longer `tracestate` or `baggage` is cut before its last whole member; W3C asks for no more."""
+"""A longer `tracestate` or `baggage` is cut at a comma; W3C requires no more."""
 MAX_MEMBERS: Final = 180
-"""Of `baggage`, as W3C says; OpenTelemetry drops a `tracestate` of more than 32."""
+"""Members of `baggage` that W3C requires; OpenTelemetry drops a `tracestate` with more than 32."""
 _MEMBERS: Final = {
     # https://www.w3.org/TR/trace-context/#tracestate-header and https://www.w3.org/TR/baggage/#definition
     "tracestate": re.compile(r"[ \t]*(?:[a-z0-9][_0-9a-z\-*/@]*=[\x20-\x2b\x2d-\x3c\x3e-\x7e]+)?[ \t]*"),
     "baggage": re.compile(r"[ \t]*[!#-'*+\-.0-9A-Z^-z|~]+[ \t]*=[ \t!#-+\--\[\]-~]*"),
 }
-"""What a member of these headers looks like. OpenTelemetry logs a warning for each one that does not, and the client
-decides how many there are."""
+"""Syntax of a member of these headers. Others are left out: OpenTelemetry would log a warning for each, and the client
+controls their number."""
 
 
 class _EnvironGetter(Getter["Mapping[str, Any]"]):
@@ -71,7 +71,7 @@ class _EnvironGetter(Getter["Mapping[str, Any]"]):
 
 
 def _well_formed(header: str, member: re.Pattern[str], *, is_whole: bool) -> list[str] | None:
-    """Return the members that are well formed; when it is whole or nothing, None for one that is not."""
+    """Return the well-formed members. With `is_whole`, one malformed member makes it None."""
     if len(header) > MAX_HEADER_CHARS:
         header = header[:MAX_HEADER_CHARS].rpartition(",")[0]
     members = header.split(",")
@@ -88,13 +88,13 @@ _getter = _EnvironGetter()
 
 
 def extract(environ: Mapping[str, Any]) -> Context | None:
-    """Return OpenTelemetry's context as the caller's headers say it, or None when they say nothing."""
+    """Return OpenTelemetry's context from the caller's headers, or None without any."""
     return get_global_textmap().extract(environ, Context(), _getter) or None
 
 
 def is_sampled(trace_id: int, probability: float) -> bool:
     """
-    Say whether the trace is in the fair sample; every service with the same probability says the same.
+    Say whether the trace is in the fair sample; services with the same probability decide alike.
 
     The rule is OpenTelemetry's TraceIdRatioBased: the low 64 bits below probability × 2^64.
     """
@@ -111,10 +111,10 @@ def new_span_id() -> int:
 
 
 def caller(base: Context | None) -> SpanContext | None:
-    """Return the span a transaction is to be the child of: the given context's, by default the current one's."""
+    """Return the parent span of a new transaction: that of the given context, by default of the current one."""
     if base is None:
         base = otel_context.get_current()
-    if not base:  # nothing is set, as for most requests
+    if not base:  # empty, as for most requests
         return None
     span_context = trace.get_current_span(base).get_span_context()
     return span_context if span_context.is_valid else None
@@ -122,25 +122,25 @@ def caller(base: Context | None) -> SpanContext | None:
 
 def own_ids(parent: SpanContext | None, probability: float) -> Ids:
     """
-    Return the transaction's ids: in the caller's trace, or the first of a new one.
+    Return the ids of a new transaction, in the caller's trace or in a new one.
 
-    The sampled flag is set when detail is certain to be kept: the caller's was, or the trace is in the fair sample.
-    A trace that begins here has a random id and says so; a continued one keeps the caller's random bit.
+    The sampled flag is set when the caller's is, or when the trace is in the fair sample: then its calls will be kept.
+    A new trace has a random id and the random flag; a continued trace keeps the caller's random flag.
     """
     if parent is not None and parent.is_valid:
         flags = parent.trace_flags & (_RANDOM | _SAMPLED)
         if not flags & _SAMPLED and is_sampled(parent.trace_id, probability):
             flags |= _SAMPLED
         return Ids(parent.trace_id, new_span_id(), flags, parent.trace_state or None)
-    number = _ids.getrandbits(192)  # for both
+    number = _ids.getrandbits(192)  # for both ids
     trace_id = number >> 64 or 1
     flags = _RANDOM | _SAMPLED if is_sampled(trace_id, probability) else _RANDOM
-    # As `Ids(…)`, without the function of Python that a named tuple is made by.
+    # The same as `Ids(…)`, without a Python function call.
     return tuple.__new__(Ids, (trace_id, number & _LOW_64_BITS or 1, flags, None))
 
 
 class _Current(NonRecordingSpan):
-    """The transaction as OpenTelemetry's current span. Most requests never ask it for its context."""
+    """The transaction as OpenTelemetry's current span. Its span context is made on demand."""
 
     def __init__(self, transaction: Transaction) -> None:
         self._transaction = transaction
@@ -166,10 +166,11 @@ def _with(transaction: Transaction, around: Context) -> Context:
 
 def enter(transaction: Transaction, base: Context | None) -> object:
     """
-    Make the transaction OpenTelemetry's current span; return what `leave` takes.
+    Make the transaction OpenTelemetry's current span; return the token for `leave`.
 
-    Where the application has set up OpenTelemetry for itself, only what the caller's headers say goes there: a sampler
-    that follows the parent would take our 1 % for its decision, and its spans would name one its backend never sees.
+    When the application has set up OpenTelemetry itself, only the caller's context is attached. Otherwise a
+    parent-based sampler would take our 1 % as its decision, and its spans would have a parent that its backend never
+    receives.
     """
     if getattr(trace, "_TRACER_PROVIDER", None) is not None:  # `get_tracer_provider` reads the environment: 0.5 µs
         return None if base is None else otel_context.attach(base)
@@ -179,20 +180,20 @@ def enter(transaction: Transaction, base: Context | None) -> object:
 def leave(transaction: Transaction, token: object) -> None:
     if token is not None:
         otel_context.detach(token)  # type: ignore[arg-type]  # the API hides its token's type
-    transaction.outgoing_context = None  # it leads back to the transaction: only the garbage collector would free both
+    transaction.outgoing_context = None  # a reference cycle with the transaction
 
 
 def forget() -> None:
-    """Make no span the current one, in a forked child: the transaction is its parent's."""
+    """Clear the current span in a forked child: the transaction belongs to its parent."""
     otel_context.attach(trace.set_span_in_context(trace.INVALID_SPAN))
 
 
 def outgoing_headers(transaction: Transaction) -> list[tuple[str, str]]:
     """
-    Return the headers that tell the next service where it is in the trace.
+    Return the trace headers for a call to the next service.
 
-    They name the transaction's own span, which is always exported, so the next service's parent is always found.
-    Built once for a transaction, and again when the application changes OpenTelemetry's context (baggage).
+    They name the transaction's own span, which is always exported, so the parent of the next service always exists.
+    They are built once per transaction, and again when the application changes OpenTelemetry's context (baggage).
     """
     context = otel_context.get_current()
     if transaction.outgoing is None or transaction.outgoing_context is not context:
@@ -204,7 +205,7 @@ def outgoing_headers(transaction: Transaction) -> list[tuple[str, str]]:
 def _headers(transaction: Transaction, context: Context) -> list[tuple[str, str]]:
     propagator = get_global_textmap()
     if _is_w3c(propagator) and transaction.ids.trace_state is None and not baggage.get_all(context):
-        # What OpenTelemetry's own would write, for a tenth of its 5 µs.
+        # The same as OpenTelemetry's propagator writes, in a tenth of its 5 µs.
         return [("traceparent", transaction.traceparent)]
     carrier: dict[str, str] = {}
     ours = NonRecordingSpan(span_context(transaction.ids))
@@ -214,5 +215,5 @@ def _headers(transaction: Transaction, context: Context) -> list[tuple[str, str]
 
 @lru_cache(maxsize=2)
 def _is_w3c(propagator: TextMapPropagator) -> bool:
-    """Whether this is what OTEL_PROPAGATORS says by default, `tracecontext,baggage`."""
+    """Say whether this is the default of OTEL_PROPAGATORS, `tracecontext,baggage`."""
     return type(propagator) is CompositePropagator and propagator.fields == {"traceparent", "tracestate", "baggage"}

@@ -1,4 +1,4 @@
-"""OpenTelemetry's global propagator, as `opentelemetry.propagate` has it; none when OTEL_PROPAGATORS cannot be used."""
+"""OpenTelemetry's global propagator; an empty one when OTEL_PROPAGATORS is invalid."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from walltime.errors import warn
 
 try:
     from opentelemetry.propagate import get_global_textmap
-except Exception as error:  # importing it raises for a name that it does not know
+except Exception as error:  # the import raises for an unknown name
     _NONE = CompositePropagator([])
     _named = os.environ.get("OTEL_PROPAGATORS", "")
     warn("OTEL_PROPAGATORS", "walltime: OTEL_PROPAGATORS=%r: %s. No trace headers are read or sent", _named, error)

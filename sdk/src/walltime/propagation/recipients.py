@@ -1,4 +1,4 @@
-"""Which hosts get the headers that say where in the trace a request is: setting `propagate_to`."""
+"""The hosts that get trace headers: setting `propagate_to`."""
 
 from __future__ import annotations
 
@@ -13,23 +13,23 @@ EVERYWHERE: Final = "*"
 
 
 def is_limited(transaction: Transaction) -> bool:
-    """Say whether a host has to be looked up at all."""
+    """Say whether the setting names hosts, so that a host has to be checked."""
     return EVERYWHERE not in transaction.settings.propagate_to
 
 
 def is_recipient(transaction: Transaction, host: str | None) -> bool:
-    """Say whether requests to this host carry our headers; its name or address, without a port."""
+    """Say whether requests to this host (name or address, without a port) carry trace headers."""
     return _matches(transaction.settings.propagate_to, (host or "").strip("[]").rstrip(".").lower())
 
 
 @lru_cache(maxsize=1024)
 def _matches(patterns: tuple[str, ...], host: str) -> bool:
-    """Patterns as of files: `*.shop.internal`, `10.*`; `none` is none."""
+    """Match file name patterns: `*.shop.internal`, `10.*`. The word `none` matches no host."""
     return any(fnmatchcase(host, pattern.lower()) for pattern in patterns if pattern != "none")
 
 
 def host_of(connection: Any) -> str | None:
-    """Return the host of the request that waits in an `http.client.HTTPConnection`: behind a proxy, not the proxy."""
+    """Return the host of the unsent request in an `http.client.HTTPConnection`; with a proxy, the host behind it."""
     for line in connection._buffer[1:]:
         name, _, value = line.partition(b":")
         if name.lower() == b"host":

@@ -1,8 +1,7 @@
 """
-What the export thread remembers of texts: by the characters it holds, not by entries.
+A cache of texts that is bounded by characters instead of entries; used by the export thread.
 
-An `lru_cache` of 4,096 entries is 0.4 MB of route names, and 300 MB of the statements of an application that writes its
-values into them.
+An `lru_cache` of 4,096 entries holds 0.4 MB of route names, but 300 MB of statements with values in their text.
 """
 
 from __future__ import annotations
@@ -17,8 +16,8 @@ if TYPE_CHECKING:
     V = TypeVar("V", str, bytes)
 
 
-def remembered(max_chars: int) -> Callable[[Callable[[K], V]], Callable[[K], V]]:
-    """Remember what a function of a text, or of texts, has returned: up to so many characters, then from nothing."""
+def size_bounded_cache(max_chars: int) -> Callable[[Callable[[K], V]], Callable[[K], V]]:
+    """Cache the results of a function of one or more texts; clear the cache at `max_chars` characters."""
 
     def decorate(function: Callable[[K], V]) -> Callable[[K], V]:
         known: dict[K, V] = {}

@@ -14,7 +14,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Final
 from urllib.parse import urlsplit
 
-from walltime.redaction.cache import remembered
+from walltime.redaction.cache import size_bounded_cache
 from walltime.redaction.sanitize import MAX_TEXT_CHARS, decoded
 from walltime.redaction.sql_lexer.lexer import lex
 
@@ -32,7 +32,7 @@ _READABLE_SEGMENT: Final = re.compile(r"v\d{1,2}|[A-Za-z_.~-]{0,32}")
 # ---- SQL ----
 
 
-@remembered(max_chars=1_000_000)
+@size_bounded_cache(max_chars=1_000_000)
 def _redact_text(sql: str) -> str:
     return lex(sql[:MAX_SQL_CHARS], is_cut=len(sql) > MAX_SQL_CHARS).redacted
 

@@ -1,7 +1,7 @@
 """
-What the application says, made plain before it is kept: exact built-in types, of a bounded size.
+Values from the application, reduced to exact built-in types of bounded size before they are kept.
 
-No method of the application's objects is called, neither here nor later: it might block, fail, or come back into us.
+No method of the application's objects is called: it might block, fail, or call Walltime again.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ def text(value: object) -> str:
     """Return at most 4,096 characters of a string; of anything else, its class in brackets. 0.05 µs."""
     if type(value) is str:
         return value if len(value) <= MAX_TEXT_CHARS else value[:MAX_TEXT_CHARS]
-    if issubclass(type(value), str):  # not isinstance, which asks the object
+    if issubclass(type(value), str):  # isinstance could run code of the object
         return str.__str__(value)[:MAX_TEXT_CHARS]
     return f"({type(value).__name__})"
 
 
-def plain(value: object) -> str | bool | int | float:
+def value_of(value: object) -> str | bool | int | float:
     """Return a boolean, a number or a `text`."""
     kind = type(value)
     if kind is bool or kind is int or kind is float:
@@ -40,5 +40,5 @@ def decoded(value: object) -> str:
     if issubclass(kind, str):
         return str.__str__(value)
     if issubclass(kind, (bytes, bytearray)):
-        return b"".join((value,)).decode("utf-8", "replace")  # type: ignore[arg-type]  # join copies, it asks nothing
+        return b"".join((value,)).decode("utf-8", "replace")  # type: ignore[arg-type]  # join copies without calling a method
     return f"({kind.__name__})"
