@@ -61,13 +61,13 @@ def _live(servers: Any, endpoint: str | None, point: str | None) -> dict[str, An
     from tests.safety.application import life
 
     exported: list[bytes] = []
-    tell = Exporter._tell
+    write = Exporter._write_locally
 
-    def told(self: Exporter, transaction: Any, bill: Any, encoded: bytes, file: Any) -> None:
+    def recorded(self: Exporter, transaction: Any, bill: Any, encoded: bytes, file: Any) -> None:
         exported.append(encoded)
-        tell(self, transaction, bill, encoded, file)
+        write(self, transaction, bill, encoded, file)
 
-    Exporter._tell = told  # type: ignore[method-assign]  # in this process only
+    Exporter._write_locally = recorded  # type: ignore[method-assign]  # in this process only
 
     fault_points.reached.clear()  # what ran while we were imported, and forked, is not the application's life
     if endpoint is None:
