@@ -42,7 +42,7 @@ def test_every_service_of_the_port_is_serving(
     assert {name: each.status for name, each in listed.items()} == dict.fromkeys(SERVICES, SERVING)
 
 
-def test_a_service_that_is_not_here_is_not_found_and_watched_as_unknown(stub: health_pb2_grpc.HealthStub) -> None:
+def test_an_unknown_service_is_not_found_and_watched_as_unknown(stub: health_pb2_grpc.HealthStub) -> None:
     with pytest.raises(grpc.RpcError) as refused:
         stub.Check(ask("shop"), timeout=20)
     assert refused.value.code() is grpc.StatusCode.NOT_FOUND
@@ -51,7 +51,7 @@ def test_a_service_that_is_not_here_is_not_found_and_watched_as_unknown(stub: he
     watched.cancel()
 
 
-def test_a_watcher_is_told_when_the_collector_is_no_longer_ready_and_when_it_is_again(tmp_path: Path) -> None:
+def test_a_watch_sends_every_change_of_readiness(tmp_path: Path) -> None:
     with Collector(tmp_path / "data", max_spool_bytes=20_000, segment_age_s=3.0) as collector:
         with grpc.insecure_channel(collector.grpc) as channel:
             stub = health_pb2_grpc.HealthStub(channel)
@@ -68,7 +68,7 @@ def test_a_watcher_is_told_when_the_collector_is_no_longer_ready_and_when_it_is_
         assert collector.process.wait(20) == 0
 
 
-def test_a_token_is_asked_for_by_export_and_not_by_health(tmp_path: Path) -> None:
+def test_export_requires_a_token_and_health_does_not(tmp_path: Path) -> None:
     collector = Collector(tmp_path / "data", ingest_token="a-token-for-the-senders")
     with collector, grpc.insecure_channel(collector.grpc) as channel:
         assert health_pb2_grpc.HealthStub(channel).Check(ask(), timeout=20).status == SERVING
@@ -77,7 +77,7 @@ def test_a_token_is_asked_for_by_export_and_not_by_health(tmp_path: Path) -> Non
         assert refused.value.code() is grpc.StatusCode.UNAUTHENTICATED
 
 
-def test_watches_that_end_leave_their_places(receiver: Collector, stub: health_pb2_grpc.HealthStub) -> None:
+def test_ended_watches_do_not_count_as_calls(receiver: Collector, stub: health_pb2_grpc.HealthStub) -> None:
     for _ in range(300):  # more than a connection may have at once
         watched = stub.Watch(ask(), timeout=20)
         assert next(watched).status == SERVING
@@ -85,7 +85,7 @@ def test_watches_that_end_leave_their_places(receiver: Collector, stub: health_p
     assert stub.Check(ask(), timeout=20).status == SERVING
 
 
-def test_what_is_no_question_is_refused(receiver: Collector) -> None:
+def test_a_wrong_health_request_is_refused(receiver: Collector) -> None:
     for body, encoding, status in ((b"\x0a\xff", b"identity", "3"), (b"x", b"br", "12"), (b"x" * 9_000, b"gzip", "3")):
         peer = Peer(receiver)
         message = bytes([encoding == b"gzip"]) + len(body).to_bytes(4, "big") + body

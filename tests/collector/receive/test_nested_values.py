@@ -54,7 +54,7 @@ def written(*sent: object, max_bytes: int = 64 * MIB) -> tuple[list[AnyValue], i
 
 
 @given(values)
-def test_a_value_is_nested_when_it_has_a_list_in_a_list_and_becomes_its_json(value: object) -> None:
+def test_a_value_with_a_list_in_a_list_becomes_json(value: object) -> None:
     is_nested = depth_of(value) > 1
     places = [
         request(span({"k": value})),
@@ -69,7 +69,7 @@ def test_a_value_is_nested_when_it_has_a_list_in_a_list_and_becomes_its_json(val
         assert (json.loads(made.string_value), cut) == (as_json(value), 0)
 
 
-def test_values_that_are_not_nested_stay_as_they_are() -> None:
+def test_values_that_are_not_nested_do_not_change() -> None:
     flat: list[object] = ["s", 1, 0.5, True, b"b", [1, "a"], {"k": None}, [], {}, None]
     made, _ = written(*flat, [[]])
     assert made[:-1] == [each.value for each in span({f"k{at}": value for at, value in enumerate(flat)}).attributes]
@@ -79,11 +79,11 @@ def test_values_that_are_not_nested_stay_as_they_are() -> None:
 @pytest.mark.parametrize(
     ("number", "text"), [(float("nan"), '["nan"]'), (float("-inf"), '["-inf"]'), (1e300, "[1e+300]")]
 )
-def test_numbers_that_json_has_not_are_text(number: float, text: str) -> None:
+def test_numbers_that_json_cannot_write_are_text(number: float, text: str) -> None:
     assert written([[number]])[0][0].string_value == f"[{text}]"
 
 
-def test_lists_below_the_depth_are_cut_and_counted() -> None:
+def test_lists_below_the_maximum_depth_are_cut_and_counted() -> None:
     deep: list[Any] = []
     for _ in range(MAX_DEPTH):
         deep = [deep]
@@ -92,12 +92,12 @@ def test_lists_below_the_depth_are_cut_and_counted() -> None:
     assert (made.string_value, cut) == (f"[{inner},{inner},1]", 2)
 
 
-def test_lists_beyond_the_number_of_a_request_are_cut_and_counted() -> None:
+def test_lists_beyond_the_maximum_number_are_cut_and_counted() -> None:
     (made,), cut = written([[0]] * MAX_VALUES)
     assert cut == MAX_VALUES - len([each for each in json.loads(made.string_value) if each is not None]) > 0
 
 
-def test_a_request_that_would_become_too_large_stays_as_it_was() -> None:
+def test_a_request_that_would_become_too_large_does_not_change() -> None:
     body = request(span({"k": [["\x00" * 1_000]]})).SerializeToString()
     assert write_nested_as_json(body, len(body) + 1_000) == (body, 1)
 

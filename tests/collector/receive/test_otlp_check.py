@@ -29,7 +29,7 @@ def nested(shape: list[list[list[Span]]]) -> ExportTraceServiceRequest:
 
 
 @given(requests)
-def test_spans_and_those_with_unusable_ids_are_counted_however_they_are_nested(
+def test_spans_and_unusable_ids_are_counted_however_they_are_nested(
     shape: list[list[list[Span]]],
 ) -> None:
     every = [each for scopes in shape for spans in scopes for each in spans]
@@ -37,7 +37,7 @@ def test_spans_and_those_with_unusable_ids_are_counted_however_they_are_nested(
     assert check_traces(nested(shape).SerializeToString())[:2] == (len(every), len(bad))
 
 
-def test_every_length_and_all_zeros() -> None:
+def test_ids_of_every_length_and_ids_of_zeros() -> None:
     for size in (0, 7, 9, 15, 17, 32):
         assert check_traces(request(span(trace_id=b"\x01" * size), span()).SerializeToString())[:2] == (2, 1)
         assert check_traces(request(span(), span(span_id=b"\x01" * size)).SerializeToString())[:2] == (2, 1)
@@ -47,12 +47,12 @@ def test_every_length_and_all_zeros() -> None:
     assert check_traces(request(looks_like_none, looks_like_none).SerializeToString())[:2] == (2, 0)
 
 
-def test_a_string_that_is_not_utf8_costs_nothing() -> None:
+def test_a_string_that_is_not_utf8_is_accepted() -> None:
     body = request(span(name="name-here"), span()).SerializeToString().replace(b"name-here", b"name-\xff\xfere")
     assert check_traces(body)[:2] == (2, 0)
 
 
-def test_the_receiver_looks_at_what_the_database_opens() -> None:
+def test_the_receiver_checks_every_message_that_the_database_opens() -> None:
     """The same text of the schema: what parses here parses there, and a field of the one is a field of the other."""
     ours = {field.name: field.number for field in TRACES["Span"].DESCRIPTOR.fields}
     theirs = {field.name: field.number for field in Span.DESCRIPTOR.fields}

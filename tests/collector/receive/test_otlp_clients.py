@@ -46,7 +46,7 @@ def test_pythons_exporter_delivers_every_span(
 
 
 @pytest.mark.parametrize("protocol", ["grpc", "http"])
-def test_pythons_metrics_are_taken_without_a_word(
+def test_pythons_metrics_exporter_logs_nothing(
     receiver: Collector, protocol: str, caplog: pytest.LogCaptureFixture
 ) -> None:
     counted = Counted(receiver)
@@ -123,7 +123,7 @@ def test_pythons_exporter_delivers_over_tls_with_its_token_and_nothing_without(
     assert guarded.token not in guarded.collector.log()
 
 
-def test_who_speaks_no_tls_to_a_tls_port_gets_no_answer(guarded: Guarded, stock_spans: list[ReadableSpan]) -> None:
+def test_a_tls_port_does_not_answer_a_client_without_tls(guarded: Guarded, stock_spans: list[ReadableSpan]) -> None:
     plain = GrpcSpanExporter(endpoint=guarded.collector.grpc, insecure=True, timeout=1)
     assert plain.export(stock_spans[:1]) is SpanExportResult.FAILURE
     plain.shutdown()

@@ -48,7 +48,7 @@ def sent(collector: Collector, origin: str, token: str = TOKEN) -> httpx.Respons
 
 
 @pytest.mark.parametrize("origin", ALLOWED)
-def test_a_page_of_an_allowed_origin_sends_and_reads_the_answer(collector: Collector, origin: str) -> None:
+def test_a_page_of_an_allowed_origin_can_send_and_read_the_response(collector: Collector, origin: str) -> None:
     asked = preflight(collector, origin)
     assert asked.status_code == 200
     assert asked.headers["access-control-allow-origin"] == origin
@@ -63,17 +63,17 @@ def test_a_page_of_an_allowed_origin_sends_and_reads_the_answer(collector: Colle
 
 
 @pytest.mark.parametrize("origin", REFUSED)
-def test_a_page_of_another_origin_may_neither_send_nor_read(collector: Collector, origin: str) -> None:
+def test_a_page_of_another_origin_can_neither_send_nor_read(collector: Collector, origin: str) -> None:
     for answer in (preflight(collector, origin), sent(collector, origin)):
         assert answer.status_code in (400, 403)
         assert "access-control-allow-origin" not in answer.headers
 
 
-def test_programs_send_as_ever(collector: Collector) -> None:
+def test_clients_that_are_not_browsers_can_send(collector: Collector) -> None:
     assert collector.send(BODY, authorization=f"Bearer {TOKEN}").status_code == 200
 
 
-def test_without_origins_no_page_may_send(receiver: Collector) -> None:
+def test_without_origins_no_page_can_send(receiver: Collector) -> None:
     asked = preflight(receiver, ALLOWED[0])
     assert asked.status_code == 403
     assert not [name for name in asked.headers if name.startswith("access-control")]
@@ -82,12 +82,12 @@ def test_without_origins_no_page_may_send(receiver: Collector) -> None:
 @pytest.mark.parametrize(
     "origin", ["shop.example.com", "https://shop.example.com/", "ftp://shop.example.com", "https://"]
 )
-def test_what_cannot_be_an_origin_is_refused_at_the_start(origin: str) -> None:
+def test_a_wrong_origin_is_refused_at_the_start(origin: str) -> None:
     with pytest.raises(SettingsRefused, match="not an origin; write scheme, host and port alone"):
         origin_pattern([origin])
 
 
-def test_every_page_may_send_where_the_setting_says_so() -> None:
+def test_the_origin_star_allows_every_page() -> None:
     pattern = origin_pattern(["*"])
     assert pattern is not None
     assert pattern.fullmatch("https://any.example")

@@ -55,7 +55,7 @@ def refusal(packed: bytes, encoding: str, most_bytes: int) -> int:
 
 @pytest.mark.parametrize("name", PACKERS)
 @given(part=st.binary(min_size=1, max_size=300), times=st.integers(1, 3_000))
-def test_what_was_packed_comes_out_and_its_size_has_a_limit(name: str, part: bytes, times: int) -> None:
+def test_a_body_is_decompressed_up_to_the_limit(name: str, part: bytes, times: int) -> None:
     body = (part * times)[:LIMIT]
     encoding, pack = PACKERS[name]
     packed = pack(body)
@@ -65,7 +65,7 @@ def test_what_was_packed_comes_out_and_its_size_has_a_limit(name: str, part: byt
 
 @pytest.mark.parametrize("name", PACKERS)
 @given(cut=st.integers(1, 40), rubbish=st.binary(min_size=1, max_size=40))
-def test_what_is_cut_or_is_no_such_format_is_refused(name: str, cut: int, rubbish: bytes) -> None:
+def test_truncated_and_wrong_data_is_refused(name: str, cut: int, rubbish: bytes) -> None:
     encoding, pack = PACKERS[name]
     packed = pack(os.urandom(500))
     assert refusal(packed[:-cut], encoding, LIMIT) == 400
@@ -75,7 +75,7 @@ def test_what_is_cut_or_is_no_such_format_is_refused(name: str, cut: int, rubbis
 
 
 @pytest.mark.parametrize("name", PACKERS)
-def test_over_http_each_of_them_is_stored_and_a_bomb_is_refused(receiver: Collector, name: str) -> None:
+def test_every_encoding_over_http_is_stored_and_a_bomb_is_refused(receiver: Collector, name: str) -> None:
     encoding, pack = PACKERS[name]
     counted = Counted(receiver)
     small = request(span()).SerializeToString()
@@ -90,7 +90,7 @@ def test_over_http_each_of_them_is_stored_and_a_bomb_is_refused(receiver: Collec
 
 
 @pytest.mark.parametrize("name", GRPC)
-def test_over_grpc_each_of_them_is_stored_and_a_bomb_is_refused(receiver: Collector, name: str) -> None:
+def test_every_encoding_over_grpc_is_stored_and_a_bomb_is_refused(receiver: Collector, name: str) -> None:
     encoding, pack = PACKERS[name]
     counted = Counted(receiver)
 
@@ -111,7 +111,7 @@ def test_over_grpc_each_of_them_is_stored_and_a_bomb_is_refused(receiver: Collec
     assert status(b"no such format") == "3"
 
 
-def test_the_refusal_of_another_encoding_names_those_that_are_taken(receiver: Collector) -> None:
+def test_the_refusal_of_an_unknown_encoding_lists_the_known_ones(receiver: Collector) -> None:
     refused = receiver.send(b"x", content_encoding="br")
     assert refused.status_code == 415
     for name, _ in PACKERS.values():

@@ -85,7 +85,7 @@ def test_a_million_broken_bodies_are_counted_or_refused() -> None:
     sys.stdout.write(f"\nfuzz: {dict(outcomes)} of {outcomes.total()} bodies\n")
 
 
-def test_broken_bodies_over_both_ports_are_never_an_error_of_ours(receiver: Collector) -> None:
+def test_broken_bodies_over_both_ports_never_cause_an_internal_error(receiver: Collector) -> None:
     cases = 10_000
     corpus = [request(span({"s": "x", "l": [1, "y"]}), span()).SerializeToString()]
     outcomes: Counter[object] = Counter()
@@ -108,7 +108,7 @@ def test_broken_bodies_over_both_ports_are_never_an_error_of_ours(receiver: Coll
     sys.stdout.write(f"\nfuzz over both ports: {dict(outcomes)}\n")
 
 
-def test_random_frames_never_cost_the_others(receiver: Collector) -> None:
+def test_random_frames_do_not_affect_other_clients(receiver: Collector) -> None:
     chance = random.Random(5)
     good = request(span()).SerializeToString()
     with grpc.insecure_channel(receiver.grpc) as channel:
@@ -155,7 +155,7 @@ def trickle(receiver: Collector, protocol: str) -> list[socket.socket]:
 
 
 @pytest.mark.parametrize("protocol", ["http", "grpc"])
-def test_five_hundred_sockets_that_trickle_do_not_slow_the_others(tmp_path: Path, protocol: str) -> None:
+def test_five_hundred_slow_connections_do_not_delay_other_clients(tmp_path: Path, protocol: str) -> None:
     body = request(*[span()] * 50).SerializeToString()
     with Collector(tmp_path / "data", header_deadline_s=10.0, request_deadline_s=30.0) as collector:
         connection = http.client.HTTPConnection(urlsplit(collector.otlp_url).netloc, timeout=20)
@@ -197,7 +197,7 @@ def test_five_hundred_sockets_that_trickle_do_not_slow_the_others(tmp_path: Path
         )
 
 
-def test_connections_beyond_the_limits_are_hung_up_on(tmp_path: Path) -> None:
+def test_connections_beyond_the_limits_are_closed(tmp_path: Path) -> None:
     with Collector(tmp_path / "data", max_connections=40) as collector:
         where = urlsplit(collector.otlp_url)
         address = (where.hostname or "", where.port or 0)

@@ -66,7 +66,7 @@ POST = "POST /v1/traces HTTP/1.1\nHost: localhost\nContent-Type: application/x-p
         ExportTraceServiceRequest(resource_spans=[ResourceSpans(scope_spans=[ScopeSpans()])]).SerializeToString(),
     ],
 )
-def test_an_empty_request_is_fine(collector: Collector, body: bytes) -> None:
+def test_an_empty_request_is_accepted(collector: Collector, body: bytes) -> None:
     content_type = "application/json" if body == b"{}" else "application/x-protobuf"
     for encoding, sent in (("", body), ("gzip", gzip.compress(body)), ("zstd", zstd.compress(body))):
         response = collector.send(sent, content_encoding=encoding, content_type=content_type)
@@ -74,7 +74,7 @@ def test_an_empty_request_is_fine(collector: Collector, body: bytes) -> None:
         assert response.content == (b"{}" if body == b"{}" else b"")
 
 
-def test_bytes_that_are_no_request_are_refused(collector: Collector) -> None:
+def test_a_body_that_is_not_a_request_is_refused(collector: Collector) -> None:
     good = request(span()).SerializeToString()
     for body in (good[:-1], good[: len(good) // 2], b"\xff" * 50, b"{}", b"\x0a\xff\xff\xff\xff\x0f"):
         response = collector.send(body)
@@ -95,7 +95,7 @@ def test_the_content_type_may_have_parameters(collector: Collector) -> None:
     assert collector.send(b"{}", content_type="application/json;charset=UTF-8").status_code == 200
 
 
-def test_a_page_in_a_browser_may_not_send(collector: Collector) -> None:
+def test_a_page_in_a_browser_cannot_send(collector: Collector) -> None:
     body = request(span()).SerializeToString()
     for origin in ("http://evil.example", "null", collector.otlp_url.removesuffix("/v1/traces")):
         response = collector.send(body, origin=origin)
@@ -107,7 +107,7 @@ def test_another_encoding_is_refused(collector: Collector, encoding: str) -> Non
     assert collector.send(b"", content_encoding=encoding).status_code == 415
 
 
-def test_what_is_not_what_it_says_or_ends_early_is_refused(collector: Collector) -> None:
+def test_a_body_that_does_not_match_its_encoding_or_is_truncated_is_refused(collector: Collector) -> None:
     packed = gzip.compress(request(span()).SerializeToString())
     for body in (b"not gzip", packed[:-9], packed[: len(packed) // 2], packed + b"rubbish", gzip.compress(packed)):
         assert collector.send(body, content_encoding="gzip").status_code == 400
@@ -167,7 +167,7 @@ def test_another_path_is_not_found(collector: Collector, path: str) -> None:
     connection.close()
 
 
-def test_urls_without_end_and_strange_ones(collector: Collector) -> None:
+def test_endless_and_strange_urls_are_refused(collector: Collector) -> None:
     kind = "Content-Type: application/x-protobuf\nContent-Length: 0\n"
     assert raw(collector, f"POST http://evil.example/v1/logs/ HTTP/1.1\nHost: x\n{kind}").startswith(b"HTTP/1.1 404 ")
     for target in ("/v1/traces\x00", "*", "v1/traces", "/v1/tr\xe4ces"):
@@ -181,18 +181,18 @@ def test_another_method_is_refused(collector: Collector, method: str) -> None:
     assert (response.status_code, response.headers["allow"]) == (405, "POST")
 
 
-def test_a_sender_that_goes_away_in_mid_body_leaves_nothing(collector: Collector) -> None:
+def test_a_client_that_disconnects_within_its_body_leaves_nothing(collector: Collector) -> None:
     body = request(span()).SerializeToString()
     raw(collector, POST + f"Content-Length: {len(body)}\n", body[:-5], hang_up=True)
     eventually(lambda: collector.health()["counts"].get("refused_disconnected", 0) >= 1)
 
 
-def test_a_body_that_trickles_is_given_up_at_the_deadline(collector: Collector) -> None:
+def test_a_slow_body_is_refused_at_the_deadline(collector: Collector) -> None:
     answer = raw(collector, POST + "Content-Length: 1000\n", *[b"x"] * 100, pause_s=0.1)
     assert answer.startswith(b"HTTP/1.1 408 ")
 
 
-def test_headers_that_trickle_or_have_no_end_are_given_up(collector: Collector) -> None:
+def test_slow_and_endless_headers_end_the_connection(collector: Collector) -> None:
     assert raw(collector, POST.rstrip("\n"), *[b"x"] * 100, pause_s=0.1) in (b"", b"closed")
     without_end = POST + f"X-Filler: {'x' * 1_000}\n" * 100
     assert raw(collector, without_end.rstrip("\n"), *[b"x"] * 10)[:13] == b"HTTP/1.1 431 "

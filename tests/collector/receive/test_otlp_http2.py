@@ -82,9 +82,7 @@ def test_trailers_of_a_client_end_its_request(peer: Peer) -> None:
         ({b"grpc-encoding": b"br"}, "12"),
     ],
 )
-def test_a_call_that_cannot_be_right_is_refused_by_its_headers(
-    peer: Peer, changes: dict[bytes, bytes], status: str
-) -> None:
+def test_a_wrong_call_is_refused_by_its_headers(peer: Peer, changes: dict[bytes, bytes], status: str) -> None:
     peer.send(peer.headers(1, OPEN, changes))
     assert peer.status(1) == status
     peer.send(peer.call(3, good()))
@@ -102,7 +100,7 @@ def test_a_call_that_cannot_be_right_is_refused_by_its_headers(
         b"\x02" + bytes(4),
     ],
 )
-def test_a_body_that_is_no_one_message_is_refused(peer: Peer, body: bytes) -> None:
+def test_a_body_that_is_not_one_message_is_refused(peer: Peer, body: bytes) -> None:
     peer.send(peer.headers(1), frame(frames.DATA, frames.END_STREAM, 1, body))
     assert peer.status(1) == "3"
 
@@ -118,7 +116,7 @@ def test_a_bomb_is_refused_without_being_inflated(receiver: Collector) -> None:
     assert cpu_s(receiver) - cpu_before_s < 1.0
 
 
-def test_a_body_of_21_mib_is_refused_while_it_is_still_coming(peer: Peer) -> None:
+def test_a_body_of_21_mib_is_refused_while_it_arrives(peer: Peer) -> None:
     peer.send(peer.headers(1))
     part = frame(frames.DATA, 0, 1, bytes(16_384))
     for _ in range(21 * 64):  # the windows let all of it through: the stream's is as large as the limit
@@ -128,7 +126,7 @@ def test_a_body_of_21_mib_is_refused_while_it_is_still_coming(peer: Peer) -> Non
     assert peer.status(3) == "0"
 
 
-def test_more_than_the_window_ends_the_connection(peer: Peer) -> None:
+def test_a_frame_over_the_limit_ends_the_connection(peer: Peer) -> None:
     for stream in (1, 3):
         peer.send(peer.headers(stream))
     part = frame(frames.DATA, 0, 1, bytes(65_536))
@@ -163,7 +161,7 @@ BROKEN = {
 
 
 @pytest.mark.parametrize("broken", BROKEN)
-def test_who_breaks_the_rules_is_told_and_hung_up_on(receiver: Collector, broken: str) -> None:
+def test_a_peer_that_breaks_the_rules_gets_a_goaway(receiver: Collector, broken: str) -> None:
     sent, code = BROKEN[broken]
     is_greeting = broken in ("not HTTP/2", "TLS")
     peer = Peer(receiver, sent) if is_greeting else Peer(receiver)
@@ -190,7 +188,7 @@ def test_huge_headers_end_the_connection(receiver: Collector) -> None:
 
 
 @pytest.mark.parametrize("flood", ["resets", "pings", "settings", "empty data", "window updates", "unknown frames"])
-def test_a_flood_of_frames_that_move_nothing_ends_the_connection(peer: Peer, flood: str) -> None:
+def test_a_flood_of_useless_frames_ends_the_connection(peer: Peer, flood: str) -> None:
     if flood == "resets":
         parts = [peer.headers(stream) + frames.rst_stream(stream, frames.CANCEL) for stream in range(1, 20_001, 2)]
     elif flood == "empty data":
@@ -207,7 +205,7 @@ def test_a_flood_of_frames_that_move_nothing_ends_the_connection(peer: Peer, flo
     assert peer.ending() == f"goaway {frames.ENHANCE_YOUR_CALM}"
 
 
-def test_streams_beyond_the_limit_are_refused_and_the_others_served(peer: Peer) -> None:
+def test_calls_beyond_the_limit_are_refused_and_the_others_answered(peer: Peer) -> None:
     streams = range(1, 401, 2)
     peer.send(*[peer.headers(stream) for stream in streams])
     message = good()
@@ -223,7 +221,7 @@ def test_streams_beyond_the_limit_are_refused_and_the_others_served(peer: Peer) 
     assert answered == 128
 
 
-def test_an_answer_waits_for_the_window_of_who_asked(receiver: Collector) -> None:
+def test_a_response_waits_for_the_window_of_its_peer(receiver: Collector) -> None:
     peer = Peer(receiver, frames.PREFACE + frames.settings({frames.INITIAL_WINDOW_SIZE: 0}))
     peer.send(peer.call(1, good()))
     seen = []
@@ -238,7 +236,7 @@ def test_an_answer_waits_for_the_window_of_who_asked(receiver: Collector) -> Non
     peer.close()
 
 
-def test_who_does_not_finish_a_call_or_a_greeting_is_given_up(receiver: Collector) -> None:
+def test_unfinished_calls_and_greetings_end_at_their_deadlines(receiver: Collector) -> None:
     slow, silent, half = Peer(receiver), Peer(receiver, b""), Peer(receiver, frames.PREFACE[:10])
     begun = Peer(receiver)
     slow.send(slow.headers(1))
@@ -252,7 +250,29 @@ def test_who_does_not_finish_a_call_or_a_greeting_is_given_up(receiver: Collecto
         each.close()
 
 
-def test_every_refusal_is_counted_also_of_headers_that_were_seen_before(receiver: Collector, peer: Peer) -> None:
+def test_calls_that_are_open_at_a_goaway_of_the_client_are_answered(peer: Peer) -> None:
+    message = good()
+    data = b"\x00" + len(message).to_bytes(4, "big") + message
+    peer.send(peer.headers(1), frame(frames.GOAWAY, 0, 0, bytes(8)), frame(frames.PING, 0, 0, bytes(8)))
+    assert (frames.PING, frames.ACK) in ((frame_type, flags) for frame_type, flags, _, _ in peer.frames())
+    peer.send(frame(frames.DATA, frames.END_STREAM, 1, data))
+    assert peer.status(1) == "0"
+    assert peer.ending() == "closed"
+
+
+def test_the_rest_of_a_refused_body_does_not_end_the_other_calls(peer: Peer) -> None:
+    peer.send(peer.headers(1, OPEN, {b"grpc-encoding": b"br"}), peer.headers(3))
+    part = frame(frames.DATA, 0, 1, bytes(16_384))
+    for _ in range(1_300):  # more frames than the limit of useless ones
+        peer.send(part)
+    message = good()
+    data = b"\x00" + len(message).to_bytes(4, "big") + message
+    peer.send(frame(frames.DATA, frames.END_STREAM, 3, data))
+    assert peer.status(1) == "12"
+    assert peer.status(3) == "0"
+
+
+def test_every_refusal_is_counted_also_of_repeated_headers(receiver: Collector, peer: Peer) -> None:
     before = receiver.health()["counts"].get("refused_content_encoding", 0)
     for stream in (1, 3, 5, 7):
         peer.send(peer.headers(stream, OPEN, {b"grpc-encoding": b"br"}))

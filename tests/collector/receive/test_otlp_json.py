@@ -47,7 +47,7 @@ def refusal(document: object) -> RequestRefused:
 
 
 @pytest.mark.skipif(not SPECIFICATION.exists(), reason="the examples of the specification are not here")
-def test_the_example_of_the_specification_is_read_as_it_is_meant() -> None:
+def test_the_example_of_the_specification_is_read() -> None:
     read = ExportTraceServiceRequest.FromString(traces_from_json(SPECIFICATION.read_bytes()))
     (resource,) = read.resource_spans
     (scope,) = resource.scope_spans
@@ -64,7 +64,7 @@ def test_the_example_of_the_specification_is_read_as_it_is_meant() -> None:
     assert got.attributes[0].value.string_value == "some value"
 
 
-def test_every_value_is_read_as_protobufs_own_json_reads_it() -> None:
+def test_every_value_is_read_as_json_format_reads_it() -> None:
     attributes: dict[str, object] = {
         "s": "x",
         "b": True,
@@ -88,7 +88,7 @@ def test_every_value_is_read_as_protobufs_own_json_reads_it() -> None:
     assert read(document) == sent
 
 
-def test_ids_are_hex_in_any_case_and_a_wrong_one_costs_its_span_alone() -> None:
+def test_ids_are_hex_in_any_case_and_a_wrong_id_rejects_only_its_span() -> None:
     assert the_span(traceId="5B8EFFF798038103D269B633813FC60C").trace_id[:2] == b"\x5b\x8e"
     spans = [
         {"traceId": each, "spanId": "eee19b7ec3c1b174"} for each in ("ab" * 16, "zz" * 16, "ab" * 15, "é", "ab  " * 8)
@@ -119,7 +119,7 @@ def test_values_that_are_zero_or_empty_keep_their_type() -> None:
     assert attribute({}).WhichOneof("value") is None
 
 
-def test_unknown_fields_and_nulls_are_ignored_and_the_arrival_is_not_for_senders_to_say() -> None:
+def test_unknown_fields_nulls_and_the_time_of_arrival_are_ignored() -> None:
     document = one_span(name="n", newField={"deep": [1, {"er": None}]}, status=None, events=None)
     document |= {"receivedAtNs": 5, "received_at_ns": 5, "extra": []}
     sent = read(document)
@@ -163,7 +163,7 @@ def test_json_of_too_many_parts_is_refused_before_it_is_opened() -> None:
     assert refusal(b'{"resourceSpans": [' + b"[]," * 1_000_000 + b"[]]}").status == 413
 
 
-def test_half_a_surrogate_pair_costs_its_character() -> None:
+def test_half_a_surrogate_pair_is_replaced() -> None:
     assert the_span(name="a\ud800b").name == "a?b"
     assert the_span(name="\U0001f600").name == "\U0001f600"
 

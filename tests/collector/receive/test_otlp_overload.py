@@ -60,7 +60,7 @@ def call(collector: Collector, body: bytes, compression: grpc.Compression | None
         return grpc.StatusCode.OK
 
 
-def test_bodies_that_are_too_much_together_are_to_be_sent_again(small: Collector) -> None:
+def test_bodies_over_the_common_limit_get_a_retryable_status(small: Collector) -> None:
     body = request(span({"text": "x" * 2 * MIB})).SerializeToString()
     for packed, encoding in ((body, ""), (gzip.compress(body), "gzip")):
         response = small.send(packed, content_encoding=encoding)
@@ -72,7 +72,7 @@ def test_bodies_that_are_too_much_together_are_to_be_sent_again(small: Collector
     assert small.send(request(span()).SerializeToString()).status_code == 200
 
 
-def test_a_full_spool_says_when_to_come_back_and_calls_that_run_are_answered_at_the_end(small: Collector) -> None:
+def test_a_full_spool_gets_a_retryable_status_and_running_calls_are_answered_on_sigterm(small: Collector) -> None:
     body = request(span({"text": "x" * 4_000})).SerializeToString()
     before = small.health()["spans"]["received"]
     answers = [small.send(body) for _ in range(12)]  # the first may be loaded at once, the others wait an hour
@@ -102,7 +102,7 @@ def test_a_full_spool_says_when_to_come_back_and_calls_that_run_are_answered_at_
         assert again.send(body).status_code == 200
 
 
-def test_connections_of_one_address_beyond_its_limit_are_hung_up_on(tmp_path: Path) -> None:
+def test_connections_of_one_address_beyond_its_limit_are_closed(tmp_path: Path) -> None:
     health = Health()
     spool = Spool(tmp_path / "spool", max_bytes=MIB, segment_bytes=MIB, segment_age_s=1.0)
     commit = GroupCommit(spool)

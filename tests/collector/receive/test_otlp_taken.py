@@ -71,7 +71,7 @@ def wait_until_stored(receiver: Collector) -> None:
 
 @pytest.mark.parametrize("content_type", ["application/x-protobuf", JSON])
 @pytest.mark.parametrize("encoding", PACK)
-def test_a_request_over_http_is_taken_and_its_bad_spans_are_named_by_their_number(
+def test_a_request_over_http_is_stored_and_its_bad_spans_are_counted_in_the_response(
     receiver: Collector, content_type: str, encoding: str
 ) -> None:
     counted = Counted(receiver)
@@ -92,7 +92,7 @@ def test_a_request_over_http_is_taken_and_its_bad_spans_are_named_by_their_numbe
 
 
 @pytest.mark.parametrize("compression", grpc.Compression)
-def test_a_call_over_grpc_is_taken_and_its_bad_spans_are_named_by_their_number(
+def test_a_call_over_grpc_is_stored_and_its_bad_spans_are_counted_in_the_response(
     receiver: Collector, compression: grpc.Compression
 ) -> None:
     counted = Counted(receiver)
@@ -106,7 +106,7 @@ def test_a_call_over_grpc_is_taken_and_its_bad_spans_are_named_by_their_number(
     assert counted.added() == {"received": 2_003, "rejected": 2}
 
 
-def test_a_request_of_nothing_but_bad_spans_is_answered_and_nothing_is_spooled(receiver: Collector) -> None:
+def test_a_request_of_only_bad_spans_succeeds_and_nothing_is_spooled(receiver: Collector) -> None:
     before = receiver.health()["spans"]
     answer = receiver.send(request(span(trace_id=b""), span(span_id=bytes(8))).SerializeToString())
     assert ExportTraceServiceResponse.FromString(answer.content).partial_success.rejected_spans == 2
@@ -116,7 +116,7 @@ def test_a_request_of_nothing_but_bad_spans_is_answered_and_nothing_is_spooled(r
 
 
 @pytest.mark.parametrize("encoding", ["", "gzip", "zstd"])
-def test_metrics_and_logs_are_answered_as_taken_and_counted_as_not_stored(
+def test_metrics_and_logs_succeed_and_are_counted_as_not_stored(
     receiver: Collector, channel: grpc.Channel, encoding: str
 ) -> None:
     counted = Counted(receiver)
@@ -152,7 +152,7 @@ def test_a_name_that_is_not_utf8_is_stored_beside_the_others(receiver: Collector
     assert "name-\ufffd" in json.dumps(shown.json(), ensure_ascii=False)
 
 
-def test_parents_in_a_circle_are_shown_and_the_answer_ends(receiver: Collector) -> None:
+def test_a_trace_with_a_cycle_of_parents_is_shown(receiver: Collector) -> None:
     trace_id, one, two, own = os.urandom(16), os.urandom(8), os.urandom(8), os.urandom(8)
     transaction = {"walltime.schema": 1}
     sent = request(
@@ -168,7 +168,7 @@ def test_parents_in_a_circle_are_shown_and_the_answer_ends(receiver: Collector) 
     assert all(each.hex() in shown.text for each in (one, two, own))
 
 
-def test_values_nested_without_end_cost_what_is_too_deep_and_nothing_else(receiver: Collector) -> None:
+def test_endlessly_nested_values_are_cut_where_they_are_too_deep(receiver: Collector) -> None:
     value = field(1, b"x")
     for _ in range(150):
         value = field(5, field(1, value))  # an array of one array of one array …
@@ -182,7 +182,7 @@ def test_values_nested_without_end_cost_what_is_too_deep_and_nothing_else(receiv
     assert receiver.health()["counts"]["nested_values_cut"] == 1
 
 
-def test_values_in_values_are_kept_as_json_from_either_format(receiver: Collector) -> None:
+def test_nested_values_of_both_formats_are_stored_as_json(receiver: Collector) -> None:
     values: dict[str, object] = {
         "map": {"b": {"c": "d", "n": [1, {"x": 0.5}]}},
         "list": [{"x": 1}, [], {}, "text"],

@@ -67,10 +67,9 @@ class Connection(asyncio.Protocol):
 
     def data_received(self, data: bytes) -> None:
         self._is_heard, self._heard_s = True, self._loop.time()
-        if self._will_flush:  # h2 drops what is not sent when it reads a GOAWAY
-            self._flush()
         try:
             for at in range(0, len(data), _SLICE_BYTES):
+                self._flush()  # h2 drops what is not sent when it reads a GOAWAY
                 for event in self._h2.receive_data(data[at : at + _SLICE_BYTES]):
                     self._take(event)
         except ProtocolError as error:
@@ -106,7 +105,7 @@ class Connection(asyncio.Protocol):
         """Take no more calls, answer those that are here, then close."""
         if not self._is_draining:
             self._is_draining = True
-            self._h2.drain()
+            self._h2.close_connection()
             for call in [each for each in self._calls.values() if each.is_streaming]:
                 self._reset(call, ErrorCodes.REFUSED_STREAM)
         self._close_if_done()
@@ -144,7 +143,6 @@ class Connection(asyncio.Protocol):
                 self._count_useless(1 if call.handler is None or call.is_streaming else _RESET_COST)
         elif isinstance(event, events.ConnectionTerminated):
             self._is_draining = True
-            self._h2.continue_after_goaway()
             self._close_if_done()
         else:
             self._count_useless()

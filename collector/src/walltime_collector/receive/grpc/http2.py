@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from h2.config import H2Configuration
-from h2.connection import ConnectionState, H2Connection
+from h2.connection import ConnectionInputs, H2Connection, H2ConnectionStateMachine
+from h2.events import Event
 from h2.exceptions import DenialOfServiceError, FrameTooLargeError
 from h2.frame_buffer import FrameBuffer
 from h2.settings import SettingCodes, Settings
@@ -38,6 +39,7 @@ class Http2(H2Connection):
         super().__init__(_CONFIG)
         self.decoder.max_header_list_size = _MAX_HEADER_BYTES
         self._frames = self.incoming_buffer = _BoundedFrameBuffer(server=True)
+        self.state_machine = _StateMachine()
         self.local_settings = Settings(client=False, initial_values=_SETTINGS)
         self.initiate_connection()
         self.local_settings = Settings(client=False, initial_values=_TOLERANT_SETTINGS)
@@ -48,14 +50,14 @@ class Http2(H2Connection):
         """Whether a frame or a header block has begun and its rest has not arrived."""
         return self._frames.is_incomplete
 
-    def drain(self) -> None:
-        """Announce that no more calls are taken."""
-        self.close_connection()
-        self.continue_after_goaway()
 
-    def continue_after_goaway(self) -> None:
-        """Let the open calls be answered (RFC 9113, 6.8): h2 takes a GOAWAY, sent or received, for the end."""
-        self.state_machine.state = ConnectionState.SERVER_OPEN
+class _StateMachine(H2ConnectionStateMachine):
+    """A GOAWAY, sent or received, lets the open calls be answered (RFC 9113, 6.8): h2 takes it for the end."""
+
+    def process_input(self, input_: ConnectionInputs) -> list[Event]:
+        if input_ in (ConnectionInputs.SEND_GOAWAY, ConnectionInputs.RECV_GOAWAY):
+            return []
+        return super().process_input(input_)
 
 
 class _BoundedFrameBuffer(FrameBuffer):
