@@ -8,7 +8,18 @@ import unicodedata
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from walltime_collector.format import count, duration, milliseconds, percent, printable, ratio, share, since_s, size
+from walltime_collector.format import (
+    age,
+    count,
+    duration,
+    milliseconds,
+    percent,
+    printable,
+    ratio,
+    share,
+    since_s,
+    size,
+)
 
 UNITS = {"µs": 1e3, "ms": 1e6, "s": 1e9}
 
@@ -112,3 +123,11 @@ def test_an_invalid_length_of_time_is_refused_with_valid_examples(text: str) -> 
 )
 def test_a_size_has_three_digits_and_a_unit(number_bytes: float, expected: str) -> None:
     assert size(number_bytes) == expected
+
+
+@pytest.mark.parametrize(
+    ("seconds", "expected"),
+    [(-3, "0 s"), (0, "0 s"), (119, "119 s"), (120, "2 min"), (7_200, "2 h"), (172_799, "48 h"), (400_000, "5 days")],
+)
+def test_an_age_is_rounded_to_one_unit(seconds: float, expected: str) -> None:
+    assert age(seconds) == expected

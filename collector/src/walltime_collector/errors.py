@@ -54,20 +54,20 @@ class RequestRefused(CollectorError):
         self.status, self.reason = status, reason
 
 
-class BadParameter(CollectorError):
+class _InParts(CollectorError):
+    """An error whose three parts are also apart, for the API."""
+
+    def __init__(self, where: str, what: str, what_now: str) -> None:
+        super().__init__(f"{where}: {what}; {what_now}")
+        self.where, self.what, self.what_now = where, what, what_now
+
+
+class BadParameter(_InParts):
     """A parameter of a query is invalid; nothing was run. The API answers 400."""
 
-    def __init__(self, where: str, what: str, what_now: str) -> None:
-        super().__init__(f"{where}: {what}; {what_now}")
-        self.where, self.what, self.what_now = where, what, what_now
 
-
-class NotStored(CollectorError):
+class NotStored(_InParts):
     """What a valid query is about is not stored. The API answers 404."""
-
-    def __init__(self, where: str, what: str, what_now: str) -> None:
-        super().__init__(f"{where}: {what}; {what_now}")
-        self.where, self.what, self.what_now = where, what, what_now
 
 
 class StatementRefused(CollectorError):

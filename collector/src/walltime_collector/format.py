@@ -58,6 +58,14 @@ def iso_time(ns: int) -> str:
     return f"{datetime.fromtimestamp(seconds, timezone.utc):%Y-%m-%dT%H:%M:%S}.{rest:09d}Z"
 
 
+def age(seconds: float) -> str:
+    """A rounded time in one unit: `45 s`, `17 min`, `5 h`, `3 days`."""
+    for length, unit in ((86_400, "days"), (3_600, "h"), (60, "min")):
+        if seconds >= 2 * length:
+            return f"{seconds / length:.0f} {unit}"
+    return f"{max(seconds, 0):.0f} s"
+
+
 def share(part: float) -> str:
     """A fraction of one as a percentage: `62.1 %`, `<0.1 %`, `100 %`."""
     if 0 < part < 0.001:

@@ -6,25 +6,25 @@ from rich.console import Console, Group, RenderableType
 from rich.table import Table as Grid
 from rich.text import Text
 
-from ..format import count, plural, printable, share, size
+from ..format import age, count, plural, printable, share, size
+from ..health.counters import DESCRIPTIONS
 from ..health.status import Loss, Status, Table
 from ..http.ports.reasons import REASONS
 from .output import HOW_TO_BEGIN
 
-_COUNTED = {
-    "load_retries": "times the database did not take a segment",
-    "engine_restarts": "times the database's process was started again",
-    "quarantined_bytes": "damaged bytes in quarantine/",
-    "unreadable_segments": "segments that could not be read",
-    "full_disk_days": "days dropped before their retention, because the disk was full",
-    "full_disk_rows": "rows of those days",
-    "slow_log_refused": "entries of slow logs refused",
-    "slow_log_gaps": "gaps in slow logs",
-    "foreign_retries": "times that deriving transactions from other SDKs' spans failed",
-    "foreign_spans_late": "spans of other SDKs that arrived too late for a bill",
-}
-
-
+_SHOWN = (
+    "load_retries",
+    "engine_restarts",
+    "quarantined_bytes",
+    "unreadable_segments",
+    "full_disk_days",
+    "full_disk_rows",
+    "slow_log_refused",
+    "slow_log_gaps",
+    "foreign_retries",
+    "foreign_spans_late",
+)
+"""Counters of problems."""
 _TRANSACTIONS = ("transactions", "transactions_local")
 _WIDE = 105
 """From this width on the table has all columns."""
@@ -37,8 +37,8 @@ def render(status: Status, console: Console) -> RenderableType:
         reasons = ", ".join(f"{reason.replace('_', ' ')} {count(number)}" for reason, number in status.refused.items())
         parts.append(Text(f"refused requests: {reasons}", "yellow"))
     parts += [
-        Text(f"{meaning}: {count(status.counts[name])}", "yellow")
-        for name, meaning in _COUNTED.items()
+        Text(f"{DESCRIPTIONS[name]}: {count(status.counts[name])}", "yellow")
+        for name in _SHOWN
         if status.counts.get(name)
     ]
     for name, number in sorted(status.counts.items()):
@@ -82,8 +82,9 @@ def _lost(loss: Loss) -> str:
 
 
 def _headline(status: Status) -> Text:
-    up_s = max(status.now_ns / 1e9 - status.started_s, 0)
-    line = Text(f"Walltime {status.version}", "bold").append(f"   up {_age(up_s)}   ", "not bold")
+    line = Text(f"Walltime {status.version}", "bold").append(
+        f"   up {age(status.now_ns / 1e9 - status.started_s)}   ", "not bold"
+    )
     if status.is_ok:
         return line.append("OK: data moves", "not bold green")
     reasons = "; ".join(
@@ -143,11 +144,10 @@ def _collectors(status: Status) -> Grid:
     for title in ("collector", "host", "last minute", "", "received in an hour", "stored", "spooled", "lost"):
         grid.add_column(title, justify="left" if title in ("collector", "host", "") else "right", no_wrap=True)
     for each in status.collectors:
-        ago_s = max(status.now_ns / 1e9 - each.last_minute_s, 0)
         grid.add_row(
             each.collector[:8],
             printable(each.host),
-            f"{_age(ago_s)} ago",
+            f"{age(status.now_ns / 1e9 - each.last_minute_s)} ago",
             Text("OK", "green") if each.is_ok else Text("FAIL", "red"),
             count(each.received),
             count(each.stored),
@@ -155,10 +155,3 @@ def _collectors(status: Status) -> Grid:
             Text(count(each.lost), "red" if each.lost else ""),
         )
     return grid
-
-
-def _age(seconds: float) -> str:
-    for length, unit in ((86_400, "days"), (3_600, "h"), (60, "min")):
-        if seconds >= 2 * length:
-            return f"{seconds / length:.0f} {unit}"
-    return f"{seconds:.0f} s"

@@ -41,6 +41,27 @@ loader_stuck  data waits, and for some time none of it was stored
 stopping      the collector is shutting down
 """
 
+DESCRIPTIONS = {
+    "load_retries": "times that the database did not accept a segment",
+    "engine_restarts": "restarts of the embedded database's process",
+    "quarantined_bytes": "damaged bytes of the spool, moved to quarantine/",
+    "torn_bytes": "bytes at the end of a segment that a crash cut off; they were not acknowledged",
+    "unreadable_segments": "segments of the spool that could not be read at all",
+    "slow_log_entries": "entries of slow logs that are stored",
+    "slow_log_malformed": "entries of slow logs without a statement or a readable time",
+    "slow_log_skipped_bytes": "bytes of slow logs that belong to no entry",
+    "slow_log_gaps": "times that the log after the last entry read was gone",
+    "slow_log_refused": "entries of slow logs that the database refused",
+    "foreign_roots": "spans of other SDKs that can be requests, in windows that this collector assembled",
+    "foreign_roots_late": "of them, stored after their window, assembled later",
+    "foreign_spans_late": "spans of other SDKs stored after their request's window: on no bill",
+    "foreign_retries": "times that assembling transactions of other SDKs failed and was tried again",
+    "full_disk_days": "days dropped before their retention ended because the disk was full",
+    "full_disk_rows": "rows of those days",
+    "crowded_services": "services over the limit of names per day; the other names are stored as _OTHER",
+}
+"""Of the counters that /metrics and `walltime status` show."""
+
 
 class Health:
     """

@@ -11,7 +11,7 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, InfoM
 from prometheus_client.exposition import choose_encoder
 from prometheus_client.registry import Collector
 
-from .counters import REASONS, Health
+from .counters import DESCRIPTIONS, REASONS, Health
 
 _SPANS = {
     "received": "spans in accepted requests, or on disk at the start",
@@ -91,29 +91,8 @@ def _counts(counts: Mapping[str, Any]) -> Iterable[Metric]:
         if name.startswith("closed_"):
             closed.add_metric(name.removeprefix("closed_").split("_", 1), count)
     yield closed
-    for name in sorted({*_COUNTS, *counts}):
+    for name in sorted({*DESCRIPTIONS, *counts}):
         if not name.startswith(("refused_", "closed_")):
             yield CounterMetricFamily(
-                f"walltime_{name}", _COUNTS.get(name, name.replace("_", " ")), counts.get(name, 0)
+                f"walltime_{name}", DESCRIPTIONS.get(name, name.replace("_", " ")), counts.get(name, 0)
             )
-
-
-_COUNTS = {
-    "load_retries": "times that the database did not accept a segment",
-    "engine_restarts": "restarts of the embedded database's process",
-    "quarantined_bytes": "damaged bytes of the spool, moved to quarantine/",
-    "torn_bytes": "bytes at the end of a segment that a crash cut off; they were not acknowledged",
-    "unreadable_segments": "segments of the spool that could not be read at all",
-    "slow_log_entries": "entries of slow logs that are stored",
-    "slow_log_malformed": "entries of slow logs without a statement or a readable time",
-    "slow_log_skipped_bytes": "bytes of slow logs that belong to no entry",
-    "slow_log_gaps": "times that the log after the last entry read was gone",
-    "slow_log_refused": "entries of slow logs that the database refused",
-    "foreign_roots": "spans of other SDKs that can be requests, in windows that this collector assembled",
-    "foreign_roots_late": "of them, stored after their window, assembled later",
-    "foreign_spans_late": "spans of other SDKs stored after their request's window: on no bill",
-    "foreign_retries": "times that assembling transactions of other SDKs failed and was tried again",
-    "full_disk_days": "days dropped before their retention ended because the disk was full",
-    "full_disk_rows": "rows of those days",
-    "crowded_services": "services over the limit of names per day; the other names are stored as _OTHER",
-}

@@ -6,7 +6,7 @@ import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib.metadata import version
-from typing import NamedTuple
+from typing import Any
 
 from ..clickhouse.engine import Engine
 from ..clickhouse.retention import ttls
@@ -123,14 +123,14 @@ class Status:
     """Path → why it cannot be followed, or empty; for the admin."""
     engine: str
     """`embedded`, or the server's address."""
-    engine_error: str
-    """Why there are no tables here."""
-    tables: tuple[Table, ...]
-    collectors: tuple[Other, ...]
-    sdk_losses: tuple[Loss, ...]
-    crowded: tuple[OverLimit, ...]
     listens: Mapping[str, str]
     """Port name → URL."""
+    engine_error: str = ""
+    """Why there are no tables here."""
+    tables: tuple[Table, ...] = ()
+    collectors: tuple[Other, ...] = ()
+    sdk_losses: tuple[Loss, ...] = ()
+    crowded: tuple[OverLimit, ...] = ()
 
 
 def status(engine: Engine, health: Health, settings: Settings, listens: Mapping[str, str]) -> Status:
@@ -138,7 +138,6 @@ def status(engine: Engine, health: Health, settings: Settings, listens: Mapping[
     report = health.report()
     counts, gauges = report["counts"], report["gauges"]
     disk_free_bytes, disk_bytes = room(settings.data)
-    stored, error = _stored(engine)
     return Status(
         version=version("walltime-collector"),
         now_ns=time.time_ns(),
@@ -158,32 +157,24 @@ def status(engine: Engine, health: Health, settings: Settings, listens: Mapping[
         counts={name: count for name, count in counts.items() if not name.startswith("refused_")},
         slow_logs=report["slow_logs"],
         engine=settings.clickhouse or "embedded",
-        engine_error=error,
-        tables=stored.tables,
-        collectors=stored.collectors,
-        sdk_losses=stored.sdk_losses,
-        crowded=stored.crowded,
         listens=listens,
+        **_query_engine(engine),
     )
 
 
-class _Stored(NamedTuple):
-    tables: tuple[Table, ...] = ()
-    collectors: tuple[Other, ...] = ()
-    sdk_losses: tuple[Loss, ...] = ()
-    crowded: tuple[OverLimit, ...] = ()
-
-
-def _stored(engine: Engine) -> tuple[_Stored, str]:
+def _query_engine(engine: Engine) -> dict[str, Any]:
+    """The fields that need the engine; without it only `engine_error`."""
     try:
         days = {name: days for name, (_, days) in ttls(engine).items()}
         tables = tuple(
             Table(**row, retention_days=days.get(row["name"].removesuffix("_local"), 0))
             for row in run(engine, "status/tables")
         )
-        collectors = tuple(Other(**row) for row in run(engine, "status/collectors", within_s=COLLECTORS_WITHIN_S))
-        losses = tuple(Loss(**row) for row in run(engine, "status/sdk_losses"))
-        crowded = tuple(OverLimit(**row) for row in run(engine, "status/crowded"))
+        return {
+            "tables": tables,
+            "collectors": tuple(Other(**row) for row in run(engine, "status/collectors", within_s=COLLECTORS_WITHIN_S)),
+            "sdk_losses": tuple(Loss(**row) for row in run(engine, "status/sdk_losses")),
+            "crowded": tuple(OverLimit(**row) for row in run(engine, "status/crowded")),
+        }
     except EngineError as error:
-        return _Stored(), str(error)
-    return _Stored(tables, collectors, losses, crowded), ""
+        return {"engine_error": str(error)}

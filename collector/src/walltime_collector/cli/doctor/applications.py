@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from ...format import count, duration, plural, printable, share
+from ...format import age, count, duration, plural, printable, share
 from ...health.applications import Application, Applications
 from ...query.names import shown
 
@@ -56,9 +56,9 @@ def described(each: Application, now_s: float) -> str:
     if not each.transactions:
         if not each.last_minute_s:
             return "no transaction in 7 days"
-        return f"last seen {_ago(now_s - each.last_minute_s)} ago, no transaction in the last day"
+        return f"last seen {age(now_s - each.last_minute_s)} ago, no transaction in the last day"
     parts = [
-        f"last seen {_ago(now_s - each.last_minute_s)} ago",
+        f"last seen {age(now_s - each.last_minute_s)} ago",
         f"SDK {', '.join(map(printable, each.sdks))}" if each.sdks else "SDK not known",
         f"{plural(each.transactions, 'transaction')} in a day",
         f"{share(each.errors / each.transactions)} failed",
@@ -88,7 +88,7 @@ def _findings(each: Application, now_s: float) -> Iterator[tuple[bool, str, str]
     if each.busy_minutes >= _BUSY_MINUTES and silent_s >= SILENT_S:
         yield (
             False,
-            f"it has sent nothing for {_ago(silent_s)}",
+            f"it has sent nothing for {age(silent_s)}",
             "check that it runs and reaches the collector; its log shows failed exports",
         )
     if each.transactions and each.without_route >= _MAX_SHARE_WITHOUT_ROUTE * each.transactions:
@@ -135,10 +135,3 @@ _ADVICE_BY_REASON = {
     "refused": "the collector refused them: `walltime status` counts refused requests, its log shows why",
     "internal": "a failure inside the SDK: the application's log has the details; please report it",
 }
-
-
-def _ago(seconds: float) -> str:
-    for length, unit in ((86_400, "days"), (3_600, "h"), (60, "min")):
-        if seconds >= 2 * length:
-            return f"{seconds / length:.0f} {unit}"
-    return f"{max(seconds, 0):.0f} s"
