@@ -4,25 +4,22 @@ from __future__ import annotations
 
 import colorsys
 import re
-from importlib.resources import files
 
 from grafana_foundation_sdk.models.dashboard import DashboardFieldConfigSourceOverrides as Override
 from grafana_foundation_sdk.models.dashboard import DynamicConfigValue, MatcherConfig
 from walltime_collector.cli.drawing.bars import COLOURS
-from walltime_collector.query.components import family
+from walltime_collector.query.components import COLUMNS, family
 
 SPREAD = 0.30
 """How far the lightest shade of a family is from its darkest."""
 FAILED = "#e02f44"
 NEUTRAL = "#8ab8ff"
 """Of no family."""
-_SCHEMA = files("walltime_collector.clickhouse") / "schema" / "001_transactions.sql"
 
 
 def built_in_components() -> list[str]:
     """The components that have columns of their own, in the schema's order."""
-    columns = re.findall(r"\b([a-z]+_[a-z_]+)_time_ns UInt64", _SCHEMA.read_text("utf-8"))
-    return [column.replace("_", ".", 1) for column in columns]
+    return list(COLUMNS)
 
 
 def shades() -> dict[str, str]:

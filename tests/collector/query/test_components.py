@@ -112,7 +112,7 @@ def test_calls_say_where_they_were_made_on_which_connection_and_at_which_attempt
 
 
 @pytest.mark.parametrize("why", ["random", "upstream", "error", "slow", "forced"])
-def test_every_reason_that_calls_are_kept_for_is_told(engine: Engine, store: Store, why: str) -> None:
+def test_every_reason_for_kept_calls_is_printed(engine: Engine, store: Store, why: str) -> None:
     sent = make(kept=why, calls=[SentCall("python.gc", 0, MS)])
     store([sent])
     assert f"every call kept: {KEPT[why]}" in said(asked(engine, sent.trace_id))

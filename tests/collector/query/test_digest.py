@@ -108,13 +108,13 @@ def test_a_service_has_only_its_own_statements(shop: Stored) -> None:
     assert {sender.service for each in answer.statements for sender in each.senders} == {"ranker"}
 
 
-def test_an_old_log_is_found_when_all_time_is_asked_for(engine: Engine) -> None:
+def test_an_old_log_is_included_when_all_time_is_requested(engine: Engine) -> None:
     keep(engine, [Entry(query_ns=5 * MS, started_us=1_192_484_632_000_000, statement="select of_2007")], "old")
     assert "select of_2007" not in {each.fingerprint for each in digest(engine, since_s=400 * 86_400).statements}
     assert only(digest(engine, since_s=None, limit=1_000), "select of_2007").total_ns == 5 * MS
 
 
-def test_nothing_stored_says_what_to_do() -> None:
+def test_without_data_the_output_states_what_to_do() -> None:
     nothing = Digest("", "", "total", "", 0, 0, 0, 0, 0, ())
     assert "walltime serve --slow-log" in said(render(nothing, Console(width=120, color_system=None)))
 

@@ -48,7 +48,7 @@ def logged(engine: Engine, store: Store) -> Engine:
     return engine
 
 
-def test_a_statement_that_nobody_sent_says_so_and_does_not_stand_on_top_silently(logged: Engine) -> None:
+def test_a_statement_without_a_known_sender_is_marked(logged: Engine) -> None:
     answer = digest(logged, since_s=HOUR_S)
     migration, dump = answer.statements[:2]
     assert (migration.senders, dump.senders) == ((), ())
@@ -87,7 +87,7 @@ def test_twenty_statements_with_long_lists_fit_on_a_few_screens(engine: Engine) 
     assert "a whole statement: walltime digest ID" in shown
 
 
-def test_a_statement_is_found_by_its_id_by_what_was_printed_and_by_itself(logged: Engine) -> None:
+def test_a_statement_matches_by_its_id_by_its_printed_text_and_by_itself(logged: Engine) -> None:
     each = next(one for one in digest(logged, since_s=HOUR_S).statements if "column_29" in one.fingerprint)
     printed = shortened(each.fingerprint)
     forms = (

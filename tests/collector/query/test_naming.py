@@ -93,7 +93,7 @@ def test_what_is_not_unique_is_listed_in_forms_that_are_accepted() -> None:
     assert listed([Kind("shop", "GET /a"), Kind("ranker", "GET /a")], KNOWN) == "'GET /a  shop', 'GET /a  ranker'"
 
 
-def test_names_that_look_alike_are_told_apart_by_their_escaped_form() -> None:
+def test_names_that_look_alike_differ_in_their_escaped_form() -> None:
     alike = [Kind("shop", "a\x00b"), Kind("shop", "a\x01b")]
     assert find("a b", alike) == alike
     offered = [shlex.split(word)[0] for word in listed(alike, alike).split(", ")]
@@ -208,13 +208,13 @@ def test_why_lists_what_a_beginning_can_mean_and_each_can_be_pasted(hostile_name
 
 
 @pytest.mark.parametrize("service", ["rank", "ranker", "'ranker'", "RANKER", "ran…"])
-def test_a_service_is_found_by_the_same_forms(hostile_names: Collector, service: str) -> None:
+def test_a_service_matches_in_the_same_forms(hostile_names: Collector, service: str) -> None:
     for question in ("top?", "digest?", "why?kind=GET+%2Frank&"):
         status, answer, _ = hostile_names.get(f"/api/{question}service={quote(service)}")
         assert (status, answer["service"]) == (200, "ranker")
 
 
-def test_a_kind_of_several_services_is_told_apart_by_the_service_behind_it(hostile_names: Collector) -> None:
+def test_kinds_of_several_services_differ_by_the_service_behind_the_name(hostile_names: Collector) -> None:
     status, answer, _ = hostile_names.get("/api/why?kind=GET+%2Fa")
     assert status == 400
     assert "several services: ranker, shop" in answer["error"]["what"]
@@ -231,7 +231,7 @@ def test_a_pipe_has_every_name_whole(hostile_names: Collector, columns: str) -> 
 
 @settings(max_examples=4, derandomize=True, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(names=st.lists(hostile, min_size=2, max_size=5, unique=True))
-def test_stored_names_are_found_by_what_is_printed_of_them(engine: Engine, store: Store, names: list[str]) -> None:
+def test_stored_names_match_what_is_printed_of_them(engine: Engine, store: Store, names: list[str]) -> None:
     now_ns = time.time_ns()
     service = f"service-{now_ns}"
     store([

@@ -148,7 +148,7 @@ def test_calls_that_overlap_are_shown_as_such_and_the_bill_still_adds_up(engine:
     assert re.search(r"overlap +−6\.000", said(asked(engine, sent.trace_id)))
 
 
-def test_without_detail_a_sentence_says_why_there_are_no_calls(shop: Stored) -> None:
+def test_without_detail_a_sentence_explains_why_there_are_no_calls(shop: Stored) -> None:
     sent = next(sent for sent in shop.sent if not sent.kept)
     shown = said(asked(shop.engine, sent.trace_id))
 
@@ -156,7 +156,7 @@ def test_without_detail_a_sentence_says_why_there_are_no_calls(shop: Stored) -> 
     assert "only the bill was kept" in shown
 
 
-def test_more_calls_than_asked_for_are_counted_not_shown(engine: Engine, store: Store) -> None:
+def test_calls_beyond_the_limit_are_counted_not_shown(engine: Engine, store: Store) -> None:
     sent = make(kept="slow", calls=[SentCall("mysql.query", at * 1_000, 900) for at in range(100)])
     sent.attributes = {"walltime.calls_dropped": 23}
     store([sent])
@@ -225,7 +225,7 @@ def test_a_missing_caller_and_a_circle_of_callers_still_make_a_tree(engine: Engi
     assert "called by span abababababababab (not stored)" in said(trace)
 
 
-def test_an_id_nobody_sent_is_no_trace(shop: Stored) -> None:
+def test_an_unknown_id_is_no_trace(shop: Stored) -> None:
     assert show(shop.engine, "f" * 32) is None
 
 
@@ -260,7 +260,7 @@ def test_no_part_is_opened_that_cannot_have_the_trace(engine: Engine, store: Sto
     assert opened_then <= 4  # its own; an index is wrong once in 800 times
 
 
-def test_questions_that_need_no_answer_of_each_other_are_asked_at_once(engine: Engine, store: Store) -> None:
+def test_independent_queries_run_at_the_same_time(engine: Engine, store: Store) -> None:
     sent = make("GET /x", kept="random", calls=[SentCall("render", 0, MS)])
     store([sent])
     all_there = threading.Barrier(3, timeout=20)
@@ -306,7 +306,7 @@ def test_the_bill_fits_every_width(shop: Stored) -> None:
     "text",
     ["4BF92F3577B34DA6A3CE929D0E0E4736", " 4bf92f3577b34da6a3ce929d0e0e4736\n"],
 )
-def test_a_trace_id_is_read_as_people_paste_it(text: str) -> None:
+def test_a_pasted_trace_id_is_read_in_any_form(text: str) -> None:
     assert parse_trace_id(text) == ("4bf92f3577b34da6a3ce929d0e0e4736", "")
 
 

@@ -81,7 +81,7 @@ def test_percentiles_are_those_of_the_durations_sent(shop: Stored) -> None:
 
 
 @pytest.mark.parametrize("by", RANKINGS)
-def test_the_ranking_is_by_what_was_asked(shop: Stored, by: Ranking) -> None:
+def test_the_ranking_is_by_the_requested_column(shop: Stored, by: Ranking) -> None:
     column = by if by in ("transactions", "errors") else f"{by}_ns"
     values = [getattr(kind, column) for kind in top(shop.engine, since_s=HOUR_S, by=by).kinds]
 
@@ -89,7 +89,7 @@ def test_the_ranking_is_by_what_was_asked(shop: Stored, by: Ranking) -> None:
     assert len(set(values)) > 1
 
 
-def test_a_limit_leaves_the_totals_of_all_kinds_and_says_how_many_there_are(shop: Stored) -> None:
+def test_a_limit_leaves_the_totals_and_the_number_of_all_kinds(shop: Stored) -> None:
     whole = top(shop.engine, since_s=HOUR_S)
     first = top(shop.engine, since_s=HOUR_S, limit=2)
 
@@ -99,7 +99,7 @@ def test_a_limit_leaves_the_totals_of_all_kinds_and_says_how_many_there_are(shop
     assert "4 more kinds" in said(first)
 
 
-def test_one_service_is_asked_for_by_name_whatever_is_in_the_name(shop: Stored) -> None:
+def test_one_service_is_selected_by_name_whatever_is_in_the_name(shop: Stored) -> None:
     assert {kind.service for kind in top(shop.engine, since_s=HOUR_S, service="ranker").kinds} == {"ranker"}
     assert top(shop.engine, since_s=HOUR_S, service="x' OR 1=1 --\\\n").kinds == ()
 
@@ -119,7 +119,7 @@ def test_rates_are_per_minute_of_the_time_in_which_data_was_stored(shop: Stored)
     assert sum(kind.per_minute for kind in answer.kinds) == pytest.approx(len(shop.sent) / stored_minutes, rel=0.01)
 
 
-def test_a_time_without_transactions_is_an_answer_that_says_so(shop: Stored) -> None:
+def test_a_time_without_transactions_has_an_answer_without_kinds(shop: Stored) -> None:
     answer = top(shop.engine, since_s=HOUR_S, service="nobody")
 
     assert (answer.kinds, answer.transactions, answer.all_kinds) == ((), 0, 0)
@@ -148,7 +148,7 @@ def test_a_bar_is_split_like_the_time(shop: Stored) -> None:
 
 
 @pytest.mark.parametrize("system", [ColorSystem.STANDARD, ColorSystem.EIGHT_BIT, ColorSystem.TRUECOLOR])
-def test_families_can_be_told_apart_with_16_256_and_all_colours(system: ColorSystem) -> None:
+def test_families_have_different_colours_with_16_256_and_all_colours(system: ColorSystem) -> None:
     assert set(COLOURS) == set(LETTERS) == set(FAMILIES)
     assert len({Color.parse(colour).downgrade(system) for colour in COLOURS.values()}) == len(FAMILIES)
     assert len(set(LETTERS.values())) == len(FAMILIES)

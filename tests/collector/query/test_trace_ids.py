@@ -45,7 +45,7 @@ PARENT = f"00-{TRACE}-{SPAN}-01"
         ("Root=1-0af76519-16cd43dd8448eb211c80319c", (TRACE, "")),
     ],
 )
-def test_a_trace_id_is_found_in_whatever_was_copied(text: str, found: tuple[str, str]) -> None:
+def test_a_trace_id_is_extracted_from_copied_text(text: str, found: tuple[str, str]) -> None:
     assert find_trace_id(text) == found
 
 
@@ -75,7 +75,7 @@ def test_of_several_ids_one_has_to_be_taken() -> None:
 
 @settings(max_examples=200, derandomize=True, deadline=None)
 @given(before=st.text(max_size=30), trace=st.integers(1, 2**128 - 1), span=st.integers(1, 2**64 - 1))
-def test_a_traceparent_is_found_behind_any_text(before: str, trace: int, span: int) -> None:
+def test_a_traceparent_is_extracted_behind_any_text(before: str, trace: int, span: int) -> None:
     assert find_trace_id(f"{before} traceparent='00-{trace:032x}-{span:016x}-01'") == (f"{trace:032x}", f"{span:016x}")
 
 

@@ -60,7 +60,7 @@ def test_the_text_of_an_error_stands_in_its_blocks_as_it_is(text: bytes) -> None
 
 
 @given(st.integers(min_value=0), st.integers(min_value=1, max_value=255))
-def test_a_damaged_byte_is_found(at: int, change: int) -> None:
+def test_a_damaged_byte_is_detected(at: int, change: int) -> None:
     body = bytearray(blocks.compress(TEXT))
     body[at % len(body)] ^= change
     with pytest.raises(blocks.BadBlocks):
@@ -68,7 +68,7 @@ def test_a_damaged_byte_is_found(at: int, change: int) -> None:
 
 
 @given(st.integers(min_value=0), st.sampled_from(METHODS))
-def test_a_body_that_ends_early_is_found(kept: int, method: blocks.Method) -> None:
+def test_a_body_that_ends_early_is_detected(kept: int, method: blocks.Method) -> None:
     body = blocks.compress(TEXT, method)
     with pytest.raises(blocks.BadBlocks, match="ends early"):
         blocks.decompress(body[: kept % (len(body) - 1) + 1], MAX_BYTES)

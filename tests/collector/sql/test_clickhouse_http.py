@@ -88,7 +88,7 @@ class Native:
         return self._content[self._at - size : self._at]
 
 
-def test_the_port_is_off_unless_asked_for(tmp_path: Path) -> None:
+def test_the_port_is_off_by_default(tmp_path: Path) -> None:
     with Collector(tmp_path / "data") as collector:
         assert "clickhouse" not in collector.ready
 
@@ -181,7 +181,7 @@ def test_what_clients_add_to_the_url_is_ignored(port: Port) -> None:
     assert port.post("SELECT getSetting('readonly')", "readonly=0")[0] == 403
 
 
-def test_gzip_when_asked_for_and_allowed(port: Port) -> None:
+def test_gzip_when_requested_and_allowed(port: Port) -> None:
     _, content, headers = port.post("SELECT 1", "enable_http_compression=1", **ZIPPED)
     assert (headers["content-encoding"], gzip.decompress(content)) == ("gzip", b"1\n")
     assert "content-encoding" not in port.post("SELECT 1", "enable_http_compression=1")[2]
@@ -262,7 +262,7 @@ def test_the_password_comes_in_any_of_three_ways(guarded: Port, headers: dict[st
         assert TOKEN.encode() not in content
 
 
-def test_with_a_password_any_name_may_be_asked_and_without_one_only_this_machines(guarded: Port, port: Port) -> None:
+def test_with_a_password_any_host_name_is_allowed_and_without_one_only_this_machines(guarded: Port, port: Port) -> None:
     assert guarded.post("SELECT 1", Host="collector:8123")[0] == 200
     assert port.post("SELECT 1", Host="localhost:8123")[0] == 200
     assert port.post("SELECT 1", Host="collector:8123")[0] == 421
@@ -324,9 +324,7 @@ def test_clickhouses_python_client_works(guarded: Port) -> None:
         client.close()
 
 
-def test_more_statements_than_may_run_and_wait_are_told_so_and_nobody_else_notices(
-    collector: Collector, port: Port
-) -> None:
+def test_statements_beyond_the_limits_are_refused_and_the_others_run(collector: Collector, port: Port) -> None:
     with ThreadPoolExecutor(60) as pool:
         asked = [pool.submit(port.post, ENDLESS, "max_execution_time=1") for _ in range(60)]
         assert collector.health()["ok"]
@@ -352,7 +350,7 @@ def test_a_client_that_leaves_takes_its_statement_along(port: Port) -> None:
     assert port.post("SELECT 1")[:2] == (200, b"1\n")
 
 
-def test_a_collector_that_is_told_to_stop_does_not_wait_for_statements(tmp_path: Path) -> None:
+def test_a_collector_that_stops_does_not_wait_for_statements(tmp_path: Path) -> None:
     with Collector(tmp_path / "data", clickhouse_http="127.0.0.1:0") as collector:
         connection = http.client.HTTPConnection(port_of(collector), timeout=60)
         connection.request("POST", "/", ENDLESS)

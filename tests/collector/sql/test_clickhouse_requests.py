@@ -54,7 +54,7 @@ def port(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Port]:
         yield Port(port_of(running), TOKEN)
 
 
-def test_get_asks_what_post_asks(port: Port) -> None:
+def test_get_returns_what_post_returns(port: Port) -> None:
     assert port.get(urlencode({"query": SQL}))[:2] == (200, TSV)
     assert port.get(urlencode({"query": "SELECT {x:UInt8}", "param_x": 7}))[:2] == (200, b"7\n")
     assert port.get(urlencode({"query": "INSERT INTO transactions (name) VALUES ('x')"}))[0] == 403
@@ -94,7 +94,7 @@ def test_headers_name_format_and_database(port: Port) -> None:
     assert (status, headers["x-clickhouse-exception-code"]) == (404, "81")
 
 
-def test_the_response_says_what_clients_look_for(port: Port) -> None:
+def test_the_response_has_the_headers_that_clients_read(port: Port) -> None:
     headers = port.post(SQL, "query_id=mine-1&session_id=s&wait_end_of_query=1")[2]
     assert headers["x-clickhouse-query-id"] == "mine-1"
     assert headers["x-clickhouse-timezone"] == port.post("SELECT timezone()")[1].decode().strip()

@@ -72,7 +72,7 @@ def touched(trace: Path, directory: Path) -> list[str]:
 
 
 @pytest.mark.parametrize("asked", [500, pytest.param(20_000, marks=[pytest.mark.nightly, pytest.mark.timeout(7200)])])
-def test_nothing_a_statement_says_reaches_beyond_the_tables(tmp_path: Path, asked: int) -> None:
+def test_no_statement_reaches_beyond_the_tables(tmp_path: Path, asked: int) -> None:
     canary = tmp_path / "outside"
     canary.mkdir()
     (canary / "secret.csv").write_text(SECRET)

@@ -242,5 +242,5 @@ def test_functions_that_are_named_in_a_text_work(runner: QueryRunner) -> None:
         ("Cannot parse string '/product/1' as UInt8", "Cannot parse string '/product/1' as UInt8"),
     ],
 )
-def test_what_an_error_says_of_others_files_and_machines_is_left_out(said: str, shown: str) -> None:
+def test_errors_do_not_name_other_databases_files_and_machines(said: str, shown: str) -> None:
     assert public(said, "walltime") == shown

@@ -136,7 +136,7 @@ def test_a_runaway_ends_with_the_engine_and_what_runs_beside_it_is_answered(
     assert "repeat" not in caplog.text
 
 
-def test_places_of_clients_that_left_are_free_although_the_engine_still_computes(runner: QueryRunner) -> None:
+def test_slots_of_clients_that_left_are_free_although_the_engine_still_computes(runner: QueryRunner) -> None:
     with ThreadPoolExecutor(8) as pool:
         asked = [pool.submit(read, runner, RUNAWAY, f"runaway {at}") for at in range(4)]
         eventually(lambda: len(runner._limiter.running()) == 4)
@@ -153,7 +153,7 @@ def test_places_of_clients_that_left_are_free_although_the_engine_still_computes
         assert runner._limiter.running() == []
 
 
-def test_who_leaves_while_waiting_gives_up_the_place_in_the_queue() -> None:
+def test_a_client_that_leaves_while_waiting_gives_up_its_place_in_the_queue() -> None:
     limiter = QueryLimiter(1, 2, 60)
     with limiter.slot("first"):
         with ThreadPoolExecutor(1) as pool:
@@ -168,7 +168,7 @@ def test_who_leaves_while_waiting_gives_up_the_place_in_the_queue() -> None:
     _take(limiter, "fourth")
 
 
-def test_statements_that_are_left_behind_are_borne_up_to_a_number() -> None:
+def test_abandoned_statements_are_allowed_up_to_a_number() -> None:
     limiter = QueryLimiter(1, 2, 0.05)
     with limiter.slot("a"):
         assert limiter.leave("a")

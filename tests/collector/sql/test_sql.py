@@ -98,7 +98,7 @@ def test_a_row_that_is_wider_than_the_terminal_has_a_line_for_each_value(collect
     assert len([line for line in every if line.startswith("TraceId ")]) == 3
 
 
-def test_values_on_lines_of_their_own_when_asked_for(collector: Collector) -> None:
+def test_values_are_on_separate_lines_when_requested(collector: Collector) -> None:
     done = run("sql", "SELECT 1 AS a, repeat('x', 300) AS long", "--vertical", "--url", collector.url)
     assert "".join(done.stdout.split()) == f"row1a1long{'x' * 300}1row"
     assert run("sql", "SELECT 1 AS a WHERE 0", "--vertical", "--url", collector.url).stdout == "0 rows\n"
@@ -116,7 +116,7 @@ def test_a_statement_comes_from_stdin(collector: Collector) -> None:
     assert asked.stdout == "two\n2\n"
 
 
-def test_the_tables_can_be_found(collector: Collector) -> None:
+def test_the_tables_can_be_listed(collector: Collector) -> None:
     done = run("sql", "SHOW TABLES", "--csv", "--url", collector.url)
     assert {"transactions", "spans", "slow_queries"} <= set(done.stdout.split())
     assert "duration_ns" in run("sql", "DESCRIBE transactions", "--url", collector.url).stdout
@@ -135,7 +135,7 @@ def test_the_tables_can_be_found(collector: Collector) -> None:
         ("", "Empty query"),
     ],
 )
-def test_what_is_asked_wrongly_is_one_sentence(collector: Collector, statement: str, says: str) -> None:
+def test_a_wrong_statement_is_one_sentence(collector: Collector, statement: str, says: str) -> None:
     assert_one_sentence(run("sql", statement, "--url", collector.url), 2, says)
 
 
@@ -174,7 +174,7 @@ def test_an_answer_that_is_not_utf_8_is_an_answer(collector: Collector, selected
     assert status == (403 if "CAST" in selected else 200)
 
 
-def test_two_forms_at_once_are_asked_wrongly(collector: Collector) -> None:
+def test_two_output_formats_are_refused(collector: Collector) -> None:
     assert_one_sentence(run("sql", "SELECT 1", "--json", "--csv", "--url", collector.url), 2, "choose one")
 
 
@@ -196,7 +196,7 @@ def test_two_forms_at_once_are_asked_wrongly(collector: Collector) -> None:
         (json.dumps({"sql": "SELECT '\ud800'"}).encode(), 403, "sql"),
     ],
 )
-def test_a_bad_request_says_where_what_and_what_now(collector: Collector, body: bytes, status: int, where: str) -> None:
+def test_a_bad_request_gets_where_what_and_what_now(collector: Collector, body: bytes, status: int, where: str) -> None:
     answered, document = post(collector, body)
     assert (answered, document["error"]["where"]) == (status, where)
     assert document["error"]["what"]

@@ -162,7 +162,7 @@ def test_nothing_changed_is_called_a_change_at_most_once_in_twenty(many_days: Da
     assert many_days.false_alarms() <= 1
 
 
-def test_nothing_changed_is_said_in_one_sentence_that_blames_nobody(days: Days) -> None:
+def test_no_change_is_one_sentence_without_a_cause(days: Days) -> None:
     answer = next(each for each in (days.why("nothing", at) for at in range(3)) if each.verdict == "chance")
 
     assert "no difference beyond chance" in answer.headline
@@ -208,7 +208,7 @@ def test_an_emptied_cache_is_seen_in_calls_hits_and_statements(days: Days) -> No
     assert sum(each.more_ns for each in answer.statements[:4]) == pytest.approx(queries.more_ns, rel=0.1)
 
 
-def test_where_the_times_are_too_noisy_the_calls_can_still_be_certain(days: Days) -> None:
+def test_when_the_times_are_too_noisy_the_calls_can_still_be_certain(days: Days) -> None:
     at = {"name": "noisy", "transactions": 120, "length_ns": MINUTE_NS}
     for seed, (page, window) in enumerate(
         [(USUAL, days.usual), (Page(hits_1=0.4), days.minute("cache 1 emptied")), (USUAL, days.minute("nothing"))]
@@ -236,7 +236,7 @@ def test_the_other_way_round_it_got_faster_because_the_cache_answers(days: Days)
     assert f"because memcache.get on {CACHE_1} hits 96 % instead of 1" in answer.headline
 
 
-def test_computing_and_waiting_in_other_are_told_apart_by_bounds_that_hold(days: Days) -> None:
+def test_the_bounds_for_computing_and_waiting_in_other_hold(days: Days) -> None:
     for cause, grew_ns in (("more cpu", 4e6), ("waits", 0)):
         answer = days.why(cause)
         usual, slow = answer.usual, answer.slow
@@ -284,7 +284,7 @@ def test_examples_are_as_long_as_the_mean_of_their_population_and_can_be_shown(d
             assert each.duration_ns in [bill.duration_ns for bill in trace.transactions]
 
 
-def test_with_too_few_transactions_the_answer_says_that_nobody_can_tell(days: Days) -> None:
+def test_with_too_few_transactions_the_verdict_is_too_few(days: Days) -> None:
     minute = days.minute("cache 1 emptied")
     second = Window(minute.start_ns, minute.start_ns + SECOND_NS)
     answer = explain(days.engine, name(0), Comparison(second, days.usual))
@@ -314,7 +314,7 @@ def test_an_unknown_kind_is_answered_with_the_names_that_are_like_it(days: Days)
 
 
 @pytest.mark.parametrize("empty", ["slow", "usual"])
-def test_an_empty_population_is_no_answer_and_says_which_one_it_is(days: Days, empty: str) -> None:
+def test_an_empty_population_is_an_error_that_names_it(days: Days, empty: str) -> None:
     never = Window(days.start_ns - 2 * MINUTE_NS, days.start_ns - MINUTE_NS)
     compared = Comparison(never, days.usual) if empty == "slow" else Comparison(days.minute("nothing"), never)
     with pytest.raises(NotStored) as caught:
@@ -389,7 +389,7 @@ def test_the_answer_survives_json(days: Days) -> None:
     assert from_json(Why, asdict(answer)) == answer
 
 
-def test_every_call_is_said_to_be_kept_only_where_walltime_kept_them(days: Days) -> None:
+def test_every_call_kept_is_printed_only_for_transactions_of_walltime(days: Days) -> None:
     answer = days.why("cache 1 emptied", 0)
     assert len(answer.slow_examples) == len(answer.usual_examples) == 3
     for kept, times in (("slow", 3), ("", 0), ("foreign", 0)):

@@ -61,7 +61,7 @@ def test_a_population_differs_in_nothing_from_itself(usual: Totals) -> None:
     assert all((each.difference_ns, each.more_ns, each.slower_ns) == (0, 0, 0) for each in contributions(usual, usual))
 
 
-def test_more_calls_at_the_same_speed_and_slower_calls_at_the_same_number_are_told_apart() -> None:
+def test_more_calls_at_the_same_speed_differ_from_slower_calls_at_the_same_number() -> None:
     usual = Sums(calls=200, time_ns=100 * MS)  # 2 calls of 0.5 ms each for 100 transactions
 
     assert list(split(usual, 100, Sums(calls=450, time_ns=225 * MS), 50)) == [7 * MS // 2, 0]
@@ -69,7 +69,7 @@ def test_more_calls_at_the_same_speed_and_slower_calls_at_the_same_number_are_to
     assert list(split(usual, 100, Sums(calls=450, time_ns=450 * MS), 50)) == [7 * MS // 2, 9 * MS // 2]
 
 
-def test_calls_nobody_made_before_are_more_calls_and_calls_nobody_makes_any_more_are_fewer() -> None:
+def test_new_calls_are_more_calls_and_calls_that_stopped_are_fewer() -> None:
     made = Sums(calls=30, time_ns=60 * MS)
 
     assert list(split(Sums(), 10, made, 10)) == [6 * MS, 0]
@@ -129,7 +129,7 @@ def test_the_same_mean_is_chance_at_least_19_times_of_20_whatever_the_tails(tail
     assert sum(not each.explains_it for each in judged) <= 1
 
 
-def test_half_as_much_again_is_told_from_chance_every_time() -> None:
+def test_one_and_a_half_times_the_usual_time_is_never_called_chance() -> None:
     judged = [judge(blocks(2 * at, 320), blocks(2 * at + 1, 64, 7.5 * MS)) for at in range(20)]
     assert not any(each.explains_it for each in judged)
     assert all(each.low_ns < 2.5 * MS * 1.2 and each.high_ns > 2.5 * MS * 0.8 for each in judged)

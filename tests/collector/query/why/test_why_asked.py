@@ -80,7 +80,7 @@ def test_a_terminal_gets_colours_and_no_color_is_respected(collector: Collector)
         (["why", KIND, "--url", "ftp://127.0.0.1"], "write it like http://127.0.0.1:8464"),
     ],
 )
-def test_a_question_asked_wrongly_is_one_sentence_and_status_2(command: list[str], says: str) -> None:
+def test_wrong_parameters_are_one_sentence_and_exit_status_2(command: list[str], says: str) -> None:
     assert_one_sentence(run(*command), 2, says)
 
 
@@ -116,7 +116,7 @@ def test_a_collector_that_is_not_running_is_one_sentence() -> None:
         ("kind=%00%27%22%5C", 404, "kind"),
     ],
 )
-def test_the_api_says_where_what_and_what_now(collector: Collector, query: str, status: int, where: str) -> None:
+def test_an_api_error_has_where_what_and_what_now(collector: Collector, query: str, status: int, where: str) -> None:
     answered, document, _ = collector.get(f"/api/why?{query}")
 
     assert (answered, document["error"]["where"]) == (status, where)

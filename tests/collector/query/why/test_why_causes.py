@@ -114,13 +114,13 @@ def test_what_got_faster_does_not_explain_why_it_got_slower() -> None:
     assert [each.part.component for each in find([MORE_QUERIES, slower], [], [], {})] == ["http.request", "mysql.query"]
 
 
-def test_calls_that_no_longer_run_at_once_are_said_as_such() -> None:
+def test_calls_that_no_longer_run_at_the_same_time_are_reported_as_overlap() -> None:
     overlap = line("overlap", Sums(time_ns=-800 * MS), Sums(time_ns=-100 * MS))
     (said,) = of_causes(find([overlap], [], [], {}), SOMEBODY, SOMEBODY)
     assert said == "overlap: calls that ran at the same time saved 1.00 ms instead of 8.00 ms."
 
 
-def test_a_longer_queue_is_said_beside_the_times() -> None:
+def test_a_longer_queue_is_reported_beside_the_times() -> None:
     before, now = replace(SOMEBODY, queue_ns=0.1 * MS), replace(SOMEBODY, queue_ns=30.0 * MS)
     assert of_queue(before, now).startswith("Before they began they queued for 30.0 ms instead of 100 µs")
     assert of_queue(before, before) == of_queue(SOMEBODY, now) == ""
@@ -165,7 +165,7 @@ GUESS = Chance(4.0 * MS, 0.2, 0.1 * MS, -1.0 * MS, 9.0 * MS)
         ("selected", None, "the slowest 50 % take 9.00 ms, the others 5.00 ms (+4.00 ms)."),
     ],
 )
-def test_the_headline_says_how_sure_it_is(verdict: Verdict, judged: Chance | None, said: str) -> None:
+def test_the_headline_states_how_certain_it_is(verdict: Verdict, judged: Chance | None, said: str) -> None:
     line = headline("GET /", verdict, judged, SOMEBODY, replace(SOMEBODY, mean_ns=9 * MS))
     assert line.startswith("GET /: ")
     assert line.endswith(said)

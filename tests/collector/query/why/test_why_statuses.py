@@ -84,7 +84,7 @@ def test_a_mean_halved_by_4xx_is_explained_by_them_and_blames_no_component(engin
     assert from_json(Why, asdict(answer)) == answer
 
 
-def test_what_is_slower_beside_a_changed_mix_is_said_too(engine: Engine, store: Store) -> None:
+def test_a_slower_component_beside_a_changed_mix_is_reported_too(engine: Engine, store: Store) -> None:
     now_ns = time.time_ns()
     usual = authors("both", now_ns - 10 * MINUTE_NS, [200] * 100)
     slow = authors("both", now_ns - 5 * MINUTE_NS, [200, 404] * 60, query_ns=16 * MS)
@@ -142,7 +142,7 @@ def test_a_request_without_a_route_is_readable_and_what_is_left_out_is_counted(e
     assert "+" not in shown
 
 
-def test_nothing_stored_says_which_services_are_and_how_a_script_opens_a_transaction(engine: Engine) -> None:
+def test_without_data_the_stored_services_and_a_first_step_are_printed(engine: Engine) -> None:
     nothing = top(engine, since_s=60, service="nobody")
     shown = said(render_top(nothing, Console(width=100, color_system=None)))
     assert 'with walltime.transaction("name"):' in shown

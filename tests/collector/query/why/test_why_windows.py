@@ -36,7 +36,7 @@ def test_a_window_is_read_to_the_nanosecond(written: str, start_ns: int, end_ns:
 @given(
     st.tuples(*[st.integers(min_value=0, max_value=NOON_NS - 1)] * 2).map(sorted).filter(lambda ends: ends[0] < ends[1])
 )
-def test_the_times_an_answer_prints_can_be_asked_with(ends: list[int]) -> None:
+def test_printed_times_are_valid_parameters(ends: list[int]) -> None:
     assert window("during", f"{iso_time(ends[0])}..{iso_time(ends[1])}", NOON_NS) == Window(*ends)
 
 

@@ -9,7 +9,7 @@ from ..components import Sums
 
 Verdict = Literal["different", "small", "chance", "too_few", "selected"]
 """
-different: beyond chance. small: beyond chance, but less than 5 % of the usual time. chance: not told from chance.
+different: beyond chance. small: beyond chance, but less than 5 % of the usual time. chance: chance explains it.
 too_few: fewer transactions than chance can be judged from. selected: the slow ones were chosen for being slow.
 """
 
