@@ -217,6 +217,7 @@ class Loader:
             content = self._spool.read(segment)
         except SegmentUnknown:
             self._spool.leave(segment)
+            self._forget(segment)
             return None
         except SegmentCorrupt as error:
             self._count_lost(segment, f"{error}; moved to quarantine")
