@@ -1,4 +1,4 @@
-"""What application code says: this is a transaction, this is a component, this is its name."""
+"""What applications call: transactions and components of their own, and the current transaction."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ if TYPE_CHECKING:
 F = TypeVar("F", bound="Callable[..., Any]")
 
 MAX_NAME_CHARS: Final = 200
-"""Of a component's name, which is a part of attribute names."""
+"""Maximum length of a component's name, which becomes part of attribute names."""
 
 
 class _Decorator(ContextDecorator):
-    """A context manager that decorates functions; of a coroutine function it measures the run, not the making."""
+    """A context manager and decorator; for a coroutine function it measures the run of the coroutine."""
 
     def __call__(self, func: F) -> F:
         if not iscoroutinefunction(func):
@@ -44,7 +44,7 @@ class _Decorator(ContextDecorator):
 
 class transaction(_Decorator):  # noqa: N801  # used as a context manager and as a decorator
     """
-    A job, a script, anything that is not a web request, as a transaction of its own.
+    A transaction that is not a web request: a job, a script.
 
         with walltime.transaction("nightly import"):
             ...
@@ -52,8 +52,8 @@ class transaction(_Decorator):  # noqa: N801  # used as a context manager and as
         @walltime.transaction("send newsletter", kind="consumer")
         def send(): ...
 
-    A job that a queue hands to a worker is of kind `consumer`; `internal` is everything that nobody asked for.
-    Inside another transaction it is a component of that one, under the same name: one piece of work, one bill.
+    Use kind `consumer` for a job from a queue, and `internal` for work without a request. Inside another transaction it
+    is a component of that one, under the same name.
     """
 
     def __init__(self, name: str, *, kind: Literal["internal", "consumer", "server"] = "internal") -> None:
@@ -62,20 +62,22 @@ class transaction(_Decorator):  # noqa: N801  # used as a context manager and as
         self._opened: list[runtime.Open | component | None] = []
 
     def _recreate_cm(self) -> transaction:
-        return transaction(self.name, kind=self.kind)  # each call of a decorated function has its own
+        return transaction(self.name, kind=self.kind)  # each call of a decorated function has its own object
 
     def __enter__(self) -> CurrentTransaction:
         opened: runtime.Open | component | None = None
         try:
             running = executions.current()
-            if running is not None and not running.transaction.duration_ns:  # else it is left over, as in a thread
+            if (
+                running is not None and not running.transaction.duration_ns
+            ):  # otherwise it is left over, for example in a thread
                 opened = component(self.name)
                 opened.__enter__()
             elif runtime.settings().enabled:
                 made = runtime.Open(self.name, self.kind, None, clock())
                 made.enter(runtime.running_task())
-                opened = made  # one that could not be entered leaves no bill: it would be an empty one
-        except Exception as ours:  # our failure is not the application's
+                opened = made  # when entering fails, no empty bill is sent
+        except Exception as ours:  # contained: the application goes on
             contain("transaction", ours)
         self._opened.append(opened)
         return current()
@@ -97,12 +99,12 @@ class transaction(_Decorator):  # noqa: N801  # used as a context manager and as
 
 class component(_Decorator):  # noqa: N801  # used as a context manager and as a decorator
     """
-    A part of the application with a line of its own on the bill.
+    A part of the application with its own line on the bill.
 
         with walltime.component("render"):
             ...
 
-    Its time is exclusive: the queries made inside are on their own line. Outside of a transaction it does nothing.
+    Its time is exclusive: queries inside have their own line. Outside of a transaction it does nothing.
     """
 
     __slots__ = ("_execution", "_outer_ns", "_started_ns", "name")

@@ -1,6 +1,6 @@
 """
-Instrumenting a program from outside: by `walltime-run`, whose `sitecustomize` calls `instrument`, and by
-`opentelemetry-instrument`, which finds the class here by its entry point `walltime`.
+Instrument a program from outside: `walltime-run` calls `instrument` in its `sitecustomize`, and
+`opentelemetry-instrument` finds the class here by its entry point `walltime`.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ if TYPE_CHECKING:
 
 
 def instrument() -> None:
-    """Do what the program would do itself, unless the environment switches us off. Never raises."""
+    """Instrument all libraries, unless the environment switches Walltime off. Never raises."""
     try:
         values, unusable = read(Settings, os.environ, {})
         settings = Settings(**values)
-        if settings.enabled:  # the first transaction, or `configure`, says what is wrong with the variables
+        if settings.enabled:  # the first transaction or `configure` reports invalid variables
             libraries.instrument()
         else:
             report(settings, [each for each in unusable if each.setting == "enabled"])
@@ -35,8 +35,8 @@ class WalltimeInstrumentor:
     """
     Instruments all libraries that Walltime knows, with the settings of the environment.
 
-    Has the methods of OpenTelemetry's BaseInstrumentor and does not derive from it, so that nobody has to install
-    opentelemetry-instrumentation. OTEL_PYTHON_DISABLED_INSTRUMENTATIONS=walltime leaves it out.
+    It has the methods of OpenTelemetry's BaseInstrumentor without deriving from it, so opentelemetry-instrumentation
+    need not be installed. OTEL_PYTHON_DISABLED_INSTRUMENTATIONS=walltime leaves it out.
     """
 
     is_instrumented_by_opentelemetry = False

@@ -1,4 +1,4 @@
-"""What `configure` made: the settings in force and their exporter; and the two ends of every transaction."""
+"""The current settings and their exporter, and the start and end of every transaction."""
 
 from __future__ import annotations
 
@@ -45,8 +45,8 @@ _OFF: Final = Settings(enabled=False)
 
 
 def _after_fork() -> None:
-    """Only allocates: logging, joining or waiting here can hang the child."""
-    global _lock, _pid  # those of this process
+    """Reset the child's state. It only allocates: logging, joining or waiting can block the child."""
+    global _lock, _pid  # of this process
     try:
         _after_fork_in_parent()
         _lock, _pid = threading.Lock(), os.getpid()
@@ -54,13 +54,13 @@ def _after_fork() -> None:
         propagation.reseed()
         execution = current()
         if execution is not None:
-            execution.transaction.duration_ns = 1  # its parent bills it and sends it
+            execution.transaction.duration_ns = 1  # its parent sends it
             execution.transaction.is_over = True
-            running.set(None)  # and the child may go on to work for others, as in a pool of processes
+            running.set(None)  # the child may serve other transactions, as in a process pool
             propagation.forget()
         if _exporter is not None:
             _exporter.begin()
-    except Exception:  # counted only: see above
+    except Exception:  # only counted, see above
         contained["fork"] = contained.get("fork", 0) + 1
 
 
@@ -74,7 +74,7 @@ if hasattr(os, "register_at_fork"):
 
 
 def _off() -> Settings:
-    """What was in force stays; with nothing, nothing is measured."""
+    """Keep the current settings; without any, switch measuring off."""
     global _settings  # noqa: PLW0603
     _settings = _settings or _OFF
     return _settings
@@ -89,7 +89,7 @@ def configure(given: Mapping[str, Any]) -> Settings:
         settings = Settings(**values)
         context_tls = tls.context(settings, given, unusable)
     except SettingsError:
-        _off()  # else the next transaction would take the environment's, without what the code asked for
+        _off()  # else the next transaction would use the environment's settings, without those of the code
         raise
     with _lock:
         previous = _exporter
@@ -101,7 +101,7 @@ def configure(given: Mapping[str, Any]) -> Settings:
 
 
 def exporter() -> Exporter:
-    """Return the exporter in force; without `configure`, the one the environment describes."""
+    """Return the current exporter; before `configure`, one with the settings of the environment."""
     global _exporter  # noqa: PLW0603
     if _settings is None:
         configure({})
@@ -112,31 +112,31 @@ def exporter() -> Exporter:
 
 @guarded("settings", lambda: _OFF)
 def settings() -> Settings:
-    """Return the settings in force."""
+    """Return the current settings."""
     return configure({}) if _settings is None else _settings
 
 
 def is_enabled() -> bool:
-    """Say whether anything is measured; 50 ns."""
+    """Say whether Walltime is switched on; 50 ns."""
     return (_settings or settings()).enabled
 
 
 @guarded("flush", lambda: False)
 def flush(timeout_s: float = 5.0) -> bool:
-    """Send what waits now, for processes that end by `os._exit`; False when the time was up first."""
+    """Send the queue now, for processes that end by `os._exit`; False after the timeout."""
     return True if _exporter is None else _exporter.flush(timeout_s)
 
 
 @guarded("shutdown", lambda: None)
 def shutdown() -> None:
-    """Send what waits and stop; takes at most `exit_timeout_s`. Happens by itself when the interpreter exits."""
+    """Send the queue and stop; takes at most `exit_timeout_s`. Runs automatically at the interpreter's exit."""
     if _exporter is not None:
         _exporter.shutdown()
 
 
 @guarded("counters", dict)
 def counters() -> dict[str, int]:
-    """Return what of this process was sent and lost, the calls outside of any transaction, and our own failures."""
+    """Return this process's counts: sent, lost, calls outside of any transaction, and failures of Walltime."""
     sent = {} if _exporter is None else dict(_exporter.counts)
     outside = {f"outside_{library}": count for library, count in outside_calls.copy().items()}
     return {**sent, **outside, **{f"failed_{where}": count for where, count in contained.items()}}
@@ -144,9 +144,9 @@ def counters() -> dict[str, int]:
 
 def hint() -> None:
     """
-    At the exit of a program that has made calls and no transaction, log it: nothing of it is on a bill.
+    Log at the exit of a program that made calls and no transaction: nothing of it is on a bill.
 
-    Not in a process that has forked or is a fork: a server's first process may look into its database and serve nobody.
+    Not in a process that has forked or is a fork: a server's main process may use its database without any request.
     """
     try:
         outside = sum(count for library, count in outside_calls.items() if library != "late")
@@ -179,32 +179,32 @@ def running_task() -> int:
 
 
 class Open:
-    """A transaction in progress: what is needed to close it and to put everything back."""
+    """A transaction in progress, with everything that is needed to close it and to restore the context."""
 
     __slots__ = ("_execution_token", "_holder", "_otel_token", "_parent", "_pid", "_usage", "shows_bill", "transaction")
 
     def __init__(self, name: str, kind: str, parent: Context | None, started_ns: int) -> None:
-        """Make the transaction; nobody sees it before `enter`."""
+        """Make the transaction; it is not the current one before `enter`."""
         self._pid = os.getpid()
-        if self._pid != _pid:  # a fork that Python was not told of, as uWSGI's
+        if self._pid != _pid:  # a fork outside of Python, as in uWSGI
             _after_fork()
         caller = propagation.caller(parent)
         in_force = _settings or settings()
         ids = propagation.own_ids(caller, in_force.sample_probability)
         self.transaction = Transaction(name, kind, ids, 0 if caller is None else caller.span_id, started_ns, in_force)
         self.shows_bill = False
-        """Whether the answer carries the bill so far (server/server_timing.py)."""
+        """The response gets the bill so far (servers/request/server_timing.py)."""
         self._parent = parent
         self._holder: Exporter | None = None
-        """Who keeps it after its response, until `finish`."""
+        """The exporter that holds it after its response, until `finish`."""
 
     def enter(self, task: int = 0) -> None:
         """
-        Make the transaction the current one, for us and for OpenTelemetry.
+        Make the transaction the current one, in Walltime and in OpenTelemetry.
 
         Args:
-            task: the asyncio task that serves it (its `id`). Tasks and greenlets take turns on a thread, so the CPU
-                time of one is not known and stays absent.
+            task: the `id` of the asyncio task that serves it. Tasks and greenlets share a thread, so their CPU time
+                is unknown and absent.
         """
         self.transaction.owner = task
         self._usage = None if task or _THREAD is None or _is_a_greenlet() else resource.getrusage(_THREAD)
@@ -220,18 +220,18 @@ class Open:
         """
         Close the transaction and hand it to the exporter. Never raises; a second call does nothing.
 
-        It stays the current one until `leave`: calls made in between are counted as late, and know their trace.
+        It stays the current one until `leave`: calls in between are counted as late and keep their trace.
         """
         transaction = self.transaction
         try:
             if not transaction.duration_ns:
-                transaction.is_over = True  # first: there is no time after its response
+                transaction.is_over = True  # first: no time after its response
                 self._stop()
-                if self._pid == _pid:  # else it began before a fork, and its parent sends it
+                if self._pid == _pid:  # otherwise it began before a fork, and the parent sends it
                     (_exporter or exporter()).submit(transaction)
             elif self._holder is not None:
                 self._holder.release(transaction)
-            elif self._pid == _pid and not transaction.is_over:  # it could not be held
+            elif self._pid == _pid and not transaction.is_over:  # holding it failed
                 transaction.is_over = True
                 (_exporter or exporter()).submit(transaction)
         except Exception as ours:
@@ -241,7 +241,7 @@ class Open:
         """
         End the transaction's duration: its response is over. Never raises; a second call does nothing.
 
-        What it calls from here until `end` is kept apart, as after the response.
+        Its calls from now until `end` are counted apart, as after the response.
         """
         if self.transaction.duration_ns:
             return
@@ -256,7 +256,7 @@ class Open:
 
     def _stop(self) -> None:
         transaction = self.transaction
-        transaction.duration_ns = clock() - transaction.started_ns or 1  # first: without it, the bill would not add up
+        transaction.duration_ns = clock() - transaction.started_ns or 1  # first: the bill needs it
         try:
             before = self._usage
             if before is not None and _THREAD is not None and current() is transaction:
@@ -265,17 +265,17 @@ class Open:
                 transaction.cpu_user_ns = int(user_s * 1e9 + 0.5) if user_s > 0 else 0
                 transaction.cpu_system_ns = int(system_s * 1e9 + 0.5) if system_s > 0 else 0
                 transaction.peak_rss_growth_bytes = (after.ru_maxrss - before.ru_maxrss) * _KILOBYTE
-        except Exception as ours:  # our failure is not the request's
+        except Exception as ours:  # contained: the request goes on
             contain("finish", ours)
 
     def leave(self) -> None:
-        """Put back what was current before. Never raises; in a context that is not its own it does nothing."""
+        """Restore what was current before. Never raises; does nothing in another context."""
         try:
             if current() is not self.transaction:
                 return
             try:
                 running.reset(self._execution_token)
-            except ValueError:  # in a copy of the context it began in, so OpenTelemetry's token is not of here either
+            except ValueError:  # a copy of its context: OpenTelemetry's token is invalid here too
                 running.set(None)
             else:
                 propagation.leave(self.transaction, self._otel_token)

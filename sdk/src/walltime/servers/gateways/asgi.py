@@ -1,5 +1,5 @@
 """
-ASGI: a transaction from the call of the application until the response body was sent, or the websocket is over.
+ASGI: a transaction from the call of the application until the response body is sent or the websocket is closed.
 
 | scope | its transaction |
 |---|---|
@@ -7,7 +7,7 @@ ASGI: a transaction from the call of the application until the response body was
 | `websocket` | the whole connection, `WEBSOCKET /route`; waiting for the client's messages is its component `websocket.receive` |
 | `lifespan`, any other | none, passed through |
 
-Tasks take turns on asyncio's thread, so CPU time is absent here, not zero.
+Tasks share asyncio's thread, so their CPU time is unknown and absent.
 """  # noqa: E501
 
 from __future__ import annotations
@@ -35,17 +35,17 @@ if TYPE_CHECKING:
 
 _RECEIVE = lines("websocket.receive")
 _NOT_ASYNCIO = 1
-"""Stands for the task under another event loop, such as Trio's, which are not asked."""
+"""Owner under another event loop, for example Trio's."""
 
 
 class ASGIMiddleware:
     """
-    Wraps an ASGI application so that every request and every websocket leaves its bill.
+    Wraps an ASGI application; every request and every websocket becomes a transaction.
 
         app = walltime.ASGIMiddleware(app)
 
-    The transaction is named by its method until a framework that is instrumented finds the route, or
-    `walltime.current().set_name("GET /product/{id}")` says it.
+    The transaction is named by its method until an instrumented framework finds the route, or until
+    `walltime.current().set_name("GET /product/{id}")` is called.
     """
 
     def __init__(self, app: Application) -> None:
@@ -56,7 +56,7 @@ class ASGIMiddleware:
 
 
 async def serve(app: Application, scope: Scope, receive: Receive, send: Send) -> None:
-    """Call the application in a transaction of its own, unless the request has one already."""
+    """Call the application in a new transaction, unless the request already has one."""
     started_ns = clock()
     is_http = scope.get("type") == "http"
     opened = None
@@ -81,7 +81,7 @@ async def serve(app: Application, scope: Scope, receive: Receive, send: Send) ->
             contain("asgi", ours)
         opened.finish()
         raise
-    if is_http and not opened.transaction.duration_ns:  # the application came back before its response was complete
+    if is_http and not opened.transaction.duration_ns:  # the application returned before its response was complete
         _stopped(opened)
     opened.finish()
 
@@ -116,7 +116,7 @@ def _sending(opened: runtime.Open, send: Send) -> Send:
                 if opened.shows_bill:
                     value = server_timing(transaction).encode()
                     message = {**message, "headers": [*message.get("headers", ()), (b"server-timing", value)]}
-            elif kind == "http.response.pathsend":  # the whole body, by the server
+            elif kind == "http.response.pathsend":  # the server sends the whole body
                 is_last = True
         except Exception as ours:
             contain("asgi", ours)

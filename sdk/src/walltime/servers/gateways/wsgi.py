@@ -25,12 +25,12 @@ if TYPE_CHECKING:
 
 class WSGIMiddleware:
     """
-    Wraps a WSGI application so that every request leaves its bill.
+    Wraps a WSGI application; every request becomes a transaction.
 
         app = walltime.WSGIMiddleware(app)
 
-    The transaction is named by its method until a framework that is instrumented finds the route, or
-    `walltime.current().set_name("GET /product/{id}")` says it.
+    The transaction is named by its method until an instrumented framework finds the route, or until
+    `walltime.current().set_name("GET /product/{id}")` is called.
     """
 
     def __init__(self, app: Application) -> None:
@@ -41,7 +41,7 @@ class WSGIMiddleware:
 
 
 def serve(app: Application, environ: Environ, start_response: StartResponse) -> Iterable[bytes]:
-    """Call the application in a transaction of its own, unless the request has one already."""
+    """Call the application in a new transaction, unless the request already has one."""
     started_ns = clock()
     try:
         opened = _open(environ, started_ns)
@@ -57,7 +57,7 @@ def serve(app: Application, environ: Environ, start_response: StartResponse) -> 
             answered(transaction, int(status[:3]))
             if opened.shows_bill:
                 headers = [*headers, ("Server-Timing", server_timing(transaction))]
-        except Exception as ours:  # also a status that is none, of which the server says what is wrong
+        except Exception as ours:  # an invalid status: the server reports it
             if not isinstance(ours, ValueError):
                 contain("wsgi", ours)
         if exc_info is not None:
@@ -89,7 +89,7 @@ def _open(environ: Environ, started_ns: int) -> runtime.Open | None:
         return None
     around = current()
     if around is not None and around.transaction.owner and not around.transaction.duration_ns:
-        return None  # mounted in an ASGI application that is instrumented: asyncio's owner is never a WSGI server's
+        return None  # mounted in an instrumented ASGI application: only asyncio sets an owner
     opened = open_request(
         str(environ.get("REQUEST_METHOD", "")),
         str(environ.get("wsgi.url_scheme", "")),
@@ -102,7 +102,7 @@ def _open(environ: Environ, started_ns: int) -> runtime.Open | None:
 
 
 def _closing(body: Any, opened: runtime.Open) -> Iterable[bytes]:
-    """The server sends such a body by sendfile only while it has its own type, so only its `close` is extended."""
+    """Extend only `close`: servers use sendfile only for a body of their own type."""
     close = getattr(body, "close", None)
 
     def closed() -> None:
@@ -117,11 +117,11 @@ def _closing(body: Any, opened: runtime.Open) -> Iterable[bytes]:
         body.close = closed
     except AttributeError:
         return _Body(body, opened)
-    return body  # type: ignore[no-any-return]  # it came from the application as it is
+    return body  # type: ignore[no-any-return]  # unchanged from the application
 
 
 class _Body:
-    """The application's response body; the transaction ends when the server closes it, or forgets to and drops it."""
+    """The application's response body; the transaction ends when the server closes or drops it."""
 
     __slots__ = ("_body", "_is_begun", "_opened")
 
@@ -140,7 +140,7 @@ class _Body:
             self._failed(error)
             raise
         self._is_begun = False
-        self._opened.end_response()  # the server asked for more when all of it was sent
+        self._opened.end_response()  # the server has sent all of it
 
     def close(self) -> None:
         self._incomplete()
@@ -167,7 +167,7 @@ class _Body:
             contain("wsgi", ours)
 
     def _incomplete(self) -> None:
-        """Note it when the server stopped in the middle."""
+        """Record when the server stopped before the end."""
         transaction = self._opened.transaction
         try:
             if self._is_begun and not transaction.is_error and not transaction.duration_ns:
@@ -177,9 +177,9 @@ class _Body:
 
 
 class _SizedBody(_Body):
-    """A body whose length is known: servers set Content-Length from a list of one block."""
+    """A body with a length: servers set Content-Length for a list of one block."""
 
     __slots__ = ()
 
     def __len__(self) -> int:
-        return len(self._body)  # type: ignore[arg-type]  # chosen because it has a length
+        return len(self._body)  # type: ignore[arg-type]  # only made for bodies with a length

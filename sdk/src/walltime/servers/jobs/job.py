@@ -1,4 +1,4 @@
-"""A job that a queue hands to a worker, as every queue's module sees it: a transaction of kind consumer."""
+"""A job of a queue, for every queue's module: a transaction of kind consumer."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ if TYPE_CHECKING:
 
 class Job:
     """
-    What runs the job's function with its transaction around it.
+    The transaction around a job's function.
 
-    Inside another transaction (a queue that runs its jobs at once, as tests have it) it is a component of that one.
+    Inside another transaction (a queue that runs its jobs immediately, as in tests) it is a component of that one.
     """
 
     __slots__ = ("_execution", "_opened", "_outer_ns", "_started_ns", "name")
@@ -35,15 +35,15 @@ class Job:
         Open the transaction. Never raises.
 
         Args:
-            sent: what the sender put beside the job, `headers_for_job`.
-            queued_ns: Unix time from when the job could have run, if that is known.
+            sent: the headers that the sender added to the job, see `headers_for_job`.
+            queued_ns: Unix time at which the job was ready to run, if known.
         """
         try:
             if not runtime.is_enabled():
                 return
             execution = current()
             self._started_ns = clock()
-            if execution is not None and not execution.transaction.duration_ns:  # else it is left over, as in a thread
+            if execution is not None and not execution.transaction.duration_ns:  # else it is left over
                 self._execution = execution
                 self._outer_ns = execution.nested_ns
                 return
@@ -56,7 +56,7 @@ class Job:
             contain("job", ours)
 
     def end(self, failure: str | None = None) -> None:
-        """Close it; `failure` says in a word what went wrong. Never raises."""
+        """Close it; `failure` is one word, for example an exception's class. Never raises."""
         try:
             execution = self._execution
             if execution is not None:
@@ -69,7 +69,7 @@ class Job:
             contain("job", ours)
 
     def note(self, key: str, value: str | int) -> None:
-        """Attach a fact to the transaction. Never raises."""
+        """Annotate the transaction. Never raises."""
         try:
             if self._opened is not None:
                 self._opened.transaction.annotate(key, value)
@@ -78,7 +78,7 @@ class Job:
 
 
 def headers_for_job() -> dict[str, str]:
-    """Return what goes with a job that the running transaction sends: where it is in the trace. Never raises."""
+    """Return the trace headers for a job that the running transaction sends. Never raises."""
     try:
         execution = current()
         if execution is not None:

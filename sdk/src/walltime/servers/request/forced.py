@@ -1,4 +1,4 @@
-"""The secret with which a request may ask for its own detail, and for its bill in the answer."""
+"""The header with which a request requests its own detail, and its bill in the response."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ if TYPE_CHECKING:
     from typing import Any
 
 HEADER: Final = "HTTP_X_WALLTIME_FORCE"
-"""`X-Walltime-Force: <the secret>`, as WSGI names it."""
+"""`X-Walltime-Force: <the secret>`, under its WSGI name."""
 
 
 def is_forced(headers: Mapping[str, Any], secret: str) -> bool:
-    """Say whether the request has the secret; takes the same time for every wrong one of the same length."""
+    """Say whether the request has the secret; compares in constant time."""
     given = headers.get(HEADER)
     return given is not None and hmac.compare_digest(str(given).encode("latin-1", "replace"), secret.encode())

@@ -1,4 +1,4 @@
-"""The few request headers Walltime reads, under the names WSGI gives them, whichever way a server has them."""
+"""The request headers that Walltime reads, under their WSGI names."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _of_mapping: list[tuple[str, str]] = []
 
 
 def _update() -> None:
-    """Which headers there are is OpenTelemetry's global propagator's to say (OTEL_PROPAGATORS)."""
+    """Read the names of the trace headers from OpenTelemetry's global propagator (OTEL_PROPAGATORS)."""
     global _propagator, _carriers, _all, _of_asgi, _of_mapping  # noqa: PLW0603
     propagator = get_global_textmap()
     headers = sorted(field.lower() for field in propagator.fields)
@@ -36,14 +36,14 @@ def _update() -> None:
 
 
 def has_any(headers: Mapping[str, Any]) -> bool:
-    """Say whether any of them is one that is read: most requests of most services have none."""
+    """Say whether any of these headers is present: most requests have none."""
     if get_global_textmap() is not _propagator:
         _update()
-    return not headers.keys().isdisjoint(_all)  # looks for each of the few among the many, not the other way round
+    return not headers.keys().isdisjoint(_all)  # looks up each of `_all` in the headers
 
 
 def caller(headers: Mapping[str, Any]) -> Context | None:
-    """Return OpenTelemetry's context as the caller's headers say it, or None when they say nothing."""
+    """Return OpenTelemetry's context from the caller's headers, or None without any."""
     if get_global_textmap() is not _propagator:
         _update()
     for name in _carriers:
@@ -53,21 +53,21 @@ def caller(headers: Mapping[str, Any]) -> Context | None:
 
 
 def from_asgi(pairs: Iterable[tuple[bytes, bytes]]) -> dict[str, str]:
-    """Pick them from an ASGI scope's headers, of which several of one name are one with commas."""
+    """Return these headers of an ASGI scope; several of one name are joined with commas."""
     if get_global_textmap() is not _propagator:
         _update()
     wanted = _of_asgi
-    found: dict[str, str] = {}
+    present: dict[str, str] = {}
     for header, value in pairs:
         if header in wanted:
             name = wanted[header]
             text = value.decode("latin-1")
-            found[name] = f"{found[name]},{text}" if name in found else text
-    return found
+            present[name] = f"{present[name]},{text}" if name in present else text
+    return present
 
 
 def from_mapping(headers: Mapping[str, str]) -> dict[str, str]:
-    """Pick them from a mapping that ignores case, or that has them in lower case."""
+    """Return these headers of a mapping that ignores case or is in lower case."""
     if get_global_textmap() is not _propagator:
         _update()
     return {name: headers[header] for header, name in _of_mapping if header in headers}

@@ -1,4 +1,4 @@
-"""Queue time: from the front end's stamp on the request until it reached us."""
+"""Queue time: from the front end's time stamp on the request until the application received it."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ STAMPS: Final = (
     "mod_wsgi.request_start",
     "mod_wsgi.queue_start",
 )
-"""Where a front end says when it got the request, the first that can be read counts."""
+"""Headers with the time at which a front end received the request; the first valid one counts."""
 _NUMBER: Final = re.compile(r"\d{9,20}(?:\.\d{1,9})?", re.ASCII)
 _LONGEST_NS: Final = 3600 * 10**9
 
@@ -24,8 +24,8 @@ def queue_ns(environ: Mapping[str, Any], now_ns: int) -> int | None:
     """
     Return the queue time in nanoseconds, or None without a usable stamp.
 
-    Stamps are Unix times, with or without `t=`, in seconds, ms, µs or ns; the unit is told by the size. A stamp in the
-    future counts as 0 within a second (clocks differ); anything else in the future, or older than an hour, is no stamp.
+    Stamps are Unix times, with or without `t=`, in seconds, ms, µs or ns; the size decides the unit. A stamp up to a
+    second in the future counts as 0, because clocks differ. Later stamps and stamps older than an hour are ignored.
     """
     for header in STAMPS:
         stamp = environ.get(header)

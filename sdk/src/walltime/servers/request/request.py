@@ -1,4 +1,4 @@
-"""A web request as every server sees it: opening its transaction, naming it by its route, how it was answered."""
+"""A web request, for every server: open its transaction, name it by its route, record its response."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ if TYPE_CHECKING:
 
 METHODS: Final = frozenset({"GET", "HEAD", "POST", "PUT", "DELETE", "CONNECT", "OPTIONS", "TRACE", "PATCH", "QUERY"})
 MARK: Final = "walltime.transaction"
-"""Key of the WSGI environ and the ASGI scope: the request has its transaction, what is further in opens none."""
+"""Key of the WSGI environ and the ASGI scope: the request has a transaction, so inner layers open none."""
 WEBSOCKET: Final = "WEBSOCKET"
-_NOBODY: Final = Context()
-_LEAVING: Final = frozenset({"CancelledError", "GeneratorExit", "GreenletExit"})
+_NO_PARENT: Final = Context()
+_DISCONNECTS: Final = frozenset({"CancelledError", "GeneratorExit", "GreenletExit"})
 
 
 def open_request(
@@ -36,24 +36,24 @@ def open_request(
     Open and enter the transaction of a request, named by its method until the route is known.
 
     Args:
-        headers: as WSGI names them, `HTTP_TRACEPARENT`.
+        headers: under their WSGI names, `HTTP_TRACEPARENT`.
         task: the asyncio task that serves it, see `Open.enter`.
     """
     if method not in METHODS:
         method = "_OTHER"
-    says = has_any(headers)
-    parent = caller(headers) if says else None
+    has_headers = has_any(headers)
+    parent = caller(headers) if has_headers else None
     if parent is None:
         left = current()
         if left is not None and left.transaction.duration_ns:
-            parent = _NOBODY  # the last request of this thread was closed in another one, its span is no parent
+            parent = _NO_PARENT  # left over: another thread closed the last request of this one
     settings = runtime.settings()
     opened = runtime.Open(method, "server", parent, started_ns)
     transaction = opened.transaction
     transaction.method = method
     transaction.scheme = scheme
     transaction.path = path
-    if says:
+    if has_headers:
         transaction.queue_ns = queue_ns(headers, transaction.started_at_ns)
         if settings.force_secret and is_forced(headers, settings.force_secret):
             transaction.keep()
@@ -65,7 +65,7 @@ def open_request(
 
 
 def name_by_route(route: str) -> None:
-    """Name the running request by the route's template, as the application wrote it. Never raises."""
+    """Name the running request by the template of its route. Never raises."""
     try:
         execution = current()
         if execution is not None:
@@ -82,13 +82,13 @@ def name_by_route(route: str) -> None:
 
 def routed_to(page: object) -> None:
     """
-    Name the running request by what a route for every path led to: `GET /{path}` becomes `GET /{HomePage}`.
+    Name the running request by its page instead of a catch-all route: `GET /{path}` becomes `GET /{HomePage}`.
 
-    For content management systems and the like, where the route says nothing: call it in the view, or in a middleware
-    behind it. Wagtail's pages are named without it.
+    It is for content management systems, where one route serves every path. Call it in the view or in a middleware
+    around it. Wagtail pages are named automatically.
 
     Args:
-        page: the object, whose class is the name, or the name itself: few distinct ones.
+        page: an object, whose class is the name, or the name itself: few distinct names.
     """
     try:
         execution = current()
@@ -103,7 +103,7 @@ def routed_to(page: object) -> None:
 
 
 def _leading_to(route: str, word: str) -> str:
-    """The route with the word for its last parameter; behind it where it has none."""
+    """Return the route with the word in place of its last parameter, or appended."""
     before, brace, behind = route.rpartition("{")
     if not brace or behind.startswith("language}"):
         return f"{route.rstrip('/')}/{{{word}}}"
@@ -112,9 +112,9 @@ def _leading_to(route: str, word: str) -> str:
 
 def answered(transaction: Transaction, status: int) -> None:
     """
-    Note the response's status; 5xx is the application's failure, 4xx the client's.
+    Record the response's status; 5xx is a failure of the application, 4xx of the client.
 
-    The failure is called after the exception that is being handled (Starlette answers within its `except`), if any.
+    The failure has the name of the exception that is being handled, if any: Starlette responds within its `except`.
     """
     transaction.http_status = status
     if status >= 500:
@@ -125,17 +125,17 @@ def answered(transaction: Transaction, status: int) -> None:
 
 def failed(transaction: Transaction, error: BaseException) -> None:
     """
-    Note an exception of the application.
+    Record an exception of the application.
 
-    One that ends a task or a generator from outside (a client that left, a server that stops) is no failure of it:
-    the response is `incomplete` then. After the response it is noted apart; after the end nothing is.
+    An exception that ends a task or a generator from outside (the client disconnected, the server stops) is not a
+    failure: the response is `incomplete`. After the response it is recorded apart; after the end it is ignored.
     """
     name = type(error).__name__
     if transaction.duration_ns:
-        if not transaction.is_over and name not in _LEAVING:
+        if not transaction.is_over and name not in _DISCONNECTS:
             transaction.after_error_type = name
         return
-    if name in _LEAVING and not isinstance(error, Exception):
+    if name in _DISCONNECTS and not isinstance(error, Exception):
         incomplete(transaction)
     else:
         transaction.fail(name)
@@ -152,5 +152,5 @@ def failed_now(error: BaseException) -> None:
 
 
 def incomplete(transaction: Transaction) -> None:
-    """Note that the response was not sent to its end: the client left, or the application stopped."""
+    """Record that the response was not sent completely: the client disconnected, or the application stopped."""
     transaction.annotate("walltime.incomplete", True)

@@ -1,11 +1,11 @@
 """
-A route as a template, `/product/{id}`, whatever the framework writes: OpenTelemetry's `http.route`.
+A framework's route as a template, `/product/{id}`: OpenTelemetry's `http.route`.
 
     /product/<int:id>                                 Django, Flask         /product/{id}
     /static/{path:path}                               Starlette             /static/{path}
     ^old/(?P<year>\\d{4})/(?P<slug>[\\w-]+(/[\\w-]+)*)/?$  Django's re_path      /old/{year}/{slug}
 
-A part of a regular expression that is not named is `{}`. What is optional stays, but for a single character.
+An unnamed part of a regular expression is `{}`. Optional parts stay, except single characters.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _QUANTIFIER: Final = re.compile(r"(?:[*+?]|\{\d*,?\d*\})[?+]?")
 _ASSERTION: Final = re.compile(r"\?(?:[=!#]|<[=!])")
 _FLAGS: Final = re.compile(r"\?[a-zA-Z-]*(:|\)|$)")
 _TEMPLATED: Final = re.compile(r"\{\w*\}")
-_PLAIN: Final = re.compile(r"[^\\^$()\[\]|*+?.{}<>]+")
+_LITERAL: Final = re.compile(r"[^\\^$()\[\]|*+?.{}<>]+")
 
 
 @lru_cache(maxsize=4096)
@@ -37,32 +37,32 @@ def simplified(route: str) -> str:
 
 @lru_cache(maxsize=4096)
 def from_django(route: str) -> str:
-    """Return a route of Django, whose parts may be paths and regular expressions, as a template. Cached by route."""
+    """Return a Django route, whose parts are paths or regular expressions, as a template. Cached by route."""
     route = _CONVERTER.sub(_protected, route[:MAX_ROUTE_CHARS])
-    if not any(letter in route for letter in "^$([\\|"):  # of paths alone: their other letters mean themselves
+    if not any(letter in route for letter in "^$([\\|"):  # paths only: no character is special
         return route
     try:
         converted, _ = _convert(route, 0)
-    except RecursionError:  # hundreds of groups in groups
+    except RecursionError:  # hundreds of nested groups
         return _ANY
     return re.sub(r"(?:\{\}){2,}", _ANY, converted)
 
 
 def _protected(match: re.Match[str]) -> str:
-    """A converter's name; but `(?P<name>` is a group."""
+    """Return a converter's name in braces, but leave `(?P<name>`: it is a group."""
     start = match.start()
     return match[0] if match.string[max(0, start - 3) : start] == "(?P" else f"{{{match[1]}}}"
 
 
 def _convert(pattern: str, at: int) -> tuple[str, int]:
-    """The template of a regular expression from `at` to the end of its group, and where that is."""
+    """Return the template of a regular expression from `at` to the end of its group, and the end's position."""
     parts: list[str] = []
     while at < len(pattern) and pattern[at] != ")":
         letter = pattern[at]
-        plain = _PLAIN.match(pattern, at)
-        if plain is not None:  # its last letter may have a quantifier
-            end = plain.end()
-            parts += [plain[0][:-1], plain[0][-1]]
+        literal = _LITERAL.match(pattern, at)
+        if literal is not None:  # its last character may have a quantifier
+            end = literal.end()
+            parts += [literal[0][:-1], literal[0][-1]]
         elif letter == "\\":
             part, end = _escaped(pattern, at)
             parts.append(part)

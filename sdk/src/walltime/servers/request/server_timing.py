@@ -1,4 +1,7 @@
-"""The `Server-Timing` response header, https://www.w3.org/TR/server-timing/: the bill so far, for a browser's tools."""
+"""The `Server-Timing` response header: the bill so far, for a browser's developer tools.
+
+https://www.w3.org/TR/server-timing/
+"""
 
 from __future__ import annotations
 
@@ -12,7 +15,7 @@ if TYPE_CHECKING:
     from walltime.core.transaction import Transaction
 
 MAX_COMPONENTS: Final = 12
-"""The longest ones; the others are in their sum. About 30 bytes each."""
+"""Maximum of named components, the longest ones; the others are summed up. About 30 bytes each."""
 _NOT_OF_TOKENS: Final = re.compile(r"[^!#$%&'*+.^_`|~0-9A-Za-z-]+")
 _MAX_NAME_CHARS: Final = 40
 
@@ -21,7 +24,7 @@ def server_timing(transaction: Transaction) -> str:
     """
     Return the header's value: the total and each component up to now, in ms, its calls as the description.
 
-    The response begins before it ends: what a body does while it is streamed is not in it.
+    It is sent before the body: what the application does while it streams the body is not included.
     """
     total_ns = clock() - transaction.started_ns
     times_ns: dict[str, int] = {}
