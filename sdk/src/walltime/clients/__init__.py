@@ -1,7 +1,5 @@
 """
-The table of wrapped clients.
+The measured clients, one module each: `REQUIRES`, the versions it is tested with, and `patches()`, what it wraps.
 
-Each module here has the same shape: `REQUIRES`, the versions it is tested with, and `patches()`, the methods it
-replaces. A wrapper is one plain function with the host's signature: no transaction, straight through; otherwise clock,
-call, clock, record. It never changes the call's result or exception.
+`instrumentation/measure.py` has the wrapper, and how a client is added.
 """

@@ -27,7 +27,8 @@ T = TypeVar("T")
 _MISSING = object()
 
 MEASURED_ELSEWHERE: Final = "_walltime_elsewhere"
-"""Attribute of a class whose calls the wrappers of its parents leave alone: a client measures them, or nobody does."""
+"""Attribute of a class whose calls the wrappers of its parents leave alone: another wrapper measures them, or they are
+our own exports."""
 
 
 @dataclass(frozen=True)
@@ -46,7 +47,7 @@ class Patch:
 
 @dataclass(frozen=True)
 class Hook:
-    """What a library calls when it is asked to, such as one of `gc.callbacks`: for what it does not let be replaced."""
+    """A callback that a library takes, such as one of `gc.callbacks`: where its methods cannot be replaced."""
 
     add: Callable[[], object]
     remove: Callable[[], object]

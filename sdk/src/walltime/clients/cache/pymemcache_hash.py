@@ -33,7 +33,7 @@ _LINES: Final[dict[str, Lines]] = {
     "set_many": lines("memcache.set"),
     **dict.fromkeys(("flush_all", "stats"), lines("memcache.admin")),
 }
-"""Method of a client → where a call that is not made is counted; closing is none."""
+"""Method of a client → what a call that is not made is counted as; closing is none."""
 _MANY: Final = frozenset({"get_many", "gets_many", "set_many"})
 
 
@@ -105,10 +105,10 @@ _KEYS: Final[type] = type({}.keys())
 
 def _unless_none_is_left(about: Callable[..., tuple[str, Any]]) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """
-    Servers that failed too often are dead; when all are, nobody is asked for some time.
+    Servers that failed too often are dead; when all are, no call is made for some time.
 
     Args:
-        about: says of the arguments which method was called, for which key or keys.
+        about: takes the arguments; returns the method that was called, and its key or keys.
     """
 
     def wrap(original: Callable[..., Any]) -> Callable[..., Any]:
@@ -123,7 +123,7 @@ def _unless_none_is_left(about: Callable[..., tuple[str, Any]]) -> Callable[[Cal
                 raise
             finally:
                 try:
-                    # Else it has put servers back, and asked one.
+                    # Else it has put servers back, and called one.
                     if refused is MemcacheError and self._last_dead_check_time == checked_s:
                         method, of = about(*args, **kwargs)
                         _skip(method, None, of)
@@ -152,9 +152,9 @@ def _skip(method: str, server: Target | None, of: Any) -> None:
     at, execution = _LINES.get(method), current()
     if at is None or execution is None:
         return
-    if method in _MANY and hasattr(of, "__len__") and not of:  # nothing was asked for
+    if method in _MANY and hasattr(of, "__len__") and not of:
         return
-    subject, asked = first_of(of) if method in _MANY else (of, 1)
+    subject, requested = first_of(of) if method in _MANY else (of, 1)
     outer_ns = execution.nested_ns
     now_ns = clock()
-    execution.record(at[server], subject, now_ns, now_ns, outer_ns, SKIPPED, asked)
+    execution.record(at[server], subject, now_ns, now_ns, outer_ns, SKIPPED, requested)

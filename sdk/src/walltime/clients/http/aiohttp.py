@@ -63,7 +63,7 @@ def _describe_step(_connector: Any, args: Any, _result: Any, _error: BaseExcepti
 
 def _create(original: Callable[..., Awaitable[Any]]) -> Callable[..., Awaitable[Any]]:
     measure = Measure("aiohttp", _describe_connect, counts_outside=False)
-    # A proxy is asked for a tunnel by a request, which is part of connecting.
+    # The request for a tunnel through a proxy is part of connecting.
     direct, by_proxy = measure.awaited(original), measure.awaited(whole_async(original))
 
     async def _create_connection(self: Any, req: Any, *args: Any, **kwargs: Any) -> Any:

@@ -49,17 +49,19 @@ def _connect(original: Callable[..., Any]) -> Callable[..., Any]:
 # ---- the request ----
 
 
-def _endheaders(original: Callable[..., Any]) -> Callable[..., Any]:
-    measured = Measure("http_client", _describe_sent, _begin_sent, record_sent).call(original)
+def _endheaders(plain: Callable[..., Any]) -> Callable[..., Any]:
+    measured = Measure("http_client", _describe_sent, _begin_sent, record_sent).call(plain)
 
     def endheaders(self: Any, message_body: Any = None, *, encode_chunked: bool = False) -> Any:
         if hasattr(self, MEASURED_ELSEWHERE):
-            if encode_chunked:
-                return original(self, message_body, encode_chunked=True)
-            return original(self, message_body)  # the same, without what a keyword costs
-        if getattr(self, "_walltime", None) is not None:  # of a request whose response nobody read
-            self._walltime = None
-        return measured(self, message_body, encode_chunked=encode_chunked)
+            original = plain
+        else:
+            original = measured
+            if getattr(self, "_walltime", None) is not None:  # of a request whose response nobody read
+                self._walltime = None
+        if encode_chunked:
+            return original(self, message_body, encode_chunked=True)
+        return original(self, message_body)  # the same, without what a keyword costs
 
     return endheaders
 

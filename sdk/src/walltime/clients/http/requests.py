@@ -56,6 +56,7 @@ def read_on(
     Args:
         outer_ns: as in `Transaction.record`.
     """
+    line, subject = step
     transaction = execution.transaction
     calls = transaction.calls
     if (
@@ -64,7 +65,6 @@ def read_on(
         # What is in the bill already no longer changes, and what branches do is measured by its ends.
         and not (transaction.has_branches or transaction.duration_ns or transaction.bill is not None)
     ):
-        line, subject = step
         place = len(calls) - 1  # a pause of the garbage collector may put itself behind it meanwhile
         of, last, first_ns, _, own_ns, failed, resends, status = calls[place]
         if of == line and (last is subject or (type(last) is Piece and last.of is subject)):
@@ -72,15 +72,7 @@ def read_on(
             calls[place] = (of, last, first_ns, ended_ns, own_ns + more_ns, failed or failure, resends, status)
             execution.nested_ns += more_ns
             return
-    record_piece(execution, step, failure, started_ns, ended_ns, outer_ns)
-
-
-def record_piece(
-    execution: ExecutionContext, step: Step, failure: str | None, started_ns: int, ended_ns: int, outer_ns: int
-) -> None:
-    """Record a piece of the request that has this subject, before or after the request itself."""
-    line, subject = step
-    execution.transaction.has_pieces = True
+    transaction.has_pieces = True
     execution.record(line, Piece(subject), started_ns, ended_ns, outer_ns, failure)
 
 
@@ -90,7 +82,8 @@ def record_sent(
     """Record a step before the response as a piece of its request; when it fails, that was the request."""
     line, subject = step
     if failure is None:
-        record_piece(execution, step, failure, started_ns, ended_ns, outer_ns)
+        execution.transaction.has_pieces = True
+        execution.record(line, Piece(subject), started_ns, ended_ns, outer_ns)
     else:
         execution.record(line, subject, started_ns, ended_ns, outer_ns, failure)
 

@@ -91,20 +91,20 @@ def finish(seen: Seen, attributes: Mapping[str, Any], failure: str | None) -> No
     try:
         if seen.over:
             return
-        said = conventions.read(attributes, seen.is_producer)
-        if failure is None and said.status >= 400 and said.system == "http":
-            failure = str(said.status)
+        call = conventions.read(attributes, seen.is_producer)
+        if failure is None and call.status >= 400 and call.system == "http":
+            failure = str(call.status)
         execution = seen.execution
         innermost = _unfinished(execution) if current() is execution else None
         seen.over = True
         if innermost is not seen:
-            _finish_elsewhere(seen, said, ended_ns, failure, innermost)
+            _finish_elsewhere(seen, call, ended_ns, failure, innermost)
             return
         _innermost.set(seen.previous)
-        if execution.nested_ns != seen.outer_ns and _has_seen(seen, said.system):
+        if execution.nested_ns != seen.outer_ns and _has_seen(seen, call.system):
             return  # the same call was measured closer to the wire, by one of our wrappers or by another span
         execution.record(
-            said.line, said.subject, seen.started_ns, ended_ns, seen.outer_ns, failure, 0, said.status
+            call.line, call.subject, seen.started_ns, ended_ns, seen.outer_ns, failure, 0, call.status
         )  # fmt: skip
     except Exception as ours:
         contain("bridge", ours)
@@ -124,7 +124,7 @@ def _unfinished(execution: ExecutionContext) -> Seen | None:
 
 
 def _finish_elsewhere(
-    seen: Seen, said: conventions.Said, ended_ns: int, failure: str | None, innermost: Seen | None
+    seen: Seen, call: conventions.SpanCall, ended_ns: int, failure: str | None, innermost: Seen | None
 ) -> None:
     """Put it on its own branch, so that nothing nests in it: it is not the innermost, or ended in another thread."""
     inner = innermost
@@ -133,7 +133,7 @@ def _finish_elsewhere(
     if inner is not None:
         inner.previous = seen.previous
     branch = Branch(seen.execution.transaction)
-    branch.record(said.line, said.subject, seen.started_ns, ended_ns, 0, failure, 0, said.status)
+    branch.record(call.line, call.subject, seen.started_ns, ended_ns, 0, failure, 0, call.status)
 
 
 def _has_seen(seen: Seen, system: str) -> bool:
@@ -145,7 +145,7 @@ class Measured(Span):
     """
     A span that nobody else records: keeps what `finish` reads, and the span context that it would have had.
 
-    It says that it is recording, for else instrumentations do not tell it what it is about.
+    Its `is_recording` is true, because instrumentations set no attributes otherwise.
     """
 
     def __init__(self, context: SpanContext, seen: Seen, attributes: Mapping[str, Any] | None) -> None:

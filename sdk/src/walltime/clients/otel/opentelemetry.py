@@ -1,4 +1,4 @@
-"""OpenTelemetry's API while the application has set up no SDK: what is a span to nobody is a call on our bill."""
+"""OpenTelemetry's API while the application has set up no SDK: spans that nobody records are calls on our bill."""
 
 from __future__ import annotations
 

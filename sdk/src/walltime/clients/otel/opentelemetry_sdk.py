@@ -69,9 +69,9 @@ def _end(original: Callable[..., Any]) -> Callable[..., Any]:
 def _failure(span: Any) -> str | None:
     if span.status.status_code is not StatusCode.ERROR:
         return None
-    said = span.attributes.get("error.type")
+    error_type = span.attributes.get("error.type")
     for event in reversed(span.events):
-        if said is None and event.name == "exception" and event.attributes is not None:
-            said = event.attributes.get("exception.type")
+        if error_type is None and event.name == "exception" and event.attributes is not None:
+            error_type = event.attributes.get("exception.type")
     # The description of the status has the exception's message, which is not for us.
-    return said.rpartition(".")[2][:40] if isinstance(said, str) else "ERROR"
+    return error_type.rpartition(".")[2][:40] if isinstance(error_type, str) else "ERROR"
