@@ -169,7 +169,7 @@ def test_large_statements_do_not_wait_for_the_export(
 
 MANY_STATEMENTS = """
 import random, string, sys, walltime
-from walltime import transaction_module
+from walltime.core.execution import current
 from walltime.core.call import lines
 from tests.safety.loaded import rss_bytes
 walltime.configure(endpoint=sys.argv[1], sample_probability=1.0)
