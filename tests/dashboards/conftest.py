@@ -6,7 +6,7 @@ import re
 import shutil
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -55,10 +55,15 @@ class Grafana:
     url: str
     user: tuple[str, str]
     shown: Range
+    answers: dict[str, Answer] = field(init=False, default_factory=dict)
+    """By statement, for `ask`: what is stored does not change."""
 
     def ask(self, sql: str, plugin: Plugin = "4", chosen: Mapping[str, str | Sequence[str]] | None = None) -> Answer:
         """With the values the dashboards' variables start with, apart from those chosen."""
-        return self.ask_raw(self.expanded(sql, plugin, chosen))
+        statement = self.expanded(sql, plugin, chosen)
+        if statement not in self.answers:
+            self.answers[statement] = self.ask_raw(statement)
+        return self.answers[statement]
 
     def expanded(self, sql: str, plugin: Plugin = "4", chosen: Mapping[str, str | Sequence[str]] | None = None) -> str:
         start = {name: value for board in dashboards().values() for name, value in variables(board).items()}
