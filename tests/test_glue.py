@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import httpx
 import pytest
 from shop.ask import Asker
 from shop.demo import collector
@@ -22,7 +21,7 @@ from shop.stack import Stack
 from shop.story import LockWait, wait_for_a_lock
 from shop.watch import Watch, Window
 
-from tests.servers import eventually
+from tests.servers import eventually, over_http
 
 REQUESTS = 250
 
@@ -101,7 +100,7 @@ def observe(folder: Path) -> Glued:
 
 
 def counted(web: str) -> dict[str, int]:
-    counts: dict[str, int] = httpx.get(f"{web}/healthz", timeout=30).json()["counts"]
+    counts: dict[str, int] = over_http("GET", f"{web}/healthz").json()["counts"]
     return counts
 
 

@@ -15,7 +15,6 @@ from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import Any
 
-import httpx
 import pytest
 from pymemcache.client.hash import HashClient
 from shop.ask import Asker, iso
@@ -25,6 +24,8 @@ from shop.services import ProgramMissingError, fast_folder
 from shop.stack import Stack
 from shop.story import KIND, restart, warm
 from shop.watch import Watch, Window
+
+from tests.servers import over_http
 
 pytestmark = pytest.mark.alone
 
@@ -146,7 +147,7 @@ class Lab:
         deadline = time.monotonic() + 20
         seen = -1
         while seen < self._sent and time.monotonic() < deadline:
-            seen = httpx.get(f"http://{self._web}/api/top", params={"since": "1d"}, timeout=30).json()["transactions"]
+            seen = over_http("GET", f"http://{self._web}/api/top?since=1d").json()["transactions"]
             time.sleep(0.05)
         assert seen == self._sent
 

@@ -17,7 +17,7 @@ from shop.services import ProgramMissingError, fast_folder
 from shop.stack import Stack
 
 from tests.dashboards.grafana import Plugin, Range, dashboards, expand, variables
-from tests.servers import Collector, eventually
+from tests.servers import Collector, eventually, over_http
 
 QUIET_S = 3
 TOKEN = "a token & ü/%"
@@ -80,7 +80,7 @@ class Grafana:
 
     def fetch(self, statement: str, form: str) -> httpx.Response:
         params = {"default_format": form, "database": "walltime", "output_format_json_quote_64bit_integers": "0"}
-        response = httpx.post(self.url, params=params, content=statement, auth=self.user, timeout=60)
+        response = over_http("POST", self.url, params=params, content=statement, auth=self.user, timeout_s=60)
         assert response.status_code == 200, f"{response.text}\n{statement}"
         return response
 

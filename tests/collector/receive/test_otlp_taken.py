@@ -10,7 +10,6 @@ from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import grpc
-import httpx
 import pytest
 from backports import zstd
 from google.protobuf import json_format
@@ -26,7 +25,7 @@ from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import (
 
 from tests.collector.clickhouse.spans import request, span
 from tests.collector.receive.taken import Counted, as_json, field
-from tests.servers import Collector, eventually
+from tests.servers import Collector, eventually, over_http
 
 JSON = "application/json"
 PACK: dict[str, Callable[[bytes], bytes]] = {
@@ -57,7 +56,7 @@ def stored(receiver: Collector, sent: ExportTraceServiceRequest) -> list[Mapping
     trace_id = sent.resource_spans[0].scope_spans[0].spans[0].trace_id.hex()
     columns = "name, duration_ns, attributes, resource, events.attributes, links.attributes"
     statement = f"SELECT {columns} FROM spans WHERE hex(trace_id) = upper('{trace_id}')"
-    answer = httpx.post(f"{receiver.web_url}/api/sql", json={"sql": statement}, timeout=30)
+    answer = over_http("POST", f"{receiver.web_url}/api/sql", json={"sql": statement}, timeout_s=30)
     assert answer.status_code == 200, answer.text
     found = answer.json()
     names = [column["name"] for column in found["columns"]]
@@ -130,13 +129,17 @@ def test_metrics_and_logs_succeed_and_are_counted_as_not_stored(
     ):
         url = receiver.otlp_url.replace("traces", path)
         headers = {"content-type": "application/x-protobuf", "content-encoding": encoding}
-        response = httpx.post(url, content=PACK[encoding](sent.SerializeToString()), headers=headers, timeout=20)
+        response = over_http(
+            "POST", url, content=PACK[encoding](sent.SerializeToString()), headers=headers, timeout_s=20
+        )
         assert (response.status_code, answer.FromString(response.content)) == (200, answer())
         assert answer.FromString(call(channel, sent.SerializeToString(), path)) == answer()
-        response = httpx.post(url, content=b"\xff", headers={"content-type": "application/x-protobuf"}, timeout=20)
+        response = over_http(
+            "POST", url, content=b"\xff", headers={"content-type": "application/x-protobuf"}, timeout_s=20
+        )
         assert response.status_code == 400
     body: Any = {"resourceLogs": [{"scopeLogs": [{"logRecords": [{}, {}, {}]}]}]}
-    response = httpx.post(receiver.otlp_url.replace("traces", "logs"), json=body, timeout=20)
+    response = over_http("POST", receiver.otlp_url.replace("traces", "logs"), json=body, timeout_s=20)
     assert (response.status_code, response.json()) == (200, {})
     assert counted.added() == {"not_stored_metrics": 2, "not_stored_logs": 7, "refused_undecodable": 2}
 
@@ -147,7 +150,7 @@ def test_a_name_that_is_not_utf8_is_stored_beside_the_others(receiver: Collector
     assert (answer.status_code, answer.content) == (200, b"")
     wait_until_stored(receiver)
     trace_id = sent.resource_spans[0].scope_spans[0].spans[0].trace_id.hex()
-    shown = httpx.get(f"{receiver.web_url}/api/transactions/{trace_id}", timeout=30)
+    shown = over_http("GET", f"{receiver.web_url}/api/transactions/{trace_id}", timeout_s=30)
     assert shown.status_code == 200
     assert "name-\ufffd" in json.dumps(shown.json(), ensure_ascii=False)
 
@@ -163,7 +166,7 @@ def test_a_trace_with_a_cycle_of_parents_is_shown(receiver: Collector) -> None:
     )
     assert receiver.send(sent.SerializeToString()).content == b""
     wait_until_stored(receiver)
-    shown = httpx.get(f"{receiver.web_url}/api/transactions/{trace_id.hex()}", timeout=30)
+    shown = over_http("GET", f"{receiver.web_url}/api/transactions/{trace_id.hex()}", timeout_s=30)
     assert shown.status_code == 200
     assert all(each.hex() in shown.text for each in (one, two, own))
 
@@ -202,7 +205,7 @@ def test_nested_values_of_both_formats_are_stored_as_json(receiver: Collector) -
         ids |= {key: base64.b64decode(ids[key]).hex() for key in ("traceId", "spanId")}
     assert receiver.send(sent.SerializeToString()).status_code == 200
     headers = {"content-type": "application/json"}
-    assert httpx.post(receiver.otlp_url, json=written, headers=headers, timeout=60).status_code == 200
+    assert over_http("POST", receiver.otlp_url, json=written, headers=headers, timeout_s=60).status_code == 200
     wait_until_stored(receiver)
     for each in (sent, other):
         (row,) = stored(receiver, each)

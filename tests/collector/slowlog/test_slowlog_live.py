@@ -14,14 +14,13 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-import httpx
 import pymysql
 import pytest
 import walltime
 from pymysql.cursors import Cursor
 from shop.services import MariaDB, ProgramMissingError, fast_folder
 
-from tests.servers import Collector, CollectorDied, eventually
+from tests.servers import Collector, CollectorDied, eventually, over_http
 
 WALLTIME = Path(sys.executable).with_name("walltime")
 
@@ -70,7 +69,7 @@ def instrumented(collector: Collector, monkeypatch: pytest.MonkeyPatch) -> Itera
 
 
 def ask(collector: Collector, path: str) -> Any:
-    return httpx.get(f"{collector.web_url}{path}", timeout=30).json()
+    return over_http("GET", f"{collector.web_url}{path}").json()
 
 
 def digest(collector: Collector) -> Any:
