@@ -1,4 +1,4 @@
-"""Frames of HTTP/2, also wrong ones: their numbers, and how they are written."""
+"""Frames of HTTP/2, valid and invalid."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A hand-made HTTP/2 client for the gRPC port, which sends any frames; and the headers of a right call."""
+"""A minimal HTTP/2 client for the gRPC port, which sends any frames."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ WHOLE = frames.END_HEADERS | frames.END_STREAM
 
 
 class Peer:
-    """A hand-made HTTP/2 client: it sends any frames, and says what came back."""
+    """An HTTP/2 client that sends any frames and shows the frames of the server."""
 
     def __init__(self, receiver: Collector, greeting: bytes = frames.PREFACE + frames.settings({})) -> None:
         host, port = receiver.grpc.rsplit(":", 1)
@@ -38,7 +38,7 @@ class Peer:
         self.send(greeting)
 
     def send(self, *parts: bytes) -> None:
-        with contextlib.suppress(ConnectionError):  # it may have hung up already, which is then to be seen
+        with contextlib.suppress(ConnectionError):  # the server may have closed already; the frames show it
             self._socket.sendall(b"".join(parts))
 
     def headers(self, stream: int, flags: int = OPEN, changes: Mapping[bytes, bytes] = NOTHING) -> bytes:
@@ -53,7 +53,7 @@ class Peer:
         return self.headers(stream) + frame(frames.DATA, frames.END_STREAM, stream, whole)
 
     def frames(self) -> Iterator[tuple[int, int, int, bytes]]:
-        """What comes: kind, flags, stream, payload; it ends when the other side hangs up."""
+        """The received frames: type, flags, stream, payload; it ends when the server closes."""
         while True:
             while len(self._rest) < 9 or len(self._rest) < 9 + int.from_bytes(self._rest[:3], "big"):
                 try:
@@ -69,22 +69,22 @@ class Peer:
 
     def status(self, stream: int) -> str:
         """The gRPC status that ends this call; as an HTTP status when there is none."""
-        for kind, flags, of, payload in self.frames():
-            if kind == frames.HEADERS:
+        for frame_type, flags, of, payload in self.frames():
+            if frame_type == frames.HEADERS:
                 fields = {bytes(name): bytes(value) for name, value in self._decoder.decode(payload, raw=True)}
                 if of == stream and flags & frames.END_STREAM:
                     return (fields.get(b"grpc-status") or fields[b":status"]).decode()
-            elif kind == frames.RST_STREAM and of == stream:
+            elif frame_type == frames.RST_STREAM and of == stream:
                 return f"reset {struct.unpack('>I', payload)[0]}"
-            elif kind == frames.GOAWAY:
+            elif frame_type == frames.GOAWAY:
                 return f"goaway {struct.unpack('>I', payload[4:8])[0]}"
         return "closed"
 
     def ending(self) -> str:
         """How the other side ended the connection: the code of its GOAWAY."""
         code = "closed"
-        for kind, _, _, payload in self.frames():
-            if kind == frames.GOAWAY:
+        for frame_type, _, _, payload in self.frames():
+            if frame_type == frames.GOAWAY:
                 code = f"goaway {struct.unpack('>I', payload[4:8])[0]}"
         return code
 

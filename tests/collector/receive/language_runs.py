@@ -13,7 +13,7 @@ PROGRAMS = Path(__file__).parent / "languages"
 
 
 def run(*command: str, folder: Path, timeout_s: float = 900, **variables: str) -> str:
-    """What the command prints; the test fails with all it said when it fails."""
+    """The output of the command; when the command fails, the test fails with it."""
     done = subprocess.run(
         command, cwd=folder, env=os.environ | variables, capture_output=True, text=True, timeout=timeout_s, check=False
     )

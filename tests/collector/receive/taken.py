@@ -1,4 +1,4 @@
-"""OTLP fields that are written by hand, and counts of what the collector took."""
+"""OTLP fields that are written by hand, and counts of what the collector accepted."""
 
 from __future__ import annotations
 

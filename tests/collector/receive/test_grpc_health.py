@@ -1,4 +1,4 @@
-"""grpc.health.v1 on the gRPC port, asked by gRPC's own client: it follows readiness, and asks nobody for a token."""
+"""grpc.health.v1 on the gRPC port, with gRPC's own client: it follows readiness and requires no token."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Lists in lists become the JSON of their values, to a depth; what is cut is counted, and nothing else changes."""
+"""Lists in lists become JSON up to a depth; cut values are counted, and nothing else changes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The check of a payload: what it counts is what a walk over the spans counts, for any spans."""
+"""The check of a payload counts what a loop over its spans counts, for any spans."""
 
 from __future__ import annotations
 

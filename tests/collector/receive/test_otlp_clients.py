@@ -1,4 +1,4 @@
-"""Python's stock exporters, unchanged, against a collector; those of other languages are in test_otlp_languages.py."""
+"""Python's stock exporters against a collector; those of other languages are in test_otlp_languages.py."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def test_pythons_metrics_exporter_logs_nothing(
 
 @dataclass
 class Guarded:
-    """A collector that asks for a token over TLS."""
+    """A collector that requires a token and TLS."""
 
     collector: Collector
     ca: Path
@@ -97,7 +97,7 @@ def test_pythons_exporter_delivers_over_tls_with_its_token_and_nothing_without(
     caplog: pytest.LogCaptureFixture,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    for name in ("REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE"):  # requests believes them before what it is told
+    for name in ("REQUESTS_CA_BUNDLE", "CURL_CA_BUNDLE"):  # requests prefers them to its own parameter
         monkeypatch.delenv(name, raising=False)
 
     def exporter(token: str) -> SpanExporter:

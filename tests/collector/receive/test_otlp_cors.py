@@ -1,4 +1,4 @@
-"""Pages in browsers: those of allowed origins may send and read the answers, all others may not."""
+"""Web pages: those of allowed origins can send and read the responses, all others cannot."""
 
 from __future__ import annotations
 
@@ -35,12 +35,12 @@ def collector(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Collector]:
 
 
 def preflight(collector: Collector, origin: str) -> httpx.Response:
-    asked = {
+    headers = {
         "origin": origin,
         "access-control-request-method": "POST",
         "access-control-request-headers": "content-type,authorization,x-tenant",
     }
-    return over_http("OPTIONS", collector.otlp_url, headers=asked)
+    return over_http("OPTIONS", collector.otlp_url, headers=headers)
 
 
 def sent(collector: Collector, origin: str, token: str = TOKEN) -> httpx.Response:
@@ -49,13 +49,13 @@ def sent(collector: Collector, origin: str, token: str = TOKEN) -> httpx.Respons
 
 @pytest.mark.parametrize("origin", ALLOWED)
 def test_a_page_of_an_allowed_origin_can_send_and_read_the_response(collector: Collector, origin: str) -> None:
-    asked = preflight(collector, origin)
-    assert asked.status_code == 200
-    assert asked.headers["access-control-allow-origin"] == origin
-    assert "POST" in asked.headers["access-control-allow-methods"]
+    response = preflight(collector, origin)
+    assert response.status_code == 200
+    assert response.headers["access-control-allow-origin"] == origin
+    assert "POST" in response.headers["access-control-allow-methods"]
     for name in ("content-type", "authorization", "x-tenant"):
-        assert name in asked.headers["access-control-allow-headers"]
-    assert asked.headers["access-control-allow-credentials"] == "true"
+        assert name in response.headers["access-control-allow-headers"]
+    assert response.headers["access-control-allow-credentials"] == "true"
     answer = sent(collector, origin)
     assert (answer.status_code, answer.headers["access-control-allow-origin"]) == (200, origin)
     refused = sent(collector, origin, "not-the-token")
@@ -74,9 +74,9 @@ def test_clients_that_are_not_browsers_can_send(collector: Collector) -> None:
 
 
 def test_without_origins_no_page_can_send(receiver: Collector) -> None:
-    asked = preflight(receiver, ALLOWED[0])
-    assert asked.status_code == 403
-    assert not [name for name in asked.headers if name.startswith("access-control")]
+    response = preflight(receiver, ALLOWED[0])
+    assert response.status_code == 403
+    assert not [name for name in response.headers if name.startswith("access-control")]
 
 
 @pytest.mark.parametrize(

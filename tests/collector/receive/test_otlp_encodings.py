@@ -1,4 +1,4 @@
-"""Every compression that an OpenTelemetry Collector can be set to: taken within the same limits, over HTTP and gRPC."""
+"""Every compression of an OpenTelemetry Collector is accepted within the same limits, over HTTP and gRPC."""
 
 from __future__ import annotations
 
@@ -101,9 +101,9 @@ def test_every_encoding_over_grpc_is_stored_and_a_bomb_is_refused(receiver: Coll
         pieces = [message[at : at + 16_384] for at in range(0, len(message), 16_384)]
         peer.send(*(frames.frame(frames.DATA, 0, 1, each) for each in pieces[:-1]))
         peer.send(frames.frame(frames.DATA, frames.END_STREAM, 1, pieces[-1]))
-        found = peer.status(1)
+        status = peer.status(1)
         peer.close()
-        return found
+        return status
 
     assert status(pack(request(span()).SerializeToString())) == "0"
     assert counted.added() == {"received": 1}

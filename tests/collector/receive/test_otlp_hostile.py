@@ -1,4 +1,4 @@
-"""What takes long: a million broken bodies, hundreds of sockets that never finish, values by the million; by night."""
+"""Long tests, nightly: a million broken bodies, hundreds of slow connections, millions of values."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The receiver over real sockets: the status codes of OTLP, and nothing stored that was not acknowledged."""
+"""The receiver over real sockets: the status codes of OTLP, and nothing is stored without an acknowledgement."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def _alive_and_nothing_stored_by_accident(collector: Collector) -> Iterator[None
 
 
 def raw(collector: Collector, head: str, *parts: bytes, pause_s: float = 0, hang_up: bool = False) -> bytes:
-    """The beginning of what comes back for these bytes on a socket; with `hang_up` nobody waits for it."""
+    """The beginning of the response to these bytes on a socket; with `hang_up` the client does not wait for it."""
     where = urlsplit(collector.otlp_url)
     with socket.create_connection((where.hostname or "", where.port or 0), 10) as connection:
         try:
@@ -168,11 +168,14 @@ def test_another_path_is_not_found(collector: Collector, path: str) -> None:
 
 
 def test_endless_and_strange_urls_are_refused(collector: Collector) -> None:
-    kind = "Content-Type: application/x-protobuf\nContent-Length: 0\n"
-    assert raw(collector, f"POST http://evil.example/v1/logs/ HTTP/1.1\nHost: x\n{kind}").startswith(b"HTTP/1.1 404 ")
+    head = "Content-Type: application/x-protobuf\nContent-Length: 0\n"
+    assert raw(collector, f"POST http://evil.example/v1/logs/ HTTP/1.1\nHost: x\n{head}").startswith(b"HTTP/1.1 404 ")
     for target in ("/v1/traces\x00", "*", "v1/traces", "/v1/tr\xe4ces"):
-        assert raw(collector, f"POST {target} HTTP/1.1\nHost: x\n{kind}")[:13] in (b"HTTP/1.1 400 ", b"HTTP/1.1 404 ")
-    assert raw(collector, f"POST /{'v' * 70_000} HTTP/1.1\nHost: x\n{kind}")[:13] == b"HTTP/1.1 414 "
+        assert raw(collector, f"POST {target} HTTP/1.1\nHost: x\n{head}")[:13] in (
+            b"HTTP/1.1 400 ",
+            b"HTTP/1.1 404 ",
+        )
+    assert raw(collector, f"POST /{'v' * 70_000} HTTP/1.1\nHost: x\n{head}")[:13] == b"HTTP/1.1 414 "
 
 
 @pytest.mark.parametrize("method", ["GET", "PUT", "DELETE", "OPTIONS"])

@@ -1,4 +1,4 @@
-"""The gRPC port against what no gRPC library would send: it is answered, refused or hung up on; nobody else notices."""
+"""The gRPC port against frames that no gRPC library sends: it answers, refuses or closes; other clients are served."""
 
 from __future__ import annotations
 
@@ -214,8 +214,8 @@ def test_calls_beyond_the_limit_are_refused_and_the_others_answered(peer: Peer) 
     assert set(ends) == {f"reset {frames.REFUSED_STREAM}"}
     peer.send(*[frame(frames.DATA, frames.END_STREAM, stream, data) for stream in streams[:128]])
     answered = 0
-    for kind, flags, _, _ in peer.frames():
-        answered += kind == frames.HEADERS and bool(flags & frames.END_STREAM)
+    for frame_type, flags, _, _ in peer.frames():
+        answered += frame_type == frames.HEADERS and bool(flags & frames.END_STREAM)
         if answered == 128:
             break
     assert answered == 128
@@ -225,8 +225,8 @@ def test_a_response_waits_for_the_window_of_its_peer(receiver: Collector) -> Non
     peer = Peer(receiver, frames.PREFACE + frames.settings({frames.INITIAL_WINDOW_SIZE: 0}))
     peer.send(peer.call(1, good()))
     seen = []
-    for kind, _, _, _ in peer.frames():
-        seen.append(kind)
+    for frame_type, _, _, _ in peer.frames():
+        seen.append(frame_type)
         if seen.count(frames.SETTINGS) == 2:  # ours, and the acknowledgement of theirs
             break
     time.sleep(0.3)

@@ -1,4 +1,4 @@
-"""OTLP/JSON against the examples of its specification and against protobuf's own reading, value by value."""
+"""OTLP/JSON against the examples of its specification and against protobuf's json_format, value by value."""
 
 from __future__ import annotations
 

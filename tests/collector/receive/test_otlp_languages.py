@@ -1,4 +1,4 @@
-"""The stock SDKs of other languages and a stock OpenTelemetry Collector, unchanged, against a collector; by night."""
+"""The stock SDKs of other languages and a stock OpenTelemetry Collector against a collector; nightly."""
 
 from __future__ import annotations
 
@@ -45,8 +45,8 @@ def test_an_sdk_delivers_every_span(
     folder = prepare(tool, name, tmp_path)
     run(*build, folder=folder)
     counted = Counted(receiver)
-    said = run(*send, folder=folder, GRPC=receiver.grpc, HTTP=receiver.otlp_url, SPANS=str(SPANS))
-    assert f"exports {exports}" in said
+    output = run(*send, folder=folder, GRPC=receiver.grpc, HTTP=receiver.otlp_url, SPANS=str(SPANS))
+    assert f"exports {exports}" in output
     assert counted.added() == {"received": exports * SPANS}
     sys.stdout.write(f"\n{name}: {exports} exporters, {exports * SPANS} spans sent, as many received\n")
 

@@ -1,4 +1,4 @@
-"""More than there is room for: senders are told to come again, and when; connections beyond the limits get none."""
+"""Overload: clients get a retryable status with a delay; connections beyond the limits are closed."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def small(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Collector]:
 
 
 def call(collector: Collector, body: bytes, compression: grpc.Compression | None = None) -> grpc.StatusCode:
-    """How a call ends; when it is to be sent again, it must say when."""
+    """The status of a call; a retryable one must contain the delay."""
     with grpc.insecure_channel(collector.grpc, compression=compression) as channel:
         try:
             channel.unary_unary(PATH)(body, timeout=20)
@@ -92,7 +92,7 @@ def test_a_full_spool_gets_a_retryable_status_and_running_calls_are_answered_on_
     assert next(peer.frames())[0] == frames.SETTINGS
     small.process.send_signal(signal.SIGTERM)
     seen = peer.frames()
-    assert frames.GOAWAY in (kind for kind, _, _, _ in seen)
+    assert frames.GOAWAY in (frame_type for frame_type, _, _, _ in seen)
     peer.send(whole[-100:])
     assert peer.status(1) == "14"
     peer.close()

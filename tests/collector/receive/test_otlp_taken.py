@@ -1,4 +1,4 @@
-"""What is taken, over both protocols, and what becomes of it: stored, rejected one by one, or counted as not stored."""
+"""Accepted requests of both protocols: their spans are stored, rejected one by one, or counted as not stored."""
 
 from __future__ import annotations
 
@@ -58,9 +58,9 @@ def stored(receiver: Collector, sent: ExportTraceServiceRequest) -> list[Mapping
     statement = f"SELECT {columns} FROM spans WHERE hex(trace_id) = upper('{trace_id}')"
     answer = over_http("POST", f"{receiver.web_url}/api/sql", json={"sql": statement}, timeout_s=30)
     assert answer.status_code == 200, answer.text
-    found = answer.json()
-    names = [column["name"] for column in found["columns"]]
-    return [dict(zip(names, row, strict=True)) for row in found["rows"]]
+    document = answer.json()
+    names = [column["name"] for column in document["columns"]]
+    return [dict(zip(names, row, strict=True)) for row in document["rows"]]
 
 
 def wait_until_stored(receiver: Collector) -> None:

@@ -1,4 +1,4 @@
-"""CPU and memory of a collector, and the status in an answer of it."""
+"""CPU and memory of a collector, and the status in a response."""
 
 from __future__ import annotations
 

@@ -48,7 +48,7 @@ def _merged(traces: FileDescriptorProto) -> FileDescriptorProto:
     """
     Nothing is repeated but the ids, and no field excludes another: the parser merges all messages of a type.
 
-    A list in a list lacks a required field: one look, in C, says whether there is any.
+    A list in a list lacks a required field, so that one check in C detects any.
     """
     file = FileDescriptorProto()
     file.CopyFrom(traces)

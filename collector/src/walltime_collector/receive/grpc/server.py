@@ -15,7 +15,7 @@ from .connection import Connection
 
 class GrpcServer:
     """
-    Started and stopped the way uvicorn's servers are: serve() runs until `should_exit`, `started` says that it listens.
+    Has the interface of a uvicorn server: serve() runs until `should_exit`; `started` is true while it listens.
 
     Args:
         grace_s: At the end, calls that run have this long to be answered.
@@ -36,7 +36,7 @@ class GrpcServer:
         self.started = self.should_exit = False
 
     async def serve(self, sockets: Sequence[socket.socket]) -> None:
-        """Take connections until told to exit; then close the port, let calls end, close the connections."""
+        """Accept connections until `should_exit`; then close the port, let calls end, close the connections."""
         handshake_s = self._limits.header_s
         listeners = [
             Listener("grpc", each, self._connections, self._connection, tls=self._tls, handshake_s=handshake_s)
