@@ -19,7 +19,7 @@ from walltime import errors
 from walltime.core.execution import enter, running
 from walltime.core.ids import Ids
 from walltime.core.transaction import Transaction
-from walltime.instrumentation.measure import timed, waited
+from walltime.instrumentation.timed import timed, waited
 
 from tests.sdk.sink import Sink
 

@@ -7,7 +7,7 @@ To add a client, for example psycopg:
 2. For each method that waits for the server, write `describe(connection, args, result, error)`. It returns a
    `Described` tuple, or None when there is nothing to record. Sync and async methods share it.
 3. Wrap: `Patch(Connection, "execute", Measure("psycopg", describe).call)`; `.awaited` for coroutine methods,
-   `.iterated` and `.iterated_async` for what returns an iterator. For a call without counts, `timed` is enough.
+   `.iterated` and `.iterated_async` for what returns an iterator. For a call without counts, `timed.timed` is enough.
 4. Add it to the tables in `instrumentation/libraries.py`, and to `docs/instrumentation.md`.
 5. Test against the real server in `tests/sdk/clients/sql/test_psycopg.py`: the counts equal the server's, results and
    exceptions pass unchanged, and a failure in each `describe` is contained (`tests/safety` raises in every function).
@@ -21,15 +21,14 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
-from walltime.core.call import lines
-from walltime.core.execution import current, inside, task_execution
+from walltime.core.execution import current, task_execution
 from walltime.core.transaction import clock, outside
 from walltime.errors import contain
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 
-    from walltime.core.call import Line, Target
+    from walltime.core.call import Line
     from walltime.core.execution import ExecutionContext
 
     Wrap: TypeAlias = "Callable[[Callable[..., Any]], Callable[..., Any]]"
@@ -92,10 +91,10 @@ class Measure:
                 if counts_outside:
                     outside(library)
                 return original(self, *args, **kwargs)
-            of = self
+            of, given = self, args if args or not kwargs else kwargs
             if begin is not None:
                 try:
-                    of = begin(self, args if args or not kwargs else kwargs)
+                    of = begin(self, given)
                 except Exception as ours:
                     contain(library, ours)
                     of = None
@@ -106,13 +105,13 @@ class Measure:
             try:
                 result = original(self, *args, **kwargs)
             except BaseException as error:
-                end(execution, started_ns, clock(), outer_ns, of, args if args or not kwargs else kwargs, None, error)
+                end(execution, started_ns, clock(), outer_ns, of, given, None, error)
                 raise
             ended_ns = clock()
             if ended_ns - started_ns < shortest_ns:
                 return result
             try:  # `end`, without its call: it is a tenth of all that is done here
-                described = describe(of, args if args or not kwargs else kwargs, result, None)
+                described = describe(of, given, result, None)
                 if described is None:
                     return result
                 if record is None:
@@ -137,10 +136,10 @@ class Measure:
                 if counts_outside:
                     outside(library)
                 return await original(self, *args, **kwargs)
-            of = self
+            of, given = self, args if args or not kwargs else kwargs
             if begin is not None:
                 try:
-                    of = begin(self, args if args or not kwargs else kwargs)
+                    of = begin(self, given)
                 except Exception as ours:
                     contain(library, ours)
                     of = None
@@ -151,13 +150,13 @@ class Measure:
             try:
                 result = await original(self, *args, **kwargs)
             except BaseException as error:
-                end(execution, started_ns, clock(), outer_ns, of, args if args or not kwargs else kwargs, None, error)
+                end(execution, started_ns, clock(), outer_ns, of, given, None, error)
                 raise
             ended_ns = clock()
             if ended_ns - started_ns < shortest_ns:
                 return result
             try:  # `end`, without its call: it is a tenth of all that is done here
-                described = describe(of, args if args or not kwargs else kwargs, result, None)
+                described = describe(of, given, result, None)
                 if described is None:
                     return result
                 if record is None:
@@ -272,64 +271,3 @@ class _AsyncItems(_Items):
             raise
         self._end(execution, started_ns, clock(), outer_ns, self._of, (), item, None)
         return item
-
-
-# ---- the simplest measures ----
-
-
-def timed(library: str, component: str, server: Callable[[Any], Target | None]) -> Measure:
-    """Return the measure of a method of which each call is one call of the component; `server` takes its object."""
-    at = lines(component)
-    return Measure(library, lambda of, _args, _result, _error: (at[server(of)], None, None, 0, 0))
-
-
-WAIT_NS: Final = 100_000
-"""Taking from a pool that lasts longer was a wait. A pool at rest takes some µs, which stay with the call."""
-
-
-def waited(component: str, server: Callable[[Any], Target | None]) -> Measure:
-    """
-    Return the measure of a method that takes a connection from a pool, for pools that are used for each call.
-
-    It is a call when it waited or failed. Connecting inside is no wait: a failure after it is the connection's.
-    """
-    at = lines(component)
-
-    def record(
-        execution: ExecutionContext, pool: Any, failure: str | None, started_ns: int, ended_ns: int, outer_ns: int
-    ) -> None:
-        nested_ns = execution.nested_ns - outer_ns
-        failure = None if nested_ns else failure
-        if failure or ended_ns - started_ns - nested_ns >= WAIT_NS:
-            execution.record(at[server(pool)], None, started_ns, ended_ns, outer_ns, failure)
-
-    def describe(pool: Any, _args: Any, _result: Any, _error: BaseException | None) -> Any:
-        return pool
-
-    return Measure("pool", describe, record=record, counts_outside=False, shortest_ns=WAIT_NS)
-
-
-def whole(original: Callable[..., Any]) -> Callable[..., Any]:
-    """Wrap a method that is measured as one call: the measured calls it makes are part of it."""
-
-    def call(*args: Any, **kwargs: Any) -> Any:
-        execution = current()
-        if execution is None:
-            return original(*args, **kwargs)
-        with inside(execution):
-            return original(*args, **kwargs)
-
-    return call
-
-
-def whole_async(original: Callable[..., Awaitable[Any]]) -> Callable[..., Awaitable[Any]]:
-    """Wrap a coroutine method as `whole` wraps a plain one."""
-
-    async def call(*args: Any, **kwargs: Any) -> Any:
-        execution = task_execution()
-        if execution is None:
-            return await original(*args, **kwargs)
-        with inside(execution):
-            return await original(*args, **kwargs)
-
-    return call

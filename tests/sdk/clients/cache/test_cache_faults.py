@@ -17,7 +17,7 @@ from walltime import errors
 from walltime.clients.cache import pymemcache, pymemcache_hash, redis_calls, redis_servers
 from walltime.clients.cache import redis as redis_client
 from walltime.core.transaction import Transaction
-from walltime.instrumentation import measure
+from walltime.instrumentation import timed
 
 from tests.redis_server import RedisServer
 from tests.sdk.sink import Sink
@@ -34,7 +34,7 @@ MEMCACHE = [
     (pymemcache_hash, "first_of"),
     (pymemcache_hash, "_skip"),
     (pymemcache_hash, "current"),
-    (measure, "lines"),
+    (timed, "lines"),
 ]
 REDIS = [
     (Transaction, "record"),

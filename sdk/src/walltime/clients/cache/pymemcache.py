@@ -21,8 +21,9 @@ from walltime.core.call import lines
 from walltime.core.execution import current
 from walltime.core.transaction import clock, outside
 from walltime.errors import contain
-from walltime.instrumentation.measure import Measure, class_name, timed, waited
+from walltime.instrumentation.measure import Measure, class_name
 from walltime.instrumentation.patching import Patch, takes_no_more
+from walltime.instrumentation.timed import timed, waited
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -35,8 +35,9 @@ from walltime.clients.cache.redis_servers import (
 from walltime.core.call import lines
 from walltime.core.execution import current
 from walltime.errors import contain
-from walltime.instrumentation.measure import Measure, timed, waited
+from walltime.instrumentation.measure import Measure
 from walltime.instrumentation.patching import Patch
+from walltime.instrumentation.timed import timed, waited
 
 if TYPE_CHECKING:
     from collections.abc import Callable

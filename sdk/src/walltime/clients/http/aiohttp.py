@@ -17,8 +17,9 @@ from aiohttp.streams import StreamReader
 from walltime.clients.http.requests import CONNECT, REQUEST, body, failed, record_sent, server_of
 from walltime.core.execution import task_execution
 from walltime.errors import contain
-from walltime.instrumentation.measure import Measure, first, whole_async
+from walltime.instrumentation.measure import Measure, first
 from walltime.instrumentation.patching import Patch
+from walltime.instrumentation.timed import whole_async
 from walltime.propagation.propagation import outgoing_headers
 from walltime.propagation.recipients import is_limited, is_recipient
 

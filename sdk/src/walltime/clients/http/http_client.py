@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING, Any, Final
 
 from walltime.clients.http.requests import REQUEST, add_headers, body, failed, proxied, record_sent
 from walltime.core.execution import current
-from walltime.instrumentation.measure import Measure, timed, whole
+from walltime.instrumentation.measure import Measure
 from walltime.instrumentation.patching import MEASURED_ELSEWHERE, Patch
+from walltime.instrumentation.timed import timed, whole
 
 if TYPE_CHECKING:
     from collections.abc import Callable

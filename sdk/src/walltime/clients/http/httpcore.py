@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from httpcore import AsyncHTTPConnection, HTTPConnection
 
-from walltime.instrumentation.measure import timed
 from walltime.instrumentation.patching import Patch
+from walltime.instrumentation.timed import timed
 
 if TYPE_CHECKING:
     from walltime.core.call import Target

@@ -21,8 +21,9 @@ from walltime.clients.http.requests import DEFAULT_PORTS, REQUEST, add_headers, 
 from walltime.core.execution import current
 from walltime.core.transaction import clock, outside
 from walltime.errors import contain
-from walltime.instrumentation.measure import Measure, timed
+from walltime.instrumentation.measure import Measure
 from walltime.instrumentation.patching import MEASURED_ELSEWHERE, Hook, Patch, takes_no_more
+from walltime.instrumentation.timed import timed
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -11,8 +11,8 @@ from aiomysql.pool import Pool
 
 from walltime.clients.mysql.asyncio_statements import about, about_pool, methods
 from walltime.clients.mysql.statements import row_read, sent, template_async
-from walltime.instrumentation.measure import whole_async
 from walltime.instrumentation.patching import Patch
+from walltime.instrumentation.timed import whole_async
 
 REQUIRES: Final = "aiomysql >= 0.1.1, < 1"
 

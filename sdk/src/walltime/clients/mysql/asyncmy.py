@@ -14,8 +14,9 @@ from asyncmy.pool import Pool
 
 from walltime.clients.mysql.asyncio_statements import about, about_pool, methods
 from walltime.clients.mysql.statements import PREPARE, QUERY, UNKNOWN, counted, number, sent
-from walltime.instrumentation.measure import Measure, first, whole_async
+from walltime.instrumentation.measure import Measure, first
 from walltime.instrumentation.patching import Patch
+from walltime.instrumentation.timed import whole_async
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable

@@ -15,8 +15,9 @@ from mysql.connector.cursor import MySQLCursor, MySQLCursorPrepared
 
 from walltime.clients.mysql import statements
 from walltime.clients.mysql.statements import PREPARE, QUERY, UNKNOWN, Fetch, counted, number, sent, tagged, template
-from walltime.instrumentation.measure import Measure, first, whole
+from walltime.instrumentation.measure import Measure, first
 from walltime.instrumentation.patching import Patch
+from walltime.instrumentation.timed import whole
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -29,8 +29,9 @@ from walltime.clients.mysql.statements import (
 )
 from walltime.core.execution import current
 from walltime.errors import contain
-from walltime.instrumentation.measure import Measure, first, whole
+from walltime.instrumentation.measure import Measure, first
 from walltime.instrumentation.patching import Patch
+from walltime.instrumentation.timed import whole
 
 if TYPE_CHECKING:
     from collections.abc import Callable

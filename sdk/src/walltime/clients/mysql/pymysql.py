@@ -27,8 +27,8 @@ from walltime.clients.mysql.statements import (
 from walltime.core.execution import current
 from walltime.core.transaction import clock, outside
 from walltime.errors import contain
-from walltime.instrumentation.measure import whole
 from walltime.instrumentation.patching import Patch
+from walltime.instrumentation.timed import whole
 from walltime.redaction.redact import MAX_SQL_CHARS
 
 if TYPE_CHECKING:

@@ -18,8 +18,8 @@ from celery.app.base import Celery
 
 from walltime import runtime
 from walltime.errors import contain
-from walltime.instrumentation.measure import timed
 from walltime.instrumentation.patching import Hook, Patch
+from walltime.instrumentation.timed import timed
 from walltime.servers.jobs.job import Job, headers_for_job
 
 if TYPE_CHECKING:
