@@ -22,7 +22,7 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
 # The files that take longest, which are begun with: what comes last is waited for by one process alone.
 _LONGEST = (
     "dashboards/test_queries.py",
-    "collector/slowlog/test_slowlog_live.py",
+    "collector/slowlog/test_live.py",
     "test_demo.py",
     "collector/test_serve.py",
     "faults/test_clickhouse_server.py",
