@@ -68,9 +68,7 @@ class transaction(_Decorator):  # noqa: N801  # used as a context manager and as
         opened: runtime.Open | component | None = None
         try:
             running = executions.current()
-            if (
-                running is not None and not running.transaction.duration_ns
-            ):  # otherwise it is left over, for example in a thread
+            if running is not None and not running.transaction.duration_ns:  # else it is left over in this thread
                 opened = component(self.name)
                 opened.__enter__()
             elif runtime.settings().enabled:
