@@ -61,7 +61,7 @@ class _Transaction(_Execution, Protocol):
 
 def record_after_response(
     execution: _Execution, line: Line, subject: object, started_ns: int, ended_ns: int, outer_ns: int,
-    failure: str | None, asked: int, found: int,
+    failure: str | None, requested: int, matched: int,
 ) -> bool:  # fmt: skip
     """
     Record a call that ended after the response; False when the transaction is over.
@@ -88,5 +88,5 @@ def record_after_response(
         if execution is transaction:
             after.nested_ns += own_ns - later_ns
         own_ns = later_ns
-    after.add((line, subject, started_ns, max(started_ns, ended_ns), own_ns, failure, asked, found))
+    after.add((line, subject, started_ns, max(started_ns, ended_ns), own_ns, failure, requested, matched))
     return True

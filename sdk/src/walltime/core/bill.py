@@ -50,7 +50,7 @@ _COUNTS_OF: Final = (
     | dict.fromkeys(LOOKUPS, _LOOKUP := 2)
     | dict.fromkeys(STORES, _STORE := 3)
 )
-"""Meaning of the last number of a call (`found`), by component."""
+"""Meaning of the last number of a call (`matched`), by component."""
 _READS: Final = (_SQL, _ROWS)
 
 _LINE: Final = itemgetter(0)
@@ -65,24 +65,24 @@ COUNTERS: Final = (
 
 
 def has_sql(component: str) -> None:
-    """Declare that the subject of this component's calls is SQL, and `found` is the number of rows."""
+    """Declare that the subject of this component's calls is SQL, and `matched` is the number of rows."""
     _COUNTS_OF[component] = _SQL
 
 
 class Cell:
     """The counters of one line of a bill; times in nanoseconds."""
 
-    __slots__ = (*COUNTERS, "found_is")
+    __slots__ = (*COUNTERS, "matched_is")
 
-    def __init__(self, found_is: int = 0) -> None:
+    def __init__(self, matched_is: int = 0) -> None:
         self.calls = self.time_ns = self.max_ns = self.errors = 0
         self.keys = self.hits = self.misses = self.not_stored = self.skipped = 0
         self.rows = self.deadlocks = self.lock_timeouts = 0
-        self.found_is = found_is
+        self.matched_is = matched_is
 
     def __add__(self, other: Cell) -> Cell:
         """Return a new cell with the sum of both."""
-        both = Cell(self.found_is)
+        both = Cell(self.matched_is)
         for name in COUNTERS:
             setattr(both, name, getattr(self, name) + getattr(other, name))
         both.max_ns = max(self.max_ns, other.max_ns)
@@ -133,39 +133,39 @@ class Bill:
         # Local variables are several times as fast as a cell's attributes. An addition costs as much as three
         # comparisons, so rare outcomes are counted and subtracted.
         cell = self.lines.get(line) or self._new_cell(line)
-        time_ns = replied = found = unanswered = broken_off = no_calls = 0
+        time_ns = replied = matched = unanswered = broken_off = no_calls = 0
         max_ns = cell.max_ns
-        for _, subject, _, _, own_ns, failure, asked, of_asked in calls:
+        for _, subject, _, _, own_ns, failure, requested, of_call in calls:
             time_ns += own_ns
             if own_ns > max_ns:
                 max_ns = own_ns
-            if failure is None and of_asked >= 0:
-                replied += asked
-                found += of_asked
+            if failure is None and of_call >= 0:
+                replied += requested
+                matched += of_call
             elif failure is SKIPPED:  # not a call, but its time counts
                 cell.skipped += 1
                 no_calls += 1
                 continue
             else:
-                unanswered += asked
+                unanswered += requested
                 if failure is not None:
                     _fail(cell, failure)
-                    broken_off += max(0, of_asked)
+                    broken_off += max(0, of_call)
             if subject is CONTINUED:
                 no_calls += 1
         cell.calls += len(calls) - no_calls
         cell.time_ns += time_ns
         cell.max_ns = max_ns
-        found_is = cell.found_is
-        if found_is == _LOOKUP:
+        matched_is = cell.matched_is
+        if matched_is == _LOOKUP:
             cell.keys += replied + unanswered
-            cell.hits += found
-            cell.misses += replied - found
-        elif found_is == _STORE:
-            cell.not_stored += replied - found
-        elif found_is in _READS:
-            cell.rows += found + broken_off
-            self._add_statements(calls, int(found_is == _SQL))
+            cell.hits += matched
+            cell.misses += replied - matched
+        elif matched_is == _STORE:
+            cell.not_stored += replied - matched
+        elif matched_is in _READS:
+            cell.rows += matched + broken_off
+            self._add_statements(calls, int(matched_is == _SQL))
 
     def _add_statements(self, calls: list[Call], counts: int) -> None:
         """`counts` is 0 for reading rows later: that adds time to the statement, but no call."""
@@ -207,11 +207,11 @@ class Bill:
         cell = self.lines[line] = Cell(_COUNTS_OF.get(component, 0))
         return cell
 
-    def _shared(self, line: Line, found_is: int) -> Cell:
+    def _shared(self, line: Line, matched_is: int) -> Cell:
         """Return the cell of a line that several share."""
         cell = self.lines.get(line)
         if cell is None:
-            cell = self.lines[line] = Cell(found_is)
+            cell = self.lines[line] = Cell(matched_is)
         return cell
 
     @property

@@ -17,13 +17,13 @@ It is a number because the garbage collector stops tracking tuples of numbers an
 
 Call: TypeAlias = "tuple[Line, object, int, int, int, str | None, int, int]"
 """
-One finished call: (line, subject, started_ns, ended_ns, own_ns, failure, asked, found).
+One finished call: (line, subject, started_ns, ended_ns, own_ns, failure, requested, matched).
 
 subject   what the call is about, raw: SQL text, a cache key, (method, scheme, URL), or a `Piece`
 own_ns    exclusive time: ended − started less the time of the measured calls inside it
 failure   None, or one word: an error number, an exception's class, an HTTP status; or `SKIPPED`
-asked     cache: keys asked for; MySQL: the connection's id; HTTP: how often the request was sent before
-found     cache: keys found or stored, −1 without a reply; MySQL: rows; HTTP: status code
+requested cache: keys of the call; MySQL: the connection's id; HTTP: earlier attempts of the request
+matched   cache: keys that hit or were stored, −1 without a reply; MySQL: rows; HTTP: status code
 """
 
 CONTINUED: Final = "walltime: more of a call that is counted already"

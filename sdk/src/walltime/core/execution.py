@@ -47,19 +47,21 @@ class Branch:
         ended_ns: int,
         outer_ns: int,
         failure: str | None = None,
-        asked: int = 0,
-        found: int = 0,
+        requested: int = 0,
+        matched: int = 0,
     ) -> None:
         """Like `Transaction.record`, with the nesting of this execution context."""
         transaction = self.transaction
         if transaction.duration_ns:
-            if not record_after_response(self, line, subject, started_ns, ended_ns, outer_ns, failure, asked, found):
+            if not record_after_response(
+                self, line, subject, started_ns, ended_ns, outer_ns, failure, requested, matched
+            ):
                 outside("late")
             return
         elapsed_ns = ended_ns - started_ns
         own_ns = elapsed_ns - (self.nested_ns - outer_ns)
         calls = transaction.calls
-        calls.append((line, subject, started_ns, ended_ns, own_ns, failure, asked, found))
+        calls.append((line, subject, started_ns, ended_ns, own_ns, failure, requested, matched))
         self.nested_ns += own_ns
         if failure is not None or elapsed_ns >= transaction.locate_ns:
             transaction.locate(line, started_ns)

@@ -41,11 +41,11 @@ def joined(calls: Sequence[Call]) -> list[Call]:
 
 
 def _both(call: Call, more: Call) -> Call:
-    line, subject, started_ns, ended_ns, own_ns, failure, asked, found = call
-    _, _, more_started_ns, more_ended_ns, more_own_ns, more_failure, _, more_found = more
+    line, subject, started_ns, ended_ns, own_ns, failure, requested, matched = call
+    _, _, more_started_ns, more_ended_ns, more_own_ns, more_failure, _, more_matched = more
     return (
         line, subject, min(started_ns, more_started_ns), max(ended_ns, more_ended_ns), own_ns + more_own_ns,
-        failure or more_failure, asked, found + more_found,
+        failure or more_failure, requested, matched + more_matched,
     )  # fmt: skip
 
 

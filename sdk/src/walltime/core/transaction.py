@@ -152,8 +152,8 @@ class Transaction:
         ended_ns: int,
         outer_ns: int,
         failure: str | None = None,
-        asked: int = 0,
-        found: int = 0,
+        requested: int = 0,
+        matched: int = 0,
     ) -> None:
         """
         Record one finished call; 0.2 µs.
@@ -162,13 +162,15 @@ class Transaction:
             outer_ns: the value of `nested_ns` when the call began.
         """
         if self.duration_ns:  # its response ended while this call ran, or before
-            if not record_after_response(self, line, subject, started_ns, ended_ns, outer_ns, failure, asked, found):
+            if not record_after_response(
+                self, line, subject, started_ns, ended_ns, outer_ns, failure, requested, matched
+            ):
                 outside("late")
             return
         elapsed_ns = ended_ns - started_ns
         own_ns = elapsed_ns - (self.nested_ns - outer_ns)
         calls = self.calls
-        calls.append((line, subject, started_ns, ended_ns, own_ns, failure, asked, found))
+        calls.append((line, subject, started_ns, ended_ns, own_ns, failure, requested, matched))
         self.nested_ns += own_ns
         if failure is not None or elapsed_ns >= self.locate_ns:
             self.locate(line, started_ns)

@@ -65,7 +65,7 @@ class CallEncoder:
         place: Place | None,
         more: bytes,
     ) -> bytes:
-        line, subject, started_ns, ended_ns, own_ns, failure, asked, found = call
+        line, subject, started_ns, ended_ns, own_ns, failure, requested, matched = call
         component, target = LINES[line]
         attributes = _about_calls(line) + count("walltime.own_ns", max(0, own_ns)) + more
         name, kind = component, INTERNAL if target is None else CLIENT
@@ -76,25 +76,25 @@ class CallEncoder:
                 name = _verb(text) or component
                 attributes += _query_text(text) + self._code(text, place)
                 if failure is None:
-                    attributes += count("db.response.returned_rows", found)
+                    attributes += count("db.response.returned_rows", matched)
             if failure is not None and failure.isdigit():
                 attributes += few("db.response.status_code", failure)
-            if asked:
-                attributes += count("walltime.mysql.connection_id", asked)
+            if requested:
+                attributes += count("walltime.mysql.connection_id", requested)
         elif component.startswith("memcache."):
-            if asked:
-                attributes += word("walltime.memcache.key", self._key(subject, asked))
-                attributes += few("walltime.memcache.result", _cache_result(component, failure, asked, found))
+            if requested:
+                attributes += word("walltime.memcache.key", self._key(subject, requested))
+                attributes += few("walltime.memcache.result", _cache_result(component, failure, requested, matched))
         elif component.startswith("redis."):
-            attributes += self._redis(component, subject, failure, asked, found)
+            attributes += self._redis(component, subject, failure, requested, matched)
         elif component == "http.request" and isinstance(subject, tuple):
             name, scheme, url = map(decoded, subject)
             full = f"{scheme}://{address(target)}{url}" if target is not None and url.startswith("/") else url
             attributes += few("http.request.method", name) + attribute("url.full", redact_url(full))
-            if found:
-                attributes += few("http.response.status_code", found)
-            if asked:
-                attributes += few("http.request.resend_count", asked)
+            if matched:
+                attributes += few("http.response.status_code", matched)
+            if requested:
+                attributes += few("http.request.resend_count", requested)
         is_error = failure is not None and failure is not SKIPPED
         if is_error:
             attributes += few("error.type", failure)
@@ -114,21 +114,21 @@ class CallEncoder:
         known[statement] = place
         return _about_place(place)
 
-    def _redis(self, component: str, subject: object, failure: str | None, asked: int, found: int) -> bytes:
+    def _redis(self, component: str, subject: object, failure: str | None, requested: int, matched: int) -> bytes:
         attributes = b""
         if subject is not None:
-            several_keys = asked if component != "redis.hmget" else 1  # its fields are of one
+            several_keys = requested if component != "redis.hmget" else 1  # its fields are of one
             attributes += word("walltime.redis.key", self._key(subject, several_keys))
         if component in {"redis.pipeline", "redis.transaction"}:
-            if asked > 1:
-                attributes += few("db.operation.batch.size", asked)
-        elif asked and (failure is not None or found >= 0):
-            attributes += few("walltime.redis.result", _cache_result(component, failure, asked, found))
+            if requested > 1:
+                attributes += few("db.operation.batch.size", requested)
+        elif requested and (failure is not None or matched >= 0):
+            attributes += few("walltime.redis.result", _cache_result(component, failure, requested, matched))
         return attributes
 
-    def _key(self, key: object, asked: int) -> str:
+    def _key(self, key: object, requested: int) -> str:
         text = self._redaction.key(key)
-        return text if asked <= 1 else f"{text} and {asked - 1} more"
+        return text if requested <= 1 else f"{text} and {requested - 1} more"
 
 
 @lru_cache(maxsize=1024)
@@ -169,13 +169,13 @@ def _verb(sql: str) -> str:
     return sql[:40].partition(" ")[0].upper()
 
 
-def _cache_result(component: str, failure: str | None, asked: int, found: int) -> str:
+def _cache_result(component: str, failure: str | None, requested: int, matched: int) -> str:
     if failure is not None:
         return SKIPPED if failure is SKIPPED else "error"
-    if found < 0:
+    if matched < 0:
         return "sent"
-    if asked > 1:
-        return f"{found}/{asked}"
+    if requested > 1:
+        return f"{matched}/{requested}"
     if component in STORES:
-        return "stored" if found else "not_stored"
-    return "hit" if found else "miss"
+        return "stored" if matched else "not_stored"
+    return "hit" if matched else "miss"
