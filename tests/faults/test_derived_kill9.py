@@ -13,7 +13,7 @@ import httpx
 import pytest
 
 from tests.collector.cli.command import run
-from tests.servers import Collector, eventually
+from tests.servers import Collector, eventually, over_http
 
 VISITS = 10
 QUICK = {"derived_window_s": 1, "derived_settle_s": 1, "segment_age_s": 0.2}
@@ -38,8 +38,9 @@ def visit(collector: Collector, folder: Path, *conventions: dict[str, str]) -> l
 
 
 def kinds(collector: Collector) -> dict[str, Any]:
-    answer = httpx.get(f"{collector.web_url}/api/top?since=1h", timeout=30).json()
-    return {kind["name"]: kind for kind in answer["kinds"]}
+    """Kind by name; none where a collector that has just started has no answer yet."""
+    answer = over_http("GET", f"{collector.web_url}/api/top?since=1h").json()
+    return {kind["name"]: kind for kind in answer.get("kinds", ())}
 
 
 def test_requests_of_a_stock_sdk_become_transactions_once_although_the_collector_is_killed(tmp_path: Path) -> None:
