@@ -24,9 +24,6 @@ from walltime_collector.sql.runner import QueryRunner
 
 from tests.clickhouse_server import ClickHouseServer, Fault
 from tests.collector.clickhouse.spans import store
-from tests.collector.clickhouse.test_engine_server import (
-    test_every_query_has_the_embedded_engines_answer as has_the_answer,
-)
 from tests.collector.clickhouse.two_engines import QUERIES, Both, count, slow_rows, some_records
 from tests.collector.otel_transactions.traces import requests, trace
 
@@ -152,7 +149,7 @@ def test_a_cluster_returns_rows_as_they_were_inserted(both: Both, table: str) ->
 
 @pytest.mark.parametrize("name", [name for name in QUERIES if name != "status/tables"])
 def test_every_query_has_the_answer_of_one_machine(both: Both, name: str) -> None:
-    has_the_answer(both, name)
+    both.answer_alike(name)
 
 
 @pytest.mark.parametrize(

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import re
 import threading
-import time
 from collections.abc import Iterator
 
 import pytest
@@ -12,11 +10,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from walltime_collector.clickhouse.engine import Engine, Parameter
 from walltime_collector.errors import QueryFailed, StatementRefused
-from walltime_collector.query.queries import query_text
 from walltime_collector.sql.runner import QueryRunner
 
 from tests.clickhouse_server import ClickHouseServer
-from tests.collector.clickhouse.two_engines import MINUTE_NS, QUERIES, Both, count, slow_rows, some_records
+from tests.collector.clickhouse.two_engines import QUERIES, Both, count, slow_rows, some_records
 from tests.servers import eventually
 
 
@@ -64,27 +61,7 @@ def test_inserted_rows_are_the_same_in_every_column(both: Both, table: str) -> N
 # parts and bytes change with every merge
 @pytest.mark.parametrize("name", [name for name in QUERIES if name != "status/tables"])
 def test_every_query_has_the_embedded_engines_answer(both: Both, name: str) -> None:
-    sql = query_text(name)
-    (one,) = both.embedded.query(
-        "SELECT lower(hex(any(trace_id))) AS id, max(duration_ns) AS longest_ns FROM transactions"
-    )
-    now_ns = time.time_ns()
-    known: dict[str, Parameter] = {
-        **dict.fromkeys(("since_ns", "start_ns", "slow_start_ns", "usual_start_ns"), now_ns - 30 * MINUTE_NS),
-        **dict.fromkeys(("end_ns", "until_ns", "slow_end_ns", "usual_end_ns"), now_ns),
-        "trace_id": one["id"],
-        "threshold_ns": one["longest_ns"] // 4,
-        "name": "GET /product/{id}",
-        "service": "shop",
-        "by": "total",
-        "limit": 50,
-    }
-    of_type: dict[str, Parameter] = {"String": "", "Float64": 0.5, "Array(UInt64)": [1, 2], "Array(String)": ["a", "b"]}
-    placeholders = dict(re.findall(r"\{(\w+):([^}]+)\}", sql))
-    parameters = {each: known.get(each, of_type.get(kind, 2)) for each, kind in placeholders.items()}
-    answer = both.agree(sql, parameters)
-    if name in {"kinds/top", "show/transactions"}:
-        assert answer
+    both.answer_alike(name)
 
 
 @given(text=st.text(st.characters(exclude_categories=["Cs"])), numbers=st.lists(st.integers(-(2**63), 2**63 - 1)))

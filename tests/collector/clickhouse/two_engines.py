@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+import re
 import time
 from dataclasses import dataclass
 from pathlib import Path
 
 from walltime_collector.clickhouse.engine import Engine, Parameter, Rows
 from walltime_collector.query import queries
+from walltime_collector.query.queries import query_text
 from walltime_collector.spool.segment import Record
 
 from tests.collector.traffic import Shop, export_request
@@ -66,3 +68,32 @@ class Both:
         answer = self.embedded.query(sql, parameters)
         assert self.server.query(sql, parameters) == answer
         return answer
+
+    def answer_alike(self, name: str) -> None:
+        """Run a query of the answers on both, with parameters that select the shop's ten minutes."""
+        sql = query_text(name)
+        (one,) = self.embedded.query(
+            "SELECT lower(hex(any(trace_id))) AS id, max(duration_ns) AS longest_ns FROM transactions"
+        )
+        now_ns = time.time_ns()
+        known: dict[str, Parameter] = {
+            **dict.fromkeys(("since_ns", "start_ns", "slow_start_ns", "usual_start_ns"), now_ns - 30 * MINUTE_NS),
+            **dict.fromkeys(("end_ns", "until_ns", "slow_end_ns", "usual_end_ns"), now_ns),
+            "trace_id": one["id"],
+            "threshold_ns": one["longest_ns"] // 4,
+            "name": "GET /product/{id}",
+            "service": "shop",
+            "by": "total",
+            "limit": 50,
+        }
+        of_type: dict[str, Parameter] = {
+            "String": "",
+            "Float64": 0.5,
+            "Array(UInt64)": [1, 2],
+            "Array(String)": ["a", "b"],
+        }
+        placeholders = dict(re.findall(r"\{(\w+):([^}]+)\}", sql))
+        parameters = {each: known.get(each, of_type.get(kind, 2)) for each, kind in placeholders.items()}
+        answer = self.agree(sql, parameters)
+        if name in {"kinds/top", "show/transactions"}:
+            assert answer

@@ -77,12 +77,7 @@ def before_the_command(
 
     Shell completion: walltime --install-completion (bash, zsh, fish or PowerShell), then open a new shell.
     """
-    context.obj = {
-        "url": url,
-        "as_json": as_json,
-        "token_file": token_file,
-        "client_certificate": client_certificate,
-    }
+    context.obj = dict(url=url, as_json=as_json, token_file=token_file, client_certificate=client_certificate)  # noqa: C408
     if context.invoked_subcommand is None:
         write(context.get_help() + "\n")
 
