@@ -15,13 +15,13 @@ from walltime_collector.clickhouse.engine import Engine
 from walltime_collector.clickhouse.schema_files import ONE_MACHINE, schema_files
 from walltime_collector.query import kept_calls
 from walltime_collector.query.components import COLUMNS, COUNTERS, NOTES, OF_ALL, SUMMED, counters_by_component, family
-from walltime_collector.query.queries import query_text
+from walltime_collector.query.queries import query_text, run
 from walltime_collector.query.top import top
 from walltime_collector.query.why.explain import explain
 from walltime_collector.query.why.windows import comparison
 
 import tests
-from tests.collector.conftest import Store
+from tests.collector.conftest import MINUTE_NS, Store
 from tests.collector.query.showing import asked, make, said
 from tests.collector.traffic import MS, Sent, SentCall, Value
 
@@ -124,7 +124,7 @@ def test_top_sums_up_what_has_no_column(engine: Engine, store: Store) -> None:
     from rich.console import Console
 
     store([everything("GET /top", service="columnless") for _ in range(4)])
-    answer = top(engine, since_s=60, service="columnless")
+    answer = top(engine, since_s=3_600, service="columnless")
     (kind,) = answer.kinds
     shares = {each.name: each for each in kind.components}
     assert (shares["redis.get"].calls, shares["redis.get"].hits, shares["redis.get"].misses) == (12, 8, 4)
@@ -134,6 +134,17 @@ def test_top_sums_up_what_has_no_column(engine: Engine, store: Store) -> None:
     with console.capture() as capture:
         console.print(render_top(answer, console))
     assert "redis.get 3.00 ms ×3, 67 % hit" in capture.get()
+
+
+@pytest.mark.parametrize("before_ns", [1, 999_999_999, 1_000_000_000])
+def test_top_counts_the_last_second_of_the_minute_in_which_its_window_begins(
+    engine: Engine, store: Store, before_ns: int
+) -> None:
+    minute_ns, service = time.time_ns() // MINUTE_NS * MINUTE_NS, f"{before_ns} ns before the minute"
+    store([everything("GET /last", service=service, started_ns=minute_ns - before_ns)])
+    since_ns = minute_ns - MINUTE_NS // 2
+    (row,) = run(engine, "kinds/top", since_ns=since_ns, service=service, by="total", limit=1)
+    assert (row["transactions"], row["custom_calls"]["redis.get"]) == (1, 3)
 
 
 def test_why_follows_more_queries_to_the_redis_that_no_longer_answers(engine: Engine, store: Store) -> None:
@@ -169,7 +180,7 @@ def test_an_attribute_that_is_no_number_counts_nothing(engine: Engine, store: St
     store([sent])
     (line,) = asked(engine, sent.trace_id).transactions[0].components
     assert (line.name, line.skipped) == ("redis.get", 0)
-    assert top(engine, since_s=60).kinds
+    assert top(engine, since_s=3_600).kinds
 
 
 def test_each_system_has_its_family() -> None:
