@@ -16,7 +16,7 @@ from urllib.parse import urlsplit
 
 from walltime.redaction.cache import size_bounded_cache
 from walltime.redaction.sanitize import MAX_TEXT_CHARS, decoded
-from walltime.redaction.sql_lexer.lexer import lex
+from walltime.redaction.sql_lexer import lexer
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterable
@@ -34,7 +34,7 @@ _READABLE_SEGMENT: Final = re.compile(r"v\d{1,2}|[A-Za-z_.~-]{0,32}")
 
 @size_bounded_cache(max_chars=1_000_000)
 def _redact_text(sql: str) -> str:
-    return lex(sql[:MAX_SQL_CHARS], is_cut=len(sql) > MAX_SQL_CHARS).redacted
+    return lexer.redact(sql[:MAX_SQL_CHARS], is_cut=len(sql) > MAX_SQL_CHARS)
 
 
 def redact_sql(sql: object) -> str:

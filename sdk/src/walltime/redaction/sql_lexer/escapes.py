@@ -23,11 +23,12 @@ def only_default_makes_sense(text: str) -> bool:
 
     The caller finds out whether it makes sense by MySQL's default.
     """
-    by_default = _BY_DEFAULT.sub(r"?\g<open>", text)
-    return all(
-        _is_nonsense(dialect.sub(r"\g<open>", text)) or dialect.sub(r"?\g<open>", text) == by_default
-        for dialect in ((_NO_BACKSLASH_ESCAPES, _ANSI_QUOTES) if '"' in text else (_NO_BACKSLASH_ESCAPES,))
-    )
+    by_default = _BY_DEFAULT.split(text)
+    for dialect in (_NO_BACKSLASH_ESCAPES, _ANSI_QUOTES) if '"' in text else (_NO_BACKSLASH_ESCAPES,):
+        code = dialect.split(text)  # code, what is not closed, code, …
+        if code != by_default and not _is_nonsense("".join([piece for piece in code if piece])):
+            return False
+    return True
 
 
 def _is_nonsense(code: str) -> bool:
