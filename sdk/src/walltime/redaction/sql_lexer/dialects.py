@@ -13,10 +13,10 @@ literal, or has a backslash outside of all literals. That is what keeps `'it\\'s
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Set
+from collections.abc import Iterable, Iterator
 from typing import Final, NamedTuple
 
-from .steps import CODE, COMMENTS, ESCAPING, LINE, LITERALS, MODES, NAMES, Entry, State, step
+from .steps import CODE, COMMENTS, ESCAPING, LINE, LITERALS, MODES, NAMES, NO_BACKSLASH_ESCAPES, PLACES, Entry, step
 
 EVENTS: Final = re.compile(r"""['"`\\#\n\[\]$\x00-\x08\x0e-\x1f]|/(?=\*)|\*(?=/)|-(?=-)""")
 START: Final[Entry] = ((CODE, False, ""), 0)
@@ -37,6 +37,10 @@ _DOUBTFUL_DASHES: Final = re.compile(r"--(?![\s\x00-\x1f\x7f]).*['\"\d]")
 Span = tuple[int, int]
 Piece = tuple[str, bool]
 """A part of the text, and whether it is a quoted name, in which digits are no numbers."""
+_LITERAL, _COMMENT, _NAME = 1, 2, 4
+_CATEGORIES: Final = [
+    _LITERAL * (place in LITERALS) + _COMMENT * (place in COMMENTS) + _NAME * (place in NAMES) for place in PLACES
+]
 _Layer = dict[Entry, list[Entry]]
 """The states behind one event, and for each those that led to it."""
 
@@ -65,20 +69,14 @@ def read_in_every_dialect(text: str, *, is_cut: bool, is_executed: bool = False)
         pieces = read_in_every_dialect(text[: events[MAX_EVENTS]], is_cut=True, is_executed=is_executed).pieces
         is_open = any(token.lastgroup for token in BY_DEFAULT.finditer(text))
         return Tokens([*pieces, ("?", False)], (), is_closed=not is_open)
-    paths = [_Paths(text, events, mode, is_executed=is_executed) for mode in MODES]
+    paths = [_Paths(text, events, mode, is_executed=is_executed) for mode in _modes(text)]
     sensible = [each.sensible() for each in paths if each.whole]
-    default = _Paths(text, events, ESCAPING, is_executed=is_executed, is_default=True)
-    if default.whole and not is_cut:
-        counted = sensible
-    else:
-        counted = [_Paths(text, events, mode, is_executed=is_executed, is_patient=True).layers for mode in MODES]
-    literals = list(_spans(events, counted, LITERALS, len(text)))
-    names = [] if literals == [(0, len(text))] else list(_spans(events, counted, NAMES, len(text)))
-    comments = list(_spans(events, counted, COMMENTS, len(text)))
-    # whose comment it is: of a dialect in which the text makes sense, wherever there is one
-    likely = sensible or counted
-    hidden = literals if likely is counted else list(_spans(events, likely, LITERALS, len(text)))
-    shown = comments if likely is counted else list(_spans(events, likely, COMMENTS, len(text)))
+    makes_sense_by_default = _makes_sense_by_default(text, events, is_executed=is_executed)
+    counted = sensible if makes_sense_by_default and not is_cut else [each.with_nonsense() for each in paths]
+    literals, comments, names = _spans(events, counted, len(text))
+    hidden, shown = literals, comments
+    if sensible and counted is not sensible:  # whose comment it is: of a dialect in which the text makes sense
+        hidden, shown, _ = _spans(events, sensible, len(text))
     return Tokens(
         _pieces(text, literals, comments, names),
         tuple(
@@ -88,87 +86,111 @@ def read_in_every_dialect(text: str, *, is_cut: bool, is_executed: bool = False)
             and text.endswith("*/", start + 4, end)
             and not any(each_start < end and start < each_end for each_start, each_end in hidden)
         ),
-        is_closed=paths[0].is_closed if default.whole else bool(sensible) and all(each.is_closed for each in paths),
+        is_closed=bool(sensible) and all(each.is_closed for each in (paths[:1] if makes_sense_by_default else paths)),
     )
+
+
+def _modes(text: str) -> tuple[int, ...]:
+    """The ways to treat backslashes that differ in this text."""
+    if "\\" not in text:
+        return (ESCAPING,)
+    return MODES if '"' in text else (ESCAPING, NO_BACKSLASH_ESCAPES)
+
+
+def _makes_sense_by_default(text: str, events: list[int], *, is_executed: bool) -> bool:
+    """
+    Whether the text ends in code as MySQL reads it by default.
+
+    It does not if a word follows a string at once: a sign that strings were taken for code.
+    """
+    state, resumes = START
+    for at in events:
+        if resumes > at:
+            continue
+        following = step(state, text, at, ESCAPING, is_executed=is_executed)
+        if not following:
+            return False
+        was_in_literal = state[0] in LITERALS
+        state, resumes = following[0]
+        if was_in_literal and state[0] == CODE and _WORD.match(text, resumes):
+            return False
+    return state[0] in (CODE, LINE)
 
 
 class _Paths:
     """All dialects with one way to treat backslashes: a layer of states behind each event."""
 
-    def __init__(
-        self,
-        text: str,
-        events: list[int],
-        mode: int,
-        *,
-        is_executed: bool,
-        is_default: bool = False,
-        is_patient: bool = False,
-    ) -> None:
-        """
-        Args:
-            is_default: MySQL's default dialect alone.
-            is_patient: Dialects in which the text makes no sense go on.
-        """
-        self.layers: list[_Layer] = []
+    def __init__(self, text: str, events: list[int], mode: int, *, is_executed: bool) -> None:
+        self._text, self._events, self._mode, self._is_executed = text, events, mode, is_executed
+        self._has_nonsense = False
+        self._layers = self._read(keeps_nonsense=False)
+        last = self._layers[-1] if events else {START: []}
+        self.whole = {entry for entry in last if entry[0][0] in (CODE, LINE)}
+        self.is_closed = len(self.whole) == len(last)
+
+    def _read(self, *, keeps_nonsense: bool) -> list[_Layer]:
+        text, mode, is_executed = self._text, self._mode, self._is_executed
+        layers: list[_Layer] = []
         layer: _Layer = {START: []}
-        for at in events:
+        for at in self._events:
             following: _Layer = {}
             for entry in layer:
                 state, resumes = entry
-                nexts = [entry] if resumes > at else step(state, text, at, mode, is_executed=is_executed)
-                if is_default:
-                    nexts = _by_default(state, nexts, text)
-                elif not nexts and is_patient:
-                    nexts = [(state, at + 1)]
-                for each in nexts:
-                    following.setdefault(each, []).append(entry)
-            self.layers.append(following)
+                entries = [entry] if resumes > at else step(state, text, at, mode, is_executed=is_executed)
+                if not entries:
+                    self._has_nonsense = True
+                    if keeps_nonsense:
+                        entries = [(state, at + 1)]
+                for each in entries:
+                    if each in following:
+                        following[each].append(entry)
+                    else:
+                        following[each] = [entry]
+            layers.append(following)
             layer = following
-        self.whole = {entry for entry in layer if entry[0][0] in (CODE, LINE)}
-        self.is_closed = len(layer) == len(self.whole)
+        return layers
 
     def sensible(self) -> list[_Layer]:
         """The layers without the states that do not lead to an end in code."""
+        if self.is_closed and not self._has_nonsense:
+            return self._layers
         kept: list[_Layer] = []
         wanted = self.whole
-        for layer in reversed(self.layers):
+        for layer in reversed(self._layers):
             kept.append({entry: parents for entry, parents in layer.items() if entry in wanted})
-            wanted = {parent for parents in kept[-1].values() for parent in parents}
+            wanted = set().union(*kept[-1].values())
         return kept[::-1]
 
-
-def _by_default(state: State, nexts: list[Entry], text: str) -> list[Entry]:
-    """The first one, unless a word follows a string at once, which is a sign that strings were taken for code."""
-    if not nexts:
-        return []
-    (place, *_), resumes = nexts[0]
-    is_word_behind = state[0] in LITERALS and place == CODE and _WORD.match(text, resumes)
-    return [] if is_word_behind else nexts[:1]
+    def with_nonsense(self) -> list[_Layer]:
+        """The layers, with dialects in which the text makes no sense, too."""
+        return self._read(keeps_nonsense=True) if self._has_nonsense else self._layers
 
 
-def _spans(events: list[int], dialects: list[list[_Layer]], places: Set[int], ends: int) -> Iterator[Span]:
-    """Start and end of what is in one of `places` in any dialect, in order."""
-    starts = -1
+def _spans(events: list[int], dialects: list[list[_Layer]], ends: int) -> tuple[list[Span], list[Span], list[Span]]:
+    """Start and end of what is a literal, a comment, a quoted name in any dialect, in order."""
+    spans: dict[int, list[Span]] = {_LITERAL: [], _COMMENT: [], _NAME: []}
+    started: dict[int, int] = {}
     for number, at in enumerate(events):
-        opens = goes_on = False
-        closes = at
+        stays = opens = 0
+        closes: dict[int, int] = {}
         for layers in dialects:
             for (state, resumes), parents in layers[number].items():
-                is_one = state[0] in places
+                category = _CATEGORIES[state[0]]
                 for before, _ in parents:
-                    was_one = before[0] in places
-                    if is_one:
-                        goes_on, opens = goes_on or was_one, opens or not was_one
-                    elif was_one:
-                        closes = max(closes, resumes)
-        if starts >= 0 and not goes_on:
-            yield starts, closes
-            starts = -1
-        if starts < 0 and opens:
-            starts = at
-    if starts >= 0:
-        yield starts, ends
+                    was = _CATEGORIES[before[0]]
+                    if was == category:
+                        stays |= category
+                    else:
+                        opens |= category
+                        closes[was] = max(resumes, closes.get(was, at))
+        for category, found in spans.items():
+            if category in started and not stays & category:
+                found.append((started.pop(category), closes.get(category, at)))
+            if opens & category and category not in started:
+                started[category] = at
+    for category, start in started.items():
+        spans[category].append((start, ends))
+    return spans[_LITERAL], spans[_COMMENT], spans[_NAME]
 
 
 def _pieces(text: str, literals: list[Span], comments: list[Span], names: list[Span]) -> list[Piece]:
