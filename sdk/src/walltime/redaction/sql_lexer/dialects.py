@@ -20,7 +20,7 @@ from .steps import CODE, COMMENTS, ESCAPING, LINE, LITERALS, MODES, NAMES, NO_BA
 
 EVENTS: Final = re.compile(r"""['"`\\#\n\[\]$\x00-\x08\x0e-\x1f]|/(?=\*)|\*(?=/)|-(?=-)""")
 START: Final[Entry] = ((CODE, False, ""), 0)
-MAX_EVENTS: Final = 1_000
+MAX_EVENTS: Final = 600
 """Reading more than this in every dialect takes too long: nothing behind them is kept."""
 BY_DEFAULT: Final = re.compile(
     r"""'[^'\\]*(?:\\.[^'\\]*)*'|"[^"\\]*(?:\\.[^"\\]*)*"|`[^`]*`|/\*.*?\*/|\#[^\n]*|--(?=[\s\x00-\x1f]|\Z)[^\n]*"""

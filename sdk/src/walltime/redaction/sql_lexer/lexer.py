@@ -25,6 +25,12 @@ _MYSQL_DASHES: Final = r"(?<=-)-(?=[\s\x00-\x1f\x7f])[^\n]*\n"
 _STRING: Final = r"{q}[^{q}\\]*(?:(?:{q}{q}|BACKSLASHLOOK{q}).)[^{q}\\]*)*{q}(?![{q}BEHIND])"
 _HASH_COMMENT: Final = r"""(?<=\#)(?:[^\n'"`$\[\\/*\-]|-(?!-)|/(?!\*)|\*(?!/))*\n"""
 """A line in which nothing opens: elsewhere than in MySQL, `#` is an operator."""
+_HINT: Final = r"""(?<=/)\*\+(?:(?!/\*)[^'"`])*?\*/"""
+_DOLLAR_QUOTED: Final = (
+    r"""(?<=\$)(?<![\w$].)\$(?:[^'"`$\#\[\\/*\-\x00-\x08\x0e-\x1f]|'[^'\\$]*'(?![\w$])|-(?!-)|/(?!\*)|\*(?!/))*"""
+    r"""\$\$(?![\w$])(?=[^$]*\Z)"""
+)
+"""The only dollar quote of a text, with nothing in it that could open elsewhere and not close in it."""
 _QUOTED: Final = _STRING.format(q="'")[1:]
 _DOUBLE_QUOTED: Final = _STRING.format(q='"')[1:]
 
@@ -37,8 +43,8 @@ _ALIKE: Final = rf"""[PREFIXES'"`\d.$\#/\-_\[\\](?:
         (?<=')(?<![\w&$].){_QUOTED}
       | (?<="){_DOUBLE_QUOTED}
       | ( {_NAMES}
-        | (?<=/)\*(?![!+]|M!)[^*/]*(?:(?:\*(?!/)|/(?!\*))[^*/]*)*\*/ | {_HASH_COMMENT} | {_MYSQL_DASHES} )
-      | (?: (?<=['"`\#\[\\]) | (?<=-)(?=-) | (?<=/)(?=\*) | (?<=\$)(?!{_PLACEHOLDER}) ).*
+        | {_HINT} | (?<=/)\*(?![!+]|M!)[^*/]*(?:(?:\*(?!/)|/(?!\*))[^*/]*)*\*/ | {_HASH_COMMENT} | {_MYSQL_DASHES} )
+      | DOLLARS (?: (?<=['"`\#\[\\]) | (?<=-)(?=-) | (?<=/)(?=\*) | (?<=\$)(?!{_PLACEHOLDER}) ).*
     )
 )"""
 _LEFT: Final = rf"""
@@ -68,13 +74,16 @@ def _compiled(syntax: str) -> tuple[re.Pattern[str], re.Pattern[str]]:
 def _alike(look: str, behind: str = "", prefixes: str = "") -> tuple[re.Pattern[str], re.Pattern[str]]:
     prefixed = f"(?<=[{prefixes}])'{_QUOTED} |" if prefixes else ""
     syntax = _ALIKE.replace("PREFIXED", prefixed).replace("PREFIXES", prefixes)
+    syntax = syntax.replace("DOLLARS", f"{_DOLLAR_QUOTED} |" if prefixes else "")
     return _compiled(syntax.replace("LOOK", look).replace("BEHIND", behind))
 
 
 _READ_ALIKE: Final = _alike("(?!")
-_READ_PREFIXED: Final = _alike("(?!", prefixes="xXbBnNeE")
-"""Also with strings such as `x'1F'` and `N'…'`: to stop at each of these letters costs other texts time."""
+_READ_RARE: Final = _alike("(?!", behind=r"\w$", prefixes="xXbBnNeE")
+"""Also with strings such as `x'1F'`, `N'…'` and `$$…$$`: to stop at each of these letters costs other texts time."""
 _PREFIXED: Final = re.compile(r"(?<![\w$])[xXbBnNeE]'")
+_NONSENSE: Final = re.compile(r"[\x00-\x08\x0e-\x1f]|\*/")
+"""In code, no server accepts it, and a dollar quote may be open to the end."""
 _READ_BY_DEFAULT: Final = _alike("(?=|", behind=r"\w$")
 """With escaped quotes in strings, and no word right behind a string."""
 _READ_LEFT: Final = _compiled(_LEFT)
@@ -137,8 +146,8 @@ def _split_alike(sql: str, *, is_cut: bool) -> list[str] | None:
         parts = _READ_ALIKE[text.isascii()].split(text)
         if parts[-1]:
             return parts
-        if _PREFIXED.search(text):
-            parts = _READ_PREFIXED[text.isascii()].split(text)
+        if not is_cut and not _NONSENSE.search(text) if "$$" in text else _PREFIXED.search(text):
+            parts = _READ_RARE[text.isascii()].split(text)
             if parts[-1]:
                 return parts
     if "\\" in text and not is_cut and only_default_makes_sense(text):
@@ -157,12 +166,19 @@ def _join(parts: list[str]) -> str:
     """The redacted text; changes `parts`."""
     if len(parts) > 1:
         # a name ends with a backtick, a comment with `/` or a line feed; split() gives None for a literal
-        parts[1::2] = ["?" if each is None else "`" + each if each[-1] == "`" else " " for each in parts[1::2]]
+        parts[1::2] = [
+            "?" if each is None else "`" + each if each[-1] == "`" else _join_comment(each) for each in parts[1::2]
+        ]
     return " ".join("".join(parts).split())
 
 
+def _join_comment(comment: str) -> str:
+    is_hint = comment.startswith("*+") and comment.endswith("/")
+    return "/" + _DIGITS_IN_HINT.sub("?", comment) if is_hint else " "
+
+
 def _comments(parts: list[str]) -> tuple[str, ...]:
-    return tuple([each[1:-2] for each in parts[1::2] if each and each[0] == "*" and each[-1] == "/"])
+    return tuple([each[1:-2] for each in parts[1::2] if each and each[0] == "*" and each[1] != "+" and each[-1] == "/"])
 
 
 def _lex_in_every_dialect(sql: str, *, is_cut: bool) -> Lexed:

@@ -12,7 +12,7 @@ COMMENTS: Final = frozenset({LINE, BLOCK, HINT})
 NAMES: Final = frozenset({NAME})
 """Not brackets: but for one mode of MariaDB they are no name, and a number in them is a literal."""
 
-ESCAPING, ANSI_QUOTES, NO_BACKSLASH_ESCAPES = MODES = range(3)
+ESCAPING, ANSI_QUOTES, NO_BACKSLASH_ESCAPES = MODES = (0, 1, 2)
 """Backslashes are escapes in both kinds of quotes, in single ones only, in none (but PostgreSQL's `E'…'`)."""
 
 State = tuple[int, bool, str]
