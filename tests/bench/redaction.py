@@ -3,7 +3,7 @@ What redaction costs: µs a KB of statements as applications send them, and of t
 
     python -m tests.bench.redaction
 
-CPU time of one thread, the least of interleaved rounds, nothing remembered. Statements as an ORM writes them are
+CPU time of one thread, the least of interleaved rounds, nothing cached. Statements as an ORM writes them are
 below; others come from the grammar of the tests and, where there are any, from real slow logs.
 """
 
@@ -80,7 +80,7 @@ def generated(*, is_plain: bool) -> list[str]:
 
 
 def main() -> None:
-    redact = walltime.redaction.redact._redact_text.__wrapped__  # type: ignore[attr-defined]  # what it is without remembering
+    redact = walltime.redaction.redact._redact_text.__wrapped__  # type: ignore[attr-defined]  # without its cache
     print(machine())
     for name, texts in (
         ("as applications write them", APPLICATIONS),

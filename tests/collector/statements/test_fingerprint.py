@@ -127,7 +127,7 @@ def test_no_number_stays(number: int) -> None:
     assert str(number) not in redact(statement)
 
 
-def test_what_is_no_difference_makes_none() -> None:
+def test_statements_that_differ_only_in_values_or_style_have_one_fingerprint() -> None:
     same = (
         ("SELECT a\n  FROM t", "select a from t;"),
         ("select * from t where id in (1)", "select * from t where id in (1, 2,3)"),
@@ -142,7 +142,7 @@ def test_what_is_no_difference_makes_none() -> None:
         assert len({fingerprint(statement) for statement in statements}) == 1, statements
 
 
-def test_what_is_a_difference_makes_one() -> None:
+def test_different_statements_have_different_fingerprints() -> None:
     different = (
         ("select a from t1", "select a from t2"),
         ("select `null` from t", "select null from t"),
@@ -192,7 +192,7 @@ def test_the_sdk_s_template_has_the_log_s_fingerprint(template: str) -> None:
 
 
 # As pt-fingerprint 3.2.1 answers; docs/decisions/009 lists where it differs.
-PT_FINGERPRINT_SAYS = {
+PT_FINGERPRINTS = {
     "SELECT * FROM t WHERE a IN (1, 2, 3) AND b = 'x' LIMIT 5, 10": "select * from t where a in(?+) and b = ? limit ?",
     "INSERT INTO t (a, b) VALUES (1, 'x'), (2, 'y')": "insert into t (a, b) values(?+)",
     "UPDATE t SET a = 5 WHERE b IS NOT NULL": "update t set a = ? where b is not ?",
@@ -208,18 +208,18 @@ PT_FINGERPRINT_SAYS = {
 }
 
 
-@pytest.mark.parametrize("statement", PT_FINGERPRINT_SAYS)
+@pytest.mark.parametrize("statement", PT_FINGERPRINTS)
 def test_fingerprints_are_those_of_pt_fingerprint(statement: str) -> None:
-    assert fingerprint(statement) == PT_FINGERPRINT_SAYS[statement]
+    assert fingerprint(statement) == PT_FINGERPRINTS[statement]
 
 
-def test_pt_fingerprint_still_says_so() -> None:
+def test_pt_fingerprint_gives_these_fingerprints() -> None:
     tool = shutil.which("pt-fingerprint")
     if not tool:
         pytest.skip("needs pt-fingerprint (apt-get install percona-toolkit)")
-    for statement, expected in PT_FINGERPRINT_SAYS.items():
-        said = subprocess.run([tool, "--query", statement], capture_output=True, text=True, check=False)
-        assert said.stdout.strip() == expected
+    for statement, expected in PT_FINGERPRINTS.items():
+        result = subprocess.run([tool, "--query", statement], capture_output=True, text=True, check=False)
+        assert result.stdout.strip() == expected
 
 
 def test_an_id_is_the_end_of_pt_query_digest_s() -> None:

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from walltime.redaction.redact import Redaction, _redact_text, is_denied, redact_key, redact_sql, redact_url
-from walltime.redaction.sql_lexer import lexer
+from walltime.redaction.sql_lexer import dialects, lexer
 
 from tests.sdk.redaction.hostile import HOSTILE
 from tests.sdk.redaction.sql_grammar import DIALECTS, MARK, Grammar
@@ -82,12 +82,12 @@ def test_escaped_quotes_are_read_as_mysql_does_unless_the_text_makes_sense_in_an
         (None, "(NoneType)"),
     ],
 )  # fmt: skip
-def test_the_traps_of_each_dialect(sql: object, expected: str) -> None:
+def test_what_is_a_literal_in_one_dialect_is_redacted(sql: object, expected: str) -> None:
     assert redact_sql(sql) == expected
 
 
 @given(st.text(alphabet=st.sampled_from("'\"`\\#-/*$?_xE 1ae.&é\n"), max_size=40))
-def test_a_text_without_traps_is_the_same_read_at_once_and_read_with_care(text: str) -> None:
+def test_the_fast_path_redacts_as_reading_in_every_dialect_does(text: str) -> None:
     assert lexer.lex(text).redacted == lexer._lex_in_every_dialect(text, is_cut=False).redacted
 
 
@@ -96,11 +96,26 @@ def test_a_text_without_traps_is_the_same_read_at_once_and_read_with_care(text: 
     [
         "SELECT `a`.`id`, `a`.`name 2`, b.c3, t1_2 FROM `a` AS b WHERE x = %s AND y IN (%(y)s, ?, $1) AND z <= 1.5e-3",
         "INSERT INTO t VALUES (1, 'it''s', 'c:\\\\dir\\n', \"\\'hi\\'\", 0x1F, .5, -7), (2, '#', '--', '/*', 'é', '٤')",
+        "SELECT /*+ MAX_EXECUTION_TIME(1000) */ a, N'x' FROM t",
+        "CREATE FUNCTION f(a int) RETURNS text AS $$ BEGIN RETURN 's3cr3t' || a * 2; END; $$ LANGUAGE plpgsql",
     ],
 )
-def test_what_applications_write_is_read_at_once(sql: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_statements_of_applications_take_the_fast_path(sql: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(lexer, "read_in_every_dialect", None)
-    assert "?" in lexer.lex(sql).redacted
+    redacted = lexer.redact(sql)
+    assert "?" in redacted
+    assert MARK not in redacted
+
+
+def test_everything_behind_the_limit_of_special_characters_is_one_literal() -> None:
+    doubtful = "SELECT 'C:\\' AND a = 'D:\\', "
+    assert dialects.read_in_every_dialect(doubtful + "x, '' " * dialects.MAX_EVENTS, is_cut=False).pieces[-1] == (
+        "?",
+        False,
+    )
+    for sql in (doubtful + "'', " * dialects.MAX_EVENTS + MARK, doubtful + "# a\n, b" * dialects.MAX_EVENTS + MARK):
+        assert MARK not in redact_sql(sql)
+        assert redact_sql(sql).endswith("?")
 
 
 @pytest.mark.parametrize("piece", HOSTILE)
@@ -108,7 +123,7 @@ def test_hostile_text_of_four_times_the_length_takes_four_times_as_long(
     piece: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("walltime.redaction.redact.MAX_SQL_CHARS", 100_000)  # of which half would be cut off
-    redact = _redact_text.__wrapped__  # type: ignore[attr-defined]  # nothing remembered
+    redact = _redact_text.__wrapped__  # type: ignore[attr-defined]  # nothing cached
     texts = [(piece * chars)[:chars] for chars in (8_000, 32_000)]
     least_ns = [10**18] * len(texts)
     for turn in range(12):
@@ -179,7 +194,7 @@ def test_urls_lose_user_query_fragment_and_the_values_in_their_path(url: str, re
         "XSRF-TOKEN", "card.number", "cvv", "otp",
     ],
 )  # fmt: skip
-def test_a_name_that_promises_a_secret_is_denied_in_any_spelling(key: str) -> None:
+def test_a_value_whose_name_announces_a_secret_is_redacted(key: str) -> None:
     assert is_denied(key)
     assert Redaction(b"salt").annotation(key, "s3cr3t") == "(redacted)"
     assert Redaction(b"salt").annotation(key, 4711) == "(redacted)"
@@ -188,17 +203,17 @@ def test_a_name_that_promises_a_secret_is_denied_in_any_spelling(key: str) -> No
 @pytest.mark.parametrize(
     "key", ["token_count", "cart.items", "author", "passage", "pinned", "secretary", "tokens", "dsnx"]
 )
-def test_a_name_that_only_looks_like_one_is_not(key: str) -> None:
+def test_a_value_whose_name_only_resembles_one_is_kept(key: str) -> None:
     assert not is_denied(key)
     assert Redaction(b"salt").annotation(key, 3) == 3
     assert Redaction(b"salt").annotation(key, "three") == "three"
 
 
-def test_a_session_is_known_again_and_not_told() -> None:
+def test_a_session_is_replaced_by_its_keyed_hash() -> None:
     redaction = Redaction(b"salt")
-    told = redaction.annotation("session.id", "s3cr3t")
-    assert told == redaction.annotation("session.id", "s3cr3t") != redaction.annotation("session.id", "other")
-    assert "s3cr3t" not in str(told)
+    hashed = redaction.annotation("session.id", "s3cr3t")
+    assert hashed == redaction.annotation("session.id", "s3cr3t") != redaction.annotation("session.id", "other")
+    assert "s3cr3t" not in str(hashed)
 
 
 def test_an_address_among_the_annotations_loses_its_credentials() -> None:

@@ -1,10 +1,11 @@
 """
-Reads a SQL text in every dialect, and says what is a literal, a comment or a quoted name in any of them.
+Reads a SQL text in every dialect and finds what is a literal, a comment or a quoted name in any of them.
 
 Dialects differ by sql_mode (NO_BACKSLASH_ESCAPES, ANSI_QUOTES, MSSQL), by character set (a byte of gbk, sjis, big5 or
 gb18030 may look like a backslash or a backtick), by version (executable comments, hints, dollar quotes), by product
-(`#`, `--`, nested comments, `E'…'` of PostgreSQL). The text is read once for each way to treat backslashes. Within
-that, each place where dialects differ splits a state in two, and equal states join again, so the cost is linear.
+(`#`, `--`, nested comments, `E'…'` of PostgreSQL). The text is read once for each way to treat backslashes that
+differs in it. Each character that dialects read differently leads from one state to two; equal states are merged, so
+the cost is linear.
 
 A dialect in which the text makes no sense is dropped when it makes sense in MySQL's default: the text ends inside a
 literal, or has a backslash outside of all literals. That is what keeps `'it\\'s'` one literal.
@@ -21,7 +22,7 @@ from .steps import CODE, COMMENTS, ESCAPING, LINE, LITERALS, MODES, NAMES, NO_BA
 EVENTS: Final = re.compile(r"""['"`\\#\n\[\]$\x00-\x08\x0e-\x1f]|/(?=\*)|\*(?=/)|-(?=-)""")
 START: Final[Entry] = ((CODE, False, ""), 0)
 MAX_EVENTS: Final = 600
-"""Reading more than this in every dialect takes too long: nothing behind them is kept."""
+"""Limit of the CPU time: of a text with more special characters, all that follows becomes one `?`."""
 BY_DEFAULT: Final = re.compile(
     r"""'[^'\\]*(?:\\.[^'\\]*)*'|"[^"\\]*(?:\\.[^"\\]*)*"|`[^`]*`|/\*.*?\*/|\#[^\n]*|--(?=[\s\x00-\x1f]|\Z)[^\n]*"""
     r"""|(?P<open>['"`]|/\*)""",
@@ -61,7 +62,7 @@ def read_in_every_dialect(text: str, *, is_cut: bool, is_executed: bool = False)
     Read the text in all dialects and return it without what is a literal or a comment in one where it makes sense.
 
     Args:
-        is_cut: The end is missing, so an open literal is no sign of a wrong dialect.
+        is_cut: The end of the text is missing, so a dialect in which it ends inside a literal may be the right one.
         is_executed: Executable comments are code only; otherwise they may also be comments.
     """
     events = [event.start() for event in EVENTS.finditer(text)]

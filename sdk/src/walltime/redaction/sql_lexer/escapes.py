@@ -1,4 +1,4 @@
-"""Whether escaped quotes, as in `'it\\'s'`, can only be escaped quotes; at the speed of regular expressions."""
+"""Finds out by regular expressions whether `\\'`, as in `'it\\'s'`, can only be an escaped quote."""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
 """
-Statement in; redacted text, comments and whether it is closed out.
+Takes a statement and returns its redacted text, its comments and whether it ends inside a literal.
 
-How the server reads a statement is unknown: its sql_mode, its character set and often the product. A statement that
-every server reads alike takes one pass of one regular expression. Any other one is read in every dialect (dialects.py),
-and what is a literal in one of them counts as a literal.
+The lexer does not know the server's sql_mode, character set and product. One regular expression reads a statement
+that has the same meaning in all dialects. Any other statement is read in every dialect (dialects.py); what is a literal
+in one of them is redacted.
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ _DOLLAR_QUOTED: Final = (
     r"""(?<=\$)(?<![\w$].)\$(?:[^'"`$\#\[\\/*\-\x00-\x08\x0e-\x1f]|'[^'\\$]*'(?![\w$])|-(?!-)|/(?!\*)|\*(?!/))*"""
     r"""\$\$(?![\w$])(?=[^$]*\Z)"""
 )
-"""The only dollar quote of a text, with nothing in it that could open elsewhere and not close in it."""
+"""The only dollar quote of a text; strings in it are closed in it, so MySQL, too, reads code behind it."""
 _QUOTED: Final = _STRING.format(q="'")[1:]
 _DOUBLE_QUOTED: Final = _STRING.format(q='"')[1:]
 
-# Each alternative looks back at the one character that the search leaps to. The last ones take the rest of the text:
-# there dialects differ, or it is not closed.
+# The search for a character of the first class is fast; each alternative looks back at that character. Where dialects
+# differ or a literal is not closed, the alternatives with `.*` match the rest of the text.
 _ALIKE: Final = rf"""[PREFIXES'"`\d.$\#/\-_\[\\](?:
     (?<![\w$].)(?: PREFIXED (?<=[\d]){_NUMBER} | (?<=_)[a-zA-Z0-9]+[ ]?'{_QUOTED} | (?<=_)(?=[a-zA-Z0-9]+[ ]?').* )
   | {_FRACTION}
@@ -47,7 +47,7 @@ _ALIKE: Final = rf"""[PREFIXES'"`\d.$\#/\-_\[\\](?:
       | DOLLARS (?: (?<=['"`\#\[\\]) | (?<=-)(?=-) | (?<=/)(?=\*) | (?<=\$)(?!{_PLACEHOLDER}) ).*
     )
 )"""
-_LEFT: Final = rf"""
+_REMAINING: Final = rf"""
     (?P<kept> (?<![\w$])\${_PLACEHOLDER} )
   | (?P<hint> /\*\+(?:(?!/\*)[^'"`])*?\*/)
   | (?<![\w$])[\d](?:{_NUMBER})
@@ -61,7 +61,7 @@ _END: Final = "\n\n"
 
 
 def _compiled(syntax: str) -> tuple[re.Pattern[str], re.Pattern[str]]:
-    """For any text, and for ASCII alone, whose classes of characters are found in a table: index it by `isascii()`."""
+    """Return a pattern for any text and a faster one for ASCII; index them by `isascii()`."""
     flags = re.VERBOSE | re.DOTALL
     # a byte above ASCII and a backslash or a backtick behind it may be one character of gbk or sjis
     anywhere = syntax.replace("BACKSLASH", r"(?<![^\x00-\x7f])\\").replace("BACKTICK", r"(?<![^\x00-\x7f])`")
@@ -83,10 +83,10 @@ _READ_RARE: Final = _alike("(?!", behind=r"\w$", prefixes="xXbBnNeE")
 """Also with strings such as `x'1F'`, `N'…'` and `$$…$$`: to stop at each of these letters costs other texts time."""
 _PREFIXED: Final = re.compile(r"(?<![\w$])[xXbBnNeE]'")
 _NONSENSE: Final = re.compile(r"[\x00-\x08\x0e-\x1f]|\*/")
-"""In code, no server accepts it, and a dollar quote may be open to the end."""
+"""No server accepts these in code. In such a text a dollar quote counts as open until the end."""
 _READ_BY_DEFAULT: Final = _alike("(?=|", behind=r"\w$")
 """With escaped quotes in strings, and no word right behind a string."""
-_READ_LEFT: Final = _compiled(_LEFT)
+_READ_REMAINING: Final = _compiled(_REMAINING)
 
 
 class Lexed(NamedTuple):
@@ -102,11 +102,11 @@ class Lexed(NamedTuple):
 
 def lex(sql: str, *, is_cut: bool = False) -> Lexed:
     """
-    Read a statement once, for all purposes; its redacted text, read again, is itself.
+    Read a statement once, for all purposes. Redacting its redacted text again does not change it.
 
     Args:
         sql: Text, or bytes decoded with `surrogateescape`. Double quotes are strings, as by MySQL's default.
-        is_cut: The end is missing, so an open literal is no sign of a wrong dialect.
+        is_cut: The end of the text is missing, so a dialect in which it ends inside a literal may be the right one.
     """
     parts = _split_alike(sql, is_cut=is_cut)
     if parts:
@@ -124,7 +124,7 @@ def redact(sql: str, *, is_cut: bool = False) -> str:
 def _lex_with_care(sql: str, *, is_cut: bool) -> Lexed:
     lexed = _lex_in_every_dialect(sql, is_cut=is_cut)
     redacted = lexed.redacted
-    for _ in range(_MAX_ROUNDS):  # what is left may read in one more dialect; each round takes something out
+    for _ in range(_MAX_ROUNDS):  # the redacted text may be valid in one more dialect; each round removes something
         parts = _split_alike(redacted, is_cut=False)
         again = _join(parts) if parts else _lex_in_every_dialect(redacted, is_cut=False).redacted
         if again == redacted:
@@ -157,7 +157,7 @@ def _split_alike(sql: str, *, is_cut: bool) -> list[str] | None:
 
 
 def lex_by_default(sql: str) -> Lexed | None:
-    """Read a text as MySQL does by default; None if it is not closed, or other servers read it otherwise."""
+    """Read a text as MySQL does by default; None if it ends inside a literal or other dialects may differ."""
     parts = _READ_BY_DEFAULT[sql.isascii()].split(sql + _END)
     return Lexed(redacted=_join(parts.copy()), comments=_comments(parts), is_closed=True) if parts[-1] else None
 
@@ -191,11 +191,13 @@ def _lex_in_every_dialect(sql: str, *, is_cut: bool) -> Lexed:
 
 
 def _without_numbers(pieces: list[Piece]) -> str:
-    texts = [text if is_name else _READ_LEFT[text.isascii()].sub(_left, text) for text, is_name in pieces]
+    texts = [
+        text if is_name else _READ_REMAINING[text.isascii()].sub(_without_number, text) for text, is_name in pieces
+    ]
     return " ".join("".join(texts).split())
 
 
-def _left(token: re.Match[str]) -> str:
+def _without_number(token: re.Match[str]) -> str:
     if token.lastgroup == "kept":
         return token.group()
     if token.lastgroup == "hint":

@@ -1,4 +1,4 @@
-"""What a server may take each special character of a SQL text for: steps between states, in any dialect."""
+"""The state machine of all dialects: which states may follow a special character of a SQL text."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ _DEEPEST: Final = "**"
 
 def step(state: State, text: str, at: int, mode: int, *, is_executed: bool) -> list[Entry]:
     """
-    Where a dialect may be behind the character at `at`; nowhere, if the text makes no sense in it there.
+    Return the states behind the character at `at`; none if no dialect of this mode accepts it there.
 
-    The first one is what MySQL does by default.
+    The first one is that of MySQL's default dialect.
     """
     place, in_executable, tag = state
     letter = text[at]
