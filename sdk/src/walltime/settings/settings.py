@@ -11,8 +11,6 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
 
-from opentelemetry.sdk.resources import OTELResourceDetector
-
 from walltime.errors import SettingsError, warn
 from walltime.settings import parsing, valid
 from walltime.settings.fields import read, setting, settle
@@ -140,6 +138,8 @@ class Settings:
     @cached_property
     def service(self) -> str:
         """The service's name: the setting, else what OTEL_RESOURCE_ATTRIBUTES says, else ''."""
+        from opentelemetry.sdk.resources import OTELResourceDetector
+
         name = self.service_name or str(OTELResourceDetector().detect().attributes.get("service.name", ""))
         return name.encode("utf-8", "replace").decode()  # the environment's bytes may be no UTF-8
 
