@@ -175,7 +175,7 @@ def test_five_hundred_slow_connections_do_not_delay_other_clients(tmp_path: Path
         quiet_s = p99_s(10, [])
         sockets = trickle(collector, protocol)
         attacked_s = p99_s(10, sockets)
-        time.sleep(33 - 10)
+        time.sleep(stretched(33) - 10)
         alive = 0
         for each in sockets:
             with contextlib.suppress(BlockingIOError):
@@ -188,12 +188,15 @@ def test_five_hundred_slow_connections_do_not_delay_other_clients(tmp_path: Path
             alive += 1
         for each in sockets:
             each.close()
+        connection.close()  # idle for long; the next request opens it again
+        # measured on both sides of the attack: other work on the machine may begin or end meanwhile
+        quiet_s = max(quiet_s, p99_s(10, []))
         connection.close()
         assert alive == 0
         assert attacked_s < 2 * quiet_s + stretched(0.02)
         sys.stdout.write(
-            f"\n500 trickling {protocol} sockets: p99 of a good sender {quiet_s * 1e3:.1f} ms before,"
-            f" {attacked_s * 1e3:.1f} ms during; after 33 s {alive} are left\n"
+            f"\n500 trickling {protocol} sockets: p99 of a good sender {quiet_s * 1e3:.1f} ms without,"
+            f" {attacked_s * 1e3:.1f} ms during; later {alive} are left\n"
         )
 
 
