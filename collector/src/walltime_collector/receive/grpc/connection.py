@@ -84,7 +84,8 @@ class Connection(asyncio.Protocol):
         """End what takes longer than its limit."""
         limits = self._limits
         self._useless_frames = max(0, self._useless_frames - _FORGIVEN_FRAMES)
-        is_begun = not self._is_greeted or (self._h2.is_incomplete and not self._calls)
+        is_refused = all(each.handler is None for each in self._calls.values())  # or there is no call
+        is_begun = not self._is_greeted or (self._h2.is_incomplete and is_refused)
         if self._reading.is_over(now_s):
             self._slot.note("slow_reader")
             self._transport.abort()
