@@ -9,7 +9,7 @@ import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import chdb
 
@@ -141,12 +141,15 @@ class Database:
             raise RuntimeError(error_text(error).replace(self._path, "data").removeprefix(_STREAMED)) from error
 
 
+LOST_TEXT: Final = "ClickHouse refused it with a text that is not UTF-8, which Python before 3.11.3 does not pass on"
+
+
 def error_text(error: Exception) -> str:
     """ClickHouse's text of an error; chDB raises UnicodeDecodeError where that text quotes bytes that are not UTF-8."""
     for each in (error, error.__cause__):
         if isinstance(each, UnicodeDecodeError):
             return each.object.decode("utf-8", "replace")
-    return str(error) or type(error).__name__
+    return str(error) or (LOST_TEXT if isinstance(error, RuntimeError) else type(error).__name__)
 
 
 def _bounded(session: Any, sql: str, limit_bytes: int, *, is_kept: bool) -> tuple[bytes, dict[str, int]]:
