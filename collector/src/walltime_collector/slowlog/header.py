@@ -36,26 +36,6 @@ _SECONDS = re.compile(r"\d{1,20}(?:\.\d{1,9})?")
 _TIMESTAMP = re.compile(r"timestamp=(\d{1,18})")
 _WARNING = re.compile(r"# (Note|Warning|Error) (\d+)")
 
-
-_USER = re.compile(
-    r"# User(?:@Host)?: (?P<names>[^\n]*?) ?@ *(?P<host>[^\s\[\]]*) *\[(?P<ip>[^\s\[\]]*)\](?=\s+Id:\s*\d+\s*$|\s*$)",
-    re.MULTILINE,
-)
-_NAMES = re.compile(r"(?P<user>[^\[]*)(?:\[(?P<other>.*)\])?", re.DOTALL)
-_TIME = re.compile(
-    r"# Time: (?:\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?(?:Z|[-+]\d\d:\d\d)?|\d{6}\s+\d{1,2}:\d\d:\d\d)"
-)
-_SCHEMA = re.compile(r"Schema:(?: (?P<schema>\S.*?)?)?(?=\s+\w+: |\s*$)", re.MULTILINE)
-_PAIR = re.compile(r"\b(\w+): +(\S+)")
-_QUERY_TIME = re.compile(
-    r"\n?# Query_time: +(\S+)\s+Lock_time: +(\S+)\s+Rows_sent: +(\S+)\s+Rows_examined: +(\S+)[ \t]*(?=\n)"
-)
-"""Every server writes this line alike; read at once it takes a quarter of the time of its pairs."""
-_ISO = re.compile(r"(\d{4}-\d\d-\d\dT\d\d:\d\d):(\d\d)(?:\.(\d+))?(Z|[-+]\d\d:\d\d|)")
-_SECONDS = re.compile(r"\d{1,20}(?:\.\d{1,9})?")
-_TIMESTAMP = re.compile(r"timestamp=(\d{1,18})")
-_WARNING = re.compile(r"# (Note|Warning|Error) (\d+)")
-
 FLAGS: Final = {
     "Full_scan": "is_full_scan",
     "Full_join": "is_full_join",
