@@ -13,7 +13,7 @@ from pathlib import Path
 
 from walltime_collector.clickhouse.embedded.engine import EmbeddedEngine
 from walltime_collector.query.why.explain import explain
-from walltime_collector.query.why.windows import Comparison, Window
+from walltime_collector.query.windows import Comparison, Window
 
 from tests.bench.machine import machine
 from tests.collector.simulated_shop import MINUTE_NS, USUAL, Page, simulate

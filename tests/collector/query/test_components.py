@@ -18,7 +18,7 @@ from walltime_collector.query.components import COLUMNS, COUNTERS, NOTES, OF_ALL
 from walltime_collector.query.queries import query_text, run
 from walltime_collector.query.top import top
 from walltime_collector.query.why.explain import explain
-from walltime_collector.query.why.windows import comparison
+from walltime_collector.query.windows import comparison
 
 import tests
 from tests.collector.conftest import MINUTE_NS, Store

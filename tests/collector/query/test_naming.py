@@ -22,7 +22,7 @@ from walltime_collector.query.answers import Top
 from walltime_collector.query.names import Kind, find, listed, shown
 from walltime_collector.query.top import top
 from walltime_collector.query.why.explain import explain
-from walltime_collector.query.why.windows import comparison
+from walltime_collector.query.windows import comparison
 
 from tests.collector.cli.command import assert_one_sentence, run
 from tests.collector.conftest import Collector, Store

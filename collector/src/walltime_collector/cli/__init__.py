@@ -170,7 +170,7 @@ def why(
     time (UTC without an offset) or now; END can be left out. Examples: 'last 90s', 10m..5m, 5m.., and
     2026-11-21T09:30..2026-11-21T09:31:30.
     """
-    from ..query.why.windows import comparison
+    from ..query.windows import comparison
 
     try:
         comparison(time.time_ns(), during=during, against=against, slowest=slowest, since=since)

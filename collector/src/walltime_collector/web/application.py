@@ -41,7 +41,7 @@ from ..query.digest.rank import digest
 from ..query.show import show as show_trace
 from ..query.top import top as rank_kinds
 from ..query.why.explain import explain
-from ..query.why.windows import comparison
+from ..query.windows import comparison
 from ..sql.runner import QueryRunner
 from ..trace_id import find_trace_id
 from .health import health_routes

@@ -19,7 +19,7 @@ from walltime_collector.query.answers import from_json
 from walltime_collector.query.show import show
 from walltime_collector.query.why.answer import Contribution, Why
 from walltime_collector.query.why.explain import explain
-from walltime_collector.query.why.windows import Comparison, Window, comparison
+from walltime_collector.query.windows import Comparison, Window, comparison
 
 from tests.collector.simulated_shop import CACHE_1, CACHE_2, MINUTE_NS, SECOND_NS, USUAL, Page, simulate
 from tests.servers import with_tables

@@ -20,7 +20,7 @@ from walltime_collector.query.top import top
 from walltime_collector.query.why.answer import Why
 from walltime_collector.query.why.explain import explain
 from walltime_collector.query.why.statuses import by_status, like_with_like_ns, mix_ns
-from walltime_collector.query.why.windows import Comparison, Window
+from walltime_collector.query.windows import Comparison, Window
 
 from tests.collector.conftest import MINUTE_NS, Store
 from tests.collector.traffic import MS, Sent, SentCall, Value

@@ -14,11 +14,11 @@ from ..answers import from_row
 from ..components import counters_by_component, sums
 from ..names import shown
 from ..queries import Row, run
+from ..windows import Comparison, Window
 from . import cause, chance, sentences, statuses
 from .answer import Contribution, Example, Population, Verdict, Why
 from .arithmetic import Losers, Totals, calls_per_lost_lookup, contribution, contributions
 from .chance import Block, Judged
-from .windows import Comparison, Window
 
 MAX_TARGETS = 1_000
 MAX_STATEMENTS = 100

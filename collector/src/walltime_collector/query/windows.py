@@ -1,4 +1,4 @@
-"""Reads what `why` compares: the transactions of two windows of time, or the slowest of one window and the rest."""
+"""Reads windows of time as people write them, and what `why` compares: two windows, or the slowest and the rest."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ import re
 from dataclasses import dataclass
 from datetime import datetime, timedelta, timezone
 
-from ...errors import BadParameter
-from ...format import printable, since_s
+from ..errors import BadParameter
+from ..format import printable, since_s
 
 GRAMMAR = "'last 90s' or START..END, each a time ago (5m), an ISO time (2026-11-21T09:30:00Z, UTC) or now"
 DEFAULT_SLOWEST_PERCENT = 5.0

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from walltime_collector.errors import BadParameter
 from walltime_collector.format import iso_time
-from walltime_collector.query.why.windows import Comparison, Window, comparison, window
+from walltime_collector.query.windows import Comparison, Window, comparison, window
 
 S = 1_000_000_000
 NOON_NS = 1_795_262_400 * S  # 2026-11-21T12:00:00Z

@@ -1,0 +1,67 @@
+"""What a question is about: a window of time and filters; every query of the pages takes it as bound parameters."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, fields, replace
+
+from .windows import Window
+
+_S = 1_000_000_000
+_STEPS_S = (1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1_800, 3_600, 7_200, 14_400, 21_600, 43_200, 86_400, 604_800)
+MOST_STEPS = 120
+"""A window is divided into at most so many steps."""
+MINUTE_S = 60
+
+
+@dataclass(frozen=True)
+class Filters:
+    """Which transactions; an empty text is any. All others must match exactly."""
+
+    service: str = ""
+    kind: str = ""
+    host: str = ""
+    version: str = ""
+    environment: str = ""
+    status: str = ""
+    """`404`, `5xx`, or `failed`: those that failed, whatever their status."""
+    user: str = ""
+    annotation: str = ""
+    """`key=value`, an attribute of the transaction."""
+
+
+FILTERS = tuple(each.name for each in fields(Filters))
+
+
+@dataclass(frozen=True)
+class Scope:
+    """A window and filters."""
+
+    window: Window
+    filters: Filters = Filters()
+
+    @property
+    def step_s(self) -> int:
+        """The length of a step of a chart: the window has at most MOST_STEPS of them; 604,800 s is the longest."""
+        length_s = (self.window.end_ns - self.window.start_ns) / _S
+        return next((step for step in _STEPS_S if length_s <= step * MOST_STEPS), _STEPS_S[-1])
+
+    @property
+    def is_in_minutes(self) -> bool:
+        """Whether the tables of sums per minute can answer: they have service and kind only."""
+        only = replace(self.filters, service="", kind="") == Filters()
+        return only and self.step_s >= MINUTE_S
+
+    def aligned(self) -> Scope:
+        """The same with a window that begins and ends between two steps, at most one step longer at each end."""
+        step_ns = self.step_s * _S
+        start_ns = self.window.start_ns // step_ns * step_ns
+        end_ns = -(-self.window.end_ns // step_ns) * step_ns
+        return replace(self, window=Window(start_ns, end_ns))
+
+    def parameters(self) -> Mapping[str, str | int]:
+        """The parameters of queries/_scope.sql (transactions) and queries/_scope_minutes.sql (sums per minute)."""
+        key, _, value = self.filters.annotation.partition("=")
+        texts = {name: getattr(self.filters, name) for name in FILTERS if name != "annotation"}
+        annotation = {"annotation_key": key.strip(), "annotation_value": value.strip()}
+        return {"start_ns": self.window.start_ns, "end_ns": self.window.end_ns, **texts, **annotation}

@@ -1,0 +1,31 @@
+"""The window and the filters of a question, against stored transactions."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from walltime_collector.query.scope import MOST_STEPS, Filters, Scope
+from walltime_collector.query.windows import Window
+
+S = 1_000_000_000
+
+
+@given(st.integers(0, 4_000_000_000), st.integers(1, 400 * 86_400))
+def test_an_aligned_window_contains_the_window_and_has_few_steps(start_s: int, length_s: int) -> None:
+    scope = Scope(Window(start_s * S + 7, (start_s + length_s) * S + 9))
+    aligned = scope.aligned()
+    step_ns = scope.step_s * S
+    assert aligned.window.start_ns % step_ns == aligned.window.end_ns % step_ns == 0
+    assert scope.window.start_ns - step_ns < aligned.window.start_ns <= scope.window.start_ns
+    assert scope.window.end_ns <= aligned.window.end_ns < scope.window.end_ns + step_ns
+    assert (aligned.window.end_ns - aligned.window.start_ns) // step_ns <= MOST_STEPS + 1
+
+
+@pytest.mark.parametrize(
+    ("filters", "in_minutes"),
+    [(Filters(), True), (Filters(service="shop", kind="GET /"), True), (Filters(host="web1"), False)],
+)
+def test_only_service_and_kind_are_in_the_sums_per_minute(filters: Filters, in_minutes: bool) -> None:
+    assert Scope(Window(0, 86_400 * S), filters).is_in_minutes is in_minutes
+    assert not Scope(Window(0, 60 * S), filters).is_in_minutes
