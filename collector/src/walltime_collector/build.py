@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import socket
+from functools import partial
+from ssl import SSLContext
 from typing import Any
 
 from .clickhouse.opening import open_engine
@@ -19,18 +21,19 @@ from .health.watch import Watch
 from .http.authentication import Access
 from .http.body import Arrivals
 from .http.host_check import HostCheck
+from .http.ports.connections import Connections
 from .http.ports.descriptors import raise_limit
 from .http.ports.groups import groups
-from .http.ports.http_protocol import HttpLimits, Wording
+from .http.ports.http_protocol import HttpLimits, HttpPort, Wording
 from .http.ports.listening import listen, listened
-from .http.ports.server import HttpServer
-from .http.ports.wording import clickhouse_wording, web_wording
+from .http.ports.port import Port
+from .http.responses import web_wording
 from .load.loader import Loader
 from .load.poison import Trial
 from .otel_transactions.assembler import Assembler
 from .receive.cors import origin_pattern, with_cors
-from .receive.grpc.calls import Limits
-from .receive.grpc.server import GrpcServer
+from .receive.grpc.calls import Limits as GrpcLimits
+from .receive.grpc.connection import Connection as GrpcConnection
 from .receive.intake import Intake
 from .receive.otlp_grpc import OtlpGrpc
 from .receive.otlp_http import OtlpHttp
@@ -41,9 +44,9 @@ from .spool.group_commit import GroupCommit
 from .spool.reserve import Reserve
 from .spool.spool import Spool
 from .sql.clickhouse_http import ClickHouseHttp
+from .sql.clickhouse_http.errors import clickhouse_wording
 from .sql.runner import QueryRunner
 
-Server = HttpServer | GrpcServer
 _MAX_READ_REQUEST_BYTES = 8 * 1024 * 1024
 """On the web and ClickHouse ports; each path has a lower limit of its own."""
 _GRACE_S = 3
@@ -54,7 +57,7 @@ class Collector:
     """
     All parts of the collector. The ports listen at once; `start` starts the threads.
 
-    servers      each with its listening socket
+    ports        not started
     connections  those of the senders' ports, and those of the readers' ports
 
     Raises:
@@ -96,49 +99,46 @@ class Collector:
             deadline_s=settings.request_deadline_s,
         )
         self._intake = Intake(
-            self._commit,
-            health,
-            arrivals.in_flight,
-            self._access.ingest,
-            max_request_bytes=settings.max_request_bytes,
+            self._commit, health, arrivals.in_flight, self._access.ingest, max_request_bytes=settings.max_request_bytes
         )
         senders, readers = self.connections = groups(settings, health, descriptors)
         deadlines = (settings.header_deadline_s, settings.request_deadline_s)
-        otlp_http = OtlpHttp(self._intake, arrivals, origins)
-        grpc: GrpcServer = GrpcServer(
-            OtlpGrpc(self._intake, health), senders, Limits(*deadlines), tls=tls.grpc, grace_s=_GRACE_S
-        )
-        http = HttpServer(
-            "http",
-            otlp_http if origins is None else with_cors(otlp_http, origins),
-            senders,
-            HttpLimits(*deadlines, settings.max_request_bytes),
-            tls=tls.ingest,
-            count_refused=self._intake.count_refused,
-            wording=otlp_wording,
-            grace_s=_GRACE_S,
-        )
-
-        def readers_server(name: str, app: Any, wording: Wording) -> HttpServer:
-            return HttpServer(
-                name,
-                app,
-                readers,
-                HttpLimits(*deadlines, _MAX_READ_REQUEST_BYTES),
-                tls=tls.read,
-                count_refused=self._intake.count_refused,
-                wording=wording,
+        grpc = partial(GrpcConnection, OtlpGrpc(self._intake, health), GrpcLimits(*deadlines))
+        self.ports = [
+            Port(
+                "grpc",
+                self._sockets["grpc"],
+                senders,
+                grpc,
+                tls=tls.grpc,
+                handshake_s=settings.header_deadline_s,
                 grace_s=_GRACE_S,
             )
+        ]
 
-        servers: dict[str, Server] = {
-            "grpc": grpc,
-            "http": http,
-            "web": readers_server("web", self._web_application(), web_wording),
-        }
+        def add_http(
+            name: str, app: Any, connections: Connections, tls: SSLContext | None, most_bytes: int, wording: Wording
+        ) -> None:
+            port = HttpPort(
+                name,
+                self._sockets[name],
+                connections,
+                app,
+                HttpLimits(*deadlines, most_bytes),
+                tls=tls,
+                grace_s=_GRACE_S,
+                count_refused=self._intake.count_refused,
+                wording=wording,
+            )
+            self.ports.append(port)
+
+        otlp_http = OtlpHttp(self._intake, arrivals, origins)
+        otlp_app = otlp_http if origins is None else with_cors(otlp_http, origins)
+        add_http("http", otlp_app, senders, tls.ingest, settings.max_request_bytes, otlp_wording)
+        add_http("web", self._web_application(), readers, tls.read, _MAX_READ_REQUEST_BYTES, web_wording)
         if settings.clickhouse_http:
-            servers["clickhouse"] = readers_server("clickhouse", self._clickhouse_application(), clickhouse_wording)
-        self.servers = [(server, self._sockets[name]) for name, server in servers.items()]
+            endpoint = self._clickhouse_application()
+            add_http("clickhouse", endpoint, readers, tls.read, _MAX_READ_REQUEST_BYTES, clickhouse_wording)
 
     @property
     def addresses(self) -> dict[str, str]:

@@ -6,7 +6,6 @@ import asyncio
 import logging
 import os
 import signal
-import sys
 
 import uvloop
 
@@ -46,28 +45,24 @@ def serve(settings: Settings) -> None:
 
 
 async def _run(collector: Collector) -> None:
-    servers = [server for server, _ in collector.servers]
+    stopping = asyncio.Event()
 
     def stop() -> None:
         collector.health.stopping()
-        if servers[0].should_exit:
+        if stopping.is_set():
             log.warning("second signal: exiting at once; the spool is loaded at the next start")
             os._exit(1)
-        for server in servers:
-            server.should_exit = True
+        stopping.set()
 
     loop = asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stop)
     sweeping = asyncio.create_task(_sweep(collector))
-    tasks = [asyncio.create_task(server.serve(sockets=[listening])) for server, listening in collector.servers]
-    while not all(server.started for server in servers) and not any(task.done() for task in tasks):
-        await asyncio.sleep(0.01)
-    sys.stdout.write(
-        " ".join(["ready", *(f"{name}={address}" for name, address in collector.addresses.items())]) + "\n"
-    )
-    sys.stdout.flush()
-    await asyncio.gather(*tasks)
+    for port in collector.ports:
+        port.start()
+    print("ready", *(f"{name}={address}" for name, address in collector.addresses.items()), flush=True)  # noqa: T201
+    await stopping.wait()
+    await asyncio.gather(*(port.stop() for port in collector.ports))
     sweeping.cancel()
 
 

@@ -8,6 +8,7 @@ import signal
 import socket
 import threading
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 import grpc
@@ -19,8 +20,9 @@ from walltime_collector.http.authentication import Credential
 from walltime_collector.http.in_flight import InFlight
 from walltime_collector.http.ports import connections as ports
 from walltime_collector.http.ports.connections import Connections
+from walltime_collector.http.ports.port import Port
 from walltime_collector.receive.grpc.calls import Limits
-from walltime_collector.receive.grpc.server import GrpcServer
+from walltime_collector.receive.grpc.connection import Connection
 from walltime_collector.receive.intake import Intake
 from walltime_collector.receive.otlp_grpc import OtlpGrpc
 from walltime_collector.spool.group_commit import GroupCommit
@@ -108,10 +110,18 @@ def test_connections_of_one_address_beyond_its_limit_are_closed(tmp_path: Path) 
     commit = GroupCommit(spool)
     intake = Intake(commit, health, InFlight(MIB), Credential(), max_request_bytes=MIB)
     connections = Connections(health, ports.Limits(100, 3, MIB, "max_connections"))
-    server = GrpcServer(OtlpGrpc(intake, health), connections, Limits(10, 30), tls=None, grace_s=1)
     listening = socket.create_server(("127.0.0.1", 0))
     address = listening.getsockname()
-    running = threading.Thread(target=lambda: asyncio.run(server.serve([listening])))
+    make = partial(Connection, OtlpGrpc(intake, health), Limits(10, 30))
+    port = Port("grpc", listening, connections, make, tls=None, handshake_s=10, grace_s=1)
+    stopping = threading.Event()
+
+    async def serve() -> None:
+        port.start()
+        await asyncio.to_thread(stopping.wait)
+        await port.stop()
+
+    running = threading.Thread(target=lambda: asyncio.run(serve()))
     running.start()
     sources = ["127.0.0.1"] * 5 + ["127.0.0.2"] * 2
     made = [socket.create_connection(address, 20, (source, 0)) for source in sources]
@@ -120,7 +130,7 @@ def test_connections_of_one_address_beyond_its_limit_are_closed(tmp_path: Path) 
     eventually(lambda: is_let_in(address))
     for each in made:
         each.close()
-    server.should_exit = True
+    stopping.set()
     running.join(20)
     assert health.report()["counts"]["refused_connections"] >= 2
     intake.close()

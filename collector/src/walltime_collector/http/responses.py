@@ -18,3 +18,9 @@ def json_response(document: Mapping[str, Any], status: int = 200) -> JSONRespons
 def problem(status: int, where: str, what: str, what_now: str) -> JSONResponse:
     """An error."""
     return json_response({"error": {"where": where, "what": what, "what_now": what_now}}, status)
+
+
+def web_wording(status: int, message: str) -> tuple[str, bytes]:
+    """The content type and body of an error of a request that did not reach the web port's application."""
+    what, _, what_now = message.partition("; ")
+    return "application/json", bytes(problem(status, "connection" if status == 503 else "request", what, what_now).body)

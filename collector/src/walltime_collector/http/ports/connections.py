@@ -44,6 +44,9 @@ class Connection(Protocol):
     def unread_bytes(self) -> int:
         """Bytes of responses that the client has not read."""
 
+    def drain(self) -> None:
+        """Take no more requests, answer the running ones, then close the connection."""
+
     def abort(self) -> None:
         """Close the connection now."""
 
@@ -152,6 +155,10 @@ class Connections:
             self._by_address[slot.address] -= 1
             if not self._by_address[slot.address]:
                 del self._by_address[slot.address]
+
+    def of(self, port: str) -> list[Connection]:
+        """The open connections of one port; those in their handshake are not among them."""
+        return [slot.connection for slot in self._slots if slot.port == port and slot.connection is not None]
 
     def note(self, port: str, reason: str, address: str) -> None:
         """Count and log a connection that is refused or closed; `reason` is one of REASONS."""

@@ -27,12 +27,11 @@ class Connection(asyncio.Protocol):
     """
     Args:
         slot: Where it is counted as open; it leaves when its transport is closed.
-        limits: Enforced by sweep(), which somebody calls every second.
-        siblings: The open connections of the server; this one is among them while it is open.
+        limits: Enforced by sweep(), which Connections calls every second.
     """
 
-    def __init__(self, service: Service, slot: Slot, limits: Limits, siblings: set[Connection]) -> None:
-        self._service, self._slot, self._limits, self._siblings = service, slot, limits, siblings
+    def __init__(self, service: Service, limits: Limits, slot: Slot) -> None:
+        self._service, self._slot, self._limits = service, slot, limits
         self._loop = asyncio.get_running_loop()
         self._calls: dict[int, Call] = {}
         self._tasks: set[asyncio.Task[Response | None]] = set()
@@ -49,12 +48,10 @@ class Connection(asyncio.Protocol):
         self._transport = transport
         self._reading = ReadingDeadline(transport, self._limits.request_s)
         self._slot.connection = self
-        self._siblings.add(self)
         self._flush()
 
     def connection_lost(self, error: Exception | None) -> None:
         self._slot.leave()
-        self._siblings.discard(self)
         for call in [*self._calls.values()]:
             self._forget(call)
 
@@ -103,7 +100,7 @@ class Connection(asyncio.Protocol):
         self._flush()
 
     def drain(self) -> None:
-        """Take no more calls, answer those that are here, then close."""
+        """See http.ports.connections.Connection."""
         if not self._is_draining:
             self._is_draining = True
             self._h2.close_connection()

@@ -9,6 +9,7 @@ _NAMES = {
     48: "NOT_IMPLEMENTED",
     62: "SYNTAX_ERROR",
     81: "UNKNOWN_DATABASE",
+    191: "REQUEST_TOO_LARGE",
     202: "TOO_MANY_SIMULTANEOUS_QUERIES",
     210: "NETWORK_ERROR",
     271: "CANNOT_DECOMPRESS",
@@ -19,7 +20,7 @@ _NAMES = {
 
 _NAME_AT_THE_END = re.compile(r"\([A-Z][A-Z0-9_]+\)$")
 
-NOT_IMPLEMENTED, SYNTAX_ERROR, UNKNOWN_DATABASE, TOO_MANY_QUERIES = 48, 62, 81, 202
+NOT_IMPLEMENTED, SYNTAX_ERROR, UNKNOWN_DATABASE, REQUEST_TOO_LARGE, TOO_MANY_QUERIES = 48, 62, 81, 191, 202
 NETWORK_ERROR, CANNOT_DECOMPRESS, ACCESS_DENIED, AUTHENTICATION_FAILED, UNKNOWN = 210, 271, 497, 516, 1002
 
 
@@ -47,3 +48,9 @@ def failed(code: int, text: str) -> Refused:
     if not _NAME_AT_THE_END.search(text) and code in _NAMES:
         text = f"{text.rstrip('. ')}. ({_NAMES[code]})"
     return Refused(code, text)
+
+
+def clickhouse_wording(status: int, message: str) -> tuple[str, bytes]:
+    """The content type and body of an error of a request that did not reach the endpoint."""
+    code = {503: TOO_MANY_QUERIES, 414: REQUEST_TOO_LARGE, 431: REQUEST_TOO_LARGE}.get(status, SYNTAX_ERROR)
+    return "text/plain; charset=UTF-8", f"{refused(code, message)}\n".encode()

@@ -1,4 +1,4 @@
-"""Accepts the connections of a port; unlike asyncio's server, it counts them before their TLS handshake."""
+"""Runs a port in the event loop; unlike asyncio's server, it counts connections before their TLS handshake."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import contextlib
 import errno
 import socket
 import ssl
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from functools import partial
 
 from .connections import Connections, Slot
@@ -21,48 +21,63 @@ _PAUSE_S = 0.5
 Make = Callable[[Slot], asyncio.Protocol]
 
 
-class Listener:
+class Port:
     """
-    One listening socket.
+    One listening socket and its connections.
 
     Args:
-        port: Its name in counters and the log.
+        name: Of the port, in counters and the log.
         make: Makes the protocol of a new connection; the protocol sets `slot.connection` when it is connected and
             calls `slot.leave()` when the connection is lost.
         handshake_s: Maximum duration of a TLS handshake.
+        grace_s: At the end, running requests have this long to be answered.
         refusal: Sent to a connection over the limit, on a port without TLS.
+        tasks: Those that work on requests, perhaps longer than their connections are open.
     """
 
     def __init__(
         self,
-        port: str,
+        name: str,
         listening: socket.socket,
         connections: Connections,
         make: Make,
         *,
         tls: ssl.SSLContext | None,
         handshake_s: float,
+        grace_s: float,
         refusal: bytes = b"",
+        tasks: Collection[asyncio.Task[None]] = (),
     ) -> None:
-        self._port, self._listening, self._connections, self._make = port, listening, connections, make
-        self._tls, self._handshake_s, self._refusal = tls, handshake_s, refusal
-        self._loop = asyncio.get_running_loop()
+        self._name, self._listening, self._connections, self._make = name, listening, connections, make
+        self._tls, self._handshake_s, self._grace_s, self._refusal = tls, handshake_s, grace_s, refusal
+        self._tasks = tasks
         self._opening: set[asyncio.Task[None]] = set()
         self._pause: asyncio.TimerHandle | None = None
-        listening.setblocking(False)
-        self._loop.add_reader(listening, self._accept)
 
-    def close(self) -> None:
-        """Stop accepting, and cancel handshakes; the caller closes the socket."""
+    def start(self) -> None:
+        """Accept connections in the running event loop."""
+        self._loop = asyncio.get_running_loop()
+        self._listening.setblocking(False)
+        self._loop.add_reader(self._listening, self._accept)
+
+    async def stop(self) -> None:
+        """Close the socket and cancel handshakes; let running requests end; then close the connections."""
         self._loop.remove_reader(self._listening)
         if self._pause is not None:
             self._pause.cancel()
-        for task in self._opening:
-            task.cancel()
-
-    async def wait_closed(self) -> None:
-        """Wait for the cancelled handshakes."""
+        self._listening.close()
+        for handshake in self._opening:
+            handshake.cancel()
         await asyncio.gather(*self._opening, return_exceptions=True)
+        for connection in self._connections.of(self._name):
+            connection.drain()
+        until_s = self._loop.time() + self._grace_s
+        while (self._connections.of(self._name) or self._tasks) and self._loop.time() < until_s:
+            await asyncio.sleep(0.02)
+        for task in [*self._tasks]:
+            task.cancel()
+        for connection in self._connections.of(self._name):
+            connection.abort()
 
     def _accept(self) -> None:
         for _ in range(_MAX_PER_TURN):
@@ -76,10 +91,10 @@ class Listener:
             except OSError as error:
                 if error.errno not in _OUT_OF_RESOURCES:
                     raise
-                self._connections.note(self._port, "no_descriptors", "")
+                self._connections.note(self._name, "no_descriptors", "")
                 self._wait(_PAUSE_S)
                 return
-            slot = self._connections.enter(self._port, str(peer[0]) if peer else "")
+            slot = self._connections.enter(self._name, str(peer[0]) if peer else "")
             if slot is None:
                 self._refuse(connection)
                 continue
@@ -91,10 +106,7 @@ class Listener:
 
     def _wait(self, seconds: float) -> None:
         self._loop.remove_reader(self._listening)
-        self._pause = self._loop.call_later(seconds, self._go_on)
-
-    def _go_on(self) -> None:
-        self._loop.add_reader(self._listening, self._accept)
+        self._pause = self._loop.call_later(seconds, self._loop.add_reader, self._listening, self._accept)
 
     def _refuse(self, connection: socket.socket) -> None:
         with connection, contextlib.suppress(OSError):
