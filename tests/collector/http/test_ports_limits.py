@@ -28,6 +28,8 @@ class Open:
     def unread_bytes(self) -> int:
         return 0
 
+    def drain(self) -> None: ...
+
     def abort(self) -> None:
         self.is_closed = True
         self.slot.leave()

@@ -31,7 +31,6 @@ def log_to_stderr(log_format: str) -> None:
     handler.addFilter(RepeatLimit())
     logging.basicConfig(level=logging.INFO, handlers=[handler], force=True)
     logging.captureWarnings(True)
-    logging.getLogger("uvicorn").setLevel(logging.WARNING)  # it logs "started" and "finished"
     # they warn of each attempt, with all its parameters, where the loader warns once; urllib3's own level is not kept
     for name in ("clickhouse_connect", "urllib3.connectionpool"):
         logging.getLogger(name).setLevel(logging.ERROR)
