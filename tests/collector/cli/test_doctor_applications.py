@@ -12,8 +12,8 @@ import pytest
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 from typer.testing import CliRunner
 from walltime_collector.cli import app
-from walltime_collector.cli.doctor.applications import described, findings, summary
 from walltime_collector.health.applications import Application, Applications
+from walltime_collector.health.findings import described, findings, summary
 from walltime_collector.health.status import Loss
 from walltime_collector.query.answers import from_json
 

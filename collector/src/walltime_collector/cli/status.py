@@ -7,24 +7,10 @@ from rich.table import Table as Grid
 from rich.text import Text
 
 from ..format import age, count, plural, printable, share, size
-from ..health.counters import DESCRIPTIONS
+from ..health.checks import counted_problems, over_limit
 from ..health.status import Loss, Status, Table
-from ..http.ports.reasons import REASONS
 from .output import HOW_TO_BEGIN
 
-_SHOWN = (
-    "load_retries",
-    "engine_restarts",
-    "quarantined_bytes",
-    "unreadable_segments",
-    "full_disk_days",
-    "full_disk_rows",
-    "slow_log_refused",
-    "slow_log_gaps",
-    "foreign_retries",
-    "foreign_spans_late",
-)
-"""Counters of problems."""
 _TRANSACTIONS = ("transactions", "transactions_local")
 _WIDE = 105
 """From this width on the table has all columns."""
@@ -33,32 +19,14 @@ _WIDE = 105
 def render(status: Status, console: Console) -> RenderableType:
     """Return what the terminal shows."""
     parts: list[RenderableType] = [_headline(status), Text(), _spans(status), _spool(status)]
-    if status.refused:
-        reasons = ", ".join(f"{reason.replace('_', ' ')} {count(number)}" for reason, number in status.refused.items())
-        parts.append(Text(f"refused requests: {reasons}", "yellow"))
-    parts += [
-        Text(f"{DESCRIPTIONS[name]}: {count(status.counts[name])}", "yellow")
-        for name in _SHOWN
-        if status.counts.get(name)
-    ]
-    for name, number in sorted(status.counts.items()):
-        if name.startswith("closed_"):
-            port, reason = name.removeprefix("closed_").split("_", 1)
-            parts.append(Text(f"{port} port: {plural(number, 'connection')} {REASONS[reason]}", "yellow"))
+    parts += [Text(problem, "yellow") for problem in counted_problems(status)]
     for path, error in status.slow_logs.items():
         parts.append(Text(f"slow log {printable(path)}: {printable(error) or 'followed'}", "yellow" if error else ""))
     parts += [
         Text(f"{printable(loss.service)} {_lost(loss)}", "yellow" if loss.what.startswith("lost.") else "dim")
         for loss in status.sdk_losses
     ]
-    parts += [
-        Text(
-            f"{printable(each.service)} has too many names: {plural(each.transactions, 'transaction')} since yesterday"
-            " stored as _OTHER; name them by route",
-            "yellow",
-        )
-        for each in status.crowded
-    ]
+    parts += [Text(problem, "yellow") for problem in over_limit(status)]
     parts.append(Text(f"database: {printable(status.engine)}"))
     if status.engine_error:
         parts.append(Text(f"  it does not answer: {printable(status.engine_error)}", "red"))

@@ -62,6 +62,20 @@ DESCRIPTIONS = {
 }
 """Of the counters that /metrics and `walltime status` show."""
 
+CLOSED = {
+    "limit": "refused, all connections are in use",
+    "address_limit": "refused, their address has its maximum",
+    "made_room": "closed while idle, to accept others",
+    "no_descriptors": "not accepted, the system gave no file descriptor",
+    "silent": "closed, they sent nothing",
+    "handshake": "closed, the TLS handshake failed or was too slow",
+    "slow_headers": "closed, the headers did not arrive in time",
+    "slow_body": "closed, the body did not arrive in time",
+    "slow_reader": "closed, the response was not read in time",
+    "unread_answers": "closed, unread responses took too much memory",
+}
+"""Why a connection was refused or closed, as in the counter `closed_<port>_<reason>` → text."""
+
 
 class Health:
     """
@@ -76,7 +90,7 @@ class Health:
     lost            refused by the engine when dead/ was full, or damaged in the spool
     refused_*       requests answered with an error, by reason
     refused_connections  beyond the limits of a port: refused, or closed while idle to accept others
-    closed_<port>_<reason>   connections refused or closed, by the reasons of http/ports/connections.py
+    closed_<port>_<reason>   connections refused or closed, by the reasons of CLOSED
     not_stored_metrics, not_stored_logs   accepted and not stored: metrics, log records
     nested_values_cut    attribute values nested deeper than 16, or beyond 100,000 of a request: stored as null
     quarantined_bytes, torn_bytes, unreadable_segments   damage found in the spool

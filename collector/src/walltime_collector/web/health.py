@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import asdict, replace
+from dataclasses import asdict
 
 from starlette.requests import Request
 from starlette.responses import Response
@@ -11,9 +11,10 @@ from starlette.routing import Route
 
 from ..clickhouse.engine import Engine
 from ..health.applications import applications
+from ..health.checks import redacted
 from ..health.counters import Health
 from ..health.metrics import Metrics
-from ..health.status import Reason, Status
+from ..health.status import Status
 from ..http.authentication import Access
 from ..http.responses import HEADERS, json_response
 from ..http.sign_in import MAY_READ
@@ -63,14 +64,7 @@ def health_routes(engine: Engine, health: Health, access: Access, current_status
 
     def status(request: Request) -> Response:
         report = current_status()
-        if not is_admin(request):
-            report = replace(
-                report,
-                troubles=tuple(Reason(trouble.reason) for trouble in report.troubles),
-                slow_logs={},
-                engine_error="it does not answer" if report.engine_error else "",
-            )
-        return json_response(asdict(report))
+        return json_response(asdict(report if is_admin(request) else redacted(report)))
 
     return [
         Route("/api/applications", lambda _: json_response(asdict(applications(engine)))),

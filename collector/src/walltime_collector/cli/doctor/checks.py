@@ -11,19 +11,19 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from ...errors import CommandFailed
-from ...format import printable, size
+from ...format import printable
 from ...health.applications import Application, Applications
+from ...health.checks import Check, check_data_moves, check_database, check_disk, check_slow_logs
+from ...health.findings import Finding, findings, summary
 from ...health.status import Status
 from ...query.answers import from_json
 from ..client import Client
 from ..output import read_as
-from .applications import Finding, findings, summary
 from .canary import Canary, hatch
 
 VISIBLE_WITHIN_S = 15.0
 """Usually 2 s after the acknowledgement; a busy collector takes longer."""
 _MAX_SKEW_S = 1.0
-_MIN_FREE_SHARE = 0.1
 _POLL_S = 0.1
 
 
@@ -89,12 +89,12 @@ class _Doctor:
         yield (status := _run("collector", self._check_collector))
         if not status.is_ok:
             return
-        yield _run("data moves", self._check_data_moves)
+        yield _run("data moves", lambda: _passed(check_data_moves(self._status)))
         yield _run("version", self._check_version)
         yield _run("clock", self._check_clock)
-        yield _run("disk", self._check_disk)
-        yield _run("database", self._check_database)
-        yield _run("slow logs", self._check_slow_logs)
+        yield _run("disk", lambda: _passed(check_disk(self._status)))
+        yield _run("database", lambda: _passed(check_database(self._status)))
+        yield _run("slow logs", lambda: _passed(check_slow_logs(self._status)))
         yield _run("applications", self._check_applications)
         for name, check in (
             ("send", self._send),
@@ -113,18 +113,6 @@ class _Doctor:
         self._status = read_as(Status, document)
         return f"{self._client.url} answers and accepts the token"
 
-    def _check_data_moves(self) -> str:
-        spans = self._status.spans
-        if not self._status.is_ok:
-            reasons = ", ".join(f"{trouble.reason}: {trouble.what}" for trouble in self._status.troubles)
-            raise CheckFailed(f"data does not move: {reasons}", "docs/operating.md explains each reason")
-        if spans.lost or spans.dead:
-            raise CheckFailed(
-                f"{spans.lost} spans were lost and {spans.dead} are dead letters",
-                "walltime dead-letter list shows why; the collector's log names damaged segments",
-            )
-        return f"{spans.received} spans received, {spans.stored} stored, {spans.spooled} wait"
-
     def _check_version(self) -> str:
         ours, theirs = version("walltime-collector"), self._status.version
         if ours != theirs:
@@ -141,28 +129,6 @@ class _Doctor:
                 "synchronize both with NTP: a transaction has the time of the machine it ran on",
             )
         return f"within {max(skew_s, 0.001):.3g} s of this machine's"
-
-    def _check_disk(self) -> str:
-        spool = self._status.spool
-        free = f"{size(spool.disk_free_bytes)} of {size(spool.disk_bytes)} free, spool {size(spool.size_bytes)}"
-        if spool.disk_free_bytes < spool.disk_bytes * _MIN_FREE_SHARE:
-            raise CheckFailed(free, "free some space, or reduce retention_spans_days and retention_transactions_days")
-        return free
-
-    def _check_database(self) -> str:
-        status = self._status
-        if status.engine_error:
-            advice = "data stays in the spool until the database answers; see the database's log"
-            raise CheckFailed(f"{status.engine}: {status.engine_error}", advice)
-        tables = sum(table.disk_bytes for table in status.tables)
-        parts = max((table.parts for table in status.tables), default=0)
-        return f"{status.engine}, {len(status.tables)} tables with {size(tables)}, at most {parts} parts"
-
-    def _check_slow_logs(self) -> str:
-        errors = [f"{path}: {error}" for path, error in self._status.slow_logs.items() if error]
-        if errors:
-            raise CheckFailed("; ".join(errors), "docs/mysql.md lists the permissions that the collector needs")
-        return ", ".join(self._status.slow_logs) or "none are followed"
 
     def _check_applications(self) -> str:
         self.applications = from_json(Applications, self._client.get("/api/applications"))
@@ -228,6 +194,12 @@ def _run(name: str, check: Callable[[], str]) -> Step:
     except CommandFailed as error:
         result, _, what_now = str(error).partition("; ")
     return Step(name, is_ok, time.monotonic() - started_s, result, what_now)
+
+
+def _passed(check: Check) -> str:
+    if check.level != "OK":
+        raise CheckFailed(check.what, check.what_now)
+    return check.what
 
 
 def _reachable(listening: str, web_url: str) -> str:

@@ -7,7 +7,7 @@ from rich.table import Table
 from rich.text import Text
 
 from ...format import plural, printable
-from .applications import described
+from ...health.findings import described
 from .checks import Examination
 
 _OK, _WARN, _FAIL = ("OK  ", "green"), ("WARN", "yellow"), ("FAIL", "bold red")

@@ -15,8 +15,7 @@ from collections import Counter
 from collections.abc import Callable
 from typing import NamedTuple, Protocol
 
-from ...health.counters import Health
-from .reasons import REASONS
+from ...health.counters import CLOSED, Health
 
 log = logging.getLogger(__name__)
 
@@ -70,7 +69,7 @@ class Slot:
         self.connections.leave(self)
 
     def note(self, reason: str) -> None:
-        """Count and log that this connection is closed; `reason` is one of REASONS."""
+        """Count and log that this connection is closed; `reason` is one of CLOSED."""
         self.connections.note(self.port, reason, self.address)
 
     def idle_since_s(self) -> float | None:
@@ -161,7 +160,7 @@ class Connections:
         return [slot.connection for slot in self._slots if slot.port == port and slot.connection is not None]
 
     def note(self, port: str, reason: str, address: str) -> None:
-        """Count and log a connection that is refused or closed; `reason` is one of REASONS."""
+        """Count and log a connection that is refused or closed; `reason` is one of CLOSED."""
         self._health.add(f"closed_{port}_{reason}")
         if reason in _LIMITS:
             self._health.add("refused_connections")
@@ -221,7 +220,7 @@ class Connections:
         advice = f"; see {self._limits.setting}" if reason in _LIMITS else ""
         log.warning(
             # the log limits repeats of a format: each port and reason has its own
-            f"{port} port: %d connections {REASONS[reason]} (the last from %s; %d of at most %d are open%s)",
+            f"{port} port: %d connections {CLOSED[reason]} (the last from %s; %d of at most %d are open%s)",
             self._noted.pop(key),
             self._last_address.pop(key) or "an unknown address",
             len(self._slots),

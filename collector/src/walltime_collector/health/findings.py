@@ -1,13 +1,13 @@
-"""The findings of `walltime doctor` in applications: lost data, calls on no bill, missing names, wrong clocks."""
+"""Problems of applications: lost data, calls on no bill, missing names, wrong clocks; for doctor and the pages."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from ...format import age, count, duration, plural, printable, share
-from ...health.applications import Application, Applications
-from ...query.names import shown
+from ..format import age, count, duration, plural, printable, share
+from ..query.names import shown
+from .applications import Application, Applications
 
 SILENT_S = 900
 """A service that is busy in most minutes and sends nothing for so long may have stopped."""
