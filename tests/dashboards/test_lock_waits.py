@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 from shop.services import fast_folder
-from walltime_collector.query.slow_log_join import join_statements
+from walltime_collector.query.transaction.slow_log_join import join_statements
 
 from tests.dashboards.conftest import Grafana
 from tests.dashboards.grafana import Range, dashboards, panels

@@ -15,8 +15,8 @@ from walltime_collector.cli.drawing.bars import filled
 from walltime_collector.cli.show import render as render_show
 from walltime_collector.cli.top import render as render_top
 from walltime_collector.query.answers import Call
-from walltime_collector.query.show import show
 from walltime_collector.query.top import top
+from walltime_collector.query.transaction.show import show
 
 from tests.collector.conftest import Collector, Stored
 

@@ -7,10 +7,11 @@ import secrets
 import time
 
 from rich.console import Console
-from walltime_collector.cli.show import choose, render
+from walltime_collector.cli.show import render
 from walltime_collector.clickhouse.engine import Engine
 from walltime_collector.query.answers import Trace
-from walltime_collector.query.show import show
+from walltime_collector.query.transaction.show import show
+from walltime_collector.query.transaction.wording import choose
 
 from tests.collector.traffic import MS, Sent
 

@@ -9,14 +9,14 @@ from pathlib import Path
 import pytest
 from walltime.core import bill
 from walltime_collector import otel_transactions
-from walltime_collector.cli.show import KEPT
 from walltime_collector.cli.top import render as render_top
 from walltime_collector.clickhouse.engine import Engine
 from walltime_collector.clickhouse.schema_files import ONE_MACHINE, schema_files
-from walltime_collector.query import kept_calls
 from walltime_collector.query.components import COLUMNS, COUNTERS, NOTES, OF_ALL, SUMMED, counters_by_component, family
 from walltime_collector.query.queries import query_text, run
 from walltime_collector.query.top import top
+from walltime_collector.query.transaction import kept_calls
+from walltime_collector.query.transaction.wording import KEPT
 from walltime_collector.query.why.explain import explain
 from walltime_collector.query.windows import comparison
 

@@ -14,7 +14,7 @@ from walltime_collector.clickhouse.engine import Engine
 from walltime_collector.query.answers import Bill, Trace, from_json
 from walltime_collector.query.digest.answer import DIGEST_RANKINGS, Digest, DigestedStatement
 from walltime_collector.query.digest.rank import digest
-from walltime_collector.query.show import show
+from walltime_collector.query.transaction.show import show
 from walltime_collector.slowlog.entry import Entry
 from walltime_collector.statements.fingerprint import fingerprint
 

@@ -11,14 +11,14 @@ from typing import Any, cast
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from walltime_collector.cli.show import choose
 from walltime_collector.clickhouse.engine import Engine
 from walltime_collector.query.after_response import after_response
 from walltime_collector.query.answers import Trace, from_json
 from walltime_collector.query.queries import query_text, run
-from walltime_collector.query.show import show
 from walltime_collector.query.top import top
-from walltime_collector.query.trace_tree import in_order, owners
+from walltime_collector.query.transaction.show import show
+from walltime_collector.query.transaction.trace_tree import in_order, owners
+from walltime_collector.query.transaction.wording import choose
 from walltime_collector.trace_id import parse_span_id, parse_trace_id
 
 from tests.collector.conftest import Store, Stored

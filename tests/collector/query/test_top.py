@@ -18,8 +18,8 @@ from walltime_collector.clickhouse.engine import Engine
 from walltime_collector.format import iso_time
 from walltime_collector.query.answers import RANKINGS, Kind, Ranking, Top
 from walltime_collector.query.components import FAMILIES
-from walltime_collector.query.show import show
 from walltime_collector.query.top import top
+from walltime_collector.query.transaction.show import show
 
 from tests.collector.conftest import MINUTE_NS, Store, Stored
 from tests.collector.traffic import MS, Sent, SentCall

@@ -10,7 +10,7 @@ from typing import Annotated
 
 import typer
 
-from ..errors import BadParameter, CollectorError, CommandFailed, UsageError
+from ..errors import BadParameter, CollectorError, UsageError
 from ..format import printable, since_s
 from ..query.answers import Ranking, Selected, Top, Trace
 from ..query.digest.answer import Digest, DigestRanking
@@ -129,13 +129,10 @@ def show(
     document = client.get(f"/api/transactions/{trace}")
     if as_json:
         return print_json(document)
-    from .show import choose, render
+    from .show import chosen, render
 
     answer = read_as(Trace, document)
-    try:
-        bill = choose(answer, span)
-    except LookupError as error:
-        raise CommandFailed(error.args[0]) from error
+    bill = chosen(answer, span)
     return print_rendered(lambda console: render(answer, bill, console, calls))
 
 

@@ -38,8 +38,8 @@ from ..query import kinds
 from ..query.answers import RANKINGS
 from ..query.digest.answer import DIGEST_RANKINGS
 from ..query.digest.rank import digest
-from ..query.show import show as show_trace
 from ..query.top import top as rank_kinds
+from ..query.transaction.show import show as show_trace
 from ..query.why.explain import explain
 from ..query.windows import comparison
 from ..sql.runner import QueryRunner

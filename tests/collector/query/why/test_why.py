@@ -16,7 +16,7 @@ from walltime_collector.clickhouse.embedded.engine import EmbeddedEngine
 from walltime_collector.errors import BadParameter, NotStored
 from walltime_collector.format import iso_time
 from walltime_collector.query.answers import from_json
-from walltime_collector.query.show import show
+from walltime_collector.query.transaction.show import show
 from walltime_collector.query.why.answer import Contribution, Why
 from walltime_collector.query.why.explain import explain
 from walltime_collector.query.windows import Comparison, Window, comparison

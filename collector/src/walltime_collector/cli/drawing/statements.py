@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from rich.table import Table
 from rich.text import Text
 
 from ...format import count, duration, plural, printable
-from ...query.answers import Bill, ServerSide
+from ...query.answers import Bill
+from ...query.transaction import wording
+from ...query.transaction.wording import Remark
 
-_MIN_SHARE = 0.01
-"""Of the statement's time; smaller parts are not shown."""
+_STYLES = {"": "dim", "plain": "", "warning": "yellow", "error": "bold red"}
 
 
 def statements(bill: Bill) -> Table:
@@ -18,54 +21,20 @@ def statements(bill: Bill) -> Table:
     for _ in range(2):
         table.add_column(justify="right", no_wrap=True)
     table.add_column(overflow="fold")
-    is_any_logged = bool(bill.logged) or any(statement.server for statement in bill.statements)
-    shared = any(statement.server and statement.server.statements > 1 for statement in bill.statements)
-    for statement in sorted(bill.statements, key=lambda each: -each.time_ns):
+    for statement, logged in wording.statements(bill):
         words = Text(printable(statement.text))
         if statement.errors:
             words.append(f"   {plural(statement.errors, 'error')}", "bold red")
-        if statement.server:
-            words.append("\n").append_text(server_side(statement.server))
-        elif is_any_logged and not shared:
-            words.append("\nnot in the server's log", "dim")
+        if logged:
+            words.append("\n").append_text(remarks(logged))
         table.add_row(Text(f"×{count(statement.calls)}"), Text(duration(statement.time_ns)), words)
-    for logged in bill.logged:
-        words = Text(printable(logged.text) or "(empty)", "dim").append("\n").append_text(server_side(logged.server))
-        table.add_row(Text(f"×{count(logged.server.entries)}", "dim"), Text(), words)
+    for only_logged in bill.logged:
+        words = Text(printable(only_logged.text) or "(empty)", "dim").append("\n")
+        words.append_text(remarks(wording.server_side(only_logged.server)))
+        table.add_row(Text(f"×{count(only_logged.server.entries)}", "dim"), Text(), words)
     return table
 
 
-def server_side(side: ServerSide) -> Text:
-    """The server's side, large waits in colour: `server 674 ms   waited for row locks 673 ms   1 row examined`."""
-    words = Text("server ", "dim").append(duration(side.query_ns), "not dim")
-
-    def add(what: str, style: str = "dim") -> None:
-        words.append("   ").append(what, style)
-
-    if side.calls > side.entries:
-        add(f"the server's log has {count(side.entries)} of {count(side.calls)}", "yellow")
-    if side.statements > 1:
-        add(f"of all {side.statements} statements of this form")
-    least_ns = max(side.query_ns * _MIN_SHARE, 100_000)
-    for name, waited_ns in (
-        ("waited for locks ", side.lock_ns),
-        ("waited for row locks ", side.row_lock_ns),
-        ("waited in the engine, most likely for a row lock, ", side.likely_row_lock_ns),
-        ("waited for the disk ", side.io_wait_ns),
-    ):
-        if waited_ns >= least_ns:
-            is_much = waited_ns >= side.query_ns / 2
-            add(f"{name}{duration(waited_ns)}", "bold red" if is_much else "dim")
-    if side.rows_examined or side.rows_sent:
-        is_waste = side.rows_examined >= 100 * max(side.rows_sent, side.rows_affected, 1)
-        add(f"{plural(side.rows_examined, 'row')} examined", "yellow" if is_waste else "dim")
-        add(f"{count(side.rows_sent)} sent")
-    if side.rows_affected:
-        add(f"{plural(side.rows_affected, 'row')} changed")
-    for note in side.notes:
-        add(note, "yellow")
-    if side.errors:
-        add(plural(side.errors, "error"), "bold red")
-    if side.network_ns is not None:
-        add(f"network and driver {duration(max(side.network_ns, 0))}")
-    return words
+def remarks(several: Sequence[Remark]) -> Text:
+    """Side by side, in the colours of their severity."""
+    return Text("   ").join(Text(each.text, _STYLES[each.severity]) for each in several)

@@ -10,6 +10,7 @@ from ...format import duration, plural, printable, share
 from ...query.answers import Bill, Call, Trace
 from ...query.components import family
 from ...query.names import shown as shown_name
+from ...query.transaction import wording
 from .bars import COLOURS, LETTERS, by_family, span
 
 _ROOMY = 90
@@ -37,8 +38,8 @@ def calls(bill: Bill, width: int, most: int, *, in_colour: bool, is_piped: bool 
     left = []
     if len(bill.calls) > most:
         left.append(f"{plural(len(bill.calls) - most, 'later call')} not shown: --calls {len(bill.calls)}")
-    if bill.calls_dropped:
-        left.append(f"{plural(bill.calls_dropped, 'call')} beyond the detail limit: in the bill, not kept one by one")
+    if dropped := wording.calls_dropped(bill):
+        left.append(dropped)
     return Group(table, *(Text(line, "dim") for line in left))
 
 

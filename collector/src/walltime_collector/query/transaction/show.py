@@ -7,14 +7,14 @@ from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
-from ..clickhouse.engine import Engine
-from ..format import iso_time
-from ..statements.fingerprint import redacted_text
-from .after_response import after_response
-from .answers import Bill, Statement, Target, Trace, from_row
-from .components import Component, counters_by_component, number
+from ...clickhouse.engine import Engine
+from ...format import iso_time
+from ...statements.fingerprint import redacted_text
+from ..after_response import after_response
+from ..answers import Bill, Statement, Target, Trace, from_row
+from ..components import Component, counters_by_component, number
+from ..queries import Row, run
 from .kept_calls import kept_call
-from .queries import Row, run
 from .slow_log_join import join_calls, join_connections, join_statements
 from .trace_tree import in_order, own_times, owners
 

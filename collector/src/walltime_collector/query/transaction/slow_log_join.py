@@ -7,9 +7,9 @@ from collections.abc import Callable, Hashable, Sequence
 from dataclasses import replace
 from typing import TypeVar
 
-from ..statements.fingerprint import of_template
-from .answers import Call, Logged, ServerSide, Statement
-from .queries import Row
+from ...statements.fingerprint import of_template
+from ..answers import Call, Logged, ServerSide, Statement
+from ..queries import Row
 
 _NOTES = {
     "is_full_scan": "full scan",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 
-from .queries import Row
+from ..queries import Row
 
 
 def owners(parents: Mapping[str, str], transactions: Iterable[str]) -> dict[str, str]:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from .answers import Call
-from .components import number
-from .queries import Row
+from ..answers import Call
+from ..components import number
+from ..queries import Row
 
 
 def kept_call(row: Row, transaction_started_ns: int) -> Call:
