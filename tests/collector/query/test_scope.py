@@ -19,7 +19,8 @@ def test_an_aligned_window_contains_the_window_and_has_few_steps(start_s: int, l
     assert aligned.window.start_ns % step_ns == aligned.window.end_ns % step_ns == 0
     assert scope.window.start_ns - step_ns < aligned.window.start_ns <= scope.window.start_ns
     assert scope.window.end_ns <= aligned.window.end_ns < scope.window.end_ns + step_ns
-    assert (aligned.window.end_ns - aligned.window.start_ns) // step_ns <= MOST_STEPS + 1
+    assert (aligned.window.end_ns - aligned.window.start_ns) // step_ns <= MOST_STEPS
+    assert (aligned.step_s, aligned.aligned()) == (scope.step_s, aligned)
 
 
 @pytest.mark.parametrize(

@@ -9,8 +9,8 @@ from .windows import Window
 
 _S = 1_000_000_000
 _STEPS_S = (1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1_800, 3_600, 7_200, 14_400, 21_600, 43_200, 86_400, 604_800)
-MOST_STEPS = 120
-"""A window is divided into at most so many steps."""
+MOST_STEPS = 121
+"""A window, widened to whole steps, has at most so many: an hour has 120 or 121 of 30 s."""
 MINUTE_S = 60
 
 
@@ -42,9 +42,10 @@ class Scope:
 
     @property
     def step_s(self) -> int:
-        """The length of a step of a chart: the window has at most MOST_STEPS of them; 604,800 s is the longest."""
-        length_s = (self.window.end_ns - self.window.start_ns) / _S
-        return next((step for step in _STEPS_S if length_s <= step * MOST_STEPS), _STEPS_S[-1])
+        """The length of a step of a chart: the shortest that MOST_STEPS allows. An aligned scope has the same."""
+        window = self.window
+        steps = ((step, -(-window.end_ns // (step * _S)) - window.start_ns // (step * _S)) for step in _STEPS_S)
+        return next((step for step, number in steps if number <= MOST_STEPS), _STEPS_S[-1])
 
     @property
     def is_in_minutes(self) -> bool:
