@@ -52,7 +52,7 @@ def worker(sink: Sink, broker: str, folder: Path, *options: str) -> Program:
     return server
 
 
-def outcome(sent: Any) -> Any:
+def outcome(sent: Any, server: Program) -> Any:
     """What became of a task. Not `sent.get()`: that subscribes, and when the server is gone its destructor tries on."""
     deadline_s = time.monotonic() + 60
     while time.monotonic() < deadline_s:
@@ -60,7 +60,8 @@ def outcome(sent: Any) -> Any:
         if meta["status"] in {"SUCCESS", "FAILURE"}:
             return meta["result"]
         time.sleep(0.02)
-    raise AssertionError(f"no outcome of {sent}")
+    waiting = app.broker_connection().default_channel.client.llen("celery")
+    pytest.fail(f"{sent} is {meta} after 60 s; {waiting} tasks wait for a worker.{server.log_tail(40)}")
 
 
 @pytest.mark.parametrize(
@@ -78,10 +79,10 @@ def test_every_run_is_a_transaction_in_the_trace_of_its_sender(
             sent = [mail.delay(number) for number in range(RUNS)]
             failing = fails.delay()
             others = [retries.delay(), ignored.delay(), rejected.delay(), sends.delay()]
-        assert [outcome(each) for each in sent] == [f"{number} {request.request_id}" for number in range(RUNS)]
-        assert repr(outcome(failing)) == "LookupError('mine')"
-        assert outcome(others[0]) == "done"
-        assert outcome(outcome(others[3])) == f"7 {request.request_id}"
+        assert [outcome(each, server) for each in sent] == [f"{number} {request.request_id}" for number in range(RUNS)]
+        assert repr(outcome(failing, server)) == "LookupError('mine')"
+        assert outcome(others[0], server) == "done"
+        assert outcome(outcome(others[3], server), server) == f"7 {request.request_id}"
     assert logged_by_walltime(server.output()) == [], server.output()
     found = [span for span in recorded.transactions() if span.resource["service.name"] == "worker"]
     assert Counter(span.span.name for span in found) == {
@@ -115,9 +116,9 @@ def attempt(span: Any) -> int:
 
 @pytest.mark.nightly
 def test_a_child_that_has_run_its_share_of_tasks_sends_them(recorded: Sink, broker: str, tmp_path: Path) -> None:
-    with worker(recorded, broker, tmp_path, "--pool", "prefork", "-c", "1", "--max-tasks-per-child", "4"):
+    with worker(recorded, broker, tmp_path, "--pool", "prefork", "-c", "1", "--max-tasks-per-child", "4") as server:
         for sent in [mail.delay(number) for number in range(12)]:
-            outcome(sent)
+            outcome(sent, server)
         found = [span for span in recorded.wait_for(8) if span.resource["service.name"] == "worker"]
         assert {span.span.name for span in found} == {"shop.mail"}
     found = [span for span in recorded.transactions() if span.resource["service.name"] == "worker"]
@@ -128,8 +129,8 @@ def test_a_child_that_has_run_its_share_of_tasks_sends_them(recorded: Sink, brok
 def test_who_sends_outside_of_a_transaction_begins_no_trace_for_the_task(
     recorded: Sink, broker: str, tmp_path: Path
 ) -> None:
-    with worker(recorded, broker, tmp_path, "--pool", "solo"):
-        assert outcome(mail.delay(1)).startswith("1 ")
+    with worker(recorded, broker, tmp_path, "--pool", "solo") as server:
+        assert outcome(mail.delay(1), server).startswith("1 ")
     (found,) = [span for span in recorded.transactions() if span.resource["service.name"] == "worker"]
     assert found.span.parent_span_id == b""
     assert found.attributes["walltime.queue_ns"] >= 0
