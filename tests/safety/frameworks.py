@@ -13,7 +13,7 @@ import walltime
 from celery import Celery
 from rq.job import Job
 
-from tests.sdk.servers import django_project, test_aiohttp_web, test_fastapi, test_flask
+from tests.sdk.servers import aiohttp_shop, django_project, fastapi_shop, flask_shop
 from tests.sdk.servers.serving import aiohttp_serving
 
 PARENT = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
@@ -111,7 +111,7 @@ def life(_servers: object, endpoint: str | None) -> list[object]:
         walltime.configure(endpoint=endpoint, sample_probability=1.0, force_secret=SECRET, service_name="shop")
         walltime.instrument()
     said: list[object] = []
-    flask, fastapi = test_flask.shop(), test_fastapi.shop()
+    flask, fastapi = flask_shop.shop(), fastapi_shop.shop()
     flask.logger.disabled = True
     for path in ("/nowhere", "/admin/user/x", "/stream", "/fails", "/handled", "/broken stream"):
         said.append(by_wsgi(flask, path))
@@ -121,7 +121,7 @@ def life(_servers: object, endpoint: str | None) -> list[object]:
         said.append(by_asgi(fastapi, path))
     said += [by_asgi(django_project.asgi(), path) for path in ("/shop/later/7/", "/fails-later", "/stream-later")]
     said.append(by_asgi(walltime.ASGIMiddleware(chat), "/chat", "websocket"))
-    with aiohttp_serving(test_aiohttp_web.shop()) as client:
+    with aiohttp_serving(aiohttp_shop.shop()) as client:
         headers = tuple(f"{name}: {value}" for name, value in HEADERS.items())
         for path in ("/product/7", "/part/item/7", "/refused", "/fails", "/nowhere"):
             lines = client.ask(path, headers=headers).split(b"\r\n")

@@ -7,90 +7,17 @@ import os
 import re
 import sys
 import time
-from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 
-import flask
 import pytest
 import walltime
 from shop.process import Program
 from werkzeug.middleware.dispatcher import DispatcherMiddleware
 from werkzeug.middleware.proxy_fix import ProxyFix
-from werkzeug.wrappers import Response
 
+from tests.sdk.servers.flask_shop import BLOCKS, shop
 from tests.sdk.servers.serving import Client, logged_by_walltime, wsgi_serving
 from tests.sdk.sink import Sink
-
-BLOCKS = 3
-
-
-def shop() -> flask.Flask:
-    app = flask.Flask("shop")
-    admin = flask.Blueprint("admin", "shop", url_prefix="/admin")
-
-    @app.before_request
-    def begin() -> None:
-        flask.g.name_in_time = walltime.current().name
-
-    @app.get("/product/<int:id>")
-    def product(id: int) -> dict[str, Any]:
-        with walltime.component("render"):
-            return {"id": id, "name": flask.g.name_in_time}
-
-    @app.get("/async/<name>")
-    async def later(name: str) -> str:
-        with walltime.component("render"):
-            return name
-
-    @admin.route("/user/<path:name>", methods=["GET", "POST"])
-    def user(name: str) -> str:
-        return name
-
-    @app.get("/stream")
-    def stream() -> Response:
-        def blocks() -> Iterator[str]:
-            for number in range(BLOCKS):
-                with walltime.component("stream"):
-                    yield f"{number}"
-
-        return app.response_class(blocks())
-
-    @app.get("/broken stream")
-    def broken_stream() -> Response:
-        def blocks() -> Iterator[str]:
-            yield "first"
-            raise LookupError("mine")
-
-        return app.response_class(blocks())
-
-    @app.get("/endless")
-    def endless() -> Response:
-        def blocks() -> Iterator[bytes]:
-            while True:
-                yield b"x" * 65536
-
-        return app.response_class(blocks())
-
-    @app.get("/file")
-    def file() -> Response:
-        return flask.send_file(io.BytesIO(b"content" * 1000), "text/plain", etag="one", conditional=True)
-
-    @app.get("/fails")
-    def fails() -> str:
-        raise LookupError("mine")
-
-    @app.get("/handled")
-    def handled() -> str:
-        raise KeyError("handled")
-
-    @app.errorhandler(KeyError)
-    def handle(error: KeyError) -> tuple[str, int]:
-        return "handled", 409
-
-    app.register_blueprint(admin)
-    return app
-
 
 ASKED = [
     ("GET", "/product/7", ()),
@@ -222,7 +149,7 @@ def test_under_gunicorn_each_request_is_sent_once_by_the_worker_that_served_it(
 ) -> None:
     (tmp_path / "wsgi.py").write_text(
         "import walltime\nwalltime.configure(service_name='shop')\nwalltime.instrument()\n"
-        "from tests.sdk.servers.test_flask import shop\napp = shop()\n"
+        "from tests.sdk.servers.flask_shop import shop\napp = shop()\n"
     )
     command = [sys.executable, "-m", "gunicorn", "--preload", "--workers", "2", *worker, "--bind", "127.0.0.1:0",
                "--graceful-timeout", "5", "--no-control-socket", "wsgi:app"]  # fmt: skip
