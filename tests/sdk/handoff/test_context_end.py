@@ -179,7 +179,7 @@ def test_who_lives_on_holds_no_call_of_a_finished_transaction(
     gc.collect()
     assert held() is None
     if pool in {"executor", "gevent_threads"}:
-        assert not [found for found in gc.get_objects() if isinstance(found, Transaction) and found.name == pool]
+        assert not [found for found in gc.get_objects() if type(found) is Transaction and found.name == pool]
 
 
 def test_the_export_thread_works_for_nobody(recorded: Sink) -> None:
@@ -193,4 +193,4 @@ def test_the_export_thread_works_for_nobody(recorded: Sink) -> None:
     contextvars.Context().run(finish_with_another_one_running)
     assert recorded.transaction().span.name == "finished elsewhere"
     gc.collect()
-    assert not [found for found in gc.get_objects() if isinstance(found, Transaction) and found.name == "other"]
+    assert not [found for found in gc.get_objects() if type(found) is Transaction and found.name == "other"]
