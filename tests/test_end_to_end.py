@@ -23,9 +23,10 @@ from typing import Any
 import pytest
 from shop.demo import collector
 from shop.load import Load, Sent
-from shop.services import ProgramMissingError, fast_folder
+from shop.services import fast_folder
 from shop.stack import Stack
 
+from tests.server_folder import server_folder
 from tests.slowness import ended_within
 
 REQUESTS = 300
@@ -84,13 +85,8 @@ class Run:
 
 @pytest.fixture(scope="module")
 def run() -> Iterator[Run]:
-    folder = fast_folder()
-    try:
+    with server_folder() as folder:
         yield observe(folder)
-    except ProgramMissingError as missing:
-        pytest.skip(str(missing))
-    finally:
-        shutil.rmtree(folder)
 
 
 def observe(folder: Path) -> Run:

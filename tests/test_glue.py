@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import re
-import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -16,11 +15,11 @@ import pytest
 from shop.ask import Asker
 from shop.demo import collector
 from shop.load import Load
-from shop.services import ProgramMissingError, fast_folder
 from shop.stack import Stack
 from shop.story import LockWait, wait_for_a_lock
 from shop.watch import Watch, Window
 
+from tests.server_folder import server_folder
 from tests.servers import eventually, over_http
 
 REQUESTS = 250
@@ -59,13 +58,8 @@ class Glued:
 
 @pytest.fixture(scope="module")
 def glued() -> Iterator[Glued]:
-    folder = fast_folder()
-    try:
+    with server_folder() as folder:
         yield observe(folder)
-    except ProgramMissingError as missing:
-        pytest.skip(str(missing))
-    finally:
-        shutil.rmtree(folder)
 
 
 def observe(folder: Path) -> Glued:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 import socket
 import subprocess
 import sys
@@ -15,9 +14,10 @@ from typing import Any
 
 import httpx
 import pytest
-from shop.services import MariaDB, ProgramMissingError, fast_folder
+from shop.services import MariaDB
 
 from tests.redis_server import RedisServer
+from tests.server_folder import server_folder
 from tests.servers import Collector, eventually
 
 PROGRAM = """
@@ -70,13 +70,8 @@ class Seen:
 
 @pytest.fixture(scope="module")
 def seen() -> Iterator[Seen]:
-    folder = fast_folder("walltime-seen-")
-    try:
+    with server_folder() as folder:
         yield observe(folder)
-    except ProgramMissingError as missing:
-        pytest.skip(str(missing))
-    finally:
-        shutil.rmtree(folder)
 
 
 def observe(folder: Path) -> Seen:

@@ -9,23 +9,19 @@ from collections.abc import Callable, Iterator
 
 import pytest
 from shop.load import Load, visits
-from shop.services import ProgramMissingError, fast_folder
+from shop.services import fast_folder
 from shop.stack import Stack
+
+from tests.server_folder import server_folder
 
 Get = Callable[..., "tuple[int, str, str]"]
 
 
 @pytest.fixture(scope="module")
 def stack() -> Iterator[Stack]:
-    folder = fast_folder()
-    try:
-        # one worker, so that there is one connection to each server and every count is exact
-        with Stack(folder, {"OTEL_SDK_DISABLED": "true"}, workers=1) as running:
-            yield running
-    except ProgramMissingError as missing:
-        pytest.skip(str(missing))
-    finally:
-        shutil.rmtree(folder)
+    # one worker, so that there is one connection to each server and every count is exact
+    with server_folder() as folder, Stack(folder, {"OTEL_SDK_DISABLED": "true"}, workers=1) as running:
+        yield running
 
 
 @pytest.fixture

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import gc
-import shutil
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -13,7 +12,7 @@ import pymysql
 import pytest
 import walltime
 from pymemcache.client.base import Client
-from shop.services import LOOPBACK, MariaDB, Memcached, ProgramMissingError, fast_folder
+from shop.services import LOOPBACK, MariaDB, Memcached
 from walltime import errors, runtime
 from walltime.core import transaction as transaction_module
 from walltime.core.execution import current
@@ -23,6 +22,7 @@ from tests.redis_server import RedisServer
 from tests.sdk.clients.cache.redis_counts import Redis
 from tests.sdk.clients.http.upstream import Upstream, certificate_in
 from tests.sdk.sink import Sink
+from tests.server_folder import server_folder
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -35,47 +35,24 @@ def installed_stays_installed() -> Iterator[None]:
 
 @pytest.fixture(scope="session")
 def mariadb() -> Iterator[MariaDB]:
-    folder = fast_folder("walltime-sdk-")
-    server = MariaDB(folder, general_log=True)
-    try:
-        server.start()
-    except ProgramMissingError as error:
-        shutil.rmtree(folder, ignore_errors=True)
-        pytest.skip(str(error))
-    yield server
-    server.stop()
-    shutil.rmtree(folder, ignore_errors=True)
+    with server_folder() as folder, MariaDB(folder, general_log=True) as server:
+        yield server
 
 
 @pytest.fixture(scope="session")
 def memcached() -> Iterator[tuple[Memcached, Memcached]]:
-    folder = fast_folder("walltime-sdk-")
-    servers = Memcached("memcached1", folder / "1"), Memcached("memcached2", folder / "2")
-    try:
-        for server in servers:
-            server.folder.mkdir(parents=True, exist_ok=True)
-            server.start()
-    except ProgramMissingError as error:
-        shutil.rmtree(folder, ignore_errors=True)
-        pytest.skip(str(error))
-    yield servers
-    for server in servers:
-        server.stop()
-    shutil.rmtree(folder, ignore_errors=True)
+    with (
+        server_folder() as folder,
+        Memcached("memcached1", folder / "1") as first,
+        Memcached("memcached2", folder / "2") as second,
+    ):
+        yield first, second
 
 
 @pytest.fixture(scope="session")
 def redis_server() -> Iterator[RedisServer]:
-    folder = fast_folder("walltime-sdk-")
-    server = RedisServer(folder)
-    try:
-        server.start()
-    except ProgramMissingError as error:
-        shutil.rmtree(folder, ignore_errors=True)
-        pytest.skip(str(error))
-    yield server
-    server.stop()
-    shutil.rmtree(folder, ignore_errors=True)
+    with server_folder() as folder, RedisServer(folder) as server:
+        yield server
 
 
 @pytest.fixture

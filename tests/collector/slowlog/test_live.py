@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 import subprocess
 import sys
 import threading
@@ -18,28 +17,18 @@ import pymysql
 import pytest
 import walltime
 from pymysql.cursors import Cursor
-from shop.services import MariaDB, ProgramMissingError, fast_folder
+from shop.services import MariaDB
 
 from tests.servers import Collector, CollectorDied, eventually, over_http
 
 WALLTIME = Path(sys.executable).with_name("walltime")
 
 
-@pytest.fixture(scope="module")
-def mariadb() -> Iterator[MariaDB]:
-    folder = fast_folder("walltime-slowlog-")
-    server = MariaDB(folder, slow_log_s=0.0)
-    try:
-        server.start()
-    except ProgramMissingError as error:
-        shutil.rmtree(folder, ignore_errors=True)
-        pytest.skip(str(error))
-    with server.admin() as connection, connection.cursor() as cursor:
+@pytest.fixture(scope="module", autouse=True)
+def stock(mariadb: MariaDB) -> None:
+    with mariadb.admin() as connection, connection.cursor() as cursor:
         cursor.execute("CREATE TABLE stock (id INT PRIMARY KEY, amount INT, name VARCHAR(100))")
         cursor.executemany("INSERT INTO stock VALUES (%s, %s, %s)", [(at, at, f"name {at}") for at in range(200)])
-    yield server
-    server.stop()
-    shutil.rmtree(folder, ignore_errors=True)
 
 
 @pytest.fixture(autouse=True)

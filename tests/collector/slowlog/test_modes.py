@@ -5,15 +5,13 @@
 from __future__ import annotations
 
 import json
-import shutil
 import time
-from collections.abc import Iterator
 from contextlib import suppress
 
 import pymysql
 import pytest
 from pymysql.connections import Connection
-from shop.services import MariaDB, ProgramMissingError, fast_folder
+from shop.services import MariaDB
 
 from tests.collector.slowlog.hostile_log import PASTED, SECRET, stored
 from tests.sdk.redaction.sql_grammar import MARK
@@ -39,20 +37,6 @@ COMMON = [b"/*+ it's */ 's3cr3t'", b"/*!50001 '*/', */ 's3cr3t'", b"/*M!100100 '
           b"/*!999999 a /* it's */ b */ 's3cr3t'", b"5--\x01it's\n+1, 's3cr3t'", b"1 # it's\n, 's3cr3t'",
           b"0x733363723374, x'733363723374', 's3cr3t'", b"'s3cr3t",
           *(b"'see\n" + pasted + b"'" for pasted in PASTED)]  # fmt: skip
-
-
-@pytest.fixture(scope="module")
-def mariadb() -> Iterator[MariaDB]:
-    folder = fast_folder("walltime-modes-")
-    server = MariaDB(folder, slow_log_s=0.0)
-    try:
-        server.start()
-    except ProgramMissingError as error:
-        shutil.rmtree(folder, ignore_errors=True)
-        pytest.skip(str(error))
-    yield server
-    server.stop()
-    shutil.rmtree(folder, ignore_errors=True)
 
 
 def run(connection: Connection[pymysql.cursors.Cursor], statement: bytes) -> None:

@@ -7,7 +7,6 @@ The outcome of both is compared: the names and values of all results, or the num
 from __future__ import annotations
 
 import random
-import shutil
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, Final
@@ -15,11 +14,13 @@ from typing import Any, Final
 import pymysql
 import pytest
 from pymysql.constants import CLIENT
-from shop.services import MariaDB, ProgramMissingError, fast_folder
+from shop.services import MariaDB
 from walltime.core.ids import Ids
 from walltime.core.sql_comment import tag
 from walltime.core.transaction import Transaction
 from walltime.settings.settings import Settings
+
+from tests.server_folder import server_folder
 
 FEW, MANY = 2_000, 100_000
 HOSTILE: Final = (
@@ -53,20 +54,10 @@ class Watched(MariaDB):
 
 @pytest.fixture(scope="module")
 def server() -> Iterator[MariaDB]:
-    folder = fast_folder("walltime-tags-")
-    server = Watched(folder)
-    try:
-        server.start()
-    except ProgramMissingError as error:
-        shutil.rmtree(folder, ignore_errors=True)
-        pytest.skip(str(error))
-    connection = pymysql.connect(**server.account())
-    with connection.cursor() as cursor:
-        cursor.execute("CREATE TABLE words (id INT PRIMARY KEY AUTO_INCREMENT, word VARCHAR(200)) CHARSET utf8mb4")
-    connection.close()
-    yield server
-    server.stop()
-    shutil.rmtree(folder, ignore_errors=True)
+    with server_folder() as folder, Watched(folder) as server:
+        with pymysql.connect(**server.account()) as connection, connection.cursor() as cursor:
+            cursor.execute("CREATE TABLE words (id INT PRIMARY KEY AUTO_INCREMENT, word VARCHAR(200)) CHARSET utf8mb4")
+        yield server
 
 
 @pytest.fixture(params=["append", "prepend"])
