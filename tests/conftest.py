@@ -1,5 +1,6 @@
 """Settings of every test."""
 
+import gc
 import logging
 import signal
 from collections.abc import Iterator
@@ -14,6 +15,9 @@ from xdist.scheduler import LoadFileScheduling
 # No deadline for an example: on a busy machine a slow one says nothing about the code.
 settings.register_profile("walltime", deadline=None)
 settings.load_profile("walltime")
+
+# Nothing that is imported or collected becomes garbage: a tenth of the CPU of collecting 5,000 tests.
+gc.disable()
 
 # A shell that starts the tests in the background makes them and all they start deaf to Ctrl-C, which some are about.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
@@ -69,6 +73,12 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """The longest files first; the others, and the tests of a file, stay in their order."""
     place = {path: at for at, path in enumerate(_LONGEST)}
     items.sort(key=lambda item: place.get(item.nodeid.removeprefix("tests/").partition("::")[0], len(place)))
+
+
+def pytest_collection_finish() -> None:
+    """Leave all libraries and 5,000 tests out of each garbage collection: one takes 5 ms instead of 300."""
+    gc.freeze()
+    gc.enable()
 
 
 @pytest.fixture(autouse=True)

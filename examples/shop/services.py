@@ -111,6 +111,10 @@ class Memcached(Service):
             *user,
         ]
 
+    def stop(self) -> None:
+        """Kill it: it has nothing to keep, and a clean end takes it up to a second."""
+        self.kill()
+
     def answers(self) -> bool:
         return self.stats().get("pid") == str(self.pid)  # on a lost race for the port, somebody else answers
 

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from walltime_collector import crashpoint
+from walltime_collector.clickhouse.embedded import child
 from walltime_collector.clickhouse.embedded.engine import EmbeddedEngine
 from walltime_collector.errors import EngineEnded
 from walltime_collector.health.counters import Health
@@ -30,6 +31,7 @@ def record(text: str = "harmless") -> Record:
 @pytest.fixture
 def mortal(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[EmbeddedEngine]:
     monkeypatch.setattr(crashpoint, "armed", f"engine:{DEADLY}")
+    monkeypatch.setattr(child, "_LAST_RETRY_S", 0.2)
     engine = EmbeddedEngine(with_tables(tmp_path / "chdb"), "walltime")
     engine.migrate()
     yield engine
