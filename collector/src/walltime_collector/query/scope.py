@@ -29,6 +29,12 @@ class Filters:
     annotation: str = ""
     """`key=value`, an attribute of the transaction."""
 
+    def parameters(self) -> Mapping[str, str]:
+        """The parameters of queries/_filters.sql, and `service` and `kind`."""
+        key, _, value = self.annotation.partition("=")
+        texts = {name: getattr(self, name) for name in FILTERS if name != "annotation"}
+        return {**texts, "annotation_key": key.strip(), "annotation_value": value.strip()}
+
 
 FILTERS = tuple(each.name for each in fields(Filters))
 
@@ -62,7 +68,4 @@ class Scope:
 
     def parameters(self) -> Mapping[str, str | int]:
         """The parameters of queries/_scope.sql (transactions) and queries/_scope_minutes.sql (sums per minute)."""
-        key, _, value = self.filters.annotation.partition("=")
-        texts = {name: getattr(self.filters, name) for name in FILTERS if name != "annotation"}
-        annotation = {"annotation_key": key.strip(), "annotation_value": value.strip()}
-        return {"start_ns": self.window.start_ns, "end_ns": self.window.end_ns, **texts, **annotation}
+        return {"start_ns": self.window.start_ns, "end_ns": self.window.end_ns, **self.filters.parameters()}

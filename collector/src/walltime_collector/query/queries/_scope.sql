@@ -1,10 +1,5 @@
-    -- the transactions of a Scope (scope.py); a condition on an empty parameter is folded away with its column
+    -- the transactions of a Scope (scope.py)
     started_at >= fromUnixTimestamp64Nano({start_ns:Int64}, 'UTC') AND started_at < fromUnixTimestamp64Nano({end_ns:Int64}, 'UTC')
     AND ({service:String} = '' AND service != 'walltime.doctor' OR service = {service:String})
     AND ({kind:String} = '' OR name = {kind:String})
-    AND ({host:String} = '' OR host = {host:String})
-    AND ({version:String} = '' OR version = {version:String})
-    AND ({environment:String} = '' OR environment = {environment:String})
-    AND ({user:String} = '' OR user = {user:String})
-    AND ({status:String} = '' OR if({status:String} = 'failed', is_error, if(endsWith({status:String}, 'xx'), toString(intDiv(http_status, 100)) || 'xx', toString(http_status)) = {status:String}))
-    AND ({annotation_key:String} = '' OR attributes[{annotation_key:String}] = {annotation_value:String})
+-- include _filters.sql

@@ -14,6 +14,7 @@ from ..answers import from_row
 from ..components import counters_by_component, sums
 from ..names import shown
 from ..queries import Row, run
+from ..scope import Filters
 from ..windows import Comparison, Window
 from . import cause, chance, sentences, statuses
 from .answer import Contribution, Example, Population, Verdict, Why
@@ -39,21 +40,29 @@ def explain(engine: Engine, name: str, compared: Comparison, *, service: str = "
         BadParameter: Several services have a kind of this name.
         EngineUnavailable, QueryFailed: No answer.
     """
-    windows = _windows(compared)
-    name, service = _kind(engine, name, kinds.service(engine, service), compared, windows)
-    kind = {"service": service, "name": name}
+    name, service = _kind(engine, name, kinds.service(engine, service), compared)
+    return explain_kind(engine, Filters(service=service, kind=name), compared)
+
+
+def explain_kind(engine: Engine, filters: Filters, compared: Comparison) -> Why:
+    """
+    Compare the two populations of the kind whose service and name the filters have exactly.
+
+    Raises:
+        NotStored: One of the populations is empty.
+        EngineUnavailable, QueryFailed: No answer.
+    """
     threshold_ns = 0
     if compared.slowest_percent is not None:
         level = 1 - compared.slowest_percent / 100
         start_ns, end_ns = compared.slow.start_ns, compared.slow.end_ns
-        (row,) = run(engine, "why/threshold", **kind, start_ns=start_ns, end_ns=end_ns, level=level)
-        threshold_ns = int(row["threshold_ns"])
-    params: dict[str, str | int] = {**kind, **windows, "threshold_ns": threshold_ns}
+        (row,) = run(engine, "why/threshold", **filters.parameters(), start_ns=start_ns, end_ns=end_ns, level=level)
+        threshold_ns = int(row["threshold_ns"] or 0)
+    params: dict[str, str | int] = {**filters.parameters(), **_windows(compared), "threshold_ns": threshold_ns}
 
     sides = {bool(row["is_slow"]): row for row in run(engine, "why/populations", **params)}
     if len(sides) < 2:
-        what = f"all transactions {_quoted(name)} took equally long"
-        raise NotStored("slowest", what, "compare two times with --during")
+        raise _missing(filters.kind, compared, has_slow=True in sides, has_usual=False in sides)
     usual, slow = _population(sides[False], compared.usual), _population(sides[True], compared.slow)
     numbers = {"usual_transactions": usual.transactions, "slow_transactions": slow.transactions}
     components = contributions(_totals(sides[False]), _totals(sides[True]))
@@ -68,10 +77,10 @@ def explain(engine: Engine, name: str, compared: Comparison, *, service: str = "
     classes = statuses.by_status(run(engine, "why/statuses", **params))
     is_mix_changed = statuses.is_notable(classes, usual.mean_ns)
     mixed = classes if is_mix_changed else ()
-    written = sentences.write(shown(name), verdict, judged, usual, slow, components, causes, targets, mixed)
+    written = sentences.write(shown(filters.kind), verdict, judged, usual, slow, components, causes, targets, mixed)
     return Why(
-        service=service,
-        name=name,
+        service=filters.service,
+        name=filters.kind,
         verdict=verdict,
         headline=" ".join(written[:2]),
         sentences=written,
@@ -88,8 +97,8 @@ def explain(engine: Engine, name: str, compared: Comparison, *, service: str = "
         components=components,
         targets=targets,
         statements=statements,
-        usual_examples=_examples(engine, kind, compared.usual, usual, 0, (threshold_ns or _LONGEST_NS) - 1),
-        slow_examples=_examples(engine, kind, compared.slow, slow, threshold_ns, _LONGEST_NS),
+        usual_examples=_examples(engine, filters, compared.usual, usual, 0, (threshold_ns or _LONGEST_NS) - 1),
+        slow_examples=_examples(engine, filters, compared.slow, slow, threshold_ns, _LONGEST_NS),
         statuses=classes,
         is_mix_changed=is_mix_changed,
     )
@@ -104,11 +113,9 @@ def _windows(compared: Comparison) -> dict[str, int]:
     }
 
 
-def _kind(
-    engine: Engine, written: str, service: str, compared: Comparison, windows: Mapping[str, int]
-) -> tuple[str, str]:
+def _kind(engine: Engine, written: str, service: str, compared: Comparison) -> tuple[str, str]:
     """The name, and the one service that has this kind on both sides."""
-    rows = kinds.kind(engine, written, service, windows)
+    rows = kinds.kind(engine, written, service, _windows(compared))
     name = str(rows[0].get("name", written))
     on_both = [str(row["service"]) for row in rows if row["slow"] and row["usual"]]
     if len(on_both) > 1:
@@ -116,15 +123,23 @@ def _kind(
         raise BadParameter("service", what, "say --service")
     if on_both:
         return name, on_both[0]
+    raise _missing(name, compared, has_slow=any(row["slow"] for row in rows), has_usual=False)
+
+
+def _missing(name: str, compared: Comparison, *, has_slow: bool, has_usual: bool) -> NotStored:
+    """One of the populations is empty."""
+    if compared.slowest_percent is not None and (has_slow or has_usual):
+        what = f"all transactions {_quoted(name)} took equally long"
+        return NotStored("slowest", what, "compare two times with --during")
     if compared.slowest_percent is not None:
         where, window = "since", compared.slow
-    elif any(row["slow"] for row in rows):
+    elif has_slow:
         where, window = "against", compared.usual
     else:
         where, window = "during", compared.slow
     between = f"{iso_time(window.start_ns)} and {iso_time(window.end_ns)}"
     what = f"no transaction {_quoted(name)} started between {between}"
-    raise NotStored(where, what, "choose another time: transactions count where they started")
+    return NotStored(where, what, "choose another time: transactions count where they started")
 
 
 def _population(row: Row, window: Window) -> Population:
@@ -212,12 +227,12 @@ def _verdict(compared: Comparison, usual: Population, slow: Population, judged: 
 
 
 def _examples(
-    engine: Engine, kind: Mapping[str, str], window: Window, population: Population, least_ns: int, most_ns: int
+    engine: Engine, filters: Filters, window: Window, population: Population, least_ns: int, most_ns: int
 ) -> tuple[Example, ...]:
     params: dict[str, Any] = {"start_ns": window.start_ns, "end_ns": window.end_ns, "mean_ns": population.mean_ns}
     return tuple(
         Example(row["trace"], iso_time(int(row["started_ns"])), int(row["duration_ns"]), row["kept"])
-        for row in run(engine, "why/examples", **kind, **params, least_ns=least_ns, most_ns=most_ns)
+        for row in run(engine, "why/examples", **filters.parameters(), **params, least_ns=least_ns, most_ns=most_ns)
     )
 
 

@@ -1,0 +1,66 @@
+"""Single transactions of a Scope: the slowest, and those that took as long as most."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from ...clickhouse.engine import Engine
+from ...format import iso_time
+from ..answers import from_row
+from ..queries import Row, run
+from ..scope import Scope
+from .distribution import Distribution, bin_of, edges_ns
+
+
+@dataclass(frozen=True)
+class Transaction:
+    """One transaction, to look at in detail."""
+
+    trace: str
+    span: str
+    service: str
+    name: str
+    started_at: str
+    duration_ns: int
+    is_error: bool
+    http_status: int
+    """0 without one."""
+    kept: str
+    """Why its calls are kept; empty when they are not."""
+
+
+def slowest(engine: Engine, scope: Scope, durations: Distribution, limit: int = 5) -> tuple[Transaction, ...]:
+    """
+    The transactions that took longest, the longest first.
+
+    Args:
+        durations: Of the same scope; its bins bound the search.
+    """
+    least_ns = missing = 0.0
+    missing = limit
+    for bin_number, transactions in reversed(durations.histogram().items()):
+        least_ns, missing = edges_ns(bin_number)[0], missing - transactions
+        if missing <= 0:
+            break
+    rows = run(engine, "scoped/slowest", **scope.aligned().parameters(), least_ns=_just_below(least_ns), limit=limit)
+    return _transactions(rows)
+
+
+def typical(engine: Engine, scope: Scope, durations: Distribution, limit: int = 5) -> tuple[Transaction, ...]:
+    """The transactions closest to the median, preferably with kept calls; those with calls may differ by 30 %."""
+    middle = bin_of(durations.p50_ns)
+    least_ns, most_ns = edges_ns(middle - 2)[0], edges_ns(middle + 2)[1]
+    bounds = {"least_ns": _just_below(least_ns), "most_ns": int(most_ns) + 1, "middle_ns": float(durations.p50_ns)}
+    return _transactions(run(engine, "scoped/typical", **scope.aligned().parameters(), **bounds, limit=limit))
+
+
+def _just_below(edge_ns: float) -> int:
+    return max(int(edge_ns) - 1, 0)
+
+
+def _transactions(rows: Sequence[Row]) -> tuple[Transaction, ...]:
+    return tuple(
+        from_row(Transaction, row, started_at=iso_time(int(row["started_ns"])), is_error=bool(row["is_error"]))
+        for row in rows
+    )
