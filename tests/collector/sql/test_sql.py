@@ -124,6 +124,25 @@ def test_the_tables_can_be_listed(collector: Collector) -> None:
     assert "duration_ns" in run("sql", "DESCRIBE transactions", "--url", collector.url).stdout
 
 
+def test_the_tables_that_people_query_have_comments_and_so_have_their_columns(collector: Collector) -> None:
+    tables = "SELECT name FROM system.tables WHERE comment != ''"
+    queried = set(run("sql", tables, "--csv", "--url", collector.url).stdout.split()) - {"name"}
+    assert {"transactions", "spans", "slow_queries", "transactions_1m", "targets_1m", "statements_1m"} <= queried
+    columns = "SELECT DISTINCT table FROM system.columns WHERE comment != ''"
+    assert queried - set(run("sql", columns, "--csv", "--url", collector.url).stdout.split()) == {"irregular_spans"}
+
+
+def test_the_response_has_the_rows_that_were_read_and_the_time(collector: Collector) -> None:
+    connection = http.client.HTTPConnection(collector.web, timeout=30)
+    body = json.dumps({"sql": "SELECT sum(duration_ns) FROM transactions"})
+    connection.request("POST", "/api/sql", body, {"Content-Type": "application/json"})
+    summary = json.loads(connection.getresponse().headers["X-ClickHouse-Summary"])
+    connection.close()
+    assert int(summary["read_rows"]) == len(collector.sent)
+    assert int(summary["read_bytes"]) > 0
+    assert 0 < int(summary["elapsed_ns"]) < 30_000_000_000
+
+
 @pytest.mark.parametrize(
     ("statement", "says"),
     [

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import Any
+import time
 
 from starlette.requests import Request
 from starlette.responses import Response
@@ -29,7 +29,11 @@ _SETTINGS = {
 
 
 def sql_route(runner: QueryRunner) -> Route:
-    """The route: the body is `{"sql": …}`, the response `{"columns": [{name, type}], "rows": [[…]]}`."""
+    """
+    The route: the body is `{"sql": …}`, the response `{"columns": [{name, type}], "rows": [[…]]}`.
+
+    The header X-ClickHouse-Summary has `read_rows`, `read_bytes` and `elapsed_ns` as texts, as ClickHouse sends it.
+    """
     arrivals = Arrivals(
         max_request_bytes=8 * MAX_STATEMENT_BYTES, max_in_flight_bytes=32 * 1024 * 1024, deadline_s=_DEADLINE_S
     )
@@ -40,20 +44,26 @@ def sql_route(runner: QueryRunner) -> Route:
                 raise BadParameter("body", "it is not a statement", 'send {"sql": "SELECT …"}')
             client = describe_client(request.scope)
             return await runner.run_for_client(
-                request.receive, lambda name: json_response(_answer(runner, document["sql"], name, client))
+                request.receive, lambda name: _response(runner, document["sql"], name, client)
             )
 
     return Route("/api/sql", sql, methods=["POST"])
 
 
-def _answer(runner: QueryRunner, sql: str, name: str, client: str) -> dict[str, Any]:
+def _response(runner: QueryRunner, sql: str, name: str, client: str) -> Response:
+    started_ns = time.perf_counter_ns()
     try:
-        answer = runner.run(sql, name=name, parameters={}, format_name="JSONCompact", settings=_SETTINGS, client=client)
+        result = runner.run(sql, name=name, parameters={}, format_name="JSONCompact", settings=_SETTINGS, client=client)
     except QueryFailed as error:
         message = str(error)
         where, what_now = ("limit", "reduce the query") if error_code(error) in _OVER_LIMIT else ("sql", "correct it")
         raise BadParameter(where, message[max(message.find("Code: "), 0) :], what_now) from error
-    if answer.format_name != "JSONCompact":
+    elapsed_ns = time.perf_counter_ns() - started_ns
+    if result.format_name != "JSONCompact":
         raise StatementRefused("a FORMAT clause is not allowed here", "leave it out; walltime sql has --json and --csv")
-    document = json.loads((answer.content or b'{"meta": [], "data": []}').decode("utf-8", "replace"))
-    return {"columns": document["meta"], "rows": document["data"]}
+    document = json.loads((result.content or b'{"meta": [], "data": []}').decode("utf-8", "replace"))
+    response = json_response({"columns": document["meta"], "rows": document["data"]})
+    read = document.get("statistics", {})
+    summary = {"read_rows": read.get("rows_read", 0), "read_bytes": read.get("bytes_read", 0), "elapsed_ns": elapsed_ns}
+    response.headers["X-ClickHouse-Summary"] = json.dumps({name: str(number) for name, number in summary.items()})
+    return response
