@@ -36,6 +36,8 @@ class Sent:
     started_ns: int
     duration_ns: int
     service: str = "shop"
+    host: str = "web-1"
+    version: str = ""
     parent_span_id: str = ""
     kept: str = ""
     is_error: bool = False
@@ -96,14 +98,15 @@ class Sent:
 
 def export_request(transactions: Iterable[Sent]) -> bytes:
     """The body of one POST to /v1/traces."""
-    by_service: dict[str, list[Span]] = {}
+    by_resource: dict[tuple[str, str, str], list[Span]] = {}
     for sent in transactions:
-        by_service.setdefault(sent.service, []).extend(_spans(sent))
+        by_resource.setdefault((sent.service, sent.host, sent.version), []).extend(_spans(sent))
     request = ExportTraceServiceRequest()
-    for service, spans in by_service.items():
+    for (service, host, version), spans in by_resource.items():
         resource_spans = ResourceSpans(scope_spans=[ScopeSpans(spans=spans)])
         resource_spans.scope_spans[0].scope.name = "walltime"
-        resource_spans.resource.attributes.extend(pairs({"service.name": service, "host.name": "web-1"}))
+        resource = {"service.name": service, "host.name": host, **({"service.version": version} if version else {})}
+        resource_spans.resource.attributes.extend(pairs(resource))
         request.resource_spans.append(resource_spans)
     return request.SerializeToString()
 

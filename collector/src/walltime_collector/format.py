@@ -58,6 +58,11 @@ def iso_time(ns: int) -> str:
     return f"{datetime.fromtimestamp(seconds, timezone.utc):%Y-%m-%dT%H:%M:%S}.{rest:09d}Z"
 
 
+def unix_ns(iso: str) -> int:
+    """The inverse of `iso_time`."""
+    return int(datetime.fromisoformat(f"{iso[:19]}+00:00").timestamp()) * 1_000_000_000 + int(iso[20:29])
+
+
 def age(seconds: float) -> str:
     """A rounded time in one unit: `45 s`, `17 min`, `5 h`, `3 days`."""
     for length, unit in ((86_400, "days"), (3_600, "h"), (60, "min")):

@@ -106,6 +106,20 @@ def family(component: str) -> str:
     return system if dot and system in FAMILIES[:-2] else "custom"
 
 
+def counter_of(column: str, key: str = "") -> tuple[str, str] | None:
+    """
+    The component and the counter that a column of `transactions` has; None for other columns.
+
+    Args:
+        column: Also inside of an aggregate function: `sum(mysql_query_calls)`.
+        key: For a column that is a map, its key: a component of the custom_* maps, else the name of an attribute.
+    """
+    if column in ("attributes", "more_counters"):
+        component, _, counter = key.removeprefix("walltime.").rpartition(".")
+        return (component, counter) if component and key.startswith("walltime.") and counter in COUNTERS else None
+    return (key, _MAPS[column]) if column in _MAPS else _BY_COLUMN.get(column.rpartition("(")[2].rstrip(")"))
+
+
 def counters_by_component(row: Mapping[str, Any]) -> dict[str, dict[str, int]]:
     """
     Gather the counters of one row (of a transaction, or `sum(…)` over many) by component.
@@ -115,16 +129,9 @@ def counters_by_component(row: Mapping[str, Any]) -> dict[str, dict[str, int]]:
     """
     gathered: dict[str, dict[str, int]] = {}
     for column, value in row.items():
-        if column in ("attributes", "more_counters"):
-            for key, text in value.items():
-                component, _, counter = key.removeprefix("walltime.").rpartition(".")
-                if component and key.startswith("walltime.") and counter in COUNTERS and (counted := number(text)):
-                    gathered.setdefault(component, {})[counter] = counted
-        elif column in _MAPS:
-            for component, counted in value.items():
-                gathered.setdefault(component, {})[_MAPS[column]] = int(counted)
-        elif value and (known := _BY_COLUMN.get(column.removeprefix("sum(").removesuffix(")"))):
-            gathered.setdefault(known[0], {})[known[1]] = int(value)
+        for key, counted in value.items() if isinstance(value, dict) else [("", value)]:
+            if counted and (name := counter_of(column, key)) and (whole := number(counted)):
+                gathered.setdefault(name[0], {})[name[1]] = whole
     used = {name: counters for name, counters in gathered.items() if any(counters.values())}
     return dict(sorted(used.items(), key=lambda item: (-item[1].get("time_ns", 0), item[0])))
 

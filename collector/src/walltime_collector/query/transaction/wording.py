@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timezone
@@ -229,3 +230,12 @@ def _server_side(side: ServerSide) -> Iterator[Remark]:
         yield Remark(plural(side.errors, "error"), "error")
     if side.network_ns is not None:
         yield Remark(f"network and driver {duration(max(side.network_ns, 0))}")
+
+
+def percentile(quantile: float, others: int) -> str:
+    """`p37`, `p99.2`, `the slowest`: rounded down, with as many digits as so many others support."""
+    if quantile in (0, 1):
+        return "the slowest" if quantile else "the fastest"
+    digits = 0 if others < 200 or 0.01 <= quantile < 0.99 else 2 if others >= 20_000 and quantile > 0.999 else 1
+    scale = 10**digits
+    return f"p{math.floor(quantile * 100 * scale + 1e-6) / scale:.{digits}f}"
