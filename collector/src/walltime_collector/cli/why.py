@@ -12,11 +12,11 @@ from rich.text import Text
 from ..format import duration, plural, printable, share
 from ..query.components import family
 from ..query.names import shown
+from ..query.why import wording
 from ..query.why.answer import Example, Population, Why
-from ..query.why.cause import LOOKUPS, SQL
 from ..query.why.sentences import signed
 from .drawing.bars import COLOURS, is_coloured
-from .drawing.contributions import Layout, by_server, by_statement, contributions, worth_showing
+from .drawing.contributions import Layout, by_server, by_statement, contributions
 from .drawing.statuses import by_status
 
 _COMPONENT = re.compile(r"^[\w.()]+(?=: )|(?<=because )[\w.]+")
@@ -26,7 +26,7 @@ def render(why: Why, console: Console) -> RenderableType:
     """Return what the terminal shows."""
     usual, slow = ("the others", "the slowest") if why.slowest_percent is not None else ("against", "during")
     layout = Layout(console.width, is_coloured(console), usual, slow, not console.is_terminal)
-    shown, rest = worth_showing(why.components)
+    shown, rest = wording.worth_showing(why.components)
     parts: list[RenderableType] = [
         _headline(why, layout),
         Padding(_populations(why, layout), (0, 0, 0, 2)),
@@ -37,14 +37,10 @@ def render(why: Why, console: Console) -> RenderableType:
     ]
     if why.is_mix_changed:
         parts += [_title("by status"), by_status(why)]
-    names = [each.component for each in shown]
-    # a cache lookup can cost little itself and be the cause of the rest
-    missing = {each.component for each in why.targets if each.usual.misses or each.slow.misses}
-    names += [lookup for lookup in LOOKUPS if lookup in missing and lookup not in names]
-    if targets := [each for each in why.targets if each.component in names]:
-        parts += [_title("by server"), by_server(targets, names, layout)]
-    if any(name in SQL for name in names) and why.statements:
-        parts += [_title("statements"), by_statement(why.statements, layout)]
+    if targets := wording.targets_worth_showing(why):
+        parts += [_title("by server"), by_server(targets, layout)]
+    if statements := wording.statements_worth_showing(why):
+        parts += [_title("statements"), by_statement(statements, layout)]
     return Group(*parts, _title("examples"), _examples(why, layout))
 
 

@@ -10,16 +10,15 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from ...format import count, duration, plural, printable, ratio
+from ...format import duration, plural, printable
 from ...query.components import family
-from ...query.why.answer import Contribution, Cost, Why
+from ...query.why import wording
+from ...query.why.answer import Contribution, Why
 from ...query.why.sentences import short, signed
 from .bars import COLOURS
 
 WIDE = 112
 """From this width on a contribution is one row of a table; below, a block of lines."""
-SMALLEST_SHOWN = 0.01
-"""Contributions below this fraction of the largest are summed in one row."""
 _MOST_STATEMENTS = 6
 _SHORTEST_NAME = 24
 """Width of a long name; the rest is on the lines below."""
@@ -49,14 +48,6 @@ class Layout:
         return _MORE if self.in_colour else _SLOWER
 
 
-def worth_showing(components: Sequence[Contribution]) -> tuple[list[Contribution], list[Contribution]]:
-    """The contributions that are shown one by one, and the rest."""
-    largest = max((abs(each.difference_ns) for each in components), default=0.0)
-    shown = [each for each in components if abs(each.difference_ns) >= SMALLEST_SHOWN * largest]
-    rest = [each for each in components if each not in shown]
-    return shown, rest if abs(sum(each.difference_ns for each in rest)) >= 1 else []
-
-
 def contributions(shown: list[Contribution], rest: list[Contribution], why: Why, layout: Layout) -> RenderableType:
     """The parts of the difference, each with a bar."""
     body = _table(shown, rest, why, layout) if layout.is_wide else _blocks(shown, rest, why, layout)
@@ -71,9 +62,9 @@ def _table(shown: list[Contribution], rest: list[Contribution], why: Why, layout
             Text(signed(each.difference_ns), "bold"),
             Text(_part(each.more_ns, each.difference_ns)),
             Text(_part(each.slower_ns, each.difference_ns)),
-            Text(_calls(each)),
-            Text(_per_call(each)),
-            Text(_per_transaction(each)),
+            Text(wording.calls(each)),
+            Text(wording.per_call(each)),
+            Text(wording.per_transaction(each)),
         ]
         for each in shown
     ]
@@ -110,9 +101,9 @@ def _blocks(shown: list[Contribution], rest: list[Contribution], why: Why, layou
     lines: list[RenderableType] = []
     for each in shown:
         head = _name(each.component).append(f"  {signed(each.difference_ns)}", "bold")
-        numbers = [f"{_per_transaction(each)} per transaction"]
+        numbers = [f"{wording.per_transaction(each)} per transaction"]
         if each.usual.calls or each.slow.calls:
-            numbers += [_counted(each), f"{_per_call(each)} each"]
+            numbers += [_counted(each), f"{wording.per_call(each)} each"]
         words = Text("   ".join(numbers), "dim", overflow="fold")
         lines += [head, Padding(Group(_bar(each, scale, width, layout), words), (0, 0, 0, 2))]
     if rest:
@@ -164,14 +155,14 @@ def _legend(layout: Layout) -> Text:
     return line.append(" slower calls", "dim")
 
 
-def by_server(targets: Sequence[Contribution], names: Sequence[str], layout: Layout) -> RenderableType:
+def by_server(targets: Sequence[Contribution], layout: Layout) -> RenderableType:
     """The components on each server: calls and time before and now, and hit ratios."""
     table = Table.grid(padding=(0, 2, 0, 0))
     for justify in ("left", "left", "right", "right", "right", "left") if layout.is_wide else ():
         table.add_column(justify=justify, overflow="fold")
-    for each in sorted(targets, key=lambda each: (names.index(each.component), -abs(each.difference_ns))):
+    for each in targets:
         where = (_name(each.component), Text(printable(each.address)))
-        numbers = (Text(signed(each.difference_ns)), Text(_counted(each)), Text(f"{_per_call(each)} each"))
+        numbers = (Text(signed(each.difference_ns)), Text(_counted(each)), Text(f"{wording.per_call(each)} each"))
         _row(table, where, (*numbers, _notes(each)), layout)
     return Padding(table, (0, 0, 0, 2))
 
@@ -186,11 +177,10 @@ def _row(table: Table, first: Sequence[Text], then: Sequence[Text], layout: Layo
 
 def _notes(each: Contribution) -> Text:
     notes = Text()
-    before, now = each.usual, each.slow
-    if any((before.hits, before.misses, now.hits, now.misses)):
-        notes.append(f"{_hits(before)} → {_hits(now)} hit   ")
-    if max(before.errors, now.errors) >= 3:
-        notes.append(f"{_ratio(before.errors, before.calls)} → {_ratio(now.errors, now.calls)} failed", "red")
+    if hits := wording.hits(each):
+        notes.append(f"{hits} hit   ")
+    if failures := wording.failures(each):
+        notes.append(f"{failures} failed", "red")
     return notes
 
 
@@ -201,7 +191,7 @@ def by_statement(statements: Sequence[Contribution], layout: Layout) -> Renderab
         table.add_column(justify=justify, overflow="fold")
     for each in statements[:_MOST_STATEMENTS]:
         text = Text(printable(short(each.statement)), overflow="fold")
-        numbers = [Text(signed(each.difference_ns)), Text(_counted(each)), Text(f"{_per_call(each)} each")]
+        numbers = [Text(signed(each.difference_ns)), Text(_counted(each)), Text(f"{wording.per_call(each)} each")]
         if layout.is_wide:
             table.add_row(*numbers, text)
         else:
@@ -219,38 +209,6 @@ def _part(ns: float, difference_ns: float) -> str:
     return "" if abs(ns) < 0.005 * abs(difference_ns) else signed(ns)
 
 
-def _calls(each: Contribution) -> str:
-    if not (each.usual.calls or each.slow.calls):
-        return ""
-    return _arrow(*(_number(side.calls_per_transaction) for side in (each.usual, each.slow)))
-
-
 def _counted(each: Contribution) -> str:
-    calls = _calls(each)
+    calls = wording.calls(each)
     return f"{calls} {'call' if calls == '1' else 'calls'}"
-
-
-def _per_call(each: Contribution) -> str:
-    if not (each.usual.calls or each.slow.calls):
-        return ""
-    return _arrow(*("–" if ns is None else duration(ns) for ns in (each.usual.per_call_ns, each.slow.per_call_ns)))
-
-
-def _per_transaction(each: Contribution) -> str:
-    return _arrow(duration(each.usual.mean_ns), duration(each.slow.mean_ns))
-
-
-def _arrow(before: str, now: str) -> str:
-    return before if before == now else f"{before} → {now}"
-
-
-def _number(number: float) -> str:
-    return count(round(number, 1) if number >= 0.1 else number)
-
-
-def _hits(cost: Cost) -> str:
-    return _ratio(cost.hits, cost.hits + cost.misses)
-
-
-def _ratio(part: int, whole: int) -> str:
-    return ratio(part, whole) if whole else "–"
