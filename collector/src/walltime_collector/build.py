@@ -29,8 +29,8 @@ from .http.ports.listening import listen, listened
 from .http.ports.port import Port
 from .http.responses import web_wording
 from .load.loader import Loader
+from .load.otel_transactions.assembler import Assembler
 from .load.poison import Trial
-from .otel_transactions.assembler import Assembler
 from .receive.cors import origin_pattern, with_cors
 from .receive.grpc.calls import Limits as GrpcLimits
 from .receive.grpc.connection import Connection as GrpcConnection

@@ -18,14 +18,14 @@ from walltime_collector.clickhouse.retention import keep
 from walltime_collector.clickhouse.schema_files import ONE_MACHINE, on_cluster, schema_files
 from walltime_collector.config.settings import Settings
 from walltime_collector.errors import EngineUnavailable
-from walltime_collector.otel_transactions.windows import Window, assemble
+from walltime_collector.load.otel_transactions.windows import Window, assemble
 from walltime_collector.query.queries import query_text
 from walltime_collector.sql.runner import QueryRunner
 
 from tests.clickhouse_server import ClickHouseServer, Fault
 from tests.collector.clickhouse.spans import store
 from tests.collector.clickhouse.two_engines import QUERIES, Both, count, slow_rows, some_records
-from tests.collector.otel_transactions.traces import requests, trace
+from tests.collector.load.otel_transactions.traces import requests, trace
 
 COMMENTS = re.compile(r"\A(?:\s|--[^\n]*(?:\n|\Z))*")
 

@@ -17,7 +17,7 @@ from walltime.core.transaction import Transaction
 from walltime.export import otlp, protobuf
 from walltime.redaction.redact import Redaction
 from walltime_collector.clickhouse.engine import Engine
-from walltime_collector.otel_transactions.windows import Window, assemble
+from walltime_collector.load.otel_transactions.windows import Window, assemble
 from walltime_collector.sql.runner import QueryRunner
 
 from tests.collector.clickhouse.spans import request, span, store

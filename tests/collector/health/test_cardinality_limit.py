@@ -15,7 +15,7 @@ from walltime_collector.config.settings import Settings
 from walltime_collector.health.cardinality_limit import MAX_NAMES, CardinalityLimit
 from walltime_collector.health.counters import Health
 from walltime_collector.health.status import OverLimit, status
-from walltime_collector.otel_transactions.windows import assemble, clock, due
+from walltime_collector.load.otel_transactions.windows import assemble, clock, due
 
 from tests.collector.clickhouse.spans import request, span, store
 from tests.servers import with_tables

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 from walltime.core import bill
-from walltime_collector import otel_transactions
 from walltime_collector.cli.top import render as render_top
 from walltime_collector.clickhouse.engine import Engine
 from walltime_collector.clickhouse.schema_files import ONE_MACHINE, schema_files
+from walltime_collector.load import otel_transactions
 from walltime_collector.query.components import COLUMNS, COUNTERS, NOTES, OF_ALL, SUMMED, counters_by_component, family
 from walltime_collector.query.queries import query_text, run
 from walltime_collector.query.top import top

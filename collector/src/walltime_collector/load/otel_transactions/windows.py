@@ -9,11 +9,11 @@ from dataclasses import asdict, dataclass
 from functools import cache
 from importlib.resources import files
 
-from ..clickhouse.engine import Engine, Parameter, Rows
-from ..clickhouse.inserts import once_settings
-from ..crashpoint import reach
-from ..errors import EngineUnavailable
-from ..statements.fingerprint import MAX_SQL_CHARS, redacted_text
+from ...clickhouse.engine import Engine, Parameter, Rows
+from ...clickhouse.inserts import once_settings
+from ...crashpoint import reach
+from ...errors import EngineUnavailable
+from ...statements.fingerprint import MAX_SQL_CHARS, redacted_text
 
 ROOTS_AT_ONCE = 10_000
 """Roots of one INSERT: its memory is bounded, and its rows are one block."""

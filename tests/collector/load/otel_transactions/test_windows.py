@@ -10,8 +10,8 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 from opentelemetry.proto.trace.v1.trace_pb2 import Span
 from walltime_collector.clickhouse.engine import Engine
-from walltime_collector.otel_transactions import windows
-from walltime_collector.otel_transactions.windows import Late, Window, assemble, check, due, unchecked
+from walltime_collector.load.otel_transactions import windows
+from walltime_collector.load.otel_transactions.windows import Late, Window, assemble, check, due, unchecked
 
 from tests.collector.clickhouse.spans import request, span, store
 

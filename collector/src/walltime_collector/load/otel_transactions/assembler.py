@@ -5,9 +5,9 @@ from __future__ import annotations
 import logging
 import threading
 
-from ..clickhouse.engine import Engine
-from ..errors import CollectorError
-from ..health.counters import Health
+from ...clickhouse.engine import Engine
+from ...errors import CollectorError
+from ...health.counters import Health
 from .windows import assemble, check, clock, due, unchecked
 
 log = logging.getLogger(__name__)

@@ -9,7 +9,7 @@ from typing import Any
 
 from opentelemetry.proto.trace.v1.trace_pb2 import Span, Status
 from walltime_collector.clickhouse.engine import Engine
-from walltime_collector.otel_transactions.windows import Window, assemble
+from walltime_collector.load.otel_transactions.windows import Window, assemble
 from walltime_collector.query.transaction.show import _spans
 from walltime_collector.statements.fingerprint import redact
 

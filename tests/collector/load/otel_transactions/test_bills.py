@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 from walltime_collector.clickhouse.engine import Engine
-from walltime_collector.otel_transactions.windows import Window, assemble
+from walltime_collector.load.otel_transactions.windows import Window, assemble
 from walltime_collector.query.components import counters_by_component
 
 from tests.collector.clickhouse.spans import store
-from tests.collector.otel_transactions.traces import Billed, bills, requests, trace
+from tests.collector.load.otel_transactions.traces import Billed, bills, requests, trace
 
 TRACES = 300
 BILLS = """
