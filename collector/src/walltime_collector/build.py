@@ -177,6 +177,7 @@ class Collector:
             self._queries,
             access,
             lambda: status(engine, health, settings, listens),
+            dead_letters=self._spool.dead_letters,
             allowed_hosts=settings.allowed_hosts,
             any_address=settings.insecure or is_public,
             more=dead_letter_routes(self._spool, health, access),

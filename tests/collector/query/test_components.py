@@ -13,12 +13,13 @@ from walltime_collector.clickhouse.engine import Engine
 from walltime_collector.clickhouse.schema_files import ONE_MACHINE, schema_files
 from walltime_collector.load import otel_transactions
 from walltime_collector.query.components import COLUMNS, COUNTERS, NOTES, OF_ALL, SUMMED, counters_by_component, family
-from walltime_collector.query.queries import query_text, run
-from walltime_collector.query.top import top
+from walltime_collector.query.queries import query_text
+from walltime_collector.query.scope import Filters, Scope
+from walltime_collector.query.top import top, top_of
 from walltime_collector.query.transaction import kept_calls
 from walltime_collector.query.transaction.wording import KEPT
 from walltime_collector.query.why.explain import explain
-from walltime_collector.query.windows import comparison
+from walltime_collector.query.windows import Window, comparison
 
 import tests
 from tests.collector.conftest import MINUTE_NS, Store
@@ -142,9 +143,9 @@ def test_top_counts_the_last_second_of_the_minute_in_which_its_window_begins(
 ) -> None:
     minute_ns, service = time.time_ns() // MINUTE_NS * MINUTE_NS, f"{before_ns} ns before the minute"
     store([everything("GET /last", service=service, started_ns=minute_ns - before_ns)])
-    since_ns = minute_ns - MINUTE_NS // 2
-    (row,) = run(engine, "kinds/top", since_ns=since_ns, service=service, by="total", limit=1)
-    assert (row["transactions"], row["custom_calls"]["redis.get"]) == (1, 3)
+    window = Window(minute_ns - MINUTE_NS // 2, minute_ns + MINUTE_NS)
+    (kind,) = top_of(engine, Scope(window, Filters(service=service)), time.time_ns(), limit=1).kinds
+    assert (kind.transactions, {each.name: each.calls for each in kind.components}["redis.get"]) == (1, 3)
 
 
 def test_why_follows_more_queries_to_the_redis_that_no_longer_answers(engine: Engine, store: Store) -> None:

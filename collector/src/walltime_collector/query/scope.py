@@ -35,6 +35,11 @@ class Filters:
         texts = {name: getattr(self, name) for name in FILTERS if name != "annotation"}
         return {**texts, "annotation_key": key.strip(), "annotation_value": value.strip()}
 
+    @property
+    def are_in_minutes(self) -> bool:
+        """Whether the tables of sums per minute have them: service and kind only."""
+        return replace(self, service="", kind="") == Filters()
+
 
 FILTERS = tuple(each.name for each in fields(Filters))
 
@@ -55,9 +60,8 @@ class Scope:
 
     @property
     def is_in_minutes(self) -> bool:
-        """Whether the tables of sums per minute can answer: they have service and kind only."""
-        only = replace(self.filters, service="", kind="") == Filters()
-        return only and self.step_s >= MINUTE_S
+        """Whether the tables of sums per minute can answer: a step of a minute or longer, service and kind only."""
+        return self.filters.are_in_minutes and self.step_s >= MINUTE_S
 
     def aligned(self) -> Scope:
         """The same with a window that begins and ends between two steps, at most one step longer at each end."""

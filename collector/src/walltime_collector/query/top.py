@@ -3,18 +3,38 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping
 from dataclasses import asdict
 
 from ..clickhouse.engine import Engine
 from ..format import iso_time
-from .answers import Kind, Share, Top, from_row
+from .answers import Kind, Ranking, Share, Top, from_row
 from .components import counters_by_component, sums
 from .queries import Row, run
+from .scope import MINUTE_S, Filters, Scope
+from .windows import Window
+
+_S = 1_000_000_000
+_MINUTE_NS = MINUTE_S * _S
+_CLOCK_AHEAD_S = 86_400
+"""`top` counts transactions of senders whose clock is ahead by up to so much."""
 
 
-def top(engine: Engine, *, since_s: int, service: str = "", by: str = "total", limit: int = 20) -> Top:
+def top(engine: Engine, *, since_s: int, service: str = "", by: Ranking = "total", limit: int = 20) -> Top:
     """
-    Rank the kinds of the last `since_s` seconds by one of answers.RANKINGS.
+    Rank the kinds of the last `since_s` seconds; see top_of.
+
+    Raises:
+        EngineUnavailable: The engine cannot answer now.
+    """
+    now_ns = time.time_ns()
+    window = Window(now_ns - since_s * _S, now_ns + _CLOCK_AHEAD_S * _S)
+    return top_of(engine, Scope(window, Filters(service=service)), now_ns, by=by, limit=limit)
+
+
+def top_of(engine: Engine, scope: Scope, now_ns: int, *, by: Ranking = "total", limit: int = 20) -> Top:
+    """
+    Rank the kinds of a scope by one of answers.RANKINGS.
 
     Rates are per minute of the time for which data is stored: a collector that was started two minutes ago has no
     rates over fifteen.
@@ -22,24 +42,33 @@ def top(engine: Engine, *, since_s: int, service: str = "", by: str = "total", l
     Raises:
         EngineUnavailable: The engine cannot answer now.
     """
-    until_ns = time.time_ns()
-    since_ns = until_ns - since_s * 1_000_000_000
-    rows = run(engine, "kinds/top", since_ns=since_ns, service=service, by=by, limit=limit)
+    start_ns, end_ns = scope.window.start_ns, scope.window.end_ns
+    until_ns = min(end_ns, now_ns)
+    rows = run(engine, "kinds/top", by=by, limit=limit, **_whole_minutes(scope), **scope.parameters())
     all_kinds = rows[0] if rows else {}
-    first_ns = max(since_ns, int(all_kinds.get("first_ns", since_ns)))
-    window_s = max(until_ns - first_ns, 1_000_000_000) / 1e9
+    first_ns = max(start_ns, int(all_kinds.get("first_ns", start_ns)))
+    window_s = max(until_ns - first_ns, _S) / 1e9
     return Top(
-        since=iso_time(since_ns),
+        since=iso_time(start_ns),
         until=iso_time(until_ns),
         window_s=window_s,
         by=by,
-        service=service,
+        service=scope.filters.service,
         all_kinds=int(all_kinds.get("all_kinds", 0)),
         transactions=int(all_kinds.get("all_transactions", 0)),
         errors=int(all_kinds.get("all_errors", 0)),
         total_ns=int(all_kinds.get("all_total_ns", 0)),
         kinds=tuple(_kind(row, window_s) for row in rows),
     )
+
+
+def _whole_minutes(scope: Scope) -> Mapping[str, int]:
+    """The part of the window that the sums per minute answer; the same time twice when they cannot answer any of it."""
+    first_ns = -(-scope.window.start_ns // _MINUTE_NS) * _MINUTE_NS
+    last_ns = scope.window.end_ns // _MINUTE_NS * _MINUTE_NS
+    if not scope.filters.are_in_minutes or last_ns <= first_ns:
+        last_ns = first_ns
+    return {"minutes_start_ns": first_ns, "minutes_end_ns": last_ns}
 
 
 def _kind(row: Row, window_s: float) -> Kind:

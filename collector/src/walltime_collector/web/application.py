@@ -1,4 +1,4 @@
-"""The JSON API on the web port: the same questions as the commands, for browsers and programs."""
+"""The web port: the JSON API, which answers the questions of the commands, and the pages (pages/)."""
 
 from __future__ import annotations
 
@@ -32,8 +32,10 @@ from ..health.status import Status
 from ..http.authentication import Access
 from ..http.body import Disconnected
 from ..http.host_check import HostCheck
-from ..http.responses import json_response, problem
+from ..http.responses import json_response, problem, refusal
 from ..http.sign_in import SignIn, login_route
+from ..pages.request import Sources
+from ..pages.routes import page_routes
 from ..query import kinds
 from ..query.answers import RANKINGS
 from ..query.digest.answer import DIGEST_RANKINGS
@@ -42,6 +44,7 @@ from ..query.top import top as rank_kinds
 from ..query.transaction.show import show as show_trace
 from ..query.why.explain import explain
 from ..query.windows import comparison
+from ..spool.dead_letters import Letter
 from ..sql.runner import QueryRunner
 from ..trace_id import find_trace_id
 from .health import health_routes
@@ -58,6 +61,7 @@ def make_app(
     access: Access,
     current_status: Callable[[], Status],
     *,
+    dead_letters: Callable[[], list[Letter]] = list,
     allowed_hosts: Collection[str] = (),
     any_address: bool = False,
     more: Sequence[Route] = (),
@@ -70,7 +74,8 @@ def make_app(
     Args:
         runner: Runs the statements of /api/sql.
         access: Where a read token is set, all paths but /healthz, /readyz and /login require it.
-        current_status: For /api/status.
+        current_status: For /api/status and the pages.
+        dead_letters: For the pages.
         allowed_hosts: See HostCheck.
         any_address: See HostCheck.
         more: Further routes.
@@ -78,10 +83,13 @@ def make_app(
 
     def database_error(request: Request, error: Exception) -> str:
         """The database's message can name paths and other statements: only the admin and the log get it."""
-        if access.is_admin(request.headers.get("authorization", "")):
+        if is_admin(request):
             return str(error)
         log.warning("%s: %s", request.url.path, error)
         return f"the database refused it ({type(error).__name__}, code {error_code(error)}); see the collector's log"
+
+    def is_admin(request: Request) -> bool:
+        return access.is_admin(request.headers.get("authorization", ""))
 
     return Starlette(
         routes=[
@@ -90,28 +98,33 @@ def make_app(
             *health_routes(engine, health, access, current_status),
             *([] if access.read.is_unset else [login_route(access.read)]),
             *more,
+            *page_routes(Sources(engine, health, current_status, dead_letters), is_admin),
         ],
         middleware=[
             Middleware(HostCheck, allowed_hosts=allowed_hosts, any_address=any_address),
             *([] if access.read.is_unset else [Middleware(SignIn, credential=access.read)]),
         ],
         exception_handlers={
-            BadParameter: lambda _, error: problem(400, error.where, error.what, error.what_now),
-            NotStored: lambda _, error: problem(404, error.where, error.what, error.what_now),
-            QueryFailed: lambda request, error: problem(
-                500, "engine", database_error(request, error), "reduce the time window, or select a service"
+            BadParameter: lambda request, error: refusal(request, 400, error.where, error.what, error.what_now),
+            NotStored: lambda request, error: refusal(request, 404, error.where, error.what, error.what_now),
+            QueryFailed: lambda request, error: refusal(
+                request,
+                500,
+                "engine",
+                database_error(request, error),
+                "reduce the time window, or select a service",
             ),
             StatementRefused: lambda _, error: problem(403, "sql", error.what, error.what_now),
             Disconnected: _client_is_gone,
             ClientDisconnect: _client_is_gone,
             TooManyQuestions: lambda _, error: problem(429, "sql", *str(error).split("; ", 1)),
             RequestRefused: lambda _, error: problem(error.status, "body", str(error), "send a shorter one"),
-            EngineUnavailable: lambda request, error: problem(
-                503, "engine", database_error(request, error), "try again; see /healthz"
+            EngineUnavailable: lambda request, error: refusal(
+                request, 503, "engine", database_error(request, error), "try again; see /healthz"
             ),
             HTTPException: _no_such_page,
-            Exception: lambda _, error: problem(
-                500, "collector", f"the collector failed ({type(error).__name__})", "see its log"
+            Exception: lambda request, error: refusal(
+                request, 500, "collector", f"the collector failed ({type(error).__name__})", "see its log"
             ),
         },
     )
@@ -188,11 +201,12 @@ def _client_is_gone(request: Request, error: Exception) -> Response:
     return Response(status_code=499)
 
 
-def _no_such_page(request: Request, error: Any) -> JSONResponse:
+def _no_such_page(request: Request, error: Any) -> Response:
     if error.status_code == 405:
         use = "POST" if "POST" in (error.headers or {}).get("Allow", "") else "GET"
         return problem(405, request.method, "this path has another method", f"use {use}")
-    return problem(
+    return refusal(
+        request,
         error.status_code,
         printable(request.url.path)[:80],
         "there is no such page",

@@ -1,11 +1,9 @@
 -- Which kinds of transaction take the time, and on what?
--- Reads whole minutes, and the transactions themselves for the part of a minute at the start of the window.
+-- Reads whole minutes, from minutes_start_ns to minutes_end_ns, and the transactions themselves for the rest of the
+-- window.
 -- COLUMNS(…) APPLY sum takes the counters of every component with columns; the others are in the maps. Window functions
 -- see all kinds, also those below LIMIT.
 -- started_at is compared with a DateTime64: with a DateTime, the index of ClickHouse 26.9 leaves out the last second.
-WITH
-    fromUnixTimestamp64Nano({since_ns:Int64}, 'UTC') AS since,
-    toStartOfMinute(since) + INTERVAL 1 MINUTE AS first_whole_minute
 SELECT
     service,
     name,
@@ -34,22 +32,30 @@ FROM
     SELECT
         service, name, transactions, errors, duration_ns, other_ns, percentiles_ns AS states, max_ns AS longest_ns,
         cpu_ns, cpu_known, queue_ns, queue_known, status_4xx, status_5xx,
-        COLUMNS('_(calls|time_ns|errors|hits|misses)$'),
-        more_counters
+        COLUMNS('_(calls|time_ns|errors|hits|misses)$') EXCEPT (custom_calls, custom_time_ns, custom_errors),
+        custom_calls, custom_time_ns, custom_errors, more_counters
     FROM transactions_1m
-    WHERE minute >= first_whole_minute AND ({service:String} = '' AND service != 'walltime.doctor' OR service = {service:String})
+    WHERE minute >= toDateTime(intDiv({minutes_start_ns:Int64}, 1000000000), 'UTC')
+        AND minute < toDateTime(intDiv({minutes_end_ns:Int64}, 1000000000), 'UTC')
+        AND ({service:String} = '' AND service != 'walltime.doctor' OR service = {service:String})
+        AND ({kind:String} = '' OR name = {kind:String})
     UNION ALL
     SELECT
-        service, name, 1, toUInt64(is_error), duration_ns, other_ns,
-        initializeAggregation('quantilesTDigestState(0.5, 0.95, 0.99)', duration_ns), duration_ns,
-        ifNull(cpu_user_ns + cpu_system_ns, 0), toUInt64(isNotNull(cpu_user_ns + cpu_system_ns)),
-        ifNull(transactions.queue_ns, 0), toUInt64(isNotNull(transactions.queue_ns)),
-        toUInt64(intDiv(http_status, 100) = 4), toUInt64(intDiv(http_status, 100) = 5),
-        COLUMNS('_(calls|time_ns|errors|hits|misses)$'),
-        more_counters
-    FROM transactions
-    WHERE started_at >= since AND started_at < toDateTime64(first_whole_minute, 9, 'UTC')
-        AND ({service:String} = '' AND service != 'walltime.doctor' OR service = {service:String})
+        service, name, count(), countIf(t.is_error), sum(t.duration_ns), sum(t.other_ns),
+        quantilesTDigestState(0.5, 0.95, 0.99)(t.duration_ns), max(t.duration_ns),
+        ifNull(sum(t.cpu_user_ns + t.cpu_system_ns), 0), count(t.cpu_user_ns + t.cpu_system_ns),
+        ifNull(sum(t.queue_ns), 0), count(t.queue_ns),
+        countIf(intDiv(t.http_status, 100) = 4), countIf(intDiv(t.http_status, 100) = 5),
+        COLUMNS('_(calls|time_ns|errors|hits|misses)$') EXCEPT (custom_calls, custom_time_ns, custom_errors) APPLY sum,
+        sumMap(t.custom_calls), sumMap(t.custom_time_ns), sumMap(t.custom_errors), sumMap(t.more_counters)
+    FROM transactions AS t
+    WHERE
+-- include _scope.sql
+        AND (
+            started_at < fromUnixTimestamp64Nano({minutes_start_ns:Int64}, 'UTC')
+            OR started_at >= fromUnixTimestamp64Nano({minutes_end_ns:Int64}, 'UTC')
+        )
+    GROUP BY service, name
 ) AS each
 GROUP BY service, name
 ORDER BY

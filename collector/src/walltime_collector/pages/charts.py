@@ -1,0 +1,146 @@
+"""What a chart shows: series over steps of time. templates/_parts.html writes it, static/charts.js draws it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Literal, Protocol
+
+from ..format import count, duration, share
+from ..query.answers import Share
+from ..query.components import FAMILIES, Component, family
+from ..query.timeline import Timeline
+
+Unit = Literal["ns", "per s", "share", "count"]
+_FORMATS: dict[Unit, Callable[[float], str]] = {
+    "ns": duration,
+    "per s": lambda value: f"{count(float(f'{value:.3g}'))}/s",
+    "share": share,
+    "count": count,
+}
+_MOST_SERIES = 12
+
+
+@dataclass(frozen=True)
+class Series:
+    """One value for each step, None for a gap."""
+
+    name: str
+    values: tuple[float | None, ...]
+    whole: float | None
+    """The value for the whole window, which the legend shows."""
+    family: str
+    """Its colour: one of components.FAMILIES, or a class of walltime.css (`ok`, `bad`, `p50` …)."""
+    shade: int = 0
+    """The series of one family have different shades: 0, 1, …"""
+
+
+@dataclass(frozen=True)
+class Chart:
+    """A chart over time."""
+
+    id: str
+    title: str
+    drawing: Literal["stacked", "lines", "bars"]
+    unit: Unit
+    start_s: int
+    step_s: int
+    series: tuple[Series, ...]
+    about: str = ""
+    """One sentence below the title."""
+
+    def text(self, value: float | None) -> str:
+        """A value as the legend shows it."""
+        return "–" if value is None else _FORMATS[self.unit](value)
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether there is nothing to draw."""
+        return not any(value is not None for each in self.series for value in each.values)
+
+
+class HasBill(Protocol):
+    """A kind or a transaction."""
+
+    @property
+    def components(self) -> Sequence[Share | Component]:
+        """Names and times."""
+
+    @property
+    def other_ns(self) -> int:
+        """Time in no component."""
+
+
+def bill(of: HasBill) -> list[tuple[str, int]]:
+    """The parts of a bar: component and time, families in their order, the longest part of a family first."""
+    parts = [(each.name, each.time_ns) for each in of.components if each.time_ns > 0] + [("other", of.other_ns)]
+    return sorted(parts, key=lambda part: (FAMILIES.index(family(part[0])), -part[1], part[0]))
+
+
+def by_component(timeline: Timeline, *, each_second: bool = False) -> Chart:
+    """Time by component, stacked: the mean of a transaction, or the total of each second."""
+    divisors: Sequence[float] = timeline.seconds if each_second else timeline.transactions
+    seconds, transactions = sum(timeline.seconds), sum(timeline.transactions)
+    whole = seconds if each_second else transactions
+    parts = [(each.name, each.time_ns) for each in timeline.components]
+    if len(parts) > _MOST_SERIES:
+        rest = [sum(values) for values in zip(*(values for _, values in parts[_MOST_SERIES - 1 :]), strict=True)]
+        parts = [*parts[: _MOST_SERIES - 1], (f"{len(parts) - _MOST_SERIES + 1} more", tuple(rest))]
+    shades: dict[str, int] = {}
+    series = []
+    for name, sums_ns in [*parts, ("other", timeline.other_ns)]:
+        shades[family(name)] = shade = shades.get(family(name), -1) + 1
+        values = tuple(
+            round(time_ns / divisor) if count and divisor else None
+            for time_ns, divisor, count in zip(sums_ns, divisors, timeline.transactions, strict=True)
+        )
+        series.append(Series(name, values, sum(sums_ns) / whole if whole else None, family(name), shade))
+    return Chart(
+        "by-component",
+        "Time by component",
+        "stacked",
+        "ns",
+        timeline.start_ns // 1_000_000_000,
+        timeline.step_s,
+        tuple(series),
+        "total time of each second" if each_second else "mean of a transaction",
+    )
+
+
+def percentiles(timeline: Timeline, whole: Sequence[float | None] = (None, None, None)) -> Chart:
+    """
+    p50, p95 and p99 of the durations.
+
+    Args:
+        whole: The same of the whole window; percentiles of the steps cannot be added up.
+    """
+    values = (timeline.p50_ns, timeline.p95_ns, timeline.p99_ns)
+    series = [
+        Series(name, each, all_of_it, name)
+        for name, each, all_of_it in zip(("p99", "p95", "p50"), reversed(values), reversed(whole), strict=True)
+    ]
+    start_s = timeline.start_ns // 1_000_000_000
+    return Chart("percentiles", "Durations", "lines", "ns", start_s, timeline.step_s, tuple(series))
+
+
+def rate(timeline: Timeline) -> Chart:
+    """Transactions per second: those that succeeded, and on top of them those that failed."""
+    succeeded = [all_of_it - failed for all_of_it, failed in zip(timeline.transactions, timeline.errors, strict=True)]
+    known_s = sum(each for each, n in zip(timeline.seconds, timeline.transactions, strict=True) if n)
+
+    def series(name: str, counts: Sequence[int], colour: str) -> Series:
+        values = tuple(
+            counted / seconds if seconds and any_at_all else None
+            for counted, seconds, any_at_all in zip(counts, timeline.seconds, timeline.transactions, strict=True)
+        )
+        return Series(name, values, sum(counts) / known_s if known_s else None, colour)
+
+    return Chart(
+        "rate",
+        "Rate and errors",
+        "stacked",
+        "per s",
+        timeline.start_ns // 1_000_000_000,
+        timeline.step_s,
+        (series("failed", timeline.errors, "bad"), series("succeeded", succeeded, "ok")),
+    )

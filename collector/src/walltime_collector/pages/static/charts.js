@@ -1,0 +1,165 @@
+// Draws <figure class="chart" data-chart=… data-source=…>: the JSON is a Chart of pages/charts.py.
+// Dragging over a chart selects a part of the time: it fills the field "Selection" and submits the form.
+"use strict";
+const charts = (() => {
+  const drawn = new Map();
+
+  const variable = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
+
+  // Every colour is in the style sheet: the swatches of the legend have it.
+  const colours = (figure) => [...figure.querySelectorAll(".legend .swatch rect")].map((each) => getComputedStyle(each).fill);
+
+  const pad = (number) => String(number).padStart(2, "0");
+
+  // 24 hours, in the browser's zone; the day where it changes, alone when all steps are days.
+  function times(seconds) {
+    let before = "";
+    const areDays = seconds.length > 1 && seconds[1] - seconds[0] >= 86400;
+    const haveSeconds = seconds.length > 1 && seconds[1] - seconds[0] < 60;
+    return seconds.map((each) => {
+      const at = new Date(each * 1000);
+      const day = `${pad(at.getMonth() + 1)}-${pad(at.getDate())}`;
+      const clock = `${pad(at.getHours())}:${pad(at.getMinutes())}${haveSeconds ? `:${pad(at.getSeconds())}` : ""}`;
+      const isNew = before !== "" && day !== before;
+      before = day;
+      return areDays ? day : isNew ? `${day} ${clock}` : clock;
+    });
+  }
+
+  function selection() {
+    const live = document.getElementById("live");
+    if (!live || !live.dataset.duringStart) return null;
+    return [Number(live.dataset.duringStart) / 1e9, Number(live.dataset.duringEnd) / 1e9];
+  }
+
+  function stacked(values) {
+    const heights = values[0] ? values[0].map(() => 0) : [];
+    return values.map((each) => each.map((value, at) => (value === null ? null : (heights[at] += value))));
+  }
+
+  function select(chart, from_s, to_s) {
+    const form = document.querySelector("form.scope");
+    if (!form) return;
+    const first = Math.floor((from_s - chart.start_s) / chart.step_s);
+    const last = Math.ceil((to_s - chart.start_s) / chart.step_s);
+    const iso = (step) => new Date((chart.start_s + step * chart.step_s) * 1000).toISOString().replace(".000Z", "Z");
+    form.elements.during.value = `${iso(first)}..${iso(Math.max(last, first + 1))}`;
+    if (form.elements.against) form.elements.against.value = "";
+    form.requestSubmit();
+  }
+
+  function shade(u) {
+    const selected = selection();
+    if (!selected) return;
+    const [left, right] = selected.map((at) => Math.min(Math.max(u.valToPos(at, "x", true), u.bbox.left), u.bbox.left + u.bbox.width));
+    u.ctx.save();
+    u.ctx.fillStyle = variable("--select");
+    u.ctx.fillRect(left, u.bbox.top, right - left, u.bbox.height);
+    u.ctx.strokeStyle = variable("--focus");
+    u.ctx.lineWidth = devicePixelRatio;
+    u.ctx.strokeRect(left, u.bbox.top, right - left, u.bbox.height);
+    u.ctx.restore();
+  }
+
+  // A value between two gaps has no line; it is drawn as a point.
+  function alone(u, series) {
+    const values = u.data[series];
+    return values.map((value, at) => (value !== null && values[at - 1] == null && values[at + 1] == null ? at : null)).filter((at) => at !== null);
+  }
+
+  function draw(figure) {
+    const plot = figure.querySelector(".plot");
+    const source = document.getElementById(figure.dataset.source);
+    if (!plot || !source || !["stacked", "lines", "bars"].includes(figure.dataset.chart)) return;
+    const chart = JSON.parse(source.textContent);
+    const steps = chart.series[0] ? chart.series[0].values.length : 0;
+    const x = Array.from({ length: steps }, (_, at) => chart.start_s + (at + 0.5) * chart.step_s);
+    const palette = colours(figure);
+    const isStacked = chart.drawing === "stacked";
+    const values = chart.series.map((each) => each.values);
+    const heights = isStacked ? stacked(values) : values;
+    // The highest stack is drawn first, and the lower ones over it.
+    const order = chart.series.map((_, at) => at);
+    if (isStacked) order.reverse();
+    const bars = uPlot.paths.bars({ size: [1, Infinity], align: 0, gap: 0 });
+    const series = order.map((at) => ({
+      label: chart.series[at].name,
+      stroke: isStacked ? undefined : palette[at],
+      fill: isStacked || chart.drawing === "bars" ? palette[at] : undefined,
+      width: isStacked ? 0 : 1.5,
+      paths: isStacked || chart.drawing === "bars" ? bars : undefined,
+      points: isStacked || chart.drawing === "bars" ? { show: false } : { show: true, filter: alone, size: 4, fill: palette[at] },
+    }));
+    const cells = [...figure.querySelectorAll(".legend td")];
+    const legend = figure.querySelector(".legend");
+    const axis = { stroke: variable("--dim"), font: "11px system-ui, sans-serif", grid: { stroke: variable("--grid"), width: 1 }, ticks: { show: false } };
+    plot.textContent = "";
+    const u = new uPlot(
+      {
+        width: plot.clientWidth,
+        height: plot.clientHeight,
+        legend: { show: false },
+        cursor: {
+          y: false,
+          points: { show: !isStacked, size: 6 },
+          drag: { x: true, y: false, setScale: false, dist: 4 },
+          sync: { key: "time", setSeries: false, filters: { pub: (type) => type === "mousemove" || type === "mouseleave", sub: () => true } },
+        },
+        select: { show: true },
+        scales: {
+          x: { time: true, range: () => [chart.start_s, chart.start_s + steps * chart.step_s] },
+          y: { range: (_, __, highest) => [0, highest > 0 ? highest * 1.06 : 1] },
+        },
+        axes: [
+          { ...axis, space: 70, size: 26, values: (_, splits) => times(splits) },
+          { ...axis, size: 58, space: 34, values: (_, splits) => splits.map((value) => numbers.axis(chart.unit, value)) },
+        ],
+        series: [{}, ...series],
+        hooks: {
+          draw: [shade],
+          setSelect: [(u) => {
+            if (u.select.width <= 0) return;
+            const from = u.posToVal(u.select.left, "x");
+            const to = u.posToVal(u.select.left + u.select.width, "x");
+            select(chart, from, to);
+          }],
+          setCursor: [(u) => {
+            const at = u.cursor.idx;
+            legend.classList.toggle("at-cursor", at != null);
+            cells.forEach((cell, i) => {
+              cell.textContent = at == null ? cell.dataset.whole : numbers.text(chart.unit, values[i][at]);
+            });
+          }],
+        },
+      },
+      [x, ...order.map((at) => heights[at])],
+      plot,
+    );
+    drawn.set(figure, u);
+    resized.observe(plot);
+  }
+
+  const resized = new ResizeObserver((entries) => {
+    for (const { target } of entries) {
+      const u = drawn.get(target.closest("figure"));
+      if (u && target.clientWidth && u.width !== target.clientWidth) u.setSize({ width: target.clientWidth, height: target.clientHeight });
+    }
+  });
+
+  function drawAll(root = document) {
+    for (const [figure, u] of drawn) {
+      if (!figure.isConnected) {
+        u.destroy();
+        drawn.delete(figure);
+      }
+    }
+    for (const figure of root.querySelectorAll("figure.chart")) {
+      const before = drawn.get(figure);
+      if (before) before.destroy();
+      draw(figure);
+    }
+  }
+
+  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => drawAll());
+  return { drawAll, variable };
+})();

@@ -1,0 +1,41 @@
+"""The overview: response time, rate and errors of everything in the scope, and the kinds that take the time."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ...errors import BadParameter
+from ...format import quoted
+from ...query import kinds
+from ...query.answers import RANKINGS, Top
+from ...query.timeline import timeline
+from ...query.top import top_of
+from ..charts import Chart, by_component, percentiles, rate
+from ..request import PageRequest
+
+PARAMS = {"by": "total", "show": "mean"}
+"""`by` is one of RANKINGS; `show` is `mean` (of a transaction) or `total` (of each second)."""
+
+
+@dataclass(frozen=True)
+class Overview:
+    """The view model."""
+
+    is_first_start: bool
+    """No transaction is stored at all."""
+    charts: tuple[Chart, ...]
+    top: Top
+
+
+def overview(request: PageRequest) -> Overview:
+    """Answer the view."""
+    by, show = request.params["by"], request.params["show"]
+    if by not in RANKINGS:
+        raise BadParameter("by", f"{quoted(by)} is not one of its values", f"use {', '.join(RANKINGS)}")
+    if show not in ("mean", "total"):
+        raise BadParameter("show", f"{quoted(show)} is not one of its values", "use mean or total")
+    top = top_of(request.engine, request.selected, request.now_ns, by=by, limit=50)
+    steps = timeline(request.engine, request.scope, request.now_ns)
+    is_first_start = not any(steps.transactions) and not top.kinds and not kinds.services(request.engine)
+    charts = (by_component(steps, each_second=show == "total"), rate(steps), percentiles(steps))
+    return Overview(is_first_start, charts, top)

@@ -1,0 +1,93 @@
+"""Transactions over time: counts, failures, percentiles, and the time by component, for each step of a window."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass
+
+from ..clickhouse.engine import Engine
+from .components import counters_by_component
+from .queries import run
+from .scope import Scope
+
+_S = 1_000_000_000
+
+
+@dataclass(frozen=True)
+class ComponentTimeline:
+    """Sums of one component, one for each step."""
+
+    name: str
+    calls: tuple[int, ...]
+    time_ns: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Timeline:
+    """
+    Every tuple has one value for each step; a step without transactions has 0, and None where that would be a lie.
+
+    Percentiles are estimates (t-digest); all other numbers are exact sums.
+    """
+
+    start_ns: int
+    step_s: int
+    transactions: tuple[int, ...]
+    errors: tuple[int, ...]
+    time_ns: tuple[int, ...]
+    other_ns: tuple[int, ...]
+    """Time in no component."""
+    p50_ns: tuple[int | None, ...]
+    p95_ns: tuple[int | None, ...]
+    p99_ns: tuple[int | None, ...]
+    components: tuple[ComponentTimeline, ...]
+    """The one with the most time first."""
+    seconds: tuple[float, ...]
+    """How much of each step has passed: less than `step_s` in the last one, 0 in the future; the divisor of rates."""
+
+
+def timeline(engine: Engine, scope: Scope, now_ns: int) -> Timeline:
+    """
+    Divide the scope's window into steps, see Scope.step_s; the window is widened to whole steps.
+
+    Raises:
+        EngineUnavailable: The engine cannot answer now.
+    """
+    aligned, step_s, step_ns = scope.aligned(), scope.step_s, scope.step_s * _S
+    start_ns = aligned.window.start_ns
+    steps = range((aligned.window.end_ns - start_ns) // step_ns)
+    name = "timeline/minutes" if scope.is_in_minutes else "timeline/transactions"
+    rows = {int(row["step"]): row for row in run(engine, name, step_s=step_s, **aligned.parameters())}
+    calls: dict[str, dict[int, int]] = defaultdict(dict)
+    times_ns: dict[str, dict[int, int]] = defaultdict(dict)
+    for step, row in rows.items():
+        for component, counters in counters_by_component(row).items():
+            calls[component][step] = counters.get("calls", 0)
+            times_ns[component][step] = counters.get("time_ns", 0)
+
+    def sums(column: str) -> tuple[int, ...]:
+        return tuple(int(rows[step][column]) if step in rows else 0 for step in steps)
+
+    def percentiles(at: int) -> tuple[int | None, ...]:
+        return tuple(round(rows[step]["percentiles_ns"][at]) if step in rows else None for step in steps)
+
+    return Timeline(
+        start_ns=start_ns,
+        step_s=step_s,
+        transactions=sums("transactions"),
+        errors=sums("errors"),
+        time_ns=sums("time_ns"),
+        other_ns=sums("other_ns"),
+        p50_ns=percentiles(0),
+        p95_ns=percentiles(1),
+        p99_ns=percentiles(2),
+        components=tuple(
+            ComponentTimeline(
+                component,
+                tuple(calls[component].get(step, 0) for step in steps),
+                tuple(times_ns[component].get(step, 0) for step in steps),
+            )
+            for component in sorted(times_ns, key=lambda each: (-sum(times_ns[each].values()), each))
+        ),
+        seconds=tuple(min(max(now_ns - start_ns - step * step_ns, 0), step_ns) / _S for step in steps),
+    )
