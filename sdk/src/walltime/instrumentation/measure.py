@@ -19,6 +19,8 @@ It never changes the call's result or exception. What a profile proves hot has a
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
+from inspect import CO_VARARGS, CO_VARKEYWORDS, signature
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from walltime.core.execution import current, task_execution
@@ -82,8 +84,7 @@ class Measure:
 
     def call(self, original: Callable[..., Any]) -> Callable[..., Any]:
         """Wrap a plain method."""
-        library, begin, counts_outside, shortest_ns = self.library, self.begin, self.counts_outside, self.shortest_ns
-        describe, record, end = self.describe, self.record, self.end
+        library, counts_outside, begin, end = self.library, self.counts_outside, self.begin, self.end
 
         def call(self: Any, *args: Any, **kwargs: Any) -> Any:
             execution = current()
@@ -91,44 +92,44 @@ class Measure:
                 if counts_outside:
                     outside(library)
                 return original(self, *args, **kwargs)
-            of, given = self, args if args or not kwargs else kwargs
-            if begin is not None:
-                try:
-                    of = begin(self, given)
-                except Exception as ours:
-                    contain(library, ours)
-                    of = None
-                if of is None:
-                    return original(self, *args, **kwargs)
+            given = args if args or not kwargs else kwargs
+            of = self
+            if begin is not None and (of := _begun(begin, library, self, given)) is None:
+                return original(self, *args, **kwargs)
             outer_ns = execution.nested_ns
             started_ns = clock()
             try:
-                result = original(self, *args, **kwargs)
+                result = original(self, *args, **kwargs) if kwargs else original(self, *args)
             except BaseException as error:
                 end(execution, started_ns, clock(), outer_ns, of, given, None, error)
                 raise
-            ended_ns = clock()
-            if ended_ns - started_ns < shortest_ns:
-                return result
-            try:  # `end`, without its call: it is a tenth of all that is done here
-                described = describe(of, given, result, None)
-                if described is None:
-                    return result
-                if record is None:
-                    line, subject, failure, requested, matched = described
-                    execution.record(line, subject, started_ns, ended_ns, outer_ns, failure, requested, matched)
-                else:
-                    record(execution, described, None, started_ns, ended_ns, outer_ns)
-            except Exception as ours:
-                contain(library, ours)
+            end(execution, started_ns, clock(), outer_ns, of, given, result, None)
             return result
 
-        return call
+        def call_without_arguments(self: Any) -> Any:
+            execution = current()
+            if execution is None:
+                if counts_outside:
+                    outside(library)
+                return original(self)
+            of = self
+            if begin is not None and (of := _begun(begin, library, self, ())) is None:
+                return original(self)
+            outer_ns = execution.nested_ns
+            started_ns = clock()
+            try:
+                result = original(self)
+            except BaseException as error:
+                end(execution, started_ns, clock(), outer_ns, of, (), None, error)
+                raise
+            end(execution, started_ns, clock(), outer_ns, of, (), result, None)
+            return result
+
+        return call_without_arguments if _takes_only_self(original) else call
 
     def awaited(self, original: Callable[..., Awaitable[Any]]) -> Callable[..., Awaitable[Any]]:
         """Wrap a coroutine method."""
-        library, begin, counts_outside, shortest_ns = self.library, self.begin, self.counts_outside, self.shortest_ns
-        describe, record, end = self.describe, self.record, self.end
+        library, counts_outside, begin, end = self.library, self.counts_outside, self.begin, self.end
 
         async def call(self: Any, *args: Any, **kwargs: Any) -> Any:
             execution = task_execution()
@@ -136,36 +137,18 @@ class Measure:
                 if counts_outside:
                     outside(library)
                 return await original(self, *args, **kwargs)
-            of, given = self, args if args or not kwargs else kwargs
-            if begin is not None:
-                try:
-                    of = begin(self, given)
-                except Exception as ours:
-                    contain(library, ours)
-                    of = None
-                if of is None:
-                    return await original(self, *args, **kwargs)
+            given = args if args or not kwargs else kwargs
+            of = self
+            if begin is not None and (of := _begun(begin, library, self, given)) is None:
+                return await original(self, *args, **kwargs)
             outer_ns = execution.nested_ns
             started_ns = clock()
             try:
-                result = await original(self, *args, **kwargs)
+                result = await (original(self, *args, **kwargs) if kwargs else original(self, *args))
             except BaseException as error:
                 end(execution, started_ns, clock(), outer_ns, of, given, None, error)
                 raise
-            ended_ns = clock()
-            if ended_ns - started_ns < shortest_ns:
-                return result
-            try:  # `end`, without its call: it is a tenth of all that is done here
-                described = describe(of, given, result, None)
-                if described is None:
-                    return result
-                if record is None:
-                    line, subject, failure, requested, matched = described
-                    execution.record(line, subject, started_ns, ended_ns, outer_ns, failure, requested, matched)
-                else:
-                    record(execution, described, None, started_ns, ended_ns, outer_ns)
-            except Exception as ours:
-                contain(library, ours)
+            end(execution, started_ns, clock(), outer_ns, of, given, result, None)
             return result
 
         return call
@@ -193,24 +176,52 @@ class Measure:
 
         return iterate
 
-    def end(
-        self, execution: ExecutionContext, started_ns: int, ended_ns: int, outer_ns: int,
-        of: Any, args: Any, result: Any, error: BaseException | None,
-    ) -> None:  # fmt: skip
-        """Put the call on the bill. Never raises; a failure before the record leaves the time to the call around it."""
-        try:
-            described = self.describe(of, args, result, error)
-            if described is None:
-                return
-            raised = None if error is None else self.failure(error)
-            if self.record is not None:
-                self.record(execution, described, raised, started_ns, ended_ns, outer_ns)
-            else:
+    @cached_property
+    def end(self) -> Callable[..., None]:
+        """
+        The function that puts a call on the bill, without an attribute to look up. It never raises; after a failure
+        before the record, the time is the call's around it.
+        """
+        library, describe, record, failure_of = self.library, self.describe, self.record, self.failure
+        shortest_ns = self.shortest_ns
+
+        def end(
+            execution: ExecutionContext, started_ns: int, ended_ns: int, outer_ns: int,
+            of: Any, args: Any, result: Any, error: BaseException | None,
+        ) -> None:  # fmt: skip
+            try:
+                if shortest_ns and error is None and ended_ns - started_ns < shortest_ns:
+                    return
+                described = describe(of, args, result, error)
+                if described is None:
+                    return
+                if record is not None:
+                    failure = None if error is None else failure_of(error)
+                    record(execution, described, failure, started_ns, ended_ns, outer_ns)
+                    return
                 line, subject, failure, requested, matched = described
-                failure = failure if error is None else raised
+                if error is not None:
+                    failure = failure_of(error)
                 execution.record(line, subject, started_ns, ended_ns, outer_ns, failure, requested, matched)
-        except Exception as ours:
-            contain(self.library, ours)
+            except Exception as ours:
+                contain(library, ours)
+
+        return end
+
+
+def _begun(begin: Callable[[Any, Any], Any], library: str, of: Any, args: Any) -> Any:
+    try:
+        return begin(of, args)
+    except Exception as ours:
+        contain(library, ours)
+        return None
+
+
+def _takes_only_self(method: Callable[..., Any]) -> bool:
+    try:
+        return len(signature(method).parameters) == 1 and not method.__code__.co_flags & (CO_VARARGS | CO_VARKEYWORDS)
+    except (AttributeError, TypeError, ValueError):  # a function of C
+        return False
 
 
 # No generators: closing the one that is iterated is not changed by one more around it.

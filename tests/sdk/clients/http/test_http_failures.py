@@ -79,7 +79,7 @@ FUNCTIONS: dict[Callable[[str], bytes], list[str]] = {
     by_http_client: [
         "core.transaction.Transaction.record",
         "clients.http.http_client._about",
-        "clients.http.requests.read_on",
+        "clients.http.http_client.read_on",
     ],
     by_httpx: [
         "core.transaction.Transaction.record",

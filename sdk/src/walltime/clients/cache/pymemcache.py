@@ -53,7 +53,7 @@ def patches() -> list[Patch]:
         Patch(Client, "_connect", timed("pymemcache", "memcache.connect", attrgetter("server")).call),
         Patch(Client, "_fetch_cmd", _fetch),
         Patch(Client, "_store_cmd", _store),
-        Patch(Client, "_misc_cmd", Measure("pymemcache", _describe_misc).call),
+        Patch(Client, "_misc_cmd", _misc),
         Patch(Client, "close", _close),
         Patch(ObjectPool, "get", waited("memcache.pool", _server_of_pool).call),
         *pymemcache_hash.patches(),
@@ -177,16 +177,42 @@ def _store(original: Callable[..., Any]) -> Callable[..., Any]:
     return _store_cmd
 
 
+def _misc(original: Callable[..., Any]) -> Callable[..., Any]:
+    end = Measure("pymemcache", _describe_misc).end
+
+    def _misc_cmd(self: Client, cmds: Any, cmd_name: bytes, noreply: Any, end_tokens: Any = None) -> Any:
+        execution = current()
+        if execution is None:
+            outside("pymemcache")
+            return original(self, cmds, cmd_name, noreply, end_tokens)
+        outer_ns = execution.nested_ns
+        started_ns = clock()
+        try:
+            answers = original(self, cmds, cmd_name, noreply, end_tokens)
+        except BaseException as error:
+            end(execution, started_ns, clock(), outer_ns, self, (cmds, cmd_name, noreply), None, error)
+            raise
+        end(execution, started_ns, clock(), outer_ns, self, (cmds, cmd_name, noreply), answers, None)
+        return answers
+
+    return _misc_cmd
+
+
 _REFUSALS: Final = (b"NOT_FOUND", b"NOT_STORED")
 
 
 def _describe_misc(client: Client, args: Any, answers: Any, error: BaseException | None) -> Described:
-    commands, name, noreply = args[:3]
+    commands, name, noreply = args
     subject, requested = _key_in(client, commands, name)
-    matched = 0
-    if error is None:
-        matched = _NO_REPLY if noreply else sum(not answer.startswith(_REFUSALS) for answer in answers)
-    return _LINES.get(name, _ADMIN)[client.server], subject, None, requested, matched
+    matched = _NO_REPLY if noreply and error is None else 0
+    if error is None and not noreply:
+        for answer in answers:  # half the time of a `sum`
+            matched += not answer.startswith(_REFUSALS)
+    try:
+        line: Line | None = client._walltime[name]
+    except (AttributeError, KeyError):
+        line = _known(client, name)
+    return _ADMIN[client.server] if line is None else line, subject, None, requested, matched
 
 
 def _key_in(client: Client, commands: Any, name: bytes) -> tuple[object, int]:

@@ -56,7 +56,7 @@ _ANSWERS: Final = "_walltime_answers"
 
 
 def patches() -> list[Patch]:
-    one, several = command(lambda client, arguments: (server(client), arguments)), pipeline(_queued, _settled)
+    one, several = command(), pipeline(_queued, _settled)
     listen, pool = timed("redis", "redis.listen", server), waited("redis.pool", server_of_pool)
     connect = Measure("redis", _describe_connect, _unless_connected, counts_outside=False)
     connect_async = Measure("redis", _describe_connect, _unless_connected_async, counts_outside=False)

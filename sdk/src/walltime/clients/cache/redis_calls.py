@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 from walltime.clients.cache.redis_commands import command_of, key_of
+from walltime.clients.cache.redis_servers import server_of_pool
 from walltime.core.call import lines
 from walltime.instrumentation.measure import Measure, class_name
 
@@ -28,14 +29,19 @@ if TYPE_CHECKING:
     """Takes a method's object and arguments; returns the server the call goes to and the command's arguments."""
 
 
-def command(where: Where) -> Measure:
-    """Return the measure of a method that sends a command and returns its answer."""
+def command(where: Where | None = None) -> Measure:
+    """
+    Return the measure of a method that sends a command and returns its answer.
+
+    Without `where`, the call goes to the server of its object's pool, and all arguments are the command's.
+    """
 
     def describe(of: Any, args: Arguments, answer: Any, error: BaseException | None) -> Described:
-        target, arguments = where(of, args)
+        target, arguments = (server_of_pool(of.connection_pool), args) if where is None else where(of, args)
         known = command_of(arguments)
-        matched = known.matched(arguments, answer) if error is None else 0
-        return known.at[target], key_of(known, arguments), None, known.requested(arguments), matched
+        at, _, requested, matched = known
+        count = 0 if error is not None else matched(arguments, answer)
+        return at[target], key_of(known, arguments), None, requested(arguments), count
 
     return Measure("redis", describe)
 

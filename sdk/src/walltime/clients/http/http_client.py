@@ -11,8 +11,10 @@ from http.client import HTTPConnection, HTTPResponse, HTTPSConnection
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any, Final
 
-from walltime.clients.http.requests import REQUEST, add_headers, body, failed, proxied, record_sent
+from walltime.clients.http.requests import REQUEST, about_body, add_headers, body, proxied, read_on, record_sent
 from walltime.core.execution import current
+from walltime.core.transaction import clock, outside
+from walltime.errors import contain
 from walltime.instrumentation.measure import Measure
 from walltime.instrumentation.patching import MEASURED_ELSEWHERE, Patch
 from walltime.instrumentation.timed import timed, whole
@@ -22,7 +24,7 @@ if TYPE_CHECKING:
 
     from walltime.clients.http.requests import Step
     from walltime.core.call import Line
-    from walltime.instrumentation.measure import Described
+    from walltime.core.execution import ExecutionContext
 
 REQUIRES: Final = "Python 3.10–3.14"
 
@@ -50,28 +52,44 @@ def _connect(original: Callable[..., Any]) -> Callable[..., Any]:
 # ---- the request ----
 
 
-def _endheaders(plain: Callable[..., Any]) -> Callable[..., Any]:
-    measured = Measure("http_client", _describe_sent, _begin_sent, record_sent).call(plain)
+# Inline, all three: a request with its body costs 4.1 µs, by the gate 5.3 µs (stub benchmark).
+def _endheaders(original: Callable[..., Any]) -> Callable[..., Any]:
+    failed = Measure("http_client", _describe_failure, record=record_sent).end
 
     def endheaders(self: Any, message_body: Any = None, *, encode_chunked: bool = False) -> Any:
-        if hasattr(self, MEASURED_ELSEWHERE):
-            original = plain
-        else:
-            original = measured
-            if getattr(self, "_walltime", None) is not None:  # of a request whose response nobody read
-                self._walltime = None
-        if encode_chunked:
-            return original(self, message_body, encode_chunked=True)
-        return original(self, message_body)  # the same, without what a keyword costs
+        execution = current()
+        step = None if hasattr(self, MEASURED_ELSEWHERE) else _begin(self, execution)
+        if execution is None or step is None:
+            return original(self, message_body, encode_chunked=encode_chunked)
+        outer_ns = execution.nested_ns
+        started_ns = clock()
+        try:
+            sent = original(self, message_body, encode_chunked=encode_chunked)
+        except BaseException as error:
+            failed(execution, started_ns, clock(), outer_ns, self, step, None, error)
+            raise
+        ended_ns = clock()
+        try:
+            record_sent(execution, step, None, started_ns, ended_ns, outer_ns)
+            self._walltime = step
+        except Exception as ours:
+            contain("http_client", ours)
+        return sent
 
     return endheaders
 
 
-def _begin_sent(connection: Any, _args: Any) -> tuple[Any, Line, tuple[str, str, str]]:
-    execution = current()
-    if execution is not None:
-        add_headers(connection, execution)
-    return connection, *_about(connection)
+def _begin(connection: Any, execution: ExecutionContext | None) -> Step | None:
+    try:
+        if execution is not None:
+            add_headers(connection, execution)
+            return _about(connection)
+        outside("http_client")
+        if getattr(connection, "_walltime", None) is not None:  # of a request whose response nobody read
+            connection._walltime = None
+    except Exception as ours:
+        contain("http_client", ours)
+    return None
 
 
 def _about(connection: HTTPConnection) -> tuple[Line, tuple[str, str, str]]:
@@ -87,39 +105,63 @@ def _about(connection: HTTPConnection) -> tuple[Line, tuple[str, str, str]]:
     return REQUEST[target], (method, scheme, url)
 
 
-def _describe_sent(about: Any, _args: Any, _result: Any, error: BaseException | None) -> Step:
-    connection, line, subject = about
-    if error is None:
-        connection._walltime = line, subject
-    return line, subject
+def _describe_failure(connection: Any, step: Step, _result: Any, _error: BaseException | None) -> Step:
+    connection._walltime = None
+    return step
 
 
 def _getresponse(original: Callable[..., Any]) -> Callable[..., Any]:
-    measured = Measure("http_client", _describe_response, counts_outside=False).call(original)
+    failed = Measure("http_client", _describe_failure, record=record_sent).end
 
     def getresponse(self: Any) -> Any:
-        return original(self) if getattr(self, "_walltime", None) is None else measured(self)
+        execution = current()
+        step = None if execution is None else getattr(self, "_walltime", None)
+        if execution is None or step is None:
+            return original(self)
+        outer_ns = execution.nested_ns
+        started_ns = clock()
+        try:
+            response = original(self)
+        except BaseException as error:
+            failed(execution, started_ns, clock(), outer_ns, self, step, None, error)
+            raise
+        ended_ns = clock()
+        try:
+            (line, subject), status = step, response.status
+            failure = None if status < 400 else str(status)
+            execution.record(line, subject, started_ns, ended_ns, outer_ns, failure, 0, status)
+            response._walltime = step  # its body is read later
+            self._walltime = None
+        except Exception as ours:
+            contain("http_client", ours)
+        return response
 
     return getresponse
-
-
-def _describe_response(connection: Any, _args: Any, response: Any, error: BaseException | None) -> Described:
-    (line, subject), connection._walltime = connection._walltime, None
-    if error is not None:
-        return line, subject, None, 0, 0
-    response._walltime = line, subject  # its body is read later
-    return line, subject, failed(response.status), 0, response.status
 
 
 # ---- the body ----
 
 
 def _read(original: Callable[..., Any]) -> Callable[..., Any]:
-    measured = body("http_client", lambda response, _args: response._walltime).call(original)
+    failed = body("http_client", about_body).end
 
     def read(self: Any, *args: Any, **kwargs: Any) -> Any:
-        if current() is None or getattr(self, "_walltime", None) is None:
+        execution = current()
+        step = None if execution is None else getattr(self, "_walltime", None)
+        if execution is None or step is None:
             return original(self, *args, **kwargs)
-        return measured(self, *args, **kwargs)
+        outer_ns = execution.nested_ns
+        started_ns = clock()
+        try:
+            data = original(self, *args, **kwargs) if kwargs else original(self, *args)
+        except BaseException as error:
+            failed(execution, started_ns, clock(), outer_ns, step, (), None, error)
+            raise
+        ended_ns = clock()
+        try:
+            read_on(execution, step, None, started_ns, ended_ns, outer_ns)
+        except Exception as ours:
+            contain("http_client", ours)
+        return data
 
     return read

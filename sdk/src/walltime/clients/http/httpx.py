@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 from httpx import AsyncClient, Client
 from httpx._client import BoundAsyncStream, BoundSyncStream
 
-from walltime.clients.http.requests import REQUEST, body, failed, server_of
+from walltime.clients.http.requests import REQUEST, about_body, body, failed, server_of
 from walltime.core.execution import current
 from walltime.errors import contain
 from walltime.instrumentation.measure import Measure, first
@@ -30,7 +30,7 @@ REQUIRES: Final = "httpx >= 0.27, < 1"
 
 def patches() -> list[Patch]:
     request = Measure("httpx", _describe, _begin)
-    blocks = body("httpx", lambda stream, _args: getattr(stream, "_walltime", None))
+    blocks = body("httpx", about_body)
     return [
         Patch(Client, "_send_single_request", request.call),
         Patch(AsyncClient, "_send_single_request", request.awaited),

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 from urllib.parse import urlsplit
 
 from walltime.core.call import Piece, lines
+from walltime.core.transaction import Transaction
 from walltime.errors import contain
 from walltime.instrumentation.measure import Measure
 from walltime.propagation.propagation import outgoing_headers
@@ -57,13 +58,11 @@ def read_on(
         outer_ns: as in `Transaction.record`.
     """
     line, subject = step
-    transaction = execution.transaction
-    calls = transaction.calls
     if (
-        transaction is execution
-        and calls
+        type(execution) is Transaction
+        and (calls := execution.calls)
         # What is in the bill already no longer changes, and what branches do is measured by its ends.
-        and not (transaction.has_branches or transaction.duration_ns or transaction.bill is not None)
+        and not (execution.has_branches or execution.duration_ns or execution.bill is not None)
     ):
         place = len(calls) - 1  # a pause of the garbage collector may put itself behind it meanwhile
         of, last, first_ns, _, own_ns, failed, resends, status = calls[place]
@@ -72,7 +71,7 @@ def read_on(
             calls[place] = (of, last, first_ns, ended_ns, own_ns + more_ns, failed or failure, resends, status)
             execution.nested_ns += more_ns
             return
-    transaction.has_pieces = True
+    execution.transaction.has_pieces = True
     execution.record(line, Piece(subject), started_ns, ended_ns, outer_ns, failure)
 
 
@@ -82,7 +81,8 @@ def record_sent(
     """Record a step before the response as a piece of its request; when it fails, that was the request."""
     line, subject = step
     if failure is None:
-        execution.transaction.has_pieces = True
+        transaction = execution if type(execution) is Transaction else execution.transaction
+        transaction.has_pieces = True
         execution.record(line, Piece(subject), started_ns, ended_ns, outer_ns)
     else:
         execution.record(line, subject, started_ns, ended_ns, outer_ns, failure)
@@ -97,6 +97,11 @@ def body(library: str, begin: Callable[[Any, Any], Any]) -> Measure:
     """
 
     return Measure(library, _described, begin, read_on, counts_outside=False)
+
+
+def about_body(response: Any, _args: Any) -> Step | None:
+    """Return what the request of a response was described as: the `begin` of a body that is read."""
+    return getattr(response, "_walltime", None)
 
 
 def _described(step: Step, _args: Any, _data: Any, _error: BaseException | None) -> Step:

@@ -17,7 +17,7 @@ from urllib3.response import HTTPResponse
 from urllib3.util.retry import Retry
 from urllib3.util.timeout import _DEFAULT_TIMEOUT
 
-from walltime.clients.http.requests import DEFAULT_PORTS, REQUEST, add_headers, body, proxied, read_on
+from walltime.clients.http.requests import DEFAULT_PORTS, REQUEST, about_body, add_headers, body, proxied, read_on
 from walltime.core.execution import current
 from walltime.core.transaction import clock, outside
 from walltime.errors import contain
@@ -51,7 +51,7 @@ def patches() -> list[Patch | Hook]:
         Patch(HTTPSConnection, "connect", connect.call),
         Patch(HTTPConnection, "endheaders", _endheaders),
         Patch(HTTPResponse, "_raw_read", _raw_read),
-        Patch(HTTPResponse, "read_chunked", body("urllib3", _about).iterated),
+        Patch(HTTPResponse, "read_chunked", body("urllib3", about_body).iterated),
         Patch(Retry, "sleep", timed("urllib3", "http.retry", lambda _retry: None).call),
     ]
 
@@ -134,12 +134,8 @@ def _endheaders(original: Callable[..., Any]) -> Callable[..., Any]:
 # ---- the body ----
 
 
-def _about(response: Any, _args: Any) -> tuple[Line, tuple[str, str, str]] | None:
-    return getattr(response, "_walltime", None)
-
-
 def _raw_read(original: Callable[..., Any]) -> Callable[..., Any]:
-    failed = body("urllib3", _about).end
+    failed = body("urllib3", about_body).end
 
     def _raw_read(self: Any, amt: int | None = None, *, read1: bool = False) -> Any:
         execution = current()

@@ -4,12 +4,27 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from walltime.clients.mysql.statements import QUERY, next_result, sent, sent_statement, tagged_command
+from walltime.clients.mysql.statements import (
+    NO_ROW_COUNT,
+    QUERY,
+    Fetch,
+    counted,
+    kept,
+    next_result,
+    sent,
+    sent_statement,
+    tagged_command,
+)
 from walltime.core.execution import task_execution
+from walltime.core.transaction import clock, outside
+from walltime.errors import contain
 from walltime.instrumentation.patching import Patch
 
 if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable
+
     from walltime.core.call import Target
+    from walltime.instrumentation.measure import Wrap
 
 
 def methods(library: str, connection: type) -> list[Patch]:
@@ -22,7 +37,7 @@ def methods(library: str, connection: type) -> list[Patch]:
         "select_db": "USE",
     }
     return [
-        Patch(connection, "query", sent_statement(library, QUERY, about).awaited),
+        Patch(connection, "query", _query(library)),
         Patch(connection, "next_result", next_result(library, about, lambda connection: connection).awaited),
         Patch(connection, "_execute_command", tagged_command(task_execution)),
         *[
@@ -33,6 +48,40 @@ def methods(library: str, connection: type) -> list[Patch]:
         Patch(connection, "rollback", sent(library, "mysql.commit", about).awaited),
         Patch(connection, "ping", sent(library, "mysql.ping", about).awaited),
     ]
+
+
+# Inline, as PyMySQL's: a query costs 0.5 µs less than by the gate (stub benchmark).
+def _query(library: str) -> Wrap:
+    failed = sent_statement(library, QUERY, about).end
+
+    def wrap(original: Callable[..., Awaitable[Any]]) -> Callable[..., Awaitable[Any]]:
+        async def query(self: Any, sql: Any, unbuffered: bool = False) -> Any:
+            execution = task_execution()
+            if execution is None:
+                outside(library)
+                return await original(self, sql, unbuffered)
+            outer_ns = execution.nested_ns
+            started_ns = clock()
+            try:
+                rows = await original(self, sql, unbuffered)
+            except BaseException as error:
+                failed(execution, started_ns, clock(), outer_ns, self, (sql,), None, error)
+                raise
+            ended_ns = clock()
+            try:
+                target, connection_id = about(self)
+                subject = kept(sql if execution.statement is None else execution.statement)
+                if rows >= NO_ROW_COUNT:
+                    self._walltime = Fetch(target, connection_id, subject)
+                count = counted(rows)
+                execution.record(QUERY[target], subject, started_ns, ended_ns, outer_ns, None, connection_id, count)
+            except Exception as ours:
+                contain(library, ours)
+            return rows
+
+        return query
+
+    return wrap
 
 
 def about(connection: Any) -> tuple[Target | None, int]:

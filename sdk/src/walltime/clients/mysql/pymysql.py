@@ -19,10 +19,12 @@ from walltime.clients.mysql.statements import (
     Fetch,
     kept,
     next_result,
+    read,
     row_read,
     sent,
     sent_statement,
     tagged_command,
+    unknown,
 )
 from walltime.core.execution import current
 from walltime.core.transaction import clock, outside
@@ -49,7 +51,6 @@ _OWN_STATEMENTS: Final = {
 
 
 def patches() -> list[Patch]:
-    read = row_read("pymysql", lambda result: result)
     return [
         Patch(Connection, "__init__", _init),
         Patch(Connection, "connect", _connect),
@@ -63,8 +64,8 @@ def patches() -> list[Patch]:
         Patch(Connection, "commit", sent("pymysql", "mysql.commit", _about).call),
         Patch(Connection, "rollback", sent("pymysql", "mysql.commit", _about).call),
         Patch(Connection, "ping", sent("pymysql", "mysql.ping", _about).call),
-        Patch(MySQLResult, "_read_rowdata_packet_unbuffered", read.call),
-        Patch(MySQLResult, "_finish_unbuffered_query", read.call),
+        Patch(MySQLResult, "_read_rowdata_packet_unbuffered", _read_row),
+        Patch(MySQLResult, "_finish_unbuffered_query", _read_row),
         Patch(Cursor, "execute", _execute),
         Patch(Cursor, "executemany", _execute),
     ]
@@ -155,6 +156,32 @@ def _query(original: Callable[..., Any]) -> Callable[..., Any]:
         return rows
 
     return query
+
+
+# Inline: a row costs 0.6 µs, by the gate 0.9 µs, and a result may have a million.
+def _read_row(original: Callable[..., Any]) -> Callable[..., Any]:
+    failed = row_read("pymysql").end
+
+    def read_row(self: Any) -> Any:
+        execution = current()
+        if execution is None or not self.unbuffered_active:
+            return original(self)
+        outer_ns = execution.nested_ns
+        started_ns = clock()
+        try:
+            row = original(self)
+        except BaseException as error:
+            failed(execution, started_ns, clock(), outer_ns, self, (), None, error)
+            raise
+        ended_ns = clock()
+        try:
+            fetch = getattr(self, "_walltime", None) or unknown(self)
+            read(execution, (fetch, 0 if row is None else 1), None, started_ns, ended_ns, outer_ns)
+        except Exception as ours:
+            contain("pymysql", ours)
+        return row
+
+    return read_row
 
 
 def _execute(original: Callable[..., Any]) -> Callable[..., Any]:
