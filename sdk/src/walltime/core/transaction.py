@@ -76,13 +76,7 @@ class Transaction:
     )  # fmt: skip
 
     def __init__(
-        self,
-        name: str,
-        kind: str,
-        ids: Ids,
-        parent_span_id: int,
-        started_ns: int,
-        settings: Settings = DEFAULTS,
+        self, name: str, kind: str, ids: Ids, parent_span_id: int, started_ns: int, settings: Settings = DEFAULTS
     ) -> None:
         self.name = text(name)
         self.kind = kind

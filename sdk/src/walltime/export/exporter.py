@@ -84,13 +84,7 @@ class Exporter:
         self._sender: Sender | None = None
         self._starting = threading.Lock()
         self._closing = False
-        self.counts = {
-            "sent": 0,
-            "lost_queue_full": 0,
-            "lost_unreachable": 0,
-            "lost_refused": 0,
-            "lost_internal": 0,
-        }
+        self.counts = {"sent": 0, "lost_queue_full": 0, "lost_unreachable": 0, "lost_refused": 0, "lost_internal": 0}
 
     def hold(self, transaction: Transaction) -> None:
         """Keep a transaction whose response is over until `release`, at most LONGEST_AFTER_RESPONSE_S."""

@@ -57,11 +57,7 @@ class Sender:
         self._outage = Outage(self._shown, counts)
         self._host, self._port = str(parts.hostname), parts.port
         self._path = parts.path or "/"
-        self._headers = {
-            "Content-Type": "application/x-protobuf",
-            "User-Agent": "walltime",
-            **settings.headers,
-        }
+        self._headers = {"Content-Type": "application/x-protobuf", "User-Agent": "walltime", **settings.headers}
         if parts.username is not None:
             login = f"{unquote(parts.username)}:{unquote(parts.password or '')}"
             self._headers.setdefault("Authorization", f"Basic {b64encode(login.encode()).decode()}")

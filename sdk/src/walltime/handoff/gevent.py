@@ -25,6 +25,4 @@ def _spawned(greenlet: Greenlet) -> None:
 
 def patches() -> list[Hook]:
     # Greenlet is a compiled class, so its methods cannot be replaced; it has this callback.
-    return [
-        Hook(lambda: Greenlet.add_spawn_callback(_spawned), lambda: Greenlet.remove_spawn_callback(_spawned)),
-    ]
+    return [Hook(lambda: Greenlet.add_spawn_callback(_spawned), lambda: Greenlet.remove_spawn_callback(_spawned))]

@@ -17,14 +17,7 @@ from redis.asyncio import connection as async_connection
 from redis.asyncio import sentinel as async_sentinel
 
 from walltime.clients.cache import redis_cluster
-from walltime.clients.cache.redis_calls import (
-    PIPELINE,
-    TRANSACTION,
-    Answered,
-    Batch,
-    command,
-    pipeline,
-)
+from walltime.clients.cache.redis_calls import PIPELINE, TRANSACTION, Answered, Batch, command, pipeline
 from walltime.clients.cache.redis_servers import (
     chosen_by_sentinel,
     chosen_by_sentinel_async,

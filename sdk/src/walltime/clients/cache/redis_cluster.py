@@ -11,14 +11,7 @@ from typing import TYPE_CHECKING, Any
 from redis import cluster
 from redis.asyncio import cluster as async_cluster
 
-from walltime.clients.cache.redis_calls import (
-    PIPELINE,
-    TRANSACTION,
-    Answered,
-    Batch,
-    command,
-    pipeline,
-)
+from walltime.clients.cache.redis_calls import PIPELINE, TRANSACTION, Answered, Batch, command, pipeline
 from walltime.clients.cache.redis_servers import peer
 from walltime.instrumentation.patching import Patch
 

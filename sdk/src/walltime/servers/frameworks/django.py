@@ -25,10 +25,7 @@ REQUIRES: Final = "Django >= 4.2, < 7"
 
 
 def patches() -> list[Patch]:
-    return [
-        Patch(BaseHandler, "resolve_request", _named),
-        Patch(exception, "handle_uncaught_exception", _failed),
-    ]
+    return [Patch(BaseHandler, "resolve_request", _named), Patch(exception, "handle_uncaught_exception", _failed)]
 
 
 def _named(original: Callable[..., Any]) -> Callable[..., Any]:

@@ -9,12 +9,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
     from typing import Any
 
-STAMPS: Final = (
-    "HTTP_X_REQUEST_START",
-    "HTTP_X_QUEUE_START",
-    "mod_wsgi.request_start",
-    "mod_wsgi.queue_start",
-)
+STAMPS: Final = ("HTTP_X_REQUEST_START", "HTTP_X_QUEUE_START", "mod_wsgi.request_start", "mod_wsgi.queue_start")
 """Headers with the time at which a front end received the request; the first valid one counts."""
 _NUMBER: Final = re.compile(r"\d{9,20}(?:\.\d{1,9})?", re.ASCII)
 _LONGEST_NS: Final = 3600 * 10**9
