@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from walltime.core.transaction import Comment, Transaction
 
 
-class Branch:
-    """The execution context of another thread or task that works for the transaction."""
+class _Beside:
+    """An execution context beside the transaction, which is its own first one."""
 
     __slots__ = ("nested_ns", "owner", "statement", "transaction")
 
@@ -32,24 +32,26 @@ class Branch:
         self.statement: str | bytes | None = None
         self.owner = owner
         self.transaction = transaction
-        if not transaction.duration_ns:
-            transaction.has_branches = True
 
     @property
     def sql_comment(self) -> Comment | None:
         return self.transaction.sql_comment
 
+
+class Branch(_Beside):
+    """The execution context of another thread or task that works for the transaction."""
+
+    __slots__ = ()
+
+    def __init__(self, transaction: Transaction, owner: int = 0) -> None:
+        super().__init__(transaction, owner)
+        if not transaction.duration_ns:
+            transaction.has_branches = True
+
     def record(
-        self,
-        line: Line,
-        subject: object,
-        started_ns: int,
-        ended_ns: int,
-        outer_ns: int,
-        failure: str | None = None,
-        requested: int = 0,
-        matched: int = 0,
-    ) -> None:
+        self, line: Line, subject: object, started_ns: int, ended_ns: int, outer_ns: int, failure: str | None = None,
+        requested: int = 0, matched: int = 0,
+    ) -> None:  # fmt: skip
         """Like `Transaction.record`, with the nesting of this execution context."""
         transaction = self.transaction
         if transaction.duration_ns:
@@ -69,24 +71,14 @@ class Branch:
             transaction.add_up_early()
 
 
-class Inside:
+class Inside(_Beside):
     """
     The execution context inside a call that already counts as a whole, such as the `SET NAMES` of a connect.
 
     Calls made here are part of that call: they are not recorded, but their SQL carries the transaction's comment.
     """
 
-    __slots__ = ("nested_ns", "owner", "statement", "transaction")
-
-    def __init__(self, of: ExecutionContext) -> None:
-        self.nested_ns = 0
-        self.statement: str | bytes | None = None
-        self.owner: int = of.owner
-        self.transaction: Transaction = of.transaction
-
-    @property
-    def sql_comment(self) -> Comment | None:
-        return self.transaction.sql_comment
+    __slots__ = ()
 
     def record(self, *_call: object, **_more: object) -> None:
         """Record nothing: the outer call is on the bill."""
@@ -124,7 +116,7 @@ class inside:  # noqa: N801  # used as a context manager
         self._of = of
 
     def __enter__(self) -> None:
-        self._token: Token[ExecutionContext | None] = running.set(Inside(self._of))
+        self._token: Token[ExecutionContext | None] = running.set(Inside(self._of.transaction, self._of.owner))
 
     def __exit__(self, *_error: object) -> None:
         running.reset(self._token)
@@ -132,7 +124,7 @@ class inside:  # noqa: N801  # used as a context manager
 
 def branch(of: ExecutionContext) -> Branch | Inside:
     """Return an execution context for another thread or greenlet that works for the same transaction."""
-    return Inside(of) if type(of) is Inside else Branch(of.transaction)
+    return Inside(of.transaction, of.owner) if type(of) is Inside else Branch(of.transaction)
 
 
 _current_task: Callable[[], Any] | None = None
@@ -161,7 +153,6 @@ def task_execution() -> ExecutionContext | None:
     if not inherited.owner:
         inherited.owner = owner
         return inherited
-    own = Inside(inherited) if type(inherited) is Inside else Branch(inherited.transaction)
-    own.owner = owner
+    own = (Inside if type(inherited) is Inside else Branch)(inherited.transaction, owner)
     running.set(own)
     return own

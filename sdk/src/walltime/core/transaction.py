@@ -139,16 +139,9 @@ class Transaction:
         return self
 
     def record(
-        self,
-        line: Line,
-        subject: object,
-        started_ns: int,
-        ended_ns: int,
-        outer_ns: int,
-        failure: str | None = None,
-        requested: int = 0,
-        matched: int = 0,
-    ) -> None:
+        self, line: Line, subject: object, started_ns: int, ended_ns: int, outer_ns: int, failure: str | None = None,
+        requested: int = 0, matched: int = 0,
+    ) -> None:  # fmt: skip
         """
         Record one finished call; 0.2 µs.
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import io
 import time
 from http.client import HTTPResponse
+from types import SimpleNamespace
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -21,23 +22,13 @@ def response_until(deadline_s: float) -> Callable[..., HTTPResponse]:
     """Return a `response_class` whose reading raises TimeoutError after that moment of `time.monotonic`."""
 
     def response(sock: socket.socket, *args: Any, **kwargs: Any) -> HTTPResponse:
-        return HTTPResponse(_Source(sock, deadline_s), *args, **kwargs)  # type: ignore[arg-type]  # it only calls makefile
+        source = SimpleNamespace(makefile=lambda _mode: io.BufferedReader(_Reader(sock, deadline_s)))
+        return HTTPResponse(source, *args, **kwargs)  # type: ignore[arg-type]  # it only calls makefile
 
     return response
 
 
-class _Source:
-    """The part of a socket that `HTTPResponse` uses."""
-
-    def __init__(self, sock: socket.socket, deadline_s: float) -> None:
-        self._sock = sock
-        self._deadline_s = deadline_s
-
-    def makefile(self, _mode: str) -> io.BufferedReader:
-        return io.BufferedReader(_Reading(self._sock, self._deadline_s))
-
-
-class _Reading(io.RawIOBase):
+class _Reader(io.RawIOBase):
     def __init__(self, sock: socket.socket, deadline_s: float) -> None:
         super().__init__()
         self._sock = sock

@@ -55,16 +55,9 @@ class CallEncoder:
         return b"".join(spans)
 
     def _encode(
-        self,
-        call: Call,
-        trace_id: bytes,
-        span_id: bytes,
-        parent: bytes,
-        offset_ns: int,
-        flags: int,
-        place: Place | None,
-        more: bytes,
-    ) -> bytes:
+        self, call: Call, trace_id: bytes, span_id: bytes, parent: bytes, offset_ns: int, flags: int,
+        place: Place | None, more: bytes,
+    ) -> bytes:  # fmt: skip
         line, subject, started_ns, ended_ns, own_ns, failure, requested, matched = call
         component, target = LINES[line]
         attributes = _about_calls(line) + count("walltime.own_ns", max(0, own_ns)) + more

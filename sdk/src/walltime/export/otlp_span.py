@@ -1,6 +1,4 @@
-"""
-One OTLP span as bytes: the fields of opentelemetry-proto `trace/v1/trace.proto` around attributes that are encoded.
-"""
+"""One OTLP span as bytes: the fields of opentelemetry-proto `trace/v1/trace.proto` around encoded attributes."""
 
 from __future__ import annotations
 
@@ -17,18 +15,9 @@ IS_REMOTE: Final = 0x200
 
 
 def span(
-    trace_id: bytes,
-    span_id: bytes,
-    parent: bytes,
-    name: str,
-    kind: int,
-    started_at_ns: int,
-    ended_at_ns: int,
-    attributes: bytes,
-    is_error: bool,
-    flags: int,
-    trace_state: str = "",
-) -> bytes:
+    trace_id: bytes, span_id: bytes, parent: bytes, name: str, kind: int, started_at_ns: int, ended_at_ns: int,
+    attributes: bytes, is_error: bool, flags: int, trace_state: str = "",
+) -> bytes:  # fmt: skip
     """ScopeSpans.spans = 2, with the Span's fields in order of their numbers."""
     fields = (
         b"\x0a\x10", trace_id, b"\x12\x08", span_id, block(b"\x1a", text(trace_state)) if trace_state else b"",

@@ -18,14 +18,9 @@ REQUIRES = "asgiref 3.5–3.12"
 
 def _thread_handler(original: Callable[..., Any]) -> Callable[..., Any]:
     def thread_handler(
-        self: SyncToAsync[Any, Any],
-        loop: Any,
-        exc_info: Any,
-        task_context: Any,
-        func: Callable[..., Any],
-        *args: Any,
-        **kwargs: Any,
-    ) -> Any:
+        self: SyncToAsync[Any, Any], loop: Any, exc_info: Any, task_context: Any, func: Callable[..., Any],
+        *args: Any, **kwargs: Any,
+    ) -> Any:  # fmt: skip
         if args:  # `func` enters a copy of the giver's context and calls the first of them
             args = (partial(on_a_branch, args[0]), *args[1:])
         return original(self, loop, exc_info, task_context, func, *args, **kwargs)

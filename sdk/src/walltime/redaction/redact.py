@@ -140,14 +140,9 @@ class Redaction:
     """What may leave of keys, users and annotations, as the settings say."""
 
     def __init__(
-        self,
-        salt: bytes,
-        *,
-        raw_keys: bool = False,
-        raw_sessions: bool = False,
-        hash_users: bool = False,
+        self, salt: bytes, *, raw_keys: bool = False, raw_sessions: bool = False, hash_users: bool = False,
         denied: Iterable[str] = (),
-    ) -> None:
+    ) -> None:  # fmt: skip
         """
         Args:
             salt: key of the hashes, at least 16 bytes that nobody can guess.

@@ -16,7 +16,12 @@ from walltime.settings import parsing, valid
 from walltime.settings.fields import read, setting, settle
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
+
+
+def _otlp(name: str, parse: Callable[[str], object]) -> dict[str, Any]:
+    """Return the variables of OpenTelemetry for traces and for all signals; the first decides."""
+    return {f"OTEL_EXPORTER_OTLP_TRACES_{name}": parse, f"OTEL_EXPORTER_OTLP_{name}": parse}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -37,41 +42,15 @@ class Settings:
         OTEL_EXPORTER_OTLP_TRACES_ENDPOINT=parsing.text,
         OTEL_EXPORTER_OTLP_ENDPOINT=parsing.base_endpoint,
     )
-    protocol: str = setting(
-        "http/protobuf",
-        OTEL_EXPORTER_OTLP_TRACES_PROTOCOL=parsing.protocol,
-        OTEL_EXPORTER_OTLP_PROTOCOL=parsing.protocol,
-    )
+    protocol: str = setting("http/protobuf", **_otlp("PROTOCOL", parsing.protocol))
     headers: Mapping[str, str] = setting(
-        {},
-        is_secret=True,
-        fault=valid.headers,
-        safe={},
-        OTEL_EXPORTER_OTLP_TRACES_HEADERS=parsing.pairs,
-        OTEL_EXPORTER_OTLP_HEADERS=parsing.pairs,
+        {}, is_secret=True, fault=valid.headers, safe={}, **_otlp("HEADERS", parsing.pairs)
     )
-    gzip: bool = setting(
-        False,
-        OTEL_EXPORTER_OTLP_TRACES_COMPRESSION=parsing.compression,
-        OTEL_EXPORTER_OTLP_COMPRESSION=parsing.compression,
-    )
-    timeout_s: float = setting(
-        10.0,
-        fault=valid.above_zero,
-        OTEL_EXPORTER_OTLP_TRACES_TIMEOUT=parsing.number,
-        OTEL_EXPORTER_OTLP_TIMEOUT=parsing.number,
-    )
-    certificate: str = setting(
-        "", OTEL_EXPORTER_OTLP_TRACES_CERTIFICATE=parsing.text, OTEL_EXPORTER_OTLP_CERTIFICATE=parsing.text
-    )
-    client_certificate: str = setting(
-        "",
-        OTEL_EXPORTER_OTLP_TRACES_CLIENT_CERTIFICATE=parsing.text,
-        OTEL_EXPORTER_OTLP_CLIENT_CERTIFICATE=parsing.text,
-    )
-    client_key: str = setting(
-        "", OTEL_EXPORTER_OTLP_TRACES_CLIENT_KEY=parsing.text, OTEL_EXPORTER_OTLP_CLIENT_KEY=parsing.text
-    )
+    gzip: bool = setting(False, **_otlp("COMPRESSION", parsing.compression))
+    timeout_s: float = setting(10.0, fault=valid.above_zero, **_otlp("TIMEOUT", parsing.number))
+    certificate: str = setting("", **_otlp("CERTIFICATE", parsing.text))
+    client_certificate: str = setting("", **_otlp("CLIENT_CERTIFICATE", parsing.text))
+    client_key: str = setting("", **_otlp("CLIENT_KEY", parsing.text))
     export_delay_s: float = setting(1.0, OTEL_BSP_SCHEDULE_DELAY=parsing.milliseconds)
     max_queue: int = setting(2048, OTEL_BSP_MAX_QUEUE_SIZE=parsing.count)
     max_pending_bytes: int = setting(8 * 1024 * 1024, WALLTIME_MAX_PENDING_BYTES=parsing.count)

@@ -103,9 +103,7 @@ def finish(seen: Seen, attributes: Mapping[str, Any], failure: str | None) -> No
         _innermost.set(seen.previous)
         if execution.nested_ns != seen.outer_ns and _has_seen(seen, call.system):
             return  # the same call was measured closer to the wire, by one of our wrappers or by another span
-        execution.record(
-            call.line, call.subject, seen.started_ns, ended_ns, seen.outer_ns, failure, 0, call.status
-        )  # fmt: skip
+        execution.record(call.line, call.subject, seen.started_ns, ended_ns, seen.outer_ns, failure, 0, call.status)
     except Exception as ours:
         contain("bridge", ours)
 

@@ -39,14 +39,9 @@ def _measured(tracer: Any, context: Any, kind: SpanKind, attributes: Any) -> Mea
 
 def _start_span(original: Callable[..., Any]) -> Callable[..., Any]:
     def start_span(
-        self: Any,
-        name: str,
-        context: Any = None,
-        kind: SpanKind = SpanKind.INTERNAL,
-        attributes: Any = None,
-        *args: Any,
-        **kwargs: Any,
-    ) -> Any:
+        self: Any, name: str, context: Any = None, kind: SpanKind = SpanKind.INTERNAL, attributes: Any = None,
+        *args: Any, **kwargs: Any,
+    ) -> Any:  # fmt: skip
         span = _measured(self, context, kind, attributes)
         return original(self, name, context, kind, attributes, *args, **kwargs) if span is None else span
 
@@ -55,17 +50,10 @@ def _start_span(original: Callable[..., Any]) -> Callable[..., Any]:
 
 def _start_as_current_span(original: Callable[..., Any]) -> Callable[..., Any]:
     def start_as_current_span(
-        self: Any,
-        name: str,
-        context: Any = None,
-        kind: SpanKind = SpanKind.INTERNAL,
-        attributes: Any = None,
-        links: Any = None,
-        start_time: int | None = None,
-        record_exception: bool = True,
-        set_status_on_exception: bool = True,
-        end_on_exit: bool = True,
-    ) -> Any:
+        self: Any, name: str, context: Any = None, kind: SpanKind = SpanKind.INTERNAL, attributes: Any = None,
+        links: Any = None, start_time: int | None = None, record_exception: bool = True,
+        set_status_on_exception: bool = True, end_on_exit: bool = True,
+    ) -> Any:  # fmt: skip
         span = _measured(self, context, kind, attributes)
         if span is None:
             return original(

@@ -28,14 +28,9 @@ def patches() -> list[Patch]:
 
 def _start_span(original: Callable[..., Any]) -> Callable[..., Any]:
     def start_span(
-        self: Any,
-        name: str,
-        context: Any = None,
-        kind: SpanKind = SpanKind.INTERNAL,
-        attributes: Any = None,
-        *args: Any,
-        **kwargs: Any,
-    ) -> Any:
+        self: Any, name: str, context: Any = None, kind: SpanKind = SpanKind.INTERNAL, attributes: Any = None,
+        *args: Any, **kwargs: Any,
+    ) -> Any:  # fmt: skip
         span = original(self, name, context, kind, attributes, *args, **kwargs)
         try:
             seen = begin(kind, self._instrumentation_scope.name)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from flask import Flask
@@ -10,8 +9,8 @@ from flask.globals import request
 
 from walltime.errors import contain
 from walltime.instrumentation.patching import Patch
-from walltime.servers.gateways.wsgi import serve
-from walltime.servers.request.request import MARK, failed_now, name_by_route
+from walltime.servers.gateways.wsgi import served
+from walltime.servers.request.request import failed_now, name_by_route
 from walltime.servers.request.route import simplified
 
 if TYPE_CHECKING:
@@ -23,20 +22,11 @@ REQUIRES: Final = "Flask >= 2.3, < 4"
 def patches() -> list[Patch]:
     return [
         # Both: middleware is put around either, `app.wsgi_app = ProxyFix(app.wsgi_app)` perhaps before we came.
-        Patch(Flask, "__call__", _served),
-        Patch(Flask, "wsgi_app", _served),
+        Patch(Flask, "__call__", served),
+        Patch(Flask, "wsgi_app", served),
         Patch(Flask, "full_dispatch_request", _named),
         Patch(Flask, "handle_exception", _failed),
     ]
-
-
-def _served(original: Callable[..., Any]) -> Callable[..., Any]:
-    def wsgi_app(self: Flask, environ: Any, start_response: Any) -> Any:
-        if MARK in environ:
-            return original(self, environ, start_response)
-        return serve(partial(original, self), environ, start_response)
-
-    return wsgi_app
 
 
 def _named(original: Callable[..., Any]) -> Callable[..., Any]:

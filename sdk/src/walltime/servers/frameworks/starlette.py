@@ -8,7 +8,6 @@ is the request's.
 
 from __future__ import annotations
 
-from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from opentelemetry.trace import NonRecordingSpan, set_span_in_context
@@ -23,8 +22,8 @@ from walltime.errors import contain
 from walltime.instrumentation.patching import Patch
 from walltime.propagation.propagation import span_context
 from walltime.runtime import running_task
-from walltime.servers.gateways.asgi import serve
-from walltime.servers.request.request import MARK, failed, name_by_route
+from walltime.servers.gateways.asgi import served
+from walltime.servers.request.request import failed, name_by_route
 from walltime.servers.request.route import simplified
 
 if TYPE_CHECKING:
@@ -38,22 +37,12 @@ _MOUNTED: Final = "walltime.mounted"
 
 def patches() -> list[Patch]:
     return [
-        Patch(Starlette, "__call__", _served),
+        Patch(Starlette, "__call__", served),
         Patch(Mount, "handle", _mounted),
         Patch(Route, "handle", _named),
         Patch(WebSocketRoute, "handle", _named),
         Patch(BackgroundTask, "__call__", _background),
     ]
-
-
-def _served(original: Callable[..., Any]) -> Callable[..., Any]:
-    async def __call__(self: Starlette, scope: Any, receive: Any, send: Any) -> None:  # noqa: N807  # it replaces one
-        if MARK in scope or scope["type"] == "lifespan":
-            await original(self, scope, receive, send)
-        else:
-            await serve(partial(original, self), scope, receive, send)
-
-    return __call__
 
 
 def name_by_template(scope: Any, path: str) -> None:

@@ -12,6 +12,7 @@ Tasks share asyncio's thread, so their CPU time is unknown and absent.
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from walltime import runtime
@@ -84,6 +85,18 @@ async def serve(app: Application, scope: Scope, receive: Receive, send: Send) ->
     if is_http and not opened.transaction.duration_ns:  # the application returned before its response was complete
         _stopped(opened)
     opened.finish()
+
+
+def served(original: Callable[..., Any]) -> Callable[..., Any]:
+    """Wrap a framework's method that is an ASGI application."""
+
+    async def __call__(self: Any, scope: Scope, receive: Receive, send: Send) -> None:  # noqa: N807  # it replaces one
+        if MARK in scope or scope["type"] == "lifespan":
+            await original(self, scope, receive, send)
+        else:
+            await serve(partial(original, self), scope, receive, send)
+
+    return __call__
 
 
 def _open(scope: Scope, started_ns: int) -> runtime.Open | None:

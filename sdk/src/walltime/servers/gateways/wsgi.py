@@ -6,6 +6,7 @@ What happens when the server closes the body then (Django's signals, Flask's `ca
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from walltime import runtime
@@ -82,6 +83,17 @@ def serve(app: Application, environ: Environ, start_response: StartResponse) -> 
         contain("wsgi", ours)
         opened.finish()
         return body
+
+
+def served(original: Callable[..., Any]) -> Callable[..., Any]:
+    """Wrap a framework's method that is a WSGI application."""
+
+    def __call__(self: Any, environ: Environ, start_response: StartResponse) -> Any:  # noqa: N807  # it replaces one
+        if MARK in environ:
+            return original(self, environ, start_response)
+        return serve(partial(original, self), environ, start_response)
+
+    return __call__
 
 
 def _open(environ: Environ, started_ns: int) -> runtime.Open | None:
