@@ -59,7 +59,7 @@ def contain(where: str, error: BaseException) -> None:
         pass
 
 
-def guarded(where: str, otherwise: Callable[[], Any]) -> Callable[[Callable[P, T]], Callable[P, T]]:
+def guarded(where: str, otherwise: Callable[[], Any] = lambda: None) -> Callable[[Callable[P, T]], Callable[P, T]]:
     """
     Contain our failures in a function that the application calls. A `WalltimeError` is its own mistake and passes.
 

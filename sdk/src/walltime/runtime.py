@@ -127,7 +127,7 @@ def flush(timeout_s: float = 5.0) -> bool:
     return True if _exporter is None else _exporter.flush(timeout_s)
 
 
-@guarded("shutdown", lambda: None)
+@guarded("shutdown")
 def shutdown() -> None:
     """Send the queue and stop; takes at most `exit_timeout_s`. Runs automatically at the interpreter's exit."""
     if _exporter is not None:
@@ -142,23 +142,21 @@ def counters() -> dict[str, int]:
     return {**sent, **outside, **{f"failed_{where}": count for where, count in contained.items()}}
 
 
+@guarded("hint")
 def hint() -> None:
     """
     Log at the exit of a program that made calls and no transaction: nothing of it is on a bill.
 
     Not in a process that has forked or is a fork: a server's main process may use its database without any request.
     """
-    try:
-        outside = sum(count for library, count in outside_calls.items() if library != "late")
-        if not outside or _is_of_several or not settings().enabled:
-            return
-        if _exporter is not None and (_exporter.is_used or any(_exporter.counts.values())):
-            return
-        message = "walltime: %d calls were made outside of any transaction, so they are on no bill; "
-        message += "put the program's work into `with walltime.transaction(name):` (docs/processes.md)"
-        warn("outside", message, outside)
-    except Exception as ours:
-        contain("hint", ours)
+    outside = sum(count for library, count in outside_calls.items() if library != "late")
+    if not outside or _is_of_several or not settings().enabled:
+        return
+    if _exporter is not None and (_exporter.is_used or any(_exporter.counts.values())):
+        return
+    message = "walltime: %d calls were made outside of any transaction, so they are on no bill; "
+    message += "put the program's work into `with walltime.transaction(name):` (docs/processes.md)"
+    warn("outside", message, outside)
 
 
 atexit.register(hint)

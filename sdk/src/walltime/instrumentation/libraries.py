@@ -117,7 +117,7 @@ def instrument(*libraries: str) -> list[str]:
     return sorted(library for library in _libraries if _is_installed(PARTS[library][1]))
 
 
-@guarded("uninstrument", lambda: None)
+@guarded("uninstrument")
 def uninstrument(*libraries: str) -> None:
     """Put the original methods of the given libraries back, or of all; parts that others need stay."""
     _libraries.difference_update(libraries or LIBRARIES)

@@ -80,11 +80,8 @@ def apply(patches: Iterable[Patch | Hook]) -> list[Applied | Hook]:
         original = getattr(patch.owner, patch.name, None)
         if not callable(original):
             undo(applied)
-            owner = (
-                f"{patch.owner.__module__}.{patch.owner.__qualname__}"
-                if isinstance(patch.owner, type)
-                else (patch.owner.__name__)
-            )
+            of = patch.owner
+            owner = f"{of.__module__}.{of.__qualname__}" if isinstance(of, type) else of.__name__
             raise PatchError(f"{owner} has no method {patch.name}; this version is not supported and stays as it is")
         left = _left_under(original)
         if left is not None:

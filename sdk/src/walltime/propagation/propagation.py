@@ -160,10 +160,6 @@ def span_context(ids: Ids) -> SpanContext:
     return SpanContext(ids.trace_id, ids.span_id, False, _FLAGS[ids.trace_flags], ids.trace_state)
 
 
-def _with(transaction: Transaction, around: Context) -> Context:
-    return Context({**around, _SPAN: _Current(transaction)})
-
-
 def enter(transaction: Transaction, base: Context | None) -> object:
     """
     Make the transaction OpenTelemetry's current span; return the token for `leave`.
@@ -174,7 +170,8 @@ def enter(transaction: Transaction, base: Context | None) -> object:
     """
     if getattr(trace, "_TRACER_PROVIDER", None) is not None:  # `get_tracer_provider` reads the environment: 0.5 µs
         return None if base is None else otel_context.attach(base)
-    return otel_context.attach(_with(transaction, otel_context.get_current() if base is None else base))
+    around = otel_context.get_current() if base is None else base
+    return otel_context.attach(Context({**around, _SPAN: _Current(transaction)}))
 
 
 def leave(transaction: Transaction, token: object) -> None:

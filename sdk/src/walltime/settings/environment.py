@@ -6,7 +6,7 @@ import os
 from dataclasses import fields
 from typing import TYPE_CHECKING
 
-from walltime.errors import contain, warn
+from walltime.errors import guarded, warn
 from walltime.settings.neighbours import NEIGHBOURS, is_known
 from walltime.settings.settings import Settings
 
@@ -19,17 +19,15 @@ _PREFIX = "WALLTIME_"
 _LEAST_ALIKE = 0.7
 
 
+@guarded("settings")
 def report(settings: Settings, unusable: Iterable[Unusable]) -> None:
     """Log each of them, at most once a minute. Never raises, also when the application's logging does."""
-    try:
-        for each in unusable:
-            instead = each.instead or f"{each.setting} is {_shown(settings, each.setting)}"
-            warn(each.variable, "walltime: %s. Instead, %s", each, instead)
-        for variable, meant in unknown(os.environ):
-            hint = f"is {meant} meant?" if meant else "docs/settings.md lists all settings"
-            warn(variable, "walltime: %s is no variable of Walltime and does nothing; %s", variable, hint)
-    except Exception as ours:
-        contain("settings", ours)
+    for each in unusable:
+        instead = each.instead or f"{each.setting} is {_shown(settings, each.setting)}"
+        warn(each.variable, "walltime: %s. Instead, %s", each, instead)
+    for variable, meant in unknown(os.environ):
+        hint = f"is {meant} meant?" if meant else "docs/settings.md lists all settings"
+        warn(variable, "walltime: %s is no variable of Walltime and does nothing; %s", variable, hint)
 
 
 def unknown(environ: Mapping[str, str]) -> list[tuple[str, str]]:

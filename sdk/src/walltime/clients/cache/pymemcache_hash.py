@@ -38,12 +38,14 @@ _MANY: Final = frozenset({"get_many", "gets_many", "set_many"})
 
 
 def patches() -> list[Patch]:
+    of_keys = _unless_none_is_left(lambda keys, *_, **__: ("get_many", keys))
+    of_values = _unless_none_is_left(lambda values, *_, **__: ("set_many", values))
     return [
         Patch(HashClient, "_safely_run_func", _unless_it_failed),
         Patch(HashClient, "_safely_run_set_many", _set_unless_it_failed),
-        Patch(HashClient, "_run_cmd", _unless_none_is_left(_of_a_key)),
-        *[Patch(HashClient, name, _unless_none_is_left(_of_keys)) for name in ("get_many", "get_multi")],
-        *[Patch(HashClient, name, _unless_none_is_left(_of_values)) for name in ("set_many", "set_multi")],
+        Patch(HashClient, "_run_cmd", _unless_none_is_left(lambda method, key, *_, **__: (method, key))),
+        *[Patch(HashClient, name, of_keys) for name in ("get_many", "get_multi")],
+        *[Patch(HashClient, name, of_values) for name in ("set_many", "set_multi")],
     ]
 
 
@@ -133,18 +135,6 @@ def _unless_none_is_left(about: Callable[..., tuple[str, Any]]) -> Callable[[Cal
         return run
 
     return wrap
-
-
-def _of_a_key(method: str, key: Any, *_more: Any, **_named: Any) -> tuple[str, Any]:
-    return method, key
-
-
-def _of_keys(keys: Any, *_more: Any, **_named: Any) -> tuple[str, Any]:
-    return "get_many", keys
-
-
-def _of_values(values: Any, *_more: Any, **_named: Any) -> tuple[str, Any]:
-    return "set_many", values
 
 
 def _skip(method: str, server: Target | None, of: Any) -> None:

@@ -16,7 +16,7 @@ from aiohttp.web_urldispatcher import UrlDispatcher
 from walltime import runtime
 from walltime.core.execution import current
 from walltime.core.transaction import clock
-from walltime.errors import contain
+from walltime.errors import contain, guarded
 from walltime.instrumentation.patching import Patch
 from walltime.runtime import running_task
 from walltime.servers.request.headers import from_mapping
@@ -56,28 +56,17 @@ def _served(original: Callable[..., Any]) -> Callable[..., Any]:
         try:
             answer = await original(self, request, *more)
         except BaseException as error:
-            try:
-                if _has_left(self):
-                    incomplete(opened.transaction)
-                elif not opened.transaction.is_error:  # else it is aiohttp's, about the application's before it
-                    failed(opened.transaction, error)
-            except Exception as ours:
-                contain("aiohttp_web", ours)
+            if _has_left(self):
+                incomplete(opened.transaction)
+            elif not opened.transaction.is_error:  # else it is aiohttp's, about the application's before it
+                failed(opened.transaction, error)
+            raise
+        else:
+            _note(answer, opened.transaction, self)
+        finally:
             opened.finish()
             if opened.shows_bill:
                 _shown_to.pop(id(request), None)
-            raise
-        try:
-            response, has_left = answer
-            if response.prepared:
-                answered(opened.transaction, response.status)
-            if has_left or self.transport is None:
-                incomplete(opened.transaction)
-        except Exception as ours:
-            contain("aiohttp_web", ours)
-        opened.finish()
-        if opened.shows_bill:
-            _shown_to.pop(id(request), None)
         return answer
 
     return _handle_request
@@ -94,10 +83,20 @@ def _open(request: Request, started_ns: int) -> runtime.Open | None:
     return opened
 
 
+@guarded("aiohttp_web", lambda: False)
 def _has_left(handler: RequestHandler) -> bool:
     """Say whether the client is gone."""
     transport = handler.transport
     return transport is None or transport.is_closing()
+
+
+@guarded("aiohttp_web")
+def _note(answer: Any, transaction: Transaction, handler: RequestHandler) -> None:
+    response, has_left = answer
+    if response.prepared:
+        answered(transaction, response.status)
+    if has_left or handler.transport is None:
+        incomplete(transaction)
 
 
 def _named(original: Callable[..., Any]) -> Callable[..., Any]:
@@ -118,11 +117,8 @@ def _failed(original: Callable[..., Any]) -> Callable[..., Any]:
     def handle_error(
         self: RequestHandler, request: Any, status: int = 500, exc: Any = None, message: Any = None
     ) -> Any:
-        try:
-            if exc is not None and status >= 500 and not _has_left(self):
-                failed_now(exc)
-        except Exception as ours:
-            contain("aiohttp_web", ours)
+        if exc is not None and status >= 500 and not _has_left(self):
+            failed_now(exc)
         return original(self, request, status, exc, message)
 
     return handle_error

@@ -19,7 +19,7 @@ from walltime import runtime
 from walltime.core.call import lines
 from walltime.core.execution import task_execution
 from walltime.core.transaction import clock
-from walltime.errors import contain
+from walltime.errors import contain, guarded
 from walltime.runtime import running_task
 from walltime.servers.request.headers import from_asgi
 from walltime.servers.request.request import MARK, WEBSOCKET, answered, failed, incomplete, open_request
@@ -76,10 +76,7 @@ async def serve(app: Application, scope: Scope, receive: Receive, send: Send) ->
     try:
         await app(scope, receive, send)
     except BaseException as error:
-        try:
-            failed(opened.transaction, error)
-        except Exception as ours:
-            contain("asgi", ours)
+        failed(opened.transaction, error)
         opened.finish()
         raise
     if is_http and not opened.transaction.duration_ns:  # the application returned before its response was complete
@@ -158,8 +155,6 @@ def _receiving(receive: Receive) -> Receive:
     return receiving
 
 
+@guarded("asgi")
 def _stopped(opened: runtime.Open) -> None:
-    try:
-        incomplete(opened.transaction)
-    except Exception as ours:
-        contain("asgi", ours)
+    incomplete(opened.transaction)

@@ -68,10 +68,7 @@ def serve(app: Application, environ: Environ, start_response: StartResponse) -> 
     try:
         body = app(environ, started)
     except BaseException as error:
-        try:
-            failed(transaction, error)
-        except Exception as ours:
-            contain("wsgi", ours)
+        failed(transaction, error)
         opened.finish()
         raise
     try:
@@ -149,7 +146,7 @@ class _Body:
         except GeneratorExit:
             raise
         except BaseException as error:
-            self._failed(error)
+            failed(self._opened.transaction, error)
             raise
         self._is_begun = False
         self._opened.end_response()  # the server has sent all of it
@@ -162,7 +159,7 @@ class _Body:
             if close is not None:
                 close()
         except BaseException as error:
-            self._failed(error)
+            failed(self._opened.transaction, error)
             raise
         finally:
             self._opened.finish()
@@ -171,12 +168,6 @@ class _Body:
         if not self._opened.transaction.is_over:
             self._incomplete()
             self._opened.finish()
-
-    def _failed(self, error: BaseException) -> None:
-        try:
-            failed(self._opened.transaction, error)
-        except Exception as ours:
-            contain("wsgi", ours)
 
     def _incomplete(self) -> None:
         """Record when the server stopped before the end."""

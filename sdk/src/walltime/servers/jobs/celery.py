@@ -17,7 +17,7 @@ from celery.app import trace
 from celery.app.base import Celery
 
 from walltime import runtime
-from walltime.errors import contain
+from walltime.errors import contain, guarded
 from walltime.instrumentation.patching import Hook, Patch
 from walltime.instrumentation.timed import timed
 from walltime.servers.jobs.job import Job, headers_for_job
@@ -37,7 +37,7 @@ _brokers: WeakKeyDictionary[Celery, Target] = WeakKeyDictionary()
 
 
 def patches() -> list[Patch | Hook]:
-    patches: list[Patch | Hook] = [
+    return [
         Patch(trace, "build_tracer", _traced),
         Patch(Celery, "send_task", timed("celery", "celery.publish", _broker).call),
         Hook(
@@ -49,7 +49,6 @@ def patches() -> list[Patch | Hook]:
             lambda: signals.worker_process_shutdown.disconnect(_exit),
         ),
     ]
-    return patches
 
 
 def _traced(original: Callable[..., Any]) -> Callable[..., Any]:
@@ -81,16 +80,13 @@ def _run(original: Callable[..., Any], name: str) -> Callable[..., Any]:
     return trace_task
 
 
+@guarded("celery", dict)
 def _sent(request: Any) -> dict[str, Any]:
     """The headers of the message, which Celery has among its own."""
-    try:
-        if isinstance(request, dict):
-            return {**request, **(request.get("headers") or {})}
-    except Exception as ours:
-        contain("celery", ours)
-    return {}
+    return {**request, **(request.get("headers") or {})} if isinstance(request, dict) else {}
 
 
+@guarded("celery")
 def _ready_at_ns(sent: dict[str, Any]) -> int | None:
     """From when it could have run: its `eta`, else when it was sent."""
     try:
@@ -101,39 +97,27 @@ def _ready_at_ns(sent: dict[str, Any]) -> int | None:
         return sent_at_ns if type(sent_at_ns) is int else None
     except ValueError:
         return None
-    except Exception as ours:
-        contain("celery", ours)
-        return None
 
 
+@guarded("celery")
 def _note(job: Job, uuid: Any, request: Any) -> None:
-    try:
-        job.note("messaging.message.id", str(uuid))
-        if isinstance(request, dict) and request.get("retries"):
-            job.note("celery.retries", int(request["retries"]))
-    except Exception as ours:
-        contain("celery", ours)
+    job.note("messaging.message.id", str(uuid))
+    if isinstance(request, dict) and request.get("retries"):
+        job.note("celery.retries", int(request["retries"]))
 
 
+@guarded("celery")
 def _failure(result: Any) -> str | None:
     """None, or the class of what it failed by; ignored and rejected messages did not fail."""
-    try:
-        info = result[1]
-        if info is None or info.state not in _FAILURES:
-            return None
-        return type(info.retval).__name__
-    except Exception as ours:
-        contain("celery", ours)
-        return None
+    info = result[1]
+    return None if info is None or info.state not in _FAILURES else type(info.retval).__name__
 
 
+@guarded("celery")
 def _publish(headers: Any = None, **_: Any) -> None:
-    try:
-        if isinstance(headers, dict) and runtime.is_enabled():
-            headers.update(headers_for_job())
-            headers[_SENT_AT] = time.time_ns()
-    except Exception as ours:
-        contain("celery", ours)
+    if isinstance(headers, dict) and runtime.is_enabled():
+        headers.update(headers_for_job())
+        headers[_SENT_AT] = time.time_ns()
 
 
 def _exit(**_: Any) -> None:

@@ -12,7 +12,7 @@ from rq.job import Job as RQJob
 from rq.worker import BaseWorker
 
 from walltime import runtime
-from walltime.errors import contain
+from walltime.errors import guarded
 from walltime.instrumentation.patching import Patch
 from walltime.servers.jobs.job import Job, headers_for_job
 
@@ -46,27 +46,26 @@ def _performed(original: Callable[..., Any]) -> Callable[..., Any]:
     return perform
 
 
+@guarded("rq", lambda: Job(""))
 def _begin(rq_job: RQJob) -> Job:
-    try:
-        job = Job(str(rq_job.func_name))
-        queued_at = rq_job.enqueued_at
-        sent = rq_job.meta.get(_META) if isinstance(rq_job.meta, dict) else None
-        job.begin(sent or {}, None if queued_at is None else round(queued_at.timestamp() * 1e9))
-        job.note("messaging.message.id", str(rq_job.id))
-    except Exception as ours:
-        contain("rq", ours)
-        return Job("")
+    job = Job(str(rq_job.func_name))
+    queued_at = rq_job.enqueued_at
+    sent = rq_job.meta.get(_META) if isinstance(rq_job.meta, dict) else None
+    job.begin(sent or {}, None if queued_at is None else round(queued_at.timestamp() * 1e9))
+    job.note("messaging.message.id", str(rq_job.id))
     return job
+
+
+@guarded("rq")
+def _sign(job: RQJob) -> None:
+    headers = headers_for_job()
+    if headers and isinstance(job.meta, dict):
+        job.meta[_META] = headers
 
 
 def _enqueued(original: Callable[..., Any]) -> Callable[..., Any]:
     def enqueue_job(self: Queue, job: RQJob, *args: Any, **kwargs: Any) -> Any:
-        try:
-            headers = headers_for_job()
-            if headers and isinstance(job.meta, dict):
-                job.meta[_META] = headers
-        except Exception as ours:
-            contain("rq", ours)
+        _sign(job)
         return original(self, job, *args, **kwargs)
 
     return enqueue_job

@@ -9,7 +9,7 @@ from opentelemetry.context import Context
 
 from walltime import runtime
 from walltime.core.execution import current
-from walltime.errors import contain
+from walltime.errors import contain, guarded
 from walltime.redaction.sanitize import text
 from walltime.servers.request.forced import is_forced
 from walltime.servers.request.headers import caller, has_any
@@ -80,6 +80,7 @@ def name_by_route(route: str) -> None:
         contain("route", ours)
 
 
+@guarded("route")
 def routed_to(page: object) -> None:
     """
     Name the running request by its page instead of a catch-all route: `GET /{path}` becomes `GET /{HomePage}`.
@@ -90,16 +91,13 @@ def routed_to(page: object) -> None:
     Args:
         page: an object, whose class is the name, or the name itself: few distinct names.
     """
-    try:
-        execution = current()
-        if execution is None or execution.transaction.duration_ns:
-            return
-        word = page if type(page) is str else (page if isinstance(page, type) else type(page)).__name__
-        method, _, route = execution.transaction.name.partition(" ")
-        if route:
-            execution.transaction.set_name(f"{method} {_leading_to(route, text(word))}")
-    except Exception as ours:
-        contain("route", ours)
+    execution = current()
+    if execution is None or execution.transaction.duration_ns:
+        return
+    word = page if type(page) is str else (page if isinstance(page, type) else type(page)).__name__
+    method, _, route = execution.transaction.name.partition(" ")
+    if route:
+        execution.transaction.set_name(f"{method} {_leading_to(route, text(word))}")
 
 
 def _leading_to(route: str, word: str) -> str:
@@ -123,9 +121,10 @@ def answered(transaction: Transaction, status: int) -> None:
         transaction.error_type = transaction.error_type or (str(status) if handled is None else handled.__name__)
 
 
+@guarded("failed")
 def failed(transaction: Transaction, error: BaseException) -> None:
     """
-    Record an exception of the application.
+    Record an exception of the application. Never raises.
 
     An exception that ends a task or a generator from outside (the client disconnected, the server stops) is not a
     failure: the response is `incomplete`. After the response it is recorded apart; after the end it is ignored.
@@ -141,16 +140,15 @@ def failed(transaction: Transaction, error: BaseException) -> None:
         transaction.fail(name)
 
 
+@guarded("failed")
 def failed_now(error: BaseException) -> None:
     """`failed` for the running transaction, if there is one. Never raises."""
-    try:
-        execution = current()
-        if execution is not None:
-            failed(execution.transaction, error)
-    except Exception as ours:
-        contain("failed", ours)
+    execution = current()
+    if execution is not None:
+        failed(execution.transaction, error)
 
 
+@guarded("incomplete")
 def incomplete(transaction: Transaction) -> None:
-    """Record that the response was not sent completely: the client disconnected, or the application stopped."""
+    """Record that the client disconnected or the application stopped before the response was sent. Never raises."""
     transaction.annotate("walltime.incomplete", True)
