@@ -29,9 +29,6 @@ _KEY_PREFIX: Final = re.compile(_DJANGO + r"(?:[A-Za-z_./|-]{0,32}(?::|(?=\d)))?
 _READABLE_SEGMENT: Final = re.compile(r"v\d{1,2}|[A-Za-z_.~-]{0,32}")
 
 
-# ---- SQL ----
-
-
 @size_bounded_cache(max_chars=1_000_000)
 def _redact_text(sql: str) -> str:
     return lexer.redact(sql[:MAX_SQL_CHARS], is_cut=len(sql) > MAX_SQL_CHARS)
@@ -51,9 +48,6 @@ def redact_sql(sql: object) -> str:
     return _redact_text(decoded(sql))
 
 
-# ---- keys, users ----
-
-
 @lru_cache(maxsize=4096)
 def redact_key(key: Hashable, salt: bytes) -> str:
     """
@@ -70,9 +64,6 @@ def redact_key(key: Hashable, salt: bytes) -> str:
 def keyed_hash(text: str, salt: bytes) -> str:
     """16 hexadecimal digits that stand for the text, and cannot be tried out without the salt (BLAKE2b, RFC 7693)."""
     return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), key=salt[:64], digest_size=8).hexdigest()
-
-
-# ---- URLs ----
 
 
 def redact_url(url: str) -> str:
@@ -95,8 +86,6 @@ def redact_path(path: str) -> str:
     """
     return "/".join([each if _READABLE_SEGMENT.fullmatch(each) else "?" for each in path.split("/")])
 
-
-# ---- what the application attaches ----
 
 _WORD: Final = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+")
 _DENIED_WORDS: Final = frozenset({

@@ -76,9 +76,6 @@ def patches() -> list[Patch]:
     ]
 
 
-# ---- pipelines ----
-
-
 def _queued(pipeline: Any, _arguments: Arguments) -> Batch | None:
     commands = [arguments for arguments, _ in pipeline.command_stack]
     if not commands and not pipeline.watching:
@@ -108,9 +105,6 @@ def _raise_first_error(original: Callable[..., Any]) -> Callable[..., Any]:
             raise
 
     return raise_first_error
-
-
-# ---- connecting ----
 
 
 def _unless_connected(connection: Any, _args: Any) -> Any:

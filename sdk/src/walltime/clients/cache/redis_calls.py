@@ -18,15 +18,15 @@ if TYPE_CHECKING:
     from walltime.core.execution import ExecutionContext
     from walltime.instrumentation.measure import Described
 
+    Where: TypeAlias = Callable[[Any, Arguments], tuple[Target | None, Arguments]]
+    """Takes a method's object and arguments; returns the server the call goes to and the command's arguments."""
+    Queued: TypeAlias = Callable[[Any, tuple[Any, ...]], "Batch | None"]
+    """Takes a method's object and arguments; returns what it will send, None when that is nothing."""
+    Settled: TypeAlias = Callable[[Any, tuple[Any, ...], Any, BaseException | None], "Answered"]
+    """Takes, after the call, its object, its arguments, its result and its error; returns what was answered."""
+
 PIPELINE: Final = lines("redis.pipeline")
 TRANSACTION: Final = lines("redis.transaction")
-
-
-# ---- one command ----
-
-if TYPE_CHECKING:
-    Where: TypeAlias = Callable[[Any, Arguments], "tuple[Target | None, Arguments]"]
-    """Takes a method's object and arguments; returns the server the call goes to and the command's arguments."""
 
 
 def command(where: Where | None = None) -> Measure:
@@ -46,9 +46,6 @@ def command(where: Where | None = None) -> Measure:
     return Measure("redis", describe)
 
 
-# ---- several in one go ----
-
-
 class Batch(NamedTuple):
     """What a pipeline is about to send."""
 
@@ -62,13 +59,6 @@ class Answered(NamedTuple):
     target: Target | None
     answers: Iterable[Any] | None
     """What each command returned, or its exception; None when the server has executed none, as far as we know."""
-
-
-if TYPE_CHECKING:
-    Queued: TypeAlias = Callable[[Any, tuple[Any, ...]], Batch | None]
-    """Takes a method's object and arguments; returns what it will send, None when that is nothing."""
-    Settled: TypeAlias = Callable[[Any, tuple[Any, ...], Any, BaseException | None], Answered]
-    """Takes, after the call, its object, its arguments, its result and its error; returns what was answered."""
 
 
 def pipeline(queued: Queued, settled: Settled) -> Measure:

@@ -32,9 +32,6 @@ class Command(NamedTuple):
     """How many of them were found or stored, by its answer."""
 
 
-# ---- requested ----
-
-
 def _nothing(_arguments: Arguments) -> int:
     return 0
 
@@ -49,9 +46,6 @@ def _keys(arguments: Arguments) -> int:
 
 def _fields(arguments: Arguments) -> int:
     return max(1, len(arguments) - 2)
-
-
-# ---- matched ----
 
 
 def _no_count(_arguments: Arguments, _answer: Any) -> int:

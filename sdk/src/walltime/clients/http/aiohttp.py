@@ -55,9 +55,6 @@ def _about(of: Any) -> Step:
     return REQUEST[server_of(of.url)], subject
 
 
-# ---- before there is a connection ----
-
-
 def _describe_step(_connector: Any, args: Any, _result: Any, _error: BaseException | None) -> Step:
     return _about(first(args))
 
@@ -79,9 +76,6 @@ def _describe_connect(connector: Any, args: Any, _result: Any, _error: BaseExcep
     if isinstance(connector, TCPConnector):
         return CONNECT[server_of(request.proxy or request.url)], None, None, 0, 0
     return CONNECT[str(connector.path)], None, None, 0, 0
-
-
-# ---- the request ----
 
 
 def _send(original: Callable[..., Awaitable[Any]]) -> Callable[..., Awaitable[Any]]:

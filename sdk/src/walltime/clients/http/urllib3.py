@@ -131,9 +131,6 @@ def _endheaders(original: Callable[..., Any]) -> Callable[..., Any]:
     return endheaders
 
 
-# ---- the body ----
-
-
 def _raw_read(original: Callable[..., Any]) -> Callable[..., Any]:
     failed = body("urllib3", about_body).end
 

@@ -88,9 +88,6 @@ def _about(connection: Any) -> tuple[Target | None, int]:
     return target, int(handshake.get("server_threadid") or 0)
 
 
-# ---- statements ----
-
-
 def _measure(describe: Callable[..., Described]) -> Measure:
     return Measure("mysql_connector", describe, failure=number)
 
@@ -160,9 +157,6 @@ def _record_result(
     else:
         line, subject, _, connection_id, rows = described
         execution.record(line, subject, started_ns, ended_ns, outer_ns, failure, connection_id, rows)
-
-
-# ---- what is read later ----
 
 
 def _describe_rows(connection: Any, _args: Any, result: Any, error: BaseException | None) -> Read:

@@ -80,9 +80,6 @@ def _sends(text: str) -> Measure:
     return sent("mysqlclient", "mysql.query", _about, text)
 
 
-# ---- which server, which connection ----
-
-
 def _about(connection: Any) -> tuple[Target | None, int]:
     """
     Read two fields of the C structure and no more: `get_host_info` of a connection that failed crashes the process.
@@ -117,9 +114,6 @@ def _connect(original: Callable[..., Any]) -> Callable[..., Any]:
         original(self, *args, **kwargs)
 
     return __init__
-
-
-# ---- statements ----
 
 
 def _query(original: Callable[..., Any]) -> Callable[..., Any]:
@@ -183,9 +177,6 @@ def _autocommit(original: Callable[..., Any]) -> Callable[..., Any]:
         return measured(self, on) if sends else original(self, on)
 
     return autocommit
-
-
-# ---- what is read later ----
 
 
 def _next_result(original: Callable[..., Any]) -> Callable[..., Any]:

@@ -71,9 +71,6 @@ def patches() -> list[Patch]:
     ]
 
 
-# ---- which server, which connection ----
-
-
 def _about(connection: Any) -> tuple[Target | None, int]:
     thread_id = getattr(connection, "server_thread_id", None)
     if getattr(connection, "unix_socket", None):
@@ -88,9 +85,6 @@ def _known(connection: Any) -> tuple[Line, int]:
     target, connection_id = _about(connection)
     connection._walltime = known = QUERY[target], connection_id
     return known
-
-
-# ---- connecting ----
 
 
 def _init(original: Callable[..., Any]) -> Callable[..., Any]:
@@ -115,9 +109,6 @@ def _connect(original: Callable[..., Any]) -> Callable[..., Any]:
         return original(self, sock)
 
     return connect
-
-
-# ---- statements ----
 
 
 # Inline: execute and query together cost 1.1 µs, by the gate 2.1 µs (stub benchmark); most calls of a page are these.
