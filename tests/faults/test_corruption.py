@@ -40,7 +40,7 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
     spool = open_spool(directory)
     spool.append([Record(1, 1, POISON)])
     spool.seal()
-    Loader(spool, cast(Engine, Database()), Health()).load_waiting()
+    Loader(spool, cast(Engine, Database()), Health()).step()
     for segment in range(SEGMENTS):
         spool.append([Record(1, SPANS, payload(segment, record)) for record in range(RECORDS)])
         spool.seal()
@@ -62,9 +62,9 @@ def start_and_load(directory: Path) -> tuple[set[bytes], dict[str, Any]]:
     database, health = Database(), Health()
     spool = open_spool(directory)
     loader = Loader(spool, cast(Engine, database), health)
-    loader.load_waiting()
+    loader.step()
     spool.append([Record(1, SPANS, b"fresh")])
-    loader.load_waiting()
+    loader.step()
     spool.close()
     counts = database.counts
     assert set(counts.values()) == {1}, "doubled"

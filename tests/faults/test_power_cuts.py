@@ -73,7 +73,7 @@ class Machine:
         self.spool.seal()
 
     def load(self, *_: object) -> None:
-        self.loader.load_waiting()
+        self.loader.step()
 
     def retry(self, *_: object) -> None:
         for letter in self.spool.dead_letters()[:1]:
@@ -91,7 +91,7 @@ class Machine:
         after.start()
         after.receive(random.Random(0), -1)
         after.spool.seal()
-        after.loader.load_waiting()
+        after.loader.step()
         assert after.spool.sealed() == []
         dead = [
             bytes(record.payload)

@@ -153,13 +153,13 @@ class Collector:
     def stop(self) -> None:
         """Stop what writes into the spool, then load what is spooled for at most `drain_s`, then stop the rest."""
         self._queries.close()
-        self._assembler.stop()
-        self._slow_logs.stop()
+        self._assembler.stop(1)  # the next run finishes an unfinished window
+        self._slow_logs.stop(5)
         self._intake.close()
         self._commit.close()
         self._loader.stop(self._settings.drain_s)
-        self._watch.stop()
-        self._upkeep.stop()
+        self._watch.stop(2)
+        self._upkeep.stop(2)  # it stores its last row if the engine accepts it soon
         self._spool.close()
         self.engine.close()
 

@@ -2,25 +2,21 @@
 
 from __future__ import annotations
 
-import logging
-import threading
 import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 
+from ..background import BackgroundThread
 from ..clickhouse.engine import Engine
 from ..errors import CollectorError, EngineUnavailable
 from .counters import Health
 from .minutes import HealthMinutes
 
-log = logging.getLogger(__name__)
-
 INTERVAL_S = 3.0
 _MINUTE_S = 60.0
-_LAST_ROW_S = 2.0
 
 
-class Upkeep:
+class Upkeep(BackgroundThread):
     """
     A thread of its own, because it may have to wait for the engine.
 
@@ -37,20 +33,15 @@ class Upkeep:
         keep: Callable[[], object],
         checks: Sequence[Callable[[], object]] = (),
     ) -> None:
+        super().__init__("upkeep", "do the upkeep", INTERVAL_S)
         self._engine, self._health, self._minutes, self._keep, self._checks = engine, health, minutes, keep, checks
-        self._stop = threading.Event()
         self._has_retention = False
         self._minute_s = time.monotonic()
-        self._thread = threading.Thread(target=self._run, name="upkeep", daemon=True)
 
-    def start(self) -> None:
-        """Start the thread."""
-        self._thread.start()
-
-    def stop(self) -> None:
-        """Stop; store the counters of the current minute if the engine accepts them soon."""
-        self._stop.set()
-        self._thread.join(_LAST_ROW_S)
+    def run(self) -> None:
+        """See threading.Thread; at the end it stores the counters of the current minute."""
+        super().run()
+        self._minutes.write()
 
     def step(self) -> None:
         """Check that the engine answers, and do what is due."""
@@ -73,15 +64,3 @@ class Upkeep:
         if time.monotonic() - self._minute_s >= _MINUTE_S:
             self._minute_s = time.monotonic()
             self._minutes.write()
-
-    def _run(self) -> None:
-        is_over = False
-        while not is_over:
-            try:
-                self.step()
-            except (CollectorError, OSError) as error:
-                log.warning("%s", error)
-            except Exception:
-                log.exception("unexpected error in the upkeep thread; it continues")
-            is_over = self._stop.wait(INTERVAL_S)
-        self._minutes.write()

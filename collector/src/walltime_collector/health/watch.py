@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import logging
-import threading
 import time
 from collections.abc import Callable
 
+from ..background import BackgroundThread
 from ..config.settings import Settings
 from ..config.tls import Tls
-from ..errors import CollectorError
 from ..spool.directory import room
 from ..spool.reserve import reserve_bytes
 from ..spool.spool import Spool
@@ -26,7 +25,7 @@ _FAILED_AGO_S = 60.0
 _MINUTE_S = 60.0
 
 
-class Watch:
+class Watch(BackgroundThread):
     """A thread that reports to Health. It also reloads a renewed certificate."""
 
     def __init__(
@@ -37,21 +36,23 @@ class Watch:
         tls: Tls,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
+        super().__init__("watch", "check whether data moves", INTERVAL_S, waits_first=True)
         self._settings, self._spool, self._health, self._tls = settings, spool, health, tls
         self._clock = clock
-        self._stop = threading.Event()
         self._moved_s, self._ended, self._minute_s = clock(), 0, clock()
-        self._thread = threading.Thread(target=self._run, name="watch", daemon=True)
 
     def start(self) -> None:
         """Check once, then continue in the thread."""
         self.look()
-        self._thread.start()
+        super().start()
 
-    def stop(self) -> None:
-        """Stop the thread."""
-        self._stop.set()
-        self._thread.join(2 * INTERVAL_S)
+    def step(self) -> None:
+        """Check; every minute, look for a renewed certificate."""
+        self.look()
+        if self._clock() - self._minute_s >= _MINUTE_S:
+            self._minute_s = self._clock()
+            if self._tls.renew():
+                log.info("the certificate changed; new connections use it")
 
     def look(self) -> None:
         """Check, and report to Health."""
@@ -63,19 +64,6 @@ class Watch:
         }
         troubles = [trouble for trouble in (self._full(size_bytes), self._failed(), self._stuck(size_bytes)) if trouble]
         self._health.watched(troubles, gauges)
-
-    def _run(self) -> None:
-        while not self._stop.wait(INTERVAL_S):
-            try:
-                self.look()
-                if self._clock() - self._minute_s >= _MINUTE_S:
-                    self._minute_s = self._clock()
-                    if self._tls.renew():
-                        log.info("the certificate changed; new connections use it")
-            except (CollectorError, OSError) as error:
-                log.warning("%s", error)
-            except Exception:
-                log.exception("unexpected error in the watch thread; it continues")
 
     def _full(self, size_bytes: int) -> Trouble | None:
         limit = self._settings.max_spool_bytes

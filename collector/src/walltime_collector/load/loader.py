@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import logging
 import random
-import threading
 import time
 from collections import defaultdict
 from dataclasses import dataclass
 
+from ..background import BackgroundThread
 from ..clickhouse.engine import Engine
 from ..crashpoint import reach
 from ..errors import CollectorError, EngineEnded, EngineUnavailable, SegmentCorrupt, SegmentUnknown
@@ -48,7 +48,7 @@ class _Failing:
     postponed_until_s: float = 0.0
 
 
-class Loader:
+class Loader(BackgroundThread):
     """
     A thread of its own between a spool and an engine.
 
@@ -59,9 +59,9 @@ class Loader:
     def __init__(
         self, spool: Spool, engine: Engine, health: Health, reserve: Reserve | None = None, trial: Trial | None = None
     ) -> None:
+        super().__init__("loader", "load", _POLL_S)
         self._spool, self._engine, self._health = spool, engine, health
         self._reserve, self._trial = reserve, trial
-        self._stop = threading.Event()
         self._damage_counted: set[str] = set()
         self._loads: int = 0
         self._failing: defaultdict[str, _Failing] = defaultdict(lambda: _Failing(self._loads))
@@ -71,30 +71,24 @@ class Loader:
         health.add("dead", dead)
         self._has_tables = False
         self._retry_s = _FIRST_RETRY_S
-        self._thread = threading.Thread(target=self._run, name="loader", daemon=True)
-
-    def start(self) -> None:
-        """Start, with the segments of earlier runs first."""
-        self._thread.start()
 
     def stop(self, drain_s: float) -> None:
         """Load what is spooled for at most `drain_s`; the rest stays on disk for the next start."""
         self._spool.seal()
         deadline_s = time.monotonic() + drain_s
-        while self._waiting() and time.monotonic() < deadline_s and self._thread.is_alive():
+        while self._waiting() and time.monotonic() < deadline_s and self.is_alive():
             time.sleep(0.01)
-        self._stop.set()
         # A running INSERT cannot be interrupted, and need not be: its token makes a repetition harmless.
-        self._thread.join(max(deadline_s - time.monotonic(), 0.1))
+        super().stop(max(deadline_s - time.monotonic(), 0.1))
 
-    def load_waiting(self) -> None:
+    def step(self) -> None:
         """
-        Load what waits now, in the calling thread.
+        Load what waits now.
 
         Raises:
             EngineUnavailable, OSError: The segments that are not loaded keep waiting.
         """
-        while self._uncounted and not self._stop.is_set():
+        while self._uncounted and not self.stopping.is_set():
             self._count_spans(self._uncounted.pop())
         self._check_disk()
         if not self._has_tables:  # a server may have been away when the collector started
@@ -110,23 +104,15 @@ class Loader:
                 self._note_failure(segment, error)
                 raise
             self._retry_s = _FIRST_RETRY_S
-            if self._stop.is_set():
+            if self.stopping.is_set():
                 return
 
-    def _run(self) -> None:
-        while not self._stop.is_set():
-            try:
-                self.load_waiting()
-                self._stop.wait(_POLL_S)
-            except Exception as error:  # whatever it is, the data is on disk and this thread must go on
-                if not isinstance(error, CollectorError | OSError):
-                    log.exception("the loader failed with an unexpected error; it tries again")
-                elif self._retry_s == _FIRST_RETRY_S:
-                    log.warning("cannot load now, will try again: %s", error)
-                self._health.loader_failed(str(error))
-                # random: the collectors of one server must not all try at the same moment
-                self._stop.wait(self._retry_s * random.uniform(0.5, 1))
-                self._retry_s = min(self._retry_s * 2, _LAST_RETRY_S)
+    def failed(self, error: Exception) -> float:
+        """See BackgroundThread; the data is on disk."""
+        super().failed(error)
+        self._health.loader_failed(str(error))
+        retry_s, self._retry_s = self._retry_s, min(self._retry_s * 2, _LAST_RETRY_S)
+        return retry_s * random.uniform(0.5, 1)  # the collectors of one server must not all try at the same moment
 
     def _waiting(self) -> list[Segment]:
         now_s = time.monotonic()

@@ -5,12 +5,12 @@ from __future__ import annotations
 import hashlib
 import logging
 import socket
-import threading
 import time
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from ..background import BackgroundThread
 from ..clickhouse.engine import Engine
 from ..crashpoint import reach
 from ..errors import CollectorError, InsertRefused
@@ -108,7 +108,7 @@ class FollowedLog:
         losses.malformed = losses.skipped_bytes = self._follower.gaps = 0
 
 
-class SlowLogReader:
+class SlowLogReader(BackgroundThread):
     """
     The thread that follows the logs; a log that cannot be read is tried again, beside the others.
 
@@ -117,36 +117,33 @@ class SlowLogReader:
     """
 
     def __init__(self, logs: Sequence[str], directory: Path, engine: Engine, health: Health) -> None:
+        super().__init__("slow logs", "read slow logs", _LOOK_EVERY_S)
         self._engine, self._health = engine, health
-        self._stop = threading.Event()
         if logs:
             make_private(directory)
         self._logs = [FollowedLog(path, server, directory, health) for server, path in map(named, logs)]
         for each in self._logs:
             health.slow_log(str(each.path))
         self._retry_at_s: dict[FollowedLog, tuple[float, float]] = {}
-        self._thread = threading.Thread(target=self._run, name="slow logs", daemon=True)
 
     def start(self) -> None:
         """Begin where the last run stopped."""
         if self._logs:
-            self._thread.start()
+            super().start()
 
-    def stop(self) -> None:
-        """Stop after the step that runs; what it leaves unread or unstored waits for the next start."""
-        self._stop.set()
+    def stop(self, within_s: float) -> None:
+        """See BackgroundThread; what the step leaves unread or unstored waits for the next start."""
         if self._logs:
-            self._thread.join(5)
+            super().stop(within_s)
             for each in self._logs:
                 each.close()
 
-    def _run(self) -> None:
-        while not self._stop.is_set():
-            is_more = [self._step(each) for each in self._logs if not self._stop.is_set()]
-            if not any(is_more):
-                self._stop.wait(_LOOK_EVERY_S)
+    def step(self) -> bool:
+        """Read on in each log; returns True if there may be more to read at once."""
+        is_more = [self._read(each) for each in self._logs if not self.stopping.is_set()]
+        return any(is_more)
 
-    def _step(self, followed: FollowedLog) -> bool:
+    def _read(self, followed: FollowedLog) -> bool:
         at_s, retry_s = self._retry_at_s.get(followed, (0.0, _LOOK_EVERY_S))
         if time.monotonic() < at_s:
             return False
