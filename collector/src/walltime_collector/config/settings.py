@@ -8,7 +8,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Annotated, Literal
 
-from pydantic import Field, SecretStr, ValidationInfo, field_validator
+from pydantic import Field, NonNegativeFloat, PositiveFloat, PositiveInt, SecretStr, ValidationInfo, field_validator
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
 from ..errors import SettingsRefused
@@ -16,6 +16,8 @@ from ..errors import SettingsRefused
 MIB = 1024 * 1024
 _MAX_SECONDS = 1_000_000
 _MAX_COUNT = 2**63 - 1
+NO_SECRET = SecretStr("")
+Days = Annotated[int, Field(ge=1, le=3650)]
 Words = Annotated[tuple[str, ...], NoDecode]
 """Comma-separated in the environment, a list in the file."""
 
@@ -34,156 +36,117 @@ class Settings(BaseSettings):
 
     model_config = SettingsConfigDict(env_prefix="WALLTIME_", frozen=True, allow_inf_nan=False)
 
-    data: Path = Field(default_factory=default_data_dir, description="directory of the spool and the embedded database")
-    grpc: str = Field(default="127.0.0.1:4317", description="address of OTLP/gRPC")
-    http: str = Field(default="127.0.0.1:4318", description="address of OTLP/HTTP")
-    web: str = Field(default="127.0.0.1:8464", description="address of pages, API and /healthz")
-    insecure: bool = Field(
-        default=False,
-        description="allow addresses that other machines can reach without a token",
-    )
-    allowed_hosts: Words = Field(
-        default=(),
-        description="names of this machine that browsers may use for the web port, comma-separated; loopback names "
-        "always work, and so does any IP address where other machines can reach the port",
-    )
-    ingest_token: SecretStr = Field(
-        default=SecretStr(""), description="token for sending OTLP; empty: none is required"
-    )
-    ingest_token_file: Path | None = Field(default=None, description="or the file that contains it")
-    read_token: SecretStr = Field(
-        default=SecretStr(""), description="token for pages, API, SQL and /metrics; empty: none is required"
-    )
-    read_token_file: Path | None = Field(default=None, description="or the file that contains it")
-    admin_token: SecretStr = Field(
-        default=SecretStr(""),
-        description="token for changes, such as retrying dead letters; it also permits reading",
-    )
-    admin_token_file: Path | None = Field(default=None, description="or the file that contains it")
-    tls_certificate: Path | None = Field(
-        default=None, description="file of the certificate (PEM, with its chain); with it, all ports use TLS only"
-    )
-    tls_key: Path | None = Field(default=None, description="file of its key (PEM), if it is not in the same file")
-    ingest_client_ca: Path | None = Field(
-        default=None,
-        description="file of the CA certificates (PEM) that must have signed the client certificates of OTLP senders; "
-        "needs TLS",
-    )
-    read_client_ca: Path | None = Field(
-        default=None, description="the same for clients of the web port and the ClickHouse HTTP interface"
-    )
-    log_format: Literal["auto", "json", "plain"] = Field(
-        default="auto", description="`json`: one JSON object per line; `plain`: text; `auto`: plain on a terminal"
-    )
-    database: str = Field(default="walltime", pattern=r"^[A-Za-z_][A-Za-z0-9_]*$", description="database of the tables")
-
-    clickhouse: str = Field(
-        default="",
-        description="address of a ClickHouse server to store in, `http://host:8123`; empty: the embedded one",
-    )
-    clickhouse_user: str = Field(default="default", description="its user")
-    clickhouse_password: SecretStr = Field(default=SecretStr(""), description="the user's password")
-    clickhouse_password_file: Path | None = Field(default=None, description="or the file that contains it")
-    clickhouse_http: str = Field(
-        default="",
-        description="address of a read-only ClickHouse HTTP interface, for Grafana and ClickHouse clients; empty: off",
-    )
-    clickhouse_http_token: SecretStr = Field(
-        default=SecretStr(""), description="password for it; empty: the `read_token`"
-    )
-    clickhouse_http_token_file: Path | None = Field(default=None, description="or the file that contains it")
-    clickhouse_timeout_s: int = Field(default=60, ge=1, description="longest wait for a response of the server")
-    clickhouse_ca: Path | None = Field(
-        default=None, description="file of the CA certificates (PEM) to trust when its address is https"
-    )
-    clickhouse_verify: bool = Field(default=True, description="false: do not verify the certificate of the server")
-    clickhouse_certificate: Path | None = Field(
-        default=None,
-        description="file of the client certificate (PEM) for the server; without a password it identifies the user",
-    )
-    clickhouse_key: Path | None = Field(
-        default=None, description="file of its key (PEM), if it is not in the same file"
-    )
-    clickhouse_compression: Literal["none", "gzip", "zstd"] = Field(
-        default="none", description="compression of data to the server: less network, more CPU"
-    )
-    clickhouse_insert_quorum: str = Field(
-        default="",
-        pattern=r"^(|auto|[1-9][0-9]*)$",
-        description="number of replicas that must have data before it counts as stored, or `auto`; empty: one",
-    )
-    cluster: str = Field(
-        default="",
-        pattern=r"^[A-Za-z0-9_.-]*$",
-        description="name of the ClickHouse cluster that `clickhouse` is a node of; empty: no cluster",
-    )
-
-    retention_spans_days: int = Field(
-        default=7, ge=1, le=3650, description="days that kept calls and other spans are stored"
-    )
-    retention_transactions_days: int = Field(
-        default=30, ge=1, le=3650, description="days that transactions and slow-log entries are stored"
-    )
-    retention_minutes_days: int = Field(default=400, ge=1, le=3650, description="days that sums per minute are stored")
-
-    when_disk_full: Literal["refuse", "drop_oldest_day"] = Field(
-        default="refuse",
-        description="for the embedded database, when its disk has only the reserve left: `refuse` accepts no data "
-        "until there is space; `drop_oldest_day` deletes the oldest stored day, then the next, before their "
-        "retention ends",
-    )
-
-    slow_log: Words = Field(
-        default=(),
-        description="slow logs of MySQL, MariaDB or Percona Server to follow, comma-separated: `PATH` or `NAME=PATH`",
-    )
-
-    cors_allowed_origins: Words = Field(
-        default=(),
-        description="origins whose pages may send OTLP/HTTP from a browser, comma-separated: "
-        "`https://shop.example.com`, `https://*.example.com`, or `*` for all; empty: none",
-    )
-    max_request_bytes: int = Field(default=20 * MIB, gt=0, description="largest request body, also after decompression")
-    request_deadline_s: float = Field(
-        default=30.0, gt=0, description="a request that is not complete by then is refused"
-    )
-    max_in_flight_bytes: int = Field(
-        default=256 * MIB, gt=0, description="bytes of request bodies in memory at once; beyond this: 503"
-    )
-    header_deadline_s: float = Field(
-        default=10.0, gt=0, description="a connection whose headers are not complete by then is closed"
-    )
-    max_connections: int = Field(default=512, gt=0, description="open OTLP connections; more are refused with 503")
-    max_connections_per_address: int = Field(
-        default=64,
-        gt=0,
-        description="of them, from one address; no limit where only this machine can reach the OTLP ports",
-    )
-    max_read_connections: int = Field(
-        default=256, gt=0, description="open connections of the web and ClickHouse ports together"
-    )
-    max_read_connections_per_address: int = Field(
-        default=64,
-        gt=0,
-        description="of them, from one address; no limit where only this machine can reach these ports",
-    )
-    max_spool_bytes: int = Field(default=2048 * MIB, gt=0, description="size of the spool; beyond this: 503")
-    segment_bytes: int = Field(default=20 * MIB, gt=0, description="a spool segment is sealed and loaded at this size")
-    segment_age_s: float = Field(default=1.0, gt=0, description="or at this age")
-    derived_window_s: int = Field(
-        default=10,
-        ge=1,
-        le=3600,
-        description="spans of other OpenTelemetry SDKs that are stored within this many seconds become transactions "
-        "together",
-    )
-    derived_settle_s: int = Field(
-        default=10, ge=0, le=3600, description="seconds that such a window waits for late spans"
-    )
-    crashpoint: str = Field(default="", description="for tests: exit at this place, as by kill -9")
-    drain_s: float = Field(
-        default=5.0, ge=0, description="on SIGTERM: seconds for loading the spool; the rest stays on disk"
-    )
+    data: Path = Field(default_factory=default_data_dir)
+    """directory of the spool and the embedded database"""
+    grpc: str = "127.0.0.1:4317"
+    """address of OTLP/gRPC"""
+    http: str = "127.0.0.1:4318"
+    """address of OTLP/HTTP"""
+    web: str = "127.0.0.1:8464"
+    """address of pages, API and /healthz"""
+    insecure: bool = False
+    """allow addresses that other machines can reach without a token"""
+    allowed_hosts: Words = ()
+    """names of this machine that browsers may use for the web port, comma-separated; loopback names always work, and so
+    does any IP address where other machines can reach the port"""
+    ingest_token: SecretStr = NO_SECRET
+    """token for sending OTLP; empty: none is required"""
+    ingest_token_file: Path | None = None
+    """or the file that contains it"""
+    read_token: SecretStr = NO_SECRET
+    """token for pages, API, SQL and /metrics; empty: none is required"""
+    read_token_file: Path | None = None
+    """or the file that contains it"""
+    admin_token: SecretStr = NO_SECRET
+    """token for changes, such as retrying dead letters; it also permits reading"""
+    admin_token_file: Path | None = None
+    """or the file that contains it"""
+    tls_certificate: Path | None = None
+    """file of the certificate (PEM, with its chain); with it, all ports use TLS only"""
+    tls_key: Path | None = None
+    """file of its key (PEM), if it is not in the same file"""
+    ingest_client_ca: Path | None = None
+    """file of the CA certificates (PEM) that must have signed the client certificates of OTLP senders; needs TLS"""
+    read_client_ca: Path | None = None
+    """the same for clients of the web port and the ClickHouse HTTP interface"""
+    log_format: Literal["auto", "json", "plain"] = "auto"
+    """`json`: one JSON object per line; `plain`: text; `auto`: plain on a terminal"""
+    database: str = Field("walltime", pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")
+    """database of the tables"""
+    clickhouse: str = ""
+    """address of a ClickHouse server to store in, `http://host:8123`; empty: the embedded one"""
+    clickhouse_user: str = "default"
+    """its user"""
+    clickhouse_password: SecretStr = NO_SECRET
+    """the user's password"""
+    clickhouse_password_file: Path | None = None
+    """or the file that contains it"""
+    clickhouse_http: str = ""
+    """address of a read-only ClickHouse HTTP interface, for Grafana and ClickHouse clients; empty: off"""
+    clickhouse_http_token: SecretStr = NO_SECRET
+    """password for it; empty: the `read_token`"""
+    clickhouse_http_token_file: Path | None = None
+    """or the file that contains it"""
+    clickhouse_timeout_s: PositiveInt = 60
+    """longest wait for a response of the server"""
+    clickhouse_ca: Path | None = None
+    """file of the CA certificates (PEM) to trust when its address is https"""
+    clickhouse_verify: bool = True
+    """false: do not verify the certificate of the server"""
+    clickhouse_certificate: Path | None = None
+    """file of the client certificate (PEM) for the server; without a password it identifies the user"""
+    clickhouse_key: Path | None = None
+    """file of its key (PEM), if it is not in the same file"""
+    clickhouse_compression: Literal["none", "gzip", "zstd"] = "none"
+    """compression of data to the server: less network, more CPU"""
+    clickhouse_insert_quorum: str = Field("", pattern=r"^(|auto|[1-9][0-9]*)$")
+    """number of replicas that must have data before it counts as stored, or `auto`; empty: one"""
+    cluster: str = Field("", pattern=r"^[A-Za-z0-9_.-]*$")
+    """name of the ClickHouse cluster that `clickhouse` is a node of; empty: no cluster"""
+    retention_spans_days: Days = 7
+    """days that kept calls and other spans are stored"""
+    retention_transactions_days: Days = 30
+    """days that transactions and slow-log entries are stored"""
+    retention_minutes_days: Days = 400
+    """days that sums per minute are stored"""
+    when_disk_full: Literal["refuse", "drop_oldest_day"] = "refuse"
+    """for the embedded database, when its disk has only the reserve left: `refuse` accepts no data until there is
+    space; `drop_oldest_day` deletes the oldest stored day, then the next, before their retention ends"""
+    slow_log: Words = ()
+    """slow logs of MySQL, MariaDB or Percona Server to follow, comma-separated: `PATH` or `NAME=PATH`"""
+    cors_allowed_origins: Words = ()
+    """origins whose pages may send OTLP/HTTP from a browser, comma-separated: `https://shop.example.com`,
+    `https://*.example.com`, or `*` for all; empty: none"""
+    max_request_bytes: PositiveInt = 20 * MIB
+    """largest request body, also after decompression"""
+    request_deadline_s: PositiveFloat = 30.0
+    """a request that is not complete by then is refused"""
+    max_in_flight_bytes: PositiveInt = 256 * MIB
+    """bytes of request bodies in memory at once; beyond this: 503"""
+    header_deadline_s: PositiveFloat = 10.0
+    """a connection whose headers are not complete by then is closed"""
+    max_connections: PositiveInt = 512
+    """open OTLP connections; more are refused with 503"""
+    max_connections_per_address: PositiveInt = 64
+    """of them, from one address; no limit where only this machine can reach the OTLP ports"""
+    max_read_connections: PositiveInt = 256
+    """open connections of the web and ClickHouse ports together"""
+    max_read_connections_per_address: PositiveInt = 64
+    """of them, from one address; no limit where only this machine can reach these ports"""
+    max_spool_bytes: PositiveInt = 2048 * MIB
+    """size of the spool; beyond this: 503"""
+    segment_bytes: PositiveInt = 20 * MIB
+    """a spool segment is sealed and loaded at this size"""
+    segment_age_s: PositiveFloat = 1.0
+    """or at this age"""
+    derived_window_s: int = Field(10, ge=1, le=3600)
+    """spans of other OpenTelemetry SDKs that are stored within this many seconds become transactions together"""
+    derived_settle_s: int = Field(10, ge=0, le=3600)
+    """seconds that such a window waits for late spans"""
+    crashpoint: str = ""
+    """for tests: exit at this place, as by kill -9"""
+    drain_s: NonNegativeFloat = 5.0
+    """on SIGTERM: seconds for loading the spool; the rest stays on disk"""
 
     @field_validator("slow_log", "allowed_hosts", "cors_allowed_origins", mode="before")
     @classmethod
