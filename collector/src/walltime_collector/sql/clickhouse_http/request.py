@@ -97,12 +97,8 @@ def request_of(
     """
     The statement of a request.
 
-    Args:
-        database: The only one; a client that requests `default` gets it too.
-
     Raises:
         Refused: It cannot be read, or requests another database.
-        RequestRefused: Its body is not compressed as its header says.
         StatementRefused: The format is not allowed.
     """
     parameters = dict(parameters)

@@ -6,60 +6,17 @@ import re
 from collections.abc import Mapping
 from importlib.resources import files
 
-# Node of parseQueryToJSON → the parts it may have. A part that says false says nothing and is always allowed.
-# Not here on purpose: out_file and its compression, SETTINGS (taken out before, where it may stand), STREAM,
-# identifiers that are parameters, and every statement that is not a question.
+
+def _read(name: str) -> str:
+    """One of the lists in this folder, without the paragraph above it."""
+    return (files(__package__) / f"{name}.txt").read_text("utf-8").partition("\n\n")[2]
+
+
 NODES: Mapping[str, frozenset[str]] = {
     node: frozenset(parts.split())
-    for node, parts in {
-        "SelectWithUnionQuery": "union_mode list_of_selects list_of_modes",
-        "SelectQuery": (
-            "with recursive_with cte_aliases select distinct tables prewhere where group_by group_by_all"
-            " group_by_with_rollup group_by_with_cube group_by_with_totals group_by_with_grouping_sets having window"
-            " qualify order_by order_by_all interpolate limit_by limit_by_all limit_by_length limit_by_offset"
-            " limit_length limit_offset limit_with_ties"
-        ),
-        "ExplainQuery": "kind settings query",
-        "SetQuery": "changes",  # of EXPLAIN
-        "ExpressionList": "children",
-        "WithElement": "name subquery is_materialized aliases",
-        "Subquery": "alias children",
-        "TablesInSelectQuery": "children",
-        "TablesInSelectQueryElement": "table_expression table_join array_join",
-        "TableExpression": "database_and_table_name subquery table_function final sample_size sample_offset",
-        "TableIdentifier": "name name_parts alias",
-        "TableJoin": "kind strictness locality on_expression using_expression_list",
-        "ArrayJoin": "kind expression_list",
-        "SampleRatio": "numerator denominator",
-        "Identifier": "name name_parts alias",
-        "Literal": "value alias",
-        "Function": (
-            "name alias arguments parameters is_operator is_lambda_function kind no_empty_args nulls_action"
-            " is_window_function window_name window_definition"
-        ),
-        "WindowDefinition": (
-            "parent_window_name partition_by order_by frame_type frame_begin_type frame_begin_offset"
-            " frame_begin_preceding frame_end_type frame_end_offset frame_end_preceding"
-        ),
-        "WindowListElement": "name definition",
-        "OrderByElement": (
-            "expression direction nulls_direction nulls_direction_was_explicitly_specified collation"
-            " with_fill fill_from fill_to fill_step fill_staleness"
-        ),
-        "InterpolateElement": "column expr",
-        "Asterisk": "transformers",
-        "QualifiedAsterisk": "qualifier transformers",
-        "ColumnsRegexpMatcher": "pattern transformers",
-        "QualifiedColumnsRegexpMatcher": "pattern qualifier transformers",
-        "ColumnsListMatcher": "column_list transformers",
-        "QualifiedColumnsListMatcher": "column_list qualifier transformers",
-        "ColumnsTransformerList": "children",
-        "ColumnsApplyTransformer": "func_name parameters lambda lambda_arg",
-        "ColumnsExceptTransformer": "children is_strict pattern",
-        "ColumnsReplaceTransformer": "children is_strict",
-        "ColumnsReplaceTransformerReplacement": "name children",
-    }.items()
+    for node, parts in re.findall(r"^(\w+): (.+(?:\n .+)*)", _read("nodes"), re.MULTILINE)
 }
+"""Node of parseQueryToJSON → the parts it may have."""
 
 EXPLAINS = frozenset(
     {"EXPLAIN", "EXPLAIN SYNTAX", "EXPLAIN AST", "EXPLAIN QUERY TREE", "EXPLAIN PIPELINE", "EXPLAIN ESTIMATE"}
@@ -127,24 +84,7 @@ SHORT_ARGUMENT: Mapping[str, tuple[int, ...]] = {
 SHORT_BYTES = 1_000
 SHORT_ELEMENTS = 100
 
-# Not here on purpose: formats that read or write a schema by its name (Protobuf, CapnProto, AvroConfluent), that take
-# their text from settings (Template, CustomSeparated), and those of other databases' wires.
-_FORMATS = """
-Native RowBinary RowBinaryWithNames RowBinaryWithNamesAndTypes Null Values Vertical Markdown XML SQLInsert Hash
-TSV TSVWithNames TSVWithNamesAndTypes TSVRaw TSVRawWithNames TSVRawWithNamesAndTypes TabSeparated
-TabSeparatedWithNames TabSeparatedWithNamesAndTypes TabSeparatedRaw TabSeparatedRawWithNames
-TabSeparatedRawWithNamesAndTypes Raw RawWithNames RawWithNamesAndTypes TSKV LineAsString RawBLOB
-CSV CSVWithNames CSVWithNamesAndTypes JSON JSONStrings JSONCompact
-JSONCompactStrings JSONColumns JSONCompactColumns JSONColumnsWithMetadata JSONEachRow JSONLines NDJSON JSONL
-JSONStringsEachRow JSONCompactEachRow JSONCompactEachRowWithNames JSONCompactEachRowWithNamesAndTypes
-JSONCompactStringsEachRow JSONCompactStringsEachRowWithNames JSONCompactStringsEachRowWithNamesAndTypes
-JSONObjectEachRow JSONEachRowWithProgress JSONStringsEachRowWithProgress JSONCompactEachRowWithProgress
-JSONCompactStringsEachRowWithProgress PrettyJSONEachRow PrettyJSONLines PrettyNDJSON
-Pretty PrettyCompact PrettySpace PrettyNoEscapes PrettyCompactNoEscapes PrettySpaceNoEscapes
-PrettyMonoBlock PrettyCompactMonoBlock PrettySpaceMonoBlock PrettyNoEscapesMonoBlock PrettyCompactNoEscapesMonoBlock
-PrettySpaceNoEscapesMonoBlock Parquet Arrow ArrowStream ORC Avro MsgPack BSONEachRow Npy Buffers ODBCDriver2
-"""
-FORMATS = frozenset(_FORMATS.split())
+FORMATS = frozenset(_read("formats").split())
 
 
 def _functions(text: str) -> tuple[frozenset[str], frozenset[str]]:
@@ -154,9 +94,9 @@ def _functions(text: str) -> tuple[frozenset[str], frozenset[str]]:
     return names, frozenset(word[:-1].lower() for word in words if word.endswith("*"))
 
 
-_TEXT = (files(__package__) / "functions.txt").read_text("utf-8").partition("\n\n")[2]
-FUNCTIONS, _FUNCTIONS_IN_ANY_CASE = _functions(_TEXT.partition("# Aggregates\n")[0])
-AGGREGATES, _AGGREGATES_IN_ANY_CASE = _functions(_TEXT.partition("# Aggregates\n")[2])
+_FUNCTIONS, _, _AGGREGATES = _read("functions").partition("# Aggregates\n")
+FUNCTIONS, _FUNCTIONS_IN_ANY_CASE = _functions(_FUNCTIONS)
+AGGREGATES, _AGGREGATES_IN_ANY_CASE = _functions(_AGGREGATES)
 _COMBINATOR = re.compile(
     r"(If|Array|Map|SimpleState|State|Merge|ForEach|Distinct|OrDefault|OrNull|Resample|ArgMin|ArgMax|Null|Tuple)$"
 )
