@@ -3,25 +3,25 @@ The errors of the collector. Their messages say where, what, and what now.
 
     CollectorError
     ├── SettingsRefused        a setting is unsafe or cannot work
-    ├── DirectoryInUse         another process owns the directory
+    ├── DirectoryInUse         another process owns the directory; the lock ends with that process
     ├── RequestRefused         an OTLP request is not accepted; it carries the HTTP status
     ├── BadParameter           a parameter of a query is invalid; the API answers 400
     ├── StatementRefused       the guard does not pass this SQL to the engine
-    ├── TooManyQuestions       the query limiter is full; try again later
+    ├── TooManyQuestions       the query limiter is full: nothing was run; try again later
     ├── NotStored              what a query is about is not stored; the API answers 404
     ├── CommandFailed          a command has no result; exit code 1
     │   └── UsageError         because its parameters are wrong; exit code 2
     ├── SpoolError
-    │   ├── SpoolFull          nothing was written; the receiver answers 503
+    │   ├── SpoolFull          it is at its limit; nothing was written; the receiver answers 503
     │   ├── SegmentCorrupt     a file that is no segment; it goes to quarantine/
     │   └── SegmentUnknown     a segment of another version; it stays for the collector that wrote it
     └── EngineError
-        ├── EngineUnavailable  it may work later: try again
+        ├── EngineUnavailable  it may work later: the caller keeps its data and tries again
         │   ├── EngineEnded    its process ended during the request
         │   └── EngineHung     it did not respond in time, and was killed
         ├── InsertRefused      the data itself was refused: trying again will not help
         ├── QueryFailed        the query is wrong, or over a limit
-        └── MigrationFailed    the schema could not be brought up to date
+        └── MigrationFailed    a schema file could not be applied; those before it are applied and recorded
 """
 
 from __future__ import annotations
@@ -31,12 +31,10 @@ class CollectorError(Exception):
     """Every error this package raises on purpose."""
 
 
-class SettingsRefused(CollectorError):
-    """A setting is unsafe or cannot work; the collector does not start."""
+class SettingsRefused(CollectorError): ...
 
 
-class DirectoryInUse(CollectorError):
-    """Another process owns the directory. The lock ends with that process, also when it crashes."""
+class DirectoryInUse(CollectorError): ...
 
 
 class RequestRefused(CollectorError):
@@ -62,56 +60,43 @@ class _InParts(CollectorError):
         self.where, self.what, self.what_now = where, what, what_now
 
 
-class BadParameter(_InParts):
-    """A parameter of a query is invalid; nothing was run. The API answers 400."""
+class BadParameter(_InParts): ...
 
 
-class NotStored(_InParts):
-    """What a valid query is about is not stored. The API answers 404."""
+class NotStored(_InParts): ...
 
 
 class StatementRefused(CollectorError):
-    """The guard does not pass this SQL to the engine; nothing of it was run."""
-
     def __init__(self, what: str, what_now: str) -> None:
         super().__init__(f"{what}; {what_now}")
         self.what, self.what_now = what, what_now
 
 
-class TooManyQuestions(CollectorError):
-    """The maximum number of statements runs and waits; nothing was run, and the same may work a little later."""
+class TooManyQuestions(CollectorError): ...
 
 
-class CommandFailed(CollectorError):
-    """A command has no result; the message is one sentence. Exit code 1."""
+class CommandFailed(CollectorError): ...
 
 
-class UsageError(CommandFailed):
-    """The collector refused the parameters of a command, as it would at every try. Exit code 2."""
+class UsageError(CommandFailed): ...
 
 
-class SpoolError(CollectorError):
-    """An operation of the spool failed."""
+class SpoolError(CollectorError): ...
 
 
-class SpoolFull(SpoolError):
-    """The spool is at its limit. Nothing was written; the sender should try again later."""
+class SpoolFull(SpoolError): ...
 
 
-class SegmentCorrupt(SpoolError):
-    """A file that is no segment; it goes to quarantine/."""
+class SegmentCorrupt(SpoolError): ...
 
 
-class SegmentUnknown(SpoolError):
-    """A segment of another version of the collector; it stays where it is, and that version can load it."""
+class SegmentUnknown(SpoolError): ...
 
 
-class EngineError(CollectorError):
-    """ClickHouse, embedded or a server, did not do what was requested."""
+class EngineError(CollectorError): ...
 
 
-class EngineUnavailable(EngineError):
-    """The engine does not work now and may later: the caller keeps its data and tries again."""
+class EngineUnavailable(EngineError): ...
 
 
 class EngineEnded(EngineUnavailable):
@@ -127,17 +112,13 @@ class EngineEnded(EngineUnavailable):
         self.was_killed = was_killed
 
 
-class EngineHung(EngineUnavailable):
-    """The embedded engine did not respond in time; it was killed, because nothing else ends such a request."""
+class EngineHung(EngineUnavailable): ...
 
 
-class InsertRefused(EngineError):
-    """The engine refused the data itself; the same data will be refused again."""
+class InsertRefused(EngineError): ...
 
 
-class QueryFailed(EngineError):
-    """The query is wrong, or over one of the limits for queries."""
+class QueryFailed(EngineError): ...
 
 
-class MigrationFailed(EngineError):
-    """A schema file could not be applied; files before it are applied and recorded."""
+class MigrationFailed(EngineError): ...

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from ..errors import MigrationFailed, QueryFailed
 from ..spool.segment import Record
 from .dialect import first_line
-from .engine import Engine, Piece
+from .engine import Engine, Piece, Settings
 from .inserts import insert_settings, once_settings, protobuf_rows
 from .schema_files import schema_files, statements
 
@@ -53,7 +53,5 @@ class ClickHouseEngine(Engine):
         self._insert(table, "JSONEachRow", once_settings(token), [rows], token)
 
     @abstractmethod
-    def _insert(
-        self, table: str, format_name: str, settings: Mapping[str, str], content: Iterable[Piece], token: str
-    ) -> None:
+    def _insert(self, table: str, format_name: str, settings: Settings, content: Iterable[Piece], token: str) -> None:
         """Run one INSERT; raises as Engine.insert."""

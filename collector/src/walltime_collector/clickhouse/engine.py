@@ -8,6 +8,10 @@ from typing import Any, Protocol
 from ..spool.segment import Record
 
 Parameter = str | int | float | bool | Sequence[str] | Sequence[int] | None
+Parameters = Mapping[str, Parameter]
+Settings = Mapping[str, str]
+"""ClickHouse's settings for one statement."""
+Summarize = Callable[[Mapping[str, int]], object]
 Rows = list[dict[str, Any]]
 Piece = bytes | memoryview
 
@@ -51,12 +55,7 @@ class Engine(Protocol):
             InsertRefused: The engine refuses the data itself.
         """
 
-    def command(
-        self,
-        sql: str,
-        parameters: Mapping[str, Parameter] | None = None,
-        settings: Mapping[str, str] | None = None,
-    ) -> None:
+    def command(self, sql: str, parameters: Parameters | None = None, settings: Settings | None = None) -> None:
         """
         Run one statement of the collector's own that changes something: CREATE, ALTER, INSERT … SELECT.
 
@@ -69,7 +68,7 @@ class Engine(Protocol):
             EngineUnavailable: It may or may not be done.
         """
 
-    def query(self, sql: str, parameters: Mapping[str, Parameter] | None = None) -> Rows:
+    def query(self, sql: str, parameters: Parameters | None = None) -> Rows:
         """
         Run one SELECT; `{name:Type}` in it is bound from `parameters`, as a value, never as text.
 
@@ -82,13 +81,7 @@ class Engine(Protocol):
         """
 
     def read(
-        self,
-        sql: str,
-        format_name: str,
-        *,
-        name: str,
-        settings: Mapping[str, str],
-        summarize: Callable[[Mapping[str, int]], object] | None = None,
+        self, sql: str, format_name: str, *, name: str, settings: Settings, summarize: Summarize | None = None
     ) -> bytes:
         """
         Run one statement from outside and return the bytes that ClickHouse writes in that output format.

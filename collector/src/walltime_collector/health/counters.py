@@ -93,18 +93,8 @@ class Health:
     closed_<port>_<reason>   connections refused or closed, by the reasons of CLOSED
     not_stored_metrics, not_stored_logs   accepted and not stored: metrics, log records
     nested_values_cut    attribute values nested deeper than 16, or beyond 100,000 of a request: stored as null
-    quarantined_bytes, torn_bytes, unreadable_segments   damage found in the spool
     unknown_segments     of another version of the collector; they stay in the spool
-    slow_log_entries     entries of slow logs that are stored
-    slow_log_malformed   entries without a statement or a readable time; not stored
-    slow_log_skipped_bytes   bytes of no entry, or beyond the limit of one
-    slow_log_gaps        times that the log after the last entry read was gone: entries may be missing
-    slow_log_refused     entries the engine refused for good
-    foreign_roots        SERVER and CONSUMER spans of other SDKs, in windows that this collector assembled
-    foreign_roots_late, foreign_spans_late   stored after their window: still transactions; on no bill
-    foreign_retries      times that assembling failed and was tried again
-    full_disk_days, full_disk_rows   dropped because of `when_disk_full`: days, and rows of all tables
-    crowded_services     services over the cardinality limit (health/cardinality_limit.py), per day
+    others          see DESCRIPTIONS
     """
 
     def __init__(self) -> None:
@@ -131,13 +121,11 @@ class Health:
             return time.monotonic() - self._last_s.get(name, float("-inf"))
 
     def loader_failed(self, error: str) -> None:
-        """The loader could not store; it tries again."""
         with self._lock:
             self._loader_error = error
             self._counts["load_retries"] += 1
 
     def loader_works(self) -> None:
-        """The loader stored something."""
         with self._lock:
             self._loader_error = ""
 

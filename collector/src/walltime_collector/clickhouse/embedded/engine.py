@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +12,7 @@ from ...errors import EngineEnded, EngineUnavailable, InsertRefused, QueryFailed
 from ...spool.directory import Ownership
 from ..clickhouse_engine import ClickHouseEngine
 from ..dialect import QUERY_CONNECTIONS, QUERY_LIMITS, REFUSED_DATA, error_code, first_line, read_rows
-from ..engine import Parameter, Piece, Rows
+from ..engine import Parameters, Piece, Rows, Settings, Summarize
 from ..inserts import PROTO
 from ..parameters import as_text
 from ..schema_files import ONE_MACHINE
@@ -57,16 +57,11 @@ class EmbeddedEngine(ClickHouseEngine):
             f"{directory}: the database", arguments, (self._ownership.fileno(),), count or (lambda _: None)
         )
 
-    def command(
-        self,
-        sql: str,
-        parameters: Mapping[str, Parameter] | None = None,
-        settings: Mapping[str, str] | None = None,
-    ) -> None:
+    def command(self, sql: str, parameters: Parameters | None = None, settings: Settings | None = None) -> None:
         request = {"verb": "command", "sql": sql, "settings": settings or {}, **_bound(parameters)}
         self._request(request, within_s=_COMMAND_S)
 
-    def query(self, sql: str, parameters: Mapping[str, Parameter] | None = None) -> Rows:
+    def query(self, sql: str, parameters: Parameters | None = None) -> Rows:
         request = {"verb": "query", "sql": sql, **_bound(parameters)}
         with self._queries:
             try:
@@ -75,13 +70,7 @@ class EmbeddedEngine(ClickHouseEngine):
                 return read_rows(self._request(request, within_s=_QUERY_S))
 
     def read(
-        self,
-        sql: str,
-        format_name: str,
-        *,
-        name: str,
-        settings: Mapping[str, str],
-        summarize: Callable[[Mapping[str, int]], object] | None = None,
+        self, sql: str, format_name: str, *, name: str, settings: Settings, summarize: Summarize | None = None
     ) -> bytes:
         session = {**settings, "log_comment": name, "readonly": "1"}
         request = {"verb": "read", "sql": sql, "format_name": format_name, "settings": session}
@@ -98,12 +87,7 @@ class EmbeddedEngine(ClickHouseEngine):
         self._ownership.release()
 
     def _request(
-        self,
-        request: dict[str, Any],
-        *,
-        within_s: float,
-        name: str = "",
-        summarize: Callable[[Mapping[str, int]], object] | None = None,
+        self, request: dict[str, Any], *, within_s: float, name: str = "", summarize: Summarize | None = None
     ) -> bytes:
         response, result = self._child.request(request, within_s=within_s, name=name)
         if "error" in response:
@@ -112,9 +96,7 @@ class EmbeddedEngine(ClickHouseEngine):
             summarize(response.get("summary", {}))
         return result
 
-    def _insert(
-        self, table: str, format_name: str, settings: Mapping[str, str], content: Iterable[Piece], token: str
-    ) -> None:
+    def _insert(self, table: str, format_name: str, settings: Settings, content: Iterable[Piece], token: str) -> None:
         request = {"verb": "insert", "table": table, "format_name": format_name, "settings": settings}
         try:
             response, _ = self._child.request(request, content, within_s=_INSERT_S)
@@ -125,5 +107,5 @@ class EmbeddedEngine(ClickHouseEngine):
             raise refusal(f"insert {token}: {first_line(error)}")
 
 
-def _bound(parameters: Mapping[str, Parameter] | None) -> dict[str, Any]:
+def _bound(parameters: Parameters | None) -> dict[str, Any]:
     return {"parameters": {name: as_text(value) for name, value in (parameters or {}).items()}}

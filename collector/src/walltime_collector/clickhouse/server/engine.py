@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable
 from typing import Any
 
 from clickhouse_connect.driver.client import Client
@@ -12,7 +12,7 @@ from clickhouse_connect.driver.exceptions import ClickHouseError
 from ...errors import EngineUnavailable, InsertRefused, QueryFailed
 from ..clickhouse_engine import ClickHouseEngine
 from ..dialect import QUERY_FORMAT, QUERY_LIMITS, REFUSED_DATA, error_code, first_line, read_rows
-from ..engine import Parameter, Piece, Rows
+from ..engine import Parameter, Parameters, Piece, Rows, Settings, Summarize
 from ..inserts import PROTO
 from ..schema_files import ONE_MACHINE, on_cluster
 from .client import ClientTls, Compression, address, body, connect
@@ -87,12 +87,7 @@ class ServerEngine(ClickHouseEngine):
             self._send(create, {}, None, _WHOLE_ANSWER, in_database=False)
         super().migrate()
 
-    def command(
-        self,
-        sql: str,
-        parameters: Mapping[str, Parameter] | None = None,
-        settings: Mapping[str, str] | None = None,
-    ) -> None:
+    def command(self, sql: str, parameters: Parameters | None = None, settings: Settings | None = None) -> None:
         try:
             self._send(sql, parameters or {}, None, {**self._insert_settings, **(settings or {}), **_WHOLE_ANSWER})
         except QueryFailed as error:
@@ -101,7 +96,7 @@ class ServerEngine(ClickHouseEngine):
                 raise EngineUnavailable(f"{self._address}: {error}") from error
             raise
 
-    def query(self, sql: str, parameters: Mapping[str, Parameter] | None = None) -> Rows:
+    def query(self, sql: str, parameters: Parameters | None = None) -> Rows:
         settings = {**self._query_settings, **QUERY_LIMITS, **_WHOLE_ANSWER}
         answer = self._send(sql, parameters or {}, QUERY_FORMAT, settings)
         try:
@@ -110,13 +105,7 @@ class ServerEngine(ClickHouseEngine):
             raise EngineUnavailable(f"{self._address}: answered, but not as ClickHouse does: {error}") from error
 
     def read(
-        self,
-        sql: str,
-        format_name: str,
-        *,
-        name: str,
-        settings: Mapping[str, str],
-        summarize: Callable[[Mapping[str, int]], object] | None = None,
+        self, sql: str, format_name: str, *, name: str, settings: Settings, summarize: Summarize | None = None
     ) -> bytes:
         session = {**self._query_settings, **settings, "log_comment": name, "readonly": "1", **_WHOLE_ANSWER}
         return self._send(sql, {}, None, session, headers={"X-ClickHouse-Format": format_name})
@@ -128,9 +117,7 @@ class ServerEngine(ClickHouseEngine):
         if self._client is not None:
             self._client.close()
 
-    def _insert(
-        self, table: str, format_name: str, settings: Mapping[str, str], content: Iterable[Piece], token: str
-    ) -> None:
+    def _insert(self, table: str, format_name: str, settings: Settings, content: Iterable[Piece], token: str) -> None:
         where = f"{self._address}: insert {token}"
         client = self._connected()
         data = body(f"INSERT INTO {table} FORMAT {format_name}", content, self._compression)
@@ -151,9 +138,9 @@ class ServerEngine(ClickHouseEngine):
     def _send(
         self,
         sql: str,
-        parameters: Mapping[str, Parameter],
+        parameters: Parameters,
         format_name: str | None,
-        settings: Mapping[str, str],
+        settings: Settings,
         *,
         in_database: bool = True,
         headers: dict[str, str] | None = None,
