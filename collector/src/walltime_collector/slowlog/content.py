@@ -10,7 +10,7 @@ import os
 import zlib
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import BinaryIO, Final, Protocol, cast
+from typing import BinaryIO, Final, cast
 
 from ..zstd import zstd
 
@@ -24,60 +24,32 @@ _DAMAGED: Final = (EOFError, zlib.error, lzma.LZMAError, zstd.ZstdError)
 _SKIP_BYTES: Final = 1024 * 1024
 
 
-class Content(Protocol):
-    """An open file."""
-
-    def read_at(self, at: int, size: int) -> bytes:
-        """
-        At most so many bytes from a position in the text; empty at its end.
-
-        Raises:
-            OSError: It cannot be read, or what was compressed is damaged or not yet whole.
-        """
-
-    def has_ended_at(self, at: int) -> bool:
-        """Whether nothing is behind the position now."""
-
-    def is_shorter_than(self, at: int) -> bool:
-        """Whether less is there than up to the position."""
-
-    def is_whole(self) -> bool:
-        """Whether all of it can be read; what is being compressed now cannot."""
-
-    def status(self) -> os.stat_result:
-        """Of the file."""
-
-    def close(self) -> None:
-        """Let go of the file."""
-
-
-def open_content(path: Path) -> Content:
+class Content:
     """
-    Open a log; by its suffix it is compressed.
+    An open log as the server writes it; it may grow, and may be truncated.
 
     Raises:
-        OSError: It is not there or cannot be read.
+        OSError: It is not there or cannot be read; so do all methods.
     """
-    return _Compressed(path) if path.suffix in _OPEN else Uncompressed(path)
-
-
-class Uncompressed:
-    """A file as the server writes it; it may grow, and may be truncated."""
 
     def __init__(self, path: Path) -> None:
         # a FIFO would wait for its writer
         self._handle = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
 
     def read_at(self, at: int, size: int) -> bytes:
+        """At most so many bytes from a position in the text; empty at its end."""
         return os.pread(self._handle, size, at)
 
     def has_ended_at(self, at: int) -> bool:
+        """Whether nothing is behind the position now."""
         return self.status().st_size == at
 
     def is_shorter_than(self, at: int) -> bool:
+        """Whether less is there than up to the position."""
         return self.status().st_size < at
 
     def is_whole(self) -> bool:
+        """Whether all of it can be read; what is being compressed now cannot."""
         return True
 
     def status(self) -> os.stat_result:
@@ -87,8 +59,8 @@ class Uncompressed:
         os.close(self._handle)
 
 
-class _Compressed:
-    """Read forwards; a position before the last one begins anew."""
+class CompressedContent(Content):
+    """Read forwards; a position before the last one begins anew. What is damaged or not yet whole raises OSError."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -134,3 +106,8 @@ class _Compressed:
 
     def _open(self) -> None:
         self._stream, self._at = cast("BinaryIO", _OPEN[self._path.suffix](self._path)), 0
+
+
+def open_content(path: Path) -> Content:
+    """Open a log; by its suffix it is compressed."""
+    return (CompressedContent if path.suffix in _OPEN else Content)(path)

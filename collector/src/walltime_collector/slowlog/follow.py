@@ -15,7 +15,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from .content import Content, Uncompressed, open_content
+from .content import CompressedContent, Content, open_content
 from .entry import Entry
 from .journal import Checkpoint
 from .parser import Losses, Parser
@@ -132,9 +132,9 @@ class Follower:
 
     def _is_other_content(self, file: Content) -> bool:
         """Whether the open file was truncated, and perhaps written again, since it was read."""
-        if not isinstance(file, Uncompressed):
-            return False
-        return file.is_shorter_than(self._read_bytes) or file.read_at(0, len(self._head)) != self._head
+        return not isinstance(file, CompressedContent) and (
+            file.is_shorter_than(self._read_bytes) or file.read_at(0, len(self._head)) != self._head
+        )
 
     def _content_is_gone(self, file: Content) -> Look:
         """

@@ -10,13 +10,12 @@ are not read again: the log may be gone.
 from __future__ import annotations
 
 import json
-import os
 import uuid
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 from ..errors import SettingsRefused
-from ..spool.directory import fsync_directory
+from ..spool.disk import Disk, write_whole
 from .entry import Carried
 
 
@@ -94,11 +93,4 @@ class Journal:
 
     def _replace(self, checkpoint: Checkpoint, rows: bytes, count: int) -> None:
         first = {"id": self._id, "number": self._number, "count": count, "checkpoint": asdict(checkpoint)}
-        temporary = self._path.with_suffix(".new")
-        handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
-        with os.fdopen(handle, "wb") as file:
-            file.write(json.dumps(first).encode() + b"\n" + rows)
-            file.flush()
-            os.fsync(file.fileno())
-        temporary.replace(self._path)
-        fsync_directory(self._path.parent)
+        write_whole(Disk(), self._path, [json.dumps(first).encode() + b"\n", rows])

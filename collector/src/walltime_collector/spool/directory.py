@@ -42,15 +42,6 @@ def room(directory: Path) -> tuple[int, int]:
     return disk.f_bavail * disk.f_frsize, disk.f_blocks * disk.f_frsize
 
 
-def fsync_directory(directory: Path) -> None:
-    """Make the directory's entries (created, renamed, removed files) survive a power cut."""
-    handle = os.open(directory, os.O_RDONLY | os.O_DIRECTORY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
-
-
 class Ownership:
     """
     A lock on the file `lock` of a directory, held by one process and released when that process ends.

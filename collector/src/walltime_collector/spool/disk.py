@@ -7,7 +7,7 @@ import stat
 from collections.abc import Sequence
 from pathlib import Path
 
-from .directory import fsync_directory, room
+from .directory import room
 
 MAX_PARTS = 1024
 """Linux' IOV_MAX."""
@@ -67,7 +67,11 @@ class Disk:
 
     def sync_directory(self, directory: Path) -> None:
         """Make the directory's names survive a power cut."""
-        fsync_directory(directory)
+        handle = os.open(directory, os.O_RDONLY | os.O_DIRECTORY)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)
 
     def room(self, directory: Path) -> tuple[int, int]:
         """Free bytes of the directory's disk, and all its bytes."""
