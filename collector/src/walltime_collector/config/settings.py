@@ -71,7 +71,7 @@ class Settings(BaseSettings):
     """the same for clients of the web port and the ClickHouse HTTP interface"""
     log_format: Literal["auto", "json", "plain"] = "auto"
     """`json`: one JSON object per line; `plain`: text; `auto`: plain on a terminal"""
-    database: str = Field("walltime", pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")
+    database: str = Field(default="walltime", pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")
     """database of the tables"""
     clickhouse: str = ""
     """address of a ClickHouse server to store in, `http://host:8123`; empty: the embedded one"""
@@ -99,9 +99,9 @@ class Settings(BaseSettings):
     """file of its key (PEM), if it is not in the same file"""
     clickhouse_compression: Literal["none", "gzip", "zstd"] = "none"
     """compression of data to the server: less network, more CPU"""
-    clickhouse_insert_quorum: str = Field("", pattern=r"^(|auto|[1-9][0-9]*)$")
+    clickhouse_insert_quorum: str = Field(default="", pattern=r"^(|auto|[1-9][0-9]*)$")
     """number of replicas that must have data before it counts as stored, or `auto`; empty: one"""
-    cluster: str = Field("", pattern=r"^[A-Za-z0-9_.-]*$")
+    cluster: str = Field(default="", pattern=r"^[A-Za-z0-9_.-]*$")
     """name of the ClickHouse cluster that `clickhouse` is a node of; empty: no cluster"""
     retention_spans_days: Days = 7
     """days that kept calls and other spans are stored"""
@@ -139,9 +139,9 @@ class Settings(BaseSettings):
     """a spool segment is sealed and loaded at this size"""
     segment_age_s: PositiveFloat = 1.0
     """or at this age"""
-    derived_window_s: int = Field(10, ge=1, le=3600)
+    derived_window_s: int = Field(default=10, ge=1, le=3600)
     """spans of other OpenTelemetry SDKs that are stored within this many seconds become transactions together"""
-    derived_settle_s: int = Field(10, ge=0, le=3600)
+    derived_settle_s: int = Field(default=10, ge=0, le=3600)
     """seconds that such a window waits for late spans"""
     crashpoint: str = ""
     """for tests: exit at this place, as by kill -9"""
