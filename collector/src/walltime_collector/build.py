@@ -22,8 +22,7 @@ from .http.authentication import Access
 from .http.body import Arrivals
 from .http.host_check import HostCheck
 from .http.ports.connections import Connections
-from .http.ports.descriptors import raise_limit
-from .http.ports.groups import groups
+from .http.ports.descriptors import groups, raise_limit
 from .http.ports.http_protocol import HttpLimits, HttpPort, Wording
 from .http.ports.listening import listen, listened
 from .http.ports.port import Port

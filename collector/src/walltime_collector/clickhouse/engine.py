@@ -48,11 +48,7 @@ class Engine(Protocol):
         Args:
             table: A name from the code, never from outside.
             rows: JSON objects, one a line (ClickHouse's JSONEachRow); a few MB at most, so that they are one block.
-            token: As in `insert`.
-
-        Raises:
-            EngineUnavailable: The rows may or may not be stored; try again with the same token.
-            InsertRefused: The engine refuses the data itself.
+            token: As in `insert`, which raises the same errors.
         """
 
     def command(self, sql: str, parameters: Parameters | None = None, settings: Settings | None = None) -> None:

@@ -7,6 +7,8 @@ import time
 from collections.abc import Callable
 from html import escape
 from http.cookies import CookieError, SimpleCookie
+from importlib.resources import files
+from string import Template
 from urllib.parse import parse_qsl, quote
 
 from starlette.requests import Request
@@ -24,14 +26,7 @@ MAY_READ = "walltime.may_read"
 _COOKIE = "walltime"
 _COOKIE_AGE_S = 7 * 86_400
 _MAX_FORM_BYTES = 4096
-_PAGE = """<!doctype html>
-<html lang="en"><meta charset="utf-8"><meta name="viewport" content="width=device-width"><title>Walltime</title>
-<style>body{{font:1em system-ui;margin:15vh auto;max-width:22em;padding:0 1em}}input{{font:inherit;width:100%;
-box-sizing:border-box;padding:.4em}}button{{font:inherit;margin-top:.8em;padding:.4em 1.2em}}</style>
-<h1>Walltime</h1><form method="post" action="/login"><label>Read token
-<input type="password" name="token" autofocus autocomplete="current-password" required></label>
-<input type="hidden" name="next" value="{next}"><button>Sign in</button></form><p role="alert">{message}</p></html>
-"""
+_PAGE = Template((files(__package__) / "sign_in.html").read_text("utf-8"))
 _PAGE_HEADERS = {
     **HEADERS,
     "Referrer-Policy": "no-referrer",
@@ -119,7 +114,7 @@ def _local_path(path: str) -> str:
 
 
 def _form(path: str, message: str, status: int) -> Response:
-    return HTMLResponse(_PAGE.format(next=escape(path), message=escape(message)), status, _PAGE_HEADERS)
+    return HTMLResponse(_PAGE.substitute(next=escape(path), message=escape(message)), status, _PAGE_HEADERS)
 
 
 def _unauthorized(request: Request) -> Response:

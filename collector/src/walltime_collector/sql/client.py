@@ -14,12 +14,7 @@ _MAX_CHARACTERS = 100
 
 
 def describe_client(scope: Mapping[str, Any]) -> str:
-    """
-    Return address, user and program of the client, never its password.
-
-    Args:
-        scope: Of ASGI.
-    """
+    """Address, user and program of the client of an ASGI scope, never its password."""
     headers = {name: value.decode("latin-1") for name, value in scope["headers"]}
     address = ":".join(str(part) for part in scope.get("client") or ("an unknown address",))
     user = headers.get(b"x-clickhouse-user") or _basic(headers)[0].decode("utf-8", "replace")

@@ -58,12 +58,7 @@ LIMITS = {
 
 @dataclass(frozen=True)
 class Result:
-    """
-    A whole result, in ClickHouse's output format of that name.
-
-    Args:
-        summary: `result_rows`, `read_rows` and `read_bytes`, as far as the engine reports them.
-    """
+    """A whole result; `summary` has `result_rows`, `read_rows` and `read_bytes`, as far as the engine reports them."""
 
     content: bytes
     format_name: str

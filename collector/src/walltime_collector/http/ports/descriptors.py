@@ -7,7 +7,9 @@ import logging
 import resource
 from typing import NamedTuple
 
-from ...config.settings import Settings
+from ...config.settings import Settings, is_loopback
+from ...health.counters import Health
+from .connections import Connections, Limits
 
 log = logging.getLogger(__name__)
 
@@ -62,3 +64,19 @@ def divide(limit: int, settings: Settings) -> Budget:
         reserve + sum(wanted),
     )
     return budget
+
+
+def groups(settings: Settings, health: Health, descriptors: int) -> tuple[Connections, Connections]:
+    """The connections of the senders' ports (gRPC, HTTP) and of the readers' (web, ClickHouse), with common limits."""
+    budget = divide(descriptors, settings)
+
+    def group(setting: str, most: int, *addresses: str) -> Connections:
+        # where only this machine can reach the ports, all clients have one address
+        is_local = all(is_loopback(each.rpartition(":")[0].strip("[]")) for each in addresses if each)
+        per_address = most if is_local else min(getattr(settings, f"{setting}_per_address"), most)
+        return Connections(health, Limits(most, per_address, settings.max_in_flight_bytes, setting))
+
+    return (
+        group("max_connections", budget.otlp, settings.grpc, settings.http),
+        group("max_read_connections", budget.read, settings.web, settings.clickhouse_http),
+    )

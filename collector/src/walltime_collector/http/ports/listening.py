@@ -10,11 +10,7 @@ from ...errors import SettingsRefused
 
 def listen(settings: Settings, name: str, *, is_guarded: bool, guard: str) -> socket.socket:
     """
-    Listen on the address in the setting `name`.
-
-    Args:
-        is_guarded: See settings.address.
-        guard: See settings.address.
+    Listen on the address in the setting `name`; for the others see settings.address.
 
     Raises:
         SettingsRefused: It is no address, needs a token, or cannot be listened on.

@@ -1,4 +1,8 @@
-"""One window of roots of other SDKs: planned, assembled, and checked for late spans; each step is stored once."""
+"""
+One window of roots of other SDKs: planned, assembled, and checked for late spans; each step is stored once.
+
+Every function here raises EngineError when there is no answer now; doing it again is harmless.
+"""
 
 from __future__ import annotations
 
@@ -51,32 +55,17 @@ class Late:
 
 
 def clock(engine: Engine) -> int:
-    """
-    Return the database's time in whole seconds, which may differ from the collector's.
-
-    Raises:
-        EngineError: No answer now.
-    """
+    """The database's time in whole seconds, which may differ from the collector's."""
     return int(engine.query(_sql("clock"))[0]["now_s"])
 
 
 def due(engine: Engine, *, from_s: int, window_s: int, settle_s: int) -> Sequence[Window]:
-    """
-    The windows that ended after `from_s` and at least `settle_s` ago, and are not assembled; oldest first.
-
-    Raises:
-        EngineError: No answer now.
-    """
+    """The windows that ended after `from_s` and at least `settle_s` ago, and are not assembled; oldest first."""
     return _windows(engine.query(_sql("due"), {"from_s": from_s, "window_s": window_s, "settle_s": settle_s}))
 
 
 def unchecked(engine: Engine) -> Sequence[Window]:
-    """
-    The windows that were assembled more than LATE_S ago and not checked since; oldest first, at most a hundred.
-
-    Raises:
-        EngineError: No answer now.
-    """
+    """The windows that were assembled more than LATE_S ago and not checked since; oldest first, at most a hundred."""
     return _windows(engine.query(_sql("unchecked"), {"late_s": LATE_S}))
 
 
@@ -86,9 +75,6 @@ def assemble(engine: Engine, window: Window) -> int:
 
     Doing it again, here or in another collector, at the same time or after a crash, stores nothing twice: the number of
     parts is stored first, and each part has a token, which also deduplicates the views behind `transactions`.
-
-    Raises:
-        EngineError: Some parts may be stored; do it again.
     """
     extent = _extent(engine, window)
     _note(engine, window, "planned", extent, max(1, -(-extent.roots // ROOTS_AT_ONCE)))
@@ -102,12 +88,7 @@ def assemble(engine: Engine, window: Window) -> int:
 
 
 def check(engine: Engine, window: Window) -> Late:
-    """
-    Count an assembled window again, and derive transactions from roots that were stored too late for it.
-
-    Raises:
-        EngineError: Do it again.
-    """
+    """Count an assembled window again, and derive transactions from roots that were stored too late for it."""
     extent = _extent(engine, window)
     parts, planned = _plan(engine, window)
     late = Late(max(0, extent.roots - planned.roots), max(0, extent.spans - planned.spans))

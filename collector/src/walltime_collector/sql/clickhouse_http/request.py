@@ -61,12 +61,7 @@ class QueryRequest:
 
 
 def parameters_of(query_string: bytes) -> dict[str, str]:
-    """
-    The parameters in the URL.
-
-    Raises:
-        Refused: They are not UTF-8, or too many.
-    """
+    """The parameters in the URL; raises Refused when they are not UTF-8, or too many."""
     try:
         text = query_string.decode("ascii")
         return dict(parse_qsl(text, keep_blank_values=True, errors="strict", max_num_fields=_MAX_FIELDS))
@@ -95,7 +90,7 @@ def request_of(
     method: str, body: bytes, headers: Mapping[bytes, str], parameters: Mapping[str, str], database: str
 ) -> QueryRequest:
     """
-    The statement of a request.
+    The statement of a request; `database` is the only one, and a client that requests `default` gets it too.
 
     Raises:
         Refused: It cannot be read, or requests another database.

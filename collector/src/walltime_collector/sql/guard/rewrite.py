@@ -4,19 +4,17 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 from ...errors import StatementRefused
 from .check import Node
 
 
-@dataclass
-class Ending:
+class Ending(NamedTuple):
     """The clauses at the end of a statement: FORMAT and SETTINGS."""
 
-    format_name: str = ""
-    settings: dict[str, Any] = field(default_factory=dict)
+    format_name: str
+    settings: dict[str, Any]
 
 
 def take_ending(tree: Node) -> Ending:
@@ -26,7 +24,7 @@ def take_ending(tree: Node) -> Ending:
     Raises:
         StatementRefused: SETTINGS … = DEFAULT.
     """
-    ending = Ending(format_name=tree.pop("format_ast", {}).get("name", ""))
+    ending = Ending(tree.pop("format_ast", {}).get("name", ""), {})
     statement = tree.get("query", tree) if tree.get("type") == "ExplainQuery" else tree
     selects = statement.get("list_of_selects", {}).get("children", [])
     for owner, part in [(tree, "settings_ast"), (statement, "settings_ast"), *((each, "settings") for each in selects)]:

@@ -12,22 +12,18 @@ from ...format import printable
 FILTERS = "additional_table_filters"
 
 # Limits: a statement may lower them, never raise them.
-LIMITS = frozenset(
-    {
-        "max_execution_time",
-        "max_result_rows",
-        "max_result_bytes",
-        "max_rows_to_read",
-        "max_bytes_to_read",
-        "max_memory_usage",
-        "max_threads",
-        "max_block_size",
-    }
-)
+_LIMITS = """
+max_execution_time max_result_rows max_result_bytes max_rows_to_read max_bytes_to_read max_memory_usage max_threads
+max_block_size
+"""
+LIMITS = frozenset(_LIMITS.split())
 
 # How a result is computed and written; none of them is an expression, a name of a table or of a file, or changes
 # which rows there are.
-_FLAG = r"0|1|true|false"
+_FLAGS = """
+join_use_nulls group_by_use_nulls transform_null_in prefer_column_name_to_alias aggregate_functions_null_for_empty
+any_join_distinct_right_table_keys low_cardinality_allow_in_native_format cast_string_to_dynamic_use_inference
+"""
 _CHOICES: Mapping[str, str] = {
     "result_overflow_mode": "throw|break",
     "session_timezone": r"[A-Za-z0-9_+/-]{0,64}",
@@ -37,19 +33,7 @@ _CHOICES: Mapping[str, str] = {
     "intersect_default_mode": "ALL|DISTINCT",
     "except_default_mode": "ALL|DISTINCT",
     "totals_mode": "[a-z_]{1,40}",
-    **dict.fromkeys(
-        (
-            "join_use_nulls",
-            "group_by_use_nulls",
-            "transform_null_in",
-            "prefer_column_name_to_alias",
-            "aggregate_functions_null_for_empty",
-            "any_join_distinct_right_table_keys",
-            "low_cardinality_allow_in_native_format",
-            "cast_string_to_dynamic_use_inference",
-        ),
-        _FLAG,
-    ),
+    **dict.fromkeys(_FLAGS.split(), "0|1|true|false"),
 }
 # Not `output_format_schema`, which is the name of a file to write.
 _OUTPUT = re.compile(
