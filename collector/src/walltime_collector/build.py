@@ -23,7 +23,7 @@ from .http.body import Arrivals
 from .http.host_check import HostCheck
 from .http.ports.connections import Connections
 from .http.ports.descriptors import groups, raise_limit
-from .http.ports.http_protocol import HttpLimits, HttpPort, Wording
+from .http.ports.http_protocol import HttpPort, Wording
 from .http.ports.listening import listen, listened
 from .http.ports.port import Port
 from .http.responses import web_wording
@@ -101,8 +101,8 @@ class Collector:
             self._commit, health, arrivals.in_flight, self._access.ingest, max_request_bytes=settings.max_request_bytes
         )
         senders, readers = self.connections = groups(settings, health, descriptors)
-        deadlines = (settings.header_deadline_s, settings.request_deadline_s)
-        grpc = partial(GrpcConnection, OtlpGrpc(self._intake, health), GrpcLimits(*deadlines))
+        limits = GrpcLimits(settings.header_deadline_s, settings.request_deadline_s)
+        grpc = partial(GrpcConnection, OtlpGrpc(self._intake, health), limits)
         self.ports = [
             Port(
                 "grpc",
@@ -110,7 +110,7 @@ class Collector:
                 senders,
                 grpc,
                 tls=tls.grpc,
-                handshake_s=settings.header_deadline_s,
+                handshake_s=limits.header_s,
                 grace_s=_GRACE_S,
             )
         ]
@@ -123,7 +123,9 @@ class Collector:
                 self._sockets[name],
                 connections,
                 app,
-                HttpLimits(*deadlines, most_bytes),
+                header_s=settings.header_deadline_s,
+                request_s=settings.request_deadline_s,
+                max_request_bytes=most_bytes,
                 tls=tls,
                 grace_s=_GRACE_S,
                 count_refused=self._intake.count_refused,

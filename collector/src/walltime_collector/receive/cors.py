@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from starlette.middleware.cors import CORSMiddleware
@@ -13,8 +13,6 @@ from ..errors import SettingsRefused
 _ORIGIN = re.compile(r"https?://[^/?#\s]+", re.IGNORECASE)
 _LABELS = r"[^/.:]+(\.[^/.:]+)*"
 _PREFLIGHT_MAX_AGE_S = 600
-
-OriginCheck = Callable[[str], bool]
 
 
 def origin_pattern(origins: Sequence[str]) -> re.Pattern[str] | None:

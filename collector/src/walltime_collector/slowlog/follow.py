@@ -51,13 +51,13 @@ class Follower:
         self._path = path
         self._from = checkpoint
         self._file: Content | None = None
-        self._parser = Parser()
+        self.losses = Losses()
+        """Of all that was read."""
+        self._parser = Parser(losses=self.losses)
         self._read_bytes = 0
         self._head = b""
         self._was_quiet = False
         self._passed_over: set[tuple[Path, int, int]] = set()
-        self.losses = Losses()
-        """Of all that was read."""
         self.gaps = 0
         """How often the bytes behind a checkpoint could not be found: entries may be missing there."""
 
@@ -76,25 +76,19 @@ class Follower:
             self._was_quiet = False
             self._head = (self._head + piece)[:HEAD_BYTES] if self._read_bytes < HEAD_BYTES else self._head
             self._read_bytes += len(piece)
-            return self._result(file, self._parser.feed(piece), is_progress=True)
+            return Look(self._parser.feed(piece), self._checkpoint(file), is_progress=True)
         following = self._following(file)
         if following:
-            return self._go_to(file, following)
+            return self._go_to(following)
         entries = self._parser.quiet() if self._was_quiet else []
         self._was_quiet = True
-        return self._result(file, entries, is_progress=False)
+        return Look(entries, self._checkpoint(file), is_progress=False)
 
     def close(self) -> None:
         """Let go of the file."""
         if self._file:
             self._file.close()
             self._file = None
-
-    def _result(self, file: Content, entries: list[Entry], *, is_progress: bool) -> Look:
-        self.losses.malformed += self._parser.losses.malformed
-        self.losses.skipped_bytes += self._parser.losses.skipped_bytes
-        self._parser.losses = Losses()
-        return Look(entries, self._checkpoint(file), is_progress)
 
     def _checkpoint(self, file: Content) -> Checkpoint:
         status = file.status()
@@ -110,7 +104,7 @@ class Follower:
     def _begin(self, file: Content, at: Checkpoint | None) -> Content:
         self.close()
         self._file, self._was_quiet = file, False
-        self._parser = Parser(at.carried, at.offset) if at else Parser()
+        self._parser = Parser(at.carried, at.offset, self.losses) if at else Parser(losses=self.losses)
         self._read_bytes = self._parser.position
         self._head = file.read_at(0, min(HEAD_BYTES, self._read_bytes))
         return file
@@ -145,8 +139,8 @@ class Follower:
         at = self._checkpoint(file)
         copy = self._find(at) if self._head else None
         if copy and not _is_same(copy, self._path):
-            return self._result(self._begin(open_content(copy), at), [], is_progress=True)
-        look = self._go_to(file, self._path)
+            return Look([], self._checkpoint(self._begin(open_content(copy), at)), is_progress=True)
+        look = self._go_to(self._path)
         self._count_gap(at.offset)
         return look
 
@@ -191,11 +185,10 @@ class Follower:
             pass  # tried again by the next call
         return False
 
-    def _go_to(self, file: Content, path: Path) -> Look:
+    def _go_to(self, path: Path) -> Look:
         following = open_content(path)  # before anything is taken from the parser: this may fail
         entries = self._parser.finish()
-        self._result(file, [], is_progress=True)
-        return self._result(self._begin(following, None), entries, is_progress=True)
+        return Look(entries, self._checkpoint(self._begin(following, None)), is_progress=True)
 
     def _find(self, at: Checkpoint) -> Path | None:
         """The file of the checkpoint: with the same inode if there is one, else with the same content."""

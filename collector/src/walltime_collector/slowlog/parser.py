@@ -65,13 +65,14 @@ class Parser:
     Args:
         carried: As `carried` was at `position`.
         position: Byte of the file the first piece begins with.
+        losses: Those of earlier parsers, to be continued.
     """
 
-    def __init__(self, carried: Carried | None = None, position: int = 0) -> None:
+    def __init__(self, carried: Carried | None = None, position: int = 0, losses: Losses | None = None) -> None:
         self.carried = carried or Carried()
         self.position = position
         """Reading may go on from here, with `carried`: everything before has become an entry or a loss."""
-        self.losses = Losses()
+        self.losses = losses or Losses()
         self._buffer = b""
         self._retry_bytes = 0
         """A shorter buffer need not be read again."""

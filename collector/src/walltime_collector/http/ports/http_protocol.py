@@ -10,7 +10,7 @@ import sys
 from collections.abc import Callable
 from functools import partial
 from http import HTTPStatus
-from typing import Any, NamedTuple
+from typing import Any
 
 import uvicorn
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
@@ -42,21 +42,6 @@ Wording = Callable[[int, str], tuple[str, bytes]]
 """Makes the body of an error from its status and a sentence; returns its content type and the body."""
 
 
-class HttpLimits(NamedTuple):
-    """
-    Limits of one port.
-
-    Args:
-        header_s: From the connection, or the first byte of a later request, to the end of the headers.
-        request_s: From the headers to the end of the body; also for the client to read the response.
-        max_request_bytes: Of a body.
-    """
-
-    header_s: float
-    request_s: float
-    max_request_bytes: int
-
-
 class _Refused(Exception):
     """A request is refused during parsing."""
 
@@ -74,6 +59,9 @@ class HttpPort(Port):
     A port that serves an ASGI application over HTTP/1.1.
 
     Args:
+        header_s: From the connection, or the first byte of a later request, to the end of the headers.
+        request_s: From the headers to the end of the body; also for the client to read the response.
+        max_request_bytes: Of a body.
         count_refused: Called with the reason, for each request that is refused before it reaches the application.
     """
 
@@ -83,15 +71,18 @@ class HttpPort(Port):
         listening: socket.socket,
         connections: Connections,
         app: Any,
-        limits: HttpLimits,
         *,
+        header_s: float,
+        request_s: float,
+        max_request_bytes: int,
         tls: ssl.SSLContext | None,
         grace_s: float,
         count_refused: Callable[[str], None],
         wording: Wording,
     ) -> None:
-        self.limits, self.count_refused, self.wording = limits, count_refused, wording
-        self.most_bytes = limits.max_request_bytes * _MAX_CHUNK_OVERHEAD + MAX_HEADER_BYTES
+        self.header_s, self.request_s = header_s, request_s
+        self.count_refused, self.wording = count_refused, wording
+        self.most_bytes = max_request_bytes * _MAX_CHUNK_OVERHEAD + MAX_HEADER_BYTES
         self.state = ServerState()
         self.config = uvicorn.Config(
             app,
@@ -110,7 +101,7 @@ class HttpPort(Port):
             connections,
             partial(HttpConnection, self),
             tls=tls,
-            handshake_s=limits.header_s,
+            handshake_s=header_s,
             grace_s=grace_s,
             refusal=error_response(503, "too many connections; send again later", wording),
             tasks=self.state.tasks,
@@ -134,7 +125,7 @@ class HttpConnection(HttpToolsProtocol):
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
-        self._reading = ReadingDeadline(transport, self._port.limits.request_s)
+        self._reading = ReadingDeadline(transport, self._port.request_s)
         self._slot.connection = self
 
     def connection_lost(self, error: Exception | None) -> None:
@@ -212,7 +203,6 @@ class HttpConnection(HttpToolsProtocol):
     # -- called by Connections
 
     def sweep(self, now_s: float) -> None:
-        limits = self._port.limits
         if self._reading.is_over(now_s):
             self._close_late("slow_reader")
         elif self.transport.is_closing():
@@ -222,9 +212,9 @@ class HttpConnection(HttpToolsProtocol):
                 self.transport.abort()
         elif self.flow.read_paused:  # by us: this time does not count
             self._since_s = now_s
-        elif self._arriving == "headers" and now_s - self._since_s > limits.header_s:
+        elif self._arriving == "headers" and now_s - self._since_s > self._port.header_s:
             self._close_late("slow_headers" if self._has_data else "silent")
-        elif self._arriving == "body" and now_s - self._since_s > limits.request_s + _GRACE_S:
+        elif self._arriving == "body" and now_s - self._since_s > self._port.request_s + _GRACE_S:
             self._close_late("slow_body")
 
     def idle_since_s(self) -> float | None:
