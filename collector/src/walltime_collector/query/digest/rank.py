@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 
 from ...clickhouse.engine import Engine
@@ -11,10 +12,12 @@ from ...format import iso_time
 from ...statements.fingerprint import fingerprint_id, of_template
 from ..answers import from_row
 from ..queries import Row, run
+from ..scope import Filters, Scope
+from ..windows import Window
 from .answer import ClientView, Digest, DigestedStatement, Sender, ServerView
 from .meant import meant
 
-_MAX_ROWS = 20_000
+MAX_ROWS = 20_000
 _MAX_SENDERS = 10
 
 
@@ -65,23 +68,32 @@ def digest(
     """
     until_ns = time.time_ns()
     since_ns = 0 if since_s is None else until_ns - since_s * 1_000_000_000
-    gathered: dict[int, _Statement] = {}
-    sent = run(engine, "digest/application", since_ns=since_ns, service=service, limit=_MAX_ROWS)
-    logged = run(engine, "digest/server", since_us=since_ns // 1_000, service=service, limit=_MAX_ROWS)
-    _add_applications(gathered, sent)
-    _add_server(gathered, logged)
-    total_ns = sum(each.total_ns for each in gathered.values())
-    (first,) = run(engine, "digest/first")
-    statements = [_answer(number, each, total_ns, int(first["first_us"])) for number, each in gathered.items()]
+    scope = Scope(Window(since_ns, until_ns), Filters(service=service))
+    return digest_of(engine, scope, by=by, limit=limit, statement=statement)
+
+
+def digest_of(engine: Engine, scope: Scope, *, by: str = "total", limit: int = 20, statement: str = "") -> Digest:
+    """
+    Rank the statements of a Scope; see `digest`.
+
+    With another filter than the service, only those entries of the slow log count whose comment has a trace id.
+    """
+    with ThreadPoolExecutor(2, "digest") as threads:
+        logging = threads.submit(run, engine, "digest/server", **of_log(scope), limit=MAX_ROWS)
+        reading_first = threads.submit(run, engine, "digest/first")
+        sent = run(engine, "digest/application", **scope.divided(), limit=MAX_ROWS)
+        logged, (first,) = logging.result(), reading_first.result()
+    statements = digested(sent, logged, first_us=int(first["first_us"]))
+    total_ns = sum(each.total_ns for each in statements)
     unsent_ns = sum(each.server.time_ns for each in statements if each.server and each.is_unsent)
     if statement:
         statements = meant(statement, statements)
     statements.sort(key=lambda each: (-_RANK[by](each), -each.total_ns, each.fingerprint_id))
     return Digest(
-        since=iso_time(since_ns),
-        until=iso_time(until_ns),
+        since=iso_time(scope.window.start_ns),
+        until=iso_time(scope.window.end_ns),
         by=by,
-        service=service,
+        service=scope.filters.service,
         all_statements=len(statements),
         total_ns=total_ns,
         client_ns=int(sent[0]["all_time_ns"]) if sent else 0,
@@ -91,6 +103,23 @@ def digest(
         statement=statement,
         unsent_ns=unsent_ns,
     )
+
+
+def digested(
+    sent: Sequence[Row], logged: Sequence[Row], *, first_us: int = 0, max_senders: int = _MAX_SENDERS
+) -> list[DigestedStatement]:
+    """Combine rows of queries/digest/application.sql and server.sql, in no order."""
+    gathered: dict[int, _Statement] = {}
+    _add_applications(gathered, sent)
+    _add_server(gathered, logged)
+    total_ns = sum(each.total_ns for each in gathered.values())
+    return [_answer(number, each, total_ns, first_us, max_senders) for number, each in gathered.items()]
+
+
+def of_log(scope: Scope, fingerprint_id: int = 0) -> Mapping[str, str | int | bool]:
+    """The parameters of queries/_log_scope.sql; an id of 0 is any statement."""
+    only_service = scope.filters == Filters(service=scope.filters.service)
+    return {**scope.parameters(), "is_by_transaction": not only_service, "fingerprint_id": fingerprint_id}
 
 
 def _larger(counter: str) -> Callable[[DigestedStatement], float]:
@@ -140,7 +169,7 @@ def _add_server(gathered: dict[int, _Statement], rows: Sequence[Row]) -> None:
                 statement.named[service, route] = _Sum(int(of_calls), int(of_time_ns))
 
 
-def _answer(number: int, each: _Statement, whole_ns: int, first_us: int) -> DigestedStatement:
+def _answer(number: int, each: _Statement, whole_ns: int, first_us: int, max_senders: int) -> DigestedStatement:
     senders = each.senders or each.named
     sent_ns = sum(sender.time_ns for sender in senders.values())
     ranked = sorted(senders.items(), key=lambda item: (-item[1].time_ns, item[0]))
@@ -155,7 +184,7 @@ def _answer(number: int, each: _Statement, whole_ns: int, first_us: int) -> Dige
         server=each.server,
         senders=tuple(
             Sender(service, name, sums.calls, sums.time_ns, sums.time_ns / max(sent_ns, 1))
-            for (service, name), sums in ranked[:_MAX_SENDERS]
+            for (service, name), sums in ranked[:max_senders]
         ),
         is_before_applications=not senders and each.last_us < first_us,
     )

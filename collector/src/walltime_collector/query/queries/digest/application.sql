@@ -7,14 +7,19 @@ SELECT
     sum(time_ns) AS time_ns,
     sum(errors) AS errors,
     sum(time_ns) OVER () AS all_time_ns
-FROM transactions
-ARRAY JOIN
-    statement.text AS text,
-    statement.calls AS calls,
-    statement.time_ns AS time_ns,
-    statement.errors AS errors
-WHERE started_at >= fromUnixTimestamp64Nano({since_ns:Int64}, 'UTC')
-    AND ({service:String} = '' OR service = {service:String})
+FROM
+(
+    SELECT service, name, text, calls, time_ns, errors
+    FROM statements_1m
+    WHERE
+-- include _whole_minutes.sql
+    UNION ALL
+    SELECT service, name, statement.text, statement.calls, statement.time_ns, statement.errors
+    FROM transactions
+    ARRAY JOIN statement
+    WHERE
+-- include _beside_minutes.sql
+)
 GROUP BY text, service, name
 ORDER BY time_ns DESC, text, service, name
 LIMIT {limit:UInt32}

@@ -23,16 +23,8 @@ SELECT
     sum(time_ns) OVER () AS all_time_ns,
     sum(entries) OVER () AS all_entries
 FROM slow_queries
-WHERE started_at >= fromUnixTimestamp64Micro({since_us:Int64}, 'UTC')
-    AND ({service:String} = '' OR service = {service:String} OR service = '' AND trace_id IN (
-        -- its comment names the transaction, but not the service
-        SELECT trace_id
-        FROM transactions
-        WHERE {service:String} != '' AND service = {service:String} AND trace_id IN (
-            SELECT trace_id
-            FROM slow_queries
-            WHERE {service:String} != '' AND started_at >= fromUnixTimestamp64Micro({since_us:Int64}, 'UTC')
-                AND service = '' AND trace_id != toFixedString('', 16))))
+WHERE
+-- include _log_scope.sql
 GROUP BY fingerprint_id
 ORDER BY time_ns DESC, fingerprint_id
 LIMIT {limit:UInt32}

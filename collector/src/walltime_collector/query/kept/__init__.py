@@ -1,0 +1,1 @@
+"""Samples of the calls that were kept one by one."""

@@ -1,0 +1,141 @@
+"""Reads a sample of the kept calls of a Scope: only single calls have keys and places in the code."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from ...clickhouse.engine import Engine
+from ..answers import Call
+from ..queries import Row, run
+from ..scope import Scope
+from ..transaction.kept_calls import kept_call
+
+_MAX_TRANSACTIONS = 400
+_MAX_CALLS = 6_000
+_ENOUGH_TRANSACTIONS = 100_000
+_LEAST_MINUTES = 10
+"""Of more than _ENOUGH_TRANSACTIONS only those in some minutes of the window are looked at."""
+_MAX_GRANULES = 50
+"""Of `spans`; reading one takes about 1.3 ms."""
+_GRANULE_ROWS = 2_048
+_MINUTE_NS = 60_000_000_000
+
+
+@dataclass(frozen=True)
+class Sample:
+    """What an estimate is made from."""
+
+    transactions: int
+    calls: int
+    is_fair: bool
+    """False when no transaction was kept by chance: those that are slow or failed are then over-represented."""
+
+
+@dataclass(frozen=True)
+class SampledCall:
+    """A kept call, its transaction, and for how many calls it stands."""
+
+    call: Call
+    weight: float
+    trace_id: str
+    service: str
+    name: str
+
+
+@dataclass(frozen=True)
+class KeptSample:
+    """Calls of `transactions` kept transactions."""
+
+    transactions: int
+    is_fair: bool
+    """Whether the transactions were kept by chance; the weights of others are 1."""
+    calls: tuple[SampledCall, ...]
+
+    @property
+    def size(self) -> Sample:
+        """What it consists of."""
+        return Sample(self.transactions, len(self.calls), self.is_fair)
+
+
+def kept_sample(
+    engine: Engine,
+    scope: Scope,
+    *,
+    component: str = "",
+    address: str = "",
+    texts: Sequence[str] = (),
+    kinds: Sequence[str] = (),
+    of: int = 0,
+) -> KeptSample:
+    """
+    Kept calls of a component on a server, or of statements with one of these texts.
+
+    Only transactions that were kept by chance, if there are any; otherwise all that were kept.
+
+    Args:
+        kinds: `service TAB name` of the transactions that make such calls; none is any.
+        of: About how many transactions the Scope has.
+
+    Raises:
+        EngineUnavailable: The engine cannot answer now.
+    """
+    owners = run(
+        engine,
+        "kept/transactions",
+        **scope.parameters(),
+        address=address,
+        texts=texts,
+        kinds=kinds,
+        minutes=_some_minutes(scope, of),
+        limit=_MAX_TRANSACTIONS,
+    )
+    is_fair = bool(owners) and bool(owners[0]["is_fair"])
+    owners = [each for each in owners if bool(each["is_fair"]) == is_fair]
+    window = {"start_ns": scope.window.start_ns, "end_ns": scope.window.end_ns}
+    if owners:
+        (stored,) = run(engine, "kept/stored", **window)
+        owners = _near(owners, int(stored["spans"]))
+    if not owners:
+        return KeptSample(0, is_fair, ())
+    host, colon, port = address.rpartition(":")
+    if not colon or not port.isdigit():
+        host, port = address, ""
+    rows = run(
+        engine,
+        "kept/calls",
+        **window,
+        component=component,
+        texts=texts,
+        host=host.strip("[]"),
+        port=port,
+        limit=_MAX_CALLS,
+        traces=sorted({str(each["trace"]) for each in owners}),
+    )
+    owner_of = {(each["trace"], each["span"]): each for each in owners}
+    calls = []
+    for row in rows:
+        if owner := owner_of.get((row["trace"], row["parent"])):
+            weight = 1 / (owner["sample_probability"] or 1.0) if is_fair else 1.0
+            call = kept_call({**row, "address": "", "statement": ""}, int(owner["started_ns"]))
+            calls.append(SampledCall(call, weight, row["trace"], owner["service"], owner["name"]))
+    return KeptSample(len(owners), is_fair, tuple(calls))
+
+
+def _some_minutes(scope: Scope, of: int) -> Sequence[int]:
+    """The beginnings of minutes of the window, evenly spaced; none means all."""
+    first, last = scope.window.start_ns // _MINUTE_NS + 1, scope.window.end_ns // _MINUTE_NS
+    wanted = max((last - first) * _ENOUGH_TRANSACTIONS // max(of, 1), _LEAST_MINUTES)
+    if of <= _ENOUGH_TRANSACTIONS or wanted >= last - first:
+        return ()
+    return [(first + (last - first) * at // wanted) * 60 for at in range(wanted)]
+
+
+def _near(owners: Sequence[Row], spans: int) -> Sequence[Row]:
+    """As many of them as have their calls in _MAX_GRANULES granules: trace ids are random, and order the table."""
+    granules = spans / _GRANULE_ROWS
+    ids = [int(each["trace"], 16) for each in owners]
+    for count in range(len(owners), 0, -1):
+        if min(count, (ids[count - 1] - ids[0]) / 2**128 * granules) <= _MAX_GRANULES:
+            return owners[:count]
+    return owners

@@ -1,0 +1,1 @@
+SELECT count() AS spans FROM spans WHERE toDate(started_at) >= toDate(fromUnixTimestamp64Nano({start_ns:Int64}, 'UTC')) AND toDate(started_at) <= toDate(fromUnixTimestamp64Nano({end_ns:Int64}, 'UTC'))

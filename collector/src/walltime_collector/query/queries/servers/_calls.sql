@@ -1,0 +1,16 @@
+    -- the calls of a Scope by server, with the second in which their transaction, or the minute, began; `at_s` is rounded
+    -- down to a step
+    SELECT
+        intDiv(toUnixTimestamp(minute), {step_s:Int64}) AS step, service, name, component, address, transactions, calls, time_ns, errors,
+        hits, misses
+    FROM targets_1m
+    WHERE ({address:String} = '' OR address = {address:String}) AND
+-- include _whole_minutes.sql
+    UNION ALL
+    SELECT
+        intDiv(toUnixTimestamp(toDateTime(started_at)), {step_s:Int64}) AS step, service, name, target.component, target.address, 1, target.calls,
+        target.time_ns, target.errors, target.hits, target.misses
+    FROM transactions
+    ARRAY JOIN target
+    WHERE ({address:String} = '' OR target.address = {address:String}) AND
+-- include _beside_minutes.sql

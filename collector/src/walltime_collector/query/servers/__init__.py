@@ -1,0 +1,1 @@
+"""What the servers behind the application cost: databases, caches, HTTP services, one row a component and address."""
