@@ -12,6 +12,7 @@ _STEPS_S = (1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1_800, 3_600, 7_200, 14
 MOST_STEPS = 121
 """A window, widened to whole steps, has at most so many: an hour has 120 or 121 of 30 s."""
 MINUTE_S = 60
+_MANY_TRANSACTIONS = 50_000
 
 
 @dataclass(frozen=True)
@@ -73,3 +74,50 @@ class Scope:
     def parameters(self) -> Mapping[str, str | int]:
         """The parameters of queries/_scope.sql (transactions) and queries/_scope_minutes.sql (sums per minute)."""
         return {"start_ns": self.window.start_ns, "end_ns": self.window.end_ns, **self.filters.parameters()}
+
+    def divided(self, step_s: int = MINUTE_S) -> Mapping[str, str | int]:
+        """
+        The parameters of queries that read whole minutes from their sums and the rest one by one, so they are exact.
+
+        Those are _whole_minutes.sql and _beside_minutes.sql.
+
+        Args:
+            step_s: Of an answer with a row for each step: there are no sums for one shorter than a minute.
+        """
+        minute_ns, end_s = MINUTE_S * _S, -(-self.window.end_ns // _S)
+        first, last = -(-self.window.start_ns // minute_ns) * MINUTE_S, self.window.end_ns // minute_ns * MINUTE_S
+        if not self.filters.are_in_minutes or step_s % MINUTE_S or first >= last:
+            first = last = end_s
+        return {**self.parameters(), "step_s": step_s, "minutes_start_s": first, "minutes_end_s": last}
+
+
+@dataclass(frozen=True)
+class Steps:
+    """The time axis of a Scope: `count` steps of `step_s` seconds, the first one begins at `start_ns`."""
+
+    start_ns: int
+    step_s: int
+    count: int
+
+    @classmethod
+    def of(cls, scope: Scope, transactions: int = 0) -> Steps:
+        """
+        Those that contain the window.
+
+        Args:
+            transactions: In the window. Of very many, steps shorter than a minute would take too long.
+        """
+        is_large = transactions > _MANY_TRANSACTIONS and scope.filters.are_in_minutes
+        step_s = max(scope.step_s, MINUTE_S) if is_large else scope.step_s
+        first, last = scope.window.start_ns // (step_s * _S), -(-scope.window.end_ns // (step_s * _S))
+        return cls(first * step_s * _S, step_s, last - first)
+
+    @property
+    def numbers(self) -> range:
+        """Unix time by `step_s`, of each."""
+        first = self.start_ns // (self.step_s * _S)
+        return range(first, first + self.count)
+
+    def at_ns(self, step: int) -> int:
+        """When a step begins, the first one is 0; `count` is the end of the last one."""
+        return self.start_ns + step * self.step_s * _S
