@@ -69,7 +69,7 @@ class Sent:
                     counters[f"{prefix}.{counter}"] = counters.get(f"{prefix}.{counter}", 0) + number
             counters[f"{prefix}.max_ns"] = max(counters.get(f"{prefix}.max_ns", 0), own_ns)
             if "server.address" in said:
-                address = f"{said['server.address']}:{said['server.port']}"
+                address = _address(str(said["server.address"]), said.get("server.port"))
                 cell = targets.setdefault((call.component, address), [0] * 5)
                 for at, counter in enumerate(("calls", "time_ns", "errors", "hits", "misses")):
                     cell[at] += counted[counter]
@@ -268,6 +268,11 @@ class Shop:
             **sent.attributes,
         }
         return sent
+
+
+def _address(host: str, port: Value | None) -> str:
+    """`host:port`, `[v6]:port` or the path of a socket."""
+    return host if port is None else f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
 
 
 def _at(address: str, system: str) -> dict[str, Value]:

@@ -24,6 +24,9 @@ _MAX_EXAMPLES = 10
 _MAX_JOINED = 200
 """Transactions whose calls are compared with their entries in the slow log."""
 _MAX_TEXTS = 500
+_MANY_CALLS = 50_000
+_SLOWEST_MINUTES = (100, 20)
+"""So many minutes are searched for the slowest transactions, fewer when the statement has _MANY_CALLS."""
 
 
 @dataclass(frozen=True)
@@ -133,7 +136,7 @@ def statement(engine: Engine, scope: Scope, number: int) -> StatementDetail:
         steps = Steps.of(scope, calls)
         by_step = threads.submit(_by_step, engine, scope, texts, steps)
         sampling = threads.submit(_sample, engine, scope, texts, kinds, calls)
-        slowest = _slowest(engine, scope, texts, kinds)
+        slowest = _slowest(engine, scope, texts, kinds, calls)
         logged = logging.result()
         examples = _logged(engine, in_log) if logged else ()
         both = _both_ends(engine, scope, in_log, texts) if logged and texts else None
@@ -186,10 +189,13 @@ def _sample(engine: Engine, scope: Scope, texts: Sequence[str], kinds: Sequence[
     return kept_sample(engine, scope, texts=texts, kinds=kinds, of=of) if texts else KeptSample(0, True, ())
 
 
-def _slowest(engine: Engine, scope: Scope, texts: Sequence[str], kinds: Sequence[str]) -> tuple[Example, ...]:
+def _slowest(
+    engine: Engine, scope: Scope, texts: Sequence[str], kinds: Sequence[str], calls: int
+) -> tuple[Example, ...]:
     if not texts:
         return ()
-    rows = run(engine, "digest/slowest", **scope.divided(), texts=texts, kinds=kinds, limit=_MAX_EXAMPLES)
+    params = {**scope.divided(), "most_minutes": _SLOWEST_MINUTES[calls > _MANY_CALLS], "limit": _MAX_EXAMPLES}
+    rows = run(engine, "digest/slowest", **params, texts=texts, kinds=kinds)
     return tuple(from_row(Example, row, trace_id=row["trace"]) for row in rows)
 
 

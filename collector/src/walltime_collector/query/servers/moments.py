@@ -15,7 +15,8 @@ _LEAST_CALLS = 10
 _LEAST_STEPS = 4
 _LEAST_DIFFERENCE = 0.05
 """Of a hit ratio or a share of errors."""
-_STANDARD_ERRORS = 5.0
+_CHANCE = 1e-7
+"""That chance alone makes a step so bad."""
 _SLOWER = 1.5
 _LEAST_SLOWER_NS = 50_000
 
@@ -66,10 +67,14 @@ def _fails_more(value: float, usual: float, sums: Sums) -> bool:
 
 
 def _is_more(share: float, usual: float, tries: int) -> bool:
-    """Whether it is more than chance explains."""
+    """Whether it is more than chance explains (Chernoff's bound)."""
+    if share - usual < _LEAST_DIFFERENCE:
+        return False
     expected = min(max(usual, 1 / tries), 1 - 1 / tries)
-    error = math.sqrt(expected * (1 - expected) / tries)
-    return share - usual >= max(_LEAST_DIFFERENCE, _STANDARD_ERRORS * error)
+    divergence = share * math.log(share / expected)
+    if share < 1:
+        divergence += (1 - share) * math.log((1 - share) / (1 - expected))
+    return tries * divergence >= -math.log(_CHANCE)
 
 
 def _is_slower(value: float, usual: float, _: Sums) -> bool:

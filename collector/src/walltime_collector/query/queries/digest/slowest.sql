@@ -1,4 +1,5 @@
--- In which transactions did a statement take the most time? With sums per minute only its slowest minutes of each kind are read.
+-- In which transactions did a statement take the most time? Of whole minutes only those in which it took the most per
+-- transaction are read.
 WITH slowest_minutes AS
 (
     SELECT service, name, minute
@@ -7,7 +8,7 @@ WITH slowest_minutes AS
 -- include _whole_minutes.sql
     GROUP BY service, name, minute
     ORDER BY sum(time_ns) / sum(transactions) DESC
-    LIMIT 20
+    LIMIT {most_minutes:UInt32}
 )
 SELECT
     lower(hex(trace_id)) AS trace,
@@ -21,7 +22,9 @@ SELECT
 FROM transactions
 WHERE hasAny(statement.text, {texts:Array(String)})
     AND concat(service, '\t', name) IN {kinds:Array(String)}
-    AND ({minutes_start_s:Int64} = {minutes_end_s:Int64} OR (service, name, toStartOfMinute(started_at)) IN slowest_minutes) AND
+    AND (
+        started_at < toDateTime64({minutes_start_s:Int64}, 9, 'UTC') OR started_at >= toDateTime64({minutes_end_s:Int64}, 9, 'UTC')
+        OR (service, name, toStartOfMinute(started_at)) IN slowest_minutes) AND
 -- include _scope.sql
 ORDER BY time_ns DESC, transactions.trace_id
 LIMIT {limit:UInt32}
