@@ -60,10 +60,10 @@ def fastapi_view(how: str) -> None:
 
 
 FLASK = [
-    "wsgi.__call__", "wsgi.serve", "flask.wsgi_app", "flask.wsgi_app", "flask.handle_exception",
+    "wsgi.__call__", "wsgi.serve", "wsgi.__call__", "wsgi.__call__", "flask.handle_exception",
     "flask.full_dispatch_request",
 ]  # fmt: skip
-FASTAPI = ["asgi.__call__", "asgi.serve", "starlette.__call__", "fastapi.handle", "starlette.handle"]
+FASTAPI = ["asgi.__call__", "asgi.serve", "asgi.__call__", "fastapi.handle", "starlette.handle"]
 FASTAPI_PLAIN = [*FASTAPI, "anyio.run_sync", "__init__.on_a_branch", "__init__.run"]
 
 

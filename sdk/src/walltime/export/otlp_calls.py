@@ -66,7 +66,7 @@ class CallEncoder:
             sql = subject[0] if type(subject) is tuple else subject
             if sql is not None:
                 text = redact_sql(sql)
-                name = _verb(text) or component
+                name = text[:40].partition(" ")[0].upper() or component
                 attributes += _query_text(text) + self._code(text, place)
                 if failure is None:
                     attributes += count("db.response.returned_rows", matched)
@@ -156,10 +156,6 @@ def _about_calls(line: Line) -> bytes:
 @size_bounded_cache(max_chars=1_000_000)
 def _query_text(sql: str) -> bytes:
     return attribute("db.query.text", sql)
-
-
-def _verb(sql: str) -> str:
-    return sql[:40].partition(" ")[0].upper()
 
 
 def _cache_result(component: str, failure: str | None, requested: int, matched: int) -> str:

@@ -106,10 +106,6 @@ def _bound(probability: float) -> int:
     return round(probability * (_LOW_64_BITS + 1))
 
 
-def new_span_id() -> int:
-    return _ids.getrandbits(64) or 1
-
-
 def caller(base: Context | None) -> SpanContext | None:
     """Return the parent span of a new transaction: that of the given context, by default of the current one."""
     if base is None:
@@ -131,7 +127,7 @@ def own_ids(parent: SpanContext | None, probability: float) -> Ids:
         flags = parent.trace_flags & (_RANDOM | _SAMPLED)
         if not flags & _SAMPLED and is_sampled(parent.trace_id, probability):
             flags |= _SAMPLED
-        return Ids(parent.trace_id, new_span_id(), flags, parent.trace_state or None)
+        return Ids(parent.trace_id, _ids.getrandbits(64) or 1, flags, parent.trace_state or None)
     number = _ids.getrandbits(192)  # for both ids
     trace_id = number >> 64 or 1
     flags = _RANDOM | _SAMPLED if is_sampled(trace_id, probability) else _RANDOM

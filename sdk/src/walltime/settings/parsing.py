@@ -83,15 +83,9 @@ def protocol(value: str) -> str:
 
 
 _EXPORTERS_OF_OTHERS = {
-    "jaeger",
-    "jaeger_proto",
-    "jaeger_thrift",
-    "zipkin",
-    "zipkin_json",
-    "zipkin_proto",
-    "prometheus",
-}
-_EXPORTERS_OF_OTHERS |= {"logging", "otlp_proto_grpc", "otlp_proto_http", "otlp_json_http", "otlp/stdout", "opencensus"}
+    "jaeger", "jaeger_proto", "jaeger_thrift", "zipkin", "zipkin_json", "zipkin_proto", "prometheus", "logging",
+    "otlp_proto_grpc", "otlp_proto_http", "otlp_json_http", "otlp/stdout", "opencensus",
+}  # fmt: skip
 
 
 def exporters(value: str) -> tuple[str, ...]:

@@ -17,11 +17,11 @@ _CONTROL: Final = re.compile(r"[\x00-\x08\x0a-\x1f\x7f]")
 
 
 def text(value: str) -> str:
-    return "" if _is_unicode(value) else "is not valid UTF-8"
+    return "" if _is_encodable(value) else "is not valid UTF-8"
 
 
 def words(value: tuple[str, ...]) -> str:
-    return "" if all(map(_is_unicode, value)) else "is not valid UTF-8"
+    return "" if all(map(_is_encodable, value)) else "is not valid UTF-8"
 
 
 def exporters(value: tuple[str, ...]) -> str:
@@ -44,14 +44,14 @@ def _is_address(value: str) -> bool:
         return False
     if any(letter.isspace() or not letter.isprintable() for letter in parts.netloc):
         return False
-    return _is_unicode(login) and parts.path.isascii() and parts.path.isprintable() and " " not in parts.path
+    return _is_encodable(login) and parts.path.isascii() and parts.path.isprintable() and " " not in parts.path
 
 
 def headers(value: Mapping[str, str]) -> str:
     for name, content in value.items():
         if not isinstance(name, str) or not _HEADER_NAME.fullmatch(name):
             return "has a name that no HTTP header can have"
-        if not isinstance(content, str) or _CONTROL.search(content) or not _is_latin(content):
+        if not isinstance(content, str) or _CONTROL.search(content) or not _is_encodable(content, "latin-1"):
             return f"has a value for {name} that no HTTP header can have"
     return ""
 
@@ -70,18 +70,10 @@ def above_zero(value: float) -> str:
     return "" if value > 0 else "is not above 0"
 
 
-def _is_unicode(value: str) -> bool:
-    """Whether it is no half of a character, as the environment has for bytes that are not UTF-8."""
+def _is_encodable(value: str, encoding: str = "utf-8") -> bool:
+    """False for half of a character, which the environment has for bytes that are not UTF-8."""
     try:
-        value.encode()
-    except UnicodeEncodeError:
-        return False
-    return True
-
-
-def _is_latin(value: str) -> bool:
-    try:
-        value.encode("latin-1")
+        value.encode(encoding)
     except UnicodeEncodeError:
         return False
     return True

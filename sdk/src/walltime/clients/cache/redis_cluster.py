@@ -16,18 +16,19 @@ from walltime.clients.cache.redis_servers import peer
 from walltime.instrumentation.patching import Patch
 
 if TYPE_CHECKING:
+    from walltime.clients.cache.redis_calls import Queued
     from walltime.clients.cache.redis_commands import Arguments
-    from walltime.core.call import Target
+    from walltime.core.call import Lines, Target
 
 
 def patches() -> list[Patch]:
     patches = [
         Patch(cluster.RedisCluster, "_execute_command", command(_sent_to).call),
-        Patch(cluster.NodeCommands, "read", pipeline(_read_from, _has_read).call),
+        Patch(cluster.NodeCommands, "read", pipeline(_unread, _has_read).call),
         Patch(async_cluster.RedisCluster, "_execute_command", command(_sent_to).awaited),
-        Patch(async_cluster.ClusterNode, "execute_pipeline", pipeline(_sent_with, _was_answered).awaited),
+        Patch(async_cluster.ClusterNode, "execute_pipeline", pipeline(_given(PIPELINE), _was_answered).awaited),
     ]
-    executed = pipeline(_between_multi_and_exec, _was_executed)
+    executed = pipeline(_given(TRANSACTION), _was_executed)
     for strategy, wrap in (  # newer than redis-py 6.0
         (getattr(cluster, "TransactionStrategy", None), executed.call),
         (getattr(async_cluster, "TransactionStrategy", None), executed.awaited),
@@ -42,7 +43,11 @@ def _sent_to(_client: Any, arguments: Arguments) -> tuple[Target | None, Argumen
     return (node.host, node.port), tuple(command)
 
 
-def _read_from(node_commands: Any, _arguments: Arguments) -> Batch | None:
+def _given(at: Lines) -> Queued:
+    return lambda _of, arguments: Batch(at, [command.args for command in arguments[0]])
+
+
+def _unread(node_commands: Any, _arguments: Arguments) -> Batch | None:
     """One node's share of a pipeline: all are written first, the waiting is in reading."""
     return Batch(PIPELINE, [command.args for command in node_commands.commands])
 
@@ -51,17 +56,9 @@ def _has_read(node_commands: Any, _arguments: Arguments, _result: Any, _error: B
     return Answered(peer(node_commands.connection), [command.result for command in node_commands.commands])
 
 
-def _sent_with(_node: Any, arguments: Arguments) -> Batch | None:
-    return Batch(PIPELINE, [command.args for command in arguments[0]])
-
-
 def _was_answered(node: Any, arguments: Arguments, _result: Any, error: BaseException | None) -> Answered:
     answers = [command.result for command in arguments[0]] if error is None else None
     return Answered((node.host, node.port), answers)
-
-
-def _between_multi_and_exec(_strategy: Any, arguments: Arguments) -> Batch | None:
-    return Batch(TRANSACTION, [command.args for command in arguments[0]])
 
 
 def _was_executed(strategy: Any, _arguments: Arguments, result: Any, error: BaseException | None) -> Answered:

@@ -39,7 +39,7 @@ def patches() -> list[Patch]:
     wait = body("aiohttp", lambda reader, _args: getattr(reader._protocol, "_walltime", None))
     return [
         # Waiting for a connection of the pool is part of the request; the request without one is a failed one.
-        Patch(BaseConnector, "connect", Measure("aiohttp", _describe_step, record=record_sent).awaited),
+        Patch(BaseConnector, "connect", Measure("aiohttp", _step, record=record_sent).awaited),
         *[Patch(kind, "_create_connection", _create) for kind in (TCPConnector, UnixConnector, NamedPipeConnector)],
         Patch(ClientRequest, "send", _send),
         Patch(ClientResponse, "start", start.awaited),
@@ -55,7 +55,7 @@ def _about(of: Any) -> Step:
     return REQUEST[server_of(of.url)], subject
 
 
-def _describe_step(_connector: Any, args: Any, _result: Any, _error: BaseException | None) -> Step:
+def _step(_connector: Any, args: Any, _result: Any, _error: BaseException | None) -> Step:
     return _about(first(args))
 
 

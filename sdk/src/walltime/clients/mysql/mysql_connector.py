@@ -36,10 +36,8 @@ def patches() -> list[Patch]:
         *_of(MySQLConnection),
         Patch(MySQLConnection, "cmd_query_iter", _query_iter),
         Patch(MySQLConnection, "cmd_ping", sent("mysql_connector", "mysql.ping", _about).call),
-        Patch(MySQLCursor, "execute", template),
-        Patch(MySQLCursor, "executemany", template),
+        *_templates(MySQLCursor, MySQLCursorPrepared),
         Patch(MySQLCursor, "nextset", next_result.call),
-        Patch(MySQLCursorPrepared, "execute", template),
     ]
     try:
         from mysql.connector.connection_cext import CMySQLConnection
@@ -54,9 +52,7 @@ def patches() -> list[Patch]:
         Patch(CMySQLConnection, "is_connected", sent("mysql_connector", "mysql.ping", _about).call),
         Patch(CMySQLConnection, "ping", sent("mysql_connector", "mysql.ping", _about).call),
         Patch(CMySQLConnection, "next_result", next_result.call),
-        Patch(CMySQLCursor, "execute", template),
-        Patch(CMySQLCursor, "executemany", template),
-        Patch(CMySQLCursorPrepared, "execute", template),
+        *_templates(CMySQLCursor, CMySQLCursorPrepared),
     ]
 
 
@@ -68,11 +64,23 @@ def _of(connection: type) -> list[Patch]:
         Patch(connection, "cmd_init_db", sent("mysql_connector", "mysql.query", _about, "USE").call),
         Patch(connection, "cmd_stmt_prepare", _measure(_statement(PREPARE, first)).call),
         Patch(connection, "cmd_stmt_reset", sent("mysql_connector", "mysql.reset", _about).call),
-        Patch(connection, "cmd_stmt_execute", _measure(_statement(QUERY, _prepared)).call),
+        Patch(
+            connection,
+            "cmd_stmt_execute",
+            _measure(_statement(QUERY, _prepared)).call,
+        ),
         Patch(connection, "get_rows", statements.reads("mysql_connector", _describe_rows).call),
         Patch(connection, "commit", _sends("mysql.commit")),
         Patch(connection, "rollback", _sends("mysql.commit")),
         Patch(connection, "reset_session", _sends("mysql.reset")),
+    ]
+
+
+def _templates(cursor: type, prepared: type) -> list[Patch]:
+    return [
+        Patch(cursor, "execute", template),
+        Patch(cursor, "executemany", template),
+        Patch(prepared, "execute", template),
     ]
 
 
@@ -119,23 +127,17 @@ def _query(original: Callable[..., Any]) -> Callable[..., Any]:
     return _measure(_describe_query).call(tagged(original))
 
 
-def _begin_results(connection: Any, args: Any) -> _Results:
-    return _Results(connection, first(args))
-
-
 class _Results:
     """The results of one text that are iterated: the first is the query's, each further one is fetched."""
 
-    def __init__(self, connection: Any, text: Any) -> None:
+    def __init__(self, connection: Any, args: Any) -> None:
         self.connection = connection
-        self.text = text
+        self.text = first(args)
         self.is_first = True
 
 
 def _query_iter(original: Callable[..., Any]) -> Callable[..., Any]:
-    return Measure("mysql_connector", _describe_result, _begin_results, _record_result, number).iterated(
-        tagged(original)
-    )
+    return Measure("mysql_connector", _describe_result, _Results, _record_result, number).iterated(tagged(original))
 
 
 def _describe_result(results: _Results, _args: Any, result: Any, error: BaseException | None) -> Any:
