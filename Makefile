@@ -22,7 +22,7 @@ demo: setup
 
 ## test          all tests except the nightly ones, against real servers, in under 8 minutes
 test: .venv/integrations
-	@$(BIN)/pytest -n $(or $(WORKERS),3) --dist loadfile --no-loadscope-reorder -m 'not nightly and not alone'
+	@$(BIN)/pytest -n $(or $(WORKERS),4) --dist loadfile --no-loadscope-reorder -m 'not nightly and not alone'
 	@$(BIN)/pytest -m 'alone and not nightly' $$(grep -rl --include='test_*.py' 'mark\.alone' tests)
 
 ## test-nightly  the long tests: fault runs, other languages

@@ -29,7 +29,7 @@ class Collector:
     `walltime serve` as a process of its own, on free ports, with its data in `directory`; ready when constructed.
 
     Args:
-        settings: WALLTIME_… variables, by the lower-case rest of their names.
+        settings: WALLTIME_… variables, by the lower-case rest of their names. What is sent is loaded soon by default.
     """
 
     options: ClassVar[Sequence[str]] = ()
@@ -44,6 +44,7 @@ class Collector:
         if not (self.is_first_start or directory.exists() or "clickhouse" in settings):
             with_tables(directory / "chdb")
         environment = {name: value for name, value in os.environ.items() if not name.startswith("WALLTIME_")}
+        settings = {"segment_age_s": 0.2, **settings}
         environment |= {f"WALLTIME_{name.upper()}": str(value) for name, value in settings.items()}
         walltime = Path(sys.executable).with_name("walltime")
         self._log_path = directory.with_name(directory.name + ".log")

@@ -69,7 +69,7 @@ def read_until(process: subprocess.Popen[str], text: str) -> str:
 def told(tmp_path_factory: pytest.TempPathFactory) -> tuple[str, dict[str, Any], dict[str, Any]]:
     """The output of one demo that ended by itself, its truth, and the answer of its `why`."""
     folder = tmp_path_factory.mktemp("told") / "demo"
-    with demo(folder, "--once", "--seconds", "6") as process:
+    with demo(folder, "--once", "--seconds", "4") as process:
         output, _ = process.communicate(timeout=150)
     assert process.returncode == 0, output
     assert session(process.pid) == []

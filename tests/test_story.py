@@ -8,24 +8,21 @@ the truth. `make test` runs each scenario once, `make test-nightly` two of them 
 from __future__ import annotations
 
 import itertools
-import shutil
 import time
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import Any
 
 import pytest
 from pymemcache.client.hash import HashClient
 from shop.ask import Asker, iso
-from shop.demo import collector
 from shop.load import Crowd, Load, Visit, each_product, visits
-from shop.services import ProgramMissingError, fast_folder
 from shop.stack import Stack
 from shop.story import KIND, restart, warm
 from shop.watch import Watch, Window
 
-from tests.servers import over_http
+from tests.server_folder import server_folder
+from tests.servers import Collector, over_http
 
 pytestmark = pytest.mark.alone
 
@@ -69,7 +66,7 @@ class Lab:
     def __init__(self, stack: Stack, web: str) -> None:
         self.stack = stack
         self.emptied, self.kept = (stack.seen(cache).address for cache in stack.caches)
-        self._asker, self._web = Asker(f"http://{web}"), web
+        self._asker, self._web = Asker(web), web
         self._watch = Watch(stack)
         self._seeds = itertools.count(1)
         self.visits = VISITS
@@ -147,27 +144,23 @@ class Lab:
         deadline = time.monotonic() + 20
         seen = -1
         while seen < self._sent and time.monotonic() < deadline:
-            seen = over_http("GET", f"http://{self._web}/api/top?since=1d").json()["transactions"]
+            seen = over_http("GET", f"{self._web}/api/top?since=1d").json()["transactions"]
             time.sleep(0.05)
         assert seen == self._sent
 
 
 @pytest.fixture(scope="module")
 def lab() -> Iterator[Lab]:
-    folder = fast_folder()
-    try:
-        with ExitStack() as running:
-            receiver = running.enter_context(collector(folder / "collector"))
-            assert receiver.ready is not None
-            endpoint = {"OTEL_EXPORTER_OTLP_ENDPOINT": f"http://{receiver.ready['http']}"}
-            stack = running.enter_context(Stack(folder, endpoint, workers=2, far={"mariadb": 0.0, "memcached-2": 0.0}))
-            running_in = Lab(stack, receiver.ready["web"])
-            running_in.do_nothing()  # the first seconds of new servers are not like those that follow
-            yield running_in
-    except ProgramMissingError as missing:
-        pytest.skip(str(missing))
-    finally:
-        shutil.rmtree(folder)
+    with server_folder() as folder, Collector(folder / "collector") as receiver:
+        # exported soon: what is waited for after each run is not what is measured
+        environment = {
+            "OTEL_EXPORTER_OTLP_ENDPOINT": receiver.otlp_url.removesuffix("/v1/traces"),
+            "OTEL_BSP_SCHEDULE_DELAY": "200",
+        }
+        with Stack(folder, environment, workers=2, far={"mariadb": 0.0, "memcached-2": 0.0}) as stack:
+            lab = Lab(stack, receiver.web_url)
+            lab.do_nothing()  # the first seconds of new servers are not like those that follow
+            yield lab
 
 
 def names_the_restarted_cache(lab: Lab, answer: Answer) -> object:

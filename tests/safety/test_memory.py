@@ -86,7 +86,7 @@ def test_transactions_that_are_never_ended_go_with_their_context(sink: Sink) -> 
 def alive() -> int:
     """How many transactions there are; another test of this process may have left one in a context of its own."""
     gc.collect()
-    return sum(isinstance(o, transaction_module.Transaction) for o in gc.get_objects())
+    return sum(type(o) is transaction_module.Transaction for o in gc.get_objects())
 
 
 def stream(_environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterator[bytes]:
