@@ -80,8 +80,7 @@ def bill(of: HasBill) -> list[tuple[str, int]]:
 def by_component(timeline: Timeline, *, each_second: bool = False) -> Chart:
     """Time by component, stacked: the mean of a transaction, or the total of each second."""
     divisors: Sequence[float] = timeline.seconds if each_second else timeline.transactions
-    seconds, transactions = sum(timeline.seconds), sum(timeline.transactions)
-    whole = seconds if each_second else transactions
+    whole = sum(divisors)
     parts = [(each.name, each.time_ns) for each in timeline.components]
     if len(parts) > _MOST_SERIES:
         rest = [sum(values) for values in zip(*(values for _, values in parts[_MOST_SERIES - 1 :]), strict=True)]
@@ -105,6 +104,42 @@ def by_component(timeline: Timeline, *, each_second: bool = False) -> Chart:
         tuple(series),
         "total time of each second" if each_second else "mean of a transaction",
     )
+
+
+def calls_per_transaction(timeline: Timeline) -> Chart:
+    """How many calls of each component a transaction makes, on average."""
+    transactions = (timeline.transactions,) * len(timeline.components)
+    calls = [each.calls for each in timeline.components]
+    return _ratios("calls-per-transaction", "Calls per transaction", "count", timeline, calls, transactions)
+
+
+def time_per_call(timeline: Timeline) -> Chart:
+    """How long one call of each component takes, on average."""
+    times_ns = [each.time_ns for each in timeline.components]
+    calls = [each.calls for each in timeline.components]
+    return _ratios("time-per-call", "Time per call", "ns", timeline, times_ns, calls)
+
+
+def _ratios(
+    identity: str,
+    title: str,
+    unit: Unit,
+    timeline: Timeline,
+    dividends: Sequence[Sequence[int]],
+    divisors: Sequence[Sequence[int]],
+) -> Chart:
+    """A line for each component that has calls; a step without a divisor is a gap."""
+    shades: dict[str, int] = {}
+    series: list[Series] = []
+    for component, above, below in zip(timeline.components, dividends, divisors, strict=True):
+        if len(series) == _MOST_SERIES or not sum(component.calls):
+            continue
+        colour = family(component.name)
+        shades[colour] = shade = shades.get(colour, -1) + 1
+        values = tuple(one / each if each else None for one, each in zip(above, below, strict=True))
+        series.append(Series(component.name, values, sum(above) / sum(below), colour, shade))
+    start_s = timeline.start_ns // 1_000_000_000
+    return Chart(identity, title, "lines", unit, start_s, timeline.step_s, tuple(series))
 
 
 def percentiles(timeline: Timeline, whole: Sequence[float | None] = (None, None, None)) -> Chart:

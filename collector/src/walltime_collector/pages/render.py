@@ -11,9 +11,13 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from .. import format as text
 from ..query.components import FAMILIES, family
+from ..query.digest.short import shortened
 from ..query.names import shown
 from ..query.scope import FILTERS
+from ..query.why import wording
+from ..query.why.sentences import short, signed
 from ..query.windows import Window
+from ..statements.fingerprint import fingerprint_id, of_template
 from . import urls
 from .charts import bill
 from .request import SCOPE_PARAMS
@@ -112,6 +116,13 @@ class Pages:
             environment.filters[each.__name__] = each
         for more in (text.percent, text.ratio, text.plural, text.printable, shown, family, bill):
             environment.filters[more.__name__] = more
+        for of_why in (signed, short, wording.calls, wording.per_call, wording.hits, wording.failures):
+            environment.filters[of_why.__name__] = of_why
+        environment.filters |= {
+            "loses_lookups": wording.loses_lookups,
+            "shortened": shortened,
+            "statement_id": _statement_id,
+        }
         environment.globals |= {
             "static": self.static_files.address,
             "SECTIONS": SECTIONS,
@@ -125,3 +136,8 @@ class Pages:
         """The page."""
         links = Links(frame.path, frame.params)
         return self._environment.get_template(template).render(frame=frame, links=links, **context).encode()
+
+
+def _statement_id(text: str) -> str:
+    """The id of a statement in the address of its view."""
+    return f"{fingerprint_id(of_template(text)):016X}"

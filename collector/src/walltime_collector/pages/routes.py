@@ -28,7 +28,7 @@ from .content import Content
 from .render import Frame, Pages
 from .request import SCOPE_PARAMS, PageRequest, Sources, path_names, read
 from .shared_answers import PERIOD_NS, SharedAnswers
-from .views import overview
+from .views import kind, overview
 
 _HTML, _JSON = "text/html; charset=utf-8", "application/json"
 
@@ -49,7 +49,10 @@ class View:
     """Whether it is fetched again every 10 seconds while `time` begins with `last` and nothing is selected."""
 
 
-VIEWS = (View("/", "overview.html", overview.overview, overview.PARAMS),)
+VIEWS = (
+    View("/", "overview.html", overview.overview, overview.PARAMS),
+    View("/kinds/{service}/{name}", "kind.html", kind.kind, kind.PARAMS),
+)
 
 
 def page_routes(sources: Sources, is_admin: Callable[[Request], bool]) -> list[Route]:

@@ -3,6 +3,12 @@
 "use strict";
 const charts = (() => {
   const drawn = new Map();
+  const drawings = {};
+
+  // Another script draws the figures with this data-chart: from the figure, its .plot and its JSON it makes the uPlot.
+  const register = (name, drawing) => {
+    drawings[name] = drawing;
+  };
 
   const variable = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
 
@@ -48,6 +54,19 @@ const charts = (() => {
     form.requestSubmit();
   }
 
+  // What every chart over time has: a cursor at the same time in all charts, dragging that selects, equal axes.
+  const cursor = () => ({
+    y: false,
+    drag: { x: true, y: false, setScale: false, dist: 4 },
+    sync: { key: "time", setSeries: false, filters: { pub: (type) => type === "mousemove" || type === "mouseleave", sub: () => true } },
+  });
+  const axis = () => ({ stroke: variable("--dim"), font: "11px system-ui, sans-serif", grid: { stroke: variable("--grid"), width: 1 }, ticks: { show: false } });
+  const timeAxis = () => ({ ...axis(), space: 70, size: 26, values: (_, splits) => times(splits) });
+  const selected = (chart) => (u) => {
+    if (u.select.width <= 0) return;
+    select(chart, u.posToVal(u.select.left, "x"), u.posToVal(u.select.left + u.select.width, "x"));
+  };
+
   function shade(u) {
     const selected = selection();
     if (!selected) return;
@@ -70,8 +89,14 @@ const charts = (() => {
   function draw(figure) {
     const plot = figure.querySelector(".plot");
     const source = document.getElementById(figure.dataset.source);
-    if (!plot || !source || !["stacked", "lines", "bars"].includes(figure.dataset.chart)) return;
-    const chart = JSON.parse(source.textContent);
+    const drawing = ["stacked", "lines", "bars"].includes(figure.dataset.chart) ? drawOverTime : drawings[figure.dataset.chart];
+    if (!plot || !source || !drawing) return;
+    plot.textContent = "";
+    drawn.set(figure, drawing(figure, plot, JSON.parse(source.textContent)));
+    resized.observe(plot);
+  }
+
+  function drawOverTime(figure, plot, chart) {
     const steps = chart.series[0] ? chart.series[0].values.length : 0;
     const x = Array.from({ length: steps }, (_, at) => chart.start_s + (at + 0.5) * chart.step_s);
     const palette = colours(figure);
@@ -92,37 +117,25 @@ const charts = (() => {
     }));
     const cells = [...figure.querySelectorAll(".legend td")];
     const legend = figure.querySelector(".legend");
-    const axis = { stroke: variable("--dim"), font: "11px system-ui, sans-serif", grid: { stroke: variable("--grid"), width: 1 }, ticks: { show: false } };
-    plot.textContent = "";
-    const u = new uPlot(
+    return new uPlot(
       {
         width: plot.clientWidth,
         height: plot.clientHeight,
         legend: { show: false },
-        cursor: {
-          y: false,
-          points: { show: !isStacked, size: 6 },
-          drag: { x: true, y: false, setScale: false, dist: 4 },
-          sync: { key: "time", setSeries: false, filters: { pub: (type) => type === "mousemove" || type === "mouseleave", sub: () => true } },
-        },
+        cursor: { ...cursor(), points: { show: !isStacked, size: 6 } },
         select: { show: true },
         scales: {
           x: { time: true, range: () => [chart.start_s, chart.start_s + steps * chart.step_s] },
           y: { range: (_, __, highest) => [0, highest > 0 ? highest * 1.06 : 1] },
         },
         axes: [
-          { ...axis, space: 70, size: 26, values: (_, splits) => times(splits) },
-          { ...axis, size: 58, space: 34, values: (_, splits) => splits.map((value) => numbers.axis(chart.unit, value)) },
+          timeAxis(),
+          { ...axis(), size: 58, space: 34, values: (_, splits) => splits.map((value) => numbers.axis(chart.unit, value)) },
         ],
         series: [{}, ...series],
         hooks: {
           draw: [shade],
-          setSelect: [(u) => {
-            if (u.select.width <= 0) return;
-            const from = u.posToVal(u.select.left, "x");
-            const to = u.posToVal(u.select.left + u.select.width, "x");
-            select(chart, from, to);
-          }],
+          setSelect: [selected(chart)],
           setCursor: [(u) => {
             const at = u.cursor.idx;
             legend.classList.toggle("at-cursor", at != null);
@@ -135,8 +148,6 @@ const charts = (() => {
       [x, ...order.map((at) => heights[at])],
       plot,
     );
-    drawn.set(figure, u);
-    resized.observe(plot);
   }
 
   const resized = new ResizeObserver((entries) => {
@@ -161,5 +172,5 @@ const charts = (() => {
   }
 
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => drawAll());
-  return { drawAll, variable };
+  return { drawAll, register, variable, cursor, axis, timeAxis, selected, shade };
 })();

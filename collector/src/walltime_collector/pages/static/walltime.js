@@ -66,9 +66,10 @@
       location.reload();
     }
   });
-  document.addEventListener("htmx:afterSettle", () => {
+  document.addEventListener("htmx:afterSettle", (event) => {
     etag = "";
-    show();
+    // a part of a view that was loaded later leaves the charts as they are
+    show(event.target.parentElement && event.target.parentElement.closest("#live") ? event.target : document);
   });
   document.addEventListener("htmx:historyRestore", () => {
     etag = "";

@@ -11,6 +11,7 @@ from .cause import LOOKUPS, SQL
 SMALLEST_SHOWN = 0.01
 """Contributions below this fraction of the largest are summed in one row."""
 _FEWEST_ERRORS = 3
+_LOST = 0.05
 
 
 def worth_showing(components: Sequence[Contribution]) -> tuple[list[Contribution], list[Contribution]]:
@@ -61,6 +62,12 @@ def hits(each: Contribution) -> str:
     if not any((each.usual.hits, each.usual.misses, each.slow.hits, each.slow.misses)):
         return ""
     return f"{_hit_ratio(each.usual)} → {_hit_ratio(each.slow)}"
+
+
+def loses_lookups(each: Contribution) -> bool:
+    """The hit ratio fell by 5 points or more."""
+    sides = [(side.hits, side.hits + side.misses) for side in (each.usual, each.slow)]
+    return all(whole for _, whole in sides) and sides[0][0] / sides[0][1] - sides[1][0] / sides[1][1] >= _LOST
 
 
 def failures(each: Contribution) -> str:

@@ -1,0 +1,156 @@
+"""One kind: its time and its durations over time, what it calls, single transactions; and `why` for a part of them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from ...errors import BadParameter, NotStored
+from ...format import quoted
+from ...query import kinds
+from ...query.scope import Scope
+from ...query.scoped.distribution import Distribution, distribution
+from ...query.scoped.examples import Transaction, slowest, typical
+from ...query.scoped.outlier import Outlier, outlier
+from ...query.scoped.spent import StatementSpent, TargetSpent, statements, targets
+from ...query.timeline import timeline
+from ...query.why import wording
+from ...query.why.answer import Contribution, Why
+from ...query.why.explain import explain_kind
+from ...query.windows import DEFAULT_SLOWEST_PERCENT, Comparison
+from ..charts import Chart, by_component, calls_per_transaction, time_per_call
+from ..drawing.heatmap import HeatMap, heat_map
+from ..drawing.waterfall import Waterfall, waterfall
+from ..request import PageRequest
+
+PARAMS = {"slowest": "", "part": ""}
+"""`slowest`: a percentage, whose transactions are explained. `part=why` is the explanation alone."""
+_MOST_EXAMPLES = 6
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """What makes the selected transactions different; None when there is nothing to compare."""
+
+    why: Why | None
+    problem: str
+    """Why there is no answer."""
+    waterfall: Waterfall | None
+    targets: tuple[Contribution, ...]
+    statements: tuple[Contribution, ...]
+
+
+@dataclass(frozen=True)
+class Kind:
+    """The view model."""
+
+    service: str
+    name: str
+    is_explained: bool
+    """A part of the transactions is selected: `explanation` is to be fetched, or is here."""
+    slowest_percent: float | None
+    """The slowest are selected, so many of them; a selected time comes first."""
+    explanation: Explanation | None = None
+    durations: Distribution | None = None
+    """Of the selection, or else of the whole time; None where only the explanation was requested."""
+    charts: tuple[Chart, ...] = ()
+    heat_map: HeatMap | None = None
+    outlier: Outlier | None = None
+    targets: tuple[TargetSpent, ...] = ()
+    statements: tuple[StatementSpent, ...] = ()
+    slowest: tuple[Transaction, ...] = ()
+    typical: tuple[Transaction, ...] = ()
+
+
+def kind(request: PageRequest) -> Kind:
+    """
+    Answer the view.
+
+    Raises:
+        NotStored: There is no such kind.
+    """
+    service, name = request.path["service"], request.path["name"]
+    filters = replace(request.scope.filters, service=service, kind=name)
+    scope = Scope(request.scope.window, filters)
+    selected = Scope(request.selected.window, filters)
+    percent = _slowest(request)
+    is_explained = request.during is not None or percent is not None
+    if request.params["part"]:
+        return Kind(service, name, is_explained, percent, _explain(request, scope, percent))
+    whole = distribution(request.engine, scope)
+    if not whole.transactions:
+        _check_it_exists(request, scope)
+    durations = whole if request.during is None else distribution(request.engine, selected)
+    steps = timeline(request.engine, scope, request.now_ns)
+    return Kind(
+        service,
+        name,
+        is_explained,
+        percent,
+        durations=durations,
+        charts=(by_component(steps), calls_per_transaction(steps), time_per_call(steps)),
+        heat_map=heat_map(whole),
+        outlier=outlier(whole) if request.during is None else None,
+        targets=() if is_explained else targets(request.engine, selected),
+        statements=() if is_explained else statements(request.engine, selected),
+        slowest=slowest(request.engine, selected, durations, _MOST_EXAMPLES),
+        typical=typical(request.engine, selected, durations, _MOST_EXAMPLES),
+    )
+
+
+def _slowest(request: PageRequest) -> float | None:
+    """The percentage of the slowest that is explained; a selected time comes first."""
+    text = request.params["slowest"]
+    if request.params["part"] not in ("", "why"):
+        raise BadParameter("part", f"{quoted(request.params['part'])} is not a part", "use why")
+    if not text:
+        return DEFAULT_SLOWEST_PERCENT if request.params["part"] and request.during is None else None
+    try:
+        percent = float(text)
+    except ValueError:
+        percent = 0.0
+    if not 0 < percent <= 50:
+        raise BadParameter("slowest", f"{quoted(text)} is not a percentage", "write 5, or another one up to 50")
+    return None if request.during is not None else percent
+
+
+def _check_it_exists(request: PageRequest, scope: Scope) -> None:
+    window = scope.window
+    windows = dict.fromkeys(("slow_start_ns", "usual_start_ns"), window.start_ns)
+    windows |= dict.fromkeys(("slow_end_ns", "usual_end_ns"), window.end_ns)
+    rows = kinds.kind(request.engine, scope.filters.kind, scope.filters.service, windows)
+    if scope.filters.service not in {row["service"] for row in rows}:
+        what = f"no transaction {quoted(scope.filters.kind)} of service {quoted(scope.filters.service)} is stored"
+        raise NotStored("kind", what, "the overview has all kinds")
+
+
+def _explain(request: PageRequest, scope: Scope, percent: float | None) -> Explanation:
+    if percent is not None:
+        compared = Comparison(scope.window, scope.window, percent)
+    elif request.during is not None and request.against is not None:
+        compared = Comparison(request.during, request.against)
+    else:
+        return _unexplained("The selection is the whole time: there is nothing before or after it to compare with.")
+    if percent is None and _overlap(compared):
+        return _unexplained("The selection and `against` overlap; a transaction can be on one side only.")
+    try:
+        why = explain_kind(request.engine, scope.filters, compared)
+    except NotStored as error:
+        missing = {"against": "There is no transaction to compare with", "during": "No transaction is in the selection"}
+        return _unexplained(f"{missing.get(error.where, 'There is no difference to explain')}: {error.what}.")
+    names = ("the others", "the slowest") if percent is not None else ("usual", "selected")
+    return Explanation(
+        why,
+        "",
+        waterfall(why, *names),
+        tuple(wording.targets_worth_showing(why)),
+        tuple(wording.statements_worth_showing(why)),
+    )
+
+
+def _overlap(compared: Comparison) -> bool:
+    slow, usual = compared.slow, compared.usual
+    return slow.start_ns < usual.end_ns and usual.start_ns < slow.end_ns
+
+
+def _unexplained(problem: str) -> Explanation:
+    return Explanation(None, problem, None, (), ())
