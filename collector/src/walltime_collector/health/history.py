@@ -30,8 +30,10 @@ class Step:
 
 @dataclass(frozen=True)
 class History:
-    """Steps of `step_s` seconds; one without a row of any collector is missing."""
+    """Steps of `step_s` seconds from `start_s` to `end_s`; one without a row of any collector is missing."""
 
+    start_s: int
+    end_s: int
     step_s: int
     steps: tuple[Step, ...]
 
@@ -43,13 +45,8 @@ def history(engine: Engine, window: Window) -> History:
     Raises:
         EngineUnavailable: The engine does not answer now.
     """
-    scope = Scope(window)
-    step_s = max(scope.step_s, MINUTE_S)
-    rows = run(
-        engine,
-        "status/history",
-        start_ns=window.start_ns // (step_s * _S) * step_s * _S,
-        end_ns=window.end_ns,
-        step_s=step_s,
-    )
-    return History(step_s, tuple(from_row(Step, row) for row in rows))
+    step_s = max(Scope(window).step_s, MINUTE_S)
+    start_s = window.start_ns // _S // step_s * step_s
+    end_s = -(-window.end_ns // (step_s * _S)) * step_s
+    rows = run(engine, "status/history", start_s=start_s, end_s=end_s, step_s=step_s)
+    return History(start_s, end_s, step_s, tuple(from_row(Step, row) for row in rows))

@@ -13,8 +13,7 @@ FROM
         sum(h.dead) AS dead, sum(h.lost) AS lost, sum(h.refused) AS refused,
         max(h.spool_bytes) AS most_bytes, max(h.spool_oldest_s) AS oldest_s
     FROM walltime_health AS h
-    WHERE minute >= toDateTime(intDiv({start_ns:Int64}, 1000000000), 'UTC')
-        AND minute < toDateTime(intDiv({end_ns:Int64}, 1000000000), 'UTC')
+    WHERE minute >= toDateTime({start_s:Int64}, 'UTC') AND minute < toDateTime({end_s:Int64}, 'UTC')
     GROUP BY start_s, collector
 ) AS each
 GROUP BY start_s

@@ -1,0 +1,185 @@
+"""The collector: whether it works, where every span is, what waits, disk and retention, dead letters, applications."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import TypeVar
+
+from ...errors import EngineUnavailable
+from ...format import count, plural
+from ...health.applications import applications
+from ...health.checks import (
+    Check,
+    Level,
+    check_data_moves,
+    check_database,
+    check_disk,
+    check_slow_logs,
+    counted_problems,
+    over_limit,
+    redacted,
+    worst,
+)
+from ...health.findings import Finding, described, findings
+from ...health.history import History, Step, history
+from ...health.status import Status, Table
+from ...spool.dead_letters import Letter
+from ..charts import Chart, Series
+from ..request import PageRequest
+
+T = TypeVar("T")
+_MOST_LETTERS = 100
+
+
+@dataclass(frozen=True)
+class Service:
+    """A service that sent data in the last week, its losses, and what was found in its data."""
+
+    name: str
+    first_minute_s: int
+    last_minute_s: int
+    """0: no transaction in 7 days."""
+    about: str
+    findings: tuple[Finding, ...]
+
+
+@dataclass(frozen=True)
+class CollectorPage:
+    """The view model; without the engine there are no tables, services and charts."""
+
+    verdict: Level
+    sentence: str
+    checks: tuple[Check, ...]
+    """The failures first."""
+    since_start: tuple[str, ...]
+    """Problems that were counted since the start."""
+    status: Status
+    is_admin: bool
+    retention: tuple[Table, ...]
+    """The tables with a day for each partition: what their oldest day is, and how long they are kept."""
+    letters: tuple[Letter, ...]
+    all_letters: int
+    services: tuple[Service, ...]
+    charts: tuple[Chart, ...]
+
+
+def collector(request: PageRequest) -> CollectorPage:
+    """Answer the view."""
+    whole = request.sources.status()
+    status = whole if request.is_admin else redacted(whole)
+    services, charts = _if_answered(lambda: _services(request)), _if_answered(lambda: _charts(request))
+    slow_logs = check_slow_logs(whole)
+    if not request.is_admin:
+        slow_logs = _without_paths(slow_logs, whole)
+    since_start = (*counted_problems(status), *over_limit(status))
+    checks = (check_data_moves(status), check_disk(status), check_database(status), slow_logs)
+    levels = [check.level for check in checks]
+    levels += ["FAIL" if finding.is_ill else "WARN" for service in services for finding in service.findings]
+    verdict = worst([*levels, "WARN"] if since_start else levels)
+    letters = request.sources.dead_letters()
+    return CollectorPage(
+        verdict,
+        _sentence(verdict, checks, services, since_start),
+        tuple(sorted(checks, key=lambda check: check.level == "OK")),
+        since_start,
+        status,
+        request.is_admin,
+        tuple(table for table in status.tables if table.oldest),
+        tuple(letters[:_MOST_LETTERS]),
+        len(letters),
+        services,
+        charts,
+    )
+
+
+def _sentence(
+    verdict: Level, checks: tuple[Check, ...], services: tuple[Service, ...], since_start: tuple[str, ...]
+) -> str:
+    """The verdict in words."""
+    failed = [check for check in checks if check.level == "FAIL"]
+    ill = [service.name for service in services if any(finding.is_ill for finding in service.findings)]
+    warnings = len(since_start) + sum(not each.is_ill for service in services for each in service.findings)
+    if failed:
+        return f"{failed[0].name} failed: {failed[0].what}"
+    if ill:
+        return f"the collector works; data of {plural(len(ill), 'application')} is lost or wrong: {', '.join(ill[:5])}"
+    if verdict == "WARN":
+        return f"data moves, every span is accounted for; {plural(warnings, 'warning')}"
+    return "data moves, every span is accounted for"
+
+
+def _without_paths(check: Check, status: Status) -> Check:
+    """The check of the slow logs for readers who may not see paths."""
+    if not status.slow_logs:
+        return check
+    failed = sum(map(bool, status.slow_logs.values()))
+    followed = plural(len(status.slow_logs) - failed, "slow log")
+    return replace(check, what=f"{followed} followed" + (f", {count(failed)} cannot be read" if failed else ""))
+
+
+def _services(request: PageRequest) -> tuple[Service, ...]:
+    seen = applications(request.engine)
+    every = findings(seen)
+    return tuple(
+        Service(
+            each.service,
+            each.first_minute_s,
+            each.last_minute_s,
+            described(each, seen.now_s),
+            tuple(finding for finding in every if finding.service == each.service),
+        )
+        for each in seen.applications
+    )
+
+
+def _charts(request: PageRequest) -> tuple[Chart, ...]:
+    over_time = history(request.engine, request.scope.window)
+    return _spans(over_time), _waiting(over_time)
+
+
+def _spans(over_time: History) -> Chart:
+    """Spans per second: what arrived, what was stored, and what neither is stored nor waits."""
+    series = [
+        _series("received", "p50", over_time, lambda step: step.received / over_time.step_s),
+        _series("stored", "custom", over_time, lambda step: step.stored / over_time.step_s),
+    ]
+    if any(step.rejected or step.dead or step.lost for step in over_time.steps):
+        not_stored = _series(
+            "rejected, dead or lost",
+            "bad",
+            over_time,
+            lambda step: max(step.rejected + step.dead + step.lost, 0) / over_time.step_s,
+        )
+        series.append(not_stored)
+    return Chart(
+        "spans", "Spans", "lines", "per s", over_time.start_s, over_time.step_s, tuple(series), "of all collectors"
+    )
+
+
+def _waiting(over_time: History) -> Chart:
+    """How far the database is behind."""
+    longest = _series("oldest", "p95", over_time, lambda step: step.oldest_s * 1e9, max)
+    about = "age of the oldest data that waits on disk"
+    return Chart("waiting", "Behind by", "lines", "ns", over_time.start_s, over_time.step_s, (longest,), about)
+
+
+def _series(
+    name: str,
+    family: str,
+    over_time: History,
+    value: Callable[[Step], float],
+    whole: Callable[[list[float]], float] = statistics.fmean,
+) -> Series:
+    by_start = {step.start_s: value(step) for step in over_time.steps}
+    starts = range(over_time.start_s, over_time.end_s, over_time.step_s)
+    known = list(by_start.values())
+    return Series(name, tuple(by_start.get(start) for start in starts), whole(known) if known else None, family)
+
+
+def _if_answered(ask: Callable[[], tuple[T, ...]]) -> tuple[T, ...]:
+    try:
+        return ask()
+    except EngineUnavailable:
+        return ()  # the check of the database reports it

@@ -1,0 +1,5 @@
+SELECT tables.name AS table, tables.comment AS about, columns.name AS name, columns.type AS type, columns.comment AS comment
+FROM system.tables AS tables
+INNER JOIN system.columns AS columns ON columns.table = tables.name
+WHERE tables.name NOT LIKE '%\_local' AND tables.engine != 'MaterializedView'
+ORDER BY tables.comment = '', table, columns.position
