@@ -17,6 +17,7 @@ from ..health.status import Status
 from ..query.scope import FILTERS, Filters, Scope
 from ..query.windows import Window, window
 from ..spool.dead_letters import Letter
+from ..sql.tables import Tables
 
 DEFAULT_TIME = "last 1h"
 SCOPE_PARAMS: Mapping[str, str] = {"time": DEFAULT_TIME, "during": "", "against": "", **dict.fromkeys(FILTERS, "")}
@@ -33,6 +34,8 @@ class Sources:
     health: Health
     status: Callable[[], Status]
     dead_letters: Callable[[], list[Letter]]
+    tables: Tables
+    """That people can query."""
 
 
 @dataclass(frozen=True)

@@ -2,4 +2,7 @@ SELECT tables.name AS table, tables.comment AS about, columns.name AS name, colu
 FROM system.tables AS tables
 INNER JOIN system.columns AS columns ON columns.table = tables.name
 WHERE tables.name NOT LIKE '%\_local' AND tables.engine != 'MaterializedView'
-ORDER BY tables.comment = '', table, columns.position
+ORDER BY
+    tables.comment = '',
+    indexOf(['statements_1m', 'targets_1m', 'transactions_1m', 'slow_queries', 'spans', 'transactions'], table) DESC,
+    table, columns.position

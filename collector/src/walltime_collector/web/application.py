@@ -46,6 +46,7 @@ from ..query.why.explain import explain
 from ..query.windows import comparison
 from ..spool.dead_letters import Letter
 from ..sql.runner import QueryRunner
+from ..sql.tables import Tables
 from ..trace_id import find_trace_id
 from .health import health_routes
 from .parameters import limit, one_of, query_params, since_s, slowest_percent
@@ -98,7 +99,7 @@ def make_app(
             *health_routes(engine, health, access, current_status),
             *([] if access.read.is_unset else [login_route(access.read)]),
             *more,
-            *page_routes(Sources(engine, health, current_status, dead_letters), is_admin),
+            *page_routes(Sources(engine, health, current_status, dead_letters, Tables(runner)), is_admin),
         ],
         middleware=[
             Middleware(HostCheck, allowed_hosts=allowed_hosts, any_address=any_address),

@@ -1,7 +1,7 @@
 -- Comments of the tables that people query and of their columns: DESCRIBE, SQL tools and the page /sql show them.
 -- A table without a comment is internal. On a cluster the comments are on the table that reads all shards.
 ALTER TABLE transactions{on_cluster}
-    MODIFY COMMENT 'A row is a transaction (one request or job) with its bill. Columns of a component are <system>_<operation>_<counter>, as mysql_query_time_ns; COLUMNS(''_time_ns$'') selects them all.',
+    MODIFY COMMENT 'A row is a transaction (one request or job) with its bill. Columns of a component are <system>_<operation>_<counter>, as mysql_query_time_ns; those of other components are in the custom_* maps.',
     COMMENT COLUMN IF EXISTS trace_id 'lower(hex(trace_id)) is the id that walltime show and logs have',
     COMMENT COLUMN IF EXISTS started_at 'UTC; compare it with now() - INTERVAL 1 HOUR to read less',
     COMMENT COLUMN IF EXISTS duration_ns 'wall time in nanoseconds, until the response body is closed',

@@ -68,15 +68,14 @@
     event.preventDefault();
     start();
   });
-  one("#example").addEventListener("change", (event) => {
-    if (!event.target.value) return;
-    editor.focus();
-    editor.select();
-    insert(event.target.value);
-    event.target.value = "";
-    start();
-  });
   root.addEventListener("click", (event) => {
+    const example = event.target.closest("[data-statement]");
+    if (example && !running) {
+      editor.focus();
+      editor.select();
+      insert(example.dataset.statement);
+      start();
+    }
     const inserted = event.target.closest("[data-insert]");
     if (inserted) insert(/^[A-Za-z_]\w*$/.test(inserted.dataset.insert) ? inserted.dataset.insert : `\`${inserted.dataset.insert}\``);
   });
@@ -94,7 +93,7 @@
 
   function remember(statement) {
     const query = `?q=${encodeURIComponent(statement)}`;
-    if (query.length > MOST_LINK || new URLSearchParams(location.search).get("q") === statement) return;
+    if (!statement.trim() || query.length > MOST_LINK || new URLSearchParams(location.search).get("q") === statement) return;
     history.pushState({ htmx: true }, "", `/sql${query}`);
   }
 
@@ -109,6 +108,9 @@
     run.disabled = true;
     cancel.hidden = false;
     result.hidden = false;
+    result.classList.add("running");
+    rows.replaceChildren(); // a thousand rows that are still there cost seconds of layout
+    drawn.replaceChildren();
     summary.textContent = "running …";
     const clock = setInterval(() => {
       summary.textContent = `running, ${seconds(performance.now() - began)} …`;
@@ -129,6 +131,7 @@
       else refuse("", { what: "The collector does not answer.", what_now: `Is it running? (${error.message})` });
     } finally {
       clearInterval(clock);
+      result.classList.remove("running");
       running = null;
       run.disabled = false;
       cancel.hidden = true;
@@ -151,7 +154,7 @@
     result.hidden = true;
     refused.hidden = false;
     refused.querySelector(".what").textContent = what.replace(/^Code: \d+\. DB::Exception: /, "");
-    refused.querySelector(".what-now").textContent = what_now || "";
+    refused.querySelector(".what-now").textContent = what_now === "correct it" ? "" : what_now || "";
     const go = refused.querySelector(".go");
     const place = statement && position(statement, what);
     go.hidden = !place;
@@ -178,7 +181,7 @@
     }
     const quoted = [...what.matchAll(/`([^`]{1,80})`|'([^']{1,80})'/g)].map((each) => each[1] || each[2]);
     const plain = /^(.{1,60}?) is not allowed/.exec(what);
-    for (const name of [...quoted, ...(plain ? [plain[1].replace(/^an? /, "")] : [])]) {
+    for (const name of [...quoted, ...(plain ? [plain[1].replace(/^an? /, "").replace(/Query$/, "")] : [])]) {
       for (const part of [name, name.split(".").pop()]) {
         const at = outsideOfTexts(statement, part);
         if (at !== null) return [at, at + part.length];
@@ -245,7 +248,7 @@
     return td;
   }
 
-  function show(text, read_summary) {
+  function show(text, about) {
     answer = read(text);
     const { columns } = answer;
     const shown = answer.rows.slice(0, MOST_ROWS);
@@ -254,14 +257,14 @@
       return th;
     }));
     const body = element("tbody", {}, ...shown.map((row) => element("tr", {}, ...row.map((value, at) => cell(value, columns[at])))));
-    rows.replaceChildren(element("table", { className: "data" }, element("caption", {}, "Rows of the answer"), element("thead", {}, head), body));
+    rows.replaceChildren(element("table", { className: "data answer" }, element("caption", {}, "Rows of the answer"), element("thead", {}, head), body));
     htmx.process(rows);
     const count = (number) => numbers.text("count", number);
     const all = answer.rows.length;
-    const parts = [all > shown.length ? `the first ${count(shown.length)} of ${count(all)} rows (CSV and JSON have all)` : `${count(all)} ${all === 1 ? "row" : "rows"}`];
-    if (read_summary.elapsed_ns) parts.push(`in ${numbers.text("ns", Number(read_summary.elapsed_ns))}`);
-    if (Number(read_summary.read_rows)) parts.push(`${count(Number(read_summary.read_rows))} rows read`);
-    summary.textContent = parts.join(", ");
+    const plural = (number) => `${count(number)} ${number === 1 ? "row" : "rows"}`;
+    const many = all > shown.length ? `The first ${count(shown.length)} of ${plural(all)}; CSV and JSON have all.` : plural(all);
+    const took = [`${numbers.text("ns", Number(about.elapsed_ns || 0))}`, `${plural(Number(about.read_rows || 0))} read`];
+    summary.replaceChildren(element("strong", {}, many), element("span", { className: "dim" }, ` ${took.join(", ")}`));
     for (const link of links) URL.revokeObjectURL(link);
     links = [];
     download("csv", () => csv(answer), "text/csv");

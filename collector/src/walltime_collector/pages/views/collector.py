@@ -102,12 +102,12 @@ def _sentence(
     ill = [service.name for service in services if any(finding.is_ill for finding in service.findings)]
     warnings = len(since_start) + sum(not each.is_ill for service in services for each in service.findings)
     if failed:
-        return f"{failed[0].name} failed: {failed[0].what}"
+        return f"{failed[0].what[:1].upper()}{failed[0].what[1:]}"
     if ill:
-        return f"the collector works; data of {plural(len(ill), 'application')} is lost or wrong: {', '.join(ill[:5])}"
+        return f"The collector works; data of {plural(len(ill), 'application')} is lost or wrong: {', '.join(ill[:5])}"
     if verdict == "WARN":
-        return f"data moves, every span is accounted for; {plural(warnings, 'warning')}"
-    return "data moves, every span is accounted for"
+        return f"Data moves, every span is accounted for; {plural(warnings, 'warning')}"
+    return "Data moves, every span is accounted for"
 
 
 def _without_paths(check: Check, status: Status) -> Check:
