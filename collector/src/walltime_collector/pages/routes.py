@@ -29,7 +29,6 @@ from .render import Frame, Pages
 from .request import SCOPE_PARAMS, PageRequest, Sources, path_names, read
 from .shared_answers import PERIOD_NS, SharedAnswers
 from .views import collector, kind, later, overview, sql
-from .views import collector, kind, later, overview, sql
 
 _HTML, _JSON = "text/html; charset=utf-8", "application/json"
 
