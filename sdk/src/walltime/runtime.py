@@ -112,7 +112,6 @@ def exporter() -> Exporter:
 
 @guarded("settings", lambda: _OFF)
 def settings() -> Settings:
-    """Return the current settings."""
     return configure({}) if _settings is None else _settings
 
 

@@ -26,20 +26,16 @@ MAX_STATEMENTS: Final = 64
 MAX_STILL_OPEN: Final = 500
 """Incomplete calls in pieces that are kept before the end; of more, later pieces only add time."""
 
-LOOKUPS: Final = frozenset(
-    {
-        "memcache.get", "memcache.delete", "memcache.incr", "memcache.decr", "memcache.touch",
-        "redis.get", "redis.getex", "redis.getdel", "redis.mget", "redis.hget", "redis.hmget", "redis.hgetall",
-        "redis.hexists", "redis.exists", "redis.touch", "redis.del", "redis.unlink",
-    }
-)  # fmt: skip
+LOOKUPS: Final = frozenset({
+    "memcache.get", "memcache.delete", "memcache.incr", "memcache.decr", "memcache.touch",
+    "redis.get", "redis.getex", "redis.getdel", "redis.mget", "redis.hget", "redis.hmget", "redis.hgetall",
+    "redis.hexists", "redis.exists", "redis.touch", "redis.del", "redis.unlink",
+})  # fmt: skip
 """Components whose calls hit or miss."""
-STORES: Final = frozenset(
-    {
-        "memcache.set", "memcache.add", "memcache.replace", "memcache.append", "memcache.prepend", "memcache.cas",
-        "redis.set", "redis.setnx", "redis.hsetnx", "redis.msetnx",
-    }
-)  # fmt: skip
+STORES: Final = frozenset({
+    "memcache.set", "memcache.add", "memcache.replace", "memcache.append", "memcache.prepend", "memcache.cas",
+    "redis.set", "redis.setnx", "redis.hsetnx", "redis.msetnx",
+})  # fmt: skip
 """Components whose calls store a value, or get the response that it was not stored."""
 DEADLOCK: Final = "1213"
 LOCK_TIMEOUT: Final = "1205"
@@ -81,7 +77,6 @@ class Cell:
         self.matched_is = matched_is
 
     def __add__(self, other: Cell) -> Cell:
-        """Return a new cell with the sum of both."""
         both = Cell(self.matched_is)
         for name in COUNTERS:
             setattr(both, name, getattr(self, name) + getattr(other, name))

@@ -30,13 +30,11 @@ MAX_FRAMES: Final = 100
 MAX_PLACES: Final = 4096
 """Maximum size of each cache below; a full cache is cleared."""
 
-INTERMEDIATE_PACKAGES: Final = frozenset(
-    {
-        "pymysql", "MySQLdb", "mysql", "aiomysql", "asyncmy", "sqlalchemy", "django", "flask_sqlalchemy", "sqlmodel",
-        "peewee", "pony", "tortoise", "databases", "alembic", "pandas", "greenlet", "gevent", "opentelemetry",
-        "sentry_sdk", "ddtrace", "newrelic", "elasticapm",
-    }
-)  # fmt: skip
+INTERMEDIATE_PACKAGES: Final = frozenset({
+    "pymysql", "MySQLdb", "mysql", "aiomysql", "asyncmy", "sqlalchemy", "django", "flask_sqlalchemy", "sqlmodel",
+    "peewee", "pony", "tortoise", "databases", "alembic", "pandas", "greenlet", "gevent", "opentelemetry",
+    "sentry_sdk", "ddtrace", "newrelic", "elasticapm",
+})  # fmt: skip
 """Packages that make calls for the application."""
 
 
@@ -57,12 +55,8 @@ _categories: dict[str, int] = {}
 _places: dict[tuple[int, int], tuple[CodeType, Place]] = {}
 _OURS: Final = str(Path(__file__).parents[1])
 _INSTALLED: Final = ("/site-packages/", "/dist-packages/")
-_PYTHONS: Final = tuple(
-    [
-        folder.replace("\\", "/") + "/"
-        for folder in (*map(sysconfig.get_path, ("stdlib", "platstdlib", "scripts")), sys.base_prefix + "/bin")
-    ]
-)
+_FOLDERS: Final = (*map(sysconfig.get_path, ("stdlib", "platstdlib", "scripts")), sys.base_prefix + "/bin")
+_PYTHONS: Final = tuple([folder.replace("\\", "/") + "/" for folder in _FOLDERS])
 """Its library, and the folder of the scripts that start a server."""
 
 

@@ -50,13 +50,8 @@ class _Style(NamedTuple):
 
 
 def _style(settings: Settings) -> _Style:
-    return _style_of(
-        settings.sql_comment,
-        settings.sql_comment_keys,
-        settings.sql_comment_position,
-        settings.sql_text_bytes,
-        settings.service,
-    )
+    position, text_bytes = settings.sql_comment_position, settings.sql_text_bytes
+    return _style_of(settings.sql_comment, settings.sql_comment_keys, position, text_bytes, settings.service)
 
 
 @lru_cache(maxsize=8)

@@ -62,7 +62,6 @@ class Allowance:
         self._refilled_s = time.monotonic()
 
     def take(self) -> bool:
-        """Take one; False when there is none."""
         now_s = time.monotonic()
         refill = (now_s - self._refilled_s) * self._per_minute / 60
         self._left = min(float(self._per_minute), self._left + refill)

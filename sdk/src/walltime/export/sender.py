@@ -99,7 +99,6 @@ class Sender:
                 self.lose("lost_unreachable")
 
     def lose(self, why: str) -> None:
-        """Drop all pending requests and count them."""
         while self.pending:
             self._drop(why)
 

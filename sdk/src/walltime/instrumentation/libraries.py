@@ -127,7 +127,6 @@ def uninstrument(*libraries: str) -> None:
 
 
 def remove(part: str) -> None:
-    """Put the original methods of an instrumented part back."""
     patching.forget(PARTS[part][1], part)
     patching.undo(_chosen.pop(part))
 

@@ -83,7 +83,6 @@ class Measure:
     """Successful calls that are shorter leave no record."""
 
     def call(self, original: Callable[..., Any]) -> Callable[..., Any]:
-        """Wrap a plain method."""
         library, counts_outside, begin, end = self.library, self.counts_outside, self.begin, self.end
 
         def call(self: Any, *args: Any, **kwargs: Any) -> Any:
@@ -128,7 +127,6 @@ class Measure:
         return call_without_arguments if _takes_only_self(original) else call
 
     def awaited(self, original: Callable[..., Awaitable[Any]]) -> Callable[..., Awaitable[Any]]:
-        """Wrap a coroutine method."""
         library, counts_outside, begin, end = self.library, self.counts_outside, self.begin, self.end
 
         async def call(self: Any, *args: Any, **kwargs: Any) -> Any:
@@ -158,7 +156,6 @@ class Measure:
         return self._iterated(original, _Items)
 
     def iterated_async(self, original: Callable[..., AsyncIterator[Any]]) -> Callable[..., AsyncIterator[Any]]:
-        """Wrap a method that returns an asynchronous iterator."""
         return self._iterated(original, _AsyncItems)
 
     def _iterated(self, original: Callable[..., Any], measured: Callable[..., Any]) -> Callable[..., Any]:

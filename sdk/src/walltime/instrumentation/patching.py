@@ -181,7 +181,6 @@ def when_imported(module: str, who: str, act: Callable[[], None]) -> None:
 
 
 def forget(module: str, who: str) -> None:
-    """Wait no longer."""
     _waiting.get(module, {}).pop(who, None)
     _tidy_up(module)
 

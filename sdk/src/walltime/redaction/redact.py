@@ -152,7 +152,6 @@ class Redaction:
         return text if self._raw_keys else redact_key(text, self.salt)
 
     def user(self, user: str) -> str:
-        """What `set_user` was given: as it is, or its keyed hash."""
         return f"#{keyed_hash(user, self.salt)}" if self._hash_users else user
 
     def session(self, session: str) -> str:

@@ -60,6 +60,5 @@ def context(settings: Settings, given: Container[str], unusable: list[Unusable])
 
 
 def _variable(settings: Settings, name: str) -> str:
-    """The variable that the setting's value comes from."""
     variables = type(settings).__dataclass_fields__[name].metadata["variables"]
     return next((variable for variable in variables if os.environ.get(variable, "").strip()), name)

@@ -180,5 +180,4 @@ def command_of(arguments: Arguments) -> Command:
 
 
 def key_of(command: Command, arguments: Arguments) -> object:
-    """Return the key a call is about, or None."""
     return arguments[1] if command.has_key and len(arguments) > 1 else None

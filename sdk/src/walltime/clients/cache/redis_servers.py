@@ -25,7 +25,6 @@ def server(client: Any) -> Target | None:
 
 
 def server_of_pool(pool: Any) -> Target | None:
-    """Return the server of a pool's connections."""
     settings = pool.connection_kwargs
     host = settings.get("host")
     if host is not None:
@@ -39,7 +38,6 @@ def server_of_pool(pool: Any) -> Target | None:
 
 
 def peer(connection: Any) -> Target:
-    """Return the server of a connection."""
     path: str | None = getattr(connection, "path", None)
     return (connection.host, connection.port) if path is None else path
 

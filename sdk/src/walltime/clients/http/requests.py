@@ -26,7 +26,6 @@ DEFAULT_PORTS: Final = {"http": 80, "https": 443, "ws": 80, "wss": 443}
 
 
 def failed(status: int) -> str | None:
-    """Return the failure of a response with this status."""
     return str(status) if status >= 400 else None
 
 

@@ -28,7 +28,6 @@ if TYPE_CHECKING:
 
 
 def methods(library: str, connection: type) -> list[Patch]:
-    """Return what replaces the methods that both connections have."""
     own_statements = {
         "begin": "BEGIN",
         "_send_autocommit_mode": "SET AUTOCOMMIT = ?",

@@ -57,7 +57,6 @@ def patches() -> list[Patch]:
 
 
 def _of(connection: type) -> list[Patch]:
-    """What both connections have."""
     return [
         Patch(connection, "connect", _sends("mysql.connect")),
         Patch(connection, "cmd_query", _query),

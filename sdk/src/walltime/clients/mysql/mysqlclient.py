@@ -67,11 +67,10 @@ def patches() -> list[Patch]:
         Patch(BaseCursor, "executemany", template),
         Patch(BaseCursor, "_query", _cursor_query),
         Patch(BaseCursor, "_do_get_result", _get_result),
-        Patch(CursorUseResultMixIn, "fetchone", _reads(_one).call),
+        Patch(CursorUseResultMixIn, "fetchone", _reads(lambda row: 0 if row is None else 1).call),
         Patch(CursorUseResultMixIn, "fetchmany", _reads(len).call),
         Patch(CursorUseResultMixIn, "fetchall", _reads(len).call),
-        Patch(SSCursor, "_discard", _reads(_none).call),
-        Patch(SSDictCursor, "_discard", _reads(_none).call),
+        *[Patch(cursor, "_discard", _reads(lambda _: 0).call) for cursor in (SSCursor, SSDictCursor)],
     ]
 
 
@@ -231,11 +230,3 @@ def _reads(count: Callable[[Any], int]) -> Measure:
         return fetch, count(rows) if error is None else 0
 
     return reads("mysqlclient", describe, begin)
-
-
-def _one(row: Any) -> int:
-    return 0 if row is None else 1
-
-
-def _none(_result: Any) -> int:
-    return 0

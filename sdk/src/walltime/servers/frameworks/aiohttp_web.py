@@ -75,9 +75,8 @@ def _served(original: Callable[..., Any]) -> Callable[..., Any]:
 def _open(request: Request, started_ns: int) -> runtime.Open | None:
     if not runtime.is_enabled():
         return None
-    opened = open_request(
-        request.method, request.scheme, request.path, from_mapping(request.headers), started_ns, running_task()
-    )
+    headers = from_mapping(request.headers)
+    opened = open_request(request.method, request.scheme, request.path, headers, started_ns, running_task())
     if opened.shows_bill:
         _shown_to[id(request)] = opened.transaction
     return opened
@@ -85,7 +84,6 @@ def _open(request: Request, started_ns: int) -> runtime.Open | None:
 
 @guarded("aiohttp_web", lambda: False)
 def _has_left(handler: RequestHandler) -> bool:
-    """Say whether the client is gone."""
     transport = handler.transport
     return transport is None or transport.is_closing()
 

@@ -99,13 +99,8 @@ def _open(environ: Environ, started_ns: int) -> runtime.Open | None:
     around = current()
     if around is not None and around.transaction.owner and not around.transaction.duration_ns:
         return None  # mounted in an instrumented ASGI application: only asyncio sets an owner
-    opened = open_request(
-        str(environ.get("REQUEST_METHOD", "")),
-        str(environ.get("wsgi.url_scheme", "")),
-        str(environ.get("PATH_INFO", "")),
-        environ,
-        started_ns,
-    )
+    method, scheme, path = [str(environ.get(key, "")) for key in ("REQUEST_METHOD", "wsgi.url_scheme", "PATH_INFO")]
+    opened = open_request(method, scheme, path, environ, started_ns)
     environ[MARK] = opened.transaction
     return opened
 

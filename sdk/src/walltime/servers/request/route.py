@@ -108,7 +108,6 @@ def _class_end(pattern: str, at: int) -> int:
 
 
 def _group(pattern: str, at: int) -> tuple[str, int]:
-    """A group, and where it ends."""
     end = _group_end(pattern, at)
     named = _NAMED.match(pattern, at)
     if named is not None:
