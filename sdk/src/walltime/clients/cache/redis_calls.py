@@ -37,11 +37,14 @@ def command(where: Where | None = None) -> Measure:
     """
 
     def describe(of: Any, args: Arguments, answer: Any, error: BaseException | None) -> Described:
-        target, arguments = (server_of_pool(of.connection_pool), args) if where is None else where(of, args)
+        if where is None:
+            target, arguments = server_of_pool(of.connection_pool), args
+        else:
+            target, arguments = where(of, args)
         known = command_of(arguments)
         at, _, requested, matched = known
-        count = 0 if error is not None else matched(arguments, answer)
-        return at[target], key_of(known, arguments), None, requested(arguments), count
+        keys = requested if isinstance(requested, int) else requested(arguments)
+        return at[target], key_of(known, arguments), None, keys, 0 if error is not None else matched(arguments, answer)
 
     return Measure("redis", describe)
 
@@ -87,5 +90,5 @@ def _record(
         is_error = isinstance(answer, Exception)
         failure, matched = (class_name(answer), 0) if is_error else (None, known.matched(arguments, answer))
         line, key = known.at[target], key_of(known, arguments)  # it takes no time of its own: that is the pipeline's
-        requested = known.requested(arguments)
+        requested = known.requested if isinstance(known.requested, int) else known.requested(arguments)
         execution.record(line, key, ended_ns, ended_ns, execution.nested_ns, failure, requested, matched)

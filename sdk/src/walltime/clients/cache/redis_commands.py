@@ -26,18 +26,10 @@ class Command(NamedTuple):
     at: Lines
     has_key: bool
     """Its first argument is a key. Others are secrets, scripts or settings, and are never looked at."""
-    requested: Callable[[Arguments], int]
-    """Keys (or fields) it reads or stores; 0 when it neither hits nor misses."""
+    requested: int | Callable[[Arguments], int]
+    """Keys (or fields) it reads or stores; 0 when it neither hits nor misses. A number is faster by a tenth."""
     matched: Callable[[Arguments, Any], int]
     """How many of them were found or stored, by its answer."""
-
-
-def _nothing(_arguments: Arguments) -> int:
-    return 0
-
-
-def _one(_arguments: Arguments) -> int:
-    return 1
 
 
 def _keys(arguments: Arguments) -> int:
@@ -76,12 +68,12 @@ def _set(arguments: Arguments, answer: Any) -> int:
 
 
 _LOOKUPS: Final = {
-    "GET": (_one, _unless_nil),
-    "GETEX": (_one, _unless_nil),
-    "GETDEL": (_one, _unless_nil),
-    "HGET": (_one, _unless_nil),
-    "HGETALL": (_one, _unless_empty),  # there are no empty hashes in Redis
-    "HEXISTS": (_one, _the_number),
+    "GET": (1, _unless_nil),
+    "GETEX": (1, _unless_nil),
+    "GETDEL": (1, _unless_nil),
+    "HGET": (1, _unless_nil),
+    "HGETALL": (1, _unless_empty),  # there are no empty hashes in Redis
+    "HEXISTS": (1, _the_number),
     "MGET": (_keys, _those_not_nil),
     "HMGET": (_fields, _those_not_nil),
     "EXISTS": (_keys, _the_number),
@@ -90,10 +82,10 @@ _LOOKUPS: Final = {
     "UNLINK": (_keys, _the_number),
 }
 _STORES: Final = {
-    "SET": (_one, _set),
-    "SETNX": (_one, _the_number),
-    "HSETNX": (_one, _the_number),
-    "MSETNX": (_one, _the_number),
+    "SET": (1, _set),
+    "SETNX": (1, _the_number),
+    "HSETNX": (1, _the_number),
+    "MSETNX": (1, _the_number),
 }
 
 # ruff: noqa: SIM905  # a list of 200 strings is no clearer
@@ -134,7 +126,7 @@ _ADMIN: Final = frozenset(
 )
 _MODULES: Final = frozenset("BF CF CMS FT JSON TDIGEST TOPK TS".split())
 
-_OTHER: Final = Command(lines("redis.other"), False, _nothing, _no_count)
+_OTHER: Final = Command(lines("redis.other"), False, 0, _no_count)
 _MAX_NAMES: Final = 1024
 
 
@@ -157,14 +149,14 @@ def _command(given: Any) -> Command:
     if counts := _LOOKUPS.get(name) or _STORES.get(name):
         return Command(lines(f"redis.{name.lower()}"), True, *counts)
     if name in _OF_A_KEY:
-        return Command(lines(f"redis.{name.lower()}"), True, _nothing, _no_count)
+        return Command(lines(f"redis.{name.lower()}"), True, 0, _no_count)
     if name in _OF_NO_KEY:
-        return Command(lines(f"redis.{name.lower()}"), False, _nothing, _no_count)
+        return Command(lines(f"redis.{name.lower()}"), False, 0, _no_count)
     if name in _ADMIN:
-        return Command(lines("redis.admin"), False, _nothing, _no_count)
+        return Command(lines("redis.admin"), False, 0, _no_count)
     module = name.partition(".")[0]
     if "." in name and module in _MODULES:
-        return Command(lines(f"redis.{module.lower()}"), False, _nothing, _no_count)
+        return Command(lines(f"redis.{module.lower()}"), False, 0, _no_count)
     return _OTHER
 
 

@@ -8,7 +8,6 @@ from walltime.clients.mysql.statements import (
     NO_ROW_COUNT,
     QUERY,
     Fetch,
-    counted,
     kept,
     next_result,
     sent,
@@ -70,9 +69,9 @@ def _query(library: str) -> Wrap:
             try:
                 target, connection_id = about(self)
                 subject = kept(sql if execution.statement is None else execution.statement)
+                count = rows
                 if rows >= NO_ROW_COUNT:
-                    self._walltime = Fetch(target, connection_id, subject)
-                count = counted(rows)
+                    self._walltime, count = Fetch(target, connection_id, subject), 0
                 execution.record(QUERY[target], subject, started_ns, ended_ns, outer_ns, None, connection_id, count)
             except Exception as ours:
                 contain(library, ours)
