@@ -17,7 +17,7 @@ from google.rpc.error_details_pb2 import RetryInfo
 from google.rpc.status_pb2 import Status
 from walltime_collector.health.counters import Health
 from walltime_collector.http.authentication import Credential
-from walltime_collector.http.in_flight import InFlight
+from walltime_collector.http.body import InFlight
 from walltime_collector.http.ports import connections as ports
 from walltime_collector.http.ports.connections import Connections
 from walltime_collector.http.ports.port import Port

@@ -16,13 +16,7 @@ _HAS_MIGRATIONS = "SELECT 1 FROM system.tables WHERE database = currentDatabase(
 
 
 class ClickHouseEngine(Engine):
-    """
-    The part of an Engine that writes.
-
-    Args:
-        placeholders: See Engine.
-        spans_schema: The ClickHouse settings that say where the schema of an INSERT of spans is.
-    """
+    """The part of an Engine that writes; `spans_schema` are the settings for the schema of an INSERT of spans."""
 
     def __init__(self, placeholders: Mapping[str, str], spans_schema: Mapping[str, str]) -> None:
         self.placeholders, self._spans_schema = placeholders, spans_schema

@@ -14,12 +14,7 @@ _ENV_START, _ENV_END = 47, 48
 
 
 def forget(names: Iterable[str]) -> None:
-    """
-    Remove these variables.
-
-    On Linux their values are also overwritten in the memory that /proc/PID/environ shows, which unsetting does not
-    change.
-    """
+    """Remove these variables; on Linux also from the memory that /proc/PID/environ shows, which unsetting leaves."""
     present = [name for name in names if name in os.environ]
     if present and sys.platform == "linux":
         with suppress(OSError, ValueError):  # a system that does not permit it

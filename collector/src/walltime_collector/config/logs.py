@@ -19,12 +19,7 @@ _MAX_MESSAGES = 1_000
 
 
 def log_to_stderr(log_format: str) -> None:
-    """
-    Configure the log of the process, in place of any earlier configuration.
-
-    Args:
-        log_format: `json`, `plain`, or `auto`: plain when stderr is a terminal.
-    """
+    """Configure the log of the process; the format `auto` is `plain` on a terminal and `json` elsewhere."""
     is_json = log_format == "json" or (log_format == "auto" and not sys.stderr.isatty())
     handler = logging.StreamHandler(sys.stderr)
     handler.setFormatter(JsonLines() if is_json else PlainLines("%(asctime)s %(levelname)s %(name)s: %(message)s"))
@@ -40,7 +35,6 @@ class JsonLines(logging.Formatter):
     """A record as one JSON object: time, level, logger, message, and exception when there is one."""
 
     def format(self, record: logging.LogRecord) -> str:
-        """See logging.Formatter."""
         fields = {
             "time": datetime.fromtimestamp(record.created, timezone.utc).isoformat(timespec="milliseconds"),
             "level": record.levelname,
@@ -58,12 +52,10 @@ class PlainLines(logging.Formatter):
     """A record as text: no message can begin another line or send control characters to the terminal."""
 
     def formatMessage(self, record: logging.LogRecord) -> str:  # noqa: N802  logging's name
-        """See logging.Formatter."""
         record.message = printable(record.message)
         return super().formatMessage(record)
 
     def formatException(self, ei: object) -> str:  # noqa: N802  logging's name
-        """See logging.Formatter."""
         lines = super().formatException(ei).splitlines()  # type: ignore[arg-type]  # as logging passes it
         return "\n".join(f"  {' ' * (len(line) - len(line.lstrip()))}{printable(line)}" for line in lines)
 
@@ -78,7 +70,6 @@ class RepeatLimit(logging.Filter):
         self._seen: dict[tuple[str, int, str], tuple[float, int]] = {}
 
     def filter(self, record: logging.LogRecord) -> bool:
-        """See logging.Filter."""
         key = (record.name, record.levelno, str(record.msg))
         now_s = self._clock()
         with self._lock:

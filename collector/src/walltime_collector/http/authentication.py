@@ -11,19 +11,13 @@ MIN_TOKEN_CHARACTERS = 16
 
 
 class Credential:
-    """
-    The tokens that are accepted for one purpose; safe to share between threads, and never shown in a repr.
-
-    Args:
-        tokens: The accepted tokens; empty ones are ignored. Without any, every request is accepted.
-    """
+    """The tokens of one purpose, never shown in a repr; empty ones do not count, without any all requests pass."""
 
     def __init__(self, *tokens: str) -> None:
         self._tokens = tuple(token.encode() for token in tokens if token)
 
     @property
     def is_unset(self) -> bool:
-        """Whether there is no token, so that every request is accepted."""
         return not self._tokens
 
     def accepts(self, token: bytes) -> bool:

@@ -8,12 +8,34 @@ from contextlib import asynccontextmanager, contextmanager
 from typing import Any
 
 from ..errors import RequestRefused
-from .in_flight import InFlight
 
 Message = MutableMapping[str, Any]
 Receive = Callable[[], Awaitable[Message]]
 _MAX_DISCARDED_TIMES = 3
 """A body that is too large is read and discarded up to this multiple of its limit."""
+
+
+class InFlight:
+    """The bytes of all requests in memory, for one event loop: a limit bounds the memory, whatever the senders do."""
+
+    def __init__(self, max_bytes: int) -> None:
+        self._max_bytes = max_bytes
+        self._bytes = 0
+
+    def take(self, count: int) -> None:
+        """
+        Reserve bytes until give().
+
+        Raises:
+            RequestRefused: 503, and nothing was reserved.
+        """
+        if self._bytes + count > self._max_bytes:
+            raise RequestRefused(503, "overload", "too much is being received at once; send again later")
+        self._bytes += count
+
+    def give(self, count: int) -> None:
+        """Release bytes."""
+        self._bytes -= count
 
 
 class Disconnected(Exception):

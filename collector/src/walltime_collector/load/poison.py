@@ -25,12 +25,7 @@ _TRIES = 2
 
 
 def search(part: Numbered, fails: Callable[[Numbered], bool], *, is_known: bool = False) -> list[int]:
-    """
-    Return the positions of the records that fail, each by itself, by halving what fails.
-
-    Args:
-        is_known: `part` fails, because the other half did not: it is halved without a try.
-    """
+    """The positions of the records that fail, each by itself, by halving what fails; `is_known`: `part` surely does."""
     is_one = len(part) == 1
     if (is_one or not is_known) and not fails(part):
         return []
@@ -42,12 +37,7 @@ def search(part: Numbered, fails: Callable[[Numbered], bool], *, is_known: bool 
 
 
 class Trial:
-    """
-    Tries records in a database that is thrown away.
-
-    Args:
-        directory: Of that database; while it exists, it takes as much memory as the other one.
-    """
+    """Tries records in a database that is thrown away; while it exists, it takes as much memory as the other one."""
 
     def __init__(self, directory: Path) -> None:
         self._directory = directory

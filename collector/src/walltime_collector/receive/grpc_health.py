@@ -45,12 +45,7 @@ class GrpcHealth:
         return content
 
     async def watch(self, request: bytes, send: Callable[[bytes], bool]) -> None:
-        """
-        Send the response of Watch now and after every change, until the peer has gone.
-
-        Args:
-            send: Returns whether the peer still waits; without a message it sends none.
-        """
+        """Send the response of Watch now and after every change; `send` returns whether the peer still waits."""
         is_known, last = _service(request) in _SERVICES, 0
         while True:
             status = self._status() if is_known else _SERVICE_UNKNOWN

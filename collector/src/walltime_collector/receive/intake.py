@@ -13,8 +13,8 @@ from ..crashpoint import reach
 from ..errors import RequestRefused, SpoolError, SpoolFull
 from ..health.counters import Health
 from ..http.authentication import Credential
+from ..http.body import InFlight
 from ..http.decompress import ENCODINGS, decompress
-from ..http.in_flight import InFlight
 from ..spool.group_commit import GroupCommit
 from ..spool.segment import Record
 from .check import Checked, check_traces, count_items

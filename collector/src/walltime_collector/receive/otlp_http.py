@@ -20,10 +20,7 @@ class OtlpHttp:
     """
     The status is 200 when the request is on disk, with partial_success when some of its spans were rejected; 503 with
     Retry-After when the client should retry; 400, 401, 403, 404, 405, 408, 413 or 415 when it should not. Bodies have
-    the content type of the request; error bodies are google.rpc.Status.
-
-    Args:
-        origins: Of the web pages that may send; without a pattern none may.
+    the content type of the request; error bodies are google.rpc.Status. Web pages of `origins` may send.
     """
 
     def __init__(self, intake: Intake, arrivals: Arrivals, origins: re.Pattern[str] | None = None) -> None:

@@ -187,12 +187,7 @@ def _reader(field: FieldDescriptor, depth: int) -> _Reader:
 
 @functools.cache
 def _fields(message: Descriptor, depth: int = 1) -> Mapping[str, tuple[str, _Reader]]:
-    """
-    The fields by both names that protobuf's JSON has for them, such as traceId and trace_id.
-
-    Args:
-        depth: Of the lists around a value in this message.
-    """
+    """The fields by both names that protobuf's JSON has for them; `depth`: of the lists around a value in here."""
     fields = {}
     for field in message.fields:
         read = _reader(field, depth)

@@ -27,12 +27,7 @@ def export_response(rejected: int, *, is_json: bool) -> bytes:
 
 
 def rpc_status(code: int, message: str, *, is_json: bool = False, is_retryable: bool = False) -> bytes:
-    """
-    A google.rpc.Status.
-
-    Args:
-        is_retryable: Its details contain the time to wait before a retry.
-    """
+    """A google.rpc.Status; of a retryable one the details contain the time to wait."""
     if is_json:
         return json.dumps({"code": code, "message": message}).encode()
     details = [_RETRY_INFO] if is_retryable else []

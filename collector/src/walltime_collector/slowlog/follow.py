@@ -40,12 +40,7 @@ class Look:
 
 
 class Follower:
-    """
-    Reads on from a checkpoint; without one from the beginning of the log.
-
-    Args:
-        path: The log, as the server names it. Rotated ones are looked for beside it, under names that begin with its.
-    """
+    """Reads on from a checkpoint, or from the beginning of the log. Rotated logs are looked for beside it."""
 
     def __init__(self, path: Path, checkpoint: Checkpoint | None) -> None:
         self._path = path

@@ -33,13 +33,7 @@ _ENOUGH_BYTES = 256 * 1024
 
 
 class FollowedLog:
-    """
-    One log, and its journal in `directory`.
-
-    Args:
-        path: The log; need not exist yet.
-        server: Their column `server`.
-    """
+    """One log, which need not exist yet, and its journal in `directory`; `server` is the column of its rows."""
 
     def __init__(self, path: Path, server: str, directory: Path, health: Health) -> None:
         self.path = path.absolute()  # not resolved: after a rotation a link may have another target
@@ -109,12 +103,7 @@ class FollowedLog:
 
 
 class SlowLogReader(BackgroundThread):
-    """
-    The thread that follows the logs; a log that cannot be read is tried again, beside the others.
-
-    Args:
-        logs: `PATH` or `NAME=PATH`, as in the setting; NAME becomes the column `server`.
-    """
+    """The thread that follows the logs of the setting; one that cannot be read is tried again, beside the others."""
 
     def __init__(self, logs: Sequence[str], directory: Path, engine: Engine, health: Health) -> None:
         super().__init__("slow logs", "read slow logs", _LOOK_EVERY_S)

@@ -119,10 +119,8 @@ class Connections:
 
     def should_wait(self) -> bool:
         """
-        Whether new connections should wait in the kernel's queue.
-
-        They should while many others are being closed, and while all are in use and the idle ones are young: their
-        requests may still arrive.
+        Whether new connections should wait in the kernel's queue: while many others are being closed, and while all
+        are in use and the idle ones are young, because their requests may still arrive.
         """
         if self._leaving >= _MAX_LEAVING:
             return True

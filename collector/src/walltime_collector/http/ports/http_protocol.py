@@ -61,7 +61,6 @@ class HttpPort(Port):
     Args:
         header_s: From the connection, or the first byte of a later request, to the end of the headers.
         request_s: From the headers to the end of the body; also for the client to read the response.
-        max_request_bytes: Of a body.
         count_refused: Called with the reason, for each request that is refused before it reaches the application.
     """
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple, Protocol
 
 from ...errors import RequestRefused
-from ...http.in_flight import InFlight
+from ...http.body import InFlight
 
 Headers = Sequence[tuple[bytes, bytes]]
 

@@ -25,12 +25,7 @@ NETWORK_ERROR, CANNOT_DECOMPRESS, ACCESS_DENIED, AUTHENTICATION_FAILED, UNKNOWN 
 
 
 class Refused(Exception):
-    """
-    The response is an error; its text is the response body.
-
-    Args:
-        status: Of HTTP; 0 for the usual one of this code.
-    """
+    """The response is an error; its text is the response body. HTTP's status 0: the usual one of this code."""
 
     def __init__(self, code: int, text: str, status: int = 0) -> None:
         super().__init__(text)

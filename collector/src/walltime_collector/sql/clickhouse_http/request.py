@@ -28,13 +28,7 @@ _TRUE = ("1", "true")
 
 @dataclass(frozen=True)
 class Compression:
-    """
-    How a response body is compressed: first in blocks, then as in HTTP.
-
-    Args:
-        blocks: The method of ClickHouse's own blocks; None without blocks.
-        encoding: The Content-Encoding; empty without one.
-    """
+    """How a response body is compressed: first in ClickHouse's own blocks, if any, then as in HTTP, if at all."""
 
     blocks: blocks.Method | None = None
     encoding: str = ""

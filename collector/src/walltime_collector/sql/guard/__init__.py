@@ -64,12 +64,7 @@ class Admitted:
 
 
 class Guard:
-    """
-    Checks statements; safe to use from several threads.
-
-    Args:
-        database: Its tables may be read, and no others.
-    """
+    """Checks statements about the tables of one database; safe to use from several threads."""
 
     def __init__(self, engine: Engine, database: str) -> None:
         self._engine, self._database = engine, database

@@ -12,12 +12,7 @@ _MACHINE = re.compile(r"Received from \S+:\d+\. (?:DB::Exception: )?")
 
 
 def public(text: str, database: str) -> str:
-    """
-    Return ClickHouse's message without what the client may not read.
-
-    Args:
-        database: Its tables may be read and named.
-    """
+    """ClickHouse's message without what the client may not read; tables of `database` may be named."""
     text = _HINT.sub(lambda hint: hint[0] if hint[1] == database else "", text)
     text = _PART.sub(r"(while reading from a part of \1)", text)
     return _MACHINE.sub("", _TABLE_ID.sub("", _STORED_FILE.sub("…", text)))
