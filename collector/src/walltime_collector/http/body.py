@@ -78,13 +78,13 @@ class Arrivals:
             self.in_flight.give(sum(map(len, chunks)))
 
     async def _chunks(self, receive: Receive, declared_bytes: int) -> AsyncIterator[bytes]:
-        size = 0
+        size, most = 0, self._max_request_bytes
         has_more = True
         while has_more:
             try:
                 message = await receive()
             except asyncio.CancelledError:
-                self._check_size(max(size, declared_bytes))  # too large, and too late to wait for the rest
+                check_size(max(size, declared_bytes), most)  # too large, and too late to wait for the rest
                 raise
             if message["type"] == "http.disconnect":
                 raise Disconnected
@@ -92,18 +92,23 @@ class Arrivals:
             has_more = message.get("more_body", False)
             size += len(chunk)
             # Read on and discard: a client that is still sending does not read the response.
-            is_too_large = max(size, declared_bytes) > self._max_request_bytes
-            if has_more and is_too_large and size <= self._max_request_bytes * _MAX_DISCARDED_TIMES:
+            is_too_large = max(size, declared_bytes) > most
+            if has_more and is_too_large and size <= most * _MAX_DISCARDED_TIMES:
                 continue
-            self._check_size(max(size, declared_bytes))
+            check_size(max(size, declared_bytes), most)
             self.in_flight.take(len(chunk))
             yield chunk
 
-    def _check_size(self, size: int) -> None:
-        if size > self._max_request_bytes:
-            raise RequestRefused(
-                413, "too_large", f"the body is more than {self._max_request_bytes} bytes; send smaller batches"
-            )
+
+def check_size(size: int, max_bytes: int) -> None:
+    """Raise RequestRefused, 413, for a larger body."""
+    if size > max_bytes:
+        raise RequestRefused(413, "too_large", f"the body is more than {max_bytes} bytes; send smaller batches")
+
+
+def late(within_s: float) -> RequestRefused:
+    """The error of a request that did not arrive in time."""
+    return RequestRefused(408, "late", f"the request did not arrive whole within {within_s:g} s")
 
 
 @contextmanager
@@ -124,6 +129,6 @@ def _deadline(seconds: float) -> Iterator[None]:
     except asyncio.CancelledError:
         if not is_late:
             raise
-        raise RequestRefused(408, "late", f"the request did not arrive whole within {seconds:g} s") from None
+        raise late(seconds) from None
     finally:
         timer.cancel()

@@ -10,6 +10,7 @@ from h2.errors import ErrorCodes
 from h2.exceptions import DenialOfServiceError, ProtocolError
 
 from ...errors import RequestRefused
+from ...http.body import check_size, late
 from ...http.ports.connections import Slot
 from ...http.ports.deadlines import BODY_STALL_S, ReadingDeadline
 from .calls import Call, Headers, Limits, Response, Service
@@ -173,18 +174,13 @@ class Connection(asyncio.Protocol):
         if call is None or call.handler is None:
             return
         try:
-            self._check_size(call.size + size)
+            check_size(call.size + size, self._service.max_body_bytes)
             self._service.in_flight.take(size)
         except RequestRefused as refusal:
             self._refuse(call, self._service.refuse(refusal))
         else:
             call.size += size
             call.chunks.append(event.data)
-
-    def _check_size(self, size: int) -> None:
-        most = self._service.max_body_bytes
-        if size > most:
-            raise RequestRefused(413, "too_large", f"the body is more than {most} bytes; send smaller batches")
 
     def _run(self, stream: int) -> None:
         call = self._calls.get(stream)
@@ -250,8 +246,7 @@ class Connection(asyncio.Protocol):
     def _end_late(self, call: Call) -> None:
         if not call.is_whole and call.handler is not None:
             call.deadline_s += self._limits.request_s
-            what = f"the request did not arrive whole within {self._limits.request_s:g} s"
-            self._refuse(call, self._service.refuse(RequestRefused(408, "late", what)))
+            self._refuse(call, self._service.refuse(late(self._limits.request_s)))
         elif not call.is_whole or call.unsent is not None:
             self._reset(call, ErrorCodes.CANCEL)
 
