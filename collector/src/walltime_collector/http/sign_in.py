@@ -110,7 +110,7 @@ async def _fields(request: Request) -> dict[str, str]:
 def _local_path(path: str) -> str:
     """A path of this server for the redirect, whatever the request contains."""
     is_local = path.startswith("/") and not path.startswith(("//", "/\\")) and path.isprintable()
-    return quote(path, safe="/?&=%:,.~-_") if is_local else "/"
+    return quote(path, safe="/?&=%:,.~-_+") if is_local else "/"
 
 
 def _form(path: str, message: str, status: int) -> Response:

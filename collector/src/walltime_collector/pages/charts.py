@@ -19,6 +19,8 @@ _FORMATS: dict[Unit, Callable[[float], str]] = {
     "count": count,
 }
 _MOST_SERIES = 12
+_LEAST_OF_A_STEP = 0.25
+"""A step of which less has passed has no rate: it would be of too few transactions."""
 
 
 @dataclass(frozen=True)
@@ -78,22 +80,23 @@ def bill(of: HasBill) -> list[tuple[str, int]]:
 
 
 def by_component(timeline: Timeline, *, each_second: bool = False) -> Chart:
-    """Time by component, stacked: the mean of a transaction, or the total of each second."""
-    divisors: Sequence[float] = timeline.seconds if each_second else timeline.transactions
-    whole = sum(divisors)
+    """Time by component, stacked as in a bar: the mean of a transaction, or the total of each second."""
+    divisors = seconds(timeline) if each_second else timeline.transactions
+    known = sum(each for each, counted in zip(divisors, timeline.transactions, strict=True) if counted)
     parts = [(each.name, each.time_ns) for each in timeline.components]
     if len(parts) > _MOST_SERIES:
         rest = [sum(values) for values in zip(*(values for _, values in parts[_MOST_SERIES - 1 :]), strict=True)]
         parts = [*parts[: _MOST_SERIES - 1], (f"{len(parts) - _MOST_SERIES + 1} more", tuple(rest))]
+    parts.sort(key=lambda part: FAMILIES.index(family(part[0])))
     shades: dict[str, int] = {}
     series = []
     for name, sums_ns in [*parts, ("other", timeline.other_ns)]:
         shades[family(name)] = shade = shades.get(family(name), -1) + 1
         values = tuple(
-            round(time_ns / divisor) if count and divisor else None
-            for time_ns, divisor, count in zip(sums_ns, divisors, timeline.transactions, strict=True)
+            round(time_ns / divisor) if counted and divisor else None
+            for time_ns, divisor, counted in zip(sums_ns, divisors, timeline.transactions, strict=True)
         )
-        series.append(Series(name, values, sum(sums_ns) / whole if whole else None, family(name), shade))
+        series.append(Series(name, values, sum(sums_ns) / known if known else None, family(name), shade))
     return Chart(
         "by-component",
         "Time by component",
@@ -102,7 +105,7 @@ def by_component(timeline: Timeline, *, each_second: bool = False) -> Chart:
         timeline.start_ns // 1_000_000_000,
         timeline.step_s,
         tuple(series),
-        "total time of each second" if each_second else "mean of a transaction",
+        "total of each second" if each_second else "mean of a transaction",
     )
 
 
@@ -142,31 +145,27 @@ def _ratios(
     return Chart(identity, title, "lines", unit, start_s, timeline.step_s, tuple(series))
 
 
-def percentiles(timeline: Timeline, whole: Sequence[float | None] = (None, None, None)) -> Chart:
-    """
-    p50, p95 and p99 of the durations.
-
-    Args:
-        whole: The same of the whole window; percentiles of the steps cannot be added up.
-    """
-    values = (timeline.p50_ns, timeline.p95_ns, timeline.p99_ns)
-    series = [
-        Series(name, each, all_of_it, name)
-        for name, each, all_of_it in zip(("p99", "p95", "p50"), reversed(values), reversed(whole), strict=True)
-    ]
+def percentiles(timeline: Timeline) -> Chart:
+    """p50, p95 and p99 of the durations."""
+    series = (
+        Series("p99", timeline.p99_ns, timeline.whole_p99_ns, "p99"),
+        Series("p95", timeline.p95_ns, timeline.whole_p95_ns, "p95"),
+        Series("p50", timeline.p50_ns, timeline.whole_p50_ns, "p50"),
+    )
     start_s = timeline.start_ns // 1_000_000_000
-    return Chart("percentiles", "Durations", "lines", "ns", start_s, timeline.step_s, tuple(series))
+    return Chart("percentiles", "Durations", "lines", "ns", start_s, timeline.step_s, series)
 
 
 def rate(timeline: Timeline) -> Chart:
-    """Transactions per second: those that succeeded, and on top of them those that failed."""
-    succeeded = [all_of_it - failed for all_of_it, failed in zip(timeline.transactions, timeline.errors, strict=True)]
-    known_s = sum(each for each, n in zip(timeline.seconds, timeline.transactions, strict=True) if n)
+    """Transactions per second: those that failed, and on top of them those that succeeded."""
+    divisors = seconds(timeline)
+    succeeded = [counted - failed for counted, failed in zip(timeline.transactions, timeline.errors, strict=True)]
+    known_s = sum(each for each, counted in zip(divisors, timeline.transactions, strict=True) if counted)
 
     def series(name: str, counts: Sequence[int], colour: str) -> Series:
         values = tuple(
-            counted / seconds if seconds and any_at_all else None
-            for counted, seconds, any_at_all in zip(counts, timeline.seconds, timeline.transactions, strict=True)
+            float(f"{counted / divisor:.4g}") if divisor and any_at_all else None
+            for counted, divisor, any_at_all in zip(counts, divisors, timeline.transactions, strict=True)
         )
         return Series(name, values, sum(counts) / known_s if known_s else None, colour)
 
@@ -178,4 +177,11 @@ def rate(timeline: Timeline) -> Chart:
         timeline.start_ns // 1_000_000_000,
         timeline.step_s,
         (series("failed", timeline.errors, "bad"), series("succeeded", succeeded, "ok")),
+        "transactions a second",
     )
+
+
+def seconds(timeline: Timeline) -> tuple[float, ...]:
+    """The divisors of rates: how much of each step has passed, 0 while that is too little."""
+    least_s = timeline.step_s * _LEAST_OF_A_STEP
+    return tuple(each if each >= least_s else 0.0 for each in timeline.seconds)

@@ -59,14 +59,14 @@ VIEWS = (
 )
 
 
-def page_routes(sources: Sources, is_admin: Callable[[Request], bool]) -> list[Route]:
+def page_routes(pages: Pages, sources: Sources, is_admin: Callable[[Request], bool]) -> list[Route]:
     """
     Return the routes of all views and of the static files.
 
     Args:
         is_admin: Whether a request may see paths, addresses and messages of the database.
     """
-    pages, shared = Pages(), SharedAnswers[Content]()
+    shared = SharedAnswers[Content]()
     routes = [pages.static_files.route()]
     for view in VIEWS:
         endpoint = _endpoint(view, pages, shared, sources, is_admin)

@@ -42,6 +42,10 @@ class Timeline:
     p99_ns: tuple[int | None, ...]
     components: tuple[ComponentTimeline, ...]
     """The one with the most time first."""
+    whole_p50_ns: int | None
+    """Of the whole window, as the next two."""
+    whole_p95_ns: int | None
+    whole_p99_ns: int | None
     seconds: tuple[float, ...]
     """How much of each step has passed: less than `step_s` in the last one, 0 in the future; the divisor of rates."""
 
@@ -57,7 +61,9 @@ def timeline(engine: Engine, scope: Scope, now_ns: int) -> Timeline:
     start_ns = aligned.window.start_ns
     steps = range((aligned.window.end_ns - start_ns) // step_ns)
     name = "timeline/minutes" if scope.is_in_minutes else "timeline/transactions"
-    rows = {int(row["step"]): row for row in run(engine, name, step_s=step_s, **aligned.parameters())}
+    answer = run(engine, name, step_s=step_s, **aligned.parameters())
+    rows = {int(row["step"]): row for row in answer if not row["is_whole"]}
+    whole = next((row["percentiles_ns"] for row in answer if row["is_whole"] and row["transactions"]), None)
     calls: dict[str, dict[int, int]] = defaultdict(dict)
     times_ns: dict[str, dict[int, int]] = defaultdict(dict)
     for step, row in rows.items():
@@ -81,6 +87,9 @@ def timeline(engine: Engine, scope: Scope, now_ns: int) -> Timeline:
         p50_ns=percentiles(0),
         p95_ns=percentiles(1),
         p99_ns=percentiles(2),
+        whole_p50_ns=whole and round(whole[0]),
+        whole_p95_ns=whole and round(whole[1]),
+        whole_p99_ns=whole and round(whole[2]),
         components=tuple(
             ComponentTimeline(
                 component,

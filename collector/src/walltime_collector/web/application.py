@@ -32,10 +32,11 @@ from ..health.status import Status
 from ..http.authentication import Access
 from ..http.body import Disconnected
 from ..http.host_check import HostCheck
-from ..http.responses import json_response, problem, refusal
+from ..http.responses import ERROR_PAGE, json_response, problem, refusal
 from ..http.sign_in import SignIn, login_route
+from ..pages.render import Pages
 from ..pages.request import Sources
-from ..pages.routes import page_routes
+from ..pages.routes import error_page, page_routes
 from ..query import kinds
 from ..query.answers import RANKINGS
 from ..query.digest.answer import DIGEST_RANKINGS
@@ -89,6 +90,8 @@ def make_app(
         log.warning("%s: %s", request.url.path, error)
         return f"the database refused it ({type(error).__name__}, code {error_code(error)}); see the collector's log"
 
+    pages = Pages()
+
     def is_admin(request: Request) -> bool:
         return access.is_admin(request.headers.get("authorization", ""))
 
@@ -99,7 +102,7 @@ def make_app(
             *health_routes(engine, health, access, current_status),
             *([] if access.read.is_unset else [login_route(access.read)]),
             *more,
-            *page_routes(Sources(engine, health, current_status, dead_letters, Tables(runner)), is_admin),
+            *page_routes(pages, Sources(engine, health, current_status, dead_letters, Tables(runner)), is_admin),
         ],
         middleware=[
             Middleware(HostCheck, allowed_hosts=allowed_hosts, any_address=any_address),
@@ -123,7 +126,7 @@ def make_app(
             EngineUnavailable: lambda request, error: refusal(
                 request, 503, "engine", database_error(request, error), "try again; see /healthz"
             ),
-            HTTPException: _no_such_page,
+            HTTPException: lambda request, error: _no_such_page(request, error, pages),
             Exception: lambda request, error: refusal(
                 request, 500, "collector", f"the collector failed ({type(error).__name__})", "see its log"
             ),
@@ -202,7 +205,10 @@ def _client_is_gone(request: Request, error: Exception) -> Response:
     return Response(status_code=499)
 
 
-def _no_such_page(request: Request, error: Any) -> Response:
+def _no_such_page(request: Request, error: Any, pages: Pages) -> Response:
+    is_for_people = "text/html" in request.headers.get("accept", "") and not request.url.path.startswith("/api/")
+    if is_for_people:
+        request.scope.setdefault(ERROR_PAGE, error_page(pages, request))
     if error.status_code == 405:
         use = "POST" if "POST" in (error.headers or {}).get("Allow", "") else "GET"
         return problem(405, request.method, "this path has another method", f"use {use}")
@@ -211,6 +217,8 @@ def _no_such_page(request: Request, error: Any) -> Response:
         error.status_code,
         printable(request.url.path)[:80],
         "there is no such page",
-        "there are /api/top, /api/transactions/{trace_id}, /api/why, /api/digest, /api/sql, /api/deadletters, "
+        "use the navigation above, or start at the overview"
+        if is_for_people
+        else "there are /api/top, /api/transactions/{trace_id}, /api/why, /api/digest, /api/sql, /api/deadletters, "
         "/api/status, /api/applications, /healthz, /readyz and /metrics",
     )

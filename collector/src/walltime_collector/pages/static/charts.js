@@ -153,7 +153,7 @@ const charts = (() => {
   const resized = new ResizeObserver((entries) => {
     for (const { target } of entries) {
       const u = drawn.get(target.closest("figure"));
-      if (u && target.clientWidth && u.width !== target.clientWidth) u.setSize({ width: target.clientWidth, height: target.clientHeight });
+      if (u && target.clientWidth && (u.width !== target.clientWidth || u.height !== target.clientHeight)) u.setSize({ width: target.clientWidth, height: target.clientHeight });
     }
   });
 

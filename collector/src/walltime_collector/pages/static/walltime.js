@@ -29,7 +29,7 @@
     const active = document.activeElement;
     return (
       document.hidden ||
-      (active && (active.matches("input, select, textarea, summary") || active.closest("#live"))) ||
+      (active && (active.matches("input, select, textarea, summary") || active.closest("#live a, #live button, #live [tabindex]"))) ||
       document.querySelector("details.filter[open], .plot:hover, #live [data-busy]") ||
       String(getSelection())
     );
@@ -66,15 +66,26 @@
       location.reload();
     }
   });
-  document.addEventListener("htmx:afterSettle", (event) => {
-    etag = "";
-    // a part of a view that was loaded later leaves the charts as they are
-    show(event.target.parentElement && event.target.parentElement.closest("#live") ? event.target : document);
-  });
-  document.addEventListener("htmx:historyRestore", () => {
-    etag = "";
-    show();
-  });
+  // A response replaces several elements; they are shown at once, before the browser paints. A part of a view that was
+  // loaded later leaves the charts beside it as they are.
+  const replaced = new Set();
+  let frame = 0;
+  function showSoon(event) {
+    const part = event.target;
+    replaced.add(part.parentElement && part.parentElement.closest("#live") ? part : document);
+    cancelAnimationFrame(frame);
+    frame = requestAnimationFrame(() => {
+      if (replaced.has(document)) {
+        etag = "";
+        show();
+        if (document.activeElement === document.body) document.getElementById("view")?.focus({ preventScroll: true });
+      } else {
+        replaced.forEach(show);
+      }
+      replaced.clear();
+    });
+  }
+  for (const name of ["htmx:afterSwap", "htmx:oobAfterSwap", "htmx:historyRestore"]) document.addEventListener(name, showSoon);
   document.addEventListener("keydown", (event) => {
     const open = document.querySelector("details.filter[open]");
     if (event.key === "Escape" && open) open.removeAttribute("open");

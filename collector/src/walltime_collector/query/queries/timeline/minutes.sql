@@ -1,6 +1,7 @@
--- One row a step that has transactions, from the sums per minute; steps are whole minutes.
+-- One row a step that has transactions, and one of the whole window, from the sums per minute; steps are whole minutes.
 SELECT
     intDiv(toUnixTimestamp(minute) - intDiv({start_ns:Int64}, 1000000000), {step_s:Int64}) AS step,
+    grouping(step) AS is_whole,
     sum(t.transactions) AS transactions,
     sum(t.errors) AS errors,
     sum(t.duration_ns) AS time_ns,
@@ -12,5 +13,4 @@ SELECT
 FROM transactions_1m AS t
 WHERE
 -- include _scope_minutes.sql
-GROUP BY step
-ORDER BY step
+GROUP BY step WITH ROLLUP

@@ -1,6 +1,7 @@
--- One row a step that has transactions, from the transactions themselves.
+-- One row a step that has transactions, and one of the whole window, from the transactions themselves.
 SELECT
     intDiv(toUnixTimestamp64Nano(started_at) - {start_ns:Int64}, {step_s:Int64} * 1000000000) AS step,
+    grouping(step) AS is_whole,
     count() AS transactions,
     countIf(t.is_error) AS errors,
     sum(t.duration_ns) AS time_ns,
@@ -12,5 +13,4 @@ SELECT
 FROM transactions AS t
 WHERE
 -- include _scope.sql
-GROUP BY step
-ORDER BY step
+GROUP BY step WITH ROLLUP
