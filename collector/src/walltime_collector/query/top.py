@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
 from dataclasses import asdict
 
 from ..clickhouse.engine import Engine
@@ -11,11 +10,10 @@ from ..format import iso_time
 from .answers import Kind, Ranking, Share, Top, from_row
 from .components import counters_by_component, sums
 from .queries import Row, run
-from .scope import MINUTE_S, Filters, Scope
+from .scope import Filters, Scope
 from .windows import Window
 
 _S = 1_000_000_000
-_MINUTE_NS = MINUTE_S * _S
 _CLOCK_AHEAD_S = 86_400
 """`top` counts transactions of senders whose clock is ahead by up to so much."""
 
@@ -44,7 +42,7 @@ def top_of(engine: Engine, scope: Scope, now_ns: int, *, by: Ranking = "total", 
     """
     start_ns, end_ns = scope.window.start_ns, scope.window.end_ns
     until_ns = min(end_ns, now_ns)
-    rows = run(engine, "kinds/top", by=by, limit=limit, **_whole_minutes(scope), **scope.parameters())
+    rows = run(engine, "kinds/top", by=by, limit=limit, **scope.divided())
     all_kinds = rows[0] if rows else {}
     first_ns = max(start_ns, int(all_kinds.get("first_ns", start_ns)))
     window_s = max(until_ns - first_ns, _S) / 1e9
@@ -60,15 +58,6 @@ def top_of(engine: Engine, scope: Scope, now_ns: int, *, by: Ranking = "total", 
         total_ns=int(all_kinds.get("all_total_ns", 0)),
         kinds=tuple(_kind(row, window_s) for row in rows),
     )
-
-
-def _whole_minutes(scope: Scope) -> Mapping[str, int]:
-    """The part of the window that the sums per minute answer; the same time twice when they cannot answer any of it."""
-    first_ns = -(-scope.window.start_ns // _MINUTE_NS) * _MINUTE_NS
-    last_ns = scope.window.end_ns // _MINUTE_NS * _MINUTE_NS
-    if not scope.filters.are_in_minutes or last_ns <= first_ns:
-        last_ns = first_ns
-    return {"minutes_start_ns": first_ns, "minutes_end_ns": last_ns}
 
 
 def _kind(row: Row, window_s: float) -> Kind:

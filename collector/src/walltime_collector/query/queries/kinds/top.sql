@@ -1,6 +1,5 @@
 -- Which kinds of transaction take the time, and on what?
--- Reads whole minutes, from minutes_start_ns to minutes_end_ns, and the transactions themselves for the rest of the
--- window.
+-- Reads the sums of whole minutes, and the transactions themselves for the rest of the window (Scope.divided).
 -- COLUMNS(…) APPLY sum takes the counters of every component with columns; the others are in the maps. Window functions
 -- see all kinds, also those below LIMIT.
 -- started_at is compared with a DateTime64: with a DateTime, the index of ClickHouse 26.9 leaves out the last second.
@@ -35,10 +34,8 @@ FROM
         COLUMNS('_(calls|time_ns|errors|hits|misses)$') EXCEPT (custom_calls, custom_time_ns, custom_errors),
         custom_calls, custom_time_ns, custom_errors, more_counters
     FROM transactions_1m
-    WHERE minute >= toDateTime(intDiv({minutes_start_ns:Int64}, 1000000000), 'UTC')
-        AND minute < toDateTime(intDiv({minutes_end_ns:Int64}, 1000000000), 'UTC')
-        AND ({service:String} = '' AND service != 'walltime.doctor' OR service = {service:String})
-        AND ({kind:String} = '' OR name = {kind:String})
+    WHERE
+-- include _whole_minutes.sql
     UNION ALL
     SELECT
         service, name, count(), countIf(t.is_error), sum(t.duration_ns), sum(t.other_ns),
@@ -50,11 +47,7 @@ FROM
         sumMap(t.custom_calls), sumMap(t.custom_time_ns), sumMap(t.custom_errors), sumMap(t.more_counters)
     FROM transactions AS t
     WHERE
--- include _scope.sql
-        AND (
-            started_at < fromUnixTimestamp64Nano({minutes_start_ns:Int64}, 'UTC')
-            OR started_at >= fromUnixTimestamp64Nano({minutes_end_ns:Int64}, 'UTC')
-        )
+-- include _beside_minutes.sql
     GROUP BY service, name
 ) AS each
 GROUP BY service, name
