@@ -13,7 +13,7 @@ import pytest
 from walltime_collector.clickhouse.engine import Engine
 from walltime_collector.query.answers import from_json
 from walltime_collector.query.transaction.place import FEWEST, SAMPLED, Place, place
-from walltime_collector.query.transaction.wording import percentile
+from walltime_collector.query.transaction.place_words import percentile
 
 from tests.collector.conftest import Store, Stored
 from tests.collector.query.showing import asked, make

@@ -26,7 +26,7 @@ from ..errors import (
     StatementRefused,
     TooManyQuestions,
 )
-from ..format import printable, quoted
+from ..format import printable
 from ..health.counters import Health
 from ..health.status import Status
 from ..http.authentication import Access
@@ -42,13 +42,12 @@ from ..query.answers import RANKINGS
 from ..query.digest.answer import DIGEST_RANKINGS
 from ..query.digest.rank import digest
 from ..query.top import top as rank_kinds
-from ..query.transaction.show import show as show_trace
+from ..query.transaction.show import read as read_trace
 from ..query.why.explain import explain
 from ..query.windows import comparison
 from ..spool.dead_letters import Letter
 from ..sql.runner import QueryRunner
 from ..sql.tables import Tables
-from ..trace_id import find_trace_id
 from .health import health_routes
 from .parameters import limit, one_of, query_params, since_s, slowest_percent
 from .sql import sql_route
@@ -150,19 +149,7 @@ def _query_routes(engine: Engine) -> list[Route]:
 
     def transactions(request: Request) -> JSONResponse:
         query_params(request, {})
-        text = request.path_params["trace_id"]
-        try:
-            trace_id, _ = find_trace_id(text)
-        except ValueError as error:
-            raise BadParameter("trace_id", f"{quoted(text)} is not a trace id", str(error)) from error
-        trace_id = kinds.trace(engine, trace_id)
-        trace = show_trace(engine, trace_id)
-        if trace is None:
-            raise NotStored(
-                "trace_id",
-                f"no transaction of trace {trace_id} is stored",
-                "a transaction is visible about 2 s after its request, until its retention ends",
-            )
+        trace, _ = read_trace(engine, request.path_params["trace_id"])
         return json_response(asdict(trace))
 
     def why(request: Request) -> JSONResponse:

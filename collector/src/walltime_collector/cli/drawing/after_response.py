@@ -6,9 +6,10 @@ from rich.console import Group
 from rich.table import Table
 from rich.text import Text
 
-from ...format import count, duration, milliseconds, plural, printable
+from ...format import count, milliseconds, plural, printable
 from ...query.after_response import AfterResponse
 from ...query.components import family
+from ...query.transaction import wording
 from .bars import COLOURS
 
 
@@ -23,7 +24,6 @@ def after_the_response(after: AfterResponse) -> Group:
         errors = Text(plural(each.errors, "error"), "bold red") if each.errors else Text()
         name = Text(printable(each.component), COLOURS[family(each.component)])
         table.add_row(name, Text(count(each.calls)), Text(milliseconds(each.time_ns)), errors)
-    words = Text(f"it continued for {duration(after.duration_ns)}, which is not in the duration above", "dim")
-    if after.error_type:
-        words.append(f"; ended by {printable(after.error_type)}", "bold red")
+    continued, semicolon, ended = wording.after_response(after).partition("; ")
+    words = Text(continued, "dim").append(semicolon + ended, "bold red")
     return Group(*([table] if after.components else []), words)

@@ -8,11 +8,14 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 from ...clickhouse.engine import Engine
-from ...format import iso_time
+from ...errors import BadParameter, NotStored
+from ...format import iso_time, quoted
 from ...statements.fingerprint import redacted_text
+from ...trace_id import find_trace_id
 from ..after_response import after_response
 from ..answers import Bill, Statement, Target, Trace, from_row
 from ..components import Component, counters_by_component, number
+from ..kinds import trace as whole_trace_id
 from ..queries import Row, run
 from .kept_calls import kept_call
 from .slow_log_join import join_calls, join_connections, join_statements
@@ -24,6 +27,30 @@ MAX_CALLS = 10_000
 
 CLOCKS_NS = 2_000_000_000
 """The clocks of database and application may differ by this much; it includes fractions of seconds that are cut off."""
+
+
+def read(engine: Engine, text: str) -> tuple[Trace, str]:
+    """
+    The trace that a text means, see `find_trace_id`, and the span id in it, or ''.
+
+    Raises:
+        BadParameter: No trace id is in the text.
+        NotStored: No transaction of the trace is stored, or several traces begin like this.
+        EngineUnavailable: The engine cannot answer now.
+    """
+    try:
+        trace_id, span_id = find_trace_id(text)
+    except ValueError as error:
+        raise BadParameter("trace_id", f"{quoted(text)} is not a trace id", str(error)) from error
+    trace_id = whole_trace_id(engine, trace_id)
+    trace = show(engine, trace_id)
+    if trace is None:
+        raise NotStored(
+            "trace_id",
+            f"no transaction of trace {trace_id} is stored",
+            "a transaction is visible about 2 s after its request, until its retention ends",
+        )
+    return trace, span_id
 
 
 def show(engine: Engine, trace_id: str) -> Trace | None:

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterator, Mapping
+import time
+from collections.abc import Container, Iterator, Mapping
 from dataclasses import dataclass
-from datetime import datetime, timezone
 from typing import Literal
 
-from ...format import count, duration, percent, plural, printable, ratio
+from ...format import count, duration, percent, plural, printable, ratio, unix_ns
+from ...statements.fingerprint import fingerprint_id, of_template
+from ..after_response import AfterResponse
 from ..answers import Bill, ServerSide, Statement, Target, Trace
-from ..components import COUNTERS, NOTES, Component, family
+from ..components import COUNTERS, FAMILIES, NOTES, Component, family
 
 Severity = Literal["", "plain", "warning", "error"]
 
@@ -70,12 +71,17 @@ def choose(trace: Trace, span_id: str) -> Bill:
 
 def when(bill: Bill) -> str:
     """`2026-11-22 15:52:37.123 UTC (3 minutes ago)`."""
-    at = f"{bill.started_at[:23].replace('T', ' ')} UTC"
-    ago_s = (datetime.now(timezone.utc) - datetime.fromisoformat(bill.started_at[:26] + "+00:00")).total_seconds()
+    ago_ = ago(bill)
+    return f"{bill.started_at[:23].replace('T', ' ')} UTC{f' ({ago_})' if ago_ else ''}"
+
+
+def ago(bill: Bill) -> str:
+    """`3 minutes ago`; empty within the first second."""
+    ago_s = time.time() - unix_ns(bill.started_at) / 1e9
     for size, unit in ((86_400, "day"), (3_600, "hour"), (60, "minute"), (1, "second")):
         if ago_s >= size:
-            return f"{at} ({plural(ago_s // size, unit)} ago)"
-    return at
+            return f"{plural(ago_s // size, unit)} ago"
+    return ""
 
 
 def where(bill: Bill) -> list[str]:
@@ -142,15 +148,15 @@ def rounding(bill: Bill) -> str:
     return f"rounded to 1 µs; the parts add up to {bill.duration_ns:,} ns exactly"
 
 
-def notes(component: Component) -> tuple[Remark, ...]:
-    """What it counted, but for calls and times, in the order of the table of counters."""
-    return tuple(_notes(component))
+def notes(component: Component, *, without: Container[str] = ()) -> tuple[Remark, ...]:
+    """What it counted, but for calls and times, in the order of the table of counters; some of them can be left out."""
+    return tuple(_notes(component, without))
 
 
-def _notes(component: Component) -> Iterator[Remark]:
+def _notes(component: Component, without: Container[str]) -> Iterator[Remark]:
     for counter in COUNTERS:
         number = getattr(component, counter)
-        if number and (note := NOTES.get(counter)):
+        if number and counter not in without and (note := NOTES.get(counter)):
             yield Remark(plural(number, note.one, note.many), note.severity or "plain")
         elif counter == "hits" and (looked_up := component.hits + component.misses):
             yield Remark(f"{number} of {plural(looked_up, 'key')} hit ({ratio(number, looked_up)})", "plain")
@@ -181,6 +187,21 @@ def beside(bill: Bill) -> list[tuple[str, str]]:
     return rows
 
 
+def after_response(after: AfterResponse) -> str:
+    """How long it continued, and what ended it."""
+    ended = f"; ended by {printable(after.error_type)}" if after.error_type else ""
+    return f"it continued for {duration(after.duration_ns)}, which is not in the duration above{ended}"
+
+
+def largest(bill: Bill) -> tuple[str, float]:
+    """The family that takes the largest part of the time, and its share of what all take."""
+    sizes: dict[str, int] = {"other": bill.other_ns}
+    for each in bill.components:
+        sizes[family(each.name)] = sizes.get(family(each.name), 0) + each.time_ns
+    name = max(sizes, key=lambda each: (sizes[each], -FAMILIES.index(each)))
+    return name, sizes[name] / max(sum(sizes.values()), 1)
+
+
 def own_attributes(bill: Bill) -> Mapping[str, str]:
     """The attributes of the application, without those that are shown elsewhere and Walltime's own."""
     return {
@@ -197,6 +218,11 @@ def statements(bill: Bill) -> list[tuple[Statement, tuple[Remark, ...]]]:
     absent = (Remark("not in the server's log"),) if is_any_logged and not is_any_shared else ()
     by_time = sorted(bill.statements, key=lambda each: -each.time_ns)
     return [(each, server_side(each.server) if each.server else absent) for each in by_time]
+
+
+def statement_id(text: str) -> str:
+    """The id of its fingerprint, as `walltime digest` prints it."""
+    return f"{fingerprint_id(of_template(text)):016X}"
 
 
 def server_side(side: ServerSide) -> tuple[Remark, ...]:
@@ -230,12 +256,3 @@ def _server_side(side: ServerSide) -> Iterator[Remark]:
         yield Remark(plural(side.errors, "error"), "error")
     if side.network_ns is not None:
         yield Remark(f"network and driver {duration(max(side.network_ns, 0))}")
-
-
-def percentile(quantile: float, others: int) -> str:
-    """`p37`, `p99.2`, `the slowest`: rounded down, with as many digits as so many others support."""
-    if quantile in (0, 1):
-        return "the slowest" if quantile else "the fastest"
-    digits = 0 if others < 200 or 0.01 <= quantile < 0.99 else 2 if others >= 20_000 and quantile > 0.999 else 1
-    scale = 10**digits
-    return f"p{math.floor(quantile * 100 * scale + 1e-6) / scale:.{digits}f}"

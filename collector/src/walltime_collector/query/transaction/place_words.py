@@ -1,0 +1,97 @@
+"""What is said of the place of a transaction among the others of its kind, and of what is unusual about it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from ...format import count, duration, percent, plural, printable
+from ..components import family
+from .place import FEWEST, Place, Rare, Unusual
+
+_COUNTERS = {"time_ns": "time", "per_call_ns": "time per call"}
+_LEAST_RATIO, _MOST_RATIO = 0.01, 10_000
+
+
+def percentile(quantile: float, others: int) -> str:
+    """`p37`, `p99.2`, `the slowest`: rounded down, with as many digits as so many others support."""
+    if quantile in (0, 1):
+        return "the slowest" if quantile else "the fastest"
+    digits = 0 if others < 200 or 0.01 <= quantile < 0.99 else 2 if others >= 20_000 and quantile > 0.999 else 1
+    scale = 10**digits
+    return f"p{math.floor(quantile * 100 * scale + 1e-6) / scale:.{digits}f}"
+
+
+def place_sentence(place: Place) -> str:
+    """Its place in words, or why it has none."""
+    if not place.others:
+        return "No other transaction of this kind is stored around this time."
+    if place.quantile is None:
+        others = plural(place.others, "other transaction")
+        return f"Only {others} of this kind: with fewer than {FEWEST}, no place is given and nothing is called unusual."
+    if place.quantile == 1:
+        return f"The slowest: all {count(place.others)} others took less time."
+    if place.quantile == 0:
+        return f"The fastest: all {count(place.others)} others took more time."
+    return (
+        f"{percentile(place.quantile, place.others)}: {count(place.shorter)} of {count(place.others)} others took less"
+        " time."
+    )
+
+
+@dataclass(frozen=True)
+class UnusualRow:
+    """A row of what is unusual, as it is printed."""
+
+    component: str
+    family: str
+    counter: str
+    value: str
+    usual: str
+    ratio: str
+    """`15×`; empty where it says nothing."""
+    place: str
+    """`p99.8`, or `highest` and `lowest`."""
+    is_first: bool
+    """Of its component."""
+    is_bad: bool
+
+
+def unusual_rows(place: Place) -> Iterator[UnusualRow]:
+    """The rows, those of a component together."""
+    last = ""
+    for each in place.unusual:
+        in_ns = each.counter in ("time_ns", "per_call_ns")
+        text = duration if in_ns else count
+        yield UnusualRow(
+            component=printable(each.component),
+            family=family(each.component) if each.component not in ("CPU", "queue") else "other",
+            counter=_COUNTERS.get(each.counter, each.counter),
+            value=text(each.value),
+            usual=text(each.usual),
+            ratio=_ratio(each),
+            place=_extreme(each, place.sampled),
+            is_first=each.component != last,
+            is_bad=each.value > each.usual,
+        )
+        last = each.component
+
+
+def _ratio(unusual: Unusual) -> str:
+    if unusual.ratio is None or not _LEAST_RATIO <= unusual.ratio <= _MOST_RATIO:
+        return ""
+    return f"{count(float(f'{unusual.ratio:.2g}'))}×"
+
+
+def _extreme(unusual: Unusual, others: int) -> str:
+    if unusual.quantile in (0, 1):
+        return "highest" if unusual.quantile else "lowest"
+    return percentile(unusual.quantile, others)
+
+
+def rare_sentence(rare: Rare) -> str:
+    """`status 404: 1.2 % of the others have it, 98 % have 200`."""
+    value, usual = (printable(each) or "unknown" for each in (rare.value, rare.usual))
+    share = f"{percent(rare.share)} of the others have it" if rare.share else "none of the others has it"
+    return f"{rare.name} {value}: {share}, {percent(rare.usual_share)} have {usual}"
