@@ -14,6 +14,8 @@ from ..query.components import FAMILIES, family
 from ..query.digest.short import shortened
 from ..query.names import shown
 from ..query.scope import FILTERS
+from ..query.transaction import place_words
+from ..query.transaction import wording as transaction_wording
 from ..query.why import wording
 from ..query.why.sentences import short, signed
 from ..query.windows import Window
@@ -114,7 +116,7 @@ class Pages:
         environment.policies["json.dumps_kwargs"] = {"default": asdict}  # dataclasses, for the scripts
         for each in (text.duration, text.milliseconds, text.count, text.size, text.iso_time, text.age, text.share):
             environment.filters[each.__name__] = each
-        for more in (text.percent, text.ratio, text.plural, text.printable, shown, family, bill):
+        for more in (text.unix_ns, text.percent, text.ratio, text.plural, text.printable, shown, family, bill):
             environment.filters[more.__name__] = more
         for of_why in (signed, short, wording.calls, wording.per_call, wording.hits, wording.failures):
             environment.filters[of_why.__name__] = of_why
@@ -129,6 +131,8 @@ class Pages:
             "PRESETS": PRESETS,
             "FILTERS": FILTERS,
             "FAMILIES": FAMILIES,
+            "wording": transaction_wording,
+            "place_words": place_words,
             "version": version("walltime-collector"),
         }
 

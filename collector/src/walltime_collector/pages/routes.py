@@ -28,7 +28,7 @@ from .content import Content
 from .render import Frame, Pages
 from .request import SCOPE_PARAMS, PageRequest, Sources, path_names, read
 from .shared_answers import PERIOD_NS, SharedAnswers
-from .views import collector, kind, later, overview, sql
+from .views import collector, kind, later, overview, sql, transaction
 
 _HTML, _JSON = "text/html; charset=utf-8", "application/json"
 
@@ -56,6 +56,14 @@ VIEWS = (
     View("/sql", "sql.html", sql.sql, sql.PARAMS, has_scope=False, is_live=False),
     View("/advice", "later.html", later.advice, has_scope=False, is_live=False),
     View("/incidents", "later.html", later.incidents, has_scope=False, is_live=False),
+    View(
+        "/transactions/{trace}",
+        "transaction.html",
+        transaction.transaction,
+        transaction.PARAMS,
+        has_scope=False,
+        is_live=False,
+    ),
 )
 
 

@@ -3,10 +3,19 @@
 (() => {
   const AHEAD = 6; // rows that are drawn above and below those in sight
   const LEAST_NS = 1000; // the closest zoom
+  const MANY = 300; // the map of more calls shows sums
   const CLICK_PX = 4; // a shorter drag is a click
   const HELP = "Drag to zoom, double-click for the whole. Keys: <kbd>↑</kbd> <kbd>↓</kbd> call, <kbd>Enter</kbd> open, <kbd>+</kbd> <kbd>−</kbd> zoom, <kbd>←</kbd> <kbd>→</kbd> move, <kbd>0</kbd> whole, <kbd>/</kbd> search";
   const time = (ns) => numbers.text("ns", ns);
+  const milliseconds = (ns) => `${(ns / 1e6).toFixed(3).replace(/\B(?=(\d{3})+\.)/g, ",").replace("-", "−")} ms`;
   const clamp = (value, low, high) => Math.min(Math.max(value, low), high);
+
+  // All ticks of an axis have one unit, and as many digits as their distance needs.
+  function tickText(at, step, last) {
+    if (at === 0) return "0";
+    const [size, unit] = [[1e9, "s"], [1e6, "ms"], [1e3, "µs"]].find(([each]) => last >= each) ?? [1, "ns"];
+    return `${(at / size).toFixed(Math.max(Math.ceil(-Math.log10(step / size) - 1e-9), 0)).replace("-", "−")} ${unit}`;
+  }
 
   function element(tag, className = "", text = "") {
     const made = document.createElement(tag);
@@ -115,7 +124,7 @@
       this.rows.addEventListener("scroll", () => this.later(() => this.drawRows()), { passive: true });
       this.rows.addEventListener("keydown", (event) => this.key(event));
       this.rows.addEventListener("focus", () => {
-        if (this.selected < 0 && this.shown.length) this.select(0);
+        if (this.selected < 0 && this.rows.matches(":focus-visible")) this.select(0);
       });
       this.rows.addEventListener("click", (event) => {
         const row = event.target.closest(".call");
@@ -225,16 +234,55 @@
       const pen = this.canvas.getContext("2d");
       pen.scale(scale, scale);
       const colours = this.data.names.map(([, family]) => this.colour(family));
+      if (this.n > MANY) this.drawSums(pen, width, height, colours);
+      else this.drawBars(pen, width, height, colours);
+    }
+
+    // Each call on a line of its own; those that do not match are pale.
+    drawBars(pen, width, height, colours) {
       const across = width / (this.end - this.first);
       const down = (height - 4) / this.n;
-      const thick = Math.max(down, 2);
       for (const part of [0, 1]) {
         pen.globalAlpha = part ? 1 : 0.18;
         for (let i = 0; i < this.n; i++) {
           if (this.isMatch[i] !== part) continue;
           pen.fillStyle = colours[this.calls.name[i]];
-          pen.fillRect((this.calls.at[i] - this.first) * across, 2 + i * down, Math.max(this.calls.took[i] * across, 1), thick);
+          pen.fillRect((this.calls.at[i] - this.first) * across, 2 + i * down, Math.max(this.calls.took[i] * across, 1), Math.max(down, 2));
         }
+      }
+    }
+
+    // How busy each family was at each time, stacked; calls that do not match are pale, on top.
+    drawSums(pen, width, height, colours) {
+      const columns = Math.floor(width);
+      const across = columns / (this.end - this.first);
+      const layers = [...new Set(colours)];
+      const busy = layers.map(() => [new Float32Array(columns), new Float32Array(columns)]);
+      const whole = new Float32Array(columns);
+      for (let i = 0; i < this.n; i++) {
+        const sums = busy[layers.indexOf(colours[this.calls.name[i]])][1 - this.isMatch[i]];
+        const from = (this.calls.at[i] - this.first) * across;
+        const to = Math.min(from + this.calls.took[i] * across, columns);
+        for (let x = Math.floor(from); x < to; x++) {
+          const part = Math.min(to, x + 1) - Math.max(from, x);
+          sums[x] += part;
+          whole[x] += part;
+        }
+      }
+      const scale = (height - 2) / Math.max(whole.reduce((most, each) => Math.max(most, each), 0), 1e-9);
+      const used = new Float32Array(columns);
+      for (const part of [0, 1]) {
+        pen.globalAlpha = part ? 0.18 : 1;
+        layers.forEach((colour, layer) => {
+          pen.fillStyle = colour;
+          const sums = busy[layer][part];
+          for (let x = 0; x < columns; x++) {
+            if (!sums[x]) continue;
+            const tall = sums[x] * scale;
+            pen.fillRect(x, height - used[x] - tall, 1, tall);
+            used[x] += tall;
+          }
+        });
       }
     }
 
@@ -261,7 +309,7 @@
       this.lines.style.height = `${this.shown.length * this.height}px`;
       for (let at = Math.ceil(this.from / step) * step; at <= this.to; at += step) {
         const left = `${((at - this.from) / length) * 100}%`;
-        const tick = element("span", "", numbers.axis("ns", Math.round(at)));
+        const tick = element("span", "", tickText(Math.round(at), step, this.to));
         tick.style.left = left;
         this.axis.append(tick);
         const line = element("i");
@@ -380,7 +428,7 @@
         if (words) list.append(element("dt", "", term), element("dd", className, words));
       };
       const { at, took, own, connection } = this.calls;
-      add("time", `${time(took[i])} from ${time(at[i])} to ${time(at[i] + took[i])}`);
+      add("time", `${time(took[i])}, from ${milliseconds(at[i])} to ${milliseconds(at[i] + took[i])}`);
       if (own[i] !== took[i]) add("of it", `${time(own[i])} in no call inside of it`);
       add("error", this.text("error", i), "bad");
       if (this.text("result", i) !== this.text("error", i)) add("result", this.text("result", i));
@@ -474,7 +522,8 @@
       area.addEventListener("pointermove", move);
       area.addEventListener("pointerup", end);
       area.addEventListener("pointercancel", end);
-      if (event.pointerType === "mouse") getSelection()?.removeAllRanges();
+      event.preventDefault(); // no text is selected; the focus is set here
+      this.rows.focus({ preventScroll: true });
     }
 
     wheel(event) {
@@ -499,7 +548,7 @@
   document.addEventListener("walltime:show", start);
   document.addEventListener("keydown", (event) => {
     if (event.key !== "/" || event.target.closest("input, textarea, select, .rows")) return;
-    const search = document.querySelector(".waterfall input[type=search]");
+    const search = document.querySelector(".call-waterfall input[type=search]");
     if (!search) return;
     event.preventDefault();
     search.focus();

@@ -6,14 +6,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import islice
-from typing import Any, ClassVar
+from typing import Any
 
 from ...errors import BadParameter, NotStored
 from ...format import printable, quoted
 from ...query.answers import Bill, Call, Trace
 from ...query.components import family
 from ...query.names import shown
-from ...query.transaction import place_words, wording
+from ...query.transaction import wording
 from ...query.transaction.place import Place, place
 from ...query.transaction.show import read
 from ..request import PageRequest
@@ -27,9 +27,6 @@ TABLE_CALLS = 200
 @dataclass(frozen=True)
 class Transaction:
     """The view model."""
-
-    wording: ClassVar = wording
-    place_words: ClassVar = place_words
 
     trace: Trace
     span_id: str

@@ -97,7 +97,7 @@ class Place:
     sampled: int
     """What is unusual is by comparison with so many of the others; 0 with fewer than FEWEST."""
     unusual: tuple[Unusual, ...]
-    """The component with the largest difference in time first, those with errors before all others."""
+    """The component with the largest difference in time first; of a failed one, those with errors before all others."""
     rare: tuple[Rare, ...]
 
 
@@ -182,9 +182,10 @@ def unusual(bill: Bill, sample: Row, usual_ns: int) -> tuple[Unusual, ...]:
     ):
         if own_ns is not None and sample[column]:
             found += _compared(name, "time_ns", own_ns, sample[column], small_ns, own_ns - median(sample[column]))
-    failing = {each.component for each in found if each.counter == "errors" and each.value > each.usual}
+    failed = {each.component for each in found if each.counter == "errors" and each.value > each.usual}
+    first = failed if bill.is_error else set[str]()
     return tuple(
-        sorted(found, key=lambda each: (each.component not in failing, -abs(each.difference_ns), each.component))
+        sorted(found, key=lambda each: (each.component not in first, -abs(each.difference_ns), each.component))
     )
 
 

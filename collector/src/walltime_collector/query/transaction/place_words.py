@@ -92,6 +92,6 @@ def _extreme(unusual: Unusual, others: int) -> str:
 
 def rare_sentence(rare: Rare) -> str:
     """`status 404: 1.2 % of the others have it, 98 % have 200`."""
-    value, usual = (printable(each) or "unknown" for each in (rare.value, rare.usual))
+    value, usual = printable(rare.value) or "unknown", printable(rare.usual) or "none"
     share = f"{percent(rare.share)} of the others have it" if rare.share else "none of the others has it"
     return f"{rare.name} {value}: {share}, {percent(rare.usual_share)} have {usual}"

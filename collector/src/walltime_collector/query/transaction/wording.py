@@ -8,7 +8,6 @@ from dataclasses import dataclass
 from typing import Literal
 
 from ...format import count, duration, percent, plural, printable, ratio, unix_ns
-from ...statements.fingerprint import fingerprint_id, of_template
 from ..after_response import AfterResponse
 from ..answers import Bill, ServerSide, Statement, Target, Trace
 from ..components import COUNTERS, FAMILIES, NOTES, Component, family
@@ -156,7 +155,9 @@ def notes(component: Component, *, without: Container[str] = ()) -> tuple[Remark
 def _notes(component: Component, without: Container[str]) -> Iterator[Remark]:
     for counter in COUNTERS:
         number = getattr(component, counter)
-        if number and counter not in without and (note := NOTES.get(counter)):
+        if counter in without:
+            continue
+        if number and (note := NOTES.get(counter)):
             yield Remark(plural(number, note.one, note.many), note.severity or "plain")
         elif counter == "hits" and (looked_up := component.hits + component.misses):
             yield Remark(f"{number} of {plural(looked_up, 'key')} hit ({ratio(number, looked_up)})", "plain")
@@ -218,11 +219,6 @@ def statements(bill: Bill) -> list[tuple[Statement, tuple[Remark, ...]]]:
     absent = (Remark("not in the server's log"),) if is_any_logged and not is_any_shared else ()
     by_time = sorted(bill.statements, key=lambda each: -each.time_ns)
     return [(each, server_side(each.server) if each.server else absent) for each in by_time]
-
-
-def statement_id(text: str) -> str:
-    """The id of its fingerprint, as `walltime digest` prints it."""
-    return f"{fingerprint_id(of_template(text)):016X}"
 
 
 def server_side(side: ServerSide) -> tuple[Remark, ...]:
