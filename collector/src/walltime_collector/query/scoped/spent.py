@@ -41,11 +41,9 @@ def targets(engine: Engine, scope: Scope) -> tuple[TargetSpent, ...]:
     Raises:
         EngineUnavailable, QueryFailed: No answer.
     """
-    scope = scope.aligned()
-    name = "scoped/targets_minutes" if scope.is_in_minutes else "scoped/targets"
     return tuple(
         TargetSpent(component=row["component"], address=row["address"], **vars(sums(row)))
-        for row in run(engine, name, **scope.parameters(), limit=MAX_TARGETS)
+        for row in run(engine, "scoped/targets", **scope.aligned().divided(), limit=MAX_TARGETS)
     )
 
 
@@ -56,10 +54,8 @@ def statements(engine: Engine, scope: Scope) -> tuple[StatementSpent, ...]:
     Raises:
         EngineUnavailable, QueryFailed: No answer.
     """
-    scope = scope.aligned()
-    name = "scoped/statements_minutes" if scope.is_in_minutes else "scoped/statements"
     gathered: dict[str, StatementSpent] = {}
-    for row in run(engine, name, **scope.parameters(), limit=MAX_STATEMENTS):
+    for row in run(engine, "scoped/statements", **scope.aligned().divided(), limit=MAX_STATEMENTS):
         text = of_template(row["text"])
         calls, time_ns, errors = (int(row[counter]) for counter in ("calls", "time_ns", "errors"))
         each = gathered.get(text)

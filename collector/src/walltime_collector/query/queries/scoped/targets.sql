@@ -1,16 +1,28 @@
--- What did each component cost on each server?
+-- What did each component cost on each server? From the sums of whole minutes, and one by one beside them.
 SELECT
-    target.component AS component,
-    target.address AS address,
-    sum(target.calls) AS calls,
-    sum(target.time_ns) AS time_ns,
-    sum(target.errors) AS errors,
-    sum(target.hits) AS hits,
-    sum(target.misses) AS misses
-FROM transactions
-ARRAY JOIN target.component, target.address, target.calls, target.time_ns, target.errors, target.hits, target.misses
-WHERE
--- include _scope.sql
+    component,
+    address,
+    sum(each.calls) AS calls,
+    sum(each.time_ns) AS time_ns,
+    sum(each.errors) AS errors,
+    sum(each.hits) AS hits,
+    sum(each.misses) AS misses
+FROM
+(
+    SELECT component, address, calls, time_ns, errors, hits, misses
+    FROM targets_1m
+    WHERE
+-- include _whole_minutes.sql
+    UNION ALL
+    SELECT
+        target.component, target.address, sum(target.calls), sum(target.time_ns), sum(target.errors), sum(target.hits),
+        sum(target.misses)
+    FROM transactions
+    ARRAY JOIN target.component, target.address, target.calls, target.time_ns, target.errors, target.hits, target.misses
+    WHERE
+-- include _beside_minutes.sql
+    GROUP BY target.component, target.address
+) AS each
 GROUP BY component, address
 ORDER BY time_ns DESC, component, address
 LIMIT {limit:UInt32}
