@@ -77,7 +77,7 @@ class Collector:
             segment_bytes=settings.segment_bytes,
             segment_age_s=settings.segment_age_s,
         )
-        self._commit = GroupCommit(self._spool)
+        self._commit = GroupCommit(self._spool, partial(health.add, "received"))
         # the spool shares a disk with the embedded engine, not with a server
         shared_disk = (None, None) if settings.clickhouse else (Reserve(settings.data), Trial(settings.data / "trial"))
         self._loader = Loader(self._spool, engine, health, *shared_disk)

@@ -107,7 +107,7 @@ def test_a_full_spool_gets_a_retryable_status_and_running_calls_are_answered_on_
 def test_connections_of_one_address_beyond_its_limit_are_closed(tmp_path: Path) -> None:
     health = Health()
     spool = Spool(tmp_path / "spool", max_bytes=MIB, segment_bytes=MIB, segment_age_s=1.0)
-    commit = GroupCommit(spool)
+    commit = GroupCommit(spool, partial(health.add, "received"))
     intake = Intake(commit, health, InFlight(MIB), Credential(), max_request_bytes=MIB)
     connections = Connections(health, ports.Limits(100, 3, MIB, "max_connections"))
     listening = socket.create_server(("127.0.0.1", 0))

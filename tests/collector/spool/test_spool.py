@@ -350,6 +350,7 @@ def test_only_the_owner_can_read_the_files(tmp_path: Path) -> None:
 def test_requests_that_arrive_during_an_fsync_share_the_next_one(tmp_path: Path) -> None:
     is_first, go_on = threading.Event(), threading.Event()
     syncs: list[int] = []
+    spooled: list[int] = []
 
     class Slow(Disk):
         def sync(self, handle: int) -> None:
@@ -362,7 +363,7 @@ def test_requests_that_arrive_during_an_fsync_share_the_next_one(tmp_path: Path)
     spool = open_spool(tmp_path / "spool", disk=Slow())
 
     async def run() -> None:
-        commit = GroupCommit(spool)
+        commit = GroupCommit(spool, spooled.append)
         first = asyncio.create_task(commit.append(record(b"first")))
         await asyncio.to_thread(is_first.wait, 10)
         others = [asyncio.create_task(commit.append(record(b"%d" % at))) for at in range(20)]
@@ -374,8 +375,38 @@ def test_requests_that_arrive_during_an_fsync_share_the_next_one(tmp_path: Path)
 
     asyncio.run(run())
     assert len(syncs) == 2
+    assert spooled == [1, 20]
     spool.seal()
     assert len(spool.read(spool.sealed()[0]).records) == 21
+    spool.close()
+
+
+def test_a_record_whose_request_was_cancelled_during_the_write_is_counted(tmp_path: Path) -> None:
+    is_writing, go_on = threading.Event(), threading.Event()
+    spooled: list[int] = []
+
+    class Slow(Disk):
+        def sync(self, handle: int) -> None:
+            is_writing.set()
+            assert go_on.wait(10)
+            os.fdatasync(handle)
+
+    spool = open_spool(tmp_path / "spool", disk=Slow())
+
+    async def run() -> None:
+        commit = GroupCommit(spool, spooled.append)
+        request = asyncio.create_task(commit.append(record(b"cancelled")))
+        await asyncio.to_thread(is_writing.wait, 10)
+        request.cancel()
+        await asyncio.gather(request, return_exceptions=True)
+        go_on.set()
+        await commit.append(record(b"next"))
+        commit.close()
+
+    asyncio.run(run())
+    assert spooled == [1, 1]
+    spool.seal()
+    assert len(spool.read(spool.sealed()[0]).records) == 2
     spool.close()
 
 
@@ -383,11 +414,13 @@ def test_an_error_reaches_every_request_of_its_batch_and_none_after_it(tmp_path:
     spool = open_spool(tmp_path / "spool", max_bytes=1_000)
 
     async def run() -> None:
-        commit = GroupCommit(spool)
+        spooled: list[int] = []
+        commit = GroupCommit(spool, spooled.append)
         large = [commit.append(record(bytes(700))) for _ in range(2)]
         assert [type(each) for each in await asyncio.gather(*large, return_exceptions=True)] == [SpoolFull, SpoolFull]
         await commit.append(record(bytes(700)))
         commit.close()
+        assert spooled == [1]
 
     asyncio.run(run())
     spool.close()

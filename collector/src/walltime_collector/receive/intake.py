@@ -138,9 +138,8 @@ class Intake:
                 await self._commit.append(Record(time.time_ns(), good, payload))
             finally:
                 self.in_flight.give(held_bytes)
-        if checked.spans:
-            self._health.add("received", checked.spans)
-        if checked.rejected:
+        if checked.rejected:  # the others are counted as they are spooled
+            self._health.add("received", checked.rejected)
             self._health.add("rejected", checked.rejected)
         reach("before_answer")
         return checked.rejected

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 
 from .segment import Record
@@ -10,10 +11,16 @@ from .spool import Spool
 
 
 class GroupCommit:
-    """Appends to the spool from the event loop; one write with fsync runs at a time, in a thread of its own."""
+    """
+    Appends to the spool from the event loop; one write with fsync runs at a time, in a thread of its own.
 
-    def __init__(self, spool: Spool) -> None:
-        self._spool = spool
+    Args:
+        count_spooled: Called with the spans of each write as soon as they are on disk, also when the requests that
+            brought them have been cancelled meanwhile.
+    """
+
+    def __init__(self, spool: Spool, count_spooled: Callable[[int], None]) -> None:
+        self._spool, self._count_spooled = spool, count_spooled
         self._thread = ThreadPoolExecutor(1, "spool")
         self._waiting: list[tuple[Record, asyncio.Future[None]]] = []
         self._task: asyncio.Task[None] | None = None
@@ -36,7 +43,7 @@ class GroupCommit:
             batch, self._waiting = self._waiting, []
             error: Exception | None = None
             try:
-                await loop.run_in_executor(self._thread, self._spool.append, [record for record, _ in batch])
+                await loop.run_in_executor(self._thread, self._append, [record for record, _ in batch])
             except Exception as failure:  # noqa: BLE001 each waiting request gets it
                 error = failure
             for _, stored in batch:
@@ -47,3 +54,7 @@ class GroupCommit:
                 else:
                     stored.set_exception(error)
         self._task = None
+
+    def _append(self, records: list[Record]) -> None:
+        self._spool.append(records)
+        self._count_spooled(sum(record.spans for record in records))
