@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 from walltime.clients.mysql.statements import (
@@ -10,7 +11,7 @@ from walltime.clients.mysql.statements import (
     Fetch,
     kept,
     next_result,
-    sent,
+    own_calls,
     sent_statement,
     tagged_command,
 )
@@ -27,24 +28,11 @@ if TYPE_CHECKING:
 
 
 def methods(library: str, connection: type) -> list[Patch]:
-    own_statements = {
-        "begin": "BEGIN",
-        "_send_autocommit_mode": "SET AUTOCOMMIT = ?",
-        "set_charset": "SET NAMES ?",
-        "show_warnings": "SHOW WARNINGS",
-        "select_db": "USE",
-    }
     return [
         Patch(connection, "query", _query(library)),
         Patch(connection, "next_result", next_result(library, about, lambda connection: connection).awaited),
         Patch(connection, "_execute_command", tagged_command(task_execution)),
-        *[
-            Patch(connection, name, sent(library, "mysql.query", about, text).awaited)
-            for name, text in own_statements.items()
-        ],
-        Patch(connection, "commit", sent(library, "mysql.commit", about).awaited),
-        Patch(connection, "rollback", sent(library, "mysql.commit", about).awaited),
-        Patch(connection, "ping", sent(library, "mysql.ping", about).awaited),
+        *own_calls(library, connection, about, attrgetter("awaited"), "set_charset"),
     ]
 
 

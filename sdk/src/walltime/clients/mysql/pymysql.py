@@ -19,6 +19,7 @@ from walltime.clients.mysql.statements import (
     Fetch,
     kept,
     next_result,
+    own_calls,
     read,
     row_read,
     sent,
@@ -40,15 +41,6 @@ if TYPE_CHECKING:
 
 REQUIRES: Final = "PyMySQL >= 1.1, < 2"
 
-_OWN_STATEMENTS: Final = {
-    "begin": "BEGIN",
-    "_send_autocommit_mode": "SET AUTOCOMMIT = ?",
-    "set_character_set": "SET NAMES ?",
-    "show_warnings": "SHOW WARNINGS",
-    "select_db": "USE",
-}
-"""Method of a connection that sends one statement, not through `query` → the statement."""
-
 
 def patches() -> list[Patch]:
     return [
@@ -57,13 +49,7 @@ def patches() -> list[Patch]:
         Patch(Connection, "query", _query),
         Patch(Connection, "next_result", next_result("pymysql", _about, attrgetter("_result")).call),
         Patch(Connection, "_execute_command", tagged_command(current)),
-        *[
-            Patch(Connection, name, sent("pymysql", "mysql.query", _about, text).call)
-            for name, text in _OWN_STATEMENTS.items()
-        ],
-        Patch(Connection, "commit", sent("pymysql", "mysql.commit", _about).call),
-        Patch(Connection, "rollback", sent("pymysql", "mysql.commit", _about).call),
-        Patch(Connection, "ping", sent("pymysql", "mysql.ping", _about).call),
+        *own_calls("pymysql", Connection, _about, attrgetter("call"), "set_character_set"),
         Patch(MySQLResult, "_read_rowdata_packet_unbuffered", _read_row),
         Patch(MySQLResult, "_finish_unbuffered_query", _read_row),
         Patch(Cursor, "execute", _execute),

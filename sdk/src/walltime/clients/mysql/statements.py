@@ -10,6 +10,7 @@ from walltime.core.execution import Inside, current, task_execution
 from walltime.core.sql_comment import tag
 from walltime.core.transaction import Transaction
 from walltime.instrumentation.measure import Measure, first
+from walltime.instrumentation.patching import Patch
 from walltime.redaction.redact import MAX_SQL_CHARS
 
 if TYPE_CHECKING:
@@ -77,6 +78,21 @@ def sent(library: str, component: str, about: About, subject: object = None) -> 
         return at[target], subject, None, connection_id, 0
 
     return Measure(library, describe, failure=number)
+
+
+def own_calls(
+    library: str, connection: type, about: About, wrap: Callable[[Measure], Wrap], set_charset: str
+) -> list[Patch]:
+    """Return the patches of what a connection like PyMySQL's sends, not through `query`; `wrap` takes the measure."""
+    statements = {
+        "begin": "BEGIN", "_send_autocommit_mode": "SET AUTOCOMMIT = ?", set_charset: "SET NAMES ?",
+        "show_warnings": "SHOW WARNINGS", "select_db": "USE",
+    }  # fmt: skip
+    components = {"commit": "mysql.commit", "rollback": "mysql.commit", "ping": "mysql.ping"}
+    return [
+        *[Patch(connection, name, wrap(sent(library, "mysql.query", about, sql))) for name, sql in statements.items()],
+        *[Patch(connection, name, wrap(sent(library, component, about))) for name, component in components.items()],
+    ]
 
 
 def sent_statement(library: str, at: Lines, about: About, subject: Callable[[Any], Any] = template_or) -> Measure:
