@@ -101,8 +101,8 @@ def test_the_places_that_send_a_statement_are_estimated_from_kept_calls(engine: 
     detail = statement(engine, Scope(Window(now_ns - 10 * MINUTE_NS, now_ns)), of(text))
     assert (detail.sample.transactions, detail.sample.calls, detail.sample.is_fair) == (14, 14, True)
     assert [(each.service, each.name, each.source) for each in detail.places] == [
-        ("shop", "GET /placed", "shop/placed.py:17"),
-        ("shop", "GET /placed", "shop/placed.py:90"),
+        ("shop", "GET /placed", "shop/placed.py:17 read"),
+        ("shop", "GET /placed", "shop/placed.py:90 read"),
     ]
     assert [each.calls_share for each in detail.places] == pytest.approx([7 / 14, 7 / 14])
     assert [each.mean_ns for each in detail.places] == [30 * MS, 10 * MS]
