@@ -121,3 +121,10 @@ class Steps:
     def at_ns(self, step: int) -> int:
         """When a step begins, the first one is 0; `count` is the end of the last one."""
         return self.start_ns + step * self.step_s * _S
+
+    def seconds(self, window: Window, now_ns: int) -> tuple[float, ...]:
+        """How much of each step is in the window and has passed: the divisor of rates."""
+        first_ns, last_ns = window.start_ns, min(window.end_ns, now_ns)
+        return tuple(
+            max(min(self.at_ns(at + 1), last_ns) - max(self.at_ns(at), first_ns), 0) / _S for at in range(self.count)
+        )

@@ -55,6 +55,13 @@ def test_noise_is_no_moment(calls: int) -> None:
         assert moments([lookups(ratio, calls, chance) for _ in range(60)], STEPS) == ()
 
 
+def test_the_mean_of_few_calls_of_very_different_length_is_no_moment() -> None:
+    chance = random.Random(8)
+    for _ in range(50):
+        sums = [Sums(calls=30, time_ns=int(sum(chance.lognormvariate(16, 0.7) for _ in range(30)))) for _ in range(60)]
+        assert moments(sums, STEPS) == ()
+
+
 def test_nothing_is_no_moment() -> None:
     assert moments([Sums()] * 60, STEPS) == ()
     assert moments([], STEPS) == ()

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass
 from statistics import median
 
 from ..components import Sums
@@ -18,51 +19,64 @@ _LEAST_DIFFERENCE = 0.05
 _CHANCE = 1e-7
 """That chance alone makes a step so bad."""
 _SLOWER = 1.5
+_SPREADS = 12.0
+"""A step is slow when its mean is so many median absolute deviations above the median."""
 _LEAST_SLOWER_NS = 50_000
+
+
+@dataclass(frozen=True)
+class _Of:
+    """How one measure is computed and judged."""
+
+    measure: Measure
+    value: Callable[[Sums], float | None]
+    is_worse: Callable[[float, float, float, Sums], bool]
+    """Given the value of a step, the median and the spread of all steps, and the step's sums."""
+    lowest_is_worst: bool = False
 
 
 def moments(sums: Sequence[Sums], steps: Steps) -> tuple[Moment, ...]:
     """The worst time by each measure, where there is one."""
-    measures: tuple[tuple[Measure, Callable[[Sums], float | None], Callable[[float, float, Sums], bool], int], ...] = (
-        ("hit_ratio", lambda each: ratio(each.hits, each.misses), _misses_more, -1),
-        ("time_per_call", lambda each: each.time_ns / each.calls if each.calls else None, _is_slower, 1),
-        ("errors_per_call", lambda each: each.errors / each.calls if each.calls else None, _fails_more, 1),
-    )
-    matches = []
-    for measure, value_of, is_worse, direction in measures:
-        values = [value_of(each) if each.calls >= _LEAST_CALLS else None for each in sums]
-        known = [value for value in values if value is not None]
-        if len(known) < _LEAST_STEPS:
-            continue
-        usual = median(known)
-        worse = [value is not None and is_worse(value, usual, each) for value, each in zip(values, sums, strict=True)]
-        if not any(worse):
-            continue
-        worst = max((at for at, flag in enumerate(worse) if flag), key=lambda at: (values[at] or 0.0) * direction)
-        first, last = _around(worse, values, worst)
-        is_over = any(value is not None for value in values[last + 1 :])
-        value = values[worst] or 0.0
-        matches.append(Moment(measure, steps.at_ns(first), steps.at_ns(last + 1), is_over, value, usual))
-    return tuple(matches)
+    return tuple(moment for of in _MEASURES if (moment := _moment(of, sums, steps)))
 
 
-def _around(worse: Sequence[bool], values: Sequence[float | None], worst: int) -> tuple[int, int]:
+def _moment(of: _Of, sums: Sequence[Sums], steps: Steps) -> Moment | None:
+    values = [of.value(each) if each.calls >= _LEAST_CALLS else None for each in sums]
+    known = [value for value in values if value is not None]
+    if len(known) < _LEAST_STEPS:
+        return None
+    usual = median(known)
+    spread = median(abs(value - usual) for value in known)
+    worse = {
+        at: value
+        for at, (value, each) in enumerate(zip(values, sums, strict=True))
+        if value is not None and of.is_worse(value, usual, spread, each)
+    }
+    if not worse:
+        return None
+    worst = (min if of.lowest_is_worst else max)(worse, key=lambda at: worse[at])
+    first, last = _around(worse, values, worst)
+    is_over = any(value is not None for value in values[last + 1 :])
+    return Moment(of.measure, steps.at_ns(first), steps.at_ns(last + 1), is_over, worse[worst], usual)
+
+
+def _around(worse: Collection[int], values: Sequence[float | None], worst: int) -> tuple[int, int]:
     """The first and the last step of the bad time around the worst one; steps that say nothing do not end it."""
     ends = []
     for direction in (-1, 1):
         end = at = worst
-        while 0 <= at < len(worse) and (worse[at] or values[at] is None):
-            end = at if worse[at] else end
+        while 0 <= at < len(values) and (at in worse or values[at] is None):
+            end = at if at in worse else end
             at += direction
         ends.append(end)
     return ends[0], ends[1]
 
 
-def _misses_more(value: float, usual: float, sums: Sums) -> bool:
+def _misses_more(value: float, usual: float, _: float, sums: Sums) -> bool:
     return _is_more(1 - value, 1 - usual, sums.hits + sums.misses)
 
 
-def _fails_more(value: float, usual: float, sums: Sums) -> bool:
+def _fails_more(value: float, usual: float, _: float, sums: Sums) -> bool:
     return _is_more(value, usual, sums.calls)
 
 
@@ -77,5 +91,12 @@ def _is_more(share: float, usual: float, tries: int) -> bool:
     return tries * divergence >= -math.log(_CHANCE)
 
 
-def _is_slower(value: float, usual: float, _: Sums) -> bool:
-    return value >= usual * _SLOWER and value - usual >= _LEAST_SLOWER_NS
+def _is_slower(value: float, usual: float, spread: float, _: Sums) -> bool:
+    return value >= usual * _SLOWER and value - usual >= max(_SPREADS * spread, _LEAST_SLOWER_NS)
+
+
+_MEASURES = (
+    _Of("hit_ratio", lambda each: ratio(each.hits, each.misses), _misses_more, lowest_is_worst=True),
+    _Of("time_per_call", lambda each: each.time_ns / each.calls if each.calls else None, _is_slower),
+    _Of("errors_per_call", lambda each: each.errors / each.calls if each.calls else None, _fails_more),
+)
