@@ -116,7 +116,17 @@ class Pages:
         environment.policies["json.dumps_kwargs"] = {"default": asdict}  # dataclasses, for the scripts
         for each in (text.duration, text.milliseconds, text.count, text.size, text.iso_time, text.age, text.share):
             environment.filters[each.__name__] = each
-        for more in (text.unix_ns, text.percent, text.ratio, text.plural, text.printable, shown, shortened, family, bill):
+        for more in (
+            text.unix_ns,
+            text.percent,
+            text.ratio,
+            text.plural,
+            text.printable,
+            shown,
+            shortened,
+            family,
+            bill,
+        ):
             environment.filters[more.__name__] = more
         for of_why in (signed, short, wording.calls, wording.per_call, wording.hits, wording.failures):
             environment.filters[of_why.__name__] = of_why
