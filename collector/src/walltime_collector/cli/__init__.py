@@ -11,13 +11,15 @@ from typing import Annotated
 import typer
 
 from ..errors import BadParameter, CollectorError, UsageError
-from ..format import printable, since_s
+from ..format import printable
 from ..query.answers import Ranking, Selected, Top, Trace
 from ..query.digest.answer import Digest, DigestRanking
+from ..query.why.answer import Why
 from ..trace_id import find_span_id, find_trace_id
+from . import addresses
 from .client import Client
 from .dead_letters import dead_letters
-from .options import ClientCertificate, Json, TokenFile, Url, read_token, with_global_options
+from .options import ClientCertificate, Json, TokenFile, Url, check_since, read_token, with_global_options
 from .output import print_json, print_rendered, read_as, write
 from .serve import serve
 
@@ -98,13 +100,14 @@ def top(
     limit: Annotated[int, typer.Option(min=1, max=1000, help="At most this many kinds.")] = 20,
 ) -> None:
     """Which kinds of transaction take the time, and on what."""
-    _check_since(since)
+    check_since(since)
     document = client.get("/api/top", since=since, service=service, by=by, limit=limit)
     if as_json:
         return print_json(document)
     from .top import render
 
-    return print_rendered(lambda console: render(read_as(Top, document), console))
+    answer = read_as(Top, document)
+    return print_rendered(lambda console: render(answer, console), client.page(addresses.of_top(answer, since)))
 
 
 @app.command("show")
@@ -133,7 +136,8 @@ def show(
 
     answer = read_as(Trace, document)
     bill = chosen(answer, span)
-    return print_rendered(lambda console: render(answer, bill, console, calls))
+    page = client.page(addresses.of_show(answer, bill))
+    return print_rendered(lambda console: render(answer, bill, console, calls), page)
 
 
 @app.command("why")
@@ -177,10 +181,10 @@ def why(
     document = client.get("/api/why", **params, slowest="" if slowest is None else repr(slowest))
     if as_json:
         return print_json(document)
-    from ..query.why.answer import Why
     from .why import render
 
-    return print_rendered(lambda console: render(read_as(Why, document), console))
+    answer = read_as(Why, document)
+    return print_rendered(lambda console: render(answer, console), client.page(addresses.of_why(answer)))
 
 
 @app.command("digest")
@@ -201,13 +205,14 @@ def digest(
 ) -> None:
     """Which SQL statements take the time, and who sends them."""
     if since != "all":
-        _check_since(since)
+        check_since(since)
     document = client.get("/api/digest", since=since, service=service, by=by, limit=limit, statement=statement)
     if as_json:
         return print_json(document)
     from .digest import render
 
-    return print_rendered(lambda console: render(read_as(Digest, document), console))
+    answer = read_as(Digest, document)
+    return print_rendered(lambda console: render(answer, console), client.page(addresses.of_digest(answer, since)))
 
 
 @app.command("sql")
@@ -250,7 +255,8 @@ def status(client: Client, as_json: bool) -> None:
     from ..health.status import Status
     from .status import render
 
-    return print_rendered(lambda console: render(read_as(Status, document), console))
+    status = read_as(Status, document)
+    return print_rendered(lambda console: render(status, console), client.page(addresses.COLLECTOR))
 
 
 @app.command("doctor")
@@ -288,10 +294,3 @@ def doctor(
         print_rendered(lambda _: render(examination))
     if not examination.is_ok:
         raise typer.Exit(1)
-
-
-def _check_since(since: str) -> None:
-    try:
-        since_s(since)
-    except ValueError as error:
-        raise typer.BadParameter(str(error), param_hint="--since") from error

@@ -38,6 +38,11 @@ class Client:
     def __post_init__(self) -> None:
         _parse(self.url)
 
+    def page(self, path: str) -> str:
+        """The address of a page of the collector for a browser; without user and password, if the URL has them."""
+        parts = urlsplit(self.url)
+        return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}{parts.path.rstrip('/')}{path}"
+
     def get(self, path: str, **params: str | int) -> Any:
         """
         Return the JSON document at `path`.

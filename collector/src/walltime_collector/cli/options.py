@@ -12,6 +12,7 @@ from typing import Annotated, Any
 import typer
 
 from ..errors import CommandFailed
+from ..format import since_s
 from .client import Client
 
 DEFAULT_URL = "http://127.0.0.1:8464"
@@ -57,6 +58,14 @@ def with_global_options(command: Callable[..., None]) -> Callable[..., None]:
         parameters=[context, *own, *options.values()]
     )
     return run
+
+
+def check_since(since: str) -> None:
+    """Refuse a `--since` that is no length of time."""
+    try:
+        since_s(since)
+    except ValueError as error:
+        raise typer.BadParameter(str(error), param_hint="--since") from error
 
 
 def read_token(path: Path) -> str:

@@ -46,15 +46,24 @@ def print_json(document: Any) -> None:
     write(json.dumps(document, indent=2) + "\n")
 
 
-def print_rendered(render: Callable[[Console], RenderableType]) -> None:
-    """Render for the terminal, or for a pipe without blanks at the ends of lines."""
+def print_rendered(render: Callable[[Console], RenderableType], page: str = "") -> None:
+    """
+    Render for the terminal, or for a pipe without blanks at the ends of lines.
+
+    Args:
+        page: The address of the page that shows the same; printed on a terminal only.
+    """
     from rich.console import Console
+    from rich.text import Text
 
     width = None if sys.stdout.isatty() or "COLUMNS" in os.environ else PIPED_WIDTH
     console = Console(width=width, highlight=False, markup=False, emoji=False, soft_wrap=False)
     rendered = render(console)
     if console.is_terminal:
-        return console.print(rendered)
+        console.print(rendered)
+        if page and sys.stdout.isatty():
+            console.print(Text(f"\n{page}", "dim"), soft_wrap=True)  # on one line, which can be clicked and copied
+        return None
     with console.capture() as capture:
         console.print(rendered, crop=False)  # a name that is longer than a line stays whole
     return write("".join(f"{line.rstrip()}\n" for line in capture.get().splitlines()))

@@ -45,6 +45,11 @@ def statement(fingerprint_id: str, params: Params = NONE) -> str:
     return address(f"/statements/{_segment(fingerprint_id)}", params)
 
 
+def collector() -> str:
+    """Whether the collector works, and what it holds."""
+    return address("/collector")
+
+
 def address(path: str, params: Params = NONE) -> str:
     """A path of this server, already quoted, with query parameters."""
     query = urlencode({name: value for name, value in params.items() if value}, safe=":,.{}/")

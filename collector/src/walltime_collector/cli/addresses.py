@@ -1,0 +1,46 @@
+"""The address of the page that shows the same as a command: the same window and filters, as times that stay."""
+
+from __future__ import annotations
+
+import re
+
+from ..format import LONGEST_SINCE_S
+from ..pages import urls
+from ..query.answers import Bill, Top, Trace
+from ..query.digest.answer import Digest
+from ..query.why.answer import Population, Why
+
+COLLECTOR = urls.collector()
+
+
+def of_top(top: Top, since: str) -> str:
+    """The overview."""
+    return urls.overview({"time": f"last {since}", "service": top.service, "by": "" if top.by == "total" else top.by})
+
+
+def of_show(trace: Trace, bill: Bill) -> str:
+    """The transaction."""
+    is_root = bill is trace.transactions[0]
+    return urls.transaction(trace.trace_id, {} if is_root else {"span": bill.span_id})
+
+
+def of_why(why: Why) -> str:
+    """The kind: with the compared windows, or its slowest."""
+    if why.slowest_percent is not None:
+        return urls.kind(why.service, why.name, {"time": _window(why.slow), "slowest": f"{why.slowest_percent:g}"})
+    first, last = sorted((why.usual, why.slow), key=lambda each: each.since)
+    params = {"time": _window(first, last), "during": _window(why.slow), "against": _window(why.usual)}
+    return urls.kind(why.service, why.name, params)
+
+
+def of_digest(digest: Digest, since: str) -> str:
+    """The statements, or the only one that was found."""
+    length = f"{LONGEST_SINCE_S // 86_400}d" if since == "all" else since
+    params = {"time": f"last {length}", "service": digest.service}
+    if digest.statement and len(digest.statements) == 1:
+        return urls.statement(digest.statements[0].fingerprint_id, params)
+    return urls.statements(params)
+
+
+def _window(first: Population, last: Population | None = None) -> str:
+    return "..".join(re.sub(r"\.?0*Z$", "Z", at) for at in (first.since, (last or first).until))
