@@ -63,7 +63,7 @@ def distribution(engine: Engine, scope: Scope) -> Distribution:
     """
     scope = scope.aligned()
     window, step_ns = scope.window, scope.step_s * _S
-    (whole,) = run(engine, "scoped/durations", **scope.divided())
+    (whole,) = run(engine, "scoped/durations", **scope.divided(scope.step_s))
     rows = run(engine, "scoped/distribution", **scope.parameters(), step_ns=step_ns, bins=BINS)
     p50_ns, p95_ns, p99_ns = (round(each or 0) for each in whole["percentiles_ns"])
     return Distribution(
