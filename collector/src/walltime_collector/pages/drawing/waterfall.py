@@ -18,7 +18,7 @@ _SMALLEST_STEP = 0.03
 _NOTHING_NS = 1.0
 """A smaller difference has no row."""
 _ZERO_SHARE = 0.4
-"""When the steps are in the last part of the axis, less than this, the axis begins later."""
+"""When the steps need a smaller part of an axis from zero, the axis begins later."""
 _WIDTH = 1_000.0
 
 
@@ -74,7 +74,8 @@ def waterfall(why: Why, usual: str, slow: str) -> Waterfall:
     for size_ns in sizes_ns:
         ends_ns.append(ends_ns[-1] + size_ns)
     least_ns, most_ns = min([*ends_ns, why.slow.mean_ns]), max([*ends_ns, why.slow.mean_ns, 1.0])
-    begins_ns = max(least_ns - 0.25 * (most_ns - least_ns), 0.0) if most_ns - least_ns < _ZERO_SHARE * most_ns else 0.0
+    is_small = _NOTHING_NS <= most_ns - least_ns < _ZERO_SHARE * most_ns
+    begins_ns = max(least_ns - 0.25 * (most_ns - least_ns), 0.0) if is_small else 0.0
 
     def at(ns: float) -> float:
         return round((ns - begins_ns) / (most_ns - begins_ns) * _WIDTH, 1)
@@ -109,12 +110,11 @@ def waterfall(why: Why, usual: str, slow: str) -> Waterfall:
 
 
 def _folded(components: Sequence[Contribution]) -> tuple[list[Contribution], list[Contribution]]:
-    largest = max((abs(each.difference_ns) for each in components), default=0.0)
-    large = [each for each in components if abs(each.difference_ns) >= _SMALLEST_STEP * largest][:_MOST_STEPS]
-    small = [each for each in components if each not in large]
-    if len(small) == 1:
-        large, small = list(components), []
-    return [each for each in large if abs(each.difference_ns) >= _NOTHING_NS], small
+    changed = [each for each in components if abs(each.difference_ns) >= _NOTHING_NS]
+    largest = max((abs(each.difference_ns) for each in changed), default=0.0)
+    large = [each for each in changed if abs(each.difference_ns) >= _SMALLEST_STEP * largest][:_MOST_STEPS]
+    small = [each for each in changed if each not in large]
+    return (large, small) if len(small) > 1 else (changed, [])
 
 
 def _parts(each: Contribution, start_ns: float) -> Iterator[tuple[float, float, Literal["more", "slower"]]]:

@@ -51,7 +51,7 @@ class Kind:
     """The slowest are selected, so many of them; a selected time comes first."""
     explanation: Explanation | None = None
     durations: Distribution | None = None
-    """Of the selection, or else of the whole time; None where only the explanation was requested."""
+    """Of the selection, or else of the whole time, without the cells; None where only the explanation was requested."""
     charts: tuple[Chart, ...] = ()
     heat_map: HeatMap | None = None
     outlier: Outlier | None = None
@@ -86,7 +86,7 @@ def kind(request: PageRequest) -> Kind:
         name,
         is_explained,
         percent,
-        durations=durations,
+        durations=replace(durations, cells=()),
         charts=(by_component(steps), calls_per_transaction(steps), time_per_call(steps)),
         heat_map=heat_map(whole),
         outlier=outlier(whole) if request.during is None else None,
