@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -88,6 +89,21 @@ def test_once_tells_the_story_and_leaves_nothing_running(told: tuple[str, dict[s
     assert "mysql.query" in shown
     assert "POST /checkout" in lock_wait
     assert "row lock" in lock_wait
+
+
+def test_the_address_of_the_pages_comes_first_and_each_step_has_one(
+    told: tuple[str, dict[str, Any], dict[str, Any]],
+) -> None:
+    output, truth, _ = told
+    first, *lines = output.splitlines()
+    assert re.match(r"http://127\.0\.0\.1:\d+/  ", first), first
+    links = [line.strip() for line in lines if line.strip().startswith(first.split("  ")[0])]
+    usual, restarted, why, lock_wait = (link.removeprefix(first.split("  ")[0]) for link in links)
+    kind = "kinds/shop/GET%20%2Fproduct%2F%7Bid%7D?time="
+    assert usual == "?time=last+5m"
+    assert restarted == f"{kind}last+5m"
+    assert re.fullmatch(rf"{re.escape(kind)}(\S+Z)\.\.(\S+Z)&during=(\S+Z)\.\.\2&against=\1\.\.\S+Z", why)
+    assert lock_wait == f"transactions/{truth['lock_wait']['trace_id']}"
 
 
 def test_why_says_what_the_demo_knows(told: tuple[str, dict[str, Any], dict[str, Any]]) -> None:

@@ -1,6 +1,7 @@
 """
 `make demo`: the shop, its servers, a collector and visitors on free loopback ports, then what Walltime says of them.
 
+It prints the address of the pages first, and beside each step of the story the address of the page that shows it.
 Everything is in `.demo/` and is stopped at the end, by Ctrl-C too; with --once it ends by itself.
 """
 
@@ -23,7 +24,8 @@ from rich.console import Console
 from rich.live import Live
 from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeRemainingColumn
 
-from shop.ask import WALLTIME, Asker, iso
+from shop.ask import WALLTIME, Asker
+from shop.links import Pages, span
 from shop.load import Load, visits
 from shop.services import Program, Service, ServiceError
 from shop.stack import Stack
@@ -62,6 +64,8 @@ def run(folder: Path, seconds: int, *, once: bool) -> None:
         slow_log = folder / "mariadb" / "slow.log"
         receiver = running.enter_context(collector(folder / "collector", "--slow-log", slow_log))
         assert receiver.ready is not None
+        pages = Pages(f"http://{receiver.ready['web']}")
+        console.print(f"[bold]{pages.overview()}[/]  open this page: it follows the demo", soft_wrap=True)
         _started(receiver, receiver.ready["web"])
         with console.status("starting the shop and its servers"):
             stack = _stack(folder, receiver.ready["http"])
@@ -73,18 +77,18 @@ def run(folder: Path, seconds: int, *, once: bool) -> None:
         stack.proxies["mariadb"].delay_s = AWAY_S  # not before, so that filling the caches does not take a minute
         load = Load(stack.url, visits(1, crowd), threads=VISITORS, rate=VISITS_PER_S).start()
         running.callback(load.stop)
-        truth = tell(stack, load, seconds)
+        truth = tell(stack, load, seconds, pages)
         truth.write(folder / "truth.json")
         if once:
             load.stop()
         why = ask(Asker(f"http://{receiver.ready['web']}", console), truth)
         (folder / "why.json").write_text(json.dumps(why, indent=2) + "\n")
         if not once:
-            _until_interrupted(load)
+            _until_interrupted(load, pages, truth)
 
 
-def tell(stack: Stack, load: Load, seconds: int) -> Truth:
-    """Let it happen, say what happens, and count with the servers' own counters."""
+def tell(stack: Stack, load: Load, seconds: int, pages: Pages) -> Truth:
+    """Let it happen, say what happens and where to see it, and count with the servers' own counters."""
     watch, cache = Watch(stack), stack.caches[0]
     truth = Truth({each.name: each.address for each in stack.caches})
     stack.mariadb.write_logs(on=True)
@@ -92,14 +96,18 @@ def tell(stack: Stack, load: Load, seconds: int) -> Truth:
     _wait(load, _to_full_second(), "")
     with watch.window(load) as truth.before:
         _wait(load, seconds, f"{seconds} s of the usual")
+    _see(pages.overview("last 5m"))
     _wait(load, _to_full_second(), "")
     with watch.window(load) as truth.after:
         truth.restart = restart(cache)
         back_ms = truth.restart.took_ns / 1e6
         _say(f"[yellow]{cache.name} ({cache.address}) was restarted:[/] back after {back_ms:.0f} ms, and empty")
+        _see(pages.kind(truth.kind, "last 5m"))
         _wait(load, seconds, f"{seconds} s after the restart")
+    _see(pages.restart(truth))
     _say(f"the inventory job counts product {BOUGHT} while somebody buys it")
     truth.lock_wait = wait_for_a_lock(stack, watch)
+    _see(pages.lock_wait(truth))
     stack.mariadb.write_logs(on=False)
     return truth
 
@@ -123,10 +131,7 @@ def ask(asker: Asker, truth: Truth) -> Any:
     assert truth.before is not None
     assert truth.after is not None
     assert truth.lock_wait is not None
-    during, against = (
-        f"{iso(window.since_ns // SECOND * SECOND)}..{iso(window.until_ns // SECOND * SECOND)}"
-        for window in (truth.after, truth.before)
-    )
+    during, against = span(truth.after), span(truth.before)
     asker.read_when(_is_glued, "show", truth.lock_wait.trace_id)
     asker.show("top", "--since", f"{(time.time_ns() - truth.before.since_ns) // SECOND}s")
     why = ("why", truth.kind, "--during", during, "--against", against)
@@ -169,6 +174,10 @@ def _say(words: str) -> None:
     console.print(f"[dim]{time.strftime('%H:%M:%S')}[/] {words}", soft_wrap=True)
 
 
+def _see(address: str) -> None:
+    console.print(f"         {address}", style="cyan", markup=False, soft_wrap=True)
+
+
 def _wait(load: Load, seconds: float, act: str) -> None:
     ends_s = time.monotonic() + seconds
     columns = (SpinnerColumn(), TextColumn("{task.description}"), BarColumn(), TimeRemainingColumn())
@@ -181,7 +190,15 @@ def _wait(load: Load, seconds: float, act: str) -> None:
         _say(f"{act}: {load.status().markup}")
 
 
-def _until_interrupted(load: Load) -> None:
+def _until_interrupted(load: Load, pages: Pages, truth: Truth) -> None:
+    console.print("The same without a command:")
+    for address, shows in (
+        (pages.overview("last 15m"), "where the time goes; drag over the slow part, and choose a kind"),
+        (pages.restart(truth), "why product pages became slower: the server that was restarted"),
+        (pages.lock_wait(truth), "the checkout that waited for a row lock"),
+    ):
+        _see(address)
+        console.print(f"         {shows}", style="dim", soft_wrap=True)
     console.print("The visitors keep coming: ask again in another terminal. Ctrl-C stops everything.", soft_wrap=True)
     with Live(console=console, get_renderable=load.status, auto_refresh=console.is_terminal):
         signal.pause()
