@@ -228,6 +228,25 @@ def test_of_many_a_sample_is_compared_and_the_place_stays_exact(engine: Engine, 
     assert answer.unusual[0].component == "mysql.query"
 
 
+def test_of_very_many_the_sample_is_from_slices_of_the_time(engine: Engine, store: Store) -> None:
+    slow = make("GET /crowd", duration_ns=100 * MS, calls=queries(*[3.0] * 30))
+    others = usual("GET /crowd", 200)
+    store(others)
+    copies = 170
+    engine.command(
+        "INSERT INTO transactions SELECT * EXCEPT (number) REPLACE ("
+        " CAST(substring(sipHash128(span_id, number), 1, 8) AS FixedString(8)) AS span_id,"
+        " started_at - toIntervalMicrosecond(cityHash64(span_id, number) % 1500000000) AS started_at)"
+        " FROM transactions CROSS JOIN numbers({copies:UInt64}) AS copies WHERE name = 'GET /crowd'",
+        {"copies": copies},
+    )
+    store([slow])
+    answer = place_of(engine, slow)
+    assert answer.others == answer.shorter == 200 * (copies + 1)
+    assert 0.2 * SAMPLED < answer.sampled < 2 * SAMPLED
+    assert (answer.unusual[0].component, answer.quantile) == ("mysql.query", 1.0)
+
+
 @pytest.mark.parametrize(
     ("quantile", "others", "words"),
     [(0.374, 4000, "p37"), (0.5, 100, "p50"), (0.992, 4000, "p99.2"), (0.9999, 4000, "p99.9"),

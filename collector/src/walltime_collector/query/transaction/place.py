@@ -28,6 +28,10 @@ _SMALL = 0.05
 _AROUND_S = (1_800, 43_200, 302_400)
 """The window reaches so far to both sides: the first one that has enough others."""
 _S = 1_000_000_000
+_MANY = 16 * SAMPLED
+"""With more others, the sample is from slices of the window: most of its rows need not be read then."""
+_SLICES, _SLICED = 8, 15
+"""So many slices, of which each has one part in so many of its time."""
 _STEPS = 8
 """Of the distribution, from a duration to twice as long."""
 _MOST_STEPS = 64
@@ -105,7 +109,7 @@ def place(engine: Engine, bill: Bill) -> Place:
     """
     Compare a transaction with the others of its kind.
 
-    The place is exact, over all of them; counters are compared with a sample, one in so many by their span ids.
+    The place is exact, over all of them; counters are compared with a sample, by the hash of their span ids.
 
     Raises:
         EngineUnavailable: The engine cannot answer now.
@@ -121,10 +125,7 @@ def place(engine: Engine, bill: Bill) -> Place:
             break
     is_enough = others >= FEWEST
     shorter, equal = int(row["shorter"]), max(int(row["equal"]) - 1, 0)
-    sample: Row = {}
-    if is_enough:
-        every = max(others // SAMPLED, 1)
-        sample = run(engine, "place/sample", **kind, **window, every=every, span_id=bill.span_id)[0]
+    sample = _sample(engine, bill, window, others) if is_enough else {}
     p50_ns, p95_ns, p99_ns = (int(each) for each in row["percentiles_ns"])
     return Place(
         since=iso_time(window["start_ns"]),
@@ -142,6 +143,26 @@ def place(engine: Engine, bill: Bill) -> Place:
         unusual=unusual(bill, sample, p50_ns) if is_enough else (),
         rare=tuple(_rare(row, own, others)) if is_enough else (),
     )
+
+
+def _sample(engine: Engine, bill: Bill, window: Mapping[str, int], others: int) -> Row:
+    """The counters of about SAMPLED others, of the whole window or of slices of it."""
+    slice_ns = (window["end_ns"] - window["start_ns"]) // _SLICES
+    for part in (_SLICED, 1) if others > _MANY else (1,):
+        row = run(
+            engine,
+            "place/sample",
+            service=bill.service,
+            kind=bill.name,
+            span_id=bill.span_id,
+            **window,
+            slice_ns=slice_ns,
+            part_ns=slice_ns // part + 1,
+            every=max(round(others / part / SAMPLED), 1),
+        )[0]
+        if int(row["transactions"]) >= FEWEST:
+            break
+    return row
 
 
 def unusual(bill: Bill, sample: Row, usual_ns: int) -> tuple[Unusual, ...]:

@@ -1,4 +1,5 @@
--- What did a sample of the transactions of this kind spend their time on? One in `every`, chosen by their ids; an array for each counter.
+-- What did a sample of the transactions of this kind spend their time on? An array for each counter.
+-- One in `every`, chosen by their ids, of the first part_ns of every slice_ns.
 SELECT
     count() AS transactions,
     groupArray(other_ns) AS other_ns,
@@ -12,4 +13,5 @@ SELECT
 FROM transactions
 WHERE
 -- include place/_others.sql
+    AND (toUnixTimestamp64Nano(started_at) - {start_ns:Int64}) % {slice_ns:Int64} < {part_ns:Int64}
     AND cityHash64(span_id) % {every:UInt64} = 0 AND span_id != unhex({span_id:String})
