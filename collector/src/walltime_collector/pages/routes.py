@@ -97,11 +97,11 @@ def _endpoint(
         raw_path = request.scope["raw_path"]
         is_json = raw_path.endswith(b".json")
         raw_path = raw_path.removesuffix(b".json")
-        if not is_json:
-            request.scope[ERROR_PAGE] = error_page(pages, request, view)
         path = path_names(view.pattern, raw_path)
         if path is None:
             raise HTTPException(404)
+        if not is_json:
+            request.scope[ERROR_PAGE] = error_page(pages, request, view)
         now_ns = time.time_ns() // PERIOD_NS * PERIOD_NS
         asked = read(request, sources, path=path, own_params=view.own_params, now_ns=now_ns, is_admin=is_admin(request))
 
