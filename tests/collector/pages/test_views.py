@@ -144,7 +144,7 @@ def test_a_wrong_parameter_is_explained_on_the_page_and_in_json(browser: Browser
 def test_only_get_and_an_unknown_address_is_a_page_for_people_only(browser: Browser) -> None:
     assert browser.request("POST", "/").status_code == 405
     assert browser.request("HEAD", "/").status_code == 200
-    for path in ("/nothing", "/transactions", "/kinds/one", "/static/nothing.js", "/static/../routes.py"):
+    for path in ("/nothing", "/kinds/one", "/static/nothing.js", "/static/../routes.py"):
         page = browser.get(path, headers={"accept": "text/html"})
         assert (page.status_code, page.headers["content-type"]) == (404, "text/html; charset=utf-8")
         assert browser.get(path).json()["error"]["what"] == "there is no such page"

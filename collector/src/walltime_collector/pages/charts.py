@@ -157,28 +157,27 @@ def percentiles(timeline: Timeline) -> Chart:
 
 
 def rate(timeline: Timeline) -> Chart:
-    """Transactions per second: those that failed, and on top of them those that succeeded."""
+    """Transactions a second."""
     divisors = seconds(timeline)
-    succeeded = [counted - failed for counted, failed in zip(timeline.transactions, timeline.errors, strict=True)]
     known_s = sum(each for each, counted in zip(divisors, timeline.transactions, strict=True) if counted)
-
-    def series(name: str, counts: Sequence[int], colour: str) -> Series:
-        values = tuple(
-            float(f"{counted / divisor:.4g}") if divisor and any_at_all else None
-            for counted, divisor, any_at_all in zip(counts, divisors, timeline.transactions, strict=True)
-        )
-        return Series(name, values, sum(counts) / known_s if known_s else None, colour)
-
-    return Chart(
-        "rate",
-        "Rate and errors",
-        "stacked",
-        "per s",
-        timeline.start_ns // 1_000_000_000,
-        timeline.step_s,
-        (series("failed", timeline.errors, "bad"), series("succeeded", succeeded, "ok")),
-        "transactions a second",
+    values = tuple(
+        float(f"{counted / divisor:.4g}") if divisor and counted else None
+        for counted, divisor in zip(timeline.transactions, divisors, strict=True)
     )
+    whole = sum(timeline.transactions) / known_s if known_s else None
+    series = (Series("transactions", values, whole, "ok"),)
+    return Chart("rate", "Rate", "bars", "per s", timeline.start_ns // 1_000_000_000, timeline.step_s, series)
+
+
+def failures(timeline: Timeline) -> Chart:
+    """The share of the transactions that failed."""
+    values = tuple(
+        float(f"{failed / counted:.4g}") if counted else None
+        for failed, counted in zip(timeline.errors, timeline.transactions, strict=True)
+    )
+    whole = sum(timeline.errors) / sum(timeline.transactions) if any(timeline.transactions) else None
+    series = (Series("failed", values, whole, "bad"),)
+    return Chart("failures", "Errors", "bars", "share", timeline.start_ns // 1_000_000_000, timeline.step_s, series)
 
 
 def seconds(timeline: Timeline) -> tuple[float, ...]:

@@ -121,6 +121,7 @@ const charts = (() => {
       {
         width: plot.clientWidth,
         height: plot.clientHeight,
+        padding: [8, 10, 0, 0],
         legend: { show: false },
         cursor: { ...cursor(), points: { show: !isStacked, size: 6 } },
         select: { show: true },
@@ -130,7 +131,7 @@ const charts = (() => {
         },
         axes: [
           timeAxis(),
-          { ...axis(), size: 58, space: 34, values: (_, splits) => splits.map((value) => numbers.axis(chart.unit, value)) },
+          { ...axis(), size: 58, space: Math.min(34, plot.clientHeight / 4), values: (_, splits) => splits.map((value) => numbers.axis(chart.unit, value)) },
         ],
         series: [{}, ...series],
         hooks: {

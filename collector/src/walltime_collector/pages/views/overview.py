@@ -10,11 +10,12 @@ from ...query import kinds
 from ...query.answers import RANKINGS, Top
 from ...query.timeline import timeline
 from ...query.top import top_of
-from ..charts import Chart, by_component, percentiles, rate
+from ..charts import Chart, by_component, failures, percentiles, rate
 from ..request import PageRequest
 
-PARAMS = {"by": "total", "show": "mean"}
-"""`by` is one of RANKINGS; `show` is `mean` (of a transaction) or `total` (of each second)."""
+PARAMS = {"by": "total", "limit": "50", "show": "mean"}
+"""`by` is one of RANKINGS; `limit`, of the kinds; `show` is `mean` (of a transaction) or `total` (of each second)."""
+_MOST_KINDS = 1_000
 
 
 @dataclass(frozen=True)
@@ -29,13 +30,15 @@ class Overview:
 
 def overview(request: PageRequest) -> Overview:
     """Answer the view."""
-    by, show = request.params["by"], request.params["show"]
+    by, limit, show = (request.params[name] for name in PARAMS)
     if by not in RANKINGS:
         raise BadParameter("by", f"{quoted(by)} is not one of its values", f"use {', '.join(RANKINGS)}")
+    if not (limit.isascii() and limit.isdecimal() and len(limit) < 5 and 1 <= int(limit) <= _MOST_KINDS):
+        raise BadParameter("limit", f"{quoted(limit)} is not a valid number", f"use 1 to {_MOST_KINDS}")
     if show not in ("mean", "total"):
         raise BadParameter("show", f"{quoted(show)} is not one of its values", "use mean or total")
-    top = top_of(request.engine, request.selected, request.now_ns, by=by, limit=50)
+    top = top_of(request.engine, request.selected, request.now_ns, by=by, limit=int(limit))
     steps = timeline(request.engine, request.scope, request.now_ns)
     is_first_start = not any(steps.transactions) and not top.kinds and not kinds.services(request.engine)
-    charts = (by_component(steps, each_second=show == "total"), rate(steps), percentiles(steps))
+    charts = (by_component(steps, each_second=show == "total"), rate(steps), failures(steps), percentiles(steps))
     return Overview(is_first_start, charts, top)
