@@ -9,6 +9,7 @@ import pytest
 from walltime_collector.clickhouse.engine import Engine
 from walltime_collector.errors import NotStored
 from walltime_collector.query.digest.detail import statement
+from walltime_collector.query.digest.over_time import statements_over_time
 from walltime_collector.query.digest.rank import digest_of
 from walltime_collector.query.scope import Filters, Scope
 from walltime_collector.query.windows import Window
@@ -67,16 +68,19 @@ def test_a_statement_adds_up_in_every_step(shop: Stored, longer_ns: int) -> None
     for sent in in_scope(shop.sent, scope):
         calls = [call for call in sent.calls if call.attributes.get("db.query.text") == PRODUCT]
         if calls:
-            sums = wanted[(sent.started_ns - detail.steps.start_ns) // (detail.steps.step_s * S_NS)]
+            sums = wanted[(sent.started_ns - detail.over_time.steps.start_ns) // (detail.over_time.steps.step_s * S_NS)]
             sums[0] += len(calls)
             sums[1] += sum(call.duration_ns for call in calls)
             sums[2] += sum("error.type" in call.attributes for call in calls)
             transactions.append((sum(call.duration_ns for call in calls), len(calls), sent.trace_id))
     assert detail.texts == (PRODUCT,)
-    assert len(detail.sums) == detail.steps.count
-    assert {at: [each.calls, each.time_ns, each.errors] for at, each in enumerate(detail.sums) if each.calls} == wanted
+    assert len(detail.over_time.sums) == detail.over_time.steps.count
+    by_step = {at: [each.calls, each.time_ns, each.errors] for at, each in enumerate(detail.over_time.sums) if each.calls}
+    assert by_step == wanted
+        at: [each.calls, each.time_ns, each.errors] for at, each in enumerate(detail.over_time.sums) if each.calls
+    } == wanted
     assert detail.statement.client is not None
-    assert detail.statement.client.calls == sum(each.calls for each in detail.sums)
+    assert detail.statement.client.calls == sum(each.calls for each in detail.over_time.sums)
     slowest = sorted(transactions, reverse=True)
     shown = [(each.time_ns, each.calls, each.trace_id) for each in detail.slowest]
     assert shown == slowest[: len(shown)]
@@ -137,8 +141,8 @@ def test_both_ends_of_the_same_calls_are_compared(engine: Engine, store: Store) 
         assert (detail.both_ends.client_ns, detail.both_ends.server_ns) == (18 * MS, 15 * MS)
         assert detail.statement.server is not None
         assert (detail.statement.server.entries, detail.statement.server.time_ns) == (4, 55 * MS)
-        assert sum(each.logged_calls for each in detail.sums) == 4
-        assert sum(each.logged_ns for each in detail.sums) == 55 * MS
+        assert sum(each.logged_calls for each in detail.over_time.sums) == 4
+        assert sum(each.logged_ns for each in detail.over_time.sums) == 55 * MS
         assert [(each.query_ns, each.trace_id) for each in detail.logged[:2]] == [
             (40 * MS, partly.trace_id),
             (6 * MS, whole.trace_id),
@@ -159,6 +163,34 @@ def test_a_statement_that_is_only_in_the_log_has_no_application(engine: Engine, 
     detail = statement(engine, Scope(Window(now_ns - 10 * MINUTE_NS, now_ns)), of("SELECT only FROM logged"))
     assert (detail.texts, detail.places, detail.slowest, detail.both_ends) == ((), (), (), None)
     assert [each.trace_id for each in detail.logged] == [""]
+
+
+def test_the_statements_with_the_most_time_add_up_over_time(shop: Stored) -> None:
+    scope = Scope(window_of(shop, 0))
+    found = statements_over_time(shop.engine, scope, 3)
+    ranked = digest_of(shop.engine, scope, by="client", limit=3).statements
+    assert [each.fingerprint for each in found] == [each.fingerprint for each in ranked]
+    for each, whole in zip(found, ranked, strict=True):
+        assert whole.client is not None
+        assert sum(sums.time_ns for sums in each.sums) == whole.client.time_ns
+        assert sum(sums.calls for sums in each.sums) == whole.client.calls
+
+
+def test_over_time_may_be_of_another_window(shop: Stored) -> None:
+    scope, charted = Scope(window_of(shop, 0)), Scope(window_of(shop, 180 * MINUTE_NS))
+    detail = statement(shop.engine, scope, of(PRODUCT), charted)
+    assert detail.over_time == statement(shop.engine, charted, of(PRODUCT)).over_time
+    assert detail.statement == statement(shop.engine, scope, of(PRODUCT)).statement
+
+
+@pytest.mark.parametrize("containing", ["FROM  Reviews", "reviews where"])
+def test_a_digest_can_be_filtered_by_text(shop: Stored, containing: str) -> None:
+    found = digest_of(shop.engine, Scope(window_of(shop, 0)), containing=containing)
+    assert [each.fingerprint for each in found.statements] == ["select * from reviews where product_id = ?"]
+    assert found.all_statements == 1
+    assert digest_of(shop.engine, Scope(window_of(shop, 0)), containing="nowhere").statements == ()
+    identity = found.statements[0].fingerprint_id.lower()
+    assert digest_of(shop.engine, Scope(window_of(shop, 0)), containing=identity).statements == found.statements
 
 
 def test_an_unknown_statement_is_named(shop: Stored) -> None:

@@ -9,35 +9,22 @@ from dataclasses import dataclass
 
 from ...clickhouse.engine import Engine
 from ...errors import NotStored
-from ...format import printable
-from ...statements.fingerprint import fingerprint_id, of_template
 from ..answers import from_row
 from ..kept.sample import KeptSample, Sample, kept_sample
 from ..queries import run
-from ..scope import Scope, Steps
+from ..scope import Scope
 from .answer import DigestedStatement
-from .rank import MAX_ROWS, digested, of_log
+from .over_time import MAX_TEXTS, StatementOverTime, sent_of, statement_over_time
+from .rank import digested, of_log
 
 _MAX_SENDERS = 100
 _MAX_PLACES = 50
 _MAX_EXAMPLES = 10
 _MAX_JOINED = 200
 """Transactions whose calls are compared with their entries in the slow log."""
-_MAX_TEXTS = 500
 _MANY_CALLS = 50_000
 _SLOWEST_MINUTES = (100, 20)
 """So many minutes are searched for the slowest transactions, fewer when the statement has _MANY_CALLS."""
-
-
-@dataclass(frozen=True)
-class StatementStep:
-    """What a statement cost in one step; the log's numbers are weighted."""
-
-    calls: int = 0
-    time_ns: int = 0
-    errors: int = 0
-    logged_calls: int = 0
-    logged_ns: int = 0
 
 
 @dataclass(frozen=True)
@@ -107,8 +94,7 @@ class StatementDetail:
     statement: DigestedStatement
     texts: tuple[str, ...]
     """As the applications wrote it, the most expensive first."""
-    steps: Steps
-    sums: tuple[StatementStep, ...]
+    over_time: StatementOverTime
     sample: Sample
     places: tuple[Place, ...]
     both_ends: BothEnds | None
@@ -117,9 +103,12 @@ class StatementDetail:
     logged: tuple[LoggedExample, ...]
 
 
-def statement(engine: Engine, scope: Scope, number: int) -> StatementDetail:
+def statement(engine: Engine, scope: Scope, number: int, charted: Scope | None = None) -> StatementDetail:
     """
     The statement whose fingerprint has this id.
+
+    Args:
+        charted: Whose window `over_time` shows, if it is another one.
 
     Raises:
         NotStored: It was neither sent nor logged in this Scope.
@@ -128,41 +117,33 @@ def statement(engine: Engine, scope: Scope, number: int) -> StatementDetail:
     in_log = of_log(scope, number)
     with ThreadPoolExecutor(2, "statement") as threads:
         logging = threads.submit(run, engine, "digest/server", **in_log, limit=1)
-        everything = run(engine, "digest/application", **scope.divided(), limit=MAX_ROWS)
-        sent = [row for row in everything if fingerprint_id(of_template(row["text"])) == number]
-        texts = list(dict.fromkeys(str(row["text"]) for row in sent))[:_MAX_TEXTS]
+        sent = sent_of(engine, scope, number)
+        texts = list(dict.fromkeys(str(row["text"]) for row in sent))[:MAX_TEXTS]
         kinds = list(dict.fromkeys(f"{row['service']}\t{row['name']}" for row in sent))
         calls = sum(int(row["calls"]) for row in sent)
-        steps = Steps.of(scope, calls)
-        by_step = threads.submit(_by_step, engine, scope, texts, steps)
+        over_time = threads.submit(statement_over_time, engine, charted or scope, number, None if charted else sent)
         sampling = threads.submit(_sample, engine, scope, texts, kinds, calls)
         slowest = _slowest(engine, scope, texts, kinds, calls)
         logged = logging.result()
         examples = _logged(engine, in_log) if logged else ()
         both = _both_ends(engine, scope, in_log, texts) if logged and texts else None
-        logged_by_step = run(engine, "digest/server_steps", **in_log, step_s=steps.step_s) if logged else ()
-        sums, sample = by_step.result(), sampling.result()
-    if not sent and not logged:
-        raise NotStored(
-            "statement",
-            f"no statement with the id {printable(f'{number:016X}')} is stored of this time",
-            "choose a longer time, or remove a filter; /statements lists those that are stored",
+        sample = sampling.result()
+        if not sent and not logged:
+            raise NotStored(
+                "statement",
+                f"no statement with the id {number:016X} is stored of this time",
+                "choose a longer time, or remove a filter; /statements lists those that are stored",
+            )
+        return StatementDetail(
+            statement=digested(sent, logged, max_senders=_MAX_SENDERS)[0],
+            texts=tuple(texts),
+            over_time=over_time.result(),
+            sample=sample.size,
+            places=_places(sample),
+            both_ends=both,
+            slowest=slowest,
+            logged=examples,
         )
-    for row in logged_by_step:
-        step = int(row["step"])
-        before = sums.get(step, StatementStep())
-        sums[step] = StatementStep(before.calls, before.time_ns, before.errors, int(row["calls"]), int(row["time_ns"]))
-    return StatementDetail(
-        statement=digested(sent, logged, max_senders=_MAX_SENDERS)[0],
-        texts=tuple(texts),
-        steps=steps,
-        sums=tuple(sums.get(step, StatementStep()) for step in steps.numbers),
-        sample=sample.size,
-        places=_places(sample),
-        both_ends=both,
-        slowest=slowest,
-        logged=examples,
-    )
 
 
 def _logged(engine: Engine, in_log: Mapping[str, str | int | bool]) -> tuple[LoggedExample, ...]:
@@ -176,13 +157,6 @@ def _logged(engine: Engine, in_log: Mapping[str, str | int | bool]) -> tuple[Log
         )
         for row in run(engine, "digest/logged", **in_log, limit=_MAX_EXAMPLES)
     )
-
-
-def _by_step(engine: Engine, scope: Scope, texts: Sequence[str], steps: Steps) -> dict[int, StatementStep]:
-    if not texts:
-        return {}
-    rows = run(engine, "digest/steps", **scope.divided(steps.step_s), texts=texts)
-    return {int(row["step"]): from_row(StatementStep, row) for row in rows}
 
 
 def _sample(engine: Engine, scope: Scope, texts: Sequence[str], kinds: Sequence[str], of: int) -> KeptSample:

@@ -72,11 +72,16 @@ def digest(
     return digest_of(engine, scope, by=by, limit=limit, statement=statement)
 
 
-def digest_of(engine: Engine, scope: Scope, *, by: str = "total", limit: int = 20, statement: str = "") -> Digest:
+def digest_of(
+    engine: Engine, scope: Scope, *, by: str = "total", limit: int = 20, statement: str = "", containing: str = ""
+) -> Digest:
     """
     Rank the statements of a Scope; see `digest`.
 
     With another filter than the service, only those entries of the slow log count whose comment has a trace id.
+
+    Args:
+        containing: Only statements whose fingerprint or id has this text in it, in upper or lower case.
     """
     with ThreadPoolExecutor(2, "digest") as threads:
         logging = threads.submit(run, engine, "digest/server", **of_log(scope), limit=MAX_ROWS)
@@ -88,6 +93,9 @@ def digest_of(engine: Engine, scope: Scope, *, by: str = "total", limit: int = 2
     unsent_ns = sum(each.server.time_ns for each in statements if each.server and each.is_unsent)
     if statement:
         statements = meant(statement, statements)
+    if containing:
+        wanted = " ".join(containing.lower().split())
+        statements = [each for each in statements if wanted in f"{each.fingerprint} {each.fingerprint_id}".lower()]
     statements.sort(key=lambda each: (-_RANK[by](each), -each.total_ns, each.fingerprint_id))
     return Digest(
         since=iso_time(scope.window.start_ns),

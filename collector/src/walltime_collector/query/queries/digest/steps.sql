@@ -1,17 +1,17 @@
--- What did statements with one of these texts cost the applications, in each step of the window?
-SELECT step, sum(calls) AS calls, sum(time_ns) AS time_ns, sum(errors) AS errors
+-- What did statements with these texts cost the applications, in each step of the window?
+SELECT text, step, sum(calls) AS calls, sum(time_ns) AS time_ns, sum(errors) AS errors
 FROM
 (
-    SELECT intDiv(toUnixTimestamp(minute), {step_s:Int64}) AS step, calls, time_ns, errors
+    SELECT intDiv(toUnixTimestamp(minute), {step_s:Int64}) AS step, text, calls, time_ns, errors
     FROM statements_1m
     WHERE text IN {texts:Array(String)} AND
 -- include _whole_minutes.sql
     UNION ALL
-    SELECT intDiv(toUnixTimestamp(toDateTime(started_at)), {step_s:Int64}), statement.calls, statement.time_ns, statement.errors
+    SELECT intDiv(toUnixTimestamp(toDateTime(started_at)), {step_s:Int64}), statement.text, statement.calls, statement.time_ns, statement.errors
     FROM transactions
     ARRAY JOIN statement
     WHERE statement.text IN {texts:Array(String)} AND
 -- include _beside_minutes.sql
 )
-GROUP BY step
-ORDER BY step
+GROUP BY text, step
+ORDER BY text, step
