@@ -28,7 +28,7 @@ from .content import Content
 from .render import Frame, Pages
 from .request import SCOPE_PARAMS, PageRequest, Sources, path_names, read
 from .shared_answers import PERIOD_NS, SharedAnswers
-from .views import collector, kind, later, overview, servers, sql, transaction
+from .views import collector, kind, later, overview, servers, sql, statements, transaction
 
 _HTML, _JSON = "text/html; charset=utf-8", "application/json"
 
@@ -54,6 +54,8 @@ VIEWS = (
     View("/kinds/{service}/{name}", "kind.html", kind.kind, kind.PARAMS),
     View("/servers", "servers.html", servers.all_servers),
     View("/servers/{component}/{address}", "server.html", servers.one_server),
+    View("/statements", "statements.html", statements.all_statements, statements.PARAMS),
+    View("/statements/{fingerprint_id}", "statement.html", statements.one_statement),
     View("/collector", "collector.html", collector.collector, has_scope=False),
     View("/sql", "sql.html", sql.sql, sql.PARAMS, has_scope=False, is_live=False),
     View("/advice", "later.html", later.advice, has_scope=False, is_live=False),

@@ -68,17 +68,15 @@ def test_a_statement_adds_up_in_every_step(shop: Stored, longer_ns: int) -> None
     for sent in in_scope(shop.sent, scope):
         calls = [call for call in sent.calls if call.attributes.get("db.query.text") == PRODUCT]
         if calls:
-            sums = wanted[(sent.started_ns - detail.over_time.steps.start_ns) // (detail.over_time.steps.step_s * S_NS)]
-            sums[0] += len(calls)
-            sums[1] += sum(call.duration_ns for call in calls)
-            sums[2] += sum("error.type" in call.attributes for call in calls)
+            cell = wanted[(sent.started_ns - detail.over_time.steps.start_ns) // (detail.over_time.steps.step_s * S_NS)]
+            cell[0] += len(calls)
+            cell[1] += sum(call.duration_ns for call in calls)
+            cell[2] += sum("error.type" in call.attributes for call in calls)
             transactions.append((sum(call.duration_ns for call in calls), len(calls), sent.trace_id))
     assert detail.texts == (PRODUCT,)
     assert len(detail.over_time.sums) == detail.over_time.steps.count
-    by_step = {at: [each.calls, each.time_ns, each.errors] for at, each in enumerate(detail.over_time.sums) if each.calls}
-    assert by_step == wanted
-        at: [each.calls, each.time_ns, each.errors] for at, each in enumerate(detail.over_time.sums) if each.calls
-    } == wanted
+    sums = enumerate(detail.over_time.sums)
+    assert {at: [each.calls, each.time_ns, each.errors] for at, each in sums if each.calls} == wanted
     assert detail.statement.client is not None
     assert detail.statement.client.calls == sum(each.calls for each in detail.over_time.sums)
     slowest = sorted(transactions, reverse=True)
