@@ -7,6 +7,7 @@ import time
 import pytest
 from walltime_collector.clickhouse.engine import Engine
 from walltime_collector.pages import urls
+from walltime_collector.slowlog.entry import Entry
 from walltime_collector.statements.fingerprint import fingerprint, fingerprint_id
 
 from tests.collector.conftest import MINUTE_NS, Store
@@ -36,7 +37,8 @@ def sent(engine: Engine, store: Store) -> list[Sent]:
     store(transactions)
     facts = {"rows_examined": 9_000, "rows_sent": 3, "flags": frozenset({"is_full_scan"})}
     entries = [entry for each in transactions for entry in log_of(each, SEARCH % "'x'", 30 * MS, **facts)]
-    entries += log_of(Sent("00" * 16, "00" * 8, "", now_ns - MINUTE_NS, 0), "ALTER TABLE articles ADD a INT", 70 * MS)
+    started_us = (now_ns - MINUTE_NS) // 1_000
+    entries += [Entry(query_ns=70 * MS, started_us=started_us, position=99, statement="ALTER TABLE articles ADD a INT")]
     keep(engine, entries, "articles")
     return transactions
 
