@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 from walltime_collector.query.scope import Filters, Scope
-from walltime_collector.query.scoped.distribution import BINS, bin_of, distribution, edges_ns
+from walltime_collector.query.scoped.distribution import BINS, Cell, Distribution, bin_of, distribution, edges_ns
 from walltime_collector.query.scoped.examples import slowest, typical
-from walltime_collector.query.scoped.spent import statements, targets
+from walltime_collector.query.scoped.spent import Sample, statements, targets
 from walltime_collector.query.windows import Window
 from walltime_collector.statements.fingerprint import of_template
 
@@ -98,7 +98,8 @@ def test_the_typical_are_next_to_the_median_and_may_be_further_for_their_calls(
     assert [distance(each.duration_ns, each.kept) for each in found] == pytest.approx(closest)
 
 
-def test_servers_and_statements_are_those_of_the_bills(shop: Stored, scope: Scope, sent: list[Sent]) -> None:
+def of_bills(sent: list[Sent]) -> tuple[dict[Any, list[int]], dict[Any, list[int]]]:
+    """What the transactions spent on each server, and on each statement."""
     of_targets: dict[Any, list[int]] = defaultdict(lambda: [0] * 5)
     of_statements: dict[Any, list[int]] = defaultdict(lambda: [0] * 3)
     for each in sent:
@@ -112,13 +113,41 @@ def test_servers_and_statements_are_those_of_the_bills(shop: Stored, scope: Scop
                 name = row[: len(key)] if len(key) > 1 else of_template(row[0])
                 for at, number in enumerate(row[len(key) :]):
                     sums[name][at] += number
+    return of_targets, of_statements
+
+
+@pytest.mark.parametrize("most", [10**6, 50], ids=["all", "some steps"])
+def test_servers_and_statements_are_those_of_the_bills(shop: Stored, scope: Scope, sent: list[Sent], most: int) -> None:
+    durations = distribution(shop.engine, scope)
+    sample = Sample.of_scope(scope, durations, most)
+    if sample.every > 1:
+        step_ns = durations.step_s * 1_000_000_000
+        sent = [each for each in sent if (each.started_ns - durations.start_ns) // step_ns % sample.every == 0]
+        assert 0 < len(sent) == sample.transactions < sample.of == durations.transactions
+    else:
+        assert sample.share == 1
+    of_targets, of_statements = of_bills(sent)
     assert {
         (each.component, each.address): [each.calls, each.time_ns, each.errors, each.hits, each.misses]
-        for each in targets(shop.engine, scope)
-    } == of_targets
-    found = statements(shop.engine, scope)
-    assert {each.text: [each.calls, each.time_ns, each.errors] for each in found} == of_statements
+        for each in targets(shop.engine, scope, sample)
+    } == {key: [round(number / sample.share) for number in numbers] for key, numbers in of_targets.items()}
+    found = statements(shop.engine, scope, sample)
+    assert {each.text: [each.calls, each.time_ns, each.errors] for each in found} == {
+        key: [round(number / sample.share) for number in numbers] for key, numbers in of_statements.items()
+    }
     assert [each.time_ns for each in found] == sorted((each.time_ns for each in found), reverse=True)
+
+
+def test_of_very_many_transactions_some_steps_are_read_and_the_sums_per_minute_whole() -> None:
+    cells = tuple(Cell(step, 60, 100, 10**8) for step in range(10))
+    durations = Distribution(0, 30, 10, 1_000, 0, 10**9, 0, 0, 0, 0, cells)
+    of_host, of_kind = Scope(Window(0, 1), Filters(host="web-1")), Scope(Window(0, 1), KIND)
+    assert Sample.of_scope(of_host, durations, most=250) == Sample(every=4, transactions=300, of=1_000)
+    assert Sample.of_scope(of_host, durations, most=250).share == 0.3
+    assert Sample.of_scope(of_host, durations, most=1_000) == Sample(1, 1_000, 1_000)
+    assert Sample.of_scope(of_kind, durations, most=250) == Sample(1, 1_000, 1_000)
+    in_one_step = replace(durations, cells=(Cell(3, 60, 1_000, 10**9),))
+    assert Sample.of_scope(of_host, in_one_step, most=250) == Sample(1, 1_000, 1_000)
 
 
 @pytest.mark.parametrize("bin_number", range(0, 13 * BINS))

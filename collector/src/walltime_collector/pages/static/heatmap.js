@@ -89,7 +89,7 @@ charts.register("heatmap", (figure, plot, map) => {
       return;
     }
     const all = column.reduce((sum, transactions) => sum + transactions, 0);
-    const at = new Date((map.start_s + step * map.step_s) * 1000).toLocaleTimeString();
+    const at = new Date((map.start_s + step * map.step_s) * 1000).toLocaleTimeString([], { hourCycle: "h23" });
     const ns = u.cursor.top < 0 ? 0 : u.posToVal(u.cursor.top, "y");
     const bin = map.edges_ns.findIndex((edge) => edge > ns) - 1;
     const these = bin >= 0 && map.edges_ns[bin] ? `, ${numbers.text("count", column[bin] || 0)} of them ${numbers.text("ns", map.edges_ns[bin])} to ${numbers.text("ns", map.edges_ns[bin + 1])}` : "";

@@ -11,7 +11,7 @@ from ...query.scope import Scope
 from ...query.scoped.distribution import Distribution, distribution
 from ...query.scoped.examples import Transaction, slowest, typical
 from ...query.scoped.outlier import Outlier, outlier
-from ...query.scoped.spent import StatementSpent, TargetSpent, statements, targets
+from ...query.scoped.spent import Sample, StatementSpent, TargetSpent, statements, targets
 from ...query.timeline import timeline
 from ...query.why import wording
 from ...query.why.answer import Contribution, Why
@@ -55,6 +55,8 @@ class Kind:
     charts: tuple[Chart, ...] = ()
     heat_map: HeatMap | None = None
     outlier: Outlier | None = None
+    sample: Sample | None = None
+    """What `targets` and `statements` were computed from."""
     targets: tuple[TargetSpent, ...] = ()
     statements: tuple[StatementSpent, ...] = ()
     slowest: tuple[Transaction, ...] = ()
@@ -80,6 +82,7 @@ def kind(request: PageRequest) -> Kind:
     if not whole.transactions:
         _check_it_exists(request, scope)
     durations = whole if request.during is None else distribution(request.engine, selected)
+    sample = Sample.of_scope(selected, durations)
     steps = timeline(request.engine, scope, request.now_ns)
     return Kind(
         service,
@@ -90,8 +93,9 @@ def kind(request: PageRequest) -> Kind:
         charts=(by_component(steps), calls_per_transaction(steps), time_per_call(steps)),
         heat_map=heat_map(whole),
         outlier=outlier(whole) if request.during is None else None,
-        targets=() if is_explained else targets(request.engine, selected),
-        statements=() if is_explained else statements(request.engine, selected),
+        sample=sample,
+        targets=() if is_explained else targets(request.engine, selected, sample),
+        statements=() if is_explained else statements(request.engine, selected, sample),
         slowest=slowest(request.engine, selected, durations, _MOST_EXAMPLES),
         typical=typical(request.engine, selected, durations, _MOST_EXAMPLES),
     )

@@ -1,4 +1,5 @@
--- What did each statement cost, as the application wrote it? From the sums of whole minutes, and one by one beside them.
+-- What did each statement cost, as the application wrote it? From the sums of whole minutes, and one by one beside them,
+-- there of every n-th step.
 SELECT text, sum(each.calls) AS calls, sum(each.time_ns) AS time_ns, sum(each.errors) AS errors
 FROM
 (
@@ -12,6 +13,7 @@ FROM
     ARRAY JOIN statement.text, statement.calls, statement.time_ns, statement.errors
     WHERE
 -- include _beside_minutes.sql
+        AND ({every:UInt32} = 1 OR intDiv(toUnixTimestamp64Nano(started_at) - {start_ns:Int64}, {chart_step_ns:Int64}) % {every:UInt32} = 0)
     GROUP BY statement.text
 ) AS each
 GROUP BY text

@@ -1,4 +1,5 @@
--- What did each component cost on each server? From the sums of whole minutes, and one by one beside them.
+-- What did each component cost on each server? From the sums of whole minutes, and one by one beside them,
+-- there of every n-th step.
 SELECT
     component,
     address,
@@ -21,6 +22,7 @@ FROM
     ARRAY JOIN target.component, target.address, target.calls, target.time_ns, target.errors, target.hits, target.misses
     WHERE
 -- include _beside_minutes.sql
+        AND ({every:UInt32} = 1 OR intDiv(toUnixTimestamp64Nano(started_at) - {start_ns:Int64}, {chart_step_ns:Int64}) % {every:UInt32} = 0)
     GROUP BY target.component, target.address
 ) AS each
 GROUP BY component, address

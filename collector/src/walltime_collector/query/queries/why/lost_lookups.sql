@@ -4,7 +4,7 @@ WITH
 SELECT
     is_slow,
     least(
-        toUInt64(memcache_get_misses) + memcache_get_errors + toUInt64OrZero(attributes['walltime.memcache.get.skipped'])
+        toUInt64(memcache_get_misses) + memcache_get_errors + more_counters['walltime.memcache.get.skipped']
             + arraySum(arrayMap(
                 (component, misses, errors) -> if(component IN ('redis.get', 'redis.mget', 'redis.hget', 'redis.hmget', 'redis.hgetall'), toUInt64(misses) + errors, 0),
                 target.component, target.misses, target.errors)),
