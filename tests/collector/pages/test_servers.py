@@ -12,7 +12,16 @@ from tests.collector.conftest import MINUTE_NS, Store
 from tests.collector.pages.conftest import Browser
 from tests.collector.traffic import CACHES, MS, Sent, SentCall, Value
 
-ADDRESSES = ("127.0.0.1:11211", "[::1]:3306", "/run/mysqld.sock", "db.example:3306", "a/b?c#d%2F:1", "..", "x.json")
+ADDRESSES = (
+    "127.0.0.1:11211",
+    "[::1]:3306",
+    "/run/mysqld.sock",
+    "db.example:3306",
+    "a/b?c#d%2F:1",
+    "..",
+    "x.json",
+    "<script>alert(1)</script>'\"",
+)
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -77,8 +86,10 @@ def test_an_address_of_any_form_has_its_page(browser: Browser, address: str) -> 
     assert browser.get(f"{path}.json").json()["detail"]["server"]["calls"] == calls
     page = browser.get(path)
     assert page.status_code == 200
-    assert f'href="{path}"' in browser.get("/servers").text
-    if "%" not in address and address not in ("..", "x.json"):
+    servers = browser.get("/servers").text
+    assert f'href="{path}"' in servers
+    assert "<script>alert" not in servers + page.text
+    if "%" not in address and address not in ("..", "x.json", "<script>alert(1)</script>'\""):
         assert browser.get(f"/servers/mysql.query/{quote(address, safe='')}").status_code == 200
 
 

@@ -25,7 +25,7 @@ class Moment:
     value: float
     """In the worst step: a ratio of 0 to 1, or nanoseconds."""
     usual: float
-    """The median of all steps."""
+    """The median of the better half of the steps."""
 
 
 @dataclass(frozen=True, kw_only=True)

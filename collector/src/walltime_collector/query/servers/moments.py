@@ -13,14 +13,14 @@ from .answer import Measure, Moment, ratio
 
 _LEAST_CALLS = 10
 """A step with fewer says nothing."""
-_LEAST_STEPS = 4
+_LEAST_STEPS = 3
 _LEAST_DIFFERENCE = 0.05
 """Of a hit ratio or a share of errors."""
 _CHANCE = 1e-7
 """That chance alone makes a step so bad."""
 _SLOWER = 1.5
-_SPREADS = 12.0
-"""A step is slow when its mean is so many median absolute deviations above the median."""
+_SPREADS = 5.0
+"""A step is slow when its mean is so many widths of the better half of the steps above the usual one."""
 _LEAST_SLOWER_NS = 50_000
 
 
@@ -31,7 +31,7 @@ class _Of:
     measure: Measure
     value: Callable[[Sums], float | None]
     is_worse: Callable[[float, float, float, Sums], bool]
-    """Given the value of a step, the median and the spread of all steps, and the step's sums."""
+    """Given the value of a step, the usual one, how wide the better half of the steps is, and the step's sums."""
     lowest_is_worst: bool = False
 
 
@@ -41,12 +41,14 @@ def moments(sums: Sequence[Sums], steps: Steps) -> tuple[Moment, ...]:
 
 
 def _moment(of: _Of, sums: Sequence[Sums], steps: Steps) -> Moment | None:
+    """What is usual comes from the better half of the steps: the other half may be bad."""
     values = [of.value(each) if each.calls >= _LEAST_CALLS else None for each in sums]
     known = [value for value in values if value is not None]
     if len(known) < _LEAST_STEPS:
         return None
-    usual = median(known)
-    spread = median(abs(value - usual) for value in known)
+    best = sorted(known, reverse=of.lowest_is_worst)[: (len(known) + 1) // 2]
+    usual = median(best)
+    spread = abs(best[-1] - best[0])
     worse = {
         at: value
         for at, (value, each) in enumerate(zip(values, sums, strict=True))
