@@ -10,6 +10,8 @@ command -v mariadbd >/dev/null 2>&1 || [ -x /usr/sbin/mariadbd ] || missing="$mi
 command -v memcached >/dev/null 2>&1 || missing="$missing memcached"
 if [ "${1:-}" = integrations ]; then
     command -v redis-server >/dev/null 2>&1 || missing="$missing redis-server"
+    # for tests/browser
+    command -v chromium >/dev/null 2>&1 || missing="$missing chromium fonts-dejavu-core"
     # mysqlclient is compiled here
     command -v mariadb_config >/dev/null 2>&1 || missing="$missing libmariadb-dev"
     command -v pkg-config >/dev/null 2>&1 || missing="$missing pkg-config"

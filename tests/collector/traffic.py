@@ -158,6 +158,7 @@ class Shop:
 
     def __init__(self, seed: int = 1) -> None:
         self._random = random.Random(seed)
+        self.hit_ratios = {CACHES[0]: 0.95, CACHES[1]: 0.55}
 
     def visit(self, started_ns: int) -> list[Sent]:
         """One request from outside; a page that asks another service brings that one's transaction with it."""
@@ -248,7 +249,7 @@ class Shop:
 
     def _cached(self, sent: Sent, key: str, text: str) -> None:
         cache = self._random.choice(CACHES)
-        is_hit = self._random.random() < (0.95 if cache == CACHES[0] else 0.55)
+        is_hit = self._random.random() < self.hit_ratios[cache]
         said: dict[str, Value] = {**_at(cache, "memcached"), "walltime.memcache.key": key}
         self._call(sent, "memcache.get", 0.3, **said, **{"walltime.memcache.result": "hit" if is_hit else "miss"})
         if not is_hit:

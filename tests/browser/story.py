@@ -1,0 +1,72 @@
+"""An hour of the shop in which one of two caches is restarted, stored in a collector."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from urllib.parse import quote
+
+from tests import servers
+from tests.collector.traffic import CACHES, Sent, Shop, export_request
+
+S = 1_000_000_000
+BEFORE_S, COLD_S, AFTER_S = 1_500, 360, 300
+"""The caches are warm for so long, then the first is empty for so long, then it is warm again, until now."""
+KIND = "GET /product/{id}"
+RESTARTED = CACHES[0]
+
+
+@dataclass(frozen=True)
+class Story:
+    """A running collector and what it has stored."""
+
+    web_url: str
+    sent: tuple[Sent, ...]
+    restarted_ns: int
+    warm_ns: int
+
+    def views(self) -> dict[str, str]:
+        """The address of every view, by a name."""
+        kept = next(each for each in reversed(self.sent) if each.kept and each.name == KIND)
+        statement = servers.over_http("GET", f"{self.web_url}/api/digest?since=1h").json()["statements"][0]
+        return {
+            "overview": "/",
+            "kind": f"/kinds/shop/{quote(KIND, safe='')}",
+            "transaction": f"/transactions/{kept.trace_id}",
+            "servers": "/servers",
+            "server": f"/servers/memcache.get/{quote(RESTARTED, safe='')}",
+            "statements": "/statements",
+            "statement": f"/statements/{statement['fingerprint_id']}",
+            "collector": "/collector",
+            "sql": "/sql",
+            "advice": "/advice",
+            "incidents": "/incidents",
+        }
+
+
+@contextmanager
+def told(directory: Path) -> Iterator[Story]:
+    """Serve it; sending about 3,000 requests takes two seconds."""
+    shop, now_ns = Shop(seed=5), time.time_ns()
+    warm_ns = now_ns - AFTER_S * S
+    restarted_ns = warm_ns - COLD_S * S
+    sent: list[Sent] = []
+    at_ns = restarted_ns - BEFORE_S * S
+    while at_ns < now_ns - S:
+        is_cold = restarted_ns <= at_ns < warm_ns
+        shop.hit_ratios = {CACHES[0]: 0.04 if is_cold else 0.97, CACHES[1]: 0.96}
+        sent += shop.visit(at_ns)
+        at_ns += 700_000_000
+    with servers.Collector(directory) as collector:
+        for first in range(0, len(sent), 1_000):
+            assert collector.send(export_request(sent[first : first + 1_000])).status_code == 200
+        servers.eventually(lambda: _stored(collector) >= len(sent), 120)
+        yield Story(collector.web_url, tuple(sent), restarted_ns, warm_ns)
+
+
+def _stored(collector: servers.Collector) -> int:
+    top = servers.over_http("GET", f"{collector.web_url}/api/top?since=2h").json()
+    return int(top.get("transactions", 0))

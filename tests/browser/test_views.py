@@ -1,0 +1,88 @@
+"""Every view in a real browser: it draws, it is readable by everybody, and it asks nothing of anybody else."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+from playwright.sync_api import Browser
+
+from tests.browser import chromium
+from tests.browser.chromium import DESKTOP, PHONE, Watched
+from tests.browser.story import Story
+
+VIEWS = (
+    "overview",
+    "kind",
+    "transaction",
+    "servers",
+    "server",
+    "statements",
+    "statement",
+    "collector",
+    "sql",
+    "advice",
+    "incidents",
+)
+WITH_CHARTS = ("overview", "kind", "server", "statement")
+HEAVIEST_BYTES = 250_000
+
+
+@pytest.mark.parametrize("view", VIEWS)
+@pytest.mark.parametrize(("size", "scheme"), [(DESKTOP, "light"), (DESKTOP, "dark"), (PHONE, "light")])
+def test_a_view_draws_and_everybody_can_use_it(
+    browser: Browser, told: Story, views: dict[str, str], view: str, size: tuple[int, int], scheme: str
+) -> None:
+    with chromium.watched(browser, told.web_url, size=size, scheme=scheme) as watch:
+        response = watch.open(views[view])
+        if folder := os.environ.get("SCREENSHOTS"):
+            name = f"{view}-{'phone' if size == PHONE else scheme}.png"
+            watch.page.screenshot(path=Path(folder) / name, full_page=True)
+
+        assert response.status == 200
+        assert watch.problems == []
+        assert watch.page.locator("main").inner_text().strip()
+        assert watch.page.locator("h1").count() == 1
+        assert watch.serious() == []
+        assert watch.overflow_px() <= 0
+        if view in WITH_CHARTS:
+            assert watch.page.locator("figure.chart canvas").count() >= 2
+
+
+@pytest.mark.parametrize("view", VIEWS)
+def test_a_view_is_light_and_comes_from_here(watch: Watched, views: dict[str, str], view: str) -> None:
+    watch.open(views[view])
+    sizes = [each.request.sizes() for each in watch.responses]
+    assert sum(each["responseBodySize"] + each["responseHeadersSize"] for each in sizes) <= HEAVIEST_BYTES
+
+
+@pytest.mark.parametrize("view", VIEWS)
+def test_a_view_is_there_as_json(watch: Watched, views: dict[str, str], view: str) -> None:
+    path = "/.json" if views[view] == "/" else f"{views[view]}.json"
+    response = watch.page.request.get(f"{watch.base_url}{path}")
+    assert response.status == 200
+    assert isinstance(response.json(), dict)
+
+
+def test_the_views_can_be_walked_through_with_the_keyboard(watch: Watched) -> None:
+    watch.open("/")
+    watch.page.keyboard.press("Tab")
+    assert watch.page.evaluate("document.activeElement.textContent") == "Skip to the content"
+    reached = []
+    for _ in range(60):
+        watch.page.keyboard.press("Tab")
+        reached.append(watch.page.evaluate("document.activeElement.getAttribute('href') || ''"))
+    assert "/servers" in reached
+    assert any(href.startswith("/kinds/shop/") for href in reached)
+
+
+def test_a_page_without_javascript_has_its_numbers(browser: Browser, told: Story, views: dict[str, str]) -> None:
+    context = browser.new_context(java_script_enabled=False)
+    try:
+        page = context.new_page()
+        page.goto(f"{told.web_url}{views['overview']}")
+        page.get_by_role("link", name="GET /product/{id}").click()
+        assert "GET /product/{id}" in page.locator("main").inner_text()
+    finally:
+        context.close()
