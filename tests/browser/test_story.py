@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from urllib.parse import parse_qs, urlsplit
 
+from playwright.sync_api import expect
+
 from tests.browser.chromium import Watched
 from tests.browser.story import KIND, RESTARTED, Story
 
@@ -26,25 +28,25 @@ def test_from_the_overview_within_three_clicks(watch: Watched, told: Story) -> N
 
 def test_a_selection_is_in_the_address_and_the_back_button_removes_it(watch: Watched, told: Story) -> None:
     page = watch.page
+    kinds, chips = page.locator("main table.kinds"), page.locator(".chips")
     watch.open("/")
-    before = page.locator("main").inner_text()
+    expect(chips).to_have_count(0)
     _drag_over_the_hump(watch, told)
-    selected = page.url
+    expect(chips).to_contain_text("selection")
+    selected, narrowed = page.url, kinds.inner_text()
     assert "during" in parse_qs(urlsplit(selected).query)
-    narrowed = page.locator("main table.kinds").inner_text()
-    assert narrowed not in before
 
     page.go_back()
-    page.wait_for_url(lambda url: "during" not in url)
-    page.wait_for_load_state("networkidle")
+    expect(chips).to_have_count(0)
+    expect(kinds).not_to_have_text(narrowed, use_inner_text=True)
     page.go_forward()
-    page.wait_for_url(selected)
-    page.wait_for_load_state("networkidle")
-    assert page.locator("main table.kinds").inner_text() == narrowed
+    expect(chips).to_contain_text("selection")
+    assert page.url == selected
+    expect(kinds).to_have_text(narrowed, use_inner_text=True)
 
     page.goto("about:blank")
     page.goto(selected, wait_until="networkidle")
-    assert page.locator("main table.kinds").inner_text() == narrowed
+    assert kinds.inner_text() == narrowed
 
 
 def _drag_over_the_hump(watch: Watched, told: Story) -> None:
