@@ -18,14 +18,12 @@ VIEWS = (
     "transaction",
     "servers",
     "server",
-    "statements",
-    "statement",
     "collector",
     "sql",
     "advice",
     "incidents",
 )
-WITH_CHARTS = ("overview", "kind", "server", "statement")
+WITH_CHARTS = ("overview", "kind", "server")
 HEAVIEST_BYTES = 250_000
 
 
