@@ -76,7 +76,11 @@ def check_data_moves(status: Status) -> Check:
             f"{spans.lost} spans were lost and {spans.dead} are dead letters",
             "walltime dead-letter list shows why; the collector's log names damaged segments",
         )
-    return Check("data moves", "OK", f"{spans.received} spans received, {spans.stored} stored, {spans.spooled} wait")
+    return Check(
+        "data moves",
+        "OK",
+        f"{count(spans.received)} spans received, {count(spans.stored)} stored, {count(spans.spooled)} wait",
+    )
 
 
 def check_disk(status: Status) -> Check:

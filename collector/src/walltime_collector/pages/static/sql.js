@@ -4,7 +4,7 @@
   const MOST_ROWS = 1000;
   const MOST_LINK = 4000;
   const MOST_SERIES = 12;
-  const LONG = 120;
+  const LONG = 80;
   const root = document.getElementById("sql");
   if (!root || root.dataset.ready) return;
   root.dataset.ready = "yes";
