@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from typing import Any
 from urllib.parse import unquote
 
 from starlette.requests import Request
@@ -18,6 +19,7 @@ from ..query.scope import FILTERS, Filters, Scope
 from ..query.windows import Window, window
 from ..spool.dead_letters import Letter
 from ..sql.tables import Tables
+from .shared_answers import SharedAnswers
 
 DEFAULT_TIME = "last 1h"
 SCOPE_PARAMS: Mapping[str, str] = {"time": DEFAULT_TIME, "during": "", "against": "", **dict.fromkeys(FILTERS, "")}
@@ -36,6 +38,8 @@ class Sources:
     dead_letters: Callable[[], list[Letter]]
     tables: Tables
     """That people can query."""
+    minutely: SharedAnswers[Any] = field(default_factory=lambda: SharedAnswers(4))
+    """Answers that are computed at most once a minute."""
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ from typing import TypeVar
 
 from ...errors import EngineUnavailable
 from ...format import count, plural
-from ...health.applications import applications
+from ...health.applications import Applications, applications
 from ...health.checks import (
     Check,
     Level,
@@ -31,6 +31,7 @@ from ..request import PageRequest
 
 T = TypeVar("T")
 _MOST_LETTERS = 100
+_MINUTE_NS = 60_000_000_000
 
 
 @dataclass(frozen=True)
@@ -120,14 +121,15 @@ def _without_paths(check: Check, status: Status) -> Check:
 
 
 def _services(request: PageRequest) -> tuple[Service, ...]:
-    seen = applications(request.engine)
+    key = ("applications", request.now_ns // _MINUTE_NS)  # it reads a day of kept calls
+    seen: Applications = request.sources.minutely.get(key, lambda: applications(request.engine))
     every = findings(seen)
     return tuple(
         Service(
             each.service,
             each.first_minute_s,
             each.last_minute_s,
-            described(each, seen.now_s),
+            described(each, request.now_ns / 1e9),
             tuple(finding for finding in every if finding.service == each.service),
         )
         for each in seen.applications
