@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal, Protocol
 
 from ..format import count, duration, share
@@ -50,6 +50,8 @@ class Chart:
     series: tuple[Series, ...]
     about: str = ""
     """One sentence below the title."""
+    is_logarithmic: bool = False
+    """For lines of very different heights."""
 
     def text(self, value: float | None) -> str:
         """A value as the legend shows it."""
@@ -120,7 +122,8 @@ def time_per_call(timeline: Timeline) -> Chart:
     """How long one call of each component takes, on average."""
     times_ns = [each.time_ns for each in timeline.components]
     calls = [each.calls for each in timeline.components]
-    return _ratios("time-per-call", "Time per call", "ns", timeline, times_ns, calls)
+    chart = _ratios("time-per-call", "Time per call", "ns", timeline, times_ns, calls)
+    return replace(chart, about="mean, on a logarithmic axis", is_logarithmic=True)
 
 
 def _ratios(
@@ -139,7 +142,7 @@ def _ratios(
             continue
         colour = family(component.name)
         shades[colour] = shade = shades.get(colour, -1) + 1
-        values = tuple(one / each if each else None for one, each in zip(above, below, strict=True))
+        values = tuple(float(f"{one / each:.4g}") if each else None for one, each in zip(above, below, strict=True))
         series.append(Series(component.name, values, sum(above) / sum(below), colour, shade))
     start_s = timeline.start_ns // 1_000_000_000
     return Chart(identity, title, "lines", unit, start_s, timeline.step_s, tuple(series))

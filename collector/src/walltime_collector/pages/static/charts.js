@@ -62,6 +62,21 @@ const charts = (() => {
   });
   const axis = () => ({ stroke: variable("--dim"), font: "11px system-ui, sans-serif", grid: { stroke: variable("--grid"), width: 1 }, ticks: { show: false } });
   const timeAxis = () => ({ ...axis(), space: 70, size: 26, values: (_, splits) => times(splits) });
+  // Round numbers on a logarithmic axis.
+  function decades(lowest, highest) {
+    const ratio = highest / lowest;
+    const factors = ratio > 3000 ? [1] : ratio > 50 ? [1, 3] : [1, 2, 3, 5, 7];
+    const splits = [];
+    for (let decade = 10 ** Math.floor(Math.log10(lowest)); decade <= highest; decade *= 10) splits.push(...factors.map((factor) => decade * factor));
+    return splits.filter((value) => value >= lowest * 0.999 && value <= highest * 1.001);
+  }
+
+  // From below the smallest to above the largest value.
+  function logarithmic(values) {
+    const known = values.flat().filter((value) => value > 0);
+    return known.length ? [Math.min(...known) / 1.3, Math.max(...known) * 1.3] : [1, 10];
+  }
+
   const selected = (chart) => (u) => {
     if (u.select.width <= 0) return;
     select(chart, u.posToVal(u.select.left, "x"), u.posToVal(u.select.left + u.select.width, "x"));
@@ -115,6 +130,7 @@ const charts = (() => {
       paths: isStacked || chart.drawing === "bars" ? bars : undefined,
       points: isStacked || chart.drawing === "bars" ? { show: false } : { show: true, filter: alone, size: 4, fill: palette[at] },
     }));
+    const ends = chart.is_logarithmic ? logarithmic(values) : null;
     const cells = [...figure.querySelectorAll(".legend td")];
     const legend = figure.querySelector(".legend");
     return new uPlot(
@@ -127,11 +143,11 @@ const charts = (() => {
         select: { show: true },
         scales: {
           x: { time: true, range: () => [chart.start_s, chart.start_s + steps * chart.step_s] },
-          y: { range: (_, __, highest) => [0, highest > 0 ? highest * 1.06 : 1] },
+          y: ends ? { distr: 3, range: () => ends } : { range: (_, __, highest) => [0, highest > 0 ? highest * 1.06 : 1] },
         },
         axes: [
           timeAxis(),
-          { ...axis(), size: 58, space: Math.min(34, plot.clientHeight / 4), values: (_, splits) => splits.map((value) => numbers.axis(chart.unit, value)) },
+          { ...axis(), ...(ends ? { splits: () => decades(...ends), filter: (_, splits) => splits } : {}), size: 58, space: Math.min(34, plot.clientHeight / 4), values: (_, splits) => splits.map((value) => numbers.axis(chart.unit, value)) },
         ],
         series: [{}, ...series],
         hooks: {
@@ -173,5 +189,5 @@ const charts = (() => {
   }
 
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => drawAll());
-  return { drawAll, register, variable, cursor, axis, timeAxis, selected, shade };
+  return { drawAll, register, variable, cursor, axis, timeAxis, decades, selected, shade };
 })();

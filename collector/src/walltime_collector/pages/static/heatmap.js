@@ -17,15 +17,6 @@ charts.register("heatmap", (figure, plot, map) => {
   // One transaction is the lightest of 8 shades, the fullest cell the darkest; between them by the logarithm.
   const level = (transactions) => (most > 1 ? Math.min(Math.floor((LEVELS * Math.log(transactions)) / Math.log(most)), LEVELS - 1) : LEVELS - 1);
 
-  function decades() {
-    const splits = [];
-    const few = highest / lowest > 1e4;
-    for (let decade = 10 ** Math.floor(Math.log10(lowest)); decade <= highest; decade *= 10) {
-      for (const factor of few ? [1] : highest / lowest > 50 ? [1, 3] : [1, 2, 3, 5, 7]) splits.push(decade * factor);
-    }
-    return splits.filter((ns) => ns >= lowest * 0.999 && ns <= highest * 1.001);
-  }
-
   function cells(u) {
     const { ctx } = u;
     const rows = map.edges_ns.map((ns) => u.valToPos(ns, "y", true));
@@ -110,7 +101,7 @@ charts.register("heatmap", (figure, plot, map) => {
       },
       axes: [
         charts.timeAxis(),
-        { ...charts.axis(), size: 58, splits: decades, filter: (_, splits) => splits, values: (_, splits) => splits.map((ns) => numbers.axis("ns", ns)) },
+        { ...charts.axis(), size: 58, splits: () => charts.decades(lowest, highest), filter: (_, splits) => splits, values: (_, splits) => splits.map((ns) => numbers.axis("ns", ns)) },
       ],
       series: [{}, { paths: () => null, points: { show: false } }],
       hooks: {
