@@ -49,6 +49,16 @@ def test_the_bad_time_may_be_half_of_what_is_known() -> None:
     assert (moment.value, moment.usual) == (0.05, 0.995)
 
 
+def test_a_cache_that_is_filled_for_the_first_time_is_no_moment_but_a_later_restart_is() -> None:
+    filling = [Sums(calls=200, time_ns=10**8, hits=hits, misses=200 - hits) for hits in (60, 120, 170)]
+    full = [Sums(calls=200, time_ns=10**8, hits=198, misses=2)]
+    assert moments([Sums()] * 20 + filling + full * 37, STEPS) == ()
+    (moment,) = moments([Sums()] * 20 + filling + full * 10 + filling + full * 24, STEPS)
+    assert (moment.start_ns, moment.end_ns) == (STEPS.at_ns(33), STEPS.at_ns(36))
+    (moment,) = moments(filling + full * 57, STEPS)  # what was before the window is not known
+    assert (moment.start_ns, moment.end_ns) == (STEPS.at_ns(0), STEPS.at_ns(3))
+
+
 def test_errors_are_found() -> None:
     sums = [Sums(calls=100, time_ns=10**8, errors=30 * (at == 20)) for at in range(60)]
     (moment,) = moments(sums, STEPS)

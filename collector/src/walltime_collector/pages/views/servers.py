@@ -14,6 +14,8 @@ from ..request import PageRequest
 
 _MOST_SERIES = 12
 _MOST_MOMENTS = 6
+_LEAST_SHARE = 0.02
+"""Of the time of all transactions: slow calls of a server with less explain nothing."""
 _S = 1_000_000_000
 Value = Callable[[Sums, float], float | None]
 """Of the sums of a step, and how many seconds of it have passed."""
@@ -86,7 +88,7 @@ def all_servers(request: PageRequest) -> ServersPage:
         Worse(each.component, each.address, moment)
         for each in whole.servers
         for moment in each.moments
-        if each.share >= 0.001 or moment.measure != "time_per_call"
+        if each.share >= _LEAST_SHARE or moment.measure != "time_per_call"
     ]
     # a hit ratio first: what it causes elsewhere is a consequence
     worse.sort(key=lambda each: (each.moment.measure != "hit_ratio", each.moment.start_ns))

@@ -54,12 +54,22 @@ def _moment(of: _Of, sums: Sequence[Sums], steps: Steps) -> Moment | None:
         for at, (value, each) in enumerate(zip(values, sums, strict=True))
         if value is not None and of.is_worse(value, usual, spread, each)
     }
+    _leave_out_the_start(worse, values)
     if not worse:
         return None
     worst = (min if of.lowest_is_worst else max)(worse, key=lambda at: worse[at])
     first, last = _around(worse, values, worst)
     is_over = any(value is not None for value in values[last + 1 :])
     return Moment(of.measure, steps.at_ns(first), steps.at_ns(last + 1), is_over, worse[worst], usual)
+
+
+def _leave_out_the_start(worse: dict[int, float], values: Sequence[float | None]) -> None:
+    """A server that was first called inside of the window starts cold: it became no worse."""
+    known = [at for at, value in enumerate(values) if value is not None]
+    if known[0] > 1:
+        for at in known:
+            if worse.pop(at, None) is None:
+                break
 
 
 def _around(worse: Collection[int], values: Sequence[float | None], worst: int) -> tuple[int, int]:
