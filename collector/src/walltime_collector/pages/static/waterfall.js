@@ -62,11 +62,11 @@
       this.root = root;
       root.replaceChildren();
       const tools = element("div", "tools");
-      const label = element("label");
-      label.append(element("span", "hidden", "Search the calls"));
+      const label = element("label", "field");
+      label.append(element("span", "", "Search"));
       this.search = element("input");
       this.search.type = "search";
-      this.search.placeholder = "Search: statement, key, server, result, file";
+      this.search.placeholder = "statement, key, server, file";
       this.search.autocomplete = "off";
       this.search.spellcheck = false;
       label.append(this.search);
@@ -139,7 +139,7 @@
       }
       this.resizes = new ResizeObserver(() => this.later(() => this.draw()));
       this.resizes.observe(root);
-      matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => this.draw());
+      matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => this.later(() => this.draw()));
     }
 
     later(action) {
@@ -309,7 +309,8 @@
       this.lines.style.height = `${this.shown.length * this.height}px`;
       for (let at = Math.ceil(this.from / step) * step; at <= this.to; at += step) {
         const left = `${((at - this.from) / length) * 100}%`;
-        const tick = element("span", "", tickText(Math.round(at), step, this.to));
+        const isRoom = (this.to - at) / length > 60 / Math.max(this.axis.clientWidth, 1);
+        const tick = element("span", "", isRoom ? tickText(Math.round(at), step, this.to) : "");
         tick.style.left = left;
         this.axis.append(tick);
         const line = element("i");
