@@ -21,7 +21,7 @@ def made(durations_ns: Callable[[int, random.Random], list[int]], seed: int = 1)
         for duration_ns in durations_ns(step, makes):
             counted.setdefault((step, bin_of(duration_ns)), []).append(duration_ns)
     cells = tuple(Cell(step, number, len(each), sum(each)) for (step, number), each in sorted(counted.items()))
-    return Distribution(0, 30, STEPS, 0, 0, 0, 0, 0, 0, 0, cells)
+    return Distribution(0, 30, STEPS, cells)
 
 
 def usual(makes: random.Random, transactions: int, factor: float = 1.0) -> list[int]:

@@ -10,7 +10,15 @@ from typing import Any
 
 import pytest
 from walltime_collector.query.scope import Filters, Scope
-from walltime_collector.query.scoped.distribution import BINS, Cell, Distribution, bin_of, distribution, edges_ns
+from walltime_collector.query.scoped.distribution import (
+    BINS,
+    Cell,
+    Distribution,
+    bin_of,
+    distribution,
+    durations,
+    edges_ns,
+)
 from walltime_collector.query.scoped.examples import slowest, typical
 from walltime_collector.query.scoped.spent import Sample, statements, targets
 from walltime_collector.query.windows import Window
@@ -64,19 +72,24 @@ def test_each_transaction_is_counted_in_its_step_and_bin(shop: Stored, scope: Sc
     step_ns = scope.step_s * 1_000_000_000
     counted = Counter(((each.started_ns - result.start_ns) // step_ns, bin_of(each.duration_ns)) for each in sent)
     assert {(each.step, each.bin): each.transactions for each in result.cells} == counted
-    assert sum(each.total_ns for each in result.cells) == result.total_ns == sum(each.duration_ns for each in sent)
-    assert (result.transactions, result.errors) == (len(sent), sum(each.is_error for each in sent))
-    assert result.max_ns == max((each.duration_ns for each in sent), default=0)
+    assert sum(each.total_ns for each in result.cells) == sum(each.duration_ns for each in sent)
+    assert result.transactions == len(sent)
     assert list(result.histogram()) == sorted({bin_of(each.duration_ns) for each in sent})
     assert all(0 <= each.step < result.steps for each in result.cells)
-    if sent:
-        ordered = sorted(each.duration_ns for each in sent)
-        assert abs(bisect(ordered, result.p50_ns) - len(sent) / 2) <= 1 + len(sent) / 50
-        assert result.p50_ns <= result.p95_ns <= result.p99_ns <= result.max_ns
 
 
-def test_the_slowest_are_the_slowest(shop: Stored, scope: Scope, sent: list[Sent]) -> None:
-    found = slowest(shop.engine, scope, distribution(shop.engine, scope), limit=7)
+def test_the_numbers_of_all_transactions_are_theirs(shop: Stored, scope: Scope, sent: list[Sent]) -> None:
+    result = durations(shop.engine, scope)
+    ordered = sorted(each.duration_ns for each in sent)
+    assert (result.transactions, result.errors) == (len(sent), sum(each.is_error for each in sent))
+    assert (result.total_ns, result.max_ns) == (sum(ordered), max(ordered, default=0))
+    assert abs(bisect(ordered, result.p50_ns) - len(sent) / 2) <= 1 + len(sent) / 50
+    assert result.p50_ns <= result.p95_ns <= result.p99_ns <= result.max_ns
+
+
+@pytest.mark.parametrize("is_known", [True, False])
+def test_the_slowest_are_the_slowest(shop: Stored, scope: Scope, sent: list[Sent], is_known: bool) -> None:
+    found = slowest(shop.engine, scope, distribution(shop.engine, scope) if is_known else None, limit=7)
     longest = sorted(sent, key=lambda each: (-each.duration_ns, each.started_ns))[:7]
     assert [(each.trace, each.span, each.name) for each in found] == [
         (each.trace_id, each.span_id, each.name) for each in longest
@@ -86,13 +99,13 @@ def test_the_slowest_are_the_slowest(shop: Stored, scope: Scope, sent: list[Sent
 def test_the_typical_are_next_to_the_median_and_may_be_further_for_their_calls(
     shop: Stored, scope: Scope, sent: list[Sent]
 ) -> None:
-    durations = distribution(shop.engine, scope)
-    found = typical(shop.engine, scope, durations, limit=5)
+    median_ns = durations(shop.engine, scope).p50_ns
+    found = typical(shop.engine, scope, median_ns, limit=5)
 
     def distance(duration_ns: int, kept: str) -> float:
-        return abs(math.log((duration_ns + 1) / (durations.p50_ns + 1))) + (0 if kept else 0.3)
+        return abs(math.log((duration_ns + 1) / (median_ns + 1))) + (0 if kept else 0.3)
 
-    least_ns, most_ns = edges_ns(bin_of(durations.p50_ns) - 2)[0], edges_ns(bin_of(durations.p50_ns) + 2)[1]
+    least_ns, most_ns = edges_ns(bin_of(median_ns) - 2)[0], edges_ns(bin_of(median_ns) + 2)[1]
     near = [each for each in sent if least_ns <= each.duration_ns < most_ns]
     closest = sorted(distance(each.duration_ns, each.kept) for each in near)[:5]
     assert [distance(each.duration_ns, each.kept) for each in found] == pytest.approx(closest)
@@ -118,12 +131,12 @@ def of_bills(sent: list[Sent]) -> tuple[dict[Any, list[int]], dict[Any, list[int
 
 @pytest.mark.parametrize("most", [10**6, 50], ids=["all", "some steps"])
 def test_servers_and_statements_are_those_of_the_bills(shop: Stored, scope: Scope, sent: list[Sent], most: int) -> None:
-    durations = distribution(shop.engine, scope)
-    sample = Sample.of_scope(scope, durations, most)
+    known = distribution(shop.engine, scope)
+    sample = Sample.of_scope(scope, known, most)
     if sample.every > 1:
-        step_ns = durations.step_s * 1_000_000_000
-        sent = [each for each in sent if (each.started_ns - durations.start_ns) // step_ns % sample.every == 0]
-        assert 0 < len(sent) == sample.transactions < sample.of == durations.transactions
+        step_ns = known.step_s * 1_000_000_000
+        sent = [each for each in sent if (each.started_ns - known.start_ns) // step_ns % sample.every == 0]
+        assert 0 < len(sent) == sample.transactions < sample.of == known.transactions
     else:
         assert sample.share == 1
     of_targets, of_statements = of_bills(sent)
@@ -140,13 +153,13 @@ def test_servers_and_statements_are_those_of_the_bills(shop: Stored, scope: Scop
 
 def test_of_very_many_transactions_some_steps_are_read_and_the_sums_per_minute_whole() -> None:
     cells = tuple(Cell(step, 60, 100, 10**8) for step in range(10))
-    durations = Distribution(0, 30, 10, 1_000, 0, 10**9, 0, 0, 0, 0, cells)
+    known = Distribution(0, 30, 10, cells)
     of_host, of_kind = Scope(Window(0, 1), Filters(host="web-1")), Scope(Window(0, 1), KIND)
-    assert Sample.of_scope(of_host, durations, most=250) == Sample(every=4, transactions=300, of=1_000)
-    assert Sample.of_scope(of_host, durations, most=250).share == 0.3
-    assert Sample.of_scope(of_host, durations, most=1_000) == Sample(1, 1_000, 1_000)
-    assert Sample.of_scope(of_kind, durations, most=250) == Sample(1, 1_000, 1_000)
-    in_one_step = replace(durations, cells=(Cell(3, 60, 1_000, 10**9),))
+    assert Sample.of_scope(of_host, known, most=250) == Sample(every=4, transactions=300, of=1_000)
+    assert Sample.of_scope(of_host, known, most=250).share == 0.3
+    assert Sample.of_scope(of_host, known, most=1_000) == Sample(1, 1_000, 1_000)
+    assert Sample.of_scope(of_kind, known, most=250) == Sample(1, 1_000, 1_000)
+    in_one_step = replace(known, cells=(Cell(3, 60, 1_000, 10**9),))
     assert Sample.of_scope(of_host, in_one_step, most=250) == Sample(1, 1_000, 1_000)
 
 

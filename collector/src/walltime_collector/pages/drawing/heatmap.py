@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ...format import duration
-from ...query.scoped.distribution import Distribution, edges_ns
+from ...query.scoped.distribution import Distribution, Durations, edges_ns
 
 
 @dataclass(frozen=True)
@@ -47,12 +47,12 @@ class HeatMap:
         return not self.histogram
 
 
-def heat_map(durations: Distribution) -> HeatMap:
-    """Arrange the cells by step."""
-    counted = durations.histogram()
+def heat_map(known: Distribution, durations: Durations) -> HeatMap:
+    """Arrange the cells by step; `durations` has the percentiles."""
+    counted = known.histogram()
     first, last = (min(counted), max(counted)) if counted else (0, -1)
-    columns: list[list[int]] = [[] for _ in range(durations.steps)]
-    for cell in durations.cells:
+    columns: list[list[int]] = [[] for _ in range(known.steps)]
+    for cell in known.cells:
         if not columns[cell.step]:
             columns[cell.step] = [0] * (last - first + 1)
         columns[cell.step][cell.bin - first] = cell.transactions
@@ -60,9 +60,9 @@ def heat_map(durations: Distribution) -> HeatMap:
     whole = max(sum(histogram), 1)
     rows = [Row(_label(first + at), each, each / whole) for at, each in enumerate(histogram) if each]
     return HeatMap(
-        start_s=durations.start_ns // 1_000_000_000,
-        step_s=durations.step_s,
-        steps=durations.steps,
+        start_s=known.start_ns // 1_000_000_000,
+        step_s=known.step_s,
+        steps=known.steps,
         first_bin=first,
         edges_ns=tuple(round(edges_ns(each)[0], 1) for each in range(first, last + 2)) if counted else (),
         columns=tuple(map(tuple, columns)),

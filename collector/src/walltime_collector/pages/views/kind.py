@@ -8,11 +8,11 @@ from ...errors import BadParameter, NotStored
 from ...format import quoted
 from ...query import kinds
 from ...query.scope import Scope
-from ...query.scoped.distribution import Distribution, distribution
+from ...query.scoped.distribution import Durations, distribution, durations
 from ...query.scoped.examples import Transaction, slowest, typical
 from ...query.scoped.outlier import Outlier, outlier
 from ...query.scoped.spent import Sample, StatementSpent, TargetSpent, statements, targets
-from ...query.timeline import timeline
+from ...query.timeline import Timeline, timeline
 from ...query.why import wording
 from ...query.why.answer import Contribution, Why
 from ...query.why.explain import explain_kind
@@ -50,8 +50,8 @@ class Kind:
     slowest_percent: float | None
     """The slowest are selected, so many of them; a selected time comes first."""
     explanation: Explanation | None = None
-    durations: Distribution | None = None
-    """Of the selection, or else of the whole time, without the cells; None where only the explanation was requested."""
+    durations: Durations | None = None
+    """Of the selection, or else of the whole time; None where only the explanation was requested."""
     charts: tuple[Chart, ...] = ()
     heat_map: HeatMap | None = None
     outlier: Outlier | None = None
@@ -78,27 +78,36 @@ def kind(request: PageRequest) -> Kind:
     is_explained = request.during is not None or percent is not None
     if request.params["part"]:
         return Kind(service, name, is_explained, percent, _explain(request, scope, percent))
-    whole = distribution(request.engine, scope)
-    if not whole.transactions:
+    known = distribution(request.engine, scope)
+    if not known.cells:
         _check_it_exists(request, scope)
-    durations = whole if request.during is None else distribution(request.engine, selected)
-    sample = Sample.of_scope(selected, durations)
     steps = timeline(request.engine, scope, request.now_ns)
+    is_whole = request.during is None
+    longest = slowest(request.engine, selected, known if is_whole else None, _MOST_EXAMPLES)
+    whole = _durations(steps, longest[0].duration_ns if is_whole and longest else 0)
+    numbers = whole if is_whole else durations(request.engine, selected)
+    sample = Sample.of_scope(scope, known)
     return Kind(
         service,
         name,
         is_explained,
         percent,
-        durations=replace(durations, cells=()),
+        durations=numbers,
         charts=(by_component(steps), calls_per_transaction(steps), time_per_call(steps)),
-        heat_map=heat_map(whole),
-        outlier=outlier(whole) if request.during is None else None,
+        heat_map=heat_map(known, whole),
+        outlier=outlier(known) if is_whole else None,
         sample=sample,
-        targets=() if is_explained else targets(request.engine, selected, sample),
-        statements=() if is_explained else statements(request.engine, selected, sample),
-        slowest=slowest(request.engine, selected, durations, _MOST_EXAMPLES),
-        typical=typical(request.engine, selected, durations, _MOST_EXAMPLES),
+        targets=() if is_explained else targets(request.engine, scope, sample),
+        statements=() if is_explained else statements(request.engine, scope, sample),
+        slowest=longest,
+        typical=typical(request.engine, selected, numbers.p50_ns, _MOST_EXAMPLES),
     )
+
+
+def _durations(steps: Timeline, max_ns: int) -> Durations:
+    """The numbers of the whole time; the timeline has all but the longest."""
+    percentiles = (round(each or 0) for each in (steps.whole_p50_ns, steps.whole_p95_ns, steps.whole_p99_ns))
+    return Durations(sum(steps.transactions), sum(steps.errors), sum(steps.time_ns), max_ns, *percentiles)
 
 
 def _slowest(request: PageRequest) -> float | None:

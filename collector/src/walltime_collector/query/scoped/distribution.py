@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
 from dataclasses import dataclass
 
 from ...clickhouse.engine import Engine
+from ..answers import from_row
 from ..queries import run
 from ..scope import Scope
 
@@ -28,30 +28,38 @@ class Cell:
 
 @dataclass(frozen=True)
 class Distribution:
-    """The durations of all transactions of a window of whole steps. Percentiles are estimates (t-digest)."""
+    """The durations of all transactions of a window of whole steps."""
 
     start_ns: int
     step_s: int
     steps: int
+    cells: tuple[Cell, ...]
+    """Only those with transactions, by step and bin."""
+
+    @property
+    def transactions(self) -> int:
+        """Of all cells."""
+        return sum(each.transactions for each in self.cells)
+
+    def histogram(self) -> dict[int, int]:
+        """Bin → transactions of the whole window, the shortest first."""
+        counted: dict[int, int] = {}
+        for each in self.cells:
+            counted[each.bin] = counted.get(each.bin, 0) + each.transactions
+        return dict(sorted(counted.items()))
+
+
+@dataclass(frozen=True)
+class Durations:
+    """The numbers of all transactions of a Scope, 0 without any. Percentiles are estimates (t-digest)."""
+
     transactions: int
     errors: int
     total_ns: int
     max_ns: int
     p50_ns: int
-    """Like the other two 0 without transactions."""
     p95_ns: int
     p99_ns: int
-    cells: tuple[Cell, ...]
-    """Only those with transactions, by step and bin."""
-
-    @property
-    def mean_ns(self) -> float:
-        """0 without transactions."""
-        return self.total_ns / self.transactions if self.transactions else 0.0
-
-    def histogram(self) -> dict[int, int]:
-        """Bin → transactions of the whole window, the shortest first."""
-        return count_by_bin(self.cells)
 
 
 def distribution(engine: Engine, scope: Scope) -> Distribution:
@@ -63,30 +71,26 @@ def distribution(engine: Engine, scope: Scope) -> Distribution:
     """
     scope = scope.aligned()
     window, step_ns = scope.window, scope.step_s * _S
-    (whole,) = run(engine, "scoped/durations", **scope.divided(scope.step_s))
     rows = run(engine, "scoped/distribution", **scope.parameters(), step_ns=step_ns, bins=BINS)
-    p50_ns, p95_ns, p99_ns = (round(each or 0) for each in whole["percentiles_ns"])
     return Distribution(
         start_ns=window.start_ns,
         step_s=scope.step_s,
         steps=(window.end_ns - window.start_ns) // step_ns,
-        transactions=int(whole["transactions"]),
-        errors=int(whole["errors"]),
-        total_ns=int(whole["total_ns"]),
-        max_ns=int(whole["max_ns"]),
-        p50_ns=p50_ns,
-        p95_ns=p95_ns,
-        p99_ns=p99_ns,
         cells=tuple(Cell(*(int(row[name]) for name in ("step", "bin", "transactions", "total_ns"))) for row in rows),
     )
 
 
-def count_by_bin(cells: Iterable[Cell]) -> dict[int, int]:
-    """Bin → transactions, the shortest first."""
-    counted: dict[int, int] = {}
-    for each in cells:
-        counted[each.bin] = counted.get(each.bin, 0) + each.transactions
-    return dict(sorted(counted.items()))
+def durations(engine: Engine, scope: Scope) -> Durations:
+    """
+    How long the transactions of the scope took, all together.
+
+    Raises:
+        EngineUnavailable, QueryFailed: No answer.
+    """
+    scope = scope.aligned()
+    (row,) = run(engine, "scoped/durations", **scope.divided(scope.step_s))
+    p50_ns, p95_ns, p99_ns = (round(each or 0) for each in row["percentiles_ns"])
+    return from_row(Durations, row, p50_ns=p50_ns, p95_ns=p95_ns, p99_ns=p99_ns)
 
 
 def edges_ns(bin_number: int) -> tuple[float, float]:

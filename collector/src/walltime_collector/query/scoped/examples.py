@@ -30,16 +30,15 @@ class Transaction:
     """Why its calls are kept; empty when they are not."""
 
 
-def slowest(engine: Engine, scope: Scope, durations: Distribution, limit: int = 5) -> tuple[Transaction, ...]:
+def slowest(engine: Engine, scope: Scope, known: Distribution | None = None, limit: int = 5) -> tuple[Transaction, ...]:
     """
     The transactions that took longest, the longest first.
 
     Args:
-        durations: Of the same scope; its bins bound the search.
+        known: Of the same scope; its bins bound the search.
     """
-    least_ns = missing = 0.0
-    missing = limit
-    for bin_number, transactions in reversed(durations.histogram().items()):
+    least_ns, missing = 0.0, limit
+    for bin_number, transactions in reversed(known.histogram().items()) if known else ():
         least_ns, missing = edges_ns(bin_number)[0], missing - transactions
         if missing <= 0:
             break
@@ -47,11 +46,11 @@ def slowest(engine: Engine, scope: Scope, durations: Distribution, limit: int = 
     return _transactions(rows)
 
 
-def typical(engine: Engine, scope: Scope, durations: Distribution, limit: int = 5) -> tuple[Transaction, ...]:
+def typical(engine: Engine, scope: Scope, median_ns: int, limit: int = 5) -> tuple[Transaction, ...]:
     """The transactions closest to the median, preferably with kept calls; those with calls may differ by 30 %."""
-    middle = bin_of(durations.p50_ns)
+    middle = bin_of(median_ns)
     least_ns, most_ns = edges_ns(middle - 2)[0], edges_ns(middle + 2)[1]
-    bounds = {"least_ns": _just_below(least_ns), "most_ns": int(most_ns) + 1, "middle_ns": float(durations.p50_ns)}
+    bounds = {"least_ns": _just_below(least_ns), "most_ns": int(most_ns) + 1, "middle_ns": float(median_ns)}
     return _transactions(run(engine, "scoped/typical", **scope.aligned().parameters(), **bounds, limit=limit))
 
 

@@ -45,10 +45,10 @@ class _Step:
         return max(self.squares / self.transactions - self.mean_ns**2, 0.0) / self.transactions
 
 
-def outlier(durations: Distribution) -> Outlier | None:
+def outlier(known: Distribution) -> Outlier | None:
     """The steps that stand out most; None when none does, or there are too few to compare with."""
     steps: dict[int, _Step] = {}
-    for cell in durations.cells:
+    for cell in known.cells:
         step = steps.setdefault(cell.step, _Step())
         step.transactions += cell.transactions
         step.total_ns += cell.total_ns
@@ -73,10 +73,10 @@ def outlier(durations: Distribution) -> Outlier | None:
         last += 1
     part = [judged[at] for at in range(first, last + 1)]
     transactions = sum(each.transactions for each in part)
-    step_ns = durations.step_s * _S
+    step_ns = known.step_s * _S
     return Outlier(
-        start_ns=durations.start_ns + first * step_ns,
-        end_ns=durations.start_ns + (last + 1) * step_ns,
+        start_ns=known.start_ns + first * step_ns,
+        end_ns=known.start_ns + (last + 1) * step_ns,
         transactions=transactions,
         mean_ns=sum(each.total_ns for each in part) / transactions,
         usual_mean_ns=usual_ns,

@@ -31,16 +31,16 @@ class Sample:
     """In the whole window."""
 
     @classmethod
-    def of_scope(cls, scope: Scope, durations: Distribution, most: int = MOST_READ) -> Sample:
+    def of_scope(cls, scope: Scope, known: Distribution, most: int = MOST_READ) -> Sample:
         """
         As many steps as have about `most` transactions.
 
         Args:
-            durations: Of the same scope.
+            known: Of the same scope.
         """
-        every = 1 if scope.filters.are_in_minutes else -(-durations.transactions // most) or 1
-        read = sum(each.transactions for each in durations.cells if each.step % every == 0)
-        return cls(every, read, durations.transactions) if every > 1 and read else cls(1, *[durations.transactions] * 2)
+        every = 1 if scope.filters.are_in_minutes else -(-known.transactions // most) or 1
+        read = sum(each.transactions for each in known.cells if each.step % every == 0)
+        return cls(every, read, known.transactions) if every > 1 and read else cls(1, *[known.transactions] * 2)
 
     @property
     def share(self) -> float:
