@@ -22,9 +22,11 @@ _MAX_PLACES = 50
 _MAX_EXAMPLES = 10
 _MAX_JOINED = 200
 """Transactions whose calls are compared with their entries in the slow log."""
-_MANY_CALLS = 50_000
-_SLOWEST_MINUTES = (100, 20)
-"""So many minutes are searched for the slowest transactions, fewer when the statement has _MANY_CALLS."""
+_MANY_TRANSACTIONS = 100_000
+_SAMPLED_MINUTES = 12
+"""Of more than _MANY_TRANSACTIONS only those of so many minutes are looked at for kept calls."""
+_SLOWEST_MINUTES = (100, 6)
+"""So many minutes are searched for the slowest transactions, fewer of more than _MANY_TRANSACTIONS."""
 
 
 @dataclass(frozen=True)
@@ -117,13 +119,14 @@ def statement(engine: Engine, scope: Scope, number: int, charted: Scope | None =
     in_log = of_log(scope, number)
     with ThreadPoolExecutor(2, "statement") as threads:
         logging = threads.submit(run, engine, "digest/server", **in_log, limit=1)
+        counting = threads.submit(run, engine, "servers/totals", **scope.divided())
         sent = sent_of(engine, scope, number)
         texts = list(dict.fromkeys(str(row["text"]) for row in sent))[:MAX_TEXTS]
         kinds = list(dict.fromkeys(f"{row['service']}\t{row['name']}" for row in sent))
-        calls = sum(int(row["calls"]) for row in sent)
+        is_large = int(counting.result()[0]["transactions"]) > _MANY_TRANSACTIONS
         over_time = threads.submit(statement_over_time, engine, charted or scope, number, None if charted else sent)
-        sampling = threads.submit(_sample, engine, scope, texts, kinds, calls)
-        slowest = _slowest(engine, scope, texts, kinds, calls)
+        sampling = threads.submit(_sample, engine, scope, texts, kinds, is_large=is_large)
+        slowest = _slowest(engine, scope, texts, kinds, is_large=is_large)
         logged = logging.result()
         examples = _logged(engine, in_log) if logged else ()
         both = _both_ends(engine, scope, in_log, texts) if logged and texts else None
@@ -159,16 +162,22 @@ def _logged(engine: Engine, in_log: Mapping[str, str | int | bool]) -> tuple[Log
     )
 
 
-def _sample(engine: Engine, scope: Scope, texts: Sequence[str], kinds: Sequence[str], of: int) -> KeptSample:
-    return kept_sample(engine, scope, texts=texts, kinds=kinds, of=of) if texts else KeptSample(0, True, ())
+def _sample(engine: Engine, scope: Scope, texts: Sequence[str], kinds: Sequence[str], *, is_large: bool) -> KeptSample:
+    if not texts:
+        return KeptSample(0, True, ())
+    minutes: list[int] = []
+    if is_large:
+        rows = run(engine, "digest/minutes", **scope.divided(), texts=texts, limit=_SAMPLED_MINUTES)
+        minutes = [int(row["minute_s"]) for row in rows]
+    return kept_sample(engine, scope, texts=texts, kinds=kinds, minutes=minutes)
 
 
 def _slowest(
-    engine: Engine, scope: Scope, texts: Sequence[str], kinds: Sequence[str], calls: int
+    engine: Engine, scope: Scope, texts: Sequence[str], kinds: Sequence[str], *, is_large: bool
 ) -> tuple[Example, ...]:
     if not texts:
         return ()
-    params = {**scope.divided(), "most_minutes": _SLOWEST_MINUTES[calls > _MANY_CALLS], "limit": _MAX_EXAMPLES}
+    params = {**scope.divided(), "most_minutes": _SLOWEST_MINUTES[is_large], "limit": _MAX_EXAMPLES}
     rows = run(engine, "digest/slowest", **params, texts=texts, kinds=kinds)
     return tuple(from_row(Example, row, trace_id=row["trace"]) for row in rows)
 

@@ -13,13 +13,9 @@ from ..transaction.kept_calls import kept_call
 
 _MAX_TRANSACTIONS = 400
 _MAX_CALLS = 6_000
-_ENOUGH_TRANSACTIONS = 100_000
-_LEAST_MINUTES = 10
-"""Of more than _ENOUGH_TRANSACTIONS only those in some minutes of the window are looked at."""
 _MAX_GRANULES = 50
 """Of `spans`; reading one takes about 1.3 ms."""
 _GRANULE_ROWS = 2_048
-_MINUTE_NS = 60_000_000_000
 
 
 @dataclass(frozen=True)
@@ -66,7 +62,7 @@ def kept_sample(
     address: str = "",
     texts: Sequence[str] = (),
     kinds: Sequence[str] = (),
-    of: int = 0,
+    minutes: Sequence[int] = (),
 ) -> KeptSample:
     """
     Kept calls of a component on a server, or of statements with one of these texts.
@@ -75,7 +71,7 @@ def kept_sample(
 
     Args:
         kinds: `service TAB name` of the transactions that make such calls; none is any.
-        of: About how many transactions the Scope has.
+        minutes: Unix seconds; only transactions of these minutes are looked at. None means all.
 
     Raises:
         EngineUnavailable: The engine cannot answer now.
@@ -87,7 +83,7 @@ def kept_sample(
         address=address,
         texts=texts,
         kinds=kinds,
-        minutes=_some_minutes(scope, of),
+        minutes=minutes,
         limit=_MAX_TRANSACTIONS,
     )
     is_fair = bool(owners) and bool(owners[0]["is_fair"])
@@ -120,15 +116,6 @@ def kept_sample(
             call = kept_call({**row, "address": "", "statement": ""}, int(owner["started_ns"]))
             calls.append(SampledCall(call, weight, row["trace"], owner["service"], owner["name"]))
     return KeptSample(len(owners), is_fair, tuple(calls))
-
-
-def _some_minutes(scope: Scope, of: int) -> Sequence[int]:
-    """The beginnings of minutes of the window, evenly spaced; none means all."""
-    first, last = scope.window.start_ns // _MINUTE_NS + 1, scope.window.end_ns // _MINUTE_NS
-    wanted = max((last - first) * _ENOUGH_TRANSACTIONS // max(of, 1), _LEAST_MINUTES)
-    if of <= _ENOUGH_TRANSACTIONS or wanted >= last - first:
-        return ()
-    return [(first + (last - first) * at // wanted) * 60 for at in range(wanted)]
 
 
 def _near(owners: Sequence[Row], spans: int) -> Sequence[Row]:

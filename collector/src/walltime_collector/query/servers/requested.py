@@ -14,6 +14,10 @@ from ..scope import Scope
 from .answer import Requested, Server, ratio
 
 _MAX_TEXTS = 50
+_ENOUGH_TRANSACTIONS = 100_000
+_LEAST_MINUTES = 10
+"""Of more than _ENOUGH_TRANSACTIONS only those in some minutes of the window are looked at."""
+_MINUTE_NS = 60_000_000_000
 _MORE_KEYS = re.compile(r" and \d+ more$")
 _PIECE = re.compile(r"[^:/|.\-_]+[:/|.\-_]*|[:/|.\-_]+")
 _VERSION = re.compile(r"v\d{1,2}", re.IGNORECASE)
@@ -65,7 +69,10 @@ def requested(
     Raises:
         EngineUnavailable: The engine cannot answer now.
     """
-    sample = kept_sample(engine, scope, component=server.component, address=server.address, kinds=kinds, of=of)
+    minutes = _some_minutes(scope, of)
+    sample = kept_sample(
+        engine, scope, component=server.component, address=server.address, kinds=kinds, minutes=minutes
+    )
     estimates: dict[tuple[str, str], _Estimate] = {}
     for each in sample.calls:
         call, weight = each.call, each.weight
@@ -94,6 +101,15 @@ def requested(
         )
         for (text, number), each in ranked[:_MAX_TEXTS]
     )
+
+
+def _some_minutes(scope: Scope, of: int) -> Sequence[int]:
+    """The beginnings of minutes of the window, evenly spaced; none means all."""
+    first, last = scope.window.start_ns // _MINUTE_NS + 1, scope.window.end_ns // _MINUTE_NS
+    wanted = max((last - first) * _ENOUGH_TRANSACTIONS // max(of, 1), _LEAST_MINUTES)
+    if of <= _ENOUGH_TRANSACTIONS or wanted >= last - first:
+        return ()
+    return [(first + (last - first) * at // wanted) * 60 for at in range(wanted)]
 
 
 def _text(call: Call) -> tuple[str, str]:
