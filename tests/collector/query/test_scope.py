@@ -30,3 +30,14 @@ def test_an_aligned_window_contains_the_window_and_has_few_steps(start_s: int, l
 def test_only_service_and_kind_are_in_the_sums_per_minute(filters: Filters, in_minutes: bool) -> None:
     assert Scope(Window(0, 86_400 * S), filters).is_in_minutes is in_minutes
     assert not Scope(Window(0, 60 * S), filters).is_in_minutes
+
+
+@given(st.integers(0, 4_000_000_000 * S), st.integers(1, 400 * 86_400 * S))
+def test_whole_minutes_contain_the_window_and_need_no_transactions_beside_them(start_ns: int, length_ns: int) -> None:
+    scope = Scope(Window(start_ns, start_ns + length_ns))
+    whole = scope.in_whole_minutes()
+    assert scope.window.start_ns - 60 * S < whole.window.start_ns <= scope.window.start_ns
+    assert scope.window.end_ns <= whole.window.end_ns < scope.window.end_ns + 60 * S
+    divided = whole.divided()
+    assert int(divided["minutes_start_s"]) * S == whole.window.start_ns
+    assert int(divided["minutes_end_s"]) * S == whole.window.end_ns

@@ -85,8 +85,6 @@ class Frame:
     """Those that are not of the scope."""
     has_scope: bool
     is_live: bool
-    window: Window | None = None
-    """Of the charts."""
     during: Window | None = None
 
     @property

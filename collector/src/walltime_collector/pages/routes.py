@@ -127,7 +127,6 @@ def _frame(raw_path: bytes, view: View, request: PageRequest) -> Frame:
         {name: text for name, text in params.items() if name not in SCOPE_PARAMS},
         view.has_scope,
         view.is_live and request.params["time"].lower().startswith("last") and request.during is None,
-        request.scope.aligned().window,
         request.during,
     )
 

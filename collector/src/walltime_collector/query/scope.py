@@ -71,6 +71,12 @@ class Scope:
         end_ns = -(-self.window.end_ns // step_ns) * step_ns
         return replace(self, window=Window(start_ns, end_ns))
 
+    def in_whole_minutes(self) -> Scope:
+        """The same with a window that begins and ends with a minute: the sums per minute answer it alone, fast."""
+        minute_ns = MINUTE_S * _S
+        start_ns, end_ns = self.window.start_ns // minute_ns, -(-self.window.end_ns // minute_ns)
+        return replace(self, window=Window(start_ns * minute_ns, end_ns * minute_ns))
+
     def parameters(self) -> Mapping[str, str | int]:
         """The parameters of queries/_scope.sql (transactions) and queries/_scope_minutes.sql (sums per minute)."""
         return {"start_ns": self.window.start_ns, "end_ns": self.window.end_ns, **self.filters.parameters()}

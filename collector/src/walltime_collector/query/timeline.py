@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from ..clickhouse.engine import Engine
 from .components import counters_by_component
 from .queries import run
-from .scope import Scope
+from .scope import MINUTE_S, Scope, Steps
+from .windows import Window
 
 _S = 1_000_000_000
 
@@ -52,16 +53,17 @@ class Timeline:
 
 def timeline(engine: Engine, scope: Scope, now_ns: int) -> Timeline:
     """
-    Divide the scope's window into steps, see Scope.step_s; the window is widened to whole steps.
+    Divide the scope's window into steps, see Steps.of; the window is widened to whole steps.
 
     Raises:
         EngineUnavailable: The engine cannot answer now.
     """
-    aligned, step_s, step_ns = scope.aligned(), scope.step_s, scope.step_s * _S
-    start_ns = aligned.window.start_ns
-    steps = range((aligned.window.end_ns - start_ns) // step_ns)
-    name = "timeline/minutes" if scope.is_in_minutes else "timeline/transactions"
-    answer = run(engine, name, step_s=step_s, **aligned.parameters())
+    grid = Steps.of(scope, _count(engine, scope))
+    start_ns, step_ns, steps = grid.start_ns, grid.step_s * _S, range(grid.count)
+    is_in_minutes = scope.filters.are_in_minutes and grid.step_s >= MINUTE_S
+    scope = replace(scope, window=Window(start_ns, grid.at_ns(grid.count)))
+    name = "timeline/minutes" if is_in_minutes else "timeline/transactions"
+    answer = run(engine, name, step_s=grid.step_s, **scope.parameters())
     rows = {int(row["step"]): row for row in answer if not row["is_whole"]}
     whole = next((row["percentiles_ns"] for row in answer if row["is_whole"] and row["transactions"]), None)
     calls: dict[str, dict[int, int]] = defaultdict(dict)
@@ -79,7 +81,7 @@ def timeline(engine: Engine, scope: Scope, now_ns: int) -> Timeline:
 
     return Timeline(
         start_ns=start_ns,
-        step_s=step_s,
+        step_s=grid.step_s,
         transactions=sums("transactions"),
         errors=sums("errors"),
         time_ns=sums("time_ns"),
@@ -100,3 +102,10 @@ def timeline(engine: Engine, scope: Scope, now_ns: int) -> Timeline:
         ),
         seconds=tuple(min(max(now_ns - start_ns - step * step_ns, 0), step_ns) / _S for step in steps),
     )
+
+
+def _count(engine: Engine, scope: Scope) -> int:
+    """About how many transactions the window has; 0 when the length of its steps does not depend on it."""
+    if not scope.filters.are_in_minutes or scope.step_s >= MINUTE_S:
+        return 0
+    return int(run(engine, "timeline/count", **scope.divided())[0]["transactions"])

@@ -16,6 +16,8 @@ from ..request import PageRequest
 PARAMS = {"by": "total", "limit": "50", "show": "mean"}
 """`by` is one of RANKINGS; `limit`, of the kinds; `show` is `mean` (of a transaction) or `total` (of each second)."""
 _MOST_KINDS = 1_000
+_LONG_NS = 15 * 60 * 1_000_000_000
+"""From this length on, what begins and ends within a minute does not matter to the ranking."""
 
 
 @dataclass(frozen=True)
@@ -37,7 +39,10 @@ def overview(request: PageRequest) -> Overview:
         raise BadParameter("limit", f"{quoted(limit)} is not a valid number", f"use 1 to {_MOST_KINDS}")
     if show not in ("mean", "total"):
         raise BadParameter("show", f"{quoted(show)} is not one of its values", "use mean or total")
-    top = top_of(request.engine, request.selected, request.now_ns, by=by, limit=int(limit))
+    scope = request.selected
+    if request.during is None and scope.window.end_ns - scope.window.start_ns >= _LONG_NS:
+        scope = scope.in_whole_minutes()
+    top = top_of(request.engine, scope, request.now_ns, by=by, limit=int(limit))
     steps = timeline(request.engine, request.scope, request.now_ns)
     is_first_start = not any(steps.transactions) and not top.kinds and not kinds.services(request.engine)
     charts = (by_component(steps, each_second=show == "total"), rate(steps), failures(steps), percentiles(steps))
