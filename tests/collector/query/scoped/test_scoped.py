@@ -12,6 +12,7 @@ import pytest
 from walltime_collector.query.scope import Filters, Scope
 from walltime_collector.query.scoped.distribution import (
     BINS,
+    MOST_READ,
     Cell,
     Distribution,
     bin_of,
@@ -99,8 +100,14 @@ def test_the_slowest_are_the_slowest(shop: Stored, scope: Scope, sent: list[Sent
 def test_the_typical_are_next_to_the_median_and_may_be_further_for_their_calls(
     shop: Stored, scope: Scope, sent: list[Sent]
 ) -> None:
-    median_ns = durations(shop.engine, scope).p50_ns
-    found = typical(shop.engine, scope, median_ns, limit=5)
+    known = durations(shop.engine, scope)
+    found, median_ns = typical(shop.engine, scope, known, limit=5), known.p50_ns
+    if len(found) == 5:
+        of_some_steps = typical(shop.engine, scope, replace(known, transactions=2 * MOST_READ), limit=5)
+        assert len(of_some_steps) == 5
+        step_ns, start_ns = scope.step_s * 10**9, scope.aligned().window.start_ns
+        steps = {each.trace_id: (each.started_ns - start_ns) // step_ns for each in sent}
+        assert of_some_steps == found or all(steps[each.trace] % 2 == 0 for each in of_some_steps)
 
     def distance(duration_ns: int, kept: str) -> float:
         return abs(math.log((duration_ns + 1) / (median_ns + 1))) + (0 if kept else 0.3)

@@ -100,7 +100,7 @@ def kind(request: PageRequest) -> Kind:
         targets=() if is_explained else targets(request.engine, scope, sample),
         statements=() if is_explained else statements(request.engine, scope, sample),
         slowest=longest,
-        typical=typical(request.engine, selected, numbers.p50_ns, _MOST_EXAMPLES),
+        typical=typical(request.engine, selected, numbers, _MOST_EXAMPLES),
     )
 
 

@@ -12,6 +12,8 @@ from ..scope import Scope
 
 BINS = 10
 """Bins per factor of 10; the durations of a bin differ by at most 26 %."""
+MOST_READ = 400_000
+"""Of more transactions, answers that need not be exact read those of every second, third … step of the window."""
 _S = 1_000_000_000
 
 

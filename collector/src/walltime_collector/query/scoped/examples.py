@@ -10,7 +10,9 @@ from ...format import iso_time
 from ..answers import from_row
 from ..queries import Row, run
 from ..scope import Scope
-from .distribution import Distribution, bin_of, edges_ns
+from .distribution import MOST_READ, Distribution, Durations, bin_of, edges_ns
+
+_S = 1_000_000_000
 
 
 @dataclass(frozen=True)
@@ -46,12 +48,22 @@ def slowest(engine: Engine, scope: Scope, known: Distribution | None = None, lim
     return _transactions(rows)
 
 
-def typical(engine: Engine, scope: Scope, median_ns: int, limit: int = 5) -> tuple[Transaction, ...]:
-    """The transactions closest to the median, preferably with kept calls; those with calls may differ by 30 %."""
-    middle = bin_of(median_ns)
+def typical(engine: Engine, scope: Scope, known: Durations, limit: int = 5) -> tuple[Transaction, ...]:
+    """
+    The transactions closest to the median, preferably with kept calls; those with calls may differ by 30 %.
+
+    Args:
+        known: Of the same scope. Of more than MOST_READ transactions, only those of some steps are looked at.
+    """
+    middle = bin_of(known.p50_ns)
     least_ns, most_ns = edges_ns(middle - 2)[0], edges_ns(middle + 2)[1]
-    bounds = {"least_ns": _just_below(least_ns), "most_ns": int(most_ns) + 1, "middle_ns": float(median_ns)}
-    return _transactions(run(engine, "scoped/typical", **scope.aligned().parameters(), **bounds, limit=limit))
+    params: dict[str, int | float] = {"least_ns": _just_below(least_ns), "most_ns": int(most_ns) + 1}
+    params |= {"middle_ns": float(known.p50_ns), "step_ns": scope.step_s * _S, "limit": limit}
+    every = -(-known.transactions // MOST_READ) or 1
+    rows = run(engine, "scoped/typical", **scope.aligned().parameters(), **params, every=every)
+    if every > 1 and len(rows) < limit:  # they are in other steps
+        rows = run(engine, "scoped/typical", **scope.aligned().parameters(), **params, every=1)
+    return _transactions(rows)
 
 
 def _just_below(edge_ns: float) -> int:

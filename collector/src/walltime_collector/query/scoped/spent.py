@@ -10,12 +10,10 @@ from ...statements.fingerprint import fingerprint_id, of_template
 from ..components import SUMMED, Sums
 from ..queries import run
 from ..scope import Scope
-from .distribution import Distribution
+from .distribution import MOST_READ, Distribution
 
 MAX_TARGETS = 1_000
 MAX_STATEMENTS = 1_000
-MOST_READ = 400_000
-"""About so many transactions are read one by one; of more, only those of every second, third … step of the window."""
 _S = 1_000_000_000
 
 
