@@ -83,7 +83,7 @@ def _harmless(browser: Browser, web_url: str, paths: list[str]) -> None:
 
 
 def test_lists_of_hostile_names_run_nothing(browser: Browser, hostile: tuple[str, list[Sent]]) -> None:
-    _harmless(browser, hostile[0], ["/", "/?by=errors", "/servers", "/collector"])
+    _harmless(browser, hostile[0], ["/", "/?by=errors", "/servers", "/statements", "/collector"])
 
 
 def _views_of(web_url: str, each: Sent) -> list[str]:

@@ -18,12 +18,14 @@ VIEWS = (
     "transaction",
     "servers",
     "server",
+    "statements",
+    "statement",
     "collector",
     "sql",
     "advice",
     "incidents",
 )
-WITH_CHARTS = ("overview", "kind", "server")
+WITH_CHARTS = ("overview", "kind", "server", "statement")
 HEAVIEST_BYTES = 250_000
 
 
