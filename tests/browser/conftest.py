@@ -1,4 +1,4 @@
-"""One browser and one collector with the story for all tests of a worker."""
+"""One collector with the story for all tests of a worker, and a browser for those of a file."""
 
 from __future__ import annotations
 
@@ -10,8 +10,9 @@ from playwright.sync_api import Browser, sync_playwright
 from tests.browser import chromium, story
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def browser() -> Iterator[Browser]:
+    """Not longer than a file: Playwright's event loop runs in this thread, and other files have loops of their own."""
     with sync_playwright() as playwright:
         running = chromium.launch(playwright)
         yield running
