@@ -24,7 +24,8 @@ from walltime_collector.sql.runner import QueryRunner
 
 from tests.clickhouse_server import ClickHouseServer, Fault
 from tests.collector.clickhouse.spans import store
-from tests.collector.clickhouse.two_engines import QUERIES, Both, count, slow_rows, some_records
+from tests.collector.clickhouse.two_engines import Both, count, slow_rows, some_records
+from tests.collector.every_question import QUERIES
 from tests.collector.load.otel_transactions.traces import requests, trace
 
 COMMENTS = re.compile(r"\A(?:\s|--[^\n]*(?:\n|\Z))*")
@@ -47,15 +48,10 @@ def clickhouse(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ClickHouseS
 
 
 @pytest.fixture(scope="module")
-def both(engine: Engine, clickhouse: ClickHouseServer) -> Iterator[Both]:
-    """The embedded engine and a cluster, with the same ten minutes of the shop in both."""
+def both(engine: Engine, clickhouse: ClickHouseServer, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Both]:
     cluster = clickhouse.engine("both")
     cluster.migrate()
-    records, slow = some_records(seed=5, visits=600), slow_rows(20)
-    for each in (engine, cluster):
-        each.insert(records, "shop")
-        each.insert_rows("slow_log_entries", slow, "slow")
-    yield Both(engine, cluster, records)
+    yield Both.filled(engine, cluster, tmp_path_factory.mktemp("data"))
     cluster.close()
 
 
@@ -147,7 +143,7 @@ def test_a_cluster_returns_rows_as_they_were_inserted(both: Both, table: str) ->
     assert len(rows) >= (600 if table == "transactions" else 20)
 
 
-@pytest.mark.parametrize("name", [name for name in QUERIES if name != "status/tables"])
+@pytest.mark.parametrize("name", QUERIES)
 def test_every_query_has_the_answer_of_one_machine(both: Both, name: str) -> None:
     both.answer_alike(name)
 

@@ -1,35 +1,108 @@
-"""The same records in the embedded engine and on a server."""
+"""The same records in the embedded engine and on a server, and the same questions about them."""
 
 from __future__ import annotations
 
 import json
-import re
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from walltime_collector.clickhouse.engine import Engine, Parameter, Rows
-from walltime_collector.query import queries
+from opentelemetry.proto.trace.v1.trace_pb2 import Span
+from walltime_collector.clickhouse.engine import Engine, Parameters, Rows
 from walltime_collector.query.queries import query_text
 from walltime_collector.spool.segment import Record
+from walltime_collector.statements.fingerprint import fingerprint_id, of_template
 
-from tests.collector.traffic import Shop, export_request
+from tests.collector.clickhouse.spans import pairs
+from tests.collector.clickhouse.spans import request as stock_request
+from tests.collector.every_question import Questions, ask_everything
+from tests.collector.traffic import MS, Sent, Shop, export_request
 
 MINUTE_NS = 60_000_000_000
+DAY_NS = 1_440 * MINUTE_NS
+CONNECTION_ID = 7
 
 
-_FOLDER = Path(queries.__file__).parent
-
-
-QUERIES = sorted(
-    str(path.relative_to(_FOLDER).with_suffix("")) for path in _FOLDER.rglob("*.sql") if not path.name.startswith("_")
-)
+def some_visits(seed: int, visits: int = 20) -> list[list[Sent]]:
+    """Pages of the shop, of the last nine minutes."""
+    first_ns, makes = time.time_ns() - 9 * MINUTE_NS, Shop(seed=seed)
+    return [makes.visit(first_ns + at * (8 * MINUTE_NS // visits)) for at in range(visits)]
 
 
 def some_records(seed: int, visits: int = 20) -> list[Record]:
-    first_ns, makes = time.time_ns() - 9 * MINUTE_NS, Shop(seed=seed)
-    sent = [makes.visit(first_ns + at * (8 * MINUTE_NS // visits)) for at in range(visits)]
-    return [Record(first_ns + at, len(each), export_request(each)) for at, each in enumerate(sent)]
+    return [_record(export_request(each)) for each in some_visits(seed, visits)]
+
+
+def _record(payload: bytes) -> Record:
+    return Record(time.time_ns(), len(payload), payload)
+
+
+def store_everything(engines: Sequence[Engine], visits: int = 600) -> list[Sent]:
+    """Store the same rows, of which every query of the product finds some, in these engines."""
+    pages = some_visits(5, visits)
+    for each in (sent for page in pages for sent in page):
+        each.attributes |= {"user.id": "7", "tenant": "a", "walltime.memcache.get.skipped": 1}
+        for call in each.calls:
+            if call.component == "mysql.query":
+                call.attributes["walltime.mysql.connection_id"] = CONNECTION_ID
+    sent = [each for page in pages for each in page]
+    caller, called = next(page for page in pages if len(page) == 2)
+    called.started_ns = caller.started_ns - 50 * MS  # its clock is behind
+    kept = [each for each in sent if each.kept]
+    now_ns = time.time_ns()
+    pages.append(
+        [
+            Sent("0f" * 16, "0f" * 8, "_OTHER", now_ns - MINUTE_NS, MS, service="batch"),
+            Sent("0e" * 16, "0e" * 8, "GET /before", now_ns - 3 * DAY_NS, MS),
+        ]
+    )
+    calls = [
+        Span(
+            trace_id=bytes.fromhex(kept[0].trace_id),
+            span_id=name.encode(),
+            parent_span_id=bytes.fromhex(kept[0].span_id),
+            name=name,
+            kind=Span.SPAN_KIND_CLIENT,
+            start_time_unix_nano=kept[0].started_ns,
+            end_time_unix_nano=kept[0].started_ns + MS,
+            attributes=pairs(attributes),
+        )
+        for name, attributes in (("s3.fetch", {}), ("s3.parse", {"walltime.component": "s3.parse"}))
+    ]
+    of_another, own = (stock_request(call, resource={"service.name": "shop"}) for call in calls)
+    of_another.resource_spans[0].scope_spans[0].scope.name = "another instrumentation"
+    own.resource_spans[0].scope_spans[0].scope.attributes.extend(pairs({"walltime.spans_dropped": 3}))
+    records = [_record(export_request(page)) for page in pages]
+    records += [_record(each.SerializeToString()) for each in (of_another, own)]
+    minutes = {"minute": now_ns // 10**9 // 60 * 60 - 60, "collector": "a", "host": "b", "received": 9, "is_ok": True}
+    slow = slow_rows(20) + _logged(kept)
+    for engine in engines:
+        engine.insert(records, "shop")
+        engine.insert_rows("slow_log_entries", slow, "slow")
+        engine.insert_rows("walltime_health", json.dumps(minutes).encode(), "minutes")
+    return sent
+
+
+def _logged(sent: Sequence[Sent]) -> bytes:
+    """The slow-log entries of their statements, each also without its comment, as of a prepared statement."""
+    lines = []
+    for each in sent:
+        for call in each.calls:
+            if "db.query.text" in call.attributes:
+                text = of_template(str(call.attributes["db.query.text"]))
+                line = {
+                    "started_us": (each.started_ns + call.offset_ns) // 1_000,
+                    "read_at": int(time.time()),
+                    "query_ns": call.duration_ns // 2,
+                    "fingerprint": text,
+                    "fingerprint_id": fingerprint_id(text),
+                    "connection_id": CONNECTION_ID,
+                    "weight": 1,
+                }
+                joined = {"trace_id": each.trace_id, "span_id": each.span_id, "service": each.service}
+                lines += [line | joined, line]
+    return "".join(json.dumps(line) + "\n" for line in lines).encode()
 
 
 def slow_rows(number: int) -> bytes:
@@ -62,38 +135,32 @@ class Both:
 
     embedded: Engine
     server: Engine
-    records: list[Record]
+    questions: Questions
 
-    def agree(self, sql: str, parameters: dict[str, Parameter] | None = None) -> Rows:
+    @classmethod
+    def filled(cls, embedded: Engine, server: Engine, data: Path) -> Both:
+        """Store everything in both, and ask everything of the embedded engine."""
+        sent = store_everything((embedded, server))
+        return cls(embedded, server, ask_everything(embedded, data, sent))
+
+    def agree(self, sql: str, parameters: Parameters | None = None) -> Rows:
         answer = self.embedded.query(sql, parameters)
         assert self.server.query(sql, parameters) == answer
         return answer
 
     def answer_alike(self, name: str) -> None:
-        """Run a query of the answers on both, with parameters that select the shop's ten minutes."""
-        sql = query_text(name)
-        (one,) = self.embedded.query(
-            "SELECT lower(hex(any(trace_id))) AS id, max(duration_ns) AS longest_ns FROM transactions"
-        )
-        now_ns = time.time_ns()
-        known: dict[str, Parameter] = {
-            **dict.fromkeys(("since_ns", "start_ns", "slow_start_ns", "usual_start_ns"), now_ns - 30 * MINUTE_NS),
-            **dict.fromkeys(("end_ns", "until_ns", "slow_end_ns", "usual_end_ns"), now_ns),
-            "trace_id": one["id"],
-            "threshold_ns": one["longest_ns"] // 4,
-            "name": "GET /product/{id}",
-            "service": "shop",
-            "by": "total",
-            "limit": 50,
-        }
-        of_type: dict[str, Parameter] = {
-            "String": "",
-            "Float64": 0.5,
-            "Array(UInt64)": [1, 2],
-            "Array(String)": ["a", "b"],
-        }
-        placeholders = dict(re.findall(r"\{(\w+):([^}]+)\}", sql))
-        parameters = {each: known.get(each, of_type.get(kind, 2)) for each, kind in placeholders.items()}
-        answer = self.agree(sql, parameters)
-        if name in {"kinds/top", "show/transactions"}:
-            assert answer
+        """Run a query on both with all parameters that the product runs it with; it finds something."""
+        assert self.questions[name], "every_question.py asks nothing that needs it"
+        rows = 0
+        for parameters in self.questions[name]:
+            rows += len(self._same_rows(query_text(name), parameters))
+        assert rows, "no row: store_everything lacks something"
+
+    def _same_rows(self, sql: str, parameters: Parameters) -> Rows:
+        answers = [engine.query(sql, parameters) for engine in (self.embedded, self.server)]
+        if "system.parts" in sql:  # what is on the disk of a node: its parts and bytes change with every merge
+            return answers[0]
+        if "\nORDER BY" not in sql:
+            answers = [sorted(rows, key=repr) for rows in answers]
+        assert answers[0] == answers[1]
+        return answers[0]

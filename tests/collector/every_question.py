@@ -1,0 +1,127 @@
+"""Asks everything that the pages, the API and the collector itself ask, and keeps the queries with their parameters."""
+
+from __future__ import annotations
+
+import time
+from collections import defaultdict
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, cast
+from urllib.parse import quote, urlencode
+
+from walltime_collector.clickhouse.engine import Engine, Parameters, Rows
+from walltime_collector.config.settings import Settings
+from walltime_collector.health.cardinality_limit import CardinalityLimit
+from walltime_collector.health.counters import Health
+from walltime_collector.health.full_disk import OldestDays
+from walltime_collector.health.status import status
+from walltime_collector.http.authentication import Access
+from walltime_collector.pages import urls
+from walltime_collector.pages.routes import VIEWS
+from walltime_collector.query import queries
+from walltime_collector.query.kept.sample import kept_sample
+from walltime_collector.query.queries import query_text
+from walltime_collector.query.scope import Scope
+from walltime_collector.query.windows import Window
+from walltime_collector.sql.runner import QueryRunner
+from walltime_collector.statements.fingerprint import fingerprint_id, of_template
+from walltime_collector.web.application import make_app
+
+from tests.collector.pages.conftest import Browser
+from tests.collector.traffic import Sent
+
+_FOLDER = Path(queries.__file__).parent
+QUERIES = sorted(
+    str(path.relative_to(_FOLDER).with_suffix("")) for path in _FOLDER.rglob("*.sql") if not path.name.startswith("_")
+)
+"""Files with `_` are parts of others, by `-- include`."""
+Questions = dict[str, list[Parameters]]
+"""Query → the parameters of each time that it was run."""
+_SCOPES: tuple[dict[str, str], ...] = (
+    {"time": "last 1h"},
+    {"time": "last 1d"},
+    {"time": "10m..now", "during": "5m..3m"},
+    {"time": "last 1d", "service": "shop", "host": "web-1", "status": "2xx", "user": "7", "annotation": "tenant=a"},
+)
+
+
+class Recording:
+    """An engine that keeps what it is asked; it changes nothing."""
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+        self._names = {query_text(name): name for name in QUERIES}
+        self.questions: Questions = defaultdict(list)
+
+    def query(self, sql: str, parameters: Parameters | None = None) -> Rows:
+        if name := self._names.get(sql):
+            self.questions[name].append(dict(parameters or {}))
+        return self._engine.query(sql, parameters)
+
+    def command(self, sql: str, parameters: Parameters | None = None) -> None:
+        pass
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._engine, name)
+
+
+def ask_everything(engine: Engine, data: Path, sent: list[Sent]) -> Questions:
+    """
+    Ask it of `sent`, which the engine has stored.
+
+    A new view needs its address in `_addresses`; a query that no view asks, a line here.
+    """
+    recording = Recording(engine)
+    asked = cast(Engine, recording)
+    health, settings = Health(), Settings(data=data)
+    runner = QueryRunner(asked, "walltime")
+    app = make_app(asked, health, runner, Access(settings), lambda: status(asked, health, settings, {}))
+    browser = Browser(app)
+    for address in _addresses(sent):
+        response = browser.get(address)
+        assert response.status_code == 200, f"{address}: {response.text}"
+    runner.close()
+    now_ns = time.time_ns()
+    hour = Scope(Window(now_ns - 3_600 * 10**9, now_ns))
+    assert kept_sample(asked, hour, component="mysql.query", of=10**9).calls  # of some minutes only
+    CardinalityLimit(asked, health, most=1).look()
+    OldestDays(asked, health, lambda: (0, 1 << 40)).look()
+    return recording.questions
+
+
+def _addresses(sent: list[Sent]) -> Iterator[str]:
+    one = _typical(sent)
+    two = next(each for each in sent if each.parent_span_id and each.kept)
+    names = {
+        "service": one.service,
+        "name": one.name,
+        "trace": one.trace_id,
+        "component": "mysql.query",
+        "address": "10.0.0.5:3306",
+        "fingerprint_id": f"{_fingerprint_id(one):016X}",
+    }
+    quoted = {name: quote(text, safe="") for name, text in names.items()}
+    for view in VIEWS:
+        for scope in _SCOPES if view.has_scope else ({},):
+            yield f"{view.pattern.format(**quoted)}.json?{urlencode(scope)}"
+    yield urls.transaction(two.trace_id)
+    for params in ({"since": "15m"}, {"since": "1d", "service": "shop"}, {"since": "1d", "service": "sho"}):
+        yield f"/api/top?{urlencode(params)}"
+        yield f"/api/digest?{urlencode(params)}"
+    for compared in ({"slowest": "5"}, {"during": "5m..3m"}):
+        yield f"/api/why?{urlencode({'kind': one.name, **compared})}"
+    yield f"/api/why?{urlencode({'kind': 'GET /product'})}"
+    yield f"/api/transactions/{one.trace_id[:12]}"
+    yield "/api/applications"
+
+
+def _typical(sent: list[Sent]) -> Sent:
+    return next(each for each in sent if each.name == "GET /product/{id}" and each.kept and _statements(each))
+
+
+def _fingerprint_id(sent: Sent) -> int:
+    return fingerprint_id(of_template(_statements(sent)[0]))
+
+
+def _statements(sent: Sent) -> list[str]:
+    return [str(call.attributes["db.query.text"]) for call in sent.calls if "db.query.text" in call.attributes]
