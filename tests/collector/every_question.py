@@ -20,7 +20,7 @@ from walltime_collector.pages import urls
 from walltime_collector.pages.routes import VIEWS
 from walltime_collector.query import queries
 from walltime_collector.query.kept.sample import kept_sample
-from walltime_collector.query.queries import query_text
+from walltime_collector.query.queries import query_text, run
 from walltime_collector.query.scope import Scope
 from walltime_collector.query.windows import Window
 from walltime_collector.sql.runner import QueryRunner
@@ -82,8 +82,10 @@ def ask_everything(engine: Engine, data: Path, sent: list[Sent]) -> Questions:
         assert response.status_code == 200, f"{address}: {response.text}"
     runner.close()
     now_ns = time.time_ns()
-    hour = Scope(Window(now_ns - 3_600 * 10**9, now_ns))
-    assert kept_sample(asked, hour, component="mysql.query", of=10**9).calls  # of some minutes only
+    hour, texts = Scope(Window(now_ns - 3_600 * 10**9, now_ns)), _statements(_typical(sent))
+    # only of very many transactions
+    rows = run(asked, "digest/minutes", **hour.divided(), texts=texts, limit=3)
+    assert kept_sample(asked, hour, texts=texts, minutes=[int(row["minute_s"]) for row in rows])
     CardinalityLimit(asked, health, most=1).look()
     OldestDays(asked, health, lambda: (0, 1 << 40)).look()
     return recording.questions
