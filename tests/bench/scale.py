@@ -1,7 +1,7 @@
 """
-`make bench-scale`: disk per transaction and per kept call, and how long answers take where there is a lot.
+`make bench-scale`: disk per transaction and per kept call, and how long answers and pages take where there is a lot.
 
-    python -m tests.bench.scale [--rows 10000000] [--days 1] [--only disk|answers] [--folder DIR] [--again]
+    python -m tests.bench.scale [--rows 10000000] [--days 1] [--only disk|answers|pages|live] [--folder DIR] [--again]
 
 The disk is that of the shop's real data, stored through everything and merged. The answers are over copies of it:
 10 million transactions and their calls, some 100 million, in the embedded engine.
@@ -31,6 +31,8 @@ from tests.bench.machine import ForeignLoad, machine
 from tests.bench.scale_ask import Took, ask_all
 from tests.bench.scale_disk import Table, measure_disk
 from tests.bench.scale_fill import Filled, already, engine_in, multiply, store
+from tests.bench.scale_live import LiveTook, watch
+from tests.bench.scale_pages import PageTook, browse
 from tests.bench.shop_recorded import recorded
 from tests.servers import Collector
 
@@ -44,10 +46,12 @@ SHOWN_COLUMNS: Final = 0.05
 def main(
     rows: Annotated[int, typer.Option(min=1, help="Transactions; calls are some ten times as many.")] = 10_000_000,
     days: Annotated[float, typer.Option(help="They are spread over so many.")] = 1.0,
-    only: Annotated[str, typer.Option(help="`disk` or `answers`.")] = "",
+    only: Annotated[str, typer.Option(help="`disk`, `answers`, `pages` or `live`.")] = "",
     seconds: Annotated[float, typer.Option(help="How long the shop is recorded for its disk.")] = 60.0,
     folder: Annotated[Path | None, typer.Option(help="Where the data goes, and stays. [a temporary one]")] = None,
     again: Annotated[bool, typer.Option(help="Ask what an earlier run has left in --folder; fill nothing.")] = False,
+    times: Annotated[int, typer.Option(min=1, help="Each page with each kind of parameters so often.")] = 5,
+    live_seconds: Annotated[float, typer.Option(help="How long 20 people watch live pages.")] = 60.0,
     json_file: Annotated[Path | None, typer.Option("--json", help="Also write everything to this file.")] = None,
 ) -> None:
     """Measure what data takes on disk, and how long answers over much of it take."""
@@ -59,14 +63,27 @@ def main(
     found: dict[str, Any] = {"machine": machine(), "versions": versions()}
     where = folder or Path(tempfile.mkdtemp(prefix="walltime-bench-"))
     try:
-        if only != "answers" and not again:
+        if only in ("", "disk") and not again:
             tables = measure_disk(where / "disk", recorded(seconds))
             console.print(disk_for_people(tables))
             found["disk"] = [asdict(table) for table in tables]
         if only != "disk":
-            filled, took = answers(where / "answers", rows, days, again=again)
+            found["filled"] = asdict(filled := fill(where / "answers", rows, days, again=again))
+        if only in ("", "answers"):
+            with Collector(where / "answers") as collector:
+                took = ask_all(collector)
             console.print(answers_for_people(filled, took))
-            found |= {"filled": asdict(filled), "answers": [asdict(each) for each in took]}
+            found["answers"] = [asdict(each) for each in took]
+        if only in ("", "pages"):
+            with Collector(where / "answers") as collector:
+                pages = browse(collector, times)
+            console.print(pages_for_people(pages))
+            found["pages"] = [asdict(each) for each in pages]
+        if only in ("", "live"):
+            with Collector(where / "answers") as collector:
+                live = watch(collector, live_seconds)
+            console.print(live_for_people(live))
+            found["live"] = [asdict(each) for each in live]
     except ServiceError as error:
         sys.exit(str(error))
     finally:
@@ -78,18 +95,15 @@ def main(
         json_file.write_text(json.dumps(found, indent=1) + "\n")
 
 
-def answers(folder: Path, rows: int, days: float, *, again: bool) -> tuple[Filled, list[Took]]:
-    """Fill a collector's data directory unless it is `again`, start the collector, ask it."""
+def fill(folder: Path, rows: int, days: float, *, again: bool) -> Filled:
+    """Fill a collector's data directory unless it is `again`."""
     columns = (TextColumn("filling"), BarColumn(), TextColumn("{task.percentage:.0f} %"), TimeElapsedColumn())
     with engine_in(folder) as engine, Progress(*columns, console=Console(stderr=True), transient=True) as progress:
         if again:
-            filled = already(engine)
-        else:
-            task = progress.add_task("", total=1)
-            store(engine, recorded(20, sampled=SAMPLED))
-            filled = multiply(engine, rows, days, lambda share: progress.update(task, completed=share))
-    with Collector(folder) as collector:
-        return filled, ask_all(collector)
+            return already(engine)
+        task = progress.add_task("", total=1)
+        store(engine, recorded(20, sampled=SAMPLED))
+        return multiply(engine, rows, days, lambda share: progress.update(task, completed=share))
 
 
 def disk_for_people(tables: Sequence[Table]) -> Group:
@@ -135,12 +149,42 @@ def answers_for_people(filled: Filled, took: Sequence[Took]) -> Group:
     return Group(grid, Text(filling if filled.copying_s else f"Filled by an earlier run; {filled.parts} parts."))
 
 
+def pages_for_people(took: Sequence[PageTook]) -> Grid:
+    """How long each view took, beside the bar."""
+    grid = Grid(title="Pages", title_justify="left", box=box.SIMPLE_HEAD)
+    grid.add_column("view")
+    grid.add_column("parameters")
+    for heading in ("times", "median ms", "p95 ms", "CPU median ms", "CPU p95 ms", "bar ms", "KiB"):
+        grid.add_column(heading, justify="right")
+    for each in took:
+        numbers = (each.median_ms, each.p95_ms, each.median_cpu_ms, each.p95_cpu_ms, each.bar_ms)
+        size = f"{each.largest_bytes / 1024:.0f}"
+        style = "bold" if each.p95_ms > each.bar_ms else ""
+        grid.add_row(
+            each.view, each.params, str(each.times), *(f"{number:,.0f}" for number in numbers), size, style=style
+        )
+    return grid
+
+
+def live_for_people(took: Sequence[LiveTook]) -> Grid:
+    """What people on live pages cost, beside the bar."""
+    grid = Grid(title="Live pages", title_justify="left", box=box.SIMPLE_HEAD)
+    grid.add_column("")
+    for heading in ("people", "requests", "of them 304", "s", "idle, of a core", "more, of a core", "bar"):
+        grid.add_column(heading, justify="right")
+    for each in took:
+        shares = (f"{share:.1%}" for share in (each.idle_share, each.share, each.bar))
+        counts = (each.people, each.requests, each.answered_304, round(each.seconds))
+        grid.add_row(each.about, *map(str, counts), *shares)
+    return grid
+
+
 def _notes(found: dict[str, Any]) -> str:
     where, cores = found["machine"], found["foreign_cores"]
     packages = ", ".join(f"{name} {number}" for name, number in found["versions"].items())
     foreign = "" if cores is None else f"Other programs kept {cores:.2f} cores busy meanwhile.\n"
     return (
-        "Answers: over HTTP from a collector that has just been started, to the last byte.\n"
+        "Answers and pages: over HTTP from a collector that has just been started, to the last byte.\n"
         f"{foreign}"
         f"{where['processor']}, {where['cores']} cores, {where['system']}, {where['python']}; {packages}."
     )

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 
+from ...clickhouse.dialect import QUERY_CONNECTIONS
 from ...errors import BadParameter, NotStored
 from ...format import quoted
 from ...query import kinds
@@ -78,15 +80,21 @@ def kind(request: PageRequest) -> Kind:
     is_explained = request.during is not None or percent is not None
     if request.params["part"]:
         return Kind(service, name, is_explained, percent, _explain(request, scope, percent))
-    known = distribution(request.engine, scope)
-    if not known.cells:
-        _check_it_exists(request, scope)
-    steps = timeline(request.engine, scope, request.now_ns)
-    is_whole = request.during is None
-    longest = slowest(request.engine, selected, known if is_whole else None, _MOST_EXAMPLES)
-    whole = _durations(steps, longest[0].duration_ns if is_whole and longest else 0)
-    numbers = whole if is_whole else durations(request.engine, selected)
-    sample = Sample.of_scope(scope, known)
+    engine, is_whole = request.engine, request.during is None
+    with ThreadPoolExecutor(QUERY_CONNECTIONS - 1, "kind") as threads:
+        charting = threads.submit(timeline, engine, scope, request.now_ns)
+        counting = None if is_whole else threads.submit(durations, engine, selected)
+        known = distribution(engine, scope)
+        if not known.cells:
+            _check_it_exists(request, scope)
+        sample = Sample.of_scope(scope, known)
+        by_target = None if is_explained else threads.submit(targets, engine, scope, sample)
+        by_statement = None if is_explained else threads.submit(statements, engine, scope, sample)
+        longest = slowest(engine, selected, known if is_whole else None, _MOST_EXAMPLES)
+        steps = charting.result()
+        whole = _durations(steps, longest[0].duration_ns if is_whole and longest else 0)
+        numbers = counting.result() if counting else whole
+        usual = typical(engine, selected, numbers, _MOST_EXAMPLES)
     return Kind(
         service,
         name,
@@ -97,10 +105,10 @@ def kind(request: PageRequest) -> Kind:
         heat_map=heat_map(known, whole),
         outlier=outlier(known) if is_whole else None,
         sample=sample,
-        targets=() if is_explained else targets(request.engine, scope, sample),
-        statements=() if is_explained else statements(request.engine, scope, sample),
+        targets=by_target.result() if by_target else (),
+        statements=by_statement.result() if by_statement else (),
         slowest=longest,
-        typical=typical(request.engine, selected, numbers, _MOST_EXAMPLES),
+        typical=usual,
     )
 
 

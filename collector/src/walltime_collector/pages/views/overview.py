@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 from ...errors import BadParameter
@@ -39,11 +40,13 @@ def overview(request: PageRequest) -> Overview:
         raise BadParameter("limit", f"{quoted(limit)} is not a valid number", f"use 1 to {_MOST_KINDS}")
     if show not in ("mean", "total"):
         raise BadParameter("show", f"{quoted(show)} is not one of its values", "use mean or total")
-    scope = request.selected
+    engine, now_ns, scope = request.engine, request.now_ns, request.selected
     if request.during is None and scope.window.end_ns - scope.window.start_ns >= _LONG_NS:
         scope = scope.in_whole_minutes()
-    top = top_of(request.engine, scope, request.now_ns, by=by, limit=int(limit))
-    steps = timeline(request.engine, request.scope, request.now_ns)
-    is_first_start = not any(steps.transactions) and not top.kinds and not kinds.services(request.engine)
+    with ThreadPoolExecutor(1, "overview") as threads:
+        ranking = threads.submit(top_of, engine, scope, now_ns, by=by, limit=int(limit))
+        steps = timeline(engine, request.scope, now_ns)
+        top = ranking.result()
+    is_first_start = not any(steps.transactions) and not top.kinds and not kinds.services(engine)
     charts = (by_component(steps, each_second=show == "total"), rate(steps), failures(steps), percentiles(steps))
     return Overview(is_first_start, charts, top)

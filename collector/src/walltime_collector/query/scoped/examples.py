@@ -44,7 +44,7 @@ def slowest(engine: Engine, scope: Scope, known: Distribution | None = None, lim
         least_ns, missing = edges_ns(bin_number)[0], missing - transactions
         if missing <= 0:
             break
-    rows = run(engine, "scoped/slowest", **scope.aligned().parameters(), least_ns=_just_below(least_ns), limit=limit)
+    rows = run(engine, "scoped/slowest", **scope.aligned().divided(), least_ns=_just_below(least_ns), limit=limit)
     return _transactions(rows)
 
 

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
+from ...clickhouse.dialect import QUERY_CONNECTIONS
 from ...clickhouse.engine import Engine
 from ...errors import BadParameter, NotStored
 from ...format import iso_time, printable
@@ -66,15 +68,20 @@ def explain_kind(engine: Engine, filters: Filters, compared: Comparison) -> Why:
     usual, slow = _population(sides[False], compared.usual), _population(sides[True], compared.slow)
     numbers = {"usual_transactions": usual.transactions, "slow_transactions": slow.transactions}
     components = contributions(_totals(sides[False]), _totals(sides[True]))
-    targets = _drilled(run(engine, "why/targets", **params, **numbers, limit=MAX_TARGETS), usual, slow)
-    statements = _drilled(run(engine, "why/statements", **params, **numbers, limit=MAX_STATEMENTS), usual, slow)
-    losers = [_losers(row) for row in run(engine, "why/lost_lookups", **params)]
-    causes = cause.find(components, targets, statements, calls_per_lost_lookup(losers))
-
-    judged = _judged(engine, params, compared, usual, slow, components)
+    slowest_usual_ns = (threshold_ns or _LONGEST_NS) - 1
+    with ThreadPoolExecutor(QUERY_CONNECTIONS - 1, "why") as threads:
+        by_target = threads.submit(run, engine, "why/targets", **params, **numbers, limit=MAX_TARGETS)
+        by_statement = threads.submit(run, engine, "why/statements", **params, **numbers, limit=MAX_STATEMENTS)
+        by_lost = threads.submit(run, engine, "why/lost_lookups", **params)
+        by_status = threads.submit(run, engine, "why/statuses", **params)
+        of_usual = threads.submit(_examples, engine, filters, compared.usual, usual, 0, slowest_usual_ns)
+        of_slow = threads.submit(_examples, engine, filters, compared.slow, slow, threshold_ns, _LONGEST_NS)
+        judged = _judged(engine, params, compared, usual, slow, components)
+    targets, statements = (_drilled(each.result(), usual, slow) for each in (by_target, by_statement))
+    causes = cause.find(components, targets, statements, calls_per_lost_lookup([*map(_losers, by_lost.result())]))
     times = judged.times if judged else None
     verdict = _verdict(compared, usual, slow, judged)
-    classes = statuses.by_status(run(engine, "why/statuses", **params))
+    classes = statuses.by_status(by_status.result())
     is_mix_changed = statuses.is_notable(classes, usual.mean_ns)
     mixed = classes if is_mix_changed else ()
     written = sentences.write(shown(filters.kind), verdict, judged, usual, slow, components, causes, targets, mixed)
@@ -97,8 +104,8 @@ def explain_kind(engine: Engine, filters: Filters, compared: Comparison) -> Why:
         components=components,
         targets=targets,
         statements=statements,
-        usual_examples=_examples(engine, filters, compared.usual, usual, 0, (threshold_ns or _LONGEST_NS) - 1),
-        slow_examples=_examples(engine, filters, compared.slow, slow, threshold_ns, _LONGEST_NS),
+        usual_examples=of_usual.result(),
+        slow_examples=of_slow.result(),
         statuses=classes,
         is_mix_changed=is_mix_changed,
     )
