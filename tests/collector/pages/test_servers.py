@@ -79,6 +79,12 @@ def test_a_selection_is_what_the_numbers_are_about(browser: Browser, restarted: 
     assert link in page, "the kind explains the selected time"
 
 
+def test_a_selection_may_lie_outside_of_the_time(browser: Browser, restarted: int) -> None:
+    during = f"{_iso(restarted)}..{_iso(restarted + 4 * MINUTE_NS)}"
+    address = f"{urls.server('memcache.get', CACHES[0])}.json?time=last+2m&during={during}"
+    assert browser.get(address).json()["detail"]["server"]["hit_ratio"] == 0
+
+
 @pytest.mark.parametrize("address", ADDRESSES)
 def test_an_address_of_any_form_has_its_page(browser: Browser, address: str) -> None:
     calls = ADDRESSES.index(address) + 1

@@ -7,8 +7,10 @@ from dataclasses import dataclass
 from typing import Literal
 
 from ...query.components import Sums, family
+from ...query.scope import Steps
 from ...query.servers.answer import Moment, Server, ServerDetail, Servers, ratio
 from ...query.servers.rank import server, servers
+from ...query.windows import Window
 from ..charts import Chart, Series, Unit
 from ..request import PageRequest
 
@@ -65,7 +67,7 @@ class ServersPage:
     """Of the server that took the most time."""
     transactions: int
     seconds: float
-    """Of the selection, as far as it has passed."""
+    """Of the selection: the steps in which any server was called."""
 
 
 @dataclass(frozen=True)
@@ -98,7 +100,7 @@ def all_servers(request: PageRequest) -> ServersPage:
         _groups(rows, selected),
         max((each.time_ns for each in selected.servers), default=0),
         selected.transactions,
-        sum(selected.steps.seconds(request.selected.window, request.now_ns)),
+        sum(_seconds(request, selected.steps, selected.servers, request.selected.window)),
     )
 
 
@@ -106,12 +108,13 @@ def one_server(request: PageRequest) -> ServerPage:
     """Answer the view."""
     component, address = request.path["component"], request.path["address"]
     detail = server(request.engine, request.selected, component, address)
-    whole, steps = detail.server, detail.steps
+    whole, steps, beside = detail.server, detail.steps, [detail.server, *detail.others]
     if request.during is not None:
         everything = servers(request.engine, request.scope)
-        steps = everything.steps
-        whole = next(each for each in everything.servers if (each.component, each.address) == (component, address))
-    seconds = steps.seconds(request.scope.window, request.now_ns)
+        same = [each for each in everything.servers if (each.component, each.address) == (component, address)]
+        if same:  # the selection may lie outside of the time
+            whole, steps, beside = same[0], everything.steps, list(everything.servers)
+    seconds = _seconds(request, steps, beside, request.scope.window)
 
     def lines(identity: str, title: str, unit: Unit, name: str, value: Value, colour: str = "") -> Chart:
         series = _series([(name, colour or family(component), whole.steps)], seconds, value)
@@ -123,8 +126,15 @@ def one_server(request: PageRequest) -> ServerPage:
         lines("calls", "Calls", "per s", "calls", _calls_per_s),
         *([lines("errors", "Errors", "per s", "errors", _errors_per_s, "bad")] if whole.errors else []),
     ]
-    passed_s = sum(detail.steps.seconds(request.selected.window, request.now_ns))
+    passed_s = sum(_seconds(request, detail.steps, [detail.server, *detail.others], request.selected.window))
     return ServerPage(tuple(charts), whole.moments, detail, passed_s)
+
+
+def _seconds(request: PageRequest, steps: Steps, known: Sequence[Server], window: Window) -> list[float]:
+    """How much of each step has passed; 0 where none of these servers was called: most likely nothing was measured."""
+    called = [any(each.steps[at].calls for each in known) for at in range(steps.count)]
+    passed_s = steps.seconds(window, request.now_ns)
+    return [seconds if is_called else 0.0 for seconds, is_called in zip(passed_s, called, strict=True)]
 
 
 def _row(each: Server, whole: Server | None) -> Row:
@@ -144,7 +154,7 @@ def _groups(rows: Sequence[Row], answer: Servers) -> tuple[Group, ...]:
 
 
 def _all_charts(whole: Servers, request: PageRequest) -> tuple[Chart, ...]:
-    seconds = whole.steps.seconds(request.scope.window, request.now_ns)
+    seconds = _seconds(request, whole.steps, whole.servers, request.scope.window)
 
     def chart(identity: str, title: str, unit: Unit, value: Value, shown: Sequence[Server], about: str) -> Chart:
         several = len({each.component for each in shown}) > 1
