@@ -39,7 +39,8 @@ def of_digest(digest: Digest, since: str) -> str:
     params = {"time": f"last {length}", "service": digest.service}
     if digest.statement and len(digest.statements) == 1:
         return urls.statement(digest.statements[0].fingerprint_id, params)
-    return urls.statements(params)
+    by = "" if digest.by == "total" else digest.by
+    return urls.statements({**params, "by": by, "containing": digest.statement})
 
 
 def _window(first: Population, last: Population | None = None) -> str:

@@ -70,12 +70,10 @@ def check_data_moves(status: Status) -> Check:
         advice = "; ".join(filter(None, (advice, "docs/operating.md explains each reason")))
         return Check("data moves", "FAIL", f"data does not move: {reasons}", advice)
     if spans.lost or spans.dead:
-        return Check(
-            "data moves",
-            "FAIL",
-            f"{spans.lost} spans were lost and {spans.dead} are dead letters",
-            "walltime dead-letter list shows why; the collector's log names damaged segments",
-        )
+        dead = f"{plural(spans.dead, 'span')} in dead letters" if spans.dead else ""
+        lost = f"{plural(spans.lost, 'span')} lost" if spans.lost else ""
+        advice = "walltime dead-letter list shows why; the collector's log names damaged segments"
+        return Check("data moves", "FAIL", ", ".join(filter(None, (lost, dead))), advice)
     return Check(
         "data moves",
         "OK",

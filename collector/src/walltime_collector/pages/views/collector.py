@@ -103,7 +103,9 @@ def _sentence(
     ill = [service.name for service in services if any(finding.is_ill for finding in service.findings)]
     warnings = len(since_start) + sum(not each.is_ill for service in services for each in service.findings)
     if failed:
-        return f"{failed[0].what[:1].upper()}{failed[0].what[1:]}"
+        more = len(failed) - 1 + len(ill)
+        others = f"; {plural(more, 'more failure')} below" if more else ""
+        return f"{failed[0].what[:1].upper()}{failed[0].what[1:]}{others}"
     if ill:
         return f"The collector works; data of {plural(len(ill), 'application')} is lost or wrong: {', '.join(ill[:5])}"
     if verdict == "WARN":
