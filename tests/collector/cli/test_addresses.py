@@ -45,7 +45,8 @@ def test_the_page_has_the_window_and_the_filters_of_the_command(
 
 
 def test_the_page_of_two_compared_windows_has_both_and_the_time_around_them(collector: Collector) -> None:
-    first, middle, last = (iso_time(collector.sent[at].started_ns) for at in (0, len(collector.sent) // 2, -1))
+    started = [iso_time(collector.sent[at].started_ns) for at in (0, len(collector.sent) // 2, -1)]
+    first, middle, last = (at.rstrip("Z").rstrip("0") + "Z" for at in started)
     address = shown(collector, "why", KIND, "--during", f"{middle}..{last}", "--against", f"{first}..{middle}")
     during, against, whole = (f"{start}..{end}" for start, end in ((middle, last), (first, middle), (first, last)))
     assert parse_qsl(address.partition("?")[2]) == [("time", whole), ("during", during), ("against", against)]
