@@ -173,6 +173,21 @@ def test_custom_components_and_counters_without_columns_are_compared(engine: Eng
     assert ("redis.get", "calls") not in found
 
 
+def test_cpu_queue_and_other_time_are_compared_where_they_are_known(engine: Engine, store: Store) -> None:
+    def beside(cpu_ns: int, queue_ns: int) -> dict[str, Value]:
+        return {"walltime.cpu_user_ns": cpu_ns, "walltime.cpu_system_ns": 0, "walltime.queue_ns": queue_ns}
+
+    others = usual("GET /busy", 150, attributes=beside(1 * MS, 1 * MS))
+    busy = make("GET /busy", duration_ns=100 * MS, calls=queries(3.0, 3.0), attributes=beside(90 * MS, 60 * MS))
+    unknown = make("GET /busy", duration_ns=100 * MS, calls=queries(3.0, 3.0))
+    store([*others, busy, unknown])
+    found = {each.component: (each.value, each.usual) for each in place_of(engine, busy).unusual}
+    assert found["CPU"] == (90 * MS, 1 * MS)
+    assert found["queue"] == (60 * MS, 1 * MS)
+    assert found["other"][0] == 94 * MS
+    assert {each.component for each in place_of(engine, unknown).unusual} == {"other"}
+
+
 def test_a_usual_one_has_nothing_unusual(engine: Engine, store: Store) -> None:
     store(sent := usual("GET /usual", 400))
     in_the_middle = sorted(sent, key=lambda each: each.duration_ns)[200]

@@ -247,7 +247,7 @@
         for (let i = 0; i < this.n; i++) {
           if (this.isMatch[i] !== part) continue;
           pen.fillStyle = colours[this.calls.name[i]];
-          pen.fillRect((this.calls.at[i] - this.first) * across, 2 + i * down, Math.max(this.calls.took[i] * across, 1), Math.max(down, 2));
+          pen.fillRect((this.calls.at[i] - this.first) * across, 2 + i * down, Math.max(this.calls.took[i] * across, 1), clamp(down - 1, 2, 8));
         }
       }
     }
@@ -388,10 +388,12 @@
       row.took.style.left = `${left * 100}%`;
       row.took.style.width = `${Math.max(right - left, 0) * 100}%`;
       row.label.textContent = time(took);
-      const isRoom = right < 0.86;
-      row.label.style.left = isRoom ? `${Math.max(right, 0) * 100}%` : "auto";
-      row.label.style.right = isRoom ? "auto" : `${(1 - Math.min(Math.max(left, 0), 1)) * 100}%`;
-      row.label.hidden = !isRoom && left < 0.12;
+      // The label is to the right of the bar, or to its left, or inside of it.
+      const isInside = right >= 0.86 && left < 0.12;
+      const isRight = right < 0.86;
+      row.label.className = isInside ? "inside" : "";
+      row.label.style.left = isRight ? `${Math.max(right, 0) * 100}%` : "auto";
+      row.label.style.right = isRight ? "auto" : `${(1 - clamp(isInside ? right : left, 0, 1)) * 100}%`;
     }
 
     // ---- selecting and opening
