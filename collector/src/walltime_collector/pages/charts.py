@@ -98,7 +98,8 @@ def by_component(timeline: Timeline, *, each_second: bool = False) -> Chart:
             round(time_ns / divisor) if counted and divisor else None
             for time_ns, divisor, counted in zip(sums_ns, divisors, timeline.transactions, strict=True)
         )
-        series.append(Series(name, values, sum(sums_ns) / known if known else None, family(name), shade))
+        whole_ns = sum(time_ns for time_ns, divisor in zip(sums_ns, divisors, strict=True) if divisor)
+        series.append(Series(name, values, whole_ns / known if known else None, family(name), shade))
     return Chart(
         "by-component",
         "Time by component",
@@ -167,8 +168,8 @@ def rate(timeline: Timeline) -> Chart:
         float(f"{counted / divisor:.4g}") if divisor and counted else None
         for counted, divisor in zip(timeline.transactions, divisors, strict=True)
     )
-    whole = sum(timeline.transactions) / known_s if known_s else None
-    series = (Series("transactions", values, whole, "ok"),)
+    known = sum(counted for counted, divisor in zip(timeline.transactions, divisors, strict=True) if divisor)
+    series = (Series("transactions", values, known / known_s if known_s else None, "ok"),)
     return Chart("rate", "Rate", "bars", "per s", timeline.start_ns // 1_000_000_000, timeline.step_s, series)
 
 

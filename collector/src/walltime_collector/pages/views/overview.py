@@ -9,6 +9,7 @@ from ...errors import BadParameter
 from ...format import quoted
 from ...query import kinds
 from ...query.answers import RANKINGS, Top
+from ...query.scoped.outlier import Outlier, outlier_over_time
 from ...query.timeline import timeline
 from ...query.top import top_of
 from ..charts import Chart, by_component, failures, percentiles, rate
@@ -29,6 +30,8 @@ class Overview:
     """No transaction is stored at all."""
     charts: tuple[Chart, ...]
     top: Top
+    outlier: Outlier | None
+    """The part of the time that was slow; None while a part is selected."""
 
 
 def overview(request: PageRequest) -> Overview:
@@ -49,4 +52,4 @@ def overview(request: PageRequest) -> Overview:
         top = ranking.result()
     is_first_start = not any(steps.transactions) and not top.kinds and not kinds.services(engine)
     charts = (by_component(steps, each_second=show == "total"), rate(steps), failures(steps), percentiles(steps))
-    return Overview(is_first_start, charts, top)
+    return Overview(is_first_start, charts, top, outlier_over_time(steps) if request.during is None else None)

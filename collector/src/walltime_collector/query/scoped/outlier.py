@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from statistics import median
 
+from ..timeline import Timeline
 from .distribution import Distribution
 
 _FEWEST_STEPS = 6
@@ -53,6 +55,20 @@ def outlier(known: Distribution) -> Outlier | None:
         step.transactions += cell.transactions
         step.total_ns += cell.total_ns
         step.squares += cell.total_ns**2 / cell.transactions  # the durations of a bin are nearly equal
+    return _outlier(steps, known.start_ns, known.step_s)
+
+
+def outlier_over_time(known: Timeline) -> Outlier | None:
+    """The same of a timeline, by the means of its steps alone."""
+    steps = {
+        at: _Step(transactions, total_ns, total_ns**2 / transactions)
+        for at, (transactions, total_ns) in enumerate(zip(known.transactions, known.time_ns, strict=True))
+        if transactions
+    }
+    return _outlier(steps, known.start_ns, known.step_s)
+
+
+def _outlier(steps: Mapping[int, _Step], start_ns: int, step_s: int) -> Outlier | None:
     judged = {at: step for at, step in steps.items() if step.transactions >= _FEWEST_TRANSACTIONS}
     if len(judged) < _FEWEST_STEPS:
         return None
@@ -73,10 +89,10 @@ def outlier(known: Distribution) -> Outlier | None:
         last += 1
     part = [judged[at] for at in range(first, last + 1)]
     transactions = sum(each.transactions for each in part)
-    step_ns = known.step_s * _S
+    step_ns = step_s * _S
     return Outlier(
-        start_ns=known.start_ns + first * step_ns,
-        end_ns=known.start_ns + (last + 1) * step_ns,
+        start_ns=start_ns + first * step_ns,
+        end_ns=start_ns + (last + 1) * step_ns,
         transactions=transactions,
         mean_ns=sum(each.total_ns for each in part) / transactions,
         usual_mean_ns=usual_ns,
