@@ -95,7 +95,8 @@ class Frame:
     @property
     def json_address(self) -> str:
         """The same view as JSON."""
-        return urls.address(f"{self.path}.json", self.params)
+        params = {name: value for name, value in self.params.items() if value != SCOPE_PARAMS.get(name)}
+        return urls.address(f"{self.path}.json", params)
 
 
 class Pages:
