@@ -24,7 +24,7 @@ from ...health.checks import (
 )
 from ...health.findings import Finding, described, findings
 from ...health.history import History, Step, history
-from ...health.status import Status, Table
+from ...health.status import Status
 from ...spool.dead_letters import Letter
 from ..charts import Chart, Series
 from ..request import PageRequest
@@ -58,8 +58,6 @@ class CollectorPage:
     """Problems that were counted since the start."""
     status: Status
     is_admin: bool
-    retention: tuple[Table, ...]
-    """The tables with a day for each partition: what their oldest day is, and how long they are kept."""
     letters: tuple[Letter, ...]
     all_letters: int
     services: tuple[Service, ...]
@@ -87,7 +85,6 @@ def collector(request: PageRequest) -> CollectorPage:
         since_start,
         status,
         request.is_admin,
-        tuple(table for table in status.tables if table.oldest),
         tuple(letters[:_MOST_LETTERS]),
         len(letters),
         services,
