@@ -96,9 +96,16 @@ def test_folders_and_files_are_small(package: Path) -> None:
         assert len(folders) <= MAX_ENTRIES, f"{folder} has {len(folders)} folders"
         files = list(folder.glob("*.py"))
         assert len(files) <= MAX_ENTRIES + 1, f"{folder} has {len(files)} modules"  # __init__.py is not read as one
-    lines = {file: len(file.read_text("utf-8").splitlines()) for file in modules(package).values()}
+        others = [each for each in folder.iterdir() if each.suffix in (".html", ".js", ".css")]
+        assert folder.name == "vendor" or len(others) <= MAX_ENTRIES, f"{folder} has {len(others)} files of the pages"
+        assert [each for each in others if ".min" not in each.suffixes and _lines(each) > MAX_LINES] == []
+    lines = {file: _lines(file) for file in modules(package).values()}
     assert {file: count for file, count in lines.items() if count > MAX_LINES} == {}
     assert statistics.median(lines.values()) <= MAX_MEDIAN_LINES
+
+
+def _lines(file: Path) -> int:
+    return len(file.read_text("utf-8").splitlines())
 
 
 def test_the_tests_mirror_the_source() -> None:

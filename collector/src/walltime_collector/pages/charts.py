@@ -1,4 +1,4 @@
-"""What a chart shows: series over steps of time. templates/_parts.html writes it, static/charts.js draws it."""
+"""What a chart shows: series over steps of time. templates/parts/shared.html writes it, static/charts.js draws it."""
 
 from __future__ import annotations
 

@@ -5,8 +5,8 @@ To add a view:
 
 1. `views/<name>.py`: a frozen dataclass, the view model, and a function that makes it from a PageRequest. It asks
    query/; it has no SQL and no HTML. What it raises (BadParameter, NotStored …) becomes a page or a JSON problem.
-2. `templates/<name>.html`: it extends base.html and shows the view model, `page`. `_parts.html` has what several views
-   show: charts, bars, tables of numbers, empty states.
+2. `templates/<name>.html`: it extends base.html and shows the view model, `page`. `parts/shared.html` has what several
+   views show: charts, bars, tables of numbers, empty states.
 3. One line in VIEWS below; a function in urls.py when other views link to it.
 """
 
