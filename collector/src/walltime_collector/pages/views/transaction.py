@@ -52,7 +52,7 @@ class Transaction:
 
     @property
     def waterfall(self) -> dict[str, Any]:
-        """What static/waterfall.js draws."""
+        """What static/transaction/waterfall.js draws."""
         return waterfall(self.bill)
 
 
