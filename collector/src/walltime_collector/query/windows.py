@@ -38,6 +38,15 @@ class Comparison:
     usual: Window
     slowest_percent: float | None = None
 
+    def parameters(self) -> dict[str, int]:
+        """Of queries/why/_compared.sql."""
+        return {
+            "slow_start_ns": self.slow.start_ns,
+            "slow_end_ns": self.slow.end_ns,
+            "usual_start_ns": self.usual.start_ns,
+            "usual_end_ns": self.usual.end_ns,
+        }
+
 
 def comparison(
     now_ns: int, *, during: str = "", against: str = "", slowest: float | None = None, since: str = "1h"

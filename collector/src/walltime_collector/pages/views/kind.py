@@ -18,6 +18,7 @@ from ...query.timeline import Timeline, timeline
 from ...query.why import wording
 from ...query.why.answer import Contribution, Why
 from ...query.why.explain import explain_kind
+from ...query.why.sample import sample as why_sample
 from ...query.windows import DEFAULT_SLOWEST_PERCENT, Comparison
 from ..charts import Chart, by_component, calls_per_transaction, time_per_call
 from ..drawing.heatmap import HeatMap, heat_map
@@ -39,6 +40,9 @@ class Explanation:
     waterfall: Waterfall | None
     targets: tuple[Contribution, ...]
     statements: tuple[Contribution, ...]
+    slow_of: int = 1
+    """Of very many transactions a sample is compared: one in so many."""
+    usual_of: int = 1
 
 
 @dataclass(frozen=True)
@@ -154,7 +158,8 @@ def _explain(request: PageRequest, scope: Scope, percent: float | None) -> Expla
     if percent is None and _overlap(compared):
         return _unexplained("The selection and `against` overlap; a transaction can be on one side only.")
     try:
-        why = explain_kind(request.engine, scope.filters, compared)
+        of = why_sample(request.engine, scope.filters, compared)
+        why = explain_kind(request.engine, scope.filters, compared, of)
     except NotStored as error:
         missing = {"against": "There is no transaction to compare with", "during": "No transaction is in the selection"}
         return _unexplained(f"{missing.get(error.where, 'There is no difference to explain')}: {error.what}.")
@@ -165,6 +170,8 @@ def _explain(request: PageRequest, scope: Scope, percent: float | None) -> Expla
         waterfall(why, *names),
         tuple(wording.targets_worth_showing(why)),
         tuple(wording.statements_worth_showing(why)),
+        of.slow_of,
+        of.usual_of,
     )
 
 

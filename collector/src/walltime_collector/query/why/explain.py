@@ -5,10 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any
 
 from ...clickhouse.dialect import QUERY_CONNECTIONS
-from ...clickhouse.engine import Engine
+from ...clickhouse.engine import Engine, Parameter
 from ...errors import BadParameter, NotStored
 from ...format import iso_time, printable
 from .. import kinds
@@ -22,6 +21,7 @@ from . import cause, chance, sentences, statuses
 from .answer import Contribution, Example, Population, Verdict, Why
 from .arithmetic import Losers, Totals, calls_per_lost_lookup, contribution, contributions
 from .chance import Block, Judged
+from .sample import ALL, Sample
 
 MAX_TARGETS = 1_000
 MAX_STATEMENTS = 100
@@ -46,9 +46,12 @@ def explain(engine: Engine, name: str, compared: Comparison, *, service: str = "
     return explain_kind(engine, Filters(service=service, kind=name), compared)
 
 
-def explain_kind(engine: Engine, filters: Filters, compared: Comparison) -> Why:
+def explain_kind(engine: Engine, filters: Filters, compared: Comparison, of: Sample = ALL) -> Why:
     """
     Compare the two populations of the kind whose service and name the filters have exactly.
+
+    Args:
+        of: What is compared; numbers of transactions are those of the sample.
 
     Raises:
         NotStored: One of the populations is empty.
@@ -58,9 +61,11 @@ def explain_kind(engine: Engine, filters: Filters, compared: Comparison) -> Why:
     if compared.slowest_percent is not None:
         level = 1 - compared.slowest_percent / 100
         start_ns, end_ns = compared.slow.start_ns, compared.slow.end_ns
-        (row,) = run(engine, "why/threshold", **filters.parameters(), start_ns=start_ns, end_ns=end_ns, level=level)
+        window = {"start_ns": start_ns, "end_ns": end_ns, "level": level}
+        (row,) = run(engine, "why/threshold", **filters.parameters(), **window, minutes=of.minutes)
         threshold_ns = int(row["threshold_ns"] or 0)
-    params: dict[str, str | int] = {**filters.parameters(), **_windows(compared), "threshold_ns": threshold_ns}
+    params: dict[str, Parameter] = {**filters.parameters(), **compared.parameters(), "minutes": of.minutes}
+    params["threshold_ns"] = threshold_ns
 
     sides = {bool(row["is_slow"]): row for row in run(engine, "why/populations", **params)}
     if len(sides) < 2:
@@ -74,8 +79,8 @@ def explain_kind(engine: Engine, filters: Filters, compared: Comparison) -> Why:
         by_statement = threads.submit(run, engine, "why/statements", **params, **numbers, limit=MAX_STATEMENTS)
         by_lost = threads.submit(run, engine, "why/lost_lookups", **params)
         by_status = threads.submit(run, engine, "why/statuses", **params)
-        of_usual = threads.submit(_examples, engine, filters, compared.usual, usual, 0, slowest_usual_ns)
-        of_slow = threads.submit(_examples, engine, filters, compared.slow, slow, threshold_ns, _LONGEST_NS)
+        of_usual = threads.submit(_examples, engine, params, compared.usual, usual, 0, slowest_usual_ns)
+        of_slow = threads.submit(_examples, engine, params, compared.slow, slow, threshold_ns, _LONGEST_NS)
         judged = _judged(engine, params, compared, usual, slow, components)
     targets, statements = (_drilled(each.result(), usual, slow) for each in (by_target, by_statement))
     causes = cause.find(components, targets, statements, calls_per_lost_lookup([*map(_losers, by_lost.result())]))
@@ -111,18 +116,9 @@ def explain_kind(engine: Engine, filters: Filters, compared: Comparison) -> Why:
     )
 
 
-def _windows(compared: Comparison) -> dict[str, int]:
-    return {
-        "slow_start_ns": compared.slow.start_ns,
-        "slow_end_ns": compared.slow.end_ns,
-        "usual_start_ns": compared.usual.start_ns,
-        "usual_end_ns": compared.usual.end_ns,
-    }
-
-
 def _kind(engine: Engine, written: str, service: str, compared: Comparison) -> tuple[str, str]:
     """The name, and the one service that has this kind on both sides."""
-    rows = kinds.kind(engine, written, service, _windows(compared))
+    rows = kinds.kind(engine, written, service, compared.parameters())
     name = str(rows[0].get("name", written))
     on_both = [str(row["service"]) for row in rows if row["slow"] and row["usual"]]
     if len(on_both) > 1:
@@ -192,7 +188,7 @@ def _losers(row: Row) -> Losers:
 
 def _judged(
     engine: Engine,
-    params: Mapping[str, str | int],
+    params: Mapping[str, Parameter],
     compared: Comparison,
     usual: Population,
     slow: Population,
@@ -234,12 +230,17 @@ def _verdict(compared: Comparison, usual: Population, slow: Population, judged: 
 
 
 def _examples(
-    engine: Engine, filters: Filters, window: Window, population: Population, least_ns: int, most_ns: int
+    engine: Engine,
+    params: Mapping[str, Parameter],
+    window: Window,
+    population: Population,
+    least_ns: int,
+    most_ns: int,
 ) -> tuple[Example, ...]:
-    params: dict[str, Any] = {"start_ns": window.start_ns, "end_ns": window.end_ns, "mean_ns": population.mean_ns}
+    own = {"start_ns": window.start_ns, "end_ns": window.end_ns, "least_ns": least_ns, "most_ns": most_ns}
+    rows = run(engine, "why/examples", **params, **own, mean_ns=population.mean_ns)
     return tuple(
-        Example(row["trace"], iso_time(int(row["started_ns"])), int(row["duration_ns"]), row["kept"])
-        for row in run(engine, "why/examples", **filters.parameters(), **params, least_ns=least_ns, most_ns=most_ns)
+        Example(row["trace"], iso_time(int(row["started_ns"])), int(row["duration_ns"]), row["kept"]) for row in rows
     )
 
 
