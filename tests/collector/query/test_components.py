@@ -218,7 +218,7 @@ def columns_in(text: str) -> set[str]:
 
 def statement_of(name: str) -> str:
     (statement,) = (
-        text for _, file in schema_files(ONE_MACHINE) for text in file if re.search(rf"EXISTS {name}\b", text)
+        text for _, file in schema_files(ONE_MACHINE) for text in file if re.search(rf"NOT EXISTS {name}\b", text)
     )
     return " ".join(statement.split())
 
