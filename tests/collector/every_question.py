@@ -86,6 +86,11 @@ def ask_everything(engine: Engine, data: Path, sent: list[Sent]) -> Questions:
     # only of very many transactions
     rows = run(asked, "digest/minutes", **hour.divided(), texts=texts, limit=3)
     assert kept_sample(asked, hour, texts=texts, minutes=[int(row["minute_s"]) for row in rows])
+    last_s = now_ns // 10**9 // 60 * 60
+    some_minutes = [last_s - 60 * at for at in range(10)]
+    for name, questions in recording.questions.items():
+        if name.startswith("why/"):
+            questions += [{**each, "minutes": some_minutes} for each in questions[-2:] if "minutes" in each]
     CardinalityLimit(asked, health, most=1).look()
     OldestDays(asked, health, lambda: (0, 1 << 40)).look()
     return recording.questions
@@ -106,6 +111,8 @@ def _addresses(sent: list[Sent]) -> Iterator[str]:
     for view in VIEWS:
         for scope in _SCOPES if view.has_scope else ({},):
             yield f"{view.pattern.format(**quoted)}.json?{urlencode(scope)}"
+    for scope in _SCOPES:
+        yield f"{urls.kind(one.service, one.name)}.json?{urlencode({**scope, 'part': 'why'})}"
     yield urls.transaction(two.trace_id)
     for params in ({"since": "15m"}, {"since": "1d", "service": "shop"}, {"since": "1d", "service": "sho"}):
         yield f"/api/top?{urlencode(params)}"
