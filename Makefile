@@ -44,7 +44,7 @@ bench: setup
 bench-ingest: setup
 	@PYTHONPATH=examples $(BIN)/python -m tests.bench.ingest $(if $(QUICK),--quick) $(ARGS)
 
-## bench-scale   disk, and queries over 10 million transactions and 100 million calls (ROWS=100000: faster)
+## bench-scale   disk, queries and pages over 10 million transactions and 100 million calls (ROWS=100000: faster)
 bench-scale: setup
 	@PYTHONPATH=examples $(BIN)/python -m tests.bench.scale $(if $(ROWS),--rows $(ROWS)) $(ARGS)
 

@@ -103,7 +103,7 @@ def test_the_same_address_with_json_is_the_view_model(browser: Browser, path: st
 
 
 def test_a_known_page_is_not_sent_again_and_all_are_compressed(browser: Browser, path: str) -> None:
-    for _ in range(3):  # five seconds may end between two requests
+    for _ in range(3):  # ten seconds may end between two requests
         plain = browser.get(path, headers={"accept-encoding": "identity"})
         packed = browser.get(path, headers={"accept-encoding": "gzip"})
         again = browser.get(path, headers={"if-none-match": f'"other", W/{plain.headers["etag"]}'})

@@ -1,4 +1,4 @@
-"""Answers that several people ask for at once are computed once: the same parameters, the same five seconds."""
+"""Answers that several people ask for at once are computed once: the same parameters, the same ten seconds."""
 
 from __future__ import annotations
 
@@ -9,8 +9,12 @@ from typing import Generic, TypeVar
 
 T = TypeVar("T")
 
-PERIOD_NS = 5_000_000_000
-"""`now` is rounded down to this, so that the windows of live pages, and so their answers, are the same for so long."""
+PERIOD_NS = 10_000_000_000
+"""
+`now` is rounded down to this, so that the windows of live pages, and so their answers, are the same for so long.
+
+A live page is fetched as often (static/walltime.js): however many people watch it, it is computed once.
+"""
 _MOST = 32
 
 
