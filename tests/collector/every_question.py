@@ -36,7 +36,7 @@ QUERIES = sorted(
 )
 """Files with `_` are parts of others, by `-- include`."""
 Questions = dict[str, list[Parameters]]
-"""Query → the parameters of each time that it was run."""
+"""Query → the parameters that it was run with, once for each set of those that are not empty, with rows and without."""
 _SCOPES: tuple[dict[str, str], ...] = (
     {"time": "last 1h"},
     {"time": "last 1d"},
@@ -52,11 +52,16 @@ class Recording:
         self._engine = engine
         self._names = {query_text(name): name for name in QUERIES}
         self.questions: Questions = defaultdict(list)
+        self._shapes: set[tuple[str, frozenset[str], bool]] = set()
 
     def query(self, sql: str, parameters: Parameters | None = None) -> Rows:
+        rows = self._engine.query(sql, parameters)
         if name := self._names.get(sql):
-            self.questions[name].append(dict(parameters or {}))
-        return self._engine.query(sql, parameters)
+            shape = name, frozenset(key for key, value in (parameters or {}).items() if value), bool(rows)
+            if shape not in self._shapes:
+                self._shapes.add(shape)
+                self.questions[name].append(dict(parameters or {}))
+        return rows
 
     def command(self, sql: str, parameters: Parameters | None = None) -> None:
         pass
