@@ -44,9 +44,12 @@ def test_every_row_of_bench_ingest_is_stored_and_measured(tmp_path: Path) -> Non
 
 
 def test_bench_scale_fills_what_it_says_and_gets_every_answer(tmp_path: Path) -> None:
-    said, document = run("tests.bench.scale", tmp_path / "scale.json", "--rows", "50000", "--seconds", "10")
+    few = ("--rows", "50000", "--seconds", "10", "--times", "1", "--live-seconds", "11")
+    said, document = run("tests.bench.scale", tmp_path / "scale.json", *few)
     assert {table["name"] for table in document["disk"]} >= {"transactions", "spans"}
     assert document["filled"]["transactions"] >= 50_000
     assert document["filled"]["spans"] >= 5 * 50_000
     assert all(each["median_ms"] > 0 for each in document["answers"])
+    assert {each["view"] for each in document["pages"]} >= {"/", "/kinds/…", "/servers/…", "/statements/…"}
+    assert all(each["requests"] >= each["people"] for each in document["live"])
     assert "bytes a row on disk" in said
