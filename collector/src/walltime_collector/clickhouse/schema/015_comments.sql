@@ -6,7 +6,7 @@ ALTER TABLE transactions{on_cluster}
     COMMENT COLUMN IF EXISTS started_at 'UTC; compare it with now() - INTERVAL 1 HOUR to read less',
     COMMENT COLUMN IF EXISTS duration_ns 'wall time in nanoseconds, until the response body is closed',
     COMMENT COLUMN IF EXISTS service 'the application: OTEL_SERVICE_NAME',
-    COMMENT COLUMN IF EXISTS name 'of the kind, as GET /product/{id}',
+    COMMENT COLUMN IF EXISTS name 'of the kind, as GET /search',
     COMMENT COLUMN IF EXISTS kind 'OpenTelemetry''s span kind: server, consumer …',
     COMMENT COLUMN IF EXISTS instance 'of the process',
     COMMENT COLUMN IF EXISTS user 'as the application names it',
