@@ -15,7 +15,7 @@ from tests.browser.payloads import payloads
 from tests.collector.traffic import Sent, SentCall, Value, export_request
 
 MS = 1_000_000
-BY_DAY = 4
+BY_DAY = 2
 """So many payloads; by night all of them."""
 
 
@@ -109,6 +109,7 @@ def test_every_payload_runs_nothing(browser: Browser, hostile: tuple[str, list[S
     _harmless(browser, web_url, [path for each in sent[first : first + 20] for path in _views_of(web_url, each)])
 
 
+@pytest.mark.nightly
 def test_a_parameter_runs_nothing(browser: Browser, hostile: tuple[str, list[Sent]]) -> None:
     with chromium.watched(browser, hostile[0]) as watch:
         for text in payloads()[::100]:

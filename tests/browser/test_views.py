@@ -30,7 +30,14 @@ HEAVIEST_BYTES = 250_000
 
 
 @pytest.mark.parametrize("view", VIEWS)
-@pytest.mark.parametrize(("size", "scheme"), [(DESKTOP, "light"), (DESKTOP, "dark"), (PHONE, "light")])
+@pytest.mark.parametrize(
+    ("size", "scheme"),
+    [
+        (DESKTOP, "light"),
+        pytest.param(DESKTOP, "dark", marks=pytest.mark.nightly),
+        pytest.param(PHONE, "light", marks=pytest.mark.nightly),
+    ],
+)
 def test_a_view_draws_and_everybody_can_use_it(
     browser: Browser, told: Story, views: dict[str, str], view: str, size: tuple[int, int], scheme: str
 ) -> None:
