@@ -1,14 +1,6 @@
 -- Which transactions took longest? Of whole minutes only those with the longest maxima are read: the slowest are in them.
 SELECT
-    lower(hex(trace_id)) AS trace,
-    lower(hex(span_id)) AS span,
-    service,
-    name,
-    toUnixTimestamp64Nano(started_at) AS started_ns,
-    duration_ns,
-    is_error,
-    http_status,
-    kept
+-- include scoped/_transaction_columns.sql
 FROM transactions
 WHERE
     (

@@ -1,15 +1,7 @@
 -- Which transactions took about as long as most? Those next to `middle_ns`, preferably with kept calls.
 -- Of very many transactions only those of every n-th step are looked at.
 SELECT
-    lower(hex(trace_id)) AS trace,
-    lower(hex(span_id)) AS span,
-    service,
-    name,
-    toUnixTimestamp64Nano(started_at) AS started_ns,
-    duration_ns,
-    is_error,
-    http_status,
-    kept
+-- include scoped/_transaction_columns.sql
 FROM transactions
 WHERE
 -- include _scope.sql
