@@ -12,6 +12,7 @@ from rich.text import Text
 from ..format import duration, plural, printable, share
 from ..query.components import family
 from ..query.names import shown
+from ..query.transaction.wording import has_every_call
 from ..query.why import wording
 from ..query.why.answer import Example, Population, Why
 from ..query.why.sentences import signed
@@ -140,6 +141,5 @@ def _examples(why: Why, layout: Layout) -> RenderableType:
 
 def _command(each: Example, layout: Layout) -> Text:
     command = Text(f"walltime show {each.trace_id}", overflow="fold")
-    # a derived transaction has the calls that its SDK recorded, which may be only some
-    is_whole = each.kept not in ("", "foreign")
-    return command.append("   every call kept", "dim") if is_whole and layout.is_wide else command
+    is_noted = has_every_call(each.kept) and layout.is_wide
+    return command.append("   every call kept", "dim") if is_noted else command

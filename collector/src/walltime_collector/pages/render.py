@@ -116,6 +116,7 @@ class Pages:
         for each in (text.duration, text.milliseconds, text.count, text.size, text.iso_time, text.age, text.share):
             environment.filters[each.__name__] = each
         for more in (
+            transaction_wording.has_every_call,
             text.unix_ns,
             text.percent,
             text.ratio,

@@ -103,6 +103,11 @@ def why_kept(bill: Bill) -> str:
     return f"every call kept: {KEPT.get(bill.kept, printable(bill.kept))}{sampled}"
 
 
+def has_every_call(kept: str) -> bool:
+    """Whether all its calls were kept. A derived transaction has those that its SDK recorded: perhaps only some."""
+    return kept not in ("", "foreign")
+
+
 def why_no_calls(bill: Bill) -> str:
     """Why there is none to show."""
     if not bill.components:
