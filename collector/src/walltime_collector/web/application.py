@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 import logging
-import time
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import asdict, replace
 from typing import Any
 
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.middleware import Middleware
 from starlette.requests import ClientDisconnect, Request
-from starlette.responses import JSONResponse, Response
+from starlette.responses import Response
 from starlette.routing import Route
 
 from ..clickhouse.dialect import error_code
@@ -32,24 +30,16 @@ from ..health.status import Status
 from ..http.authentication import Access
 from ..http.body import Disconnected
 from ..http.host_check import HostCheck
-from ..http.responses import ERROR_PAGE, json_response, problem, refusal
+from ..http.responses import ERROR_PAGE, problem, refusal
 from ..http.sign_in import SignIn, login_route
 from ..pages.render import Pages
 from ..pages.request import Sources
 from ..pages.routes import error_page, page_routes
-from ..query import kinds
-from ..query.answers import RANKINGS
-from ..query.digest.answer import DIGEST_RANKINGS
-from ..query.digest.rank import digest
-from ..query.top import top as rank_kinds
-from ..query.transaction.show import read as read_trace
-from ..query.why.explain import explain
-from ..query.windows import comparison
 from ..spool.dead_letters import Letter
 from ..sql.runner import QueryRunner
 from ..sql.tables import Tables
+from .answers import answer_routes
 from .health import health_routes
-from .parameters import limit, one_of, query_params, since_s, slowest_percent
 from .sql import sql_route
 
 log = logging.getLogger(__name__)
@@ -96,7 +86,7 @@ def make_app(
 
     return Starlette(
         routes=[
-            *_query_routes(engine),
+            *answer_routes(engine),
             sql_route(runner),
             *health_routes(engine, health, access, current_status),
             *([] if access.read.is_unset else [login_route(access.read)]),
@@ -131,60 +121,6 @@ def make_app(
             ),
         },
     )
-
-
-def _query_routes(engine: Engine) -> list[Route]:
-    def top(request: Request) -> JSONResponse:
-        params = query_params(request, {"since": "15m", "service": "", "by": "total", "limit": "20"})
-        answer = rank_kinds(
-            engine,
-            since_s=since_s(params["since"]),
-            service=kinds.service(engine, params["service"]),
-            by=one_of("by", params["by"], RANKINGS),
-            limit=limit(params["limit"]),
-        )
-        if not answer.kinds:
-            answer = replace(answer, services=tuple(kinds.services(engine)))
-        return json_response(asdict(answer))
-
-    def transactions(request: Request) -> JSONResponse:
-        query_params(request, {})
-        trace, _ = read_trace(engine, request.path_params["trace_id"])
-        return json_response(asdict(trace))
-
-    def why(request: Request) -> JSONResponse:
-        names = ("kind", "service", "during", "against", "slowest")
-        params = query_params(request, {**dict.fromkeys(names, ""), "since": "1h"})
-        if not params["kind"]:
-            raise BadParameter("kind", "it is missing", "give the name of a transaction, as /api/top shows it")
-        compared = comparison(
-            time.time_ns(),
-            during=params["during"],
-            against=params["against"],
-            slowest=slowest_percent(params["slowest"]),
-            since=params["since"],
-        )
-        return json_response(asdict(explain(engine, params["kind"], compared, service=params["service"])))
-
-    def statements(request: Request) -> JSONResponse:
-        defaults = {"since": "15m", "service": "", "by": "total", "limit": "20", "statement": ""}
-        params = query_params(request, defaults)
-        answer = digest(
-            engine,
-            since_s=None if params["since"] == "all" else since_s(params["since"]),
-            service=kinds.service(engine, params["service"]),
-            by=one_of("by", params["by"], DIGEST_RANKINGS),
-            limit=limit(params["limit"]),
-            statement=params["statement"],
-        )
-        return json_response(asdict(answer))
-
-    return [
-        Route("/api/top", top),
-        Route("/api/transactions/{trace_id}", transactions),
-        Route("/api/why", why),
-        Route("/api/digest", statements),
-    ]
 
 
 def _client_is_gone(request: Request, error: Exception) -> Response:
