@@ -20,7 +20,7 @@ from walltime_collector.pages import urls
 from walltime_collector.pages.routes import VIEWS
 from walltime_collector.query import queries
 from walltime_collector.query.kept.sample import kept_sample
-from walltime_collector.query.queries import query_text, run
+from walltime_collector.query.queries import WHERE, query_text, run
 from walltime_collector.query.scope import Scope
 from walltime_collector.query.windows import Window
 from walltime_collector.sql.runner import QueryRunner
@@ -35,13 +35,27 @@ QUERIES = sorted(
     str(path.relative_to(_FOLDER).with_suffix("")) for path in _FOLDER.rglob("*.sql") if not path.name.startswith("_")
 )
 """Files with `_` are parts of others, by `-- include`."""
-Questions = dict[str, list[Parameters]]
-"""Query → the parameters that it was run with, once for each set of those that are not empty, with rows and without."""
+Questions = dict[str, list[tuple[str, Parameters]]]
+"""
+Query → its SQL and the parameters that it was run with, once for each set of those that are not empty, with rows and
+without.
+"""
+_WHERE = " and ".join(  # a field of every sort
+    f"({each} or duration >= 0)"
+    for each in (
+        "kind = x and kept = slow and error and status in (404, 5xx, failed) and cpu.time > 1ms and queue.time > 1ms",
+        "server = 10.0.0.5:3306 and statement ~ SELECT and annotation.tenant = a and annotation.items > 5",
+        "mysql.time > 1ms and mysql.max > 1ms and memcache.misses > 1 and redis.get.hits > 1 and redis.get.time > 1s",
+        "other.time > 1ms and lock.time > 1ms and not lock.time < 1ms and calls > 9 and tax.rows > 1",
+    )
+)
 _SCOPES: tuple[dict[str, str], ...] = (
     {"time": "last 1h"},
     {"time": "last 1d"},
     {"time": "10m..now", "during": "5m..3m"},
     {"time": "last 1d", "service": "shop", "host": "web-1", "status": "2xx", "user": "7", "annotation": "tenant=a"},
+    {"time": "last 1d", "where": _WHERE},
+    {"time": "10m..now", "during": "5m..3m", "where": _WHERE},
 )
 
 
@@ -50,17 +64,17 @@ class Recording:
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
-        self._names = {query_text(name): name for name in QUERIES}
+        self._names = {query_text(name).partition(WHERE)[0]: name for name in QUERIES}
         self.questions: Questions = defaultdict(list)
         self._shapes: set[tuple[str, frozenset[str], bool]] = set()
 
     def query(self, sql: str, parameters: Parameters | None = None) -> Rows:
         rows = self._engine.query(sql, parameters)
-        if name := self._names.get(sql):
+        if name := next((name for beginning, name in self._names.items() if sql.startswith(beginning)), ""):
             shape = name, frozenset(key for key, value in (parameters or {}).items() if value), bool(rows)
             if shape not in self._shapes:
                 self._shapes.add(shape)
-                self.questions[name].append(dict(parameters or {}))
+                self.questions[name].append((sql, dict(parameters or {})))
         return rows
 
     def command(self, sql: str, parameters: Parameters | None = None) -> None:
@@ -95,7 +109,7 @@ def ask_everything(engine: Engine, data: Path, sent: list[Sent]) -> Questions:
     some_minutes = [last_s - 60 * at for at in range(10)]
     for name, questions in recording.questions.items():
         if name.startswith("why/"):
-            questions += [{**each, "minutes": some_minutes} for each in questions[-2:] if "minutes" in each]
+            questions += [(sql, {**each, "minutes": some_minutes}) for sql, each in questions[-2:] if "minutes" in each]
     CardinalityLimit(asked, health, most=1).look()
     OldestDays(asked, health, lambda: (0, 1 << 40)).look()
     return recording.questions

@@ -10,7 +10,6 @@ from pathlib import Path
 
 from opentelemetry.proto.trace.v1.trace_pb2 import Span
 from walltime_collector.clickhouse.engine import Engine, Parameters, Rows
-from walltime_collector.query.queries import query_text
 from walltime_collector.spool.segment import Record
 from walltime_collector.statements.fingerprint import fingerprint_id, of_template
 
@@ -152,8 +151,8 @@ class Both:
         """Run a query on both with all parameters that the product runs it with; it finds something."""
         assert self.questions[name], "every_question.py asks nothing that needs it"
         rows = 0
-        for parameters in self.questions[name]:
-            rows += len(self._same_rows(query_text(name), parameters))
+        for sql, parameters in self.questions[name]:
+            rows += len(self._same_rows(sql, parameters))
         assert rows, "no row: store_everything lacks something"
 
     def _same_rows(self, sql: str, parameters: Parameters) -> Rows:

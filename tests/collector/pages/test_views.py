@@ -127,6 +127,7 @@ def test_a_known_page_is_not_sent_again_and_all_are_compressed(browser: Browser,
         ("status=ok", "status"),
         ("annotation=tenant", "annotation"),
         ("annotation==7", "annotation"),
+        ("where=duration>1", "where"),
         ("user=" + "u" * 2_001, "user"),
     ],
 )

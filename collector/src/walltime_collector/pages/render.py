@@ -11,6 +11,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from .. import format as text
 from ..query.components import FAMILIES, family
+from ..query.condition.fields import NAMES
 from ..query.digest.short import shortened
 from ..query.names import shown
 from ..query.scope import FILTERS
@@ -140,6 +141,7 @@ class Pages:
             "SECTIONS": SECTIONS,
             "PRESETS": PRESETS,
             "FILTERS": FILTERS,
+            "CONDITION_FIELDS": NAMES,
             "FAMILIES": FAMILIES,
             "wording": transaction_wording,
             "place_words": place_words,

@@ -15,6 +15,7 @@ from ..errors import BadParameter
 from ..format import quoted
 from ..health.counters import Health
 from ..health.status import Status
+from ..query.condition.parse import parse
 from ..query.scope import FILTERS, Filters, Scope
 from ..query.windows import Window, window
 from ..spool.dead_letters import Letter
@@ -115,6 +116,8 @@ def read(
         raise BadParameter("annotation", f"{quoted(filters.annotation)} is not a pair", "write key=value")
     if filters.annotation and "=" not in filters.annotation:
         raise BadParameter("annotation", f"{quoted(filters.annotation)} has no value", "write key=value")
+    if filters.where:
+        parse(filters.where)
     during = window("during", params["during"], now_ns) if params["during"] else None
     scope = Scope(window("time", params["time"], now_ns), filters)
     return PageRequest(sources, now_ns, path, params, scope, during, is_admin)

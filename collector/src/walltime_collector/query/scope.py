@@ -29,9 +29,11 @@ class Filters:
     user: str = ""
     annotation: str = ""
     """`key=value`, an attribute of the transaction."""
+    where: str = ""
+    """A condition (condition/)."""
 
     def parameters(self) -> Mapping[str, str]:
-        """The parameters of queries/_filters.sql, and `service` and `kind`."""
+        """The parameters of queries/_filters.sql, `service` and `kind`, and `where` for queries.run."""
         key, _, value = self.annotation.partition("=")
         texts = {name: getattr(self, name) for name in FILTERS if name != "annotation"}
         return {**texts, "annotation_key": key.strip(), "annotation_value": value.strip()}

@@ -9,9 +9,13 @@ from importlib.resources import files
 from typing import Any
 
 from ...clickhouse.engine import Engine, Parameter
+from ..condition.parse import parse
+from ..condition.sql import as_sql
 
 Row = Mapping[str, Any]
 _INCLUDE = re.compile(r"^-- include (\S+)\.sql$", re.MULTILINE)
+WHERE = "-- where\n"
+"""The line of _filters.sql in whose place the condition of Filters.where is put."""
 
 
 @cache
@@ -25,7 +29,14 @@ def run(engine: Engine, name: str, /, **parameters: Parameter) -> Sequence[Row]:
     """
     Run <name>.sql; its placeholders are `{parameter:Type}`.
 
+    The parameter `where` is no value but a condition: queries with _filters.sql have it among their filters.
+
     Raises:
+        BadParameter: `where` is no condition.
         EngineUnavailable: The engine cannot answer now.
     """
-    return engine.query(query_text(name), parameters)
+    sql = query_text(name)
+    if where := parameters.pop("where", ""):
+        expression, values = as_sql(parse(str(where)))
+        sql, parameters = sql.replace(WHERE, f"AND ({expression})\n"), {**parameters, **values}
+    return engine.query(sql, parameters)

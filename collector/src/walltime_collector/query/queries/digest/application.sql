@@ -14,9 +14,9 @@ FROM
     WHERE
 -- include _whole_minutes.sql
     UNION ALL
-    SELECT service, name, statement.text, statement.calls, statement.time_ns, statement.errors
+    SELECT service, name, sent.text, sent.calls, sent.time_ns, sent.errors
     FROM transactions
-    ARRAY JOIN statement
+    ARRAY JOIN statement AS sent
     WHERE
 -- include _beside_minutes.sql
 )

@@ -7,10 +7,10 @@ FROM
     WHERE text IN {texts:Array(String)} AND
 -- include _whole_minutes.sql
     UNION ALL
-    SELECT intDiv(toUnixTimestamp(toDateTime(started_at)), {step_s:Int64}), statement.text, statement.calls, statement.time_ns, statement.errors
+    SELECT intDiv(toUnixTimestamp(toDateTime(started_at)), {step_s:Int64}), sent.text, sent.calls, sent.time_ns, sent.errors
     FROM transactions
-    ARRAY JOIN statement
-    WHERE statement.text IN {texts:Array(String)} AND
+    ARRAY JOIN statement AS sent
+    WHERE sent.text IN {texts:Array(String)} AND
 -- include _beside_minutes.sql
 )
 GROUP BY text, step

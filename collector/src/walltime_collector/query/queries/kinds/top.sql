@@ -38,14 +38,14 @@ FROM
 -- include _whole_minutes.sql
     UNION ALL
     SELECT
-        service, name, count(), countIf(t.is_error), sum(t.duration_ns), sum(t.other_ns),
-        quantilesTDigestState(0.5, 0.95, 0.99)(t.duration_ns), max(t.duration_ns),
-        ifNull(sum(t.cpu_user_ns + t.cpu_system_ns), 0), count(t.cpu_user_ns + t.cpu_system_ns),
-        ifNull(sum(t.queue_ns), 0), count(t.queue_ns),
-        countIf(intDiv(t.http_status, 100) = 4), countIf(intDiv(t.http_status, 100) = 5),
+        service, name, count(), countIf(transactions.is_error), sum(transactions.duration_ns), sum(transactions.other_ns),
+        quantilesTDigestState(0.5, 0.95, 0.99)(transactions.duration_ns), max(transactions.duration_ns),
+        ifNull(sum(transactions.cpu_user_ns + transactions.cpu_system_ns), 0), count(transactions.cpu_user_ns + transactions.cpu_system_ns),
+        ifNull(sum(transactions.queue_ns), 0), count(transactions.queue_ns),
+        countIf(intDiv(transactions.http_status, 100) = 4), countIf(intDiv(transactions.http_status, 100) = 5),
         COLUMNS('_(calls|time_ns|errors|hits|misses)$') EXCEPT (custom_calls, custom_time_ns, custom_errors) APPLY sum,
-        sumMap(t.custom_calls), sumMap(t.custom_time_ns), sumMap(t.custom_errors), sumMap(t.more_counters)
-    FROM transactions AS t
+        sumMap(transactions.custom_calls), sumMap(transactions.custom_time_ns), sumMap(transactions.custom_errors), sumMap(transactions.more_counters)
+    FROM transactions
     WHERE
 -- include _beside_minutes.sql
     GROUP BY service, name

@@ -8,13 +8,13 @@ FROM
     WHERE
 -- include _whole_minutes.sql
     UNION ALL
-    SELECT statement.text, sum(statement.calls), sum(statement.time_ns), sum(statement.errors)
+    SELECT sent.text, sum(sent.calls), sum(sent.time_ns), sum(sent.errors)
     FROM transactions
-    ARRAY JOIN statement.text, statement.calls, statement.time_ns, statement.errors
+    ARRAY JOIN statement AS sent
     WHERE
 -- include _beside_minutes.sql
         AND ({every:UInt32} = 1 OR intDiv(toUnixTimestamp64Nano(started_at) - {start_ns:Int64}, {chart_step_ns:Int64}) % {every:UInt32} = 0)
-    GROUP BY statement.text
+    GROUP BY sent.text
 ) AS each
 GROUP BY text
 ORDER BY time_ns DESC, text

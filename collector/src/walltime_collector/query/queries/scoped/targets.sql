@@ -16,14 +16,14 @@ FROM
 -- include _whole_minutes.sql
     UNION ALL
     SELECT
-        target.component, target.address, sum(target.calls), sum(target.time_ns), sum(target.errors), sum(target.hits),
-        sum(target.misses)
+        called.component, called.address, sum(called.calls), sum(called.time_ns), sum(called.errors), sum(called.hits),
+        sum(called.misses)
     FROM transactions
-    ARRAY JOIN target.component, target.address, target.calls, target.time_ns, target.errors, target.hits, target.misses
+    ARRAY JOIN target AS called
     WHERE
 -- include _beside_minutes.sql
         AND ({every:UInt32} = 1 OR intDiv(toUnixTimestamp64Nano(started_at) - {start_ns:Int64}, {chart_step_ns:Int64}) % {every:UInt32} = 0)
-    GROUP BY target.component, target.address
+    GROUP BY called.component, called.address
 ) AS each
 GROUP BY component, address
 ORDER BY time_ns DESC, component, address

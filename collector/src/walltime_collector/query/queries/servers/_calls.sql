@@ -8,9 +8,9 @@
 -- include _whole_minutes.sql
     UNION ALL
     SELECT
-        intDiv(toUnixTimestamp(toDateTime(started_at)), {step_s:Int64}) AS step, service, name, target.component, target.address, 1, target.calls,
-        target.time_ns, target.errors, target.hits, target.misses
+        intDiv(toUnixTimestamp(toDateTime(started_at)), {step_s:Int64}) AS step, service, name, called.component, called.address, 1, called.calls,
+        called.time_ns, called.errors, called.hits, called.misses
     FROM transactions
-    ARRAY JOIN target
-    WHERE ({address:String} = '' OR target.address = {address:String}) AND
+    ARRAY JOIN target AS called
+    WHERE ({address:String} = '' OR called.address = {address:String}) AND
 -- include _beside_minutes.sql

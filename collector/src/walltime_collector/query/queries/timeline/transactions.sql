@@ -3,14 +3,14 @@ SELECT
     intDiv(toUnixTimestamp64Nano(started_at) - {start_ns:Int64}, {step_s:Int64} * 1000000000) AS step,
     grouping(step) AS is_whole,
     count() AS transactions,
-    countIf(t.is_error) AS errors,
-    sum(t.duration_ns) AS time_ns,
-    sum(t.other_ns) AS other_ns,
-    quantilesTDigest(0.5, 0.95, 0.99)(t.duration_ns) AS percentiles_ns,
+    countIf(transactions.is_error) AS errors,
+    sum(transactions.duration_ns) AS time_ns,
+    sum(transactions.other_ns) AS other_ns,
+    quantilesTDigest(0.5, 0.95, 0.99)(transactions.duration_ns) AS percentiles_ns,
     COLUMNS('_(calls|time_ns)$') EXCEPT (custom_calls, custom_time_ns) APPLY sum,
-    sumMap(t.custom_calls) AS custom_calls,
-    sumMap(t.custom_time_ns) AS custom_time_ns
-FROM transactions AS t
+    sumMap(transactions.custom_calls) AS custom_calls,
+    sumMap(transactions.custom_time_ns) AS custom_time_ns
+FROM transactions
 WHERE
 -- include _scope.sql
 GROUP BY step WITH ROLLUP

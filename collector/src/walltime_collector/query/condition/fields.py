@@ -1,0 +1,146 @@
+"""The fields of a condition: those of a transaction, and each counter of each component."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Sequence
+
+from ..components import COLUMNS, COUNTERS, FAMILIES, OF_ALL
+from .tree import Field, Type
+
+_WORDS = {"time_ns": "time", "max_ns": "max"}
+_COUNTERS = {_WORDS.get(counter, counter): counter for counter in COUNTERS}
+"""As they are written → as they are stored."""
+_SYSTEMS = FAMILIES[:-2]
+_IN_MAP = ("hits", "misses", "skipped")
+"""The counters of `more_counters`."""
+_LIKE, _LIKE_PART = 0.6, 0.75
+
+_OF_TRANSACTION = (
+    Field("duration", "time", "transactions.duration_ns"),
+    Field("kind", "text", "transactions.name"),
+    *(
+        Field(name, "text", f"transactions.{name}")
+        for name in ("service", "host", "instance", "version", "environment", "user")
+    ),
+    *(Field(name, "text", f"transactions.{name}") for name in ("method", "kept")),
+    Field("status", "status", "transactions.http_status"),
+    Field("error", "flag", "transactions.is_error"),
+    Field("error.type", "text", "transactions.error_type"),
+    Field("server", "texts", "transactions.target.address"),
+    Field("statement", "texts", "transactions.statement.text"),
+    Field("other.time", "time", "transactions.other_ns"),
+    Field("cpu.time", "time", "(ifNull(transactions.cpu_user_ns, 0) + ifNull(transactions.cpu_system_ns, 0))"),
+    Field("queue.time", "time", "ifNull(transactions.queue_ns, 0)"),
+    Field("lock.time", "locks", "greatest(lock_ns, row_lock_ns) + likely_row_lock_ns"),
+    Field("memory.growth", "size", "transactions.peak_rss_growth_bytes"),
+)
+ANNOTATION = "annotation"
+"""`annotation.KEY` is an attribute of the transaction."""
+
+
+def _type(counter: str) -> Type:
+    return "time" if counter.endswith("_ns") else "number"
+
+
+def _column(component: str, counter: str) -> str:
+    return f"transactions.{component.replace('.', '_')}_{counter}"
+
+
+def _of_component(component: str, written: str) -> Field:
+    """A counter of one component, which may be one that only the application knows."""
+    counter = _COUNTERS[written]
+    name = f"{component}.{written}"
+    if counter in COLUMNS.get(component, ()):
+        return Field(name, _type(counter), _column(component, counter))
+    if counter in OF_ALL:
+        return Field(name, _type(counter), f"transactions.custom_{counter}[{{}}]", (component,))
+    key = f"walltime.{component}.{counter}"
+    if counter in _IN_MAP:
+        return Field(name, _type(counter), "transactions.more_counters[{}]", (key,))
+    return Field(name, _type(counter), "toUInt64OrZero(transactions.attributes[{}])", (key,))
+
+
+def _of_system(system: str, written: str) -> Field:
+    """A counter of all components of a system (`mysql`), or of all there are; `max` is the longest call."""
+    counter, prefix = _COUNTERS[written], f"{system}." if system else ""
+    parts = [
+        _column(component, counter)
+        for component, counters in COLUMNS.items()
+        if counter in counters and component.startswith(prefix)
+    ]
+    keys: tuple[str, ...] = ()
+    fold, join = ("arrayMax", "greatest({})") if counter == "max_ns" else ("arraySum", "({})")
+    if counter in OF_ALL:
+        keys = (prefix,)
+        parts.append(
+            f"{fold}(mapValues(mapFilter((key, value) -> startsWith(key, {{}}), transactions.custom_{counter})))"
+        )
+    elif counter in _IN_MAP:
+        keys = (f"walltime.{prefix}", f".{counter}")
+        each = "startsWith(key, {}) AND endsWith(key, {})"
+        parts.append(f"{fold}(mapValues(mapFilter((key, value) -> {each}, transactions.more_counters)))")
+    separator = ", " if counter == "max_ns" else " + "
+    sql = join.format(separator.join(parts)) if len(parts) > 1 else parts[0] if parts else "0"
+    return Field(f"{system}.{written}" if system else written, _type(counter), sql, keys)
+
+
+def _written(counter: str) -> str:
+    return _WORDS.get(counter, counter)
+
+
+_FIELDS = {
+    each.name: each
+    for each in (
+        *_OF_TRANSACTION,
+        *(_of_component(name, _written(counter)) for name, counters in COLUMNS.items() for counter in counters),
+        *(_of_system(system, written) for system in _SYSTEMS for written in _COUNTERS),
+        *(_of_system("", written) for written in ("calls", "hits", "misses", "rows")),
+    )
+}
+NAMES: Sequence[str] = (*_FIELDS, f"{ANNOTATION}.KEY")
+"""All fields with a fixed name; a component that only the application knows has the counters of every component."""
+
+
+def field(parts: Sequence[tuple[str, bool]]) -> Field:
+    """
+    The field with this name.
+
+    Args:
+        parts: Of the name, between its dots; True where a part was written in quotes.
+
+    Raises:
+        LookupError: There is none; its text is what to write instead.
+    """
+    texts = [text for text, _ in parts]
+    name = ".".join(texts)
+    if known := _FIELDS.get(name) or _FIELDS.get(name.lower()):
+        return known
+    if texts[0].lower() == ANNOTATION and len(texts) > 1 and all(texts[1:]):
+        key = ".".join(texts[1:])
+        return Field(f"{ANNOTATION}.{key}", "attribute", "transactions.attributes[{}]", (key,))
+    component, counter = ".".join(texts[:-1]), texts[-1].lower()
+    is_quoted = any(quoted for _, quoted in parts[:-1])
+    if component and counter in _COUNTERS and (is_quoted or not _is_mistyped(component)):
+        return _of_component(component, counter)
+    raise LookupError(_advice(name))
+
+
+def _is_mistyped(component: str) -> bool:
+    """Whether it is nearly a component that there is; in quotes it may be one of the application."""
+    system, _, operation = component.partition(".")
+    if system in _SYSTEMS:
+        known = [each.partition(".")[2] for each in COLUMNS if each.startswith(f"{system}.")]
+        return bool(difflib.get_close_matches(operation, known, 1, _LIKE_PART))
+    return bool(difflib.get_close_matches(system, _SYSTEMS, 1, _LIKE_PART))
+
+
+def _advice(name: str) -> str:
+    if close := difflib.get_close_matches(name.lower(), NAMES, 3, _LIKE):
+        return f"there is {', '.join(close)}"
+    if name.lower() == ANNOTATION:
+        return "write annotation.KEY"
+    return (
+        f"write one of {', '.join(each.name for each in _OF_TRANSACTION)}, annotation.KEY, "
+        f"or COMPONENT.COUNTER as mysql.query.calls; counters are {', '.join(_COUNTERS)}"
+    )
