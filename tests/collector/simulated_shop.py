@@ -31,6 +31,16 @@ class Page:
     noise: float = 0.0
     """How wildly a transaction is slower or faster as a whole: the standard deviation of the logarithm."""
     caches: list[str] = field(default_factory=lambda: [CACHE_1, CACHE_2])
+    hosts: list[str] = field(default_factory=lambda: ["web-1"])
+    versions: list[str] = field(default_factory=lambda: [""])
+    tenants: list[str] = field(default_factory=lambda: [""])
+    """Values of the annotation `tenant`. Of each list every transaction has one by chance, in equal parts."""
+    users: int = 0
+    seeded: str = ""
+    """`host=web-2`, `user=7`, `version=2.1` or `tenant=a`: those of this one are slower, by `seeded_slowness`."""
+    seeded_slowness: float = 1.0
+    heavy_user: float = 0.0
+    """This part of the transactions is of user 7, beside its equal part."""
 
 
 USUAL = Page()

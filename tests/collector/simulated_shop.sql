@@ -5,7 +5,7 @@
 -- machine is up to 10 % faster or slower from second to second; with `noise` each transaction by chance, for itself.
 INSERT INTO transactions
 (
-    trace_id, span_id, started_at, duration_ns, service, name, kind, host, is_error, kept, sample_probability,
+    trace_id, span_id, started_at, duration_ns, service, name, kind, host, version, user, attributes, is_error, kept, sample_probability,
     queue_ns, cpu_user_ns, cpu_system_ns, covered_ns,
     mysql_query_calls, mysql_query_time_ns, mysql_query_rows,
     memcache_get_calls, memcache_get_time_ns, memcache_get_keys, memcache_get_hits, memcache_get_misses,
@@ -26,7 +26,7 @@ SELECT
     toFixedString(reinterpretAsFixedString(cityHash64({seed:UInt64}, number, 'span')), 8),
     fromUnixTimestamp64Nano(at_ns, 'UTC'),
     toUInt64(covered_ns) + toUInt64(other_ns),
-    {service:String}, if({kinds:UInt32} = 1, {name:String}, concat({name:String}, '/', toString(number % {kinds:UInt32}))), 'server', 'web-1', uniform('failed', 0) < 0.002, if(uniform('kept', 0) < 0.05, 'random', ''), 0.05,
+    {service:String}, if({kinds:UInt32} = 1, {name:String}, concat({name:String}, '/', toString(number % {kinds:UInt32}))), 'server', host, version, user, if(tenant = '', map(), map('tenant', tenant)), uniform('failed', 0) < 0.002, if(uniform('kept', 0) < 0.05, 'random', ''), 0.05,
     toUInt64(80e3 * -log(uniform('queue', 0))), toUInt64(cpu_ns * 0.85), toUInt64(cpu_ns * 0.15), toUInt64(covered_ns),
     toUInt32(length(query_ns)), toUInt64(arraySum(query_ns)), toUInt64(length(query_ns) * 3),
     8, toUInt64(arraySum(get_ns)), 8, toUInt32(8 - length(missed)), toUInt32(length(missed)),
@@ -48,7 +48,12 @@ FROM
     SELECT
         number,
         {from_ns:Int64} + toInt64(uniform('at', 0) * {length_ns:Int64}) AS at_ns,
-        {slowness:Float64} * (1 + 0.1 * (2 * (cityHash64({seed:UInt64}, intDiv(at_ns - {from_ns:Int64}, 1000000000), 'weather') % 1000) / 1000 - 1))
+        arrayElement({hosts:Array(String)}, 1 + toUInt32(uniform('host', 0) * length({hosts:Array(String)}))) AS host,
+        arrayElement({versions:Array(String)}, 1 + toUInt32(uniform('version', 0) * length({versions:Array(String)}))) AS version,
+        arrayElement({tenants:Array(String)}, 1 + toUInt32(uniform('tenant', 0) * length({tenants:Array(String)}))) AS tenant,
+        multiIf({users:UInt32} = 0, '', uniform('heavy', 0) < {heavy_user:Float64}, '7', toString(1 + toUInt32(uniform('user', 0) * {users:UInt32}))) AS user,
+        {seeded:String} IN (concat('host=', host), concat('version=', version), concat('tenant=', tenant), concat('user=', user)) AS is_seeded,
+        if(is_seeded, {seeded_slowness:Float64}, 1) * {slowness:Float64} * (1 + 0.1 * (2 * (cityHash64({seed:UInt64}, intDiv(at_ns - {from_ns:Int64}, 1000000000), 'weather') % 1000) / 1000 - 1))
             * exp({noise:Float64} * normal('noise', 0))
             * if(uniform('tail', 0) < 0.005, least(pow(uniform('tail', 1), -0.7), 200), 1) AS weather,
         arrayFilter(k -> uniform('hit', k) >= if(k < 4, {hits_1:Float64}, {hits_2:Float64}), range(8)) AS missed,

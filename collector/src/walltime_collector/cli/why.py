@@ -15,9 +15,10 @@ from ..query.names import shown
 from ..query.transaction.wording import has_every_call
 from ..query.why import wording
 from ..query.why.answer import Example, Population, Why
-from ..query.why.sentences import signed
+from ..query.why.wording import signed
 from .drawing.bars import COLOURS, is_coloured
 from .drawing.contributions import Layout, by_server, by_statement, contributions
+from .drawing.dimensions import by_dimension
 from .drawing.statuses import by_status
 
 _COMPONENT = re.compile(r"^[\w.()]+(?=: )|(?<=because )[\w.]+")
@@ -36,6 +37,8 @@ def render(why: Why, console: Console) -> RenderableType:
         contributions(shown, rest, why, layout),
         _beside(why),
     ]
+    if why.dimensions:
+        parts += [_title("by dimension"), by_dimension(why, layout)]
     if why.is_mix_changed:
         parts += [_title("by status"), by_status(why)]
     if targets := wording.targets_worth_showing(why):
@@ -77,10 +80,12 @@ def _populations(why: Why, layout: Layout) -> Table:
     elif why.low_ns is not None and why.high_ns is not None:
         words = f"95 % sure: between {signed(why.low_ns)} and {signed(why.high_ns)}"
     else:
-        return table
+        words = ""
+    sampling = wording.sampling(why, layout.usual.removeprefix("the "), layout.slow.removeprefix("the "))
     outer = Table.grid()
     outer.add_row(table)
-    outer.add_row(Text(words, "dim"))
+    for line in filter(None, (words, sampling)):
+        outer.add_row(Text(line, "dim", overflow="fold"))
     return outer
 
 

@@ -18,7 +18,7 @@ from ..query.scope import FILTERS
 from ..query.transaction import place_words
 from ..query.transaction import wording as transaction_wording
 from ..query.why import wording
-from ..query.why.sentences import short, signed
+from ..query.why.wording import short, signed
 from ..query.windows import Window
 from ..statements.fingerprint import fingerprint_id, of_template
 from . import urls
@@ -131,6 +131,9 @@ class Pages:
             environment.filters[more.__name__] = more
         for of_why in (signed, short, wording.calls, wording.per_call, wording.hits, wording.failures):
             environment.filters[of_why.__name__] = of_why
+        for of_dimension in (wording.label, wording.shares, wording.lift, wording.means, wording.rest_means):
+            environment.filters[of_dimension.__name__] = of_dimension
+        environment.filters |= {"sampling": wording.sampling, "looked_at": wording.looked_at}
         environment.filters |= {
             "loses_lookups": wording.loses_lookups,
             "shortened": shortened,

@@ -10,7 +10,8 @@ from walltime_collector.query.why.answer import Contribution, Population, Verdic
 from walltime_collector.query.why.arithmetic import contribution
 from walltime_collector.query.why.cause import failing, find
 from walltime_collector.query.why.chance import Chance, Judged
-from walltime_collector.query.why.sentences import headline, of_calls_alone, of_causes, of_failing, of_queue, short
+from walltime_collector.query.why.sentences import headline, of_calls_alone, of_causes, of_failing, of_queue
+from walltime_collector.query.why.wording import short
 
 MS = 1_000_000
 N = 100

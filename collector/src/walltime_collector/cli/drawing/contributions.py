@@ -14,7 +14,7 @@ from ...format import duration, plural, printable
 from ...query.components import family
 from ...query.why import wording
 from ...query.why.answer import Contribution, Why
-from ...query.why.sentences import short, signed
+from ...query.why.wording import short, signed
 from .bars import COLOURS
 
 WIDE = 112

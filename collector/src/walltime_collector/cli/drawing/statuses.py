@@ -9,8 +9,8 @@ from rich.text import Text
 
 from ...format import duration, share
 from ...query.why.answer import Why
-from ...query.why.sentences import signed
 from ...query.why.statuses import like_with_like_ns, mix_ns
+from ...query.why.wording import signed
 
 _STYLES = {"4xx": "yellow", "5xx": "red", "failed": "red"}
 

@@ -10,7 +10,7 @@ from ...format import duration, plural
 from ...query.components import family
 from ...query.why import wording
 from ...query.why.answer import Contribution, Why
-from ...query.why.sentences import signed
+from ...query.why.wording import signed
 
 _MOST_STEPS = 8
 _SMALLEST_STEP = 0.03

@@ -18,7 +18,6 @@ from ...query.timeline import Timeline, timeline
 from ...query.why import wording
 from ...query.why.answer import Contribution, Why
 from ...query.why.explain import explain_kind
-from ...query.why.sample import sample as why_sample
 from ...query.windows import DEFAULT_SLOWEST_PERCENT, Comparison
 from ..charts import Chart, by_component, calls_per_transaction, time_per_call
 from ..drawing.heatmap import HeatMap, heat_map
@@ -158,8 +157,7 @@ def _explain(request: PageRequest, scope: Scope, percent: float | None) -> Expla
     if percent is None and _overlap(compared):
         return _unexplained("The selection and `against` overlap; a transaction can be on one side only.")
     try:
-        of = why_sample(request.engine, scope.filters, compared)
-        why = explain_kind(request.engine, scope.filters, compared, of)
+        why = explain_kind(request.engine, scope.filters, compared)
     except NotStored as error:
         missing = {"against": "There is no transaction to compare with", "during": "No transaction is in the selection"}
         return _unexplained(f"{missing.get(error.where, 'There is no difference to explain')}: {error.what}.")
@@ -170,8 +168,8 @@ def _explain(request: PageRequest, scope: Scope, percent: float | None) -> Expla
         waterfall(why, *names),
         tuple(wording.targets_worth_showing(why)),
         tuple(wording.statements_worth_showing(why)),
-        of.slow_of,
-        of.usual_of,
+        why.sampled.slow_of if why.sampled else 1,
+        why.sampled.usual_of if why.sampled else 1,
     )
 
 

@@ -93,6 +93,73 @@ class StatusClass:
     """The part because they take longer, or less long, than usual transactions of this class."""
 
 
+DIMENSIONS = (
+    "version",
+    "host",
+    "environment",
+    "user",
+    "annotation",
+    "status",
+    "method",
+    "error type",
+    "instance",
+    "server",
+    "statement",
+)
+"""In the order of preference when several values have the same transactions; from `server` on, what was called."""
+
+
+@dataclass(frozen=True)
+class Dimension:
+    """
+    A value (a host, a user) that explains a part of the difference, beyond chance and with enough transactions.
+
+    `more_ns` + `slower_ns` is what it explains, per transaction of the slow side.
+    """
+
+    dimension: str
+    """One of DIMENSIONS."""
+    value: str
+    """Of an annotation: `key=value`."""
+    same: tuple[str, ...]
+    """Other values that the same transactions have: `host web-2`."""
+    values: int
+    """How many values the dimension has, of those with enough transactions."""
+    usual_transactions: int
+    slow_transactions: int
+    usual_share: float
+    slow_share: float
+    lift: float | None
+    """Share of the slow ÷ share of the usual; None when no usual transaction has the value."""
+    usual_mean_ns: float | None
+    """None without such transactions, as the next three."""
+    slow_mean_ns: float | None
+    usual_rest_mean_ns: float | None
+    """Of the transactions without the value."""
+    slow_rest_mean_ns: float | None
+    more_ns: float
+    """Because there are more of them than usual; everything, of one that is new."""
+    slower_ns: float
+    """Because they became slower than the others did; of the slowest, because they are slow more often."""
+    p_value: float
+    """Corrected for the number of values that were looked at."""
+
+
+@dataclass(frozen=True)
+class Sampled:
+    """Of very many transactions those of some minutes are compared, chosen by chance; all numbers are of these."""
+
+    usual_of: int
+    """One in so many of the usual transactions."""
+    slow_of: int
+    usual_mean_ns: float | None
+    """Of all usual transactions, exactly; None where the sums per minute do not have it."""
+    slow_mean_ns: float | None
+    usual_error: float | None
+    """The mean of the sample is known to so much of itself, in 95 of 100 such samples; None when it is unknown."""
+    slow_error: float | None
+
+
 @dataclass(frozen=True)
 class Example:
     """A typical transaction: about as long as its population's mean, preferably with kept calls."""
@@ -141,3 +208,9 @@ class Why:
     """The most usual status first."""
     is_mix_changed: bool = False
     """The mix of statuses changed beyond chance, and this change alone is 5 % of the usual time or more."""
+    dimensions: tuple[Dimension, ...] = ()
+    """The values that explain a part of the difference, those of who sent or served them first."""
+    looked_at: int = 0
+    """Values that have enough transactions; `dimensions` is corrected for so many."""
+    sampled: Sampled | None = None
+    """None when all transactions are compared."""

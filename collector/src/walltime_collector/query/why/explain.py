@@ -17,11 +17,13 @@ from ..names import shown
 from ..queries import Row, run
 from ..scope import Filters
 from ..windows import Comparison, Window
-from . import cause, chance, sentences, statuses
-from .answer import Contribution, Example, Population, Verdict, Why
+from . import cause, chance, dimensions, sentences, statuses
+from .answer import Contribution, Example, Population, Sampled, Verdict, Why
 from .arithmetic import Losers, Totals, calls_per_lost_lookup, contribution, contributions
 from .chance import Block, Judged
-from .sample import ALL, Sample
+from .dimension_sentences import of_dimensions
+from .process import process
+from .sample import ALL, Sample, exact_mean_ns, sample
 
 MAX_TARGETS = 1_000
 MAX_STATEMENTS = 100
@@ -29,6 +31,8 @@ SMALL = 0.05
 """A difference below this part of the usual time is called small: a machine drifts by so much without a cause."""
 
 _LONGEST_NS = 2**63 - 1
+_CONFIDENT = 1.96
+"""Standard errors, of 95 %."""
 
 
 def explain(engine: Engine, name: str, compared: Comparison, *, service: str = "") -> Why:
@@ -46,17 +50,18 @@ def explain(engine: Engine, name: str, compared: Comparison, *, service: str = "
     return explain_kind(engine, Filters(service=service, kind=name), compared)
 
 
-def explain_kind(engine: Engine, filters: Filters, compared: Comparison, of: Sample = ALL) -> Why:
+def explain_kind(engine: Engine, filters: Filters, compared: Comparison, of: Sample | None = None) -> Why:
     """
     Compare the two populations of the kind whose service and name the filters have exactly.
 
     Args:
-        of: What is compared; numbers of transactions are those of the sample.
+        of: What is compared; all transactions, or a sample of very many, when it is None.
 
     Raises:
         NotStored: One of the populations is empty.
         EngineUnavailable, QueryFailed: No answer.
     """
+    of = of or sample(engine, filters, compared)
     threshold_ns = 0
     if compared.slowest_percent is not None:
         level = 1 - compared.slowest_percent / 100
@@ -82,25 +87,35 @@ def explain_kind(engine: Engine, filters: Filters, compared: Comparison, of: Sam
         of_usual = threads.submit(_examples, engine, params, compared.usual, usual, 0, slowest_usual_ns)
         of_slow = threads.submit(_examples, engine, params, compared.slow, slow, threshold_ns, _LONGEST_NS)
         judged = _judged(engine, params, compared, usual, slow, components)
+        verdict = _verdict(compared, usual, slow, judged)
+        is_different = verdict in ("different", "small", "selected")
+        who = dimensions.find(engine, params, compared, usual, slow, is_different=is_different)
+        how_busy = process(engine, params, compared, components) if verdict == "different" else None
+        sampled = None if of is ALL else _sampled(engine, filters, compared, of, who)
     targets, statements = (_drilled(each.result(), usual, slow) for each in (by_target, by_statement))
     causes = cause.find(components, targets, statements, calls_per_lost_lookup([*map(_losers, by_lost.result())]))
     times = judged.times if judged else None
-    verdict = _verdict(compared, usual, slow, judged)
     classes = statuses.by_status(by_status.result())
     is_mix_changed = statuses.is_notable(classes, usual.mean_ns)
     mixed = classes if is_mix_changed else ()
-    written = sentences.write(shown(filters.kind), verdict, judged, usual, slow, components, causes, targets, mixed)
+    difference_ns = slow.mean_ns - usual.mean_ns
+    is_slowest = compared.slowest_percent is not None
+    said = of_dimensions(who.values, difference_ns, is_slowest=is_slowest, without="status" if mixed else "")
+    named = shown(filters.kind)
+    written = sentences.write(
+        named, verdict, judged, usual, slow, components, causes, targets, mixed, said, how_busy, sampled
+    )
     return Why(
         service=filters.service,
         name=filters.kind,
         verdict=verdict,
-        headline=" ".join(written[:2]),
+        headline=" ".join(written[: 3 if said else 2]),
         sentences=written,
         slowest_percent=compared.slowest_percent,
         threshold_ns=threshold_ns,
         usual=usual,
         slow=slow,
-        difference_ns=slow.mean_ns - usual.mean_ns,
+        difference_ns=difference_ns,
         p_value=times.p_value if times else None,
         calls_p_value=judged.calls.p_value if judged else None,
         drift_ns=times.drift_ns if times else None,
@@ -113,6 +128,9 @@ def explain_kind(engine: Engine, filters: Filters, compared: Comparison, of: Sam
         slow_examples=of_slow.result(),
         statuses=classes,
         is_mix_changed=is_mix_changed,
+        dimensions=who.values,
+        looked_at=who.looked_at,
+        sampled=sampled,
     )
 
 
@@ -216,6 +234,16 @@ def _judged(
         times[is_slow].append(Block(transactions, int(row["total_ns"])))
         calls[is_slow].append(Block(transactions, round(expected_ns)))
     return Judged(chance.judge(*times), chance.judge(*calls))
+
+
+def _sampled(engine: Engine, filters: Filters, compared: Comparison, of: Sample, who: dimensions.Dimensions) -> Sampled:
+    usual_ns, slow_ns = (
+        None if compared.slowest_percent is not None else exact_mean_ns(engine, filters, window)
+        for window in (compared.usual, compared.slow)
+    )
+    errors = (who.usual_error, who.slow_error)
+    usual_error, slow_error = (_CONFIDENT * each if math.isfinite(each) else None for each in errors)
+    return Sampled(of.usual_of, of.slow_of, usual_ns, slow_ns, usual_error, slow_error)
 
 
 def _verdict(compared: Comparison, usual: Population, slow: Population, judged: Judged | None) -> Verdict:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from ...clickhouse.engine import Engine
 from ..queries import run
-from ..scope import Filters
+from ..scope import Filters, Scope
 from ..windows import Comparison, Window
 
 _ENOUGH = 50_000
@@ -47,6 +47,19 @@ def sample(
     slow, slow_of = _some(compared.slow, counts, enough, least)
     usual, usual_of = _some(compared.usual, counts, enough, least)
     return Sample(sorted({*slow, *usual}), slow_of, usual_of) if slow_of > 1 or usual_of > 1 else ALL
+
+
+def exact_mean_ns(engine: Engine, filters: Filters, window: Window) -> float | None:
+    """
+    The mean of all transactions of a window; None when the sums per minute do not have it.
+
+    Raises:
+        EngineUnavailable, QueryFailed: No answer.
+    """
+    if not filters.are_in_minutes:
+        return None
+    (row,) = run(engine, "scoped/durations", **Scope(window, filters).divided())
+    return int(row["total_ns"]) / int(row["transactions"]) if row["transactions"] else None
 
 
 def _some(window: Window, counts: Mapping[int, int], enough: int, least: int) -> tuple[Sequence[int], int]:

@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
 from ...format import count, duration, percent, plural, ratio, share
 from . import statuses
-from .answer import Contribution, Cost, Population, StatusClass, Verdict
+from .answer import Contribution, Cost, Population, Sampled, StatusClass, Verdict
 from .cause import Cause, Lookup, everything_is_slower, failing, fails_more, pace
 from .chance import CHANCE, Chance, Judged
+from .process import Process, garbage_collector, is_interpreter_busy
+from .wording import as_long, joined, number, short, signed, times
 
-_SELECT_LIST = re.compile(r"^(\s*SELECT\s).*?(\sFROM\s)", re.IGNORECASE | re.DOTALL)
-_LONGEST_STATEMENT = 90
 _SHORT_QUEUE_NS = 1_000_000
 _MAX_STATUSES = 3
 _MAX_FAILING = 3
+_ALSO = 0.5
 
 
 def write(
@@ -28,16 +28,30 @@ def write(
     causes: Sequence[Cause],
     targets: Sequence[Contribution],
     mixed: Sequence[StatusClass],
+    dimensions: Sequence[str] = (),
+    process: Process | None = None,
+    sampled: Sampled | None = None,
 ) -> tuple[str, ...]:
-    """All sentences, the headline first; `mixed` are the classes of statuses when their mix changed."""
+    """
+    All sentences, the headline first.
+
+    Args:
+        mixed: The classes of statuses when their mix changed.
+        dimensions: The sentences about hosts, users and others (dimension_sentences.py).
+        process: How busy the processes were, if that is known.
+        sampled: What the exact means are, when the others are of a sample.
+    """
     difference_ns = slow.mean_ns - usual.mean_ns
-    written = [headline(name, verdict, judged.times if judged else None, usual, slow)]
+    written = [headline(name, verdict, judged.times if judged else None, usual, slow, sampled), *dimensions]
     if mixed:
         written.append(of_statuses(mixed, difference_ns))
     if verdict != "chance" and not (mixed and statuses.is_all_of_it(mixed, difference_ns)):
-        if factor := everything_is_slower(components):
-            written.append(of_everything(factor))
-        else:
+        inside = list(of_process(components, process))
+        written += inside
+        factor = everything_is_slower(components)
+        if factor and not inside:
+            written.append(of_everything(factor, usual, slow))
+        elif not (factor and inside):
             written += of_causes(causes, usual, slow)
     carrying = {each.part.component for each in causes} if verdict != "chance" else set()
     written += [of_failing(each) for each in failing(targets)[:_MAX_FAILING] if each.component not in carrying]
@@ -46,10 +60,18 @@ def write(
     return tuple(each for each in [*written, of_queue(usual, slow)] if each)
 
 
-def headline(name: str, verdict: Verdict, judged: Chance | None, usual: Population, slow: Population) -> str:
-    """Both means, and whether their difference is more than chance."""
-    now, before = duration(slow.mean_ns), duration(usual.mean_ns)
-    difference = signed(slow.mean_ns - usual.mean_ns)
+def headline(
+    name: str,
+    verdict: Verdict,
+    judged: Chance | None,
+    usual: Population,
+    slow: Population,
+    sampled: Sampled | None = None,
+) -> str:
+    """Both means, of a sample those of all where they are known; and whether their difference is more than chance."""
+    now_ns = (sampled and sampled.slow_mean_ns) or slow.mean_ns
+    before_ns = (sampled and sampled.usual_mean_ns) or usual.mean_ns
+    now, before, difference = duration(now_ns), duration(before_ns), signed(now_ns - before_ns)
     if verdict == "selected":
         part = percent(slow.transactions / (slow.transactions + usual.transactions))
         return f"{name}: the slowest {part} take {now}, the others {before} ({difference})."
@@ -78,10 +100,27 @@ def of_causes(causes: Sequence[Cause], usual: Population, slow: Population) -> I
             is_given = is_given or bool(cause.lookups.losing)
 
 
-def of_everything(factor: float) -> str:
+def of_everything(factor: float, usual: Population, slow: Population) -> str:
     """All parts changed by about the same factor."""
-    how = f"{_times(factor)} as long" if factor > 1 else f"{percent(round(factor, 2))} of the time"
-    return f"Everything alike takes {how}: rather the machine, or what else runs on it, than one server or statement."
+    words = f"Everything alike takes {as_long(factor)}: rather the machine, or what else runs on it, than one server"
+    words += " or statement."
+    if usual.cpu_ns is None or slow.cpu_ns is None or factor < 1:
+        return words
+    change = f"{duration(usual.cpu_ns)} → {duration(slow.cpu_ns)}"
+    if slow.cpu_ns - usual.cpu_ns >= _ALSO * (factor - 1) * usual.cpu_ns:
+        return f"{words} Its CPU time grew as well ({change}): the CPU is slower, as beside a busy neighbour."
+    waits = "threads wait for a CPU (too many of them, or a CPU limit that throttles) or for a thread that computes"
+    return f"{words} Its CPU time hardly changed ({change}): {waits}."
+
+
+def of_process(components: Sequence[Contribution], process: Process | None) -> Iterator[str]:
+    """Causes inside the process, for which calls to all servers wait."""
+    if part := garbage_collector(components):
+        change = f"{duration(part.usual.mean_ns)} → {duration(part.slow.mean_ns)} a transaction"
+        yield f"The garbage collector: {change}, and it stops all threads of the process, so calls wait for it too."
+    if process and is_interpreter_busy(process):
+        busy = f"{percent(process.slow_busy)} of the time instead of {percent(process.usual_busy)}"
+        yield f"The interpreter (GIL): a process computes {busy}, in one thread at a time, so calls wait for it too."
 
 
 def of_failing(target: Contribution) -> str:
@@ -112,17 +151,6 @@ def of_statuses(classes: Sequence[StatusClass], difference_ns: float) -> str:
     mix, same = statuses.mix_ns(classes), statuses.like_with_like_ns(classes)
     words = f"The mix of statuses changed: {shares}. This makes {signed(mix)} of the {signed(difference_ns)}"
     return f"{words}; like with like, each status compared with itself, the difference is {signed(same)}."
-
-
-def signed(ns: float) -> str:
-    """A difference: `+9.30 ms`, `−120 µs`."""
-    return duration(ns) if ns <= 0 else f"+{duration(ns)}"
-
-
-def short(statement: str) -> str:
-    """A statement for a sentence: without its list of columns, at most 90 characters."""
-    words = " ".join(_SELECT_LIST.sub(r"\1…\2", statement).split())
-    return words if len(words) <= _LONGEST_STATEMENT else f"{words[: _LONGEST_STATEMENT - 1]}…"
 
 
 def _of_component(cause: Cause, reason: str) -> str:
@@ -161,13 +189,13 @@ def _what(cause: Cause) -> str:
 def _calls(part: Contribution) -> str:
     before, now = part.usual.calls_per_transaction, part.slow.calls_per_transaction
     if not before:
-        return f"calls that were not made before ({_number(now)} a transaction)"
+        return f"calls that were not made before ({number(now)} a transaction)"
     if not now:
-        return f"no calls any more ({_number(before)} before)"
-    factor, change = now / before, f"({_number(before)} → {_number(now)})"
+        return f"no calls any more ({number(before)} before)"
+    factor, change = now / before, f"({number(before)} → {number(now)})"
     if factor < 1:
         return f"{percent(round(factor, 2))} of the calls {change}"
-    return f"{_times(factor)} the calls {change}" if factor >= 1.1 else f"more calls {change}"
+    return f"{times(factor)} the calls {change}" if factor >= 1.1 else f"more calls {change}"
 
 
 def _at_speed(part: Contribution) -> str:
@@ -187,17 +215,17 @@ def _speed(part: Contribution) -> str:
     if speed is None:
         return f"{duration(part.usual.mean_ns)} → {duration(part.slow.mean_ns)}"
     if speed >= 1.1:
-        return f"each call takes {_times(speed)} as long ({_each(part)})"
+        return f"each call takes {times(speed)} as long ({_each(part)})"
     return f"each call takes {'longer' if speed >= 1 else f'{percent(round(speed, 2))} of the time'} ({_each(part)})"
 
 
 def _lookups(cause: Cause) -> str:
-    words = _and(map(_lookup, cause.lookups.losing))
+    words = joined(map(_lookup, cause.lookups.losing))
     if steady := cause.lookups.steady:
         words += f"; {_unchanged([each.target.address for each in steady])}"
-        words += f" ({_and(_hit_ratio(each.target.slow) for each in steady)})"
+        words += f" ({joined(_hit_ratio(each.target.slow) for each in steady)})"
     if abandoned := cause.lookups.abandoned:
-        words += f"; {_and(each.target.address for each in abandoned)} {_is(abandoned)} hardly asked any more"
+        words += f"; {joined(each.target.address for each in abandoned)} {_is(abandoned)} hardly asked any more"
     return words
 
 
@@ -210,7 +238,7 @@ def _lookup(lookup: Lookup) -> str:
     if now.errors > now.misses:
         return f"{cache} fails in {ratio(now.errors, now.calls)} of its calls"
     more = now.calls_per_transaction / before.calls_per_transaction
-    calls = f" is asked {_times(more)} as often and" if more > 1.3 else ""
+    calls = f" is asked {times(more)} as often and" if more > 1.3 else ""
     return f"{cache}{calls} hits {_hit_ratio(now)} instead of {_hit_ratio(before)}"
 
 
@@ -219,11 +247,11 @@ def _where(cause: Cause) -> str:
     where = ""
     if cause.statements:
         texts = [f"`{short(each.statement)}` ({_change(each, cause)})" for each in cause.statements]
-        where += f", {'most of it ' if len(texts) == 1 else ''}in {_and(texts)}"
+        where += f", {'most of it ' if len(texts) == 1 else ''}in {joined(texts)}"
     if cause.targets:
         is_all = len(cause.targets) == 1 and not cause.steady_targets
         changes = [each.address if is_all else f"{each.address} ({_change(each, cause)})" for each in cause.targets]
-        where += f", on {_and(changes)}"
+        where += f", on {joined(changes)}"
     if cause.steady_targets:
         where += f"; {_unchanged([each.address for each in cause.steady_targets])}"
     return where
@@ -232,7 +260,7 @@ def _where(cause: Cause) -> str:
 def _change(part: Contribution, cause: Cause) -> str:
     if cause.has_slower_calls and pace(part) is not None:
         return _each(part)
-    return f"{_number(part.usual.calls_per_transaction)} → {_number(part.slow.calls_per_transaction)} calls"
+    return f"{number(part.usual.calls_per_transaction)} → {number(part.slow.calls_per_transaction)} calls"
 
 
 def _each(part: Contribution) -> str:
@@ -251,25 +279,12 @@ def _hit_ratio(cost: Cost) -> str:
 
 
 def _unchanged(addresses: Sequence[str]) -> str:
-    return f"{_and(addresses)} {_is(addresses)} unchanged"
+    return f"{joined(addresses)} {_is(addresses)} unchanged"
 
 
 def _is(subjects: Sequence[object]) -> str:
     return "is" if len(subjects) == 1 else "are"
 
 
-def _times(factor: float) -> str:
-    return f"{factor:,.{1 if factor < 9.95 else 0}f}×"
-
-
-def _number(number: float) -> str:
-    return count(round(number, 1) if number >= 0.1 else number)
-
-
 def _p(judged: Chance) -> str:
     return "p < 0.001" if judged.p_value < 0.001 else f"p = {judged.p_value:.2g}"
-
-
-def _and(parts: Iterable[str]) -> str:
-    listed = list(parts)
-    return listed[0] if len(listed) == 1 else f"{', '.join(listed[:-1])} and {listed[-1]}"

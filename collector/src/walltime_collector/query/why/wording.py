@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import re
+from collections.abc import Iterable, Sequence
 
-from ...format import count, duration, ratio
-from .answer import Contribution, Cost, Why
+from ...format import count, duration, percent, plural, ratio
+from .answer import Contribution, Cost, Dimension, Why
 from .cause import LOOKUPS, SQL
+from .effects import SUPPORT
 
 SMALLEST_SHOWN = 0.01
 """Contributions below this fraction of the largest are summed in one row."""
+_SELECT_LIST = re.compile(r"^(\s*SELECT\s).*?(\sFROM\s)", re.IGNORECASE | re.DOTALL)
+_LONGEST_STATEMENT = 90
 _FEWEST_ERRORS = 3
 _LOST = 0.05
 
@@ -42,14 +46,14 @@ def calls(each: Contribution) -> str:
     """Calls per transaction: `2 → 5.8`."""
     if not (each.usual.calls or each.slow.calls):
         return ""
-    return _arrow(*(_number(side.calls_per_transaction) for side in (each.usual, each.slow)))
+    return _arrow(*(number(side.calls_per_transaction) for side in (each.usual, each.slow)))
 
 
 def per_call(each: Contribution) -> str:
     """Time per call: `3.06 ms → 3.10 ms`."""
     if not (each.usual.calls or each.slow.calls):
         return ""
-    return _arrow(*("–" if ns is None else duration(ns) for ns in (each.usual.per_call_ns, each.slow.per_call_ns)))
+    return _arrow(*map(_duration, (each.usual.per_call_ns, each.slow.per_call_ns)))
 
 
 def per_transaction(each: Contribution) -> str:
@@ -78,12 +82,93 @@ def failures(each: Contribution) -> str:
     return f"{_ratio(usual.errors, usual.calls)} → {_ratio(slow.errors, slow.calls)}"
 
 
+def label(each: Dimension) -> str:
+    """A value with its dimension: `host web-2`, `tenant=a`."""
+    value = short(each.value) if each.dimension == "statement" else each.value
+    return value if each.dimension == "annotation" else f"{each.dimension} {value}"
+
+
+def shares(each: Dimension) -> str:
+    """Of the transactions that have the value: `2.1 % → 31 %`."""
+    return _arrow(percent(each.usual_share), percent(each.slow_share))
+
+
+def lift(each: Dimension) -> str:
+    """`1.8`; `new` where no usual transaction has the value."""
+    return "new" if each.lift is None else f"{each.lift:,.{1 if each.lift < 9.95 else 0}f}"
+
+
+def means(each: Dimension) -> str:
+    """Mean time of those with the value: `8.90 ms → 18.7 ms`."""
+    return _arrow(*map(_duration, (each.usual_mean_ns, each.slow_mean_ns)))
+
+
+def rest_means(each: Dimension) -> str:
+    """The same of those without it."""
+    return _arrow(*map(_duration, (each.usual_rest_mean_ns, each.slow_rest_mean_ns)))
+
+
+def looked_at(why: Why) -> str:
+    """`57 values with 20 slow transactions or more`."""
+    return f"{plural(why.looked_at, 'value')} with {SUPPORT} slow transactions or more"
+
+
+def sampling(why: Why, usual: str, slow: str) -> str:
+    """
+    Which part of the transactions is compared; empty when it is all of them.
+
+    Args:
+        usual: What the two populations are called.
+    """
+    if why.sampled is None:
+        return ""
+    sides = (
+        (slow, why.sampled.slow_of, why.sampled.slow_error),
+        (usual, why.sampled.usual_of, why.sampled.usual_error),
+    )
+    parts = [f"one in {count(one_in)} of the {name}" for name, one_in, _ in sides if one_in > 1]
+    errors = [f"± {percent(float(f'{error:.2g}'))} ({name})" for name, _, error in sides if error is not None]
+    return f"These are a sample: {', '.join(parts)}. Their means are those of all {joined(errors)}."
+
+
+def signed(ns: float) -> str:
+    """A difference: `+9.30 ms`, `−120 µs`."""
+    return duration(ns) if ns <= 0 else f"+{duration(ns)}"
+
+
+def as_long(factor: float) -> str:
+    """A factor of time in a sentence: `2.1× as long`, `40 % of the time`."""
+    return f"{times(factor)} as long" if factor > 1 else f"{percent(round(factor, 2))} of the time"
+
+
+def times(factor: float) -> str:
+    """`2.1×`."""
+    return f"{factor:,.{1 if factor < 9.95 else 0}f}×"
+
+
+def joined(parts: Iterable[str]) -> str:
+    """A list in a sentence: `a, b and c`."""
+    listed = list(parts)
+    return listed[0] if len(listed) == 1 else f"{', '.join(listed[:-1])} and {listed[-1]}"
+
+
+def number(number: float) -> str:
+    """A mean number of calls."""
+    return count(round(number, 1) if number >= 0.1 else number)
+
+
+def short(statement: str) -> str:
+    """A statement on one line: without its list of columns, at most 90 characters."""
+    words = " ".join(_SELECT_LIST.sub(r"\1…\2", statement).split())
+    return words if len(words) <= _LONGEST_STATEMENT else f"{words[: _LONGEST_STATEMENT - 1]}…"
+
+
 def _arrow(before: str, now: str) -> str:
     return before if before == now else f"{before} → {now}"
 
 
-def _number(number: float) -> str:
-    return count(round(number, 1) if number >= 0.1 else number)
+def _duration(ns: float | None) -> str:
+    return "–" if ns is None else duration(ns)
 
 
 def _hit_ratio(cost: Cost) -> str:

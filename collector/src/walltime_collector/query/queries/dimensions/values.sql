@@ -1,0 +1,24 @@
+-- Which values have enough slow transactions, and the most time beyond their usual part of it?
+-- Time is compared in proportion: where everything takes twice as long, no value has more than its part.
+WITH
+-- include why/_compared.sql
+SELECT
+    each.1 AS dimension,
+    each.2 AS value,
+    countIf(is_slow) AS slow_transactions,
+    countIf(NOT is_slow) AS usual_transactions,
+    sumIf(duration_ns, is_slow) AS slow_ns,
+    sumIf(duration_ns, NOT is_slow) AS usual_ns,
+    cityHash64(each) AS hash,
+    count() OVER () AS all_values,
+    count() OVER (PARTITION BY dimension) AS values_of_dimension
+FROM transactions
+ARRAY JOIN
+-- include dimensions/_values.sql
+    AS each
+WHERE is_compared
+GROUP BY each
+HAVING slow_transactions >= {support:UInt32} AND slow_transactions + usual_transactions < {transactions:UInt64}
+ORDER BY abs(slow_ns / {slow_total_ns:Float64} - usual_ns / {usual_total_ns:Float64}) DESC, dimension, value
+LIMIT {of_each:UInt32} BY dimension
+LIMIT {limit:UInt32}

@@ -1,0 +1,20 @@
+-- How busy were the processes that served the kind? CPU time of all their transactions by the length of the window, averaged
+-- over the transactions of the kind.
+SELECT
+    is_during AS is_slow,
+    sum(mine * cpu_ns) / sum(mine) / if(is_slow, {slow_length_ns:Int64}, {usual_length_ns:Int64}) AS busy
+FROM
+(
+    WITH
+-- include why/_compared.sql
+    SELECT
+        is_in_slow_window AS is_during,
+        countIf(is_compared) AS mine,
+        sum(cpu_user_ns + cpu_system_ns) AS cpu_ns
+    FROM transactions
+    WHERE service = {service:String} AND (is_in_slow_window OR is_in_usual_window)
+-- include why/_sample.sql
+    GROUP BY is_during, host, instance
+    HAVING mine > 0
+)
+GROUP BY is_during

@@ -1,0 +1,144 @@
+"""`why` names the host, user, version or tenant that is slow, and none where nothing is seeded."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import pytest
+from walltime_collector.clickhouse.embedded.engine import EmbeddedEngine
+from walltime_collector.query.why.answer import Dimension, Why
+from walltime_collector.query.why.dimensions import CALLED
+from walltime_collector.query.why.explain import explain
+from walltime_collector.query.windows import Comparison, Window
+
+from tests.collector.simulated_shop import MINUTE_NS, SECOND_NS, Page, simulate
+from tests.servers import with_tables
+
+BY_DAY, BY_NIGHT = 1, 20
+USUAL_TRANSACTIONS, SLOW_TRANSACTIONS = 3_000, 1_800
+USUAL = Page(
+    hosts=["web-1", "web-2"],
+    versions=["2.0", "2.0", "2.0", "2.1"],
+    tenants=[f"tenant-{at}" for at in range(10)],
+    users=40,
+)
+SEEDED = {
+    "host": ("web-2", replace(USUAL, seeded="host=web-2", seeded_slowness=1.5)),
+    "user": ("7", replace(USUAL, seeded="user=7", seeded_slowness=5)),
+    "version": ("2.1", replace(USUAL, seeded="version=2.1", seeded_slowness=1.5)),
+    "annotation": ("tenant=tenant-3", replace(USUAL, seeded="tenant=tenant-3", seeded_slowness=2)),
+}
+NOT_SEEDED = {
+    "nothing": USUAL,
+    "busy machine": replace(USUAL, slowness=2),
+    "cache 1 emptied": replace(USUAL, hits_1=0.12),
+}
+
+
+@dataclass
+class Days:
+    """The usual page for ten minutes, then five minutes of each page; all of it so many times."""
+
+    engine: EmbeddedEngine
+    start_ns: int
+
+    @property
+    def usual(self) -> Window:
+        return Window(self.start_ns, self.start_ns + 10 * MINUTE_NS)
+
+    def window(self, case: str) -> Window:
+        start_ns = self.start_ns + (10 + 5 * [*SEEDED, *NOT_SEEDED].index(case)) * MINUTE_NS
+        return Window(start_ns, start_ns + 5 * MINUTE_NS)
+
+    def compared_with_usual(self, case: str, repetition: int) -> Why:
+        return explain(self.engine, name(repetition), Comparison(self.window(case), self.usual))
+
+    def slowest(self, case: str, repetition: int) -> Why:
+        return explain(self.engine, name(repetition), Comparison(self.window(case), self.window(case), 5.0))
+
+
+def name(repetition: int) -> str:
+    return f"GET /product/{{id}}/{repetition}"
+
+
+def simulated(folder: Path, repetitions: int) -> Iterator[Days]:
+    engine = EmbeddedEngine(with_tables(folder), "walltime")
+    engine.migrate()
+    days = Days(engine, (time.time_ns() - 60 * MINUTE_NS) // SECOND_NS * SECOND_NS)
+    cases = [(page, days.window(case), SLOW_TRANSACTIONS) for case, (_, page) in SEEDED.items()]
+    cases += [(page, days.window(case), SLOW_TRANSACTIONS) for case, page in NOT_SEEDED.items()]
+    for seed, (page, window, transactions) in enumerate([(USUAL, days.usual, USUAL_TRANSACTIONS), *cases]):
+        simulate(
+            engine,
+            page,
+            seed=seed,
+            name="GET /product/{id}/0" if repetitions == 1 else "GET /product/{id}",
+            kinds=repetitions,
+            transactions=repetitions * transactions,
+            from_ns=window.start_ns,
+            length_ns=window.end_ns - window.start_ns,
+        )
+    yield days
+    engine.close()
+
+
+@pytest.fixture(scope="module")
+def days(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Days]:
+    yield from simulated(tmp_path_factory.mktemp("days"), BY_DAY)
+
+
+@pytest.fixture(scope="module")
+def many_days(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Days]:
+    yield from simulated(tmp_path_factory.mktemp("days"), BY_NIGHT)
+
+
+def who(answer: Why) -> list[Dimension]:
+    return [each for each in answer.dimensions if each.dimension not in CALLED]
+
+
+def check_seeded(answer: Why, case: str, value: str) -> None:
+    (named,) = who(answer)
+    assert (named.dimension, named.value) == (case, value), answer.sentences
+    assert named.p_value < 0.005
+    assert named.slow_transactions >= 20
+    assert named.slower_ns > 0
+    assert value in answer.headline
+
+
+each_seeded = pytest.mark.parametrize("case", SEEDED)
+each_other = pytest.mark.parametrize("case", NOT_SEEDED)
+
+
+@each_seeded
+def test_the_slow_one_is_named(days: Days, case: str) -> None:
+    value, _ = SEEDED[case]
+    answer = days.compared_with_usual(case, 0)
+    check_seeded(answer, case, value)
+    slowest = days.slowest(case, 0)
+    check_seeded(slowest, case, value)
+    assert (who(slowest)[0].lift or 9) > 1.5  # None: no usual transaction has the value
+
+
+@each_other
+def test_nobody_is_named_where_nobody_is_slower(days: Days, case: str) -> None:
+    for answer in (days.compared_with_usual(case, 0), days.slowest(case, 0)):
+        assert who(answer) == [], answer.sentences
+
+
+@pytest.mark.nightly
+@each_seeded
+def test_the_slow_one_is_named_twenty_times(many_days: Days, case: str) -> None:
+    for repetition in range(BY_NIGHT):
+        for answer in (many_days.compared_with_usual(case, repetition), many_days.slowest(case, repetition)):
+            check_seeded(answer, case, SEEDED[case][0])
+
+
+@pytest.mark.nightly
+@each_other
+def test_nobody_is_named_twenty_times(many_days: Days, case: str) -> None:
+    for repetition in range(BY_NIGHT):
+        for answer in (many_days.compared_with_usual(case, repetition), many_days.slowest(case, repetition)):
+            assert who(answer) == [], answer.sentences
