@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from collections import defaultdict
 from collections.abc import Iterator
@@ -20,7 +21,7 @@ from walltime_collector.pages import urls
 from walltime_collector.pages.routes import VIEWS
 from walltime_collector.query import queries
 from walltime_collector.query.kept.sample import kept_sample
-from walltime_collector.query.queries import WHERE, query_text, run
+from walltime_collector.query.queries import CONDITIONS, query_text, run
 from walltime_collector.query.scope import Scope
 from walltime_collector.query.windows import Window
 from walltime_collector.sql.runner import QueryRunner
@@ -57,6 +58,7 @@ _SCOPES: tuple[dict[str, str], ...] = (
     {"time": "last 1d", "where": _WHERE},
     {"time": "10m..now", "during": "5m..3m", "where": _WHERE},
 )
+_FIRST_CONDITION = re.compile("|".join(CONDITIONS.values()))
 
 
 class Recording:
@@ -64,7 +66,7 @@ class Recording:
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
-        self._names = {query_text(name).partition(WHERE)[0]: name for name in QUERIES}
+        self._names = {_FIRST_CONDITION.split(query_text(name))[0]: name for name in QUERIES}
         self.questions: Questions = defaultdict(list)
         self._shapes: set[tuple[str, frozenset[str], bool]] = set()
 
@@ -108,7 +110,7 @@ def ask_everything(engine: Engine, data: Path, sent: list[Sent]) -> Questions:
     last_s = now_ns // 10**9 // 60 * 60
     some_minutes = [last_s - 60 * at for at in range(10)]
     for name, questions in recording.questions.items():
-        if name.startswith("why/"):
+        if name.startswith(("why/", "dimensions/")):
             questions += [(sql, {**each, "minutes": some_minutes}) for sql, each in questions[-2:] if "minutes" in each]
     CardinalityLimit(asked, health, most=1).look()
     OldestDays(asked, health, lambda: (0, 1 << 40)).look()
@@ -136,7 +138,7 @@ def _addresses(sent: list[Sent]) -> Iterator[str]:
     for params in ({"since": "15m"}, {"since": "1d", "service": "shop"}, {"since": "1d", "service": "sho"}):
         yield f"/api/top?{urlencode(params)}"
         yield f"/api/digest?{urlencode(params)}"
-    for compared in ({"slowest": "5"}, {"during": "5m..3m"}):
+    for compared in ({"slowest": "5"}, {"during": "5m..3m"}, {"when": "duration > 20ms"}):
         yield f"/api/why?{urlencode({'kind': one.name, **compared})}"
     yield f"/api/why?{urlencode({'kind': 'GET /product'})}"
     yield f"/api/transactions/{one.trace_id[:12]}"

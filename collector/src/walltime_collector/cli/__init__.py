@@ -160,11 +160,15 @@ def why(
     ] = None,
     since: Annotated[str, typer.Option(help="How much time to look at: 90s, 15m, 2h, 7d.")] = "1h",
     service: Annotated[str, typer.Option(help="The service, when several have a kind of this name.")] = "",
+    when: Annotated[
+        str, typer.Option(metavar="CONDITION", help="Compare those that match, as 'version = 2.1', with the others.")
+    ] = "",
 ) -> None:
     """
     What makes the slow transactions of a kind different.
 
-    Compares either two windows of time (--during, --against), or the slowest of one window with all others (--slowest).
+    Compares either two windows of time (--during, --against), or the slowest of one window with all others (--slowest),
+    or those for which a condition is true with all others (--when).
     A transaction belongs to the time it started in, and all of them count, not only those with detail.
 
     A WINDOW is 'last LENGTH' or START..END. A LENGTH is 90s, 15m, 2h or 7d. START and END are a LENGTH ago, an ISO
@@ -174,10 +178,10 @@ def why(
     from ..query.windows import comparison
 
     try:
-        comparison(time.time_ns(), during=during, against=against, slowest=slowest, since=since)
+        comparison(time.time_ns(), during=during, against=against, slowest=slowest, since=since, when=when)
     except BadParameter as error:
         raise typer.BadParameter(f"{error.what}; {error.what_now}", param_hint=f"--{error.where}") from error
-    params = {"kind": kind, "during": during, "against": against, "since": since, "service": service}
+    params = {"kind": kind, "during": during, "against": against, "since": since, "service": service, "when": when}
     document = client.get("/api/why", **params, slowest="" if slowest is None else repr(slowest))
     if as_json:
         return print_json(document)

@@ -25,9 +25,11 @@ def of_show(trace: Trace, bill: Bill) -> str:
 
 
 def of_why(why: Why) -> str:
-    """The kind: with the compared windows, or its slowest."""
+    """The kind: with the compared windows, its slowest, or those that match."""
     if why.slowest_percent is not None:
         return urls.kind(why.service, why.name, {"time": _window(why.slow), "slowest": f"{why.slowest_percent:g}"})
+    if why.when:
+        return urls.kind(why.service, why.name, {"time": _window(why.slow), "when": why.when})
     first, last = sorted((why.usual, why.slow), key=lambda each: each.since)
     params = {"time": _window(first, last), "during": _window(why.slow), "against": _window(why.usual)}
     return urls.kind(why.service, why.name, params)

@@ -27,6 +27,8 @@ _COMPONENT = re.compile(r"^[\w.()]+(?=: )|(?<=because )[\w.]+")
 def render(why: Why, console: Console) -> RenderableType:
     """Return what the terminal shows."""
     usual, slow = ("the others", "the slowest") if why.slowest_percent is not None else ("against", "during")
+    if why.when:
+        usual, slow = "the others", "those that match"
     layout = Layout(console.width, is_coloured(console), usual, slow, not console.is_terminal)
     shown, rest = wording.worth_showing(why.components)
     parts: list[RenderableType] = [

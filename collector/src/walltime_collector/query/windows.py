@@ -32,14 +32,24 @@ class Window:
 
 @dataclass(frozen=True)
 class Comparison:
-    """Two windows; by percentile they are equal, and the slowest `slowest_percent` are the slow population."""
+    """
+    Two windows, or a part of one with the rest: then both are equal.
+
+    The part is the slowest `slowest_percent`, or the transactions for which the condition `when` is true.
+    """
 
     slow: Window
     usual: Window
     slowest_percent: float | None = None
+    when: str = ""
+
+    @property
+    def is_of_one_window(self) -> bool:
+        """Whether a part is compared with the rest."""
+        return self.slowest_percent is not None or bool(self.when)
 
     def parameters(self) -> dict[str, int]:
-        """Of queries/why/_compared.sql."""
+        """Of queries/why/_compared.sql, without `when`."""
         return {
             "slow_start_ns": self.slow.start_ns,
             "slow_end_ns": self.slow.end_ns,
@@ -49,18 +59,31 @@ class Comparison:
 
 
 def comparison(
-    now_ns: int, *, during: str = "", against: str = "", slowest: float | None = None, since: str = "1h"
+    now_ns: int,
+    *,
+    during: str = "",
+    against: str = "",
+    slowest: float | None = None,
+    since: str = "1h",
+    when: str = "",
 ) -> Comparison:
     """
     Read the options of `why`.
 
     `during` is compared with `against`, or with the time `since` before it; without `during`, the `slowest` per cent of
-    the last `since` with the rest of it.
+    the last `since` with the rest of it. With `when` those that match are compared with the rest of `during`, or of the
+    last `since`.
 
     Raises:
         BadParameter: One of them cannot be understood, or they contradict each other.
     """
     length_ns = _length_s("since", since) * _S
+    if when:
+        if against or slowest is not None:
+            where = "against" if against else "slowest"
+            raise BadParameter(where, "those that match are compared with the rest of their time", "leave it out")
+        whole = window("during", during, now_ns) if during else Window(now_ns - length_ns, now_ns)
+        return Comparison(whole, whole, when=when)
     if not during:
         if against:
             raise BadParameter("against", "it says what to compare with, but not what", "say --during as well")

@@ -45,7 +45,7 @@ def answer_routes(engine: Engine) -> list[Route]:
         return json_response(asdict(trace))
 
     def why(request: Request) -> JSONResponse:
-        names = ("kind", "service", "during", "against", "slowest")
+        names = ("kind", "service", "during", "against", "slowest", "when")
         params = query_params(request, {**dict.fromkeys(names, ""), "since": "1h"})
         if not params["kind"]:
             raise BadParameter("kind", "it is missing", "give the name of a transaction, as /api/top shows it")
@@ -55,6 +55,7 @@ def answer_routes(engine: Engine) -> list[Route]:
             against=params["against"],
             slowest=slowest_percent(params["slowest"]),
             since=params["since"],
+            when=params["when"],
         )
         return json_response(asdict(explain(engine, params["kind"], compared, service=params["service"])))
 

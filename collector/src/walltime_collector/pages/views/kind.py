@@ -24,8 +24,11 @@ from ..drawing.heatmap import HeatMap, heat_map
 from ..drawing.waterfall import Waterfall, waterfall
 from ..request import PageRequest
 
-PARAMS = {"slowest": "", "part": ""}
-"""`slowest`: a percentage, whose transactions are explained. `part=why` is the explanation alone."""
+PARAMS = {"slowest": "", "when": "", "part": ""}
+"""
+`slowest`: a percentage, whose transactions are explained. `when`: a condition; those that match are compared with the
+others. `part=why` is the explanation alone.
+"""
 _MOST_EXAMPLES = 6
 
 
@@ -80,7 +83,7 @@ def kind(request: PageRequest) -> Kind:
     scope = Scope(request.scope.window, filters)
     selected = Scope(request.selected.window, filters)
     percent = _slowest(request)
-    is_explained = request.during is not None or percent is not None
+    is_explained = request.during is not None or percent is not None or bool(request.params["when"])
     if request.params["part"]:
         return Kind(service, name, is_explained, percent, _explain(request, scope, percent))
     engine, is_whole = request.engine, request.during is None
@@ -122,19 +125,20 @@ def _durations(steps: Timeline, max_ns: int) -> Durations:
 
 
 def _slowest(request: PageRequest) -> float | None:
-    """The percentage of the slowest that is explained; a selected time comes first."""
+    """The percentage of the slowest that is explained; a selected time and a condition come first."""
     text = request.params["slowest"]
     if request.params["part"] not in ("", "why"):
         raise BadParameter("part", f"{quoted(request.params['part'])} is not a part", "use why")
     if not text:
-        return DEFAULT_SLOWEST_PERCENT if request.params["part"] and request.during is None else None
+        is_asked = request.params["part"] and request.during is None and not request.params["when"]
+        return DEFAULT_SLOWEST_PERCENT if is_asked else None
     try:
         percent = float(text)
     except ValueError:
         percent = 0.0
     if not 0 < percent <= 50:
         raise BadParameter("slowest", f"{quoted(text)} is not a percentage", "write 5, or another one up to 50")
-    return None if request.during is not None else percent
+    return None if request.during is not None or request.params["when"] else percent
 
 
 def _check_it_exists(request: PageRequest, scope: Scope) -> None:
@@ -148,13 +152,16 @@ def _check_it_exists(request: PageRequest, scope: Scope) -> None:
 
 
 def _explain(request: PageRequest, scope: Scope, percent: float | None) -> Explanation:
-    if percent is not None:
+    if when := request.params["when"]:
+        window = request.during or scope.window
+        compared = Comparison(window, window, when=when)
+    elif percent is not None:
         compared = Comparison(scope.window, scope.window, percent)
     elif request.during is not None and request.against is not None:
         compared = Comparison(request.during, request.against)
     else:
         return _unexplained("The selection is the whole time: there is nothing before or after it to compare with.")
-    if percent is None and _overlap(compared):
+    if not compared.is_of_one_window and _overlap(compared):
         return _unexplained("The selection and `against` overlap; a transaction can be on one side only.")
     try:
         why = explain_kind(request.engine, scope.filters, compared)
@@ -162,6 +169,8 @@ def _explain(request: PageRequest, scope: Scope, percent: float | None) -> Expla
         missing = {"against": "There is no transaction to compare with", "during": "No transaction is in the selection"}
         return _unexplained(f"{missing.get(error.where, 'There is no difference to explain')}: {error.what}.")
     names = ("the others", "the slowest") if percent is not None else ("usual", "selected")
+    if when:
+        names = ("the others", "those that match")
     return Explanation(
         why,
         "",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Mapping
+from types import MappingProxyType
 
 from ...clickhouse.engine import Parameter
 from .tree import Both, Comparison, Condition, Either, Field, Not, Value
@@ -24,16 +25,17 @@ _OPERATIONS: Mapping[str, Callable[[object, object], bool]] = {
     ">": operator.gt,  # type: ignore[dict-item]
     ">=": operator.ge,  # type: ignore[dict-item]
 }
+NONE: Mapping[str, Parameter] = MappingProxyType({})
 
 
-def as_sql(condition: Condition) -> tuple[str, Mapping[str, Parameter]]:
+def as_sql(condition: Condition, others: Mapping[str, Parameter] = NONE) -> tuple[str, Mapping[str, Parameter]]:
     """
-    The expression and its parameters, which are named where_0, where_1, ….
+    The expression and its parameters, which are named where_0, where_1, …; `others` are those of another condition.
 
     Columns have the name of the table, because queries have aliases like them. It is never NULL: a time that is not
     known is 0, and an attribute that is no number is neither less nor more.
     """
-    parameters: dict[str, Parameter] = {}
+    parameters = dict(others)
     return _sql(condition, parameters), parameters
 
 

@@ -10,12 +10,12 @@ from typing import Any
 
 from ...clickhouse.engine import Engine, Parameter
 from ..condition.parse import parse
-from ..condition.sql import as_sql
+from ..condition.sql import NONE, as_sql
 
 Row = Mapping[str, Any]
 _INCLUDE = re.compile(r"^-- include (\S+)\.sql$", re.MULTILINE)
-WHERE = "-- where\n"
-"""The line of _filters.sql in whose place the condition of Filters.where is put."""
+CONDITIONS = {"where": "-- where\n", "when": "-- when\n"}
+"""The lines in whose place conditions are put: of Filters.where in _filters.sql, of `why` in why/_compared.sql."""
 
 
 @cache
@@ -29,14 +29,15 @@ def run(engine: Engine, name: str, /, **parameters: Parameter) -> Sequence[Row]:
     """
     Run <name>.sql; its placeholders are `{parameter:Type}`.
 
-    The parameter `where` is no value but a condition: queries with _filters.sql have it among their filters.
+    The parameters `where` and `when` are no values but conditions: see CONDITIONS.
 
     Raises:
-        BadParameter: `where` is no condition.
+        BadParameter: One of them is no condition.
         EngineUnavailable: The engine cannot answer now.
     """
-    sql = query_text(name)
-    if where := parameters.pop("where", ""):
-        expression, values = as_sql(parse(str(where)))
-        sql, parameters = sql.replace(WHERE, f"AND ({expression})\n"), {**parameters, **values}
-    return engine.query(sql, parameters)
+    sql, values = query_text(name), NONE
+    for parameter, line in CONDITIONS.items():
+        if condition := parameters.pop(parameter, ""):
+            expression, values = as_sql(parse(str(condition)), values)
+            sql = sql.replace(line, f"AND ({expression})\n")
+    return engine.query(sql, {**parameters, **values})

@@ -14,22 +14,23 @@ _AS_USUAL = 1.1
 _COUNTED = {"host": "hosts", "version": "versions", "environment": "environments", "instance": "instances"}
 
 
-def of_dimensions(
-    dimensions: Sequence[Dimension], difference_ns: float, *, is_slowest: bool, without: str = ""
-) -> list[str]:
+def of_dimensions(dimensions: Sequence[Dimension], difference_ns: float, part: str, *, without: str = "") -> list[str]:
     """
     A sentence for each value of who sent or served the transactions.
 
     Args:
+        part: `of the slowest`, when a part of a time is compared with the rest.
         without: A dimension that other sentences are about.
     """
-    write = _of_slowest if is_slowest else _of_windows
     named = [each for each in dimensions if each.dimension not in (*CALLED, without)]
-    return [f"{write(each, difference_ns)}.{_same(each)}" for each in named]
+    return [
+        f"{_of_part(each, difference_ns, part) if part else _of_windows(each, difference_ns)}.{_same(each)}"
+        for each in named
+    ]
 
 
-def _of_slowest(each: Dimension, difference_ns: float) -> str:
-    words = f"{_where(each)}: {percent(each.slow_share)} of the slowest, {percent(each.usual_share)} of the others"
+def _of_part(each: Dimension, difference_ns: float, part: str) -> str:
+    words = f"{_where(each)}: {percent(each.slow_share)} {part}, {percent(each.usual_share)} of the others"
     if each.lift is not None:
         words += f" (lift {lift(each)})"
     return f"{words}: {_part(each, difference_ns)}"

@@ -11,7 +11,7 @@ from ..queries import Row, run
 from ..windows import Comparison
 from .answer import DIMENSIONS, Dimension, Population
 from .chance import CHANCE
-from .effects import BLOCKS, NONE, SUPPORT, Cell, Effect, Side, between, of_slowest, relative_error
+from .effects import BLOCKS, NONE, SUPPORT, Cell, Effect, Side, between, of_part, relative_error
 
 CALLED = ("server", "statement")
 """What was called. It can have the same transactions as who is affected, so neither excludes the other."""
@@ -96,6 +96,12 @@ def find(
     return Dimensions(tuple(named), search.looked_at, search.usual_error, search.slow_error)
 
 
+def _is_in(when: str, row: Row) -> bool:
+    """Whether the condition is about this dimension, so that its values say nothing new."""
+    name = str(row["value"]).partition("=")[0] if row["dimension"] == "annotation" else str(row["dimension"])
+    return name in when
+
+
 def _is_alike(left: _Candidate, best: _Candidate) -> bool:
     """It has nearly the same transactions: hardly any is left without those of `best`, and there were as many."""
     mine, its = left.slow.own.transactions, best.slow.own.transactions
@@ -129,6 +135,7 @@ class _Search:
             of_each=_CANDIDATES_OF_EACH,
             limit=_MOST_CANDIDATES,
         )
+        rows = [row for row in rows if not _is_in(self.compared.when, row)]
         self.looked_at = int(rows[0]["all_values"]) if rows else 0
         if not (rows or self.params["minutes"]):
             return []
@@ -181,7 +188,7 @@ class _Search:
     def _counts(self, effect: Effect) -> bool:
         difference_ns = self.slow.mean_ns - self.usual.mean_ns
         least_ns = _LEAST_PART * abs(difference_ns)
-        if self.compared.slowest_percent is None:
+        if not self.compared.is_of_one_window:
             least_ns = max(least_ns, _LEAST_OF_USUAL * self.usual.mean_ns)
             if not self.is_different:
                 difference_ns = 1.0 if effect.p_value else 0.0
@@ -189,13 +196,13 @@ class _Search:
 
     def _corrected(self, effect: Effect) -> float:
         """Bonferroni's correction, for all values with enough transactions and for two tests of each."""
-        tests = self.looked_at * (2 if self.compared.slowest_percent is None else 1)
+        tests = self.looked_at * (1 if self.compared.is_of_one_window else 2)
         return min(effect.p_value * tests, 1.0)
 
     def _effects(self, usual: Side, slow: Side) -> tuple[Effect, Effect]:
-        if self.compared.slowest_percent is None:
+        if not self.compared.is_of_one_window:
             return between(usual, slow)
-        effect, is_longer = of_slowest(usual, slow)
+        effect, is_longer = of_part(usual, slow)
         return (NONE, effect) if is_longer else (effect, NONE)
 
     def _sides(self, rows: Sequence[Row], named: Sequence[int]) -> Iterator[tuple[Side, Side]]:

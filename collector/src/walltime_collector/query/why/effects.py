@@ -93,11 +93,11 @@ class _Estimate:
     freedom: float
 
 
-def of_slowest(usual: Side, slow: Side) -> tuple[Effect, bool]:
+def of_part(usual: Side, slow: Side) -> tuple[Effect, bool]:
     """
-    Why transactions with the value are among the slowest more often than others, and whether their mean is higher.
+    Why those with the value are in a part (the slowest) more often than others, and whether their mean is higher.
 
-    The part is that of the slow ones which would not be slow if those with the value were slow as rarely as the rest.
+    It explains those which would not be in it if transactions with the value were in it as rarely as the rest.
     """
     mine, rest = (slow.own, usual.own), (slow.rest, usual.rest)
     if not all((one + two).is_enough for one, two in (mine, rest)) or not slow.own.transactions:

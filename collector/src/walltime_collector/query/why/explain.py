@@ -70,7 +70,7 @@ def explain_kind(engine: Engine, filters: Filters, compared: Comparison, of: Sam
         (row,) = run(engine, "why/threshold", **filters.parameters(), **window, minutes=of.minutes)
         threshold_ns = int(row["threshold_ns"] or 0)
     params: dict[str, Parameter] = {**filters.parameters(), **compared.parameters(), "minutes": of.minutes}
-    params["threshold_ns"] = threshold_ns
+    params["threshold_ns"], params["when"] = threshold_ns, compared.when
 
     sides = {bool(row["is_slow"]): row for row in run(engine, "why/populations", **params)}
     if len(sides) < 2:
@@ -78,14 +78,17 @@ def explain_kind(engine: Engine, filters: Filters, compared: Comparison, of: Sam
     usual, slow = _population(sides[False], compared.usual), _population(sides[True], compared.slow)
     numbers = {"usual_transactions": usual.transactions, "slow_transactions": slow.transactions}
     components = contributions(_totals(sides[False]), _totals(sides[True]))
+    unless = f"not ({compared.when})" if compared.when else ""
     slowest_usual_ns = (threshold_ns or _LONGEST_NS) - 1
     with ThreadPoolExecutor(QUERY_CONNECTIONS - 1, "why") as threads:
         by_target = threads.submit(run, engine, "why/targets", **params, **numbers, limit=MAX_TARGETS)
         by_statement = threads.submit(run, engine, "why/statements", **params, **numbers, limit=MAX_STATEMENTS)
         by_lost = threads.submit(run, engine, "why/lost_lookups", **params)
         by_status = threads.submit(run, engine, "why/statuses", **params)
-        of_usual = threads.submit(_examples, engine, params, compared.usual, usual, 0, slowest_usual_ns)
-        of_slow = threads.submit(_examples, engine, params, compared.slow, slow, threshold_ns, _LONGEST_NS)
+        of_usual = threads.submit(_examples, engine, params, compared.usual, usual, 0, slowest_usual_ns, unless)
+        of_slow = threads.submit(
+            _examples, engine, params, compared.slow, slow, threshold_ns, _LONGEST_NS, compared.when
+        )
         judged = _judged(engine, params, compared, usual, slow, components)
         verdict = _verdict(compared, usual, slow, judged)
         is_different = verdict in ("different", "small", "selected")
@@ -99,11 +102,11 @@ def explain_kind(engine: Engine, filters: Filters, compared: Comparison, of: Sam
     is_mix_changed = statuses.is_notable(classes, usual.mean_ns)
     mixed = classes if is_mix_changed else ()
     difference_ns = slow.mean_ns - usual.mean_ns
-    is_slowest = compared.slowest_percent is not None
-    said = of_dimensions(who.values, difference_ns, is_slowest=is_slowest, without="status" if mixed else "")
+    part = "of those that match" if compared.when else "" if compared.slowest_percent is None else "of the slowest"
+    said = of_dimensions(who.values, difference_ns, part, without="status" if mixed else "")
     named = shown(filters.kind)
     written = sentences.write(
-        named, verdict, judged, usual, slow, components, causes, targets, mixed, said, how_busy, sampled
+        named, verdict, judged, usual, slow, components, causes, targets, mixed, said, how_busy, sampled, compared.when
     )
     return Why(
         service=filters.service,
@@ -131,6 +134,7 @@ def explain_kind(engine: Engine, filters: Filters, compared: Comparison, of: Sam
         dimensions=who.values,
         looked_at=who.looked_at,
         sampled=sampled,
+        when=compared.when,
     )
 
 
@@ -152,7 +156,10 @@ def _missing(name: str, compared: Comparison, *, has_slow: bool, has_usual: bool
     if compared.slowest_percent is not None and (has_slow or has_usual):
         what = f"all transactions {_quoted(name)} took equally long"
         return NotStored("slowest", what, "compare two times with --during")
-    if compared.slowest_percent is not None:
+    if compared.when and (has_slow or has_usual):
+        what = f"{'no' if has_usual else 'every'} transaction {_quoted(name)} matches '{printable(compared.when)}'"
+        return NotStored("when", what, "write another condition, or choose another time")
+    if compared.is_of_one_window:
         where, window = "since", compared.slow
     elif has_slow:
         where, window = "against", compared.usual
@@ -238,7 +245,7 @@ def _judged(
 
 def _sampled(engine: Engine, filters: Filters, compared: Comparison, of: Sample, who: dimensions.Dimensions) -> Sampled:
     usual_ns, slow_ns = (
-        None if compared.slowest_percent is not None else exact_mean_ns(engine, filters, window)
+        None if compared.is_of_one_window else exact_mean_ns(engine, filters, window)
         for window in (compared.usual, compared.slow)
     )
     errors = (who.usual_error, who.slow_error)
@@ -264,9 +271,10 @@ def _examples(
     population: Population,
     least_ns: int,
     most_ns: int,
+    when: str,
 ) -> tuple[Example, ...]:
     own = {"start_ns": window.start_ns, "end_ns": window.end_ns, "least_ns": least_ns, "most_ns": most_ns}
-    rows = run(engine, "why/examples", **params, **own, mean_ns=population.mean_ns)
+    rows = run(engine, "why/examples", **{**params, **own, "mean_ns": population.mean_ns, "when": when})
     return tuple(
         Example(row["trace"], iso_time(int(row["started_ns"])), int(row["duration_ns"]), row["kept"]) for row in rows
     )

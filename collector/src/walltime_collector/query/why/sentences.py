@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from ...format import count, duration, percent, plural, ratio, share
+from ...format import count, duration, percent, plural, printable, ratio, share
 from . import statuses
 from .answer import Contribution, Cost, Population, Sampled, StatusClass, Verdict
 from .cause import Cause, Lookup, everything_is_slower, failing, fails_more, pace
@@ -31,6 +31,7 @@ def write(
     dimensions: Sequence[str] = (),
     process: Process | None = None,
     sampled: Sampled | None = None,
+    when: str = "",
 ) -> tuple[str, ...]:
     """
     All sentences, the headline first.
@@ -39,10 +40,11 @@ def write(
         mixed: The classes of statuses when their mix changed.
         dimensions: The sentences about hosts, users and others (dimension_sentences.py).
         process: How busy the processes were, if that is known.
+        when: The condition, when those that match are compared with the rest.
         sampled: What the exact means are, when the others are of a sample.
     """
     difference_ns = slow.mean_ns - usual.mean_ns
-    written = [headline(name, verdict, judged.times if judged else None, usual, slow, sampled), *dimensions]
+    written = [headline(name, verdict, judged.times if judged else None, usual, slow, sampled, when), *dimensions]
     if mixed:
         written.append(of_statuses(mixed, difference_ns))
     if verdict != "chance" and not (mixed and statuses.is_all_of_it(mixed, difference_ns)):
@@ -67,6 +69,7 @@ def headline(
     usual: Population,
     slow: Population,
     sampled: Sampled | None = None,
+    when: str = "",
 ) -> str:
     """Both means, of a sample those of all where they are known; and whether their difference is more than chance."""
     now_ns = (sampled and sampled.slow_mean_ns) or slow.mean_ns
@@ -76,6 +79,8 @@ def headline(
         part = percent(slow.transactions / (slow.transactions + usual.transactions))
         return f"{name}: the slowest {part} take {now}, the others {before} ({difference})."
     change = f"{name}: {before} → {now} ({difference})"
+    if when:
+        change = f"{name}: those with {printable(when)} take {now}, the others {before} ({difference})"
     if verdict == "chance" and judged:
         why = _p(judged) if judged.p_value >= CHANCE else "the usual time goes up and down as much by itself"
         return f"{change}: no difference beyond chance ({why})."
