@@ -107,6 +107,9 @@ def ask_everything(engine: Engine, data: Path, sent: list[Sent]) -> Questions:
     # only of very many transactions
     rows = run(asked, "digest/minutes", **hour.divided(), texts=texts, limit=3)
     assert kept_sample(asked, hour, texts=texts, minutes=[int(row["minute_s"]) for row in rows])
+    # only where calls of several components became slower
+    for _, compared in recording.questions["why/populations"][:3]:
+        run(asked, "why/busy", **compared, slow_length_ns=10**9, usual_length_ns=10**9)
     last_s = now_ns // 10**9 // 60 * 60
     some_minutes = [last_s - 60 * at for at in range(10)]
     for name, questions in recording.questions.items():

@@ -211,7 +211,7 @@ class Why:
     dimensions: tuple[Dimension, ...] = ()
     """The values that explain a part of the difference, those of who sent or served them first."""
     looked_at: int = 0
-    """Values that have enough transactions; `dimensions` is corrected for so many."""
+    """Values that have enough transactions, slow or not; `dimensions` is corrected for so many."""
     sampled: Sampled | None = None
     when: str = ""
     """The condition; those that match are the slow side, the rest of their time is the usual one."""

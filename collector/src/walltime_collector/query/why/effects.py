@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 SUPPORT = 20
-"""A value with fewer slow transactions is not looked at; comparing it with others needs as many of them."""
+"""A value with fewer transactions is not looked at, one with fewer slow ones not named; the rest has as many."""
 BLOCKS = 32
 """Each window is cut into so many blocks of equal time."""
 _JOINED = (1, 2)

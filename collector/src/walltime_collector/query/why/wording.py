@@ -109,8 +109,8 @@ def rest_means(each: Dimension) -> str:
 
 
 def looked_at(why: Why) -> str:
-    """`57 values with 20 slow transactions or more`."""
-    return f"{plural(why.looked_at, 'value')} with {SUPPORT} slow transactions or more"
+    """`57 values with 20 transactions or more`."""
+    return f"{plural(why.looked_at, 'value')} with {SUPPORT} transactions or more"
 
 
 def sampling(why: Why, usual: str, slow: str) -> str:

@@ -18,7 +18,8 @@ ARRAY JOIN
     AS each
 WHERE is_compared
 GROUP BY each
-HAVING slow_transactions >= {support:UInt32} AND slow_transactions + usual_transactions < {transactions:UInt64}
+HAVING slow_transactions + usual_transactions >= {support:UInt32} AND slow_transactions + usual_transactions < {transactions:UInt64}
+QUALIFY slow_transactions >= {support:UInt32}
 ORDER BY abs(slow_ns / {slow_total_ns:Float64} - usual_ns / {usual_total_ns:Float64}) DESC, dimension, value
 LIMIT {of_each:UInt32} BY dimension
 LIMIT {limit:UInt32}
