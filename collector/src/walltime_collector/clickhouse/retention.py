@@ -15,6 +15,7 @@ log = logging.getLogger(__name__)
 KEPT = {
     "spans": "retention_spans_days",
     "transactions": "retention_transactions_days",
+    "sampled_transactions": "retention_transactions_days",
     "slow_queries": "retention_transactions_days",
     "transactions_1m": "retention_minutes_days",
     "targets_1m": "retention_minutes_days",

@@ -16,6 +16,7 @@ from ..format import quoted
 from ..health.counters import Health
 from ..health.status import Status
 from ..query.condition.parse import parse
+from ..query.sampled import sampled
 from ..query.scope import FILTERS, Filters, Scope
 from ..query.windows import Window, window
 from ..spool.dead_letters import Letter
@@ -55,6 +56,8 @@ class PageRequest:
     """All parameters of the view as they are written, with the defaults of those that are missing."""
     scope: Scope
     """`time` and the filters: what the charts show."""
+    selected: Scope
+    """What everything below the charts is about: the selected part, or else the whole scope."""
     during: Window | None
     """The part of it that was selected in a chart."""
     is_admin: bool = False
@@ -65,10 +68,13 @@ class PageRequest:
         """Shorthand."""
         return self.sources.engine
 
-    @property
-    def selected(self) -> Scope:
-        """What everything below the charts is about: the selected part, or else the whole scope."""
-        return self.scope if self.during is None else replace(self.scope, window=self.during)
+    def sampled(self, **filters: str) -> PageRequest:
+        """The same with more filters; with whole minutes, or samples, where very many transactions would be read."""
+        several = replace(self.scope.filters, **filters)
+        whole = replace(self.scope, filters=several)
+        scope = whole.in_whole_minutes() if whole.is_in_minutes else sampled(self.engine, whole)
+        selected = scope if self.during is None else sampled(self.engine, replace(self.selected, filters=several))
+        return replace(self, scope=scope, selected=selected)
 
     @property
     def against(self) -> Window | None:
@@ -120,7 +126,8 @@ def read(
         parse(filters.where)
     during = window("during", params["during"], now_ns) if params["during"] else None
     scope = Scope(window("time", params["time"], now_ns), filters)
-    return PageRequest(sources, now_ns, path, params, scope, during, is_admin)
+    selected = scope if during is None else replace(scope, window=during)
+    return PageRequest(sources, now_ns, path, params, scope, selected, during, is_admin)
 
 
 def path_names(pattern: str, raw_path: bytes) -> dict[str, str] | None:

@@ -53,6 +53,18 @@ class Scope:
 
     window: Window
     filters: Filters = Filters()
+    sample_level: int = 0
+    """One in 2^sample_level transactions is read (sampled.py); 0 for all."""
+
+    @property
+    def one_in(self) -> int:
+        """One in so many transactions is read."""
+        return 1 << self.sample_level
+
+    @property
+    def whole(self) -> Scope:
+        """The same without sampling."""
+        return replace(self, sample_level=0)
 
     @property
     def step_s(self) -> int:
@@ -80,8 +92,14 @@ class Scope:
         return replace(self, window=Window(start_ns * minute_ns, end_ns * minute_ns))
 
     def parameters(self) -> Mapping[str, str | int]:
-        """The parameters of queries/_scope.sql (transactions) and queries/_scope_minutes.sql (sums per minute)."""
-        return {"start_ns": self.window.start_ns, "end_ns": self.window.end_ns, **self.filters.parameters()}
+        """The parameters of queries/_scope.sql (`source`) and queries/_scope_minutes.sql (sums per minute)."""
+        return {
+            "start_ns": self.window.start_ns,
+            "end_ns": self.window.end_ns,
+            **self.filters.parameters(),
+            "source": "sampled_transactions" if self.sample_level else "transactions",
+            "sample_level": self.sample_level,
+        }
 
     def divided(self, step_s: int = MINUTE_S) -> Mapping[str, str | int]:
         """

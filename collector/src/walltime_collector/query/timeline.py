@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from ..clickhouse.engine import Engine
 from .components import counters_by_component
 from .queries import run
+from .sampled import run_sums
 from .scope import MINUTE_S, Scope, Steps
 from .windows import Window
 
@@ -63,7 +64,7 @@ def timeline(engine: Engine, scope: Scope, now_ns: int) -> Timeline:
     is_in_minutes = scope.filters.are_in_minutes and grid.step_s >= MINUTE_S
     scope = replace(scope, window=Window(start_ns, grid.at_ns(grid.count)))
     name = "timeline/minutes" if is_in_minutes else "timeline/transactions"
-    answer = run(engine, name, step_s=grid.step_s, **scope.parameters())
+    answer = run_sums(engine, name, step_s=grid.step_s, **scope.parameters())
     rows = {int(row["step"]): row for row in answer if not row["is_whole"]}
     whole = next((row["percentiles_ns"] for row in answer if row["is_whole"] and row["transactions"]), None)
     calls: dict[str, dict[int, int]] = defaultdict(dict)

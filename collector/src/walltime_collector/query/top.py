@@ -9,7 +9,8 @@ from ..clickhouse.engine import Engine
 from ..format import iso_time
 from .answers import Kind, Ranking, Share, Top, from_row
 from .components import counters_by_component, sums
-from .queries import Row, run
+from .queries import Row
+from .sampled import run_sums
 from .scope import Filters, Scope
 from .windows import Window
 
@@ -42,7 +43,7 @@ def top_of(engine: Engine, scope: Scope, now_ns: int, *, by: Ranking = "total", 
     """
     start_ns, end_ns = scope.window.start_ns, scope.window.end_ns
     until_ns = min(end_ns, now_ns)
-    rows = run(engine, "kinds/top", by=by, limit=limit, **scope.divided())
+    rows = run_sums(engine, "kinds/top", by=by, limit=limit, **scope.divided())
     all_kinds = rows[0] if rows else {}
     first_ns = max(start_ns, int(all_kinds.get("first_ns", start_ns)))
     window_s = max(until_ns - first_ns, _S) / 1e9

@@ -35,6 +35,8 @@ class HeatMap:
     percentiles_ns: tuple[tuple[str, int], ...]
     rows: tuple[Row, ...]
     """The histogram as a table, the longest durations first."""
+    is_estimated: bool
+    """See Distribution."""
 
     @property
     def most(self) -> int:
@@ -69,6 +71,7 @@ def heat_map(known: Distribution, durations: Durations) -> HeatMap:
         histogram=histogram,
         percentiles_ns=(("p50", durations.p50_ns), ("p95", durations.p95_ns), ("p99", durations.p99_ns)),
         rows=tuple(reversed(rows)),
+        is_estimated=known.is_estimated,
     )
 
 

@@ -12,7 +12,7 @@ from ...query import kinds
 from ...query.scope import Scope
 from ...query.scoped.distribution import Durations, distribution, durations
 from ...query.scoped.examples import Transaction, slowest, typical
-from ...query.scoped.outlier import Outlier, outlier
+from ...query.scoped.outlier import Outlier, outlier, outlier_over_time
 from ...query.scoped.spent import Sample, StatementSpent, TargetSpent, statements, targets
 from ...query.timeline import Timeline, timeline
 from ...query.why import wording
@@ -69,6 +69,8 @@ class Kind:
     statements: tuple[StatementSpent, ...] = ()
     slowest: tuple[Transaction, ...] = ()
     typical: tuple[Transaction, ...] = ()
+    one_in: int = 1
+    """One in so many transactions was read for the charts; the numbers are estimates."""
 
 
 def kind(request: PageRequest) -> Kind:
@@ -79,13 +81,13 @@ def kind(request: PageRequest) -> Kind:
         NotStored: There is no such kind.
     """
     service, name = request.path["service"], request.path["name"]
-    filters = replace(request.scope.filters, service=service, kind=name)
-    scope = Scope(request.scope.window, filters)
-    selected = Scope(request.selected.window, filters)
     percent = _slowest(request)
     is_explained = request.during is not None or percent is not None or bool(request.params["when"])
     if request.params["part"]:
+        scope = replace(request.scope, filters=replace(request.scope.filters, service=service, kind=name))
         return Kind(service, name, is_explained, percent, _explain(request, scope, percent))
+    request = request.sampled(service=service, kind=name)
+    scope, selected = request.scope, request.selected
     engine, is_whole = request.engine, request.during is None
     with ThreadPoolExecutor(QUERY_CONNECTIONS - 1, "kind") as threads:
         charting = threads.submit(timeline, engine, scope, request.now_ns)
@@ -96,7 +98,7 @@ def kind(request: PageRequest) -> Kind:
         sample = Sample.of_scope(scope, known)
         by_target = None if is_explained else threads.submit(targets, engine, scope, sample)
         by_statement = None if is_explained else threads.submit(statements, engine, scope, sample)
-        longest = slowest(engine, selected, known if is_whole else None, _MOST_EXAMPLES)
+        longest = slowest(engine, selected, known if is_whole and not known.is_estimated else None, _MOST_EXAMPLES)
         steps = charting.result()
         whole = _durations(steps, longest[0].duration_ns if is_whole and longest else 0)
         numbers = counting.result() if counting else whole
@@ -109,12 +111,13 @@ def kind(request: PageRequest) -> Kind:
         durations=numbers,
         charts=(by_component(steps), calls_per_transaction(steps), time_per_call(steps)),
         heat_map=heat_map(known, whole),
-        outlier=outlier(known) if is_whole else None,
+        outlier=(outlier_over_time(steps) if known.is_estimated else outlier(known)) if is_whole else None,
         sample=sample,
         targets=by_target.result() if by_target else (),
         statements=by_statement.result() if by_statement else (),
         slowest=longest,
         typical=usual,
+        one_in=scope.one_in,
     )
 
 

@@ -32,6 +32,8 @@ class Overview:
     top: Top
     outlier: Outlier | None
     """The part of the time that was slow; None while a part is selected."""
+    one_in: int
+    """One in so many transactions was read; the numbers are estimates."""
 
 
 def overview(request: PageRequest) -> Overview:
@@ -43,6 +45,7 @@ def overview(request: PageRequest) -> Overview:
         raise BadParameter("limit", f"{quoted(limit)} is not a valid number", f"use 1 to {_MOST_KINDS}")
     if show not in ("mean", "total"):
         raise BadParameter("show", f"{quoted(show)} is not one of its values", "use mean or total")
+    request = request.sampled()
     engine, now_ns, scope = request.engine, request.now_ns, request.selected
     if request.during is None and scope.window.end_ns - scope.window.start_ns >= _LONG_NS:
         scope = scope.in_whole_minutes()
@@ -52,4 +55,5 @@ def overview(request: PageRequest) -> Overview:
         top = ranking.result()
     is_first_start = not any(steps.transactions) and not top.kinds and not kinds.services(engine)
     charts = (by_component(steps, each_second=show == "total"), rate(steps), failures(steps), percentiles(steps))
-    return Overview(is_first_start, charts, top, outlier_over_time(steps) if request.during is None else None)
+    outlier = outlier_over_time(steps) if request.during is None else None
+    return Overview(is_first_start, charts, top, outlier, request.scope.one_in)

@@ -68,6 +68,8 @@ class ServersPage:
     transactions: int
     seconds: float
     """Of the selection: the steps in which any server was called."""
+    one_in: int
+    """One in so many transactions was read; the numbers are estimates."""
 
 
 @dataclass(frozen=True)
@@ -78,10 +80,12 @@ class ServerPage:
     moments: tuple[Moment, ...]
     detail: ServerDetail
     seconds: float
+    one_in: int
 
 
 def all_servers(request: PageRequest) -> ServersPage:
     """Answer the view."""
+    request = request.sampled()
     whole = servers(request.engine, request.scope)
     selected = whole if request.during is None else servers(request.engine, request.selected)
     of_whole = {(each.component, each.address): each for each in whole.servers}
@@ -101,12 +105,14 @@ def all_servers(request: PageRequest) -> ServersPage:
         max((each.time_ns for each in selected.servers), default=0),
         selected.transactions,
         sum(_seconds(request, selected.steps, selected.servers, request.selected.window)),
+        request.scope.one_in,
     )
 
 
 def one_server(request: PageRequest) -> ServerPage:
     """Answer the view."""
     component, address = request.path["component"], request.path["address"]
+    request = request.sampled()
     detail = server(request.engine, request.selected, component, address)
     whole, steps, beside = detail.server, detail.steps, [detail.server, *detail.others]
     if request.during is not None:
@@ -127,7 +133,7 @@ def one_server(request: PageRequest) -> ServerPage:
         *([lines("errors", "Errors", "per s", "errors", _errors_per_s, "bad")] if whole.errors else []),
     ]
     passed_s = sum(_seconds(request, detail.steps, [detail.server, *detail.others], request.selected.window))
-    return ServerPage(tuple(charts), whole.moments, detail, passed_s)
+    return ServerPage(tuple(charts), whole.moments, detail, passed_s, request.scope.one_in)
 
 
 def _seconds(request: PageRequest, steps: Steps, known: Sequence[Server], window: Window) -> list[float]:

@@ -36,6 +36,8 @@ class StatementsPage:
     charted: tuple[str, ...]
     """The ids of the statements in the chart; each has a colour of its own."""
     digest: Digest
+    one_in: int
+    """One in so many transactions was read; the applications' numbers are estimates."""
 
 
 @dataclass(frozen=True)
@@ -44,6 +46,7 @@ class StatementPage:
 
     charts: tuple[Chart, ...]
     detail: StatementDetail
+    one_in: int
 
 
 def all_statements(request: PageRequest) -> StatementsPage:
@@ -52,10 +55,12 @@ def all_statements(request: PageRequest) -> StatementsPage:
     if by not in DIGEST_RANKINGS:
         raise BadParameter("by", f"{quoted(by)} is not one of its values", f"use {', '.join(DIGEST_RANKINGS)}")
     containing = request.params["containing"]
+    request = request.sampled()
     digest = digest_of(request.engine, request.selected, by=by, limit=_MOST, containing=containing)
     charted = statements_over_time(request.engine, request.scope, _CHARTED)
     charts = [_chart(request, "time", "Time by statement", "ns", charted, "for the applications, each second")]
-    return StatementsPage(tuple(charts) if charted else (), tuple(each.fingerprint_id for each in charted), digest)
+    ids = tuple(each.fingerprint_id for each in charted)
+    return StatementsPage(tuple(charts) if charted else (), ids, digest, request.scope.one_in)
 
 
 def one_statement(request: PageRequest) -> StatementPage:
@@ -63,6 +68,7 @@ def one_statement(request: PageRequest) -> StatementPage:
     written = request.path["fingerprint_id"]
     if not _ID.fullmatch(written):
         raise BadParameter("fingerprint_id", f"{quoted(written)} is not an id", "use the one that /statements shows")
+    request = request.sampled()
     charted = None if request.during is None else request.scope
     detail = statement(request.engine, request.selected, int(written, 16), charted)
     each = detail.over_time
@@ -81,7 +87,7 @@ def one_statement(request: PageRequest) -> StatementPage:
         lines("time-per-call", "Time per call", "ns", _mean_ns, _logged_mean_ns),
         lines("calls", "Calls", "per s", _calls_per_s, _logged_calls_per_s),
     ]
-    return StatementPage(tuple(charts), detail)
+    return StatementPage(tuple(charts), detail, request.scope.one_in)
 
 
 def _chart(

@@ -12,6 +12,7 @@ from ...errors import NotStored
 from ..answers import from_row
 from ..kept.sample import KeptSample, Sample, kept_sample
 from ..queries import run
+from ..sampled import run_sums, sampled
 from ..scope import Scope
 from .answer import DigestedStatement
 from .over_time import MAX_TEXTS, StatementOverTime, sent_of, statement_over_time
@@ -119,7 +120,7 @@ def statement(engine: Engine, scope: Scope, number: int, charted: Scope | None =
     in_log = of_log(scope, number)
     with ThreadPoolExecutor(2, "statement") as threads:
         logging = threads.submit(run, engine, "digest/server", **in_log, limit=1)
-        counting = threads.submit(run, engine, "servers/totals", **scope.divided())
+        counting = threads.submit(run_sums, engine, "servers/totals", **scope.divided())
         sent = sent_of(engine, scope, number)
         texts = list(dict.fromkeys(str(row["text"]) for row in sent))[:MAX_TEXTS]
         kinds = list(dict.fromkeys(f"{row['service']}\t{row['name']}" for row in sent))
@@ -166,7 +167,9 @@ def _sample(engine: Engine, scope: Scope, texts: Sequence[str], kinds: Sequence[
     if not texts:
         return KeptSample(0, True, ())
     minutes: list[int] = []
-    if is_large:
+    if is_large and not scope.sample_level:
+        scope = sampled(engine, scope, is_for_calls=True)
+    if is_large and not scope.sample_level:
         rows = run(engine, "digest/minutes", **scope.divided(), texts=texts, limit=_SAMPLED_MINUTES)
         minutes = [int(row["minute_s"]) for row in rows]
     return kept_sample(engine, scope, texts=texts, kinds=kinds, minutes=minutes)
@@ -185,7 +188,7 @@ def _slowest(
 def _both_ends(
     engine: Engine, scope: Scope, in_log: Mapping[str, str | int | bool], texts: Sequence[str]
 ) -> BothEnds | None:
-    (row,) = run(engine, "digest/both_ends", **{**scope.parameters(), **in_log}, texts=texts, limit=_MAX_JOINED)
+    (row,) = run(engine, "digest/both_ends", **{**scope.whole.parameters(), **in_log}, texts=texts, limit=_MAX_JOINED)
     return from_row(BothEnds, row) if int(row["calls"]) else None
 
 

@@ -9,6 +9,7 @@ from ...clickhouse.engine import Engine
 from ...statements.fingerprint import fingerprint_id, of_template
 from ..answers import from_row
 from ..queries import Row, run
+from ..sampled import run_sums
 from ..scope import Scope, Steps
 from .rank import MAX_ROWS, of_log
 
@@ -43,7 +44,7 @@ def sent_of(engine: Engine, scope: Scope, number: int) -> Sequence[Row]:
     Raises:
         EngineUnavailable: The engine cannot answer now.
     """
-    rows = run(engine, "digest/application", **scope.divided(), limit=MAX_ROWS)
+    rows = run_sums(engine, "digest/application", **scope.divided(), limit=MAX_ROWS)
     return [row for row in rows if fingerprint_id(of_template(row["text"])) == number]
 
 
@@ -78,7 +79,7 @@ def statements_over_time(engine: Engine, scope: Scope, most: int) -> tuple[State
     Raises:
         EngineUnavailable: The engine cannot answer now.
     """
-    rows = run(engine, "digest/application", **scope.divided(), limit=MAX_ROWS)
+    rows = run_sums(engine, "digest/application", **scope.divided(), limit=MAX_ROWS)
     times_ns: dict[int, int] = {}
     for row in rows:
         number = fingerprint_id(of_template(row["text"]))
@@ -98,7 +99,7 @@ def _by_fingerprint(
     sums: dict[int, dict[int, StatementStep]] = {}
     if not texts:
         return sums
-    for row in run(engine, "digest/steps", **scope.divided(steps.step_s), texts=texts):
+    for row in run_sums(engine, "digest/steps", **scope.divided(steps.step_s), texts=texts):
         of = sums.setdefault(fingerprint_id(of_template(row["text"])), {})
         each, before = from_row(StatementStep, row), of.get(int(row["step"]), StatementStep())
         of[int(row["step"])] = StatementStep(

@@ -12,6 +12,7 @@ from ...format import iso_time
 from ...statements.fingerprint import fingerprint_id, of_template
 from ..answers import from_row
 from ..queries import Row, run
+from ..sampled import run_sums
 from ..scope import Filters, Scope
 from ..windows import Window
 from .answer import ClientView, Digest, DigestedStatement, Sender, ServerView
@@ -86,7 +87,7 @@ def digest_of(
     with ThreadPoolExecutor(2, "digest") as threads:
         logging = threads.submit(run, engine, "digest/server", **of_log(scope), limit=MAX_ROWS)
         reading_first = threads.submit(run, engine, "digest/first")
-        sent = run(engine, "digest/application", **scope.divided(), limit=MAX_ROWS)
+        sent = run_sums(engine, "digest/application", **scope.divided(), limit=MAX_ROWS)
         logged, (first,) = logging.result(), reading_first.result()
     statements = digested(sent, logged, first_us=int(first["first_us"]))
     total_ns = sum(each.total_ns for each in statements)
@@ -127,7 +128,7 @@ def digested(
 def of_log(scope: Scope, fingerprint_id: int = 0) -> Mapping[str, str | int | bool]:
     """The parameters of queries/_log_scope.sql; an id of 0 is any statement."""
     only_service = scope.filters == Filters(service=scope.filters.service)
-    return {**scope.parameters(), "is_by_transaction": not only_service, "fingerprint_id": fingerprint_id}
+    return {**scope.whole.parameters(), "is_by_transaction": not only_service, "fingerprint_id": fingerprint_id}
 
 
 def _larger(counter: str) -> Callable[[DigestedStatement], float]:

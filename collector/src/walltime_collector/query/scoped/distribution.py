@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 import math
+from bisect import bisect_right
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from ...clickhouse.engine import Engine
 from ..answers import from_row
-from ..queries import run
-from ..scope import Scope
+from ..queries import Row, run
+from ..sampled import run_sums
+from ..scope import MINUTE_S, Scope
 
 BINS = 10
 """Bins per factor of 10; the durations of a bin differ by at most 26 %."""
 MOST_READ = 400_000
 """Of more transactions, answers that need not be exact read those of every second, third … step of the window."""
+_LEVELS = (0.0, 0.001, 0.005, 0.01, *(at / 40 for at in range(1, 40)), 0.99, 0.995, 0.999, 0.9995, 0.9999, 1.0)
+"""Of the percentiles in queries/scoped/distribution_minutes.sql, and of the longest duration."""
 _S = 1_000_000_000
 
 
@@ -37,6 +42,8 @@ class Distribution:
     steps: int
     cells: tuple[Cell, ...]
     """Only those with transactions, by step and bin."""
+    is_estimated: bool = False
+    """The transactions of a step are exact, and the longest one; how they divide into bins is from percentiles."""
 
     @property
     def transactions(self) -> int:
@@ -68,18 +75,42 @@ def distribution(engine: Engine, scope: Scope) -> Distribution:
     """
     Count the transactions of the scope by step and duration; its window is widened to whole steps.
 
+    Of more than MOST_READ transactions, estimate it from the percentiles of each minute.
+
     Raises:
         EngineUnavailable, QueryFailed: No answer.
     """
     scope = scope.aligned()
     window, step_ns = scope.window, scope.step_s * _S
-    rows = run(engine, "scoped/distribution", **scope.parameters(), step_ns=step_ns, bins=BINS)
-    return Distribution(
-        start_ns=window.start_ns,
-        step_s=scope.step_s,
-        steps=(window.end_ns - window.start_ns) // step_ns,
-        cells=tuple(Cell(*(int(row[name]) for name in ("step", "bin", "transactions", "total_ns"))) for row in rows),
+    is_estimated = (
+        scope.is_in_minutes
+        and int(run(engine, "timeline/count", **scope.divided(MINUTE_S))[0]["transactions"]) > MOST_READ
     )
+    if is_estimated:
+        rows = run(engine, "scoped/distribution_minutes", **scope.parameters(), step_s=scope.step_s)
+        cells = tuple(cell for row in rows for cell in _estimated(row))
+    else:
+        rows = run_sums(engine, "scoped/distribution", **scope.parameters(), step_ns=step_ns, bins=BINS)
+        cells = tuple(Cell(*(int(row[name]) for name in ("step", "bin", "transactions", "total_ns"))) for row in rows)
+    steps = (window.end_ns - window.start_ns) // step_ns
+    return Distribution(window.start_ns, scope.step_s, steps, cells, is_estimated)
+
+
+def _estimated(row: Row) -> Iterator[Cell]:
+    """The cells of a step: between two percentiles, durations are taken as evenly spread on the logarithmic scale."""
+    max_ns = int(row["max_ns"])
+    ends = [math.log10(max(min(each, max_ns), 1)) * BINS for each in (*row["percentiles_ns"], max_ns)]
+    transactions, below = int(row["transactions"]), 0
+    for number in range(math.floor(ends[0]), math.floor(ends[-1]) + 1):
+        until, at = transactions, bisect_right(ends, number + 1)
+        if at < len(ends):
+            part = (number + 1 - ends[at - 1]) / (ends[at] - ends[at - 1])
+            share = _LEVELS[at - 1] + (_LEVELS[at] - _LEVELS[at - 1]) * part
+            until = min(round(transactions * share), transactions - 1)  # the longest is exact
+        if until > below:
+            middle_ns = 10 ** ((number + 0.5) / BINS)
+            yield Cell(int(row["step"]), number, until - below, round((until - below) * middle_ns))
+            below = until
 
 
 def durations(engine: Engine, scope: Scope) -> Durations:
@@ -90,7 +121,7 @@ def durations(engine: Engine, scope: Scope) -> Durations:
         EngineUnavailable, QueryFailed: No answer.
     """
     scope = scope.aligned()
-    (row,) = run(engine, "scoped/durations", **scope.divided(scope.step_s))
+    (row,) = run_sums(engine, "scoped/durations", **scope.divided(scope.step_s))
     p50_ns, p95_ns, p99_ns = (round(each or 0) for each in row["percentiles_ns"])
     return from_row(Durations, row, p50_ns=p50_ns, p95_ns=p95_ns, p99_ns=p99_ns)
 

@@ -41,10 +41,10 @@ def slowest(engine: Engine, scope: Scope, known: Distribution | None = None, lim
     """
     least_ns, missing = 0.0, limit
     for bin_number, transactions in reversed(known.histogram().items()) if known else ():
-        least_ns, missing = edges_ns(bin_number)[0], missing - transactions
+        least_ns, missing = edges_ns(bin_number)[0], missing - transactions // scope.one_in
         if missing <= 0:
             break
-    rows = run(engine, "scoped/slowest", **scope.aligned().divided(), least_ns=_just_below(least_ns), limit=limit)
+    rows = run(engine, "scoped/slowest", **scope.whole.aligned().divided(), least_ns=_just_below(least_ns), limit=limit)
     return _transactions(rows)
 
 
@@ -59,7 +59,7 @@ def typical(engine: Engine, scope: Scope, known: Durations, limit: int = 5) -> t
     least_ns, most_ns = edges_ns(middle - 2)[0], edges_ns(middle + 2)[1]
     params: dict[str, int | float] = {"least_ns": _just_below(least_ns), "most_ns": int(most_ns) + 1}
     params |= {"middle_ns": float(known.p50_ns), "step_ns": scope.step_s * _S, "limit": limit}
-    every = -(-known.transactions // MOST_READ) or 1
+    every = 1 if scope.sample_level else -(-known.transactions // MOST_READ) or 1
     rows = run(engine, "scoped/typical", **scope.aligned().parameters(), **params, every=every)
     if every > 1 and len(rows) < limit:  # they are in other steps
         rows = run(engine, "scoped/typical", **scope.aligned().parameters(), **params, every=1)

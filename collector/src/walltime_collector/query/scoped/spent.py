@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from ...clickhouse.engine import Engine
 from ...statements.fingerprint import fingerprint_id, of_template
 from ..components import SUMMED, Sums
-from ..queries import run
+from ..sampled import run_sums
 from ..scope import Scope
 from .distribution import MOST_READ, Distribution
 
@@ -36,7 +36,7 @@ class Sample:
         Args:
             known: Of the same scope.
         """
-        every = 1 if scope.filters.are_in_minutes else -(-known.transactions // most) or 1
+        every = 1 if scope.filters.are_in_minutes or scope.sample_level else -(-known.transactions // most) or 1
         read = sum(each.transactions for each in known.cells if each.step % every == 0)
         return cls(every, read, known.transactions) if every > 1 and read else cls(1, *[known.transactions] * 2)
 
@@ -81,7 +81,7 @@ def targets(engine: Engine, scope: Scope, sample: Sample) -> tuple[TargetSpent, 
     Raises:
         EngineUnavailable, QueryFailed: No answer.
     """
-    rows = run(engine, "scoped/targets", **sample.parameters(scope.aligned()), limit=MAX_TARGETS)
+    rows = run_sums(engine, "scoped/targets", **sample.parameters(scope.aligned()), limit=MAX_TARGETS)
     return tuple(
         TargetSpent(
             component=row["component"],
@@ -100,7 +100,7 @@ def statements(engine: Engine, scope: Scope, sample: Sample) -> tuple[StatementS
         EngineUnavailable, QueryFailed: No answer.
     """
     gathered: dict[str, StatementSpent] = {}
-    for row in run(engine, "scoped/statements", **sample.parameters(scope.aligned()), limit=MAX_STATEMENTS):
+    for row in run_sums(engine, "scoped/statements", **sample.parameters(scope.aligned()), limit=MAX_STATEMENTS):
         text = of_template(row["text"])
         calls, time_ns, errors = (sample.estimated(row[counter]) for counter in ("calls", "time_ns", "errors"))
         each = gathered.get(text)

@@ -10,7 +10,8 @@ from ...errors import NotStored
 from ...format import printable
 from ..answers import from_row
 from ..components import Sums
-from ..queries import Row, run
+from ..queries import Row
+from ..sampled import run_sums
 from ..scope import Scope, Steps
 from .answer import Server, ServerDetail, Servers, User, ratio
 from .moments import moments
@@ -51,7 +52,7 @@ def server(engine: Engine, scope: Scope, component: str, address: str) -> Server
     steps = Steps.of(scope, int(totals["transactions"]))
     params = {**scope.divided(), "component": component, "address": address}
     with ThreadPoolExecutor(1, "server") as threads:
-        using = threads.submit(run, engine, "servers/users", **params, limit=_MAX_USERS)
+        using = threads.submit(run_sums, engine, "servers/users", **params, limit=_MAX_USERS)
         rows = _run_steps(engine, scope, steps, address)
         users = using.result()
     found = [_server(row, steps, int(totals["total_ns"])) for row in rows]
@@ -85,12 +86,12 @@ def server(engine: Engine, scope: Scope, component: str, address: str) -> Server
 
 
 def _totals(engine: Engine, scope: Scope) -> Row:
-    (totals,) = run(engine, "servers/totals", **scope.divided())
+    (totals,) = run_sums(engine, "servers/totals", **scope.divided())
     return totals
 
 
 def _run_steps(engine: Engine, scope: Scope, steps: Steps, address: str = "") -> Sequence[Row]:
-    return run(engine, "servers/steps", **scope.divided(steps.step_s), address=address, limit=_MAX_SERVERS)
+    return run_sums(engine, "servers/steps", **scope.divided(steps.step_s), address=address, limit=_MAX_SERVERS)
 
 
 def _skipped(totals: Row) -> dict[str, int]:

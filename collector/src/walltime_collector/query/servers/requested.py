@@ -10,6 +10,7 @@ from ...clickhouse.engine import Engine
 from ...statements.fingerprint import fingerprint_id, of_template
 from ..answers import Call
 from ..kept.sample import Sample, kept_sample
+from ..sampled import sampled
 from ..scope import Scope
 from .answer import Requested, Server, ratio
 
@@ -69,7 +70,9 @@ def requested(
     Raises:
         EngineUnavailable: The engine cannot answer now.
     """
-    minutes = _some_minutes(scope, of)
+    if of > _ENOUGH_TRANSACTIONS and not scope.sample_level:
+        scope = sampled(engine, scope, is_for_calls=True)
+    minutes = () if scope.sample_level else _some_minutes(scope, of)
     sample = kept_sample(
         engine, scope, component=server.component, address=server.address, kinds=kinds, minutes=minutes
     )

@@ -15,7 +15,7 @@ FROM
 -- include _whole_minutes.sql
     UNION ALL
     SELECT service, name, sent.text, sent.calls, sent.time_ns, sent.errors
-    FROM transactions
+    FROM {source:Identifier} AS transactions
     ARRAY JOIN statement AS sent
     WHERE
 -- include _beside_minutes.sql

@@ -19,12 +19,12 @@ SELECT
     kept,
     arraySum((text, calls) -> if(has({texts:Array(String)}, text), calls, 0), statement.text, statement.calls) AS calls,
     arraySum((text, time_ns) -> if(has({texts:Array(String)}, text), time_ns, 0), statement.text, statement.time_ns) AS time_ns
-FROM transactions
+FROM {source:Identifier} AS transactions
 WHERE hasAny(statement.text, {texts:Array(String)})
     AND concat(service, '\t', name) IN {kinds:Array(String)}
     AND (
         started_at < toDateTime64({minutes_start_s:Int64}, 9, 'UTC') OR started_at >= toDateTime64({minutes_end_s:Int64}, 9, 'UTC')
         OR (service, name, toStartOfMinute(started_at)) IN slowest_minutes) AND
 -- include _scope.sql
-ORDER BY time_ns DESC, transactions.trace_id
+ORDER BY time_ns DESC, trace_id
 LIMIT {limit:UInt32}

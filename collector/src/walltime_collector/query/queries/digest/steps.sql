@@ -8,7 +8,7 @@ FROM
 -- include _whole_minutes.sql
     UNION ALL
     SELECT intDiv(toUnixTimestamp(toDateTime(started_at)), {step_s:Int64}), sent.text, sent.calls, sent.time_ns, sent.errors
-    FROM transactions
+    FROM {source:Identifier} AS transactions
     ARRAY JOIN statement AS sent
     WHERE sent.text IN {texts:Array(String)} AND
 -- include _beside_minutes.sql

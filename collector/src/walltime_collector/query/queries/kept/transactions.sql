@@ -1,5 +1,5 @@
 -- Which transactions of a Scope were kept with their calls, and called this server, or sent one of these statements? Those
--- with the lowest trace ids: they are a fair choice (trace ids are random), and their calls lie together in `spans`.
+-- whose trace id begins with bytes chosen by their hash: a fair choice, and their calls lie together in `spans`.
 -- Of a long window with very many transactions only some minutes are read. Of all of them `random` come first: only they are a fair sample of all transactions.
 SELECT
     lower(hex(trace_id)) AS trace,
@@ -9,12 +9,12 @@ SELECT
     name,
     sample_probability,
     kept = 'random' AS is_fair
-FROM transactions
+FROM {source:Identifier} AS transactions
 WHERE kept != ''
     AND (empty({minutes:Array(Int64)}) OR toStartOfMinute(started_at) IN (SELECT toDateTime(arrayJoin({minutes:Array(Int64)}), 'UTC')))
     AND ({address:String} = '' OR has(target.address, {address:String}))
     AND ({texts:Array(String)} = [] OR hasAny(statement.text, {texts:Array(String)}))
     AND ({kinds:Array(String)} = [] OR concat(service, '\t', name) IN {kinds:Array(String)}) AND
 -- include _scope.sql
-ORDER BY is_fair DESC, transactions.trace_id, transactions.span_id
+ORDER BY is_fair DESC, cityHash64(substring(trace_id, 1, 2)), trace_id, span_id
 LIMIT {limit:UInt32}

@@ -45,7 +45,7 @@ FROM
         countIf(intDiv(transactions.http_status, 100) = 4), countIf(intDiv(transactions.http_status, 100) = 5),
         COLUMNS('_(calls|time_ns|errors|hits|misses)$') EXCEPT (custom_calls, custom_time_ns, custom_errors) APPLY sum,
         sumMap(transactions.custom_calls), sumMap(transactions.custom_time_ns), sumMap(transactions.custom_errors), sumMap(transactions.more_counters)
-    FROM transactions
+    FROM {source:Identifier} AS transactions
     WHERE
 -- include _beside_minutes.sql
     GROUP BY service, name

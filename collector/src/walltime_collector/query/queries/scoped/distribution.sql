@@ -4,7 +4,7 @@ SELECT
     toInt16(floor(log10(greatest(duration_ns, 1)) * {bins:UInt8})) AS bin,
     count() AS transactions,
     sum(duration_ns) AS total_ns
-FROM transactions
+FROM {source:Identifier} AS transactions
 WHERE
 -- include _scope.sql
 GROUP BY step, bin

@@ -19,7 +19,7 @@ FROM
     UNION ALL
     SELECT
         count(), countIf(is_error), sum(duration_ns), max(duration_ns), quantilesTDigestState(0.5, 0.95, 0.99)(duration_ns)
-    FROM transactions
+    FROM {source:Identifier} AS transactions
     WHERE
 -- include _beside_minutes.sql
 )

@@ -9,7 +9,7 @@ FROM
 -- include _whole_minutes.sql
     UNION ALL
     SELECT sent.text, sum(sent.calls), sum(sent.time_ns), sum(sent.errors)
-    FROM transactions
+    FROM {source:Identifier} AS transactions
     ARRAY JOIN statement AS sent
     WHERE
 -- include _beside_minutes.sql

@@ -18,7 +18,7 @@ FROM
     SELECT
         called.component, called.address, sum(called.calls), sum(called.time_ns), sum(called.errors), sum(called.hits),
         sum(called.misses)
-    FROM transactions
+    FROM {source:Identifier} AS transactions
     ARRAY JOIN target AS called
     WHERE
 -- include _beside_minutes.sql

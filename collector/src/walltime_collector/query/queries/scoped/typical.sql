@@ -2,7 +2,7 @@
 -- Of very many transactions only those of every n-th step are looked at.
 SELECT
 -- include scoped/_transaction_columns.sql
-FROM transactions
+FROM {source:Identifier} AS transactions
 WHERE
 -- include _scope.sql
     AND ({every:UInt32} = 1 OR intDiv(toUnixTimestamp64Nano(started_at) - {start_ns:Int64}, {step_ns:Int64}) % {every:UInt32} = 0)

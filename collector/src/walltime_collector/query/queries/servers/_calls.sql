@@ -10,7 +10,7 @@
     SELECT
         intDiv(toUnixTimestamp(toDateTime(started_at)), {step_s:Int64}) AS step, service, name, called.component, called.address, 1, called.calls,
         called.time_ns, called.errors, called.hits, called.misses
-    FROM transactions
+    FROM {source:Identifier} AS transactions
     ARRAY JOIN target AS called
     WHERE ({address:String} = '' OR called.address = {address:String}) AND
 -- include _beside_minutes.sql

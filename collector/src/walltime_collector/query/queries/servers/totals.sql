@@ -9,7 +9,7 @@ FROM
 -- include _whole_minutes.sql
     UNION ALL
     SELECT 1, duration_ns, mapFilter((key, value) -> endsWith(key, '.skipped'), more_counters) AS skipped
-    FROM transactions
+    FROM {source:Identifier} AS transactions
     WHERE
 -- include _beside_minutes.sql
 )

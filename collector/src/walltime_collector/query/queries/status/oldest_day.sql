@@ -1,7 +1,7 @@
 -- The rows and bytes of the oldest day before today; the tables of minutes are small, and are kept.
 SELECT table, partition AS day, sum(rows) AS rows, sum(bytes_on_disk) AS disk_bytes
 FROM system.parts
-WHERE database = currentDatabase() AND active AND table IN ('spans', 'transactions', 'slow_queries')
+WHERE database = currentDatabase() AND active AND table IN ('spans', 'transactions', 'sampled_transactions', 'slow_queries')
     AND day < toString(toDate(now('UTC')))
 GROUP BY table, day
 QUALIFY day = min(day) OVER ()

@@ -10,7 +10,7 @@ SELECT
     COLUMNS('_(calls|time_ns)$') EXCEPT (custom_calls, custom_time_ns) APPLY sum,
     sumMap(transactions.custom_calls) AS custom_calls,
     sumMap(transactions.custom_time_ns) AS custom_time_ns
-FROM transactions
+FROM {source:Identifier} AS transactions
 WHERE
 -- include _scope.sql
 GROUP BY step WITH ROLLUP

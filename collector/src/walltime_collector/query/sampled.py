@@ -1,0 +1,82 @@
+"""Of very many transactions, answers that the sums per minute lack are estimated from one in 16, 32, 64 … of them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from ..clickhouse.engine import Engine, Parameter
+from .queries import Row, run
+from .scope import Filters, Scope
+
+MOST_READ = 100_000
+"""Of more transactions in a window, a sample of at most so many is read."""
+_MOST_FOR_CALLS = 700_000
+"""Those that were kept may be few."""
+_ENOUGH = 1_000
+"""Of the sample must match the filters: a count is then within 6 % of the true one, 19 times of 20."""
+_FEWEST = 200
+"""Must match in the largest sample; otherwise all transactions are read."""
+_LEAST_LEVEL = 4
+"""sampled_transactions has one in 16."""
+_LEAST_COVERED = 0.8
+"""Of the window, by the sample: it is empty for transactions that were stored before it existed."""
+_NOT_SUMS = {"step", "is_whole", "bin", "max_ns", "first_ns", "percentiles_ns", "all_kinds", "kinds"}
+
+
+def sampled(engine: Engine, scope: Scope, *, is_for_calls: bool = False) -> Scope:
+    """
+    The scope, sampled where it has very many transactions and a filter that the sums per minute lack.
+
+    Args:
+        is_for_calls: Single transactions are wanted, also with no such filter.
+
+    Raises:
+        EngineUnavailable, QueryFailed: No answer.
+    """
+    if scope.filters.are_in_minutes and not is_for_calls:
+        return scope
+    by_kind = replace(scope, filters=Filters(service=scope.filters.service, kind=scope.filters.kind))
+    (stored,) = run(engine, "timeline/count", **by_kind.in_whole_minutes().divided())
+    transactions, level = int(stored["transactions"]), _LEAST_LEVEL
+    if transactions <= MOST_READ:
+        return scope
+    while transactions >> level > (_MOST_FOR_CALLS if is_for_calls else MOST_READ):
+        level += 1
+    (in_sample,) = run(engine, "scoped/in_sample", **replace(scope, sample_level=level).parameters())
+    if int(in_sample["transactions"]) << level < transactions * _LEAST_COVERED:
+        return scope
+    matching = int(in_sample["matching"])
+    if matching < _ENOUGH:
+        if matching << (level - _LEAST_LEVEL) < _FEWEST:
+            return scope
+        level = _LEAST_LEVEL
+    return replace(scope, sample_level=level)
+
+
+def run_sums(engine: Engine, name: str, /, **parameters: Parameter) -> Sequence[Row]:
+    """
+    Run a query whose numbers are sums over transactions; those of a sample are multiplied, and so estimates of all.
+
+    Raises:
+        EngineUnavailable, QueryFailed: No answer.
+    """
+    rows, level = run(engine, name, **parameters), int(str(parameters["sample_level"]))
+    if not level:
+        return rows
+    return [
+        {column: value if column in _NOT_SUMS else _multiplied(value, 1 << level) for column, value in row.items()}
+        for row in rows
+    ]
+
+
+def _multiplied(value: Any, times: int) -> Any:
+    """A number; the values of a map; in a list of lists (a step and its sums) all but the first."""
+    if isinstance(value, int):
+        return value * times
+    if isinstance(value, Mapping):
+        return {key: int(each) * times for key, each in value.items()}
+    if isinstance(value, list):
+        return [[key, *(int(each) * times for each in sums)] for key, *sums in value]
+    return value
