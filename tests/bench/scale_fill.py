@@ -146,7 +146,7 @@ def _tables(engine: EmbeddedEngine) -> list[str]:
     """Those that hold rows of transactions and spans, whatever they are made from."""
     rows = engine.query(
         "SELECT name FROM system.tables WHERE database = currentDatabase() AND engine LIKE '%MergeTree%'"
-        " AND name NOT LIKE 'sample_%' AND name != 'schema_migrations'"
+        " AND name NOT LIKE 'sample\\_%' AND name != 'schema_migrations'"
     )
     return [str(row["name"]) for row in rows]
 

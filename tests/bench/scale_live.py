@@ -1,4 +1,4 @@
-"""What people on live pages cost: each fetches its page every 10 seconds, as static/walltime.js does."""
+"""What people on live pages cost: each fetches its page every 10 seconds, or as it says."""
 
 from __future__ import annotations
 

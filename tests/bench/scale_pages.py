@@ -18,6 +18,8 @@ from typing import Any, Final
 import httpx
 from walltime_collector.format import iso_time
 from walltime_collector.pages import urls
+from walltime_collector.query.scope import Scope
+from walltime_collector.query.windows import Window
 
 from tests.bench.process_usage import usage
 from tests.servers import Collector
@@ -161,7 +163,9 @@ def browse(collector: Collector, times: int, report: Callable[[PageTook], object
             start_ns, end_ns = window(length_s)
             part_ns = (end_ns - start_ns) // chance.randrange(8, 30)
             at_ns = chance.randrange(end_ns - part_ns - (end_ns - start_ns) // 2, end_ns - 2 * part_ns)
-            return {"time": written(start_ns, end_ns), "during": written(at_ns, at_ns + part_ns), **more}
+            step_ns = Scope(Window(start_ns, end_ns)).step_s * _S  # charts.js selects whole steps
+            first, last = at_ns // step_ns * step_ns, -(-(at_ns + part_ns) // step_ns) * step_ns
+            return {"time": written(start_ns, end_ns), "during": written(first, last), **more}
 
         return params
 

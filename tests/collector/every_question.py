@@ -6,6 +6,7 @@ import re
 import time
 from collections import defaultdict
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, cast
 from urllib.parse import quote, urlencode
@@ -22,7 +23,7 @@ from walltime_collector.pages.routes import VIEWS
 from walltime_collector.query import queries
 from walltime_collector.query.kept.sample import kept_sample
 from walltime_collector.query.queries import CONDITIONS, query_text, run
-from walltime_collector.query.scope import Scope
+from walltime_collector.query.scope import Filters, Scope
 from walltime_collector.query.windows import Window
 from walltime_collector.sql.runner import QueryRunner
 from walltime_collector.statements.fingerprint import fingerprint_id, of_template
@@ -110,11 +111,16 @@ def ask_everything(engine: Engine, data: Path, sent: list[Sent]) -> Questions:
     # only where calls of several components became slower
     for _, compared in recording.questions["why/populations"][:3]:
         run(asked, "why/busy", **compared, slow_length_ns=10**9, usual_length_ns=10**9)
+    run(asked, "scoped/distribution_minutes", **hour.in_whole_minutes().parameters(), step_s=60)
+    sampled = replace(hour, filters=Filters(host="web-1"), sample_level=4)
+    run(asked, "scoped/in_sample", **sampled.parameters())
     last_s = now_ns // 10**9 // 60 * 60
     some_minutes = [last_s - 60 * at for at in range(10)]
     for name, questions in recording.questions.items():
         if name.startswith(("why/", "dimensions/")):
             questions += [(sql, {**each, "minutes": some_minutes}) for sql, each in questions[-2:] if "minutes" in each]
+        one_in_16 = {name: sampled.parameters()[name] for name in ("source", "sample_level")}
+        questions += [(sql, {**each, **one_in_16}) for sql, each in questions[-1:] if "source" in each]
     CardinalityLimit(asked, health, most=1).look()
     OldestDays(asked, health, lambda: (0, 1 << 40)).look()
     return recording.questions

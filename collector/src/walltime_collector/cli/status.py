@@ -19,7 +19,7 @@ _WIDE = 105
 def render(status: Status, console: Console) -> RenderableType:
     """Return what the terminal shows."""
     parts: list[RenderableType] = [_headline(status), Text(), _spans(status), _spool(status)]
-    parts += [Text(problem, "yellow") for problem in counted_problems(status)]
+    parts += [Text(problem, "yellow") for problem, _ in counted_problems(status)]
     for path, error in status.slow_logs.items():
         parts.append(Text(f"slow log {printable(path)}: {printable(error) or 'followed'}", "yellow" if error else ""))
     parts += [

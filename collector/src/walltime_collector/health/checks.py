@@ -110,18 +110,18 @@ def check_slow_logs(status: Status) -> Check:
     return Check("slow logs", "OK", ", ".join(status.slow_logs) or "none are followed")
 
 
-def counted_problems(status: Status) -> Iterator[str]:
-    """Each problem that the counters have seen since the start, as a sentence."""
+def counted_problems(status: Status) -> Iterator[tuple[str, list[str]]]:
+    """Each problem that the counters have seen since the start, as a sentence, and the names of its counters."""
     if status.refused:
         reasons = ", ".join(f"{reason.replace('_', ' ')} {count(number)}" for reason, number in status.refused.items())
-        yield f"refused requests: {reasons}"
+        yield f"refused requests: {reasons}", [f"refused_{reason}" for reason in status.refused]
     for name in _PROBLEMS:
         if status.counts.get(name):
-            yield f"{DESCRIPTIONS[name]}: {count(status.counts[name])}"
+            yield f"{DESCRIPTIONS[name]}: {count(status.counts[name])}", [name]
     for name, number in sorted(status.counts.items()):
         if name.startswith("closed_"):
             port, reason = name.removeprefix("closed_").split("_", 1)
-            yield f"{port} port: {plural(number, 'connection')} {CLOSED[reason]}"
+            yield f"{port} port: {plural(number, 'connection')} {CLOSED[reason]}", [name]
 
 
 def over_limit(status: Status) -> Iterator[str]:

@@ -124,6 +124,7 @@ class Health:
         with self._lock:
             self._loader_error = error
             self._counts["load_retries"] += 1
+            self._last_s["load_retries"] = time.monotonic()
 
     def loader_works(self) -> None:
         with self._lock:

@@ -85,7 +85,8 @@ class Frame:
     own_params: Mapping[str, str]
     """Those that are not of the scope."""
     has_scope: bool
-    is_live: bool
+    live_s: int
+    """It is fetched again every so many seconds; 0 for never."""
     during: Window | None = None
 
     @property

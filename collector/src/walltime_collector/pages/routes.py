@@ -16,6 +16,7 @@ import json
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field
+from functools import partial
 from typing import Any
 
 from starlette.exceptions import HTTPException
@@ -24,12 +25,17 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from ..http.responses import ERROR_PAGE
+from ..query.sampled import transactions_about
+from ..query.scope import Scope
 from .content import Content
 from .render import Frame, Pages
 from .request import SCOPE_PARAMS, PageRequest, Sources, path_names, read
-from .shared_answers import PERIOD_NS, SharedAnswers
-from .views import collector, kind, later, overview, servers, sql, statements, transaction
+from .shared_answers import LONG_PERIOD_S, PERIOD_S, SharedAnswers
+from .views import collector, kind, later, overview, servers, sql, statements, suggestions, transaction
 
+_S = 1_000_000_000
+_MANY_TRANSACTIONS, _LONG_S = 100_000, 1_800
+"""In so many seconds or more, so many transactions change slowly: answers about them are kept for LONG_PERIOD_S."""
 _HTML, _JSON = "text/html; charset=utf-8", "application/json"
 
 
@@ -46,7 +52,7 @@ class View:
     has_scope: bool = True
     """Whether the bar with time and filters is shown."""
     is_live: bool = True
-    """Whether it is fetched again every 10 seconds while `time` begins with `last` and nothing is selected."""
+    """Whether it is fetched again while `time` begins with `last` and nothing is selected."""
 
 
 VIEWS = (
@@ -58,6 +64,7 @@ VIEWS = (
     View("/statements/{fingerprint_id}", "statement.html", statements.one_statement),
     View("/collector", "collector.html", collector.collector, has_scope=False),
     View("/sql", "sql.html", sql.sql, sql.PARAMS, has_scope=False, is_live=False),
+    View("/suggestions", "suggestions.html", suggestions.suggestions, has_scope=False, is_live=False),
     View("/advice", "later.html", later.advice, has_scope=False, is_live=False),
     View("/incidents", "later.html", later.incidents, has_scope=False, is_live=False),
     View(
@@ -78,10 +85,10 @@ def page_routes(pages: Pages, sources: Sources, is_admin: Callable[[Request], bo
     Args:
         is_admin: Whether a request may see paths, addresses and messages of the database.
     """
-    shared = SharedAnswers[Content]()
+    shared, sizes = SharedAnswers[Content](), SharedAnswers[int]()
     routes = [pages.static_files.route()]
     for view in VIEWS:
-        endpoint = _endpoint(view, pages, shared, sources, is_admin)
+        endpoint = _endpoint(view, pages, shared, sizes, sources, is_admin)
         beginning, has_names, _ = view.pattern.partition("{")
         paths = [f"{beginning}{{rest:path}}"] if has_names else [view.pattern, f"{view.pattern}.json"]
         routes += [Route(path, endpoint) for path in paths]
@@ -92,6 +99,7 @@ def _endpoint(
     view: View,
     pages: Pages,
     shared: SharedAnswers[Content],
+    sizes: SharedAnswers[int],
     sources: Sources,
     is_admin: Callable[[Request], bool],
 ) -> Callable[[Request], Response]:
@@ -104,31 +112,50 @@ def _endpoint(
             raise HTTPException(404)
         if not is_json:
             request.scope[ERROR_PAGE] = error_page(pages, request, view)
-        now_ns = time.time_ns() // PERIOD_NS * PERIOD_NS
-        asked = read(request, sources, path=path, own_params=view.own_params, now_ns=now_ns, is_admin=is_admin(request))
+        read_at = partial(read, request, sources, path=path, own_params=view.own_params, is_admin=is_admin(request))
+        asked, period_s = read_at(now_ns=_now_ns(PERIOD_S)), PERIOD_S
+        if view.has_scope and _changes_slowly(asked, sizes):
+            asked, period_s = read_at(now_ns=_now_ns(LONG_PERIOD_S)), LONG_PERIOD_S
 
         def content() -> Content:
             model = view.show(asked)
             if is_json:
                 return Content.of(json.dumps(asdict(model), ensure_ascii=False).encode(), _JSON)
-            return Content.of(pages.html(view.template, _frame(raw_path, view, asked), page=model), _HTML)
+            return Content.of(pages.html(view.template, _frame(raw_path, view, asked, period_s), page=model), _HTML)
 
-        key = (raw_path, is_json, now_ns, asked.is_admin, *sorted(asked.params.items()))
+        key = (raw_path, is_json, asked.now_ns, asked.is_admin, *sorted(asked.params.items()))
         return shared.get(key, content).response(request)
 
     return endpoint
 
 
-def _frame(raw_path: bytes, view: View, request: PageRequest) -> Frame:
+def _now_ns(period_s: int) -> int:
+    return time.time_ns() // (period_s * _S) * period_s * _S
+
+
+def _changes_slowly(request: PageRequest, sizes: SharedAnswers[int]) -> bool:
+    """Whether its time is long and has very many transactions; they are counted once a minute."""
+    window = request.scope.window
+    if window.end_ns - window.start_ns < _LONG_S * _S:
+        return False
+    key = request.params["time"], _now_ns(LONG_PERIOD_S)
+    return sizes.get(key, lambda: transactions_about(request.engine, Scope(window))) > _MANY_TRANSACTIONS
+
+
+def _frame(raw_path: bytes, view: View, request: PageRequest, period_s: int) -> Frame:
     params = {name: text for name, text in request.params.items() if text != view.own_params.get(name)}
     return Frame(
         raw_path.decode("latin-1"),
         params,
         {name: text for name, text in params.items() if name not in SCOPE_PARAMS},
         view.has_scope,
-        view.is_live and request.params["time"].lower().startswith("last") and request.during is None,
+        period_s if _is_live(view, request) else 0,
         request.during,
     )
+
+
+def _is_live(view: View, request: PageRequest) -> bool:
+    return view.is_live and request.params["time"].lower().startswith("last") and request.during is None
 
 
 def error_page(pages: Pages, request: Request, view: View | None = None) -> Callable[[int, str, str, str], Response]:
@@ -137,7 +164,7 @@ def error_page(pages: Pages, request: Request, view: View | None = None) -> Call
     def page(status: int, where: str, what: str, what_now: str) -> Response:
         params = {name: text for name, text in request.query_params.items() if name in SCOPE_PARAMS}
         raw_path = request.scope["raw_path"].decode("latin-1")
-        frame = Frame(raw_path, {**SCOPE_PARAMS, **params}, {}, view is not None and view.has_scope, is_live=False)
+        frame = Frame(raw_path, {**SCOPE_PARAMS, **params}, {}, view is not None and view.has_scope, live_s=0)
         problem = {"status": status, "where": where, "what": what, "what_now": what_now}
         return Content.of(pages.html("error.html", frame, problem=problem), _HTML).response(request, status)
 

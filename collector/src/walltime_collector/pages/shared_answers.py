@@ -1,4 +1,4 @@
-"""Answers that several people ask for at once are computed once: the same parameters, the same ten seconds."""
+"""Answers that several people ask for at once are computed once: the same parameters, the same ten or 60 seconds."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from typing import Generic, TypeVar
 
 T = TypeVar("T")
 
-PERIOD_NS = 10_000_000_000
+PERIOD_S, LONG_PERIOD_S = 10, 60
 """
-`now` is rounded down to this, so that the windows of live pages, and so their answers, are the same for so long.
+`now` is rounded down to one of them, so that the windows of live pages, and so their answers, are the same for so long.
 
-A live page is fetched as often (static/walltime.js): however many people watch it, it is computed once.
+A live page is fetched as often: however many people watch it, it is computed once.
 """
 _MOST = 32
 

@@ -12,7 +12,7 @@ from .scope import Filters, Scope
 
 MOST_READ = 100_000
 """Of more transactions in a window, a sample of at most so many is read."""
-_MOST_FOR_CALLS = 700_000
+_MOST_FOR_CALLS = 200_000
 """Those that were kept may be few."""
 _ENOUGH = 1_000
 """Of the sample must match the filters: a count is then within 6 % of the true one, 19 times of 20."""
@@ -38,8 +38,7 @@ def sampled(engine: Engine, scope: Scope, *, is_for_calls: bool = False) -> Scop
     if scope.filters.are_in_minutes and not is_for_calls:
         return scope
     by_kind = replace(scope, filters=Filters(service=scope.filters.service, kind=scope.filters.kind))
-    (stored,) = run(engine, "timeline/count", **by_kind.in_whole_minutes().divided())
-    transactions, level = int(stored["transactions"]), _LEAST_LEVEL
+    transactions, level = transactions_about(engine, by_kind), _LEAST_LEVEL
     if transactions <= MOST_READ:
         return scope
     while transactions >> level > (_MOST_FOR_CALLS if is_for_calls else MOST_READ):
@@ -53,6 +52,16 @@ def sampled(engine: Engine, scope: Scope, *, is_for_calls: bool = False) -> Scop
             return scope
         level = _LEAST_LEVEL
     return replace(scope, sample_level=level)
+
+
+def transactions_about(engine: Engine, scope: Scope) -> int:
+    """
+    How many transactions the whole minutes of a scope have; only its service and kind are looked at.
+
+    Raises:
+        EngineUnavailable, QueryFailed: No answer.
+    """
+    return int(run(engine, "timeline/count", **scope.in_whole_minutes().divided())[0]["transactions"])
 
 
 def run_sums(engine: Engine, name: str, /, **parameters: Parameter) -> Sequence[Row]:

@@ -11,6 +11,7 @@ from starlette.routing import Route
 
 from ..clickhouse.engine import Engine
 from ..errors import BadParameter
+from ..http.parameters import limit, one_of, query_params, since_s, slowest_percent
 from ..http.responses import json_response
 from ..query import kinds
 from ..query.answers import RANKINGS
@@ -20,7 +21,6 @@ from ..query.top import top as rank_kinds
 from ..query.transaction.show import read as read_trace
 from ..query.why.explain import explain
 from ..query.windows import comparison
-from .parameters import limit, one_of, query_params, since_s, slowest_percent
 
 
 def answer_routes(engine: Engine) -> list[Route]:

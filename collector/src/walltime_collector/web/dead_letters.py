@@ -16,10 +16,10 @@ from ..format import quoted
 from ..health.counters import Health
 from ..http.authentication import Access
 from ..http.body import Arrivals
+from ..http.parameters import json_body, query_params
 from ..http.responses import json_response, problem
 from ..spool.dead_letters import Letter
 from ..spool.spool import Spool
-from .parameters import json_body, query_params
 
 _MAX_BODY_BYTES = 4 * 1024 * 1024
 _DEADLINE_S = 30.0

@@ -12,11 +12,11 @@ from starlette.routing import Route
 from ..clickhouse.dialect import error_code
 from ..errors import BadParameter, QueryFailed, StatementRefused
 from ..http.body import Arrivals
+from ..http.parameters import json_body
 from ..http.responses import json_response
 from ..sql.client import describe_client
 from ..sql.guard import MAX_STATEMENT_BYTES
 from ..sql.runner import QueryRunner
-from .parameters import json_body
 
 _DEADLINE_S = 30.0
 # ClickHouse's codes for a valid statement over a limit (rows, time, memory, bytes), or one that was stopped

@@ -15,7 +15,7 @@ COMMENT 'One in 16 transactions, by a hash of the trace id: for estimates over v
 {cluster_only} CREATE TABLE IF NOT EXISTS sampled_transactions{on_cluster} AS sampled_transactions_local
 ENGINE = Distributed({cluster}, {database}, 'sampled_transactions_local', cityHash64(trace_id));
 
-CREATE MATERIALIZED VIEW IF NOT EXISTS sample_transactions{on_cluster} TO sampled_transactions{local} AS
+CREATE MATERIALIZED VIEW IF NOT EXISTS take_sample{on_cluster} TO sampled_transactions{local} AS
 SELECT *
 FROM {transactions}
 WHERE cityHash64(trace_id) % 16 = 0

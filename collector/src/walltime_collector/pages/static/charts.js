@@ -82,6 +82,29 @@ const charts = (() => {
     select(chart, u.posToVal(u.select.left, "x"), u.posToVal(u.select.left + u.select.width, "x"));
   };
 
+  // A finger selects as a mouse does; up and down it still scrolls the page (touch-action in walltime.css).
+  function touch(u) {
+    let from = null;
+    const at = (event) => Math.min(Math.max(event.clientX - u.over.getBoundingClientRect().left, 0), u.over.clientWidth);
+    const mark = (to, isDone) => u.setSelect({ left: Math.min(from, to), width: Math.abs(to - from), top: 0, height: u.over.clientHeight }, isDone);
+    u.over.addEventListener("pointerdown", (event) => {
+      if (event.pointerType === "touch" && event.isPrimary) from = at(event);
+    });
+    u.over.addEventListener("pointermove", (event) => {
+      if (from === null) return;
+      mark(at(event), false);
+      u.setCursor({ left: at(event), top: 1 });
+    });
+    u.over.addEventListener("pointerup", (event) => {
+      if (from !== null && Math.abs(at(event) - from) >= 8) mark(at(event), true);
+      from = null;
+    });
+    u.over.addEventListener("pointercancel", () => {
+      if (from !== null) mark(from, false);
+      from = null;
+    });
+  }
+
   function shade(u) {
     const selected = selection();
     if (!selected) return;
@@ -137,7 +160,7 @@ const charts = (() => {
       {
         width: plot.clientWidth,
         height: plot.clientHeight,
-        padding: [8, 10, 0, 0],
+        padding: [8, 24, 0, 0], // half of the last time's label
         legend: { show: false },
         cursor: { ...cursor(), points: { show: !isStacked, size: 6 } },
         select: { show: true },
@@ -151,6 +174,7 @@ const charts = (() => {
         ],
         series: [{}, ...series],
         hooks: {
+          ready: [touch],
           draw: [shade],
           setSelect: [selected(chart)],
           setCursor: [(u) => {
@@ -189,5 +213,5 @@ const charts = (() => {
   }
 
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => drawAll());
-  return { drawAll, register, variable, cursor, axis, timeAxis, decades, selected, shade };
+  return { drawAll, register, variable, cursor, axis, timeAxis, decades, selected, shade, touch };
 })();

@@ -105,6 +105,7 @@ charts.register("heatmap", (figure, plot, map) => {
       ],
       series: [{}, { paths: () => null, points: { show: false } }],
       hooks: {
+        ready: [charts.touch],
         draw: [cells, histogram, charts.shade],
         setSelect: [charts.selected(map)],
         setCursor: [describe],

@@ -1,8 +1,8 @@
 // What every view does in the browser: draws charts, writes times in the browser's zone, keeps live pages fresh.
 "use strict";
 (() => {
-  const LIVE_MS = 10_000;
   let etag = "";
+  let fetched = Date.now();
 
   const zone = Intl.DateTimeFormat().resolvedOptions().timeZone || "the browser's zone";
   const pad = (number) => String(number).padStart(2, "0");
@@ -37,7 +37,8 @@
 
   async function refresh() {
     const live = document.querySelector("#live[data-live]");
-    if (!live || isBusy()) return;
+    if (!live || Date.now() - fetched < live.dataset.live * 1000 || isBusy()) return;
+    fetched = Date.now();
     const address = location.href;
     try {
       const response = await fetch(address, { headers: { Accept: "text/html", ...(etag ? { "If-None-Match": etag } : {}) } });
@@ -50,7 +51,7 @@
       htmx.process(fresh);
       show(fresh);
     } catch {
-      // the collector is away: the next try is in ten seconds
+      // the collector is away: the next try is as late as the next answer
     }
   }
 
@@ -77,6 +78,7 @@
     frame = requestAnimationFrame(() => {
       if (replaced.has(document)) {
         etag = "";
+        fetched = Date.now();
         show();
         if (document.activeElement === document.body) document.getElementById("view")?.focus({ preventScroll: true });
       } else {
@@ -94,6 +96,6 @@
     const open = document.querySelector("details.filter[open]");
     if (open && !open.contains(event.target)) open.removeAttribute("open");
   });
-  setInterval(refresh, LIVE_MS);
+  setInterval(refresh, 1000);
   show();
 })();

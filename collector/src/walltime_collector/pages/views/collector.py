@@ -31,6 +31,7 @@ from ..request import PageRequest
 
 T = TypeVar("T")
 _MOST_LETTERS = 100
+_RECENT_S = 3_600
 _MINUTE_NS = 60_000_000_000
 
 
@@ -55,7 +56,9 @@ class CollectorPage:
     checks: tuple[Check, ...]
     """The failures first."""
     since_start: tuple[str, ...]
-    """Problems that were counted since the start."""
+    """Problems that were counted since the start, last in the hour before now; the verdict is not OK."""
+    earlier: tuple[str, ...]
+    """Those that were counted before; they do not change the verdict."""
     status: Status
     is_admin: bool
     letters: tuple[Letter, ...]
@@ -72,7 +75,11 @@ def collector(request: PageRequest) -> CollectorPage:
     slow_logs = check_slow_logs(whole)
     if not request.is_admin:
         slow_logs = _without_paths(slow_logs, whole)
-    since_start = (*counted_problems(status), *over_limit(status))
+    problems = {
+        problem: min(map(request.sources.health.ago_s, counters)) for problem, counters in counted_problems(status)
+    }
+    recent = [problem for problem, ago_s in problems.items() if ago_s < _RECENT_S]
+    since_start = (*recent, *over_limit(status))
     checks = (check_data_moves(status), check_disk(status), check_database(status), slow_logs)
     levels = [check.level for check in checks]
     levels += ["FAIL" if finding.is_ill else "WARN" for service in services for finding in service.findings]
@@ -83,6 +90,7 @@ def collector(request: PageRequest) -> CollectorPage:
         _sentence(verdict, checks, services, since_start),
         tuple(sorted(checks, key=lambda check: check.level == "OK")),
         since_start,
+        tuple(problem for problem in problems if problem not in recent),
         status,
         request.is_admin,
         tuple(letters[:_MOST_LETTERS]),

@@ -5,8 +5,7 @@ from __future__ import annotations
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
-from ...errors import BadParameter
-from ...format import quoted
+from ...http.parameters import limit, one_of
 from ...query import kinds
 from ...query.answers import RANKINGS, Top
 from ...query.scoped.outlier import Outlier, outlier_over_time
@@ -17,7 +16,6 @@ from ..request import PageRequest
 
 PARAMS = {"by": "total", "limit": "50", "show": "mean"}
 """`by` is one of RANKINGS; `limit`, of the kinds; `show` is `mean` (of a transaction) or `total` (of each second)."""
-_MOST_KINDS = 1_000
 _LONG_NS = 15 * 60 * 1_000_000_000
 """From this length on, what begins and ends within a minute does not matter to the ranking."""
 
@@ -38,19 +36,14 @@ class Overview:
 
 def overview(request: PageRequest) -> Overview:
     """Answer the view."""
-    by, limit, show = (request.params[name] for name in PARAMS)
-    if by not in RANKINGS:
-        raise BadParameter("by", f"{quoted(by)} is not one of its values", f"use {', '.join(RANKINGS)}")
-    if not (limit.isascii() and limit.isdecimal() and len(limit) < 5 and 1 <= int(limit) <= _MOST_KINDS):
-        raise BadParameter("limit", f"{quoted(limit)} is not a valid number", f"use 1 to {_MOST_KINDS}")
-    if show not in ("mean", "total"):
-        raise BadParameter("show", f"{quoted(show)} is not one of its values", "use mean or total")
+    by, most = one_of("by", request.params["by"], RANKINGS), limit(request.params["limit"])
+    show = one_of("show", request.params["show"], ("mean", "total"))
     request = request.sampled()
     engine, now_ns, scope = request.engine, request.now_ns, request.selected
     if request.during is None and scope.window.end_ns - scope.window.start_ns >= _LONG_NS:
         scope = scope.in_whole_minutes()
     with ThreadPoolExecutor(1, "overview") as threads:
-        ranking = threads.submit(top_of, engine, scope, now_ns, by=by, limit=int(limit))
+        ranking = threads.submit(top_of, engine, scope, now_ns, by=by, limit=most)
         steps = timeline(engine, request.scope, now_ns)
         top = ranking.result()
     is_first_start = not any(steps.transactions) and not top.kinds and not kinds.services(engine)

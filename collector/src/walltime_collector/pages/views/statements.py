@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from ...errors import BadParameter
 from ...format import quoted
+from ...http.parameters import one_of
 from ...query.digest.answer import DIGEST_RANKINGS, Digest
 from ...query.digest.detail import StatementDetail, statement
 from ...query.digest.over_time import StatementOverTime, StatementStep, statements_over_time
@@ -51,9 +52,7 @@ class StatementPage:
 
 def all_statements(request: PageRequest) -> StatementsPage:
     """Answer the view."""
-    by = request.params["by"]
-    if by not in DIGEST_RANKINGS:
-        raise BadParameter("by", f"{quoted(by)} is not one of its values", f"use {', '.join(DIGEST_RANKINGS)}")
+    by = one_of("by", request.params["by"], DIGEST_RANKINGS)
     containing = request.params["containing"]
     request = request.sampled()
     digest = digest_of(request.engine, request.selected, by=by, limit=_MOST, containing=containing)

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from ...clickhouse.engine import Engine
 from ..answers import from_row
 from ..queries import Row, run
-from ..sampled import run_sums
-from ..scope import MINUTE_S, Scope
+from ..sampled import run_sums, transactions_about
+from ..scope import Scope
 
 BINS = 10
 """Bins per factor of 10; the durations of a bin differ by at most 26 %."""
@@ -82,10 +82,7 @@ def distribution(engine: Engine, scope: Scope) -> Distribution:
     """
     scope = scope.aligned()
     window, step_ns = scope.window, scope.step_s * _S
-    is_estimated = (
-        scope.is_in_minutes
-        and int(run(engine, "timeline/count", **scope.divided(MINUTE_S))[0]["transactions"]) > MOST_READ
-    )
+    is_estimated = scope.is_in_minutes and transactions_about(engine, scope) > MOST_READ
     if is_estimated:
         rows = run(engine, "scoped/distribution_minutes", **scope.parameters(), step_s=scope.step_s)
         cells = tuple(cell for row in rows for cell in _estimated(row))

@@ -1,4 +1,4 @@
-"""Reads the parameters and JSON bodies of the API; what is wrong with them is a BadParameter."""
+"""Reads the parameters of the API and the pages, and JSON bodies; what is wrong with them is a BadParameter."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from starlette.requests import Request
 from .. import format as text
 from ..errors import BadParameter
 from ..format import quoted
-from ..http.body import Arrivals
+from .body import Arrivals
 
 MAX_LIMIT = 1_000
 
