@@ -9,13 +9,14 @@ from ...http.parameters import limit, one_of
 from ...query import kinds
 from ...query.answers import RANKINGS, Top
 from ...query.scoped.outlier import Outlier, outlier_over_time
-from ...query.timeline import timeline
+from ...query.timeline import Timeline, timeline
 from ...query.top import top_of
 from ..charts import Chart, by_component, failures, percentiles, rate
 from ..request import PageRequest
 
 PARAMS = {"by": "total", "limit": "50", "show": "mean"}
 """`by` is one of RANKINGS; `limit`, of the kinds; `show` is `mean` (of a transaction) or `total` (of each second)."""
+_SHORTER = (("5m", 300), ("15m", 900), ("1h", 3_600), ("6h", 21_600), ("1d", 86_400))
 _LONG_NS = 15 * 60 * 1_000_000_000
 """From this length on, what begins and ends within a minute does not matter to the ranking."""
 
@@ -32,6 +33,8 @@ class Overview:
     """The part of the time that was slow; None while a part is selected."""
     one_in: int
     """One in so many transactions was read; the numbers are estimates."""
+    shorter: str
+    """A shorter time that has everything the charts show; empty when it fills a quarter of them or more."""
 
 
 def overview(request: PageRequest) -> Overview:
@@ -49,4 +52,13 @@ def overview(request: PageRequest) -> Overview:
     is_first_start = not any(steps.transactions) and not top.kinds and not kinds.services(engine)
     charts = (by_component(steps, each_second=show == "total"), rate(steps), failures(steps), percentiles(steps))
     outlier = outlier_over_time(steps) if request.during is None else None
-    return Overview(is_first_start, charts, top, outlier, request.scope.one_in)
+    return Overview(is_first_start, charts, top, outlier, request.scope.one_in, _shorter(request, steps))
+
+
+def _shorter(request: PageRequest, steps: Timeline) -> str:
+    first = next((at for at, transactions in enumerate(steps.transactions) if transactions), 0)
+    if request.during is not None or first < len(steps.transactions) * 3 / 4:
+        return ""
+    passed_s = request.now_ns / 1e9 - steps.start_ns / 1e9 - first * steps.step_s
+    whole_s = len(steps.transactions) * steps.step_s
+    return next((f"last {text}" for text, seconds in _SHORTER if passed_s <= seconds < whole_s / 2), "")

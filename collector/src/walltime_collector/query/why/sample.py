@@ -11,9 +11,9 @@ from ..queries import run
 from ..scope import Filters, Scope
 from ..windows import Comparison, Window
 
-_ENOUGH = 50_000
-"""Transactions of a side; their mean is known to 1.4 % when the standard deviation is three times the mean."""
-_LEAST_MINUTES = 10
+_ENOUGH = 25_000
+"""Transactions of a side; their mean is known to 1.9 % when the standard deviation is three times the mean."""
+_LEAST_MINUTES = 6
 _MINUTE_S, _MINUTE_NS = 60, 60_000_000_000
 
 
