@@ -103,19 +103,19 @@ class Worker:
             if select.select([self._process.stdout], [], [], 0.5)[0]:
                 line = self._process.stdout.readline()
                 if not line:
+                    self.close()
                     self._start()
                     return "crashed", 0
                 return json.loads(line), self._cpu_s() - before_s
             if (spent_s := self._cpu_s() - before_s) > MOST_CPU_S:
-                self._process.kill()
-                self._process.wait()
+                self.close()
                 self._start()
                 return "killed", spent_s
 
     def close(self) -> None:
-        """End it."""
-        self._process.kill()
-        self._process.wait()
+        """End it, and close its pipes."""
+        with self._process:
+            self._process.kill()
 
     def _start(self) -> None:
         self._process = subprocess.Popen(

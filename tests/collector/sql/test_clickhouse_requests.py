@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import gzip
+import http.client
 import json
 import time
 import zlib
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from typing import Any
 from urllib.parse import quote, urlencode
 
@@ -152,6 +154,25 @@ def test_an_error_in_clickhouses_blocks_is_also_readable_as_it_is(port: Port, sq
 def test_a_wrong_password_is_an_error_in_the_same_form(port: Port) -> None:
     status, content, _ = Port(port.address, "wrong").post("SELECT 1", "compress=1")
     assert (status, opened_by_driver(content)[:9]) == (401, b"Code: 516")
+
+
+def test_a_client_still_sends_its_statement_when_its_password_is_refused_and_reads_why(port: Port) -> None:
+    """A closed connection would be a broken pipe for it, and it would never see the status."""
+    connection = http.client.HTTPConnection(port.address, timeout=60)
+    connection.putrequest("POST", "/")
+    connection.putheader("Content-Length", "2000000")
+    connection.putheader("X-ClickHouse-Key", "wrong")
+    connection.endheaders()
+    connection.send(b"SELECT 1 -- ")
+    time.sleep(0.2)
+    for _ in range(20):
+        connection.send(bytes(99_999))
+    connection.send(bytes(8))
+    with connection.getresponse() as response:
+        assert (response.status, response.read()[:9]) == (401, b"Code: 516")
+    connection.request("POST", "/", "SELECT 2", {"X-ClickHouse-Key": TOKEN.encode()})
+    with closing(connection), connection.getresponse() as response:
+        assert response.read() == b"2\n"
 
 
 @pytest.mark.parametrize("encoding", list(ENCODERS))

@@ -91,7 +91,8 @@ async def send_plain(send: Send, status: int, content_type: bytes, content: byte
         (b"x-content-type-options", b"nosniff"),
         *(more or []),
     ]
-    if status in (401, 403, 404, 405, 408, 413, 415):  # the body may not have been read
+    # only where the rest of the body is not awaited; elsewhere closing would reset a client that is still sending it
+    if status in (408, 413):
         headers.append((b"connection", b"close"))
     await send({"type": "http.response.start", "status": status, "headers": headers})
     await send({"type": "http.response.body", "body": content})
