@@ -197,6 +197,24 @@ def test_our_own_failure_is_not_the_requests(sink: Sink, monkeypatch: pytest.Mon
     assert walltime.current().request_id == ""
 
 
+def test_a_failure_to_record_the_outcome_is_counted_and_the_applications_exception_passes(
+    sink: Sink, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    walltime.configure(endpoint=sink.endpoint)
+
+    def raising(environ: Any, start_response: Any) -> list[bytes]:
+        raise KeyError("the application's")
+
+    def broken(*_: Any) -> None:
+        raise RuntimeError("ours")
+
+    monkeypatch.setattr("walltime.core.transaction.Transaction.fail", broken)
+    before = walltime.counters().get("failed_outcome", 0)
+    with pytest.raises(KeyError, match="the application's"):
+        serve(walltime.WSGIMiddleware(raising))
+    assert walltime.counters()["failed_outcome"] == before + 1
+
+
 # ---- what a request may ask for ----
 
 SECRET = "a secret of the shop's owners"

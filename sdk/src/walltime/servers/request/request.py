@@ -121,7 +121,7 @@ def answered(transaction: Transaction, status: int) -> None:
         transaction.error_type = transaction.error_type or (str(status) if handled is None else handled.__name__)
 
 
-@guarded("failed")
+@guarded("outcome")
 def failed(transaction: Transaction, error: BaseException) -> None:
     """
     Record an exception of the application. Never raises.
@@ -140,7 +140,7 @@ def failed(transaction: Transaction, error: BaseException) -> None:
         transaction.fail(name)
 
 
-@guarded("failed")
+@guarded("outcome")
 def failed_now(error: BaseException) -> None:
     """`failed` for the running transaction, if there is one. Never raises."""
     execution = current()
@@ -148,7 +148,7 @@ def failed_now(error: BaseException) -> None:
         failed(execution.transaction, error)
 
 
-@guarded("incomplete")
+@guarded("outcome")
 def incomplete(transaction: Transaction) -> None:
     """Record that the client disconnected or the application stopped before the response was sent. Never raises."""
     transaction.annotate("walltime.incomplete", True)
