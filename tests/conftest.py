@@ -29,6 +29,13 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
 
 # The files that take longest, which are begun with: what comes last is waited for by one process alone.
 _LONGEST = (
+    "browser/test_kind.py",
+    "browser/test_numbers.py",
+    "browser/test_payloads.py",
+    "browser/test_sql.py",
+    "browser/test_story.py",
+    "browser/test_views.py",
+    "browser/test_waterfall.py",
     "dashboards/test_queries.py",
     "collector/http/test_ports.py",
     "test_demo.py",
@@ -73,15 +80,16 @@ _LONGEST = (
 )
 
 
-# Their files share a collector and a shop that take long to start: one worker runs them all.
-_TOGETHER = "tests/dashboards/"
+# The files of a folder share a collector, its data and a browser that take long to start: one worker runs them all.
+_TOGETHER = ("tests/browser/", "tests/dashboards/")
 
 
 class ByFile(LoadFileScheduling):  # type: ignore[misc]  # xdist has no types
     """One worker runs all tests of a file."""
 
     def _split_scope(self, nodeid: str) -> str:
-        return _TOGETHER if nodeid.startswith(_TOGETHER) else str(super()._split_scope(nodeid))
+        together = (folder for folder in _TOGETHER if nodeid.startswith(folder))
+        return next(together, None) or str(super()._split_scope(nodeid))
 
 
 @pytest.hookimpl(optionalhook=True)

@@ -25,6 +25,7 @@ def demo(folder: Path, *arguments: str) -> Iterator[subprocess.Popen[str]]:
     """The demo as the leader of a session of its own, so that every process it leaves behind can be found."""
     command = [sys.executable, "-m", "shop.demo", "--seconds", "3", "--folder", str(folder), *arguments]
     environment = {**os.environ, "PYTHONPATH": str(ROOT / "examples"), "PYTHONUNBUFFERED": "1"}
+    environment["WALLTIME_SEGMENT_AGE_S"] = "2"  # by default an INSERT a second, each with 0.2 s of CPU
     with subprocess.Popen(
         command,
         env=environment,

@@ -27,6 +27,7 @@ from shop.services import fast_folder
 from shop.stack import Stack
 
 from tests.server_folder import server_folder
+from tests.servers import with_tables
 from tests.slowness import ended_within
 
 REQUESTS = 300
@@ -90,6 +91,7 @@ def run() -> Iterator[Run]:
 
 
 def observe(folder: Path) -> Run:
+    with_tables(folder / "collector" / "data" / "chdb")
     with collector(folder / "collector") as receiver:
         assert receiver.ready is not None
         endpoint = {"OTEL_EXPORTER_OTLP_ENDPOINT": f"http://{receiver.ready['http']}"}

@@ -20,7 +20,7 @@ from shop.story import LockWait, wait_for_a_lock
 from shop.watch import Watch, Window
 
 from tests.server_folder import server_folder
-from tests.servers import eventually, over_http
+from tests.servers import eventually, over_http, with_tables
 
 REQUESTS = 250
 
@@ -64,6 +64,7 @@ def glued() -> Iterator[Glued]:
 
 def observe(folder: Path) -> Glued:
     slow_log = folder / "mariadb" / "slow.log"
+    with_tables(folder / "collector" / "data" / "chdb")
     with collector(folder / "collector", "--slow-log", slow_log) as receiver:
         assert receiver.ready is not None
         web = f"http://{receiver.ready['web']}"

@@ -152,7 +152,7 @@ def test_the_address_has_the_statement_and_the_back_button_restores_it(watch: ch
     assert not page.locator(".result").is_visible()  # a link runs nothing
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("scheme", ["light", pytest.param("dark", marks=pytest.mark.nightly)])
 def test_axe_finds_nothing_serious_in_an_answer_and_a_refusal(browser: Browser, told: story.Story, scheme: str) -> None:
     with chromium.watched(browser, told.web_url, scheme=scheme) as watched:
         watched.open("/sql")

@@ -173,7 +173,9 @@ def test_a_click_opens_a_call(watch: Watched) -> None:
     expect(detail).to_be_hidden()
 
 
-@pytest.mark.parametrize(("size", "scheme"), [(DESKTOP, "dark"), (PHONE, "light")])
+@pytest.mark.parametrize(
+    ("size", "scheme"), [pytest.param(DESKTOP, "dark", marks=pytest.mark.nightly), (PHONE, "light")]
+)
 def test_it_is_for_everybody(browser: Browser, url: str, sent: Sent, size: tuple[int, int], scheme: str) -> None:
     with chromium.watched(browser, url, size=size, scheme=scheme) as watch:
         watch.open(f"/transactions/{sent.trace_id}")

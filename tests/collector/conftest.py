@@ -109,7 +109,9 @@ def stock_spans() -> list[ReadableSpan]:
 def collector(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Collector]:
     first_ns, makes = time.time_ns() - 5 * MINUTE_NS, Shop(seed=11)
     sent = [each for at in range(200) for each in makes.visit(first_ns + at * MINUTE_NS // 50)]
-    with walltime_serve(tmp_path_factory.mktemp("collector")) as program:
+    folder = tmp_path_factory.mktemp("collector")
+    servers.with_tables(folder / "data" / "chdb")
+    with walltime_serve(folder) as program:
         assert program.ready is not None
         connection = http.client.HTTPConnection(program.ready["http"], timeout=30)
         connection.request("POST", "/v1/traces", export_request(sent), {"Content-Type": "application/x-protobuf"})

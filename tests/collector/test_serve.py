@@ -102,11 +102,20 @@ def test_what_is_left_in_the_spool_is_loaded_after_the_next_start(tmp_path: Path
         collector.kill()
     assert list((tmp_path / "data" / "spool").glob("*.segment")) != []
     with Collector(tmp_path / "data") as again:
-        eventually(lambda: stored(again) == 35)
+        again.wait_until_loaded(35)
+        assert stored(again) == 35
         assert again.health()["spans"]["spooled"] == 0
 
 
-@pytest.mark.parametrize("place", ["after_write", "after_fsync", "before_answer", "after_insert"])
+@pytest.mark.parametrize(
+    "place",
+    [
+        pytest.param("after_write", marks=pytest.mark.nightly),
+        "after_fsync",
+        pytest.param("before_answer", marks=pytest.mark.nightly),
+        "after_insert",
+    ],
+)
 def test_a_kill_at_the_worst_moments_neither_loses_nor_duplicates_data(tmp_path: Path, place: str) -> None:
     acknowledged = 0
     with Collector(tmp_path / "data", crashpoint=place) as collector:
@@ -118,7 +127,7 @@ def test_a_kill_at_the_worst_moments_neither_loses_nor_duplicates_data(tmp_path:
             collector.process.wait(10)
         assert collector.process.poll() == -signal.SIGKILL
     with Collector(tmp_path / "data") as again:
-        eventually(lambda: again.health()["spans"]["spooled"] == 0 and stored(again) >= acknowledged)
+        eventually(lambda: again.health()["spans"]["spooled"] == 0)
         # one request was on its way: written, perhaps, but not acknowledged
         assert acknowledged <= stored(again) <= acknowledged + 1
         assert again.send(body()).status_code == 200

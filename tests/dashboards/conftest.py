@@ -96,6 +96,7 @@ def grafana() -> Iterator[Grafana]:
     settings = {
         "clickhouse_http": "127.0.0.1:0",
         "clickhouse_http_token": TOKEN,
+        "segment_age_s": 2.0,
         "slow_log": f"mariadb={folder / 'mariadb' / 'slow.log'}",
     }
     try:

@@ -62,7 +62,6 @@ def serve(directory: Path, clickhouse: ClickHouseServer, database: str = "wallti
         clickhouse_password=clickhouse.password,
         clickhouse_timeout_s=2,
         database=database,
-        segment_age_s=0.05,
     )
 
 

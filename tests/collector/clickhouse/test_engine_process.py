@@ -193,7 +193,7 @@ def collector(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Collector]:
         yield collector
 
 
-SETTINGS: dict[str, str | float] = {"clickhouse_http_token": SECRET, "segment_age_s": 0.05}
+SETTINGS: dict[str, str | float] = {"clickhouse_http_token": SECRET, "segment_age_s": 0.2}
 
 
 def requests(seed: int) -> bytes:

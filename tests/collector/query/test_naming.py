@@ -27,7 +27,7 @@ from walltime_collector.query.windows import comparison
 from tests.collector.cli.command import assert_one_sentence, run
 from tests.collector.conftest import Collector, Store
 from tests.collector.traffic import MS, Sent, export_request
-from tests.servers import eventually, over_http
+from tests.servers import eventually, over_http, with_tables
 
 OSCAR = r"GET /en-gb/catalogue/category/(?P<category_slug>[\w-]+(/[\w-]+)*)_(?P<pk>\d+)/$"
 WAGTAIL = r"GET /((?:[\w\-]+/)*)$"
@@ -177,7 +177,9 @@ def hostile_names(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Collecto
         )
         for at, kind in enumerate(kind for kind in KNOWN for _ in range(10))
     ]
-    with walltime_serve(tmp_path_factory.mktemp("names")) as program:
+    folder = tmp_path_factory.mktemp("names")
+    with_tables(folder / "data" / "chdb")
+    with walltime_serve(folder) as program:
         assert program.ready is not None
         headers = {"Content-Type": "application/x-protobuf"}
         url = f"http://{program.ready['http']}/v1/traces"

@@ -268,7 +268,14 @@ def test_a_truncated_log_is_read_from_its_new_beginning(mariadb: MariaDB, collec
     assert counted["select ?, ?"] == 20
 
 
-@pytest.mark.parametrize("crashpoint", ["", "slow_log_journal_written", "slow_log_inserted"])
+@pytest.mark.parametrize(
+    "crashpoint",
+    [
+        pytest.param("", marks=pytest.mark.nightly),
+        pytest.param("slow_log_journal_written", marks=pytest.mark.nightly),
+        "slow_log_inserted",
+    ],
+)
 def test_a_collector_killed_while_following_neither_loses_nor_doubles(
     mariadb: MariaDB, tmp_path: Path, crashpoint: str
 ) -> None:
