@@ -19,6 +19,7 @@ from ..trace_id import find_span_id, find_trace_id
 from . import addresses
 from .client import Client
 from .dead_letters import dead_letters
+from .mcp import mcp
 from .options import ClientCertificate, Json, TokenFile, Url, check_since, read_token, with_global_options
 from .output import print_json, print_rendered, read_as, write
 from .serve import serve
@@ -85,6 +86,7 @@ def before_the_command(
 
 
 app.command("serve")(serve)  # imports its engine when it runs: the other commands stay fast
+app.command("mcp")(mcp)  # the same
 app.add_typer(dead_letters, name="dead-letter")
 app.add_typer(dead_letters, name="deadletter", hidden=True)  # its name until 0.1
 

@@ -3,31 +3,37 @@
 from __future__ import annotations
 
 import time
-from dataclasses import asdict, replace
+from dataclasses import replace
+from typing import Annotated
 
-from starlette.requests import Request
-from starlette.responses import JSONResponse
-from starlette.routing import Route
+from pydantic import Field
 
 from ..clickhouse.engine import Engine
 from ..errors import BadParameter
-from ..http.parameters import limit, one_of, query_params, since_s, slowest_percent
-from ..http.responses import json_response
+from ..http.parameters import MAX_LIMIT, limit, one_of, since_s, slowest_percent
 from ..query import kinds
-from ..query.answers import RANKINGS
-from ..query.digest.answer import DIGEST_RANKINGS
+from ..query.answers import RANKINGS, Ranking, Top, Trace
+from ..query.digest.answer import DIGEST_RANKINGS, Digest, DigestRanking
 from ..query.digest.rank import digest
 from ..query.top import top as rank_kinds
 from ..query.transaction.show import read as read_trace
+from ..query.why.answer import Why
 from ..query.why.explain import explain
 from ..query.windows import comparison
+from .openapi import ApiRoute, Param, answer_route
+
+SINCE = Param("How far back: 90s, 15m, 2h, 7d.", "15m")
+SERVICE = Param("Only this service.")
+LIMIT = Param("At most so many rows.", "20", Annotated[int, Field(ge=1, le=MAX_LIMIT)])
+CONDITION = "version = 2.1, mysql.query.calls > 50 and memcache.get.misses > 3"
+WINDOW = "'last 90s', 10m..5m, 5m.., 2026-11-21T09:30Z..now"
 
 
-def answer_routes(engine: Engine) -> list[Route]:
-    """Return the routes; their endpoints are plain functions, which Starlette runs in its thread pool."""
+def answer_routes(engine: Engine) -> list[ApiRoute]:
+    """Return the routes."""
 
-    def top(request: Request) -> JSONResponse:
-        params = query_params(request, {"since": "15m", "service": "", "by": "total", "limit": "20"})
+    def top(params: dict[str, str]) -> Top:
+        """Which kinds of transaction take the time, and in which components."""
         answer = rank_kinds(
             engine,
             since_s=since_s(params["since"]),
@@ -35,18 +41,14 @@ def answer_routes(engine: Engine) -> list[Route]:
             by=one_of("by", params["by"], RANKINGS),
             limit=limit(params["limit"]),
         )
-        if not answer.kinds:
-            answer = replace(answer, services=tuple(kinds.services(engine)))
-        return json_response(asdict(answer))
+        return answer if answer.kinds else replace(answer, services=tuple(kinds.services(engine)))
 
-    def transactions(request: Request) -> JSONResponse:
-        query_params(request, {})
-        trace, _ = read_trace(engine, request.path_params["trace_id"])
-        return json_response(asdict(trace))
+    def transactions(params: dict[str, str]) -> Trace:
+        """One request: the transactions of its trace with bill, servers, statements, kept calls, slow-log entries."""
+        return read_trace(engine, params["trace_id"])[0]
 
-    def why(request: Request) -> JSONResponse:
-        names = ("kind", "service", "during", "against", "slowest", "when")
-        params = query_params(request, {**dict.fromkeys(names, ""), "since": "1h"})
+    def why(params: dict[str, str]) -> Why:
+        """Why transactions of a kind became slower, or what makes the slowest of them slow."""
         if not params["kind"]:
             raise BadParameter("kind", "it is missing", "give the name of a transaction, as /api/top shows it")
         compared = comparison(
@@ -57,12 +59,11 @@ def answer_routes(engine: Engine) -> list[Route]:
             since=params["since"],
             when=params["when"],
         )
-        return json_response(asdict(explain(engine, params["kind"], compared, service=params["service"])))
+        return explain(engine, params["kind"], compared, service=params["service"])
 
-    def statements(request: Request) -> JSONResponse:
-        defaults = {"since": "15m", "service": "", "by": "total", "limit": "20", "statement": ""}
-        params = query_params(request, defaults)
-        answer = digest(
+    def statements(params: dict[str, str]) -> Digest:
+        """Which SQL statements take the time, in the application and on the server, and which kinds send them."""
+        return digest(
             engine,
             since_s=None if params["since"] == "all" else since_s(params["since"]),
             service=kinds.service(engine, params["service"]),
@@ -70,11 +71,41 @@ def answer_routes(engine: Engine) -> list[Route]:
             limit=limit(params["limit"]),
             statement=params["statement"],
         )
-        return json_response(asdict(answer))
 
+    ranked_by = "What to rank by, largest first."
     return [
-        Route("/api/top", top),
-        Route("/api/transactions/{trace_id}", transactions),
-        Route("/api/why", why),
-        Route("/api/digest", statements),
+        answer_route(
+            "/api/top",
+            top,
+            {"since": SINCE, "service": SERVICE, "by": Param(ranked_by, "total", Ranking), "limit": LIMIT},
+        ),
+        answer_route(
+            "/api/transactions/{trace_id}",
+            transactions,
+            {"trace_id": Param("A trace id or its beginning, or a traceparent.")},
+        ),
+        answer_route(
+            "/api/why",
+            why,
+            {
+                "kind": Param("The name of the transactions, as /api/top shows it.", is_required=True),
+                "service": Param("The service, when several have a kind of this name."),
+                "during": Param(f"Explain this time: {WINDOW}."),
+                "against": Param(f"Compare it with this time: {WINDOW}. By default, `since` before `during`."),
+                "slowest": Param("Without `during`: compare this share in percent, the slowest, with the rest: 5."),
+                "when": Param(f"Compare those that match with the others: {CONDITION}."),
+                "since": Param("How much time to look at: 90s, 15m, 2h, 7d.", "1h"),
+            },
+        ),
+        answer_route(
+            "/api/digest",
+            statements,
+            {
+                "since": Param("How far back: 90s, 15m, 2h, 7d; or all, for logs of any age.", "15m"),
+                "service": Param("Only what this service sends."),
+                "by": Param(ranked_by, "total", DigestRanking),
+                "limit": LIMIT,
+                "statement": Param("Only this statement, whole: its id, or the beginning of its id or text."),
+            },
+        ),
     ]

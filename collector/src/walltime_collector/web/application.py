@@ -40,6 +40,7 @@ from ..sql.runner import QueryRunner
 from ..sql.tables import Tables
 from .answers import answer_routes
 from .health import health_routes
+from .openapi import ApiRoute, openapi_route
 from .sql import sql_route
 
 log = logging.getLogger(__name__)
@@ -84,13 +85,17 @@ def make_app(
     def is_admin(request: Request) -> bool:
         return access.is_admin(request.headers.get("authorization", ""))
 
+    routes = [
+        *answer_routes(engine),
+        sql_route(runner),
+        *health_routes(engine, health, access, current_status),
+        *([] if access.read.is_unset else [login_route(access.read)]),
+        *more,
+    ]
     return Starlette(
         routes=[
-            *answer_routes(engine),
-            sql_route(runner),
-            *health_routes(engine, health, access, current_status),
-            *([] if access.read.is_unset else [login_route(access.read)]),
-            *more,
+            *routes,
+            openapi_route(each for each in routes if isinstance(each, ApiRoute)),
             *page_routes(pages, Sources(engine, health, current_status, dead_letters, Tables(runner)), is_admin),
         ],
         middleware=[

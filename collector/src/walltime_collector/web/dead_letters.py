@@ -3,37 +3,58 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import asdict
-from typing import Any
+from dataclasses import asdict, dataclass
+from typing import Any, Literal
 
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import Response
-from starlette.routing import Route
 
 from ..errors import BadParameter, NotStored
 from ..format import quoted
 from ..health.counters import Health
 from ..http.authentication import Access
 from ..http.body import Arrivals
-from ..http.parameters import json_body, query_params
+from ..http.parameters import json_body
 from ..http.responses import json_response, problem
 from ..spool.dead_letters import Letter
 from ..spool.spool import Spool
+from .openapi import ApiRoute, answer_route
 
 _MAX_BODY_BYTES = 4 * 1024 * 1024
 _DEADLINE_S = 30.0
 
 
-def dead_letter_routes(spool: Spool, health: Health, access: Access) -> list[Route]:
+@dataclass(frozen=True)
+class Letters:
+    """Dead letters."""
+
+    letters: tuple[Letter, ...]
+
+
+@dataclass(frozen=True)
+class Names:
+    """Of dead letters."""
+
+    names: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class All:
+    """All dead letters."""
+
+    all: Literal[True]
+
+
+def dead_letter_routes(spool: Spool, health: Health, access: Access) -> list[ApiRoute]:
     """The routes: GET lists; POST …/retry and …/drop take `{"names": […]}` or `{"all": true}` and return those."""
     arrivals = Arrivals(
         max_request_bytes=_MAX_BODY_BYTES, max_in_flight_bytes=4 * _MAX_BODY_BYTES, deadline_s=_DEADLINE_S
     )
 
-    def listed(request: Request) -> Response:
-        query_params(request, {})
-        return _response(spool.dead_letters())
+    def listed(_: dict[str, str]) -> Letters:
+        """The requests that the database refused for good."""
+        return Letters(tuple(spool.dead_letters()))
 
     def changing(change: Callable[[str], Letter | None], counter: str) -> Callable[[Request], Any]:
         def run(names: list[str] | None) -> list[Letter]:
@@ -55,15 +76,27 @@ def dead_letter_routes(spool: Spool, health: Health, access: Access) -> list[Rou
             if not access.is_admin(request.headers.get("authorization", "")):
                 return problem(403, "token", "this token permits no changes", "send the admin token")
             async with json_body(request, arrivals, '{"names": […]}') as document:
-                return _response(await run_in_threadpool(run, _names(document)))
+                return json_response(asdict(Letters(tuple(await run_in_threadpool(run, _names(document))))))
 
         return changed
 
     return [
-        Route("/api/deadletters", listed),
-        Route("/api/deadletters/retry", changing(spool.retry, "dead_retried"), methods=["POST"]),
+        answer_route("/api/deadletters", listed),
+        ApiRoute(
+            "/api/deadletters/retry",
+            changing(spool.retry, "dead_retried"),
+            "Move dead letters back to the spool; needs the admin token.",
+            Letters,
+            body=Names | All,
+        ),
         # dropped ones count as rejected: the sum of the counters stays the number of received spans
-        Route("/api/deadletters/drop", changing(spool.drop, "rejected"), methods=["POST"]),
+        ApiRoute(
+            "/api/deadletters/drop",
+            changing(spool.drop, "rejected"),
+            "Delete dead letters; needs the admin token.",
+            Letters,
+            body=Names | All,
+        ),
     ]
 
 
@@ -75,7 +108,3 @@ def _names(document: Any) -> list[str] | None:
     if not isinstance(names, list) or not names or not all(isinstance(name, str) for name in names):
         raise BadParameter("body", "it names no dead letters", 'send {"names": ["…"]} or {"all": true}')
     return names
-
-
-def _response(letters: list[Letter]) -> Response:
-    return json_response({"letters": [asdict(letter) for letter in letters]})

@@ -10,7 +10,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from ..clickhouse.engine import Engine
-from ..health.applications import applications
+from ..health.applications import Applications, applications
 from ..health.checks import redacted
 from ..health.counters import Health
 from ..health.metrics import Metrics
@@ -18,6 +18,7 @@ from ..health.status import Status
 from ..http.authentication import Access
 from ..http.responses import HEADERS, json_response
 from ..http.sign_in import MAY_READ
+from .openapi import ApiRoute
 
 
 def health_routes(engine: Engine, health: Health, access: Access, current_status: Callable[[], Status]) -> list[Route]:
@@ -67,9 +68,14 @@ def health_routes(engine: Engine, health: Health, access: Access, current_status
         return json_response(asdict(report if is_admin(request) else redacted(report)))
 
     return [
-        Route("/api/applications", lambda _: json_response(asdict(applications(engine)))),
+        ApiRoute(
+            "/api/applications",
+            lambda _: json_response(asdict(applications(engine))),
+            "The services that sent data in the last week, with what `walltime doctor` checks.",
+            Applications,
+        ),
         Route("/healthz", healthz),
         Route("/readyz", readyz),
         Route("/metrics", scrape),
-        Route("/api/status", status),
+        ApiRoute("/api/status", status, "The state of the collector: spans, spool, tables, problems.", Status),
     ]

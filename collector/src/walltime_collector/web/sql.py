@@ -4,19 +4,21 @@ from __future__ import annotations
 
 import json
 import time
+from dataclasses import dataclass
 
 from starlette.requests import Request
 from starlette.responses import Response
-from starlette.routing import Route
 
 from ..clickhouse.dialect import error_code
 from ..errors import BadParameter, QueryFailed, StatementRefused
 from ..http.body import Arrivals
 from ..http.parameters import json_body
 from ..http.responses import json_response
+from ..query.answers import Selected
 from ..sql.client import describe_client
 from ..sql.guard import MAX_STATEMENT_BYTES
 from ..sql.runner import QueryRunner
+from .openapi import ApiRoute
 
 _DEADLINE_S = 30.0
 # ClickHouse's codes for a valid statement over a limit (rows, time, memory, bytes), or one that was stopped
@@ -28,7 +30,14 @@ _SETTINGS = {
 }
 
 
-def sql_route(runner: QueryRunner) -> Route:
+@dataclass(frozen=True)
+class SqlStatement:
+    """A SELECT, SHOW, DESCRIBE or EXPLAIN."""
+
+    sql: str
+
+
+def sql_route(runner: QueryRunner) -> ApiRoute:
     """
     The route: the body is `{"sql": …}`, the response `{"columns": [{name, type}], "rows": [[…]]}`.
 
@@ -47,7 +56,8 @@ def sql_route(runner: QueryRunner) -> Route:
                 request.receive, lambda name: _response(runner, document["sql"], name, client)
             )
 
-    return Route("/api/sql", sql, methods=["POST"])
+    description = "Run one read-only ClickHouse statement; SHOW TABLES lists the tables."
+    return ApiRoute("/api/sql", sql, description, Selected, body=SqlStatement)
 
 
 def _response(runner: QueryRunner, sql: str, name: str, client: str) -> Response:

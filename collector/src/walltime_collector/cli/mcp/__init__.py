@@ -1,0 +1,42 @@
+"""`walltime mcp`: the answers as tools for assistants, over stdio or HTTP."""
+
+from __future__ import annotations
+
+import sys
+from importlib.util import find_spec
+from typing import Annotated
+
+import typer
+
+from ...errors import CommandFailed
+from ..client import Client
+from ..options import with_global_options
+
+
+@with_global_options
+def mcp(
+    client: Client,
+    as_json: bool,
+    http: Annotated[
+        str,
+        typer.Option(
+            metavar="ADDRESS", help="Serve streamable HTTP at a loopback address, as in 127.0.0.1:8465. [stdio]"
+        ),
+    ] = "",
+) -> None:
+    """
+    Serve the answers as tools for assistants (Model Context Protocol).
+
+    Over stdio, the collector gets the token of this command. Over HTTP it gets the one of each request, and the
+    command prints `ready URL` when it accepts requests.
+    """
+    if find_spec("mcp") is None:
+        raise CommandFailed("the package mcp is not installed; run: pip install 'walltime-collector[mcp]'")
+    from .serve import serve_http
+    from .tools import make_server
+
+    if http:
+        serve_http(client, http)
+    else:
+        sys.stdin.reconfigure(errors="replace")  # type: ignore[union-attr]  # bytes that are no UTF-8 end no session
+        make_server(client).run("stdio")

@@ -1,0 +1,213 @@
+"""`walltime mcp` with the official client, over stdio and HTTP, in front of a real collector that has a read token."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import httpx2
+import pytest
+import typer
+from jsonschema import Draft202012Validator
+from mcp import Client, StdioServerParameters
+from mcp.client.streamable_http import streamable_http_client
+from mcp_types import CallToolResult, Tool
+from walltime_collector.cli.client import Client as HttpClient
+from walltime_collector.cli.mcp.serve import serve_http
+from walltime_collector.cli.mcp.tools import TOOLS
+from walltime_collector.web.answers import answer_routes
+
+from tests.collector.traffic import Sent, Shop, export_request
+from tests.servers import Collector, over_http
+
+WALLTIME = Path(sys.executable).with_name("walltime")
+READ = "the-read-token-of-this-test-0123456789"
+KIND = "GET /product/{id}"
+Ask = Callable[[Client], Coroutine[Any, Any, Any]]
+
+
+@dataclass
+class Served:
+    """A collector, what it has stored, and the address of `walltime mcp --http` in front of it."""
+
+    collector: Collector
+    sent: list[Sent]
+    url: str
+
+    def api(self, path: str) -> Any:
+        headers = {"authorization": f"Bearer {READ}"}
+        return over_http("GET", f"{self.collector.web_url}{path}", headers=headers).json()
+
+    def stdio(self, token: str = READ) -> AbstractAsyncContextManager[Client]:
+        command = StdioServerParameters(
+            command=str(WALLTIME), args=["mcp", "--url", self.collector.web_url], env={"WALLTIME_TOKEN": token}
+        )
+        return Client(command)
+
+    @asynccontextmanager
+    async def http(self, token: str = READ) -> AsyncIterator[Client]:
+        headers = {"authorization": f"Bearer {token}"} if token else {}
+        async with (
+            httpx2.AsyncClient(headers=headers) as http_client,
+            Client(streamable_http_client(self.url, http_client=http_client)) as client,
+        ):
+            yield client
+
+
+@pytest.fixture(scope="module")
+def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+    shop, first_ns = Shop(seed=3), time.time_ns() - 300_000_000_000
+    sent = [each for at in range(100) for each in shop.visit(first_ns + at * 2_500_000_000)]
+    with Collector(tmp_path_factory.mktemp("mcp") / "data", read_token=READ) as collector:
+        assert collector.send(export_request(sent)).status_code == 200
+        headers = {"authorization": f"Bearer {READ}"}
+        while over_http("GET", f"{collector.web_url}/healthz", headers=headers).json()["spans"]["stored"] < len(sent):
+            time.sleep(0.05)
+        # its own token is not for those who connect
+        command: list[str | Path] = [
+            WALLTIME,
+            "mcp",
+            "--url",
+            collector.web_url,
+            "--http",
+            "127.0.0.1:0",
+            "--token-file",
+            "/dev/null",
+        ]
+        with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+            assert process.stdout is not None
+            yield Served(collector, sent, process.stdout.readline().split()[1])
+            process.send_signal(signal.SIGTERM)
+            assert process.wait(20) in (0, -signal.SIGTERM)
+
+
+def ask(client: AbstractAsyncContextManager[Client], question: Ask) -> Any:
+    async def asked() -> Any:
+        async with client as connected:
+            return await question(connected)
+
+    return asyncio.run(asked())
+
+
+def call(client: AbstractAsyncContextManager[Client], name: str, **params: Any) -> CallToolResult:
+    result = ask(client, lambda connected: connected.call_tool(name, params))
+    assert isinstance(result, CallToolResult)
+    return result
+
+
+def said(result: CallToolResult) -> str:
+    return "".join(getattr(each, "text", "") for each in result.content)
+
+
+def calls_of(served: Served) -> dict[str, dict[str, Any]]:
+    trace = next(each for each in served.sent if each.kept and len(each.calls) > 2)
+    return {
+        "top": {"since": "1h", "by": "p95", "limit": 3},
+        "show": {"trace_id": trace.trace_id, "calls": 2},
+        "why": {"kind": KIND, "slowest": "10"},
+        "digest": {"since": "1h"},
+        "sql": {"sql": "SELECT count() AS n FROM transactions"},
+    }
+
+
+@pytest.mark.parametrize("transport", ["stdio", "http"])
+def test_every_tool_has_a_description_and_a_typed_answer(served: Served, transport: str) -> None:
+    async def every(client: Client) -> dict[str, tuple[Tool, CallToolResult]]:
+        tools = {each.name: each for each in (await client.list_tools()).tools}
+        return {name: (tools[name], await client.call_tool(name, given)) for name, given in calls_of(served).items()}
+
+    answers = ask(getattr(served, transport)(), every)
+    assert set(answers) == {"sql", *(each.name for each in TOOLS)}
+    for tool, result in answers.values():
+        assert not result.is_error, said(result)
+        assert tool.description
+        assert all(each["description"] for each in tool.input_schema["properties"].values())
+        assert tool.annotations is not None
+        assert tool.annotations.read_only_hint
+        assert tool.output_schema is not None
+        Draft202012Validator(tool.output_schema).validate(result.structured_content)
+    top = answers["top"][1].structured_content
+    assert (top["transactions"], len(top["kinds"]), top["by"]) == (len(served.sent), 3, "p95")
+    assert answers["sql"][1].structured_content["rows"] == [[len(served.sent)]]
+    shown = answers["show"][1].structured_content
+    api = served.api(f"/api/transactions/{shown['trace_id']}")
+    assert [len(bill["calls"]) for bill in shown["transactions"]] == [
+        min(2, len(bill["calls"])) for bill in api["transactions"]
+    ]
+    assert answers["why"][1].structured_content["name"] == KIND
+    assert answers["digest"][1].structured_content["statements"]
+
+
+def test_tools_take_the_parameters_of_the_api_with_their_defaults(served: Served) -> None:
+    document = served.api("/api/openapi.json")
+
+    async def listed(client: Client) -> dict[str, Tool]:
+        return {each.name: each for each in (await client.list_tools()).tools}
+
+    tools = ask(served.stdio(), listed)
+    for tool in TOOLS:
+        properties = tools[tool.name].input_schema["properties"]
+        params = document["paths"][tool.path]["get"]["parameters"]
+        assert set(properties) == {each["name"] for each in params} | set(tool.more)
+        for each in params:
+            assert properties[each["name"]]["description"] == each["description"]
+            assert properties[each["name"]].get("default") == each["schema"].get(
+                "default", None if each["required"] else ""
+            )
+
+
+def test_every_question_of_the_api_is_a_tool() -> None:
+    engine: Any = None
+    assert {each.path for each in answer_routes(engine)} == {each.path for each in TOOLS}
+
+
+@pytest.mark.parametrize(("transport", "token"), [("stdio", ""), ("http", ""), ("http", "wrong-0123456789-0123456789")])
+def test_without_the_read_token_nothing_is_answered(served: Served, transport: str, token: str) -> None:
+    result = call(getattr(served, transport)(token), "top")
+    assert result.is_error
+    assert "token" in said(result)
+    assert KIND not in said(result)
+
+
+def test_the_guard_and_limits_of_the_api_hold(served: Served) -> None:
+    async def refusals(client: Client) -> list[CallToolResult]:
+        wrong: list[tuple[str, dict[str, Any]]] = [
+            ("sql", {"sql": "SELECT * FROM system.users"}),
+            ("sql", {"sql": "DROP TABLE transactions"}),
+            ("sql", {"sql": "SELECT sleep(1)"}),
+            ("top", {"since": "yesterday"}),
+            ("top", {"limit": 100_000}),
+            ("top", {"by": "name"}),
+            ("why", {"kind": "no such kind"}),
+            ("show", {"trace_id": "e" * 32}),
+            ("show", {"trace_id": "../status"}),
+        ]
+        return [await client.call_tool(name, given) for name, given in wrong]
+
+    results = ask(served.http(), refusals)
+    assert [result.is_error for result in results] == [True] * len(results)
+    assert "system.users" in said(results[0])
+    assert "write 90s, 15m, 2h or 7d" in said(results[3])
+    assert all("Traceback" not in said(result) for result in results)
+
+
+def test_other_hosts_and_pages_of_other_sites_are_refused(served: Served) -> None:
+    body = {"jsonrpc": "2.0", "id": 1, "method": "tools/list"}
+    headers = {"accept": "application/json, text/event-stream", "authorization": f"Bearer {READ}"}
+    for name, value, status in (("host", "evil.example", 421), ("origin", "http://evil.example", 403)):
+        answer = over_http("POST", served.url, json=body, headers={**headers, name: value})
+        assert answer.status_code == status
+
+
+@pytest.mark.parametrize("address", ["0.0.0.0:8465", "192.0.2.1:8465", "8465", "127.0.0.1", "[::]:8465"])
+def test_only_loopback_addresses_are_listened_on(address: str) -> None:
+    with pytest.raises(typer.BadParameter, match="loopback"):
+        serve_http(HttpClient("http://127.0.0.1:8464"), address)
