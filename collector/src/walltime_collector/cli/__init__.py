@@ -233,11 +233,7 @@ def sql(
         typer.Option("--vertical/--table", help="One line per value. [if a row is wider than the terminal]"),
     ] = None,
 ) -> None:
-    """
-    Run a read-only ClickHouse statement.
-
-    SHOW TABLES lists the tables.
-    """
+    """Run a read-only ClickHouse statement; SHOW TABLES lists the tables."""
     if as_json and as_csv:
         raise typer.BadParameter("choose one", param_hint="--json, --csv")
     document = client.post("/api/sql", {"sql": sys.stdin.read() if statement == "-" else statement})
