@@ -93,7 +93,7 @@ class Grafana:
 @pytest.fixture(scope="session")
 def grafana() -> Iterator[Grafana]:
     folder = fast_folder()
-    settings = {
+    settings: dict[str, str | float] = {
         "clickhouse_http": "127.0.0.1:0",
         "clickhouse_http_token": TOKEN,
         "segment_age_s": 2.0,
