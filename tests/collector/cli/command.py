@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import atexit
 import fcntl
+import functools
+import json
 import os
 import pty
 import struct
@@ -11,22 +14,45 @@ import sys
 import termios
 from collections.abc import Mapping
 from pathlib import Path
+from tempfile import NamedTemporaryFile
 
+ROOT = Path(__file__).parents[3]
 WALLTIME = Path(sys.executable).with_name("walltime")
 
 
 def run(*arguments: str, environment: Mapping[str, str] | None = None) -> subprocess.CompletedProcess[str]:
+    """Run the command in a process of its own, which is a fork: `on_a_terminal` starts the program itself."""
     clean = {
         name: value for name, value in os.environ.items() if not name.startswith(("WALLTIME_", "COLUMNS", "NO_COLOR"))
     }
-    return subprocess.run(
-        [WALLTIME, *arguments],
-        env={**clean, "PYTHONWARNINGS": "error", **(environment or {})},
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-    )
+    clean |= {"PYTHONWARNINGS": "error", **(environment or {})}
+    if "PYTHONIOENCODING" in clean:  # the interpreter reads it when it starts
+        return subprocess.run(
+            [WALLTIME, *arguments], env=clean, capture_output=True, text=True, timeout=60, check=False
+        )
+    with NamedTemporaryFile() as out, NamedTemporaryFile() as err:
+        output = [out.name, err.name]
+        command = {"arguments": arguments, "environment": clean, "directory": os.getcwd(), "output": output}  # noqa: PTH109
+        forking = _forking()
+        assert forking.stdin is not None
+        assert forking.stdout is not None
+        forking.stdin.write(f"{json.dumps(command)}\n")
+        forking.stdin.flush()
+        status = int(forking.stdout.readline())
+        return subprocess.CompletedProcess(arguments, status, out.read().decode(), err.read().decode())
+
+
+@functools.cache
+def _forking() -> subprocess.Popen[str]:
+    command = [sys.executable, "-W", "error", "-m", "tests.collector.cli.forked"]
+    process = subprocess.Popen(command, cwd=ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+
+    def end() -> None:
+        with process:  # it ends when its input does
+            pass
+
+    atexit.register(end)
+    return process
 
 
 def on_a_terminal(
