@@ -28,7 +28,7 @@ PAGES = sorted(
 COMMANDS = [
     command.name or str(command.callback.__name__) for command in app.registered_commands if command.callback
 ] + [group.name for group in app.registered_groups]
-PLANNED = {"find", "advise"}
+PLANNED = {"find"}
 """Commands that the documentation names as not there yet."""
 
 

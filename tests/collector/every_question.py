@@ -8,7 +8,7 @@ from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, cast, get_args, get_type_hints
 from urllib.parse import quote, urlencode
 
 from walltime_collector.clickhouse.engine import Engine, Parameters, Rows
@@ -21,6 +21,9 @@ from walltime_collector.http.authentication import Access
 from walltime_collector.pages import urls
 from walltime_collector.pages.routes import VIEWS
 from walltime_collector.query import queries
+from walltime_collector.query.advise.candidate import Removed
+from walltime_collector.query.advise.dismissed import dismissals
+from walltime_collector.query.digest.rank import of_log
 from walltime_collector.query.kept.sample import kept_sample
 from walltime_collector.query.queries import CONDITIONS, query_text, run
 from walltime_collector.query.scope import Filters, Scope
@@ -121,9 +124,36 @@ def ask_everything(engine: Engine, data: Path, sent: list[Sent]) -> Questions:
             questions += [(sql, {**each, "minutes": some_minutes}) for sql, each in questions[-2:] if "minutes" in each]
         one_in_16 = {name: sampled.parameters()[name] for name in ("source", "sample_level")}
         questions += [(sql, {**each, **one_in_16}) for sql, each in questions[-1:] if "source" in each]
+    _ask_for_advice(asked, hour, _typical(sent))
     CardinalityLimit(asked, health, most=1).look()
     OldestDays(asked, health, lambda: (0, 1 << 40)).look()
     return recording.questions
+
+
+def _ask_for_advice(engine: Engine, hour: Scope, one: Sent) -> None:
+    """What is asked only where there is something to advise."""
+    for least_ns in (0, 10**15):
+        run(engine, "advise/waits", **of_log(hour), least_ns=least_ns, limit=100, most=3)
+    removed = Removed("statements", tuple(_statements(one)), is_repeated=True)
+    kind = Scope(hour.window, Filters(one.service, one.name))
+    for of in get_args(get_type_hints(Removed)["of"]):
+        what: dict[str, Any] = vars(replace(removed, of=of, targets=("mysql.query\t10.0.0.5:3306",)))
+        params = {name: list(each) if isinstance(each, tuple) else each for name, each in what.items()}
+        assert run(engine, "advise/saved", **kind.parameters(), **params, minutes=[])[0]["transactions"]
+    run(
+        engine,
+        "advise/holders",
+        **hour.parameters(),
+        starts=[hour.window.start_ns],
+        ends=[hour.window.end_ns],
+        waits=1,
+        spans=[one.span_id],
+        minutes=[],
+        table="(?i)cart_line",
+        limit=3,
+    )
+    run(engine, "advise/minutes", **hour.divided())
+    assert dismissals(engine)
 
 
 def _addresses(sent: list[Sent]) -> Iterator[str]:
@@ -151,6 +181,8 @@ def _addresses(sent: list[Sent]) -> Iterator[str]:
         yield f"/api/why?{urlencode({'kind': one.name, **compared})}"
     yield f"/api/why?{urlencode({'kind': 'GET /product'})}"
     yield f"/api/transactions/{one.trace_id[:12]}"
+    yield "/api/advice?since=1h"
+    yield "/api/advice/dismissed"
     yield "/api/applications"
 
 

@@ -76,9 +76,11 @@ def store_everything(engines: Sequence[Engine], visits: int = 600) -> list[Sent]
     records += [_record(each.SerializeToString()) for each in (of_another, own)]
     minutes = {"minute": now_ns // 10**9 // 60 * 60 - 60, "collector": "a", "host": "b", "received": 9, "is_ok": True}
     slow = slow_rows(20) + _logged(kept)
+    dismissed = {"id": "0123456789", "decided_at": now_ns / 10**9, "until": now_ns // 10**9 + 3_600, "why": "later"}
     for engine in engines:
         engine.insert(records, "shop")
         engine.insert_rows("slow_log_entries", slow, "slow")
+        engine.insert_rows("dismissed_advice", json.dumps(dismissed).encode(), "dismissed")
         engine.insert_rows("walltime_health", json.dumps(minutes).encode(), "minutes")
     return sent
 

@@ -63,7 +63,7 @@ def test_every_example_runs(collector: Collector, example: Example) -> None:
         assert answer["rows"]
 
 
-@pytest.mark.parametrize("section", ["advice", "incidents"])
+@pytest.mark.parametrize("section", ["incidents"])
 def test_the_place_of_a_later_view_says_so_and_names_commands(collector: Collector, section: str) -> None:
     shown = get(collector, f"/{section}")
     assert shown.status_code == 200

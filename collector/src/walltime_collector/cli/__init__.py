@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import os
 import sys
 import time
-from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -17,10 +15,12 @@ from ..query.digest.answer import Digest, DigestRanking
 from ..query.why.answer import Why
 from ..trace_id import find_span_id, find_trace_id
 from . import addresses
+from .advise.command import advise
 from .client import Client
 from .dead_letters import dead_letters
+from .doctor.command import doctor
 from .mcp import mcp
-from .options import ClientCertificate, Json, TokenFile, Url, check_since, read_token, with_global_options
+from .options import ClientCertificate, Json, TokenFile, Url, check_since, with_global_options
 from .output import print_json, print_rendered, read_as, write
 from .serve import serve
 
@@ -221,6 +221,9 @@ def digest(
     return print_rendered(lambda console: render(answer, console), client.page(addresses.of_digest(answer, since)))
 
 
+app.command("advise")(advise)
+
+
 @app.command("sql")
 @with_global_options
 def sql(
@@ -261,38 +264,4 @@ def status(client: Client, as_json: bool) -> None:
     return print_rendered(lambda console: render(status, console), client.page(addresses.COLLECTOR))
 
 
-@app.command("doctor")
-@with_global_options
-def doctor(
-    client: Client,
-    as_json: bool,
-    otlp: Annotated[str, typer.Option(help="Send to this OTLP/HTTP address. [the collector's own]")] = "",
-    ingest_token_file: Annotated[
-        Path | None,
-        typer.Option(
-            envvar="WALLTIME_INGEST_TOKEN_FILE",
-            help="File of the token for OTLP. WALLTIME_INGEST_TOKEN is the token itself.",
-        ),
-    ] = None,
-) -> None:
-    """
-    Check the collector and the applications.
-
-    Sends a test transaction through everything. The exit code is 1 if a check fails.
-    """
-    from dataclasses import asdict
-
-    from .doctor.checks import examine
-    from .doctor.report import render
-
-    token = os.environ.get("WALLTIME_INGEST_TOKEN", "") if ingest_token_file is None else read_token(ingest_token_file)
-    try:
-        examination = examine(client, token, otlp)
-    except ValueError as error:
-        raise typer.BadParameter(str(error), param_hint="--otlp") from error
-    if as_json:
-        print_json(asdict(examination))
-    else:
-        print_rendered(lambda _: render(examination))
-    if not examination.is_ok:
-        raise typer.Exit(1)
+app.command("doctor")(doctor)

@@ -6,6 +6,7 @@ import re
 
 from ..format import LONGEST_SINCE_S
 from ..pages import urls
+from ..query.advise.answer import Advised
 from ..query.answers import Bill, Top, Trace
 from ..query.digest.answer import Digest
 from ..query.why.answer import Population, Why
@@ -45,5 +46,10 @@ def of_digest(digest: Digest, since: str) -> str:
     return urls.statements({**params, "by": by, "containing": digest.statement})
 
 
-def _window(first: Population, last: Population | None = None) -> str:
+def of_advice(answer: Advised) -> str:
+    """The advice for the same time."""
+    return urls.advice({"time": _window(answer), "service": answer.service, "kind": answer.kind})
+
+
+def _window(first: Population | Advised, last: Population | None = None) -> str:
     return "..".join(re.sub(r"\.?0*Z$", "Z", at) for at in (first.since, (last or first).until))

@@ -60,12 +60,12 @@ def with_global_options(command: Callable[..., None]) -> Callable[..., None]:
     return run
 
 
-def check_since(since: str) -> None:
-    """Refuse a `--since` that is no length of time."""
+def check_since(since: str, option: str = "--since") -> None:
+    """Refuse an option that is no length of time."""
     try:
         since_s(since)
     except ValueError as error:
-        raise typer.BadParameter(str(error), param_hint="--since") from error
+        raise typer.BadParameter(str(error), param_hint=option) from error
 
 
 def read_token(path: Path) -> str:

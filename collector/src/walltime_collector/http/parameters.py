@@ -9,11 +9,14 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 from starlette.requests import Request
+from starlette.responses import Response
 
 from .. import format as text
 from ..errors import BadParameter
 from ..format import quoted
+from .authentication import Access
 from .body import Arrivals
+from .responses import problem
 
 MAX_LIMIT = 1_000
 
@@ -59,6 +62,16 @@ def one_of(name: str, value: str, choices: tuple[str, ...]) -> Any:
     if value not in choices:
         raise BadParameter(name, f"{quoted(value)} is not one of its values", f"use {', '.join(choices)}")
     return value
+
+
+def without_permission(request: Request, access: Access) -> Response | None:
+    """The response to a change that needs the admin token and does not have it."""
+    if not access.is_admin_possible:
+        what, what_now = "no token permits changes", "start the collector with WALLTIME_ADMIN_TOKEN"
+        return problem(403, "token", what, what_now)
+    if not access.is_admin(request.headers.get("authorization", "")):
+        return problem(403, "token", "this token permits no changes", "send the admin token")
+    return None
 
 
 @asynccontextmanager

@@ -31,7 +31,7 @@ from .content import Content
 from .render import Frame, Pages
 from .request import SCOPE_PARAMS, PageRequest, Sources, path_names, read
 from .shared_answers import LONG_PERIOD_S, PERIOD_S, SharedAnswers
-from .views import collector, kind, later, overview, servers, sql, statements, suggestions, transaction
+from .views import advice, collector, kind, later, overview, servers, sql, statements, suggestions, transaction
 
 _S = 1_000_000_000
 _MANY_TRANSACTIONS, _LONG_S = 100_000, 1_800
@@ -65,7 +65,7 @@ VIEWS = (
     View("/collector", "collector.html", collector.collector, has_scope=False),
     View("/sql", "sql.html", sql.sql, sql.PARAMS, has_scope=False, is_live=False),
     View("/suggestions", "suggestions.html", suggestions.suggestions, has_scope=False, is_live=False),
-    View("/advice", "later.html", later.advice, has_scope=False, is_live=False),
+    View("/advice", "advice.html", advice.advice, advice.PARAMS, is_live=False),
     View("/incidents", "later.html", later.incidents, has_scope=False, is_live=False),
     View(
         "/transactions/{trace}",

@@ -45,6 +45,11 @@ def statement(fingerprint_id: str, params: Params = NONE) -> str:
     return address(f"/statements/{_segment(fingerprint_id)}", params)
 
 
+def advice(params: Params = NONE) -> str:
+    """What to change."""
+    return address("/advice", params)
+
+
 def collector() -> str:
     """Whether the collector works, and what it holds."""
     return address("/collector")

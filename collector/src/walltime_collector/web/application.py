@@ -38,6 +38,7 @@ from ..pages.routes import error_page, page_routes
 from ..spool.dead_letters import Letter
 from ..sql.runner import QueryRunner
 from ..sql.tables import Tables
+from .advice import advice_routes
 from .answers import answer_routes
 from .health import health_routes
 from .openapi import ApiRoute, openapi_route
@@ -87,6 +88,7 @@ def make_app(
 
     routes = [
         *answer_routes(engine),
+        *advice_routes(engine, access),
         sql_route(runner),
         *health_routes(engine, health, access, current_status),
         *([] if access.read.is_unset else [login_route(access.read)]),
@@ -147,6 +149,6 @@ def _no_such_page(request: Request, error: Any, pages: Pages) -> Response:
         "there is no such page",
         "use the navigation above, or start at the overview"
         if is_for_people
-        else "there are /api/top, /api/transactions/{trace_id}, /api/why, /api/digest, /api/sql, /api/deadletters, "
-        "/api/status, /api/applications, /healthz, /readyz and /metrics",
+        else "there are /api/top, /api/transactions/{trace_id}, /api/why, /api/digest, /api/advice, /api/sql, "
+        "/api/deadletters, /api/status, /api/applications, /healthz, /readyz and /metrics",
     )

@@ -15,8 +15,8 @@ from ..format import quoted
 from ..health.counters import Health
 from ..http.authentication import Access
 from ..http.body import Arrivals
-from ..http.parameters import json_body
-from ..http.responses import json_response, problem
+from ..http.parameters import json_body, without_permission
+from ..http.responses import json_response
 from ..spool.dead_letters import Letter
 from ..spool.spool import Spool
 from .openapi import ApiRoute, answer_route
@@ -70,11 +70,8 @@ def dead_letter_routes(spool: Spool, health: Health, access: Access) -> list[Api
             return done
 
         async def changed(request: Request) -> Response:
-            if not access.is_admin_possible:
-                what, what_now = "no token permits changes", "start the collector with WALLTIME_ADMIN_TOKEN"
-                return problem(403, "token", what, what_now)
-            if not access.is_admin(request.headers.get("authorization", "")):
-                return problem(403, "token", "this token permits no changes", "send the admin token")
+            if refused := without_permission(request, access):
+                return refused
             async with json_body(request, arrivals, '{"names": […]}') as document:
                 return json_response(asdict(Letters(tuple(await run_in_threadpool(run, _names(document))))))
 

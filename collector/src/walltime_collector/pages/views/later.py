@@ -25,21 +25,6 @@ class Later:
     commands: tuple[Command, ...]
 
 
-def advice(request: PageRequest) -> Later:
-    """The place of the advice."""
-    return Later(
-        "advice",
-        "Advice",
-        "This page will list what to change in an application, its caches and its statements, with the time that"
-        " each change would save. It is not built yet, and nothing is computed.",
-        (
-            Command("walltime doctor", "problems of the collector and the applications, and what to do about each"),
-            Command("walltime digest", "the statements that take the time, and rows examined for each row sent"),
-            Command("walltime why KIND --slowest 5", "what makes the slowest 5 % of a kind slow"),
-        ),
-    )
-
-
 def incidents(request: PageRequest) -> Later:
     """The place of the incidents."""
     return Later(

@@ -1,0 +1,74 @@
+"""`walltime advise`: prints advice, dismisses and restores it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Annotated
+
+import typer
+
+from ...format import printable
+from ...query.advise.answer import Advised, Dismissal
+from .. import addresses
+from ..client import Client
+from ..options import check_since, with_global_options
+from ..output import print_json, print_rendered, read_as, write
+
+
+@dataclass(frozen=True)
+class Dismissals:
+    """The response to `--dismissed`."""
+
+    dismissals: tuple[Dismissal, ...]
+
+
+@with_global_options
+def advise(
+    client: Client,
+    as_json: bool,
+    kind: Annotated[
+        str, typer.Argument(help="Only about this transaction, as `walltime top` shows it.", metavar="[KIND]")
+    ] = "",
+    since: Annotated[str, typer.Option(help="How far back: 90s, 15m, 2h, 7d.")] = "1h",
+    service: Annotated[str, typer.Option(help="Only this service.")] = "",
+    limit: Annotated[int, typer.Option(min=1, max=1000, help="At most this many.")] = 20,
+    dismiss: Annotated[str, typer.Option(metavar="ID", help="Hide this advice. Needs the admin token.")] = "",
+    time_hidden: Annotated[str, typer.Option("--for", help="With --dismiss: how long.")] = "30d",
+    reason: Annotated[str, typer.Option("--why", metavar="TEXT", help="With --dismiss: the reason.")] = "",
+    is_dismissed: Annotated[bool, typer.Option("--dismissed", help="List the advice that is dismissed.")] = False,
+    restore: Annotated[str, typer.Option(metavar="ID", help="Show a dismissed advice again.")] = "",
+) -> None:
+    """
+    What to change, with the time that each change saves.
+
+    Each advice has a price (at p50, at p95, on average and per hour), trace ids as evidence, and a threshold.
+    """
+    check_since(since)
+    if sum(map(bool, (dismiss, restore, is_dismissed))) > 1:
+        raise typer.BadParameter("choose one", param_hint="--dismiss, --dismissed, --restore")
+    if dismiss or restore:
+        check_since(time_hidden, "--for")
+        decision = {"id": dismiss, "for": time_hidden, "why": reason, "since": since} if dismiss else {"id": restore}
+        document = client.post(f"/api/advice/{'dismiss' if dismiss else 'restore'}", decision)
+        if as_json:
+            return print_json(document)
+        done = f"dismissed until {document['until'][:10]}" if dismiss else "restored"
+        return write(f"{document['id']} {done}: {printable(document['change'])}\n")
+    if is_dismissed:
+        document = client.get("/api/advice/dismissed")
+        return print_json(document) if as_json else write(_list(read_as(Dismissals, document)))
+    document = client.get("/api/advice", since=since, service=service, kind=kind, limit=limit)
+    if as_json:
+        return print_json(document)
+    from .text import render
+
+    answer = read_as(Advised, document)
+    return print_rendered(lambda console: render(answer, console), client.page(addresses.of_advice(answer)))
+
+
+def _list(answer: Dismissals) -> str:
+    lines = []
+    for each in answer.dismissals:
+        why = f"  ({printable(each.why)})" if each.why else ""
+        lines.append(f"{each.id}  until {each.until[:10]}  {printable(each.change)}{why}\n")
+    return "".join(lines) or "no advice is dismissed\n"

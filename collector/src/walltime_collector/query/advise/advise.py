@@ -1,0 +1,133 @@
+"""Finds what to change, and what each change would save."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+
+from ...clickhouse.dialect import QUERY_CONNECTIONS
+from ...clickhouse.engine import Engine
+from ...format import iso_time
+from ..queries import run
+from ..scope import Filters, Scope
+from .answer import LEAST_MEAN_NS, LEAST_SHARE, THRESHOLDS, Advice, Advised, Affected, Dismissal, Price
+from .caches import repeated_gets, slow_cache
+from .candidate import Candidate
+from .connections import connections
+from .dismissed import dismissals
+from .locks import row_locks
+from .observed import Observed, observe
+from .sequence import sequential_calls
+from .statements import n_plus_one, rows_examined
+from .waiting import mostly_other, queue
+
+Finder = Callable[[Observed], Iterator[Candidate]]
+FINDERS: Sequence[Finder] = (
+    n_plus_one,
+    repeated_gets,
+    sequential_calls,
+    row_locks,
+    rows_examined,
+    connections,
+    slow_cache,
+    mostly_other,
+    queue,
+)
+_MOST_PRICED, _SPARE = 40, 5
+"""Some are not worth what the sums promise."""
+_HOUR_NS = 3_600_000_000_000
+_CERTAIN = 1.96
+"""Standard deviations, for 95 %."""
+
+
+def advise(engine: Engine, scope: Scope, now_ns: int, *, limit: int = 20, with_dismissed: bool = False) -> Advised:
+    """
+    All advice about a scope, the most expensive first; nothing below THRESHOLDS.
+
+    Args:
+        limit: At most so many.
+        with_dismissed: Also those that are dismissed.
+
+    Raises:
+        EngineUnavailable, QueryFailed: No answer.
+    """
+    observed = observe(engine, scope)
+    with ThreadPoolExecutor(QUERY_CONNECTIONS - 1, "advise") as threads:
+        searching = [threads.submit(_all, find, observed) for find in FINDERS]
+        candidates = [each for search in searching for each in search.result()]
+        candidates.sort(key=lambda each: (-sum(each.saved_ns.values()), each.id))
+        hidden = dismissals(engine) if candidates else {}
+        shown = [each for each in candidates if with_dismissed or each.id not in hidden]
+        (first,) = run(engine, "digest/first")
+        first_ns = max(scope.window.start_ns, int(first["first_us"]) * 1_000)
+        window_ns = max(min(scope.window.end_ns, now_ns) - first_ns, 10**9)
+        most = min(limit + _SPARE, _MOST_PRICED)
+        priced = threads.map(lambda each: _priced(observed, each, window_ns, hidden), shown[:most])
+        advice = sorted((each for each in priced if each), key=lambda each: (-each.price.per_hour_ns, each.id))
+    return Advised(
+        since=iso_time(scope.window.start_ns),
+        until=iso_time(scope.window.end_ns),
+        service=scope.filters.service,
+        kind=scope.filters.kind,
+        transactions=observed.transactions,
+        one_in=round(observed.one_in),
+        thresholds=THRESHOLDS,
+        advice=tuple(advice[:limit]),
+        left_out=max(0, len(advice) - limit) + max(0, len(shown) - most),
+        hidden=len(candidates) - len(shown),
+    )
+
+
+def _all(find: Finder, observed: Observed) -> list[Candidate]:
+    return list(find(observed))
+
+
+def _priced(observed: Observed, candidate: Candidate, window_ns: int, hidden: Mapping[str, Dismissal]) -> Advice | None:
+    """The advice; None when the transactions that were read do not save what the sums promise."""
+    service, name = candidate.most
+    kind = observed.kinds[service, name]
+    transactions = round(kind.transactions * observed.one_in)
+    filters = Filters(**{**vars(observed.scope.filters), "service": service, "kind": name})
+    (row,) = run(
+        observed.engine,
+        "advise/saved",
+        **Scope(observed.scope.window, filters).parameters(),
+        **{name: list(each) if isinstance(each, tuple) else each for name, each in vars(candidate.removed).items()},
+        minutes=observed.some_minutes(transactions),
+    )
+    read = int(row["transactions"])
+    if not read or row["mean_ns"] < max(LEAST_MEAN_NS, LEAST_SHARE * kind.duration_ns / kind.transactions):
+        return None
+    p50_ns, p95_ns = (round(now - then) for now, then in zip(row["now_ns"], row["then_ns"], strict=True))
+    scale = observed.one_in * _HOUR_NS / window_ns
+    per_hour = {key: round(saved * scale) for key, saved in candidate.saved_ns.items()}
+    per_hour[service, name] = round(row["mean_ns"] * transactions * _HOUR_NS / window_ns)
+    is_sample = bool(observed.some_minutes(transactions)) or observed.one_in > 1
+    return Advice(
+        id=candidate.id,
+        category=candidate.category,
+        service=service,
+        name=name,
+        change=candidate.change,
+        finding=candidate.finding,
+        certainty=candidate.certainty,
+        price=Price(
+            p50_ns=p50_ns,
+            p95_ns=p95_ns,
+            mean_ns=round(row["mean_ns"]),
+            uncertainty_ns=round(_CERTAIN * row["deviation_ns"] / math.sqrt(read)) if is_sample else 0,
+            per_hour_ns=sum(per_hour.values()),
+            transactions=read,
+            of=max(transactions, read),
+        ),
+        affected=tuple(
+            Affected(*key, per_hour_ns)
+            for key, per_hour_ns in sorted(per_hour.items(), key=lambda each: (-each[1], each[0]))
+        ),
+        evidence=tuple(dict.fromkeys([*row["traces"][: 3 - len(candidate.evidence)], *candidate.evidence])),
+        statement_id=candidate.statement_id,
+        component=candidate.component,
+        address=candidate.address,
+        dismissed=hidden.get(candidate.id),
+    )

@@ -1,0 +1,30 @@
+-- How long do the transactions of each kind take, in no component, on the CPU, and in the queue before them?
+SELECT
+    service,
+    name,
+    sum(each.transactions) AS transactions,
+    sum(each.duration_ns) AS duration_ns,
+    sum(each.other_ns) AS other_ns,
+    sum(each.cpu_ns) AS cpu_ns,
+    sum(each.cpu_known) AS cpu_known,
+    sum(each.queue_ns) AS queue_ns,
+    sum(each.queue_known) AS queue_known
+FROM
+(
+    SELECT service, name, transactions, duration_ns, other_ns, cpu_ns, cpu_known, queue_ns, queue_known
+    FROM transactions_1m
+    WHERE
+-- include _whole_minutes.sql
+    UNION ALL
+    SELECT
+        service, name, count(), sum(t.duration_ns), sum(t.other_ns), ifNull(sum(t.cpu_user_ns + t.cpu_system_ns), 0),
+        count(t.cpu_user_ns + t.cpu_system_ns), ifNull(sum(t.queue_ns), 0), count(t.queue_ns)
+    FROM transactions AS t
+    WHERE
+-- include _beside_minutes.sql
+        AND (empty({minutes:Array(Int64)}) OR toStartOfMinute(started_at) IN (SELECT toDateTime(arrayJoin({minutes:Array(Int64)}), 'UTC')))
+    GROUP BY service, name
+) AS each
+GROUP BY service, name
+ORDER BY duration_ns DESC, service, name
+LIMIT {limit:UInt32}

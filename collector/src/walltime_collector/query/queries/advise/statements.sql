@@ -1,0 +1,19 @@
+-- Which statements does each kind send, in how many of its transactions, how often, and what do they cost?
+SELECT service, name, text, sum(transactions) AS transactions, sum(calls) AS calls, sum(time_ns) AS time_ns
+FROM
+(
+    SELECT service, name, text, transactions, calls, time_ns
+    FROM statements_1m
+    WHERE
+-- include _whole_minutes.sql
+    UNION ALL
+    SELECT service, name, sent.text, 1, sent.calls, sent.time_ns
+    FROM transactions
+    ARRAY JOIN statement AS sent
+    WHERE
+-- include _beside_minutes.sql
+        AND (empty({minutes:Array(Int64)}) OR toStartOfMinute(started_at) IN (SELECT toDateTime(arrayJoin({minutes:Array(Int64)}), 'UTC')))
+)
+GROUP BY service, name, text
+ORDER BY time_ns DESC, service, name, text
+LIMIT {limit:UInt32}

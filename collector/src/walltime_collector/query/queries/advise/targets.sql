@@ -1,0 +1,23 @@
+-- Which components on which servers does each kind call, in how many of its transactions, how often, and what do they
+-- cost?
+SELECT
+    service, name, component, address, sum(transactions) AS transactions, sum(calls) AS calls, sum(time_ns) AS time_ns,
+    sum(hits) AS hits, sum(misses) AS misses
+FROM
+(
+    SELECT service, name, component, address, transactions, calls, time_ns, hits, misses
+    FROM targets_1m
+    WHERE
+-- include _whole_minutes.sql
+    UNION ALL
+    SELECT
+        service, name, called.component, called.address, 1, called.calls, called.time_ns, called.hits, called.misses
+    FROM transactions
+    ARRAY JOIN target AS called
+    WHERE
+-- include _beside_minutes.sql
+        AND (empty({minutes:Array(Int64)}) OR toStartOfMinute(started_at) IN (SELECT toDateTime(arrayJoin({minutes:Array(Int64)}), 'UTC')))
+)
+GROUP BY service, name, component, address
+ORDER BY time_ns DESC, service, name, component, address
+LIMIT {limit:UInt32}
