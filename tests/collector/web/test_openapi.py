@@ -58,6 +58,8 @@ QUESTIONS = {
         f"kind={quote(KIND)}&during={{middle}}..&against=1h..{{middle}}",
     ],
     "/api/digest": ["", "since=all&by=calls", "since=1h&limit=1"],
+    "/api/advice": ["", f"since=1h&kind={quote(KIND)}&dismissed=true", "limit=1&host=web-1"],
+    "/api/advice/dismissed": [""],
     "/api/applications": [""],
     "/api/status": [""],
     "/api/deadletters": [""],

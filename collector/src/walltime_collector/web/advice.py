@@ -115,7 +115,8 @@ def _advise(engine: Engine, length_s: int, filters: Mapping[str, str], *, most: 
     if filters["kind"]:
         windows = dict.fromkeys(("slow_start_ns", "usual_start_ns"), window.start_ns)
         windows |= dict.fromkeys(("slow_end_ns", "usual_end_ns"), window.end_ns)
-        meant["kind"] = str(kinds.kind(engine, filters["kind"], meant["service"], windows)[0]["name"])
+        (first, *_) = kinds.kind(engine, filters["kind"], meant["service"], windows)
+        meant["kind"] = str(first.get("name", filters["kind"]))
     return advise(engine, Scope(window, Filters(**meant)), now_ns, limit=most, with_dismissed=with_dismissed)
 
 

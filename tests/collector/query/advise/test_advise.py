@@ -41,7 +41,7 @@ def test_it_finds_exactly_the_seeded_faults_and_nothing_in_the_fixed_application
 def test_each_advice_names_what_to_change_and_its_evidence_can_be_opened(by_day: Seeded) -> None:
     advice = {each["category"]: each for each in by_day.advice()}
     names = {
-        "n_plus_one": ("`SELECT name FROM products WHERE id = %s`", "application.py:", " n_plus_one "),
+        "n_plus_one": ("`SELECT name FROM products WHERE id = %s`", "application.py:", "Application.n_plus_one by one"),
         "repeated_gets": ("product:", "get_many()", "2 servers"),
         "sequential_calls": ("http.request on 127.0.0.1:", " and http.request on 127.0.0.1:"),
         "connect_per_query": ("127.0.0.1:", "for each call"),
@@ -64,7 +64,7 @@ def test_each_advice_names_what_to_change_and_its_evidence_can_be_opened(by_day:
 def test_the_command_prints_hides_and_restores_an_advice(by_day: Seeded) -> None:
     def walltime(*arguments: str) -> str:
         done = run("advise", *arguments, "--url", by_day.web_url)
-        assert (done.returncode, done.stderr) == (0, "")
+        assert (done.returncode, done.stderr) == (0, ""), done.stderr
         return done.stdout
 
     shown = walltime()

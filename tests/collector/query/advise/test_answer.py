@@ -206,6 +206,12 @@ def test_a_wrong_parameter_is_explained(guarded: Browser, params: str, where: st
     assert answer.json()["error"]["where"] == where
 
 
+@pytest.mark.parametrize("kind", ["GET /list", "GET /li"])
+def test_a_kind_can_be_written_whole_or_cut(guarded: Browser, kind: str) -> None:
+    answer = guarded.get(f"/api/advice?kind={kind}&since=1h", headers=bearer(READ_TOKEN)).json()
+    assert (answer["kind"], [each["name"] for each in answer["advice"]]) == ("GET /list", ["GET /list"])
+
+
 def test_the_page_links_to_the_evidence_and_the_kind_links_to_the_page(guarded: Browser, advised: Engine) -> None:
     advice = the_one(ask(advised))
     page = guarded.get("/advice", headers=bearer(READ_TOKEN)).text
