@@ -144,7 +144,8 @@ def test_every_route_is_described_and_every_question_is_asked_here(tmp_path: Pat
     for each in routes:
         assert isinstance(each, ApiRoute), f"{each.path} has no description: use answer_route"
         assert each.description.strip(), f"{each.path}: write a docstring"
-    asked = {*QUESTIONS, "/api/transactions/{trace_id}", "/api/sql", "/api/deadletters/retry", "/api/deadletters/drop"}
+    changes = {"/api/deadletters/retry", "/api/deadletters/drop", "/api/advice/dismiss", "/api/advice/restore"}
+    asked = {*QUESTIONS, *changes, "/api/transactions/{trace_id}", "/api/sql"}
     assert asked == set(document["paths"]), "add the new route to QUESTIONS"
 
 
