@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from pathlib import Path
 
 import pytest
 from walltime_collector.clickhouse.engine import Engine
@@ -54,8 +55,8 @@ def test_the_form_suggests_what_the_last_hour_has(shop: Stored, browser: Browser
         assert f'<datalist id="values-{name}">' in browser.get("/suggestions").text
 
 
-def test_problems_are_warnings_for_an_hour(engine: Engine, monkeypatch: pytest.MonkeyPatch) -> None:
-    health, settings = Health(), Settings()
+def test_problems_are_warnings_for_an_hour(engine: Engine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    health, settings = Health(), Settings(data=tmp_path)
     health.loader_failed("the database is away")
     health.loader_works()
     runner = QueryRunner(engine, "walltime")

@@ -40,12 +40,15 @@ def slowest(engine: Engine, scope: Scope, known: Distribution | None = None, lim
         known: Of the same scope; its bins bound the search.
     """
     least_ns, missing = 0.0, limit
-    for bin_number, transactions in reversed(known.histogram().items()) if known else ():
-        least_ns, missing = edges_ns(bin_number)[0], missing - transactions // scope.one_in
+    for bin_number, transactions in reversed(known.histogram().items()) if known and not scope.sample_level else ():
+        least_ns, missing = edges_ns(bin_number)[0], missing - transactions
         if missing <= 0:
             break
-    rows = run(engine, "scoped/slowest", **scope.whole.aligned().divided(), least_ns=_just_below(least_ns), limit=limit)
-    return _transactions(rows)
+    at_least_ns, scope = _just_below(least_ns), scope.aligned()
+    if scope.sample_level:  # the slowest of all are not faster than those of the sample
+        in_sample = run(engine, "scoped/slowest", **scope.divided(), least_ns=0, limit=limit)
+        at_least_ns = int(in_sample[-1]["duration_ns"]) if len(in_sample) == limit else 0
+    return _transactions(run(engine, "scoped/slowest", **scope.whole.divided(), least_ns=at_least_ns, limit=limit))
 
 
 def typical(engine: Engine, scope: Scope, known: Durations, limit: int = 5) -> tuple[Transaction, ...]:

@@ -1,7 +1,7 @@
 -- Which transactions took longest? Of whole minutes only those with the longest maxima are read: the slowest are in them.
 SELECT
 -- include scoped/_transaction_columns.sql
-FROM transactions
+FROM {source:Identifier} AS transactions
 WHERE
     (
         started_at < toDateTime64({minutes_start_s:Int64}, 9, 'UTC') OR started_at >= toDateTime64({minutes_end_s:Int64}, 9, 'UTC')
