@@ -123,7 +123,7 @@ def _endpoint(
                 return Content.of(json.dumps(asdict(model), ensure_ascii=False).encode(), _JSON)
             return Content.of(pages.html(view.template, _frame(raw_path, view, asked, period_s), page=model), _HTML)
 
-        key = (raw_path, is_json, asked.now_ns, asked.is_admin, *sorted(asked.params.items()))
+        key = (raw_path, is_json, asked.now_ns, period_s, asked.is_admin, *sorted(asked.params.items()))
         return shared.get(key, content).response(request)
 
     return endpoint
