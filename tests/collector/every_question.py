@@ -114,6 +114,17 @@ def ask_everything(engine: Engine, data: Path, sent: list[Sent]) -> Questions:
     # only where calls of several components became slower
     for _, compared in recording.questions["why/populations"][:3]:
         run(asked, "why/busy", **compared, slow_length_ns=10**9, usual_length_ns=10**9)
+        run(asked, "dimensions/all", **compared, slow_block_ns=10**9, usual_block_ns=10**9)
+        run(
+            asked,
+            "dimensions/blocks",
+            **compared,
+            slow_block_ns=10**9,
+            usual_block_ns=10**9,
+            longest_ns=10**9,
+            candidates=_hashes(asked, ("host", "web-1"), ("server", "10.0.0.5:3306")),
+            named=[],
+        )
     run(asked, "scoped/distribution_minutes", **hour.in_whole_minutes().parameters(), step_s=60)
     sampled = replace(hour, filters=Filters(host="web-1"), sample_level=4)
     run(asked, "scoped/in_sample", **sampled.parameters())
@@ -154,6 +165,11 @@ def _ask_for_advice(engine: Engine, hour: Scope, one: Sent) -> None:
     )
     run(engine, "advise/minutes", **hour.divided())
     assert dismissals(engine)
+
+
+def _hashes(engine: Engine, *values: tuple[str, str]) -> list[int]:
+    sql = "SELECT cityHash64({dimension:String}, {value:String}) AS hash"
+    return [int(engine.query(sql, {"dimension": one, "value": two})[0]["hash"]) for one, two in values]
 
 
 def _addresses(sent: list[Sent]) -> Iterator[str]:

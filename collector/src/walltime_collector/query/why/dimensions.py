@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -28,13 +29,10 @@ _ALIKE = 0.9
 
 @dataclass(frozen=True)
 class Dimensions:
-    """The values, and what the search knows besides."""
+    """The values, and among how many they were found."""
 
     values: tuple[Dimension, ...] = ()
     looked_at: int = 0
-    usual_error: float = 0.0
-    """The relative standard error of the mean, from blocks of time."""
-    slow_error: float = 0.0
 
 
 @dataclass(frozen=True)
@@ -93,7 +91,28 @@ def find(
         named.append(search.dimension(best, [each for each in left if _is_alike(each, best)]))
         candidates = [each for each in left if any(each.row is one.row for one in clear)]
     named += [search.dimension(each, []) for each in called[:_MOST_NAMED]]
-    return Dimensions(tuple(named), search.looked_at, search.usual_error, search.slow_error)
+    return Dimensions(tuple(named), search.looked_at)
+
+
+def relative_errors(
+    engine: Engine, params: Mapping[str, Parameter], compared: Comparison
+) -> tuple[float | None, float | None]:
+    """
+    The standard errors of the usual and the slow mean, as parts of them; None where they are not known.
+
+    Raises:
+        EngineUnavailable, QueryFailed: No answer.
+    """
+    cells: tuple[dict[int, Cell], dict[int, Cell]] = ({}, {})
+    for row in run(engine, "dimensions/all", **params, **_block_lengths(compared)):
+        cells[bool(row["is_slow"])][int(row["block"])] = Cell(int(row["transactions"]), int(row["total_ns"]))
+    usual, slow = (relative_error(side) for side in cells)
+    return usual if math.isfinite(usual) else None, slow if math.isfinite(slow) else None
+
+
+def _block_lengths(compared: Comparison) -> dict[str, int]:
+    windows = (("usual", compared.usual), ("slow", compared.slow))
+    return {f"{side}_block_ns": max((each.end_ns - each.start_ns) // BLOCKS, 1) for side, each in windows}
 
 
 def _is_in(when: str, row: Row) -> bool:
@@ -119,8 +138,6 @@ class _Search:
     slow: Population
     is_different: bool
     looked_at: int = 0
-    usual_error: float = 0.0
-    slow_error: float = 0.0
 
     def first(self) -> list[_Candidate]:
         """The values with the most time beyond their usual part, with what they explain."""
@@ -137,10 +154,10 @@ class _Search:
         )
         rows = [row for row in rows if not _is_in(self.compared.when, row)]
         self.looked_at = int(rows[0]["all_values"]) if rows else 0
-        if not (rows or self.params["minutes"]):
+        rows = [row for row in rows if any(map(self._is_large, self._effects(*self._in_one_block(row))))]
+        if not rows:
             return []
-        (usual, slow), *sides = self._sides(rows, ())
-        self.usual_error, self.slow_error = relative_error(usual.all), relative_error(slow.all)
+        _, *sides = self._sides(rows, ())
         return [
             _Candidate(row, usual, slow, *self._effects(usual, slow), slow.own.transactions)
             for row, (usual, slow) in zip(rows, sides, strict=True)
@@ -185,14 +202,28 @@ class _Search:
             p_value=min(map(self._corrected, counted)),
         )
 
+    def _in_one_block(self, row: Row) -> tuple[Side, Side]:
+        """Usual and slow, enough for what a value explains without its p-value."""
+        usual, slow = (
+            Side(
+                {0: Cell(int(row[f"{name}_transactions"]), int(row[f"{name}_ns"]))},
+                {0: Cell(population.transactions, population.total_ns)},
+            )
+            for name, population in (("usual", self.usual), ("slow", self.slow))
+        )
+        return usual, slow
+
     def _counts(self, effect: Effect) -> bool:
+        return self._is_large(effect) and self._corrected(effect) < CHANCE
+
+    def _is_large(self, effect: Effect) -> bool:
         difference_ns = self.slow.mean_ns - self.usual.mean_ns
         least_ns = _LEAST_PART * abs(difference_ns)
         if not self.compared.is_of_one_window:
             least_ns = max(least_ns, _LEAST_OF_USUAL * self.usual.mean_ns)
             if not self.is_different:
                 difference_ns = 1.0 if effect.p_value else 0.0
-        return effect.ns * difference_ns > 0 and abs(effect.ns) >= least_ns and self._corrected(effect) < CHANCE
+        return effect.ns * difference_ns > 0 and abs(effect.ns) >= least_ns
 
     def _corrected(self, effect: Effect) -> float:
         """Bonferroni's correction, for all values with enough transactions and for two tests of each."""
@@ -207,14 +238,12 @@ class _Search:
 
     def _sides(self, rows: Sequence[Row], named: Sequence[int]) -> Iterator[tuple[Side, Side]]:
         """Usual and slow of all transactions, then of each row."""
-        windows = (("usual", self.compared.usual), ("slow", self.compared.slow))
-        lengths = {f"{side}_block_ns": max((each.end_ns - each.start_ns) // BLOCKS, 1) for side, each in windows}
         cells: dict[tuple[int, bool], dict[int, Cell]] = defaultdict(dict)
         for row in run(
             self.engine,
             "dimensions/blocks",
             **self.params,
-            **lengths,
+            **_block_lengths(self.compared),
             longest_ns=max(self.usual.p99_ns, self.slow.p99_ns),
             candidates=[int(row["hash"]) for row in rows],
             named=named,

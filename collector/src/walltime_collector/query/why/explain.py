@@ -94,7 +94,7 @@ def explain_kind(engine: Engine, filters: Filters, compared: Comparison, of: Sam
         is_different = verdict in ("different", "small", "selected")
         who = dimensions.find(engine, params, compared, usual, slow, is_different=is_different)
         how_busy = process(engine, params, compared, components) if verdict == "different" else None
-        sampled = None if of is ALL else _sampled(engine, filters, compared, of, who)
+        sampled = None if of is ALL else _sampled(engine, filters, params, compared, of)
     targets, statements = (_drilled(each.result(), usual, slow) for each in (by_target, by_statement))
     causes = cause.find(components, targets, statements, calls_per_lost_lookup([*map(_losers, by_lost.result())]))
     times = judged.times if judged else None
@@ -243,13 +243,15 @@ def _judged(
     return Judged(chance.judge(*times), chance.judge(*calls))
 
 
-def _sampled(engine: Engine, filters: Filters, compared: Comparison, of: Sample, who: dimensions.Dimensions) -> Sampled:
+def _sampled(
+    engine: Engine, filters: Filters, params: Mapping[str, Parameter], compared: Comparison, of: Sample
+) -> Sampled:
     usual_ns, slow_ns = (
         None if compared.is_of_one_window else exact_mean_ns(engine, filters, window)
         for window in (compared.usual, compared.slow)
     )
-    errors = (who.usual_error, who.slow_error)
-    usual_error, slow_error = (_CONFIDENT * each if math.isfinite(each) else None for each in errors)
+    errors = dimensions.relative_errors(engine, params, compared)
+    usual_error, slow_error = (None if each is None else _CONFIDENT * each for each in errors)
     return Sampled(of.usual_of, of.slow_of, usual_ns, slow_ns, usual_error, slow_error)
 
 

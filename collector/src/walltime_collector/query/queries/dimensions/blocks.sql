@@ -3,9 +3,8 @@ WITH
     toUnixTimestamp64Nano(started_at) AS started_ns,
 -- include why/_compared.sql
     ,
-    arrayMap(each -> cityHash64(each),
--- include dimensions/_values.sql
-    ) AS hashes
+-- include dimensions/_hashes.sql
+    AS hashes
 SELECT
     value,
     is_slow,

@@ -9,7 +9,7 @@ SELECT
     countIf(NOT is_slow) AS usual_transactions,
     sumIf(duration_ns, is_slow) AS slow_ns,
     sumIf(duration_ns, NOT is_slow) AS usual_ns,
-    cityHash64(each) AS hash,
+    cityHash64(each.1, each.2) AS hash,
     count() OVER () AS all_values,
     count() OVER (PARTITION BY dimension) AS values_of_dimension
 FROM transactions
