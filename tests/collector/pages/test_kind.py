@@ -238,3 +238,15 @@ def test_stored_names_stay_text(browser: Browser, store: Store) -> None:
         assert "<img" not in page
         assert "alert(2)</script>" not in page
         assert "49" not in re.findall(r"alert\(1\)&gt;(\d+)", page)
+
+
+def test_those_that_match_a_condition_are_compared_with_the_others(browser: Browser, story: Story) -> None:
+    params = {"time": story.time, "when": "memcache.misses > 1"}
+    page = get(browser, KIND, **params)
+    assert "when=memcache" in explanation_address(page)
+    shown = text(get(browser, KIND, **params, part="why"))
+    why = document(browser, **params, part="why")["explanation"]["why"]
+    assert "Those that match, compared with the others" in shown
+    assert why["when"] == "memcache.misses > 1"
+    assert why["sentences"][0].startswith(f"{NAME}: those with memcache.misses > 1 take ")
+    assert why["slow"]["transactions"] + why["usual"]["transactions"] == 12_000

@@ -9,9 +9,12 @@ from pathlib import Path
 
 import pytest
 from walltime_collector.clickhouse.embedded.engine import EmbeddedEngine
+from walltime_collector.errors import NotStored
+from walltime_collector.query.scope import Filters
 from walltime_collector.query.why.answer import Dimension, Why
 from walltime_collector.query.why.dimensions import CALLED
-from walltime_collector.query.why.explain import explain
+from walltime_collector.query.why.explain import explain, explain_kind
+from walltime_collector.query.why.sample import sample
 from walltime_collector.query.windows import Comparison, Window
 
 from tests.collector.simulated_shop import MINUTE_NS, SECOND_NS, Page, simulate
@@ -142,3 +145,46 @@ def test_nobody_is_named_twenty_times(many_days: Days, case: str) -> None:
     for repetition in range(BY_NIGHT):
         for answer in (many_days.compared_with_usual(case, repetition), many_days.slowest(case, repetition)):
             assert who(answer) == [], answer.sentences
+
+
+def test_those_that_match_are_compared_with_the_others(days: Days) -> None:
+    window = days.window("host")
+    answer = explain(days.engine, name(0), Comparison(window, window, when="host = web-2"))
+    assert answer.verdict == "different"
+    assert (answer.slow.transactions, answer.usual.transactions) == tuple(
+        int(row["n"])
+        for row in days.engine.query(
+            "SELECT count() AS n FROM transactions WHERE started_at >= fromUnixTimestamp64Nano({start:Int64})"
+            " AND started_at < fromUnixTimestamp64Nano({end:Int64}) GROUP BY host ORDER BY host DESC",
+            {"start": window.start_ns, "end": window.end_ns},
+        )
+    )
+    assert answer.slow.mean_ns / answer.usual.mean_ns == pytest.approx(1.5, abs=0.15)
+    assert "those with host = web-2 take" in answer.headline
+    assert who(answer) == []
+    assert sum(each.difference_ns for each in answer.components) == pytest.approx(answer.difference_ns)
+
+
+@pytest.mark.parametrize(
+    ("when", "what"), [("host = nobody", "no transaction"), ("duration > 0ms", "every transaction")]
+)
+def test_a_condition_that_divides_nothing_is_an_error(days: Days, when: str, what: str) -> None:
+    with pytest.raises(NotStored, match=what):
+        explain(days.engine, name(0), Comparison(days.usual, days.usual, when=when))
+
+
+def test_a_sample_names_the_slow_host_too_and_has_the_exact_means(days: Days) -> None:
+    filters = Filters(service="shop", kind=name(0))
+    compared = Comparison(days.window("host"), days.usual)
+    of = sample(days.engine, filters, compared, enough=900, least=2)
+    answer = explain_kind(days.engine, filters, compared, of)
+    whole = explain(days.engine, name(0), compared)
+    assert answer.sampled is not None
+    assert whole.sampled is None
+    assert answer.sampled.usual_of == of.usual_of > 1
+    assert (answer.sampled.usual_mean_ns, answer.sampled.slow_mean_ns) == (whole.usual.mean_ns, whole.slow.mean_ns)
+    assert answer.sentences[0] == whole.sentences[0]
+    assert answer.sampled.usual_error is not None
+    assert 0.001 < answer.sampled.usual_error < 0.2
+    assert sum(each.difference_ns for each in answer.components) == pytest.approx(answer.difference_ns)
+    assert [each.value for each in who(answer)] == ["web-2"]
