@@ -119,7 +119,7 @@ class Lab:
         self.hosts[1].stop()
         self.hosts[1].environment["OTEL_RESOURCE_ATTRIBUTES"] = "host.name=web-2,service.version=2.0"
         self.hosts[1].start()
-        self.set_fault({"sleep_s": 0.02}, 1)
+        self.set_fault({"sleep_s": 0.04}, 1)
 
     def sql(self, *statements: str) -> None:
         with self.database.admin() as connection, connection.cursor() as cursor:

@@ -1,0 +1,61 @@
+"""`why` tells causes inside the process from a slow machine: what the CPU time of its transactions says."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+
+import pytest
+from walltime_collector.clickhouse.embedded.engine import EmbeddedEngine
+from walltime_collector.query.components import Sums
+from walltime_collector.query.why.answer import Contribution
+from walltime_collector.query.why.arithmetic import contribution
+from walltime_collector.query.why.explain import explain
+from walltime_collector.query.why.process import Process
+from walltime_collector.query.why.sentences import of_process
+from walltime_collector.query.windows import Comparison, Window
+
+from tests.collector.simulated_shop import MINUTE_NS, USUAL, Page, simulate
+from tests.servers import with_tables
+
+MS = 1_000_000
+
+
+@pytest.fixture(scope="module")
+def windows(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[EmbeddedEngine, Window, Window, Window]]:
+    """A usual minute; one in which everything is slower; one in which reports compute 0.9 s of each second besides."""
+    engine = EmbeddedEngine(with_tables(tmp_path_factory.mktemp("process")), "walltime")
+    engine.migrate()
+    start_ns = time.time_ns() // MINUTE_NS * MINUTE_NS - 5 * MINUTE_NS
+    usual, slow, busy = (Window(start_ns + at * MINUTE_NS, start_ns + (at + 1) * MINUTE_NS) for at in range(3))
+    pages = ((usual, USUAL, 900), (slow, Page(slowness=2.5), 600), (busy, Page(slowness=2.5), 600))
+    for seed, (window, page, transactions) in enumerate(pages):
+        simulate(engine, page, seed=seed, transactions=transactions, from_ns=window.start_ns, length_ns=MINUTE_NS)
+    report = Page(more_cpu_ns=180e6)
+    simulate(engine, report, seed=9, transactions=300, from_ns=busy.start_ns, length_ns=MINUTE_NS, name="GET /report")
+    yield engine, usual, slow, busy
+    engine.close()
+
+
+def test_a_busy_interpreter_is_told_from_a_slow_machine(
+    windows: tuple[EmbeddedEngine, Window, Window, Window],
+) -> None:
+    engine, usual, slow, busy = windows
+    machine = explain(engine, "GET /product/{id}", Comparison(slow, usual)).headline
+    interpreter = explain(engine, "GET /product/{id}", Comparison(busy, usual)).headline
+    assert "rather the machine" in machine
+    assert "the CPU is slower" in machine
+    assert "GIL" not in machine
+    assert "The interpreter (GIL): a process computes 9" in interpreter
+    assert "rather the machine" not in interpreter
+
+
+def test_the_garbage_collector_is_named_when_it_is_a_part_of_the_difference() -> None:
+    def part(component: str, usual_ms: int, slow_ms: int) -> Contribution:
+        return contribution(Sums(100, usual_ms * MS), 100, Sums(100, slow_ms * MS), 100, component=component)
+
+    noticed = [part("python.gc", 0, 2_200), part("mysql.query", 400, 3_000), part("memcache.get", 100, 900)]
+    small = [part("python.gc", 0, 100), *noticed[1:]]
+    (said,) = of_process(noticed, None)
+    assert said.startswith("The garbage collector: 0 ms → 22.0 ms a transaction")
+    assert list(of_process(small, Process(0.3, 0.5))) == []
