@@ -39,6 +39,7 @@ class Story:
             "servers": "/servers",
             "server": f"/servers/memcache.get/{quote(RESTARTED, safe='')}",
             "statements": "/statements",
+            "transactions": "/transactions",
             "statement": f"/statements/{statement['fingerprint_id']}",
             "collector": "/collector",
             "sql": "/sql",

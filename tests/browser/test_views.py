@@ -15,6 +15,7 @@ from tests.browser.story import Story
 VIEWS = (
     "overview",
     "kind",
+    "transactions",
     "transaction",
     "servers",
     "server",

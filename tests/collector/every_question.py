@@ -196,6 +196,8 @@ def _addresses(sent: list[Sent]) -> Iterator[str]:
     for compared in ({"slowest": "5"}, {"during": "5m..3m"}, {"when": "duration > 20ms"}):
         yield f"/api/why?{urlencode({'kind': one.name, **compared})}"
     yield f"/api/why?{urlencode({'kind': 'GET /product'})}"
+    for params in ({"since": "1d"}, {"since": "1d", "sort": "mysql.time", "where": _WHERE}, {"ended_within": "1d"}):
+        yield f"/api/find?{urlencode(params)}"
     yield f"/api/transactions/{one.trace_id[:12]}"
     yield "/api/advice?since=1h"
     yield "/api/advice/dismissed"

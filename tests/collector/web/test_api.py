@@ -47,6 +47,12 @@ def test_a_trace_has_all_its_bills_and_a_traceparent_works_like_its_id(collector
         ("/api/transactions/" + "0" * 32, 400, "trace_id"),
         ("/api/transactions/" + "e" * 32 + "?x=1", 400, "'x'"),
         ("/api/transactions/" + "e" * 32, 404, "trace_id"),
+        ("/api/find?where=duration%3E1", 400, "where"),
+        ("/api/find?sort=colour", 400, "sort"),
+        ("/api/find?after=1", 400, "after"),
+        ("/api/find?status=ok", 400, "status"),
+        ("/api/find?kind=nothing-like-it", 404, "kind"),
+        ("/api/find?ended_within=x", 400, "since"),
         ("/api/nothing", 404, "/api/nothing"),
     ],
 )

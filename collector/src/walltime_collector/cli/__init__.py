@@ -19,6 +19,7 @@ from .advise.command import advise
 from .client import Client
 from .dead_letters import dead_letters
 from .doctor.command import doctor
+from .find.command import find
 from .mcp import mcp
 from .options import ClientCertificate, Json, TokenFile, Url, check_since, with_global_options
 from .output import print_json, print_rendered, read_as, write
@@ -87,6 +88,7 @@ def before_the_command(
 
 app.command("serve")(serve)  # imports its engine when it runs: the other commands stay fast
 app.command("mcp")(mcp)  # the same
+app.command("find")(with_global_options(find))
 app.add_typer(dead_letters, name="dead-letter")
 app.add_typer(dead_letters, name="deadletter", hidden=True)  # its name until 0.1
 

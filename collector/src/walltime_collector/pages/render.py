@@ -13,6 +13,7 @@ from .. import format as text
 from ..query.components import FAMILIES, family
 from ..query.condition.fields import NAMES
 from ..query.digest.short import shortened
+from ..query.find.wording import sort_value
 from ..query.names import shown
 from ..query.scope import FILTERS
 from ..query.transaction import place_words
@@ -28,6 +29,7 @@ from .static_files import StaticFiles
 
 SECTIONS = (
     ("overview", "Overview", "/"),
+    ("transactions", "Transactions", "/transactions"),
     ("servers", "Servers", "/servers"),
     ("statements", "Statements", "/statements"),
     ("collector", "Collector", "/collector"),
@@ -128,6 +130,7 @@ class Pages:
             shortened,
             family,
             bill,
+            sort_value,
         ):
             environment.filters[more.__name__] = more
         for of_why in (signed, short, wording.calls, wording.per_call, wording.hits, wording.failures):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -15,7 +14,6 @@ from ..errors import BadParameter
 from ..format import quoted
 from ..health.counters import Health
 from ..health.status import Status
-from ..query.condition.parse import parse
 from ..query.sampled import sampled
 from ..query.scope import FILTERS, Filters, Scope
 from ..query.windows import Window, window
@@ -27,7 +25,6 @@ DEFAULT_TIME = "last 1h"
 SCOPE_PARAMS: Mapping[str, str] = {"time": DEFAULT_TIME, "during": "", "against": "", **dict.fromkeys(FILTERS, "")}
 """What every view accepts, with the defaults."""
 _MAX_VALUE_CHARS = 2_000
-_STATUS = re.compile(r"[1-5](xx|\d\d)|failed")
 
 
 @dataclass(frozen=True)
@@ -116,14 +113,7 @@ def read(
         raise BadParameter(too_long[0], "it is too long", f"use at most {_MAX_VALUE_CHARS:,} characters")
     params = {**defaults, **given}
     filters = Filters(**{name: params[name] for name in FILTERS})
-    if filters.status and not _STATUS.fullmatch(filters.status):
-        raise BadParameter("status", f"{quoted(filters.status)} is not a status", "write 404, 5xx or failed")
-    if filters.annotation and not filters.annotation.partition("=")[0].strip():
-        raise BadParameter("annotation", f"{quoted(filters.annotation)} is not a pair", "write key=value")
-    if filters.annotation and "=" not in filters.annotation:
-        raise BadParameter("annotation", f"{quoted(filters.annotation)} has no value", "write key=value")
-    if filters.where:
-        parse(filters.where)
+    filters.check()
     during = window("during", params["during"], now_ns) if params["during"] else None
     scope = Scope(window("time", params["time"], now_ns), filters)
     selected = scope if during is None else replace(scope, window=during)

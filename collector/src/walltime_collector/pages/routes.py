@@ -31,7 +31,7 @@ from .content import Content
 from .render import Frame, Pages
 from .request import SCOPE_PARAMS, PageRequest, Sources, path_names, read
 from .shared_answers import LONG_PERIOD_S, PERIOD_S, SharedAnswers
-from .views import advice, collector, kind, later, overview, servers, sql, statements, suggestions, transaction
+from .views import advice, collector, kind, later, overview, servers, sql, statements, suggestions, transaction, transactions
 
 _S = 1_000_000_000
 _MANY_TRANSACTIONS, _LONG_S = 100_000, 1_800
@@ -67,6 +67,7 @@ VIEWS = (
     View("/suggestions", "suggestions.html", suggestions.suggestions, has_scope=False, is_live=False),
     View("/advice", "advice.html", advice.advice, advice.PARAMS, is_live=False),
     View("/incidents", "later.html", later.incidents, has_scope=False, is_live=False),
+    View("/transactions", "transactions.html", transactions.transactions, transactions.PARAMS),
     View(
         "/transactions/{trace}",
         "transaction.html",

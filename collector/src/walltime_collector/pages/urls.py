@@ -25,6 +25,11 @@ def transaction(trace_id: str, params: Params = NONE) -> str:
     return address(f"/transactions/{_segment(trace_id)}", params)
 
 
+def transactions(params: Params = NONE) -> str:
+    """Single transactions, by any condition."""
+    return address("/transactions", params)
+
+
 def servers(params: Params = NONE) -> str:
     """All servers that transactions called."""
     return address("/servers", params)

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
 
+from ..errors import BadParameter
+from ..format import quoted
+from .condition.parse import parse
 from .windows import Window
 
 _S = 1_000_000_000
@@ -13,6 +17,7 @@ MOST_STEPS = 121
 """A window, widened to whole steps, has at most so many: an hour has 120 or 121 of 30 s."""
 MINUTE_S = 60
 _MANY_TRANSACTIONS = 50_000
+_STATUS = re.compile(r"[1-5](xx|\d\d)|failed")
 
 
 @dataclass(frozen=True)
@@ -37,6 +42,22 @@ class Filters:
         key, _, value = self.annotation.partition("=")
         texts = {name: getattr(self, name) for name in FILTERS if name != "annotation"}
         return {**texts, "annotation_key": key.strip(), "annotation_value": value.strip()}
+
+    def check(self) -> None:
+        """
+        Refuse what nothing can match.
+
+        Raises:
+            BadParameter: A status, an annotation or a condition is not valid.
+        """
+        if self.status and not _STATUS.fullmatch(self.status):
+            raise BadParameter("status", f"{quoted(self.status)} is not a status", "write 404, 5xx or failed")
+        key, equals, _ = self.annotation.partition("=")
+        if self.annotation and not (key.strip() and equals):
+            what = "has no value" if key.strip() else "is not a pair"
+            raise BadParameter("annotation", f"{quoted(self.annotation)} {what}", "write key=value")
+        if self.where:
+            parse(self.where)
 
     @property
     def are_in_minutes(self) -> bool:

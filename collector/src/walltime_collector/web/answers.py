@@ -20,6 +20,7 @@ from ..query.transaction.show import read as read_trace
 from ..query.why.answer import Why
 from ..query.why.explain import explain
 from ..query.windows import comparison
+from .find import find_route
 from .openapi import ApiRoute, Param, answer_route
 
 SINCE = Param("How far back: 90s, 15m, 2h, 7d.", "15m")
@@ -108,4 +109,5 @@ def answer_routes(engine: Engine) -> list[ApiRoute]:
                 "statement": Param("Only this statement, whole: its id, or the beginning of its id or text."),
             },
         ),
+        find_route(engine),
     ]

@@ -85,7 +85,7 @@ def is_true(condition: Condition, row: Row) -> bool:
 
 def _compared(condition: Comparison, value: Value, row: Row) -> bool:
     field, sign = condition.field, condition.operator
-    stored = _stored(field.name, row)
+    stored = stored_value(field.name, row)
     if field.type == "status" and isinstance(value, str):
         matches = {"failed": row["is_error"], "0": not stored}.get(value, value in (f"{stored // 100}xx", str(stored)))
         return bool(matches) is (sign == "=")
@@ -106,7 +106,8 @@ def _contains(text: str, part: object) -> bool:
     return str(part).lower() in text.lower()
 
 
-def _stored(name: str, row: Row) -> Any:
+def stored_value(name: str, row: Row) -> Any:
+    """The value of a field."""
     special = {
         "duration": row["duration_ns"],
         "kind": row["name"],

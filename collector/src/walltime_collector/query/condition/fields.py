@@ -35,6 +35,8 @@ _OF_TRANSACTION = (
     Field("lock.time", "locks", "greatest(lock_ns, row_lock_ns) + likely_row_lock_ns"),
     Field("memory.growth", "size", "transactions.peak_rss_growth_bytes"),
 )
+STARTED = Field("time", "time", "toUnixTimestamp64Nano(transactions.started_at)")
+"""For sorting only: a question has its window of time."""
 ANNOTATION = "annotation"
 """`annotation.KEY` is an attribute of the transaction."""
 

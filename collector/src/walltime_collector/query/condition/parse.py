@@ -9,8 +9,8 @@ from typing import Any
 from lark import Lark, Token, Transformer, UnexpectedCharacters, UnexpectedInput, UnexpectedToken, v_args
 
 from ...errors import BadParameter
-from ...format import printable
-from .fields import field
+from ...format import printable, quoted
+from .fields import STARTED, field
 from .tree import Both, Comparison, Condition, Either, Field, Not, Operator, Type
 from .values import value
 
@@ -35,6 +35,7 @@ _EXPECTED = {
     "_AND": "and, or",
 }
 _PART = re.compile(r'"((?:[^"\\]|\\.)*)"|([\w-]+)', re.DOTALL)
+_NAME = re.compile(rf"(?:{_PART.pattern})(?:\.(?:{_PART.pattern}))*", re.DOTALL)
 _ESCAPE = re.compile(r"\\(.)", re.DOTALL)
 
 
@@ -61,6 +62,26 @@ def parse(text: str) -> Condition:
     if _depth(condition) > _MAX_DEPTH:
         raise BadParameter(WHERE, f"it is nested more than {_MAX_DEPTH} levels deep", "write it with fewer parentheses")
     return condition
+
+
+def sort_field(name: str) -> Field:
+    """
+    The field that a list is sorted by: a number, or STARTED.
+
+    Raises:
+        BadParameter: It is no field, or no number.
+    """
+    if name == STARTED.name:
+        return STARTED
+    if not _NAME.fullmatch(name):
+        raise BadParameter("sort", f"{quoted(name)} is no field", "write one as duration or mysql.query.calls")
+    try:
+        of = field(_parts(name))
+    except LookupError as error:
+        raise BadParameter("sort", f"{quoted(name)} is no field", str(error)) from None
+    if of.type not in ("time", "number", "size"):
+        raise BadParameter("sort", f"{of.name} is no number", "write time, duration, or as mysql.query.calls")
+    return of
 
 
 @v_args(inline=True)
@@ -116,11 +137,14 @@ def _comparison(name: Token, operator: Operator, written: tuple[Token, ...], at:
 
 
 def _field(name: Token) -> Field:
-    parts = [(_ESCAPE.sub(r"\1", quoted) or plain, not plain) for quoted, plain in _PART.findall(name)]
     try:
-        return field(parts)
+        return field(_parts(name))
     except LookupError as error:
         raise _wrong(name.start_pos, str(name), "is no field", str(error)) from None
+
+
+def _parts(name: str) -> list[tuple[str, bool]]:
+    return [(_ESCAPE.sub(r"\1", text) or plain, not plain) for text, plain in _PART.findall(name)]
 
 
 @cache

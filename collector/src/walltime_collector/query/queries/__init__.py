@@ -9,13 +9,15 @@ from importlib.resources import files
 from typing import Any
 
 from ...clickhouse.engine import Engine, Parameter
-from ..condition.parse import parse
-from ..condition.sql import NONE, as_sql
+from ..condition.parse import parse, sort_field
+from ..condition.sql import NONE, as_sql, field_sql
 
 Row = Mapping[str, Any]
 _INCLUDE = re.compile(r"^-- include (\S+)\.sql$", re.MULTILINE)
 CONDITIONS = {"where": "-- where\n", "when": "-- when\n"}
 """The lines in whose place conditions are put: of Filters.where in _filters.sql, of `why` in why/_compared.sql."""
+_SORT = "-- sort\n"
+"""The line of find/ids.sql in whose place the field `sort` is put."""
 
 
 @cache
@@ -29,10 +31,10 @@ def run(engine: Engine, name: str, /, **parameters: Parameter) -> Sequence[Row]:
     """
     Run <name>.sql; its placeholders are `{parameter:Type}`.
 
-    The parameters `where` and `when` are no values but conditions: see CONDITIONS.
+    The parameters `where` and `when` are no values but conditions (CONDITIONS), and `sort` is a field of conditions.
 
     Raises:
-        BadParameter: One of them is no condition.
+        BadParameter: One of them is no condition, or `sort` no number.
         EngineUnavailable: The engine cannot answer now.
     """
     sql, values = query_text(name), NONE
@@ -40,4 +42,7 @@ def run(engine: Engine, name: str, /, **parameters: Parameter) -> Sequence[Row]:
         if condition := parameters.pop(parameter, ""):
             expression, values = as_sql(parse(str(condition)), values)
             sql = sql.replace(line, f"AND ({expression})\n")
+    if sort := parameters.pop("sort", ""):
+        values = dict(values)
+        sql = sql.replace(_SORT, f"{field_sql(sort_field(str(sort)), values)}\n")
     return engine.query(sql, {**parameters, **values})
