@@ -25,7 +25,7 @@ from walltime_collector.query.advise.candidate import Removed
 from walltime_collector.query.advise.dismissed import dismissals
 from walltime_collector.query.digest.rank import of_log
 from walltime_collector.query.kept.sample import kept_sample
-from walltime_collector.query.queries import CONDITIONS, query_text, run
+from walltime_collector.query.queries import CONDITIONS, SORT, query_text, run
 from walltime_collector.query.scope import Filters, Scope
 from walltime_collector.query.windows import Window
 from walltime_collector.sql.runner import QueryRunner
@@ -62,7 +62,7 @@ _SCOPES: tuple[dict[str, str], ...] = (
     {"time": "last 1d", "where": _WHERE},
     {"time": "10m..now", "during": "5m..3m", "where": _WHERE},
 )
-_FIRST_CONDITION = re.compile("|".join(CONDITIONS.values()))
+_FIRST_CONDITION = re.compile("|".join((*CONDITIONS.values(), SORT)))
 
 
 class Recording:

@@ -88,7 +88,6 @@ def before_the_command(
 
 app.command("serve")(serve)  # imports its engine when it runs: the other commands stay fast
 app.command("mcp")(mcp)  # the same
-app.command("find")(with_global_options(find))
 app.add_typer(dead_letters, name="dead-letter")
 app.add_typer(dead_letters, name="deadletter", hidden=True)  # its name until 0.1
 
@@ -193,6 +192,9 @@ def why(
 
     answer = read_as(Why, document)
     return print_rendered(lambda console: render(answer, console), client.page(addresses.of_why(answer)))
+
+
+app.command("find")(with_global_options(find))
 
 
 @app.command("digest")

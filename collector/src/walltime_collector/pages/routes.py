@@ -31,7 +31,19 @@ from .content import Content
 from .render import Frame, Pages
 from .request import SCOPE_PARAMS, PageRequest, Sources, path_names, read
 from .shared_answers import LONG_PERIOD_S, PERIOD_S, SharedAnswers
-from .views import advice, collector, kind, later, overview, servers, sql, statements, suggestions, transaction, transactions
+from .views import (
+    advice,
+    collector,
+    kind,
+    later,
+    overview,
+    servers,
+    sql,
+    statements,
+    suggestions,
+    transaction,
+    transactions,
+)
 
 _S = 1_000_000_000
 _MANY_TRANSACTIONS, _LONG_S = 100_000, 1_800

@@ -32,7 +32,9 @@ _PARAMS = {
     "sort": Param("time: the newest first. Or a field of conditions, the largest first: duration, mysql.time.", NEWEST),
     "limit": Param("At most so many transactions.", "50", Annotated[int, Field(ge=1, le=MAX_LIMIT)]),
     "after": Param("`next` of the page before."),
-    "ended_within": Param("Those that ended in this time, the earliest end first; without since, during and sort: 30s."),
+    "ended_within": Param(
+        "Those that ended in this time, the earliest end first; without since, during and sort: 30s."
+    ),
 }
 
 

@@ -8,7 +8,7 @@ import time
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from walltime_collector.clickhouse.engine import Engine
 from walltime_collector.errors import BadParameter
@@ -107,7 +107,7 @@ def rows(engine: Engine) -> list[dict[str, Any]]:
     return rows
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(text=conditions)
 def test_a_condition_selects_the_rows_of_which_it_is_true(
     engine: Engine, rows: list[dict[str, Any]], text: str
@@ -116,7 +116,7 @@ def test_a_condition_selects_the_rows_of_which_it_is_true(
     sql, parameters = as_sql(condition)
     selected = engine.query(f"SELECT trace_id FROM transactions WHERE {sql}", parameters)
     expected = {row["trace_id"] for row in rows if is_true(condition, row)}
-    assert {row["trace_id"] for row in selected} == expected
+    assert {row["trace_id"] for row in selected} == expected, text
 
 
 @given(st.one_of(st.text(max_size=60), st.lists(st.sampled_from(_WORDS), max_size=12).map(" ".join)))

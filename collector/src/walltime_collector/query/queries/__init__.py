@@ -16,7 +16,7 @@ Row = Mapping[str, Any]
 _INCLUDE = re.compile(r"^-- include (\S+)\.sql$", re.MULTILINE)
 CONDITIONS = {"where": "-- where\n", "when": "-- when\n"}
 """The lines in whose place conditions are put: of Filters.where in _filters.sql, of `why` in why/_compared.sql."""
-_SORT = "-- sort\n"
+SORT = "-- sort\n"
 """The line of find/ids.sql in whose place the field `sort` is put."""
 
 
@@ -44,5 +44,5 @@ def run(engine: Engine, name: str, /, **parameters: Parameter) -> Sequence[Row]:
             sql = sql.replace(line, f"AND ({expression})\n")
     if sort := parameters.pop("sort", ""):
         values = dict(values)
-        sql = sql.replace(_SORT, f"{field_sql(sort_field(str(sort)), values)}\n")
+        sql = sql.replace(SORT, f"{field_sql(sort_field(str(sort)), values)}\n")
     return engine.query(sql, {**parameters, **values})
