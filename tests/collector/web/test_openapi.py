@@ -60,6 +60,7 @@ QUESTIONS = {
     "/api/digest": ["", "since=all&by=calls", "since=1h&limit=1"],
     "/api/advice": ["", f"since=1h&kind={quote(KIND)}&dismissed=true", "limit=1&host=web-1"],
     "/api/advice/dismissed": [""],
+    "/api/find": ["", f"kind={quote(KIND)}&sort=mysql.time&limit=3", "ended_within=1h&where=duration%3E1ms"],
     "/api/applications": [""],
     "/api/status": [""],
     "/api/deadletters": [""],

@@ -79,7 +79,7 @@ VIEWS = (
     View("/suggestions", "suggestions.html", suggestions.suggestions, has_scope=False, is_live=False),
     View("/advice", "advice.html", advice.advice, advice.PARAMS, is_live=False),
     View("/incidents", "later.html", later.incidents, has_scope=False, is_live=False),
-    View("/transactions", "transactions.html", transactions.transactions, transactions.PARAMS),
+    View("/transactions", "find/transactions.html", transactions.transactions, transactions.PARAMS),
     View(
         "/transactions/{trace}",
         "transaction.html",
