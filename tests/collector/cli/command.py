@@ -8,11 +8,13 @@ import functools
 import json
 import os
 import pty
+import select
 import struct
 import subprocess
 import sys
 import termios
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from tempfile import NamedTemporaryFile
 
@@ -21,7 +23,7 @@ WALLTIME = Path(sys.executable).with_name("walltime")
 
 
 def run(*arguments: str, environment: Mapping[str, str] | None = None) -> subprocess.CompletedProcess[str]:
-    """Run the command in a process of its own, which is a fork: `on_a_terminal` starts the program itself."""
+    """Run the command in a process of its own."""
     clean = {
         name: value for name, value in os.environ.items() if not name.startswith(("WALLTIME_", "COLUMNS", "NO_COLOR"))
     }
@@ -31,15 +33,21 @@ def run(*arguments: str, environment: Mapping[str, str] | None = None) -> subpro
             [WALLTIME, *arguments], env=clean, capture_output=True, text=True, timeout=60, check=False
         )
     with NamedTemporaryFile() as out, NamedTemporaryFile() as err:
-        output = [out.name, err.name]
-        command = {"arguments": arguments, "environment": clean, "directory": os.getcwd(), "output": output}  # noqa: PTH109
-        forking = _forking()
-        assert forking.stdin is not None
-        assert forking.stdout is not None
-        forking.stdin.write(f"{json.dumps(command)}\n")
-        forking.stdin.flush()
-        status = int(forking.stdout.readline())
-        return subprocess.CompletedProcess(arguments, status, out.read().decode(), err.read().decode())
+        ended = _fork(arguments, clean, os.devnull, out.name, err.name)
+        return subprocess.CompletedProcess(arguments, ended(), out.read().decode(), err.read().decode())
+
+
+def _fork(arguments: Sequence[str], environment: Mapping[str, str], *streams: str) -> Callable[[], int]:
+    """Start the command with these paths as stdin, stdout and stderr; the returned function waits for its status."""
+    forking = _forking()
+    assert forking.stdin is not None
+    assert forking.stdout is not None
+    directory = os.getcwd()  # noqa: PTH109
+    command = {"arguments": arguments, "environment": environment, "directory": directory, "streams": streams}
+    forking.stdin.write(f"{json.dumps(command)}\n")
+    forking.stdin.flush()
+    answers = forking.stdout
+    return lambda: int(answers.readline())
 
 
 @functools.cache
@@ -64,20 +72,23 @@ def on_a_terminal(
     unset = ("COLUMNS", "LINES", "NO_COLOR", "WALLTIME_URL")
     clean = {name: value for name, value in os.environ.items() if name not in unset}
     clean |= {"TERM": "xterm-256color", "COLORTERM": "truecolor", **(environment or {})}
-    out = subprocess.PIPE if is_piped else theirs
-    with subprocess.Popen([WALLTIME, *arguments], env=clean, stdin=theirs, stdout=out, stderr=theirs) as process:
+    try:
+        if is_piped:
+            piped = subprocess.run(
+                [WALLTIME, *arguments], env=clean, stdin=theirs, stdout=-1, stderr=theirs, check=True
+            )
+            return piped.stdout.decode()
+        terminal = os.ttyname(theirs)
+        ended = _fork(arguments, clean, terminal, terminal, terminal)
+        seen, status = b"", ThreadPoolExecutor(1).submit(ended)
+        while not status.done() or select.select([ours], [], [], 0)[0]:
+            if select.select([ours], [], [], 0.01)[0]:
+                seen += os.read(ours, 65_536)
+        assert status.result() == 0
+        return seen.decode()
+    finally:
         os.close(theirs)
-        seen = b""
-        try:
-            source = process.stdout.fileno() if process.stdout else ours
-            while block := os.read(source, 65_536):
-                seen += block
-        except OSError:  # the other end of a terminal hangs up like this
-            pass
-        finally:
-            os.close(ours)
-    assert process.returncode == 0
-    return seen.decode()
+        os.close(ours)
 
 
 def assert_one_sentence(done: subprocess.CompletedProcess[str], code: int, expected: str) -> None:

@@ -3,8 +3,8 @@ Runs `walltime` in forks of one process that has imported it: 0.05 s of CPU a co
 
     python -m tests.collector.cli.forked
 
-It reads one JSON document a line, {"arguments", "environment", "directory", "output": [stdout, stderr]}, and writes the
-exit status.
+It reads one JSON document a line, {"arguments", "environment", "directory", "streams": paths of stdin, stdout and
+stderr}, and writes the exit status.
 """
 
 from __future__ import annotations
@@ -32,12 +32,14 @@ def main() -> None:
         print(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]), flush=True)
 
 
-def _become(arguments: list[str], environment: dict[str, str], directory: str, output: list[str]) -> None:
+def _become(arguments: list[str], environment: dict[str, str], directory: str, streams: list[str]) -> None:
     """Run the command as a process of its own does, and end."""
     signal.alarm(_TIMEOUT_S)
-    os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
-    for number, path in enumerate(output, 1):
-        os.dup2(os.open(path, os.O_WRONLY), number)
+    for number, path in enumerate(streams):
+        os.dup2(os.open(path, (os.O_WRONLY if number else os.O_RDONLY) | os.O_NOCTTY), number)
+    # a stream knows from its beginning whether it is a terminal or can be sought in
+    sys.stdin = os.fdopen(0, encoding="utf-8", closefd=False)
+    sys.stdout, sys.stderr = (os.fdopen(number, "w", encoding="utf-8", closefd=False) for number in (1, 2))
     os.chdir(directory)
     os.environ.clear()
     os.environ.update(environment)
