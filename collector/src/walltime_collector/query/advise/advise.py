@@ -36,8 +36,6 @@ FINDERS: Sequence[Finder] = (
 )
 _MOST_PRICED, _SPARE = 40, 5
 """Some are not worth what the sums promise."""
-_USUALLY = ("slow_cache", "mostly_other")
-"""A few slow ones, as on a machine that is busy for a moment, are no reason for these."""
 _HOUR_NS = 3_600_000_000_000
 _CERTAIN = 1.96
 """Standard deviations, for 95 %."""
@@ -102,7 +100,7 @@ def _priced(observed: Observed, candidate: Candidate, window_ns: int, hidden: Ma
     if not read or row["mean_ns"] < max(LEAST_MEAN_NS, LEAST_SHARE * kind.duration_ns / kind.transactions):
         return None
     p50_ns, p95_ns = (round(now - then) for now, then in zip(row["now_ns"], row["then_ns"], strict=True))
-    if candidate.category in _USUALLY and p50_ns < LEAST_MEAN_NS:
+    if p50_ns < candidate.least_p50_ns:
         return None
     scale = observed.one_in * _HOUR_NS / window_ns
     per_hour = {key: round(saved * scale) for key, saved in candidate.saved_ns.items()}

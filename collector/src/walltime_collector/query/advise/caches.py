@@ -116,6 +116,8 @@ def slow_cache(observed: Observed) -> Iterator[Candidate]:
         for each in mine:
             saved[each.service, each.name] += max(0.0, each.time_ns - each.calls * usual_ns)
         if kinds := worth(observed, saved):
+            most = max(kinds, key=lambda key: (kinds[key], key))
+            gets = sum(each.calls for each in mine if (each.service, each.name) == most)
             compared = f"another server takes {duration(usual_ns)}" if is_slowest else "0.5 ms is usual in one network"
             yield Candidate(
                 "slow_cache",
@@ -123,6 +125,7 @@ def slow_cache(observed: Observed) -> Iterator[Candidate]:
                 f"{component}\t{address}",
                 kinds,
                 Removed("targets", targets=(f"{component}\t{address}",), usual_ns=usual_ns),
+                least_p50_ns=LEAST_CACHE_CALL_NS * gets / observed.kinds[most].transactions,
                 change=f"Find out why {component} on {address} is slow: the network to it, the size of its values, its"
                 " load, or swapping.",
                 finding=f"{ratio(hits, lookups)} of its lookups hit, but a call takes {duration(time_ns / calls)};"

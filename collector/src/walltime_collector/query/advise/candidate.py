@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
@@ -47,6 +48,8 @@ class Candidate:
     statement_id: str = ""
     component: str = ""
     address: str = ""
+    least_p50_ns: float = -math.inf
+    """Where a few slow transactions, as on a machine that is busy for a moment, are no reason."""
     evidence: tuple[str, ...] = ()
     """Trace ids besides those with the fault."""
 

@@ -45,7 +45,10 @@ def sequential_calls(observed: Observed) -> Iterator[Candidate]:
         traces = calls[key]
         billed_ns = sum(_but_the_longest([(e.address, e.own_ns) for e in mine]) for mine in traces.values())
         saved_ns = {trace: _saved_ns(mine) for trace, mine in traces.items()}
-        in_sequence = sum(each > 0 for each in saved_ns.values())
+        in_sequence = sum(
+            2 * saved_ns[trace] >= _but_the_longest([(e.address, e.own_ns) for e in mine]) > 0
+            for trace, mine in traces.items()
+        )
         if len(traces) < _LEAST_KEPT or 2 * in_sequence < len(traces) or not billed_ns:
             continue
         share = sum(saved_ns.values()) / billed_ns

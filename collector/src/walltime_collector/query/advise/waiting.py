@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from ...format import duration, percent
 from ..names import shown
-from .answer import LEAST_OTHER_NS, LEAST_OTHER_SHARE, LEAST_QUEUE_NS, LEAST_QUEUE_SHARE
+from .answer import LEAST_MEAN_NS, LEAST_OTHER_NS, LEAST_OTHER_SHARE, LEAST_QUEUE_NS, LEAST_QUEUE_SHARE
 from .candidate import Candidate, Removed, worth
 from .observed import Key, Observed
 
@@ -34,6 +34,7 @@ def mostly_other(observed: Observed) -> Iterator[Candidate]:
                 kind.name,
                 kinds,
                 Removed("other"),
+                least_p50_ns=LEAST_MEAN_NS,
                 change=f"Look into what {shown(kind.name)} does outside of measured calls ({change}), and name"
                 " its parts with walltime.component().",
                 finding=f"{percent(kind.other_ns / kind.duration_ns)} of its time is in no measured call,"
