@@ -114,6 +114,8 @@ def calls_of(served: Served) -> dict[str, dict[str, Any]]:
         "show": {"trace_id": trace.trace_id, "calls": 2},
         "why": {"kind": KIND, "slowest": "10"},
         "digest": {"since": "1h"},
+        "find": {"kind": KIND, "where": "duration > 1ms", "sort": "mysql.time", "limit": 2},
+        "advise": {"since": "1h", "limit": 3},
         "sql": {"sql": "SELECT count() AS n FROM transactions"},
     }
 
@@ -144,6 +146,8 @@ def test_every_tool_has_a_description_and_a_typed_answer(served: Served, transpo
     ]
     assert answers["why"][1].structured_content["name"] == KIND
     assert answers["digest"][1].structured_content["statements"]
+    assert len(answers["find"][1].structured_content["matches"]) == 2
+    assert len(answers["advise"][1].structured_content["advice"]) <= 3
 
 
 def test_tools_take_the_parameters_of_the_api_with_their_defaults(served: Served) -> None:
@@ -166,7 +170,7 @@ def test_tools_take_the_parameters_of_the_api_with_their_defaults(served: Served
 
 def test_every_question_of_the_api_is_a_tool() -> None:
     engine: Any = None
-    assert {each.path for each in answer_routes(engine)} == {each.path for each in TOOLS}
+    assert {each.path for each in answer_routes(engine)} | {"/api/advice"} == {each.path for each in TOOLS}
 
 
 @pytest.mark.parametrize(("transport", "token"), [("stdio", ""), ("http", ""), ("http", "wrong-0123456789-0123456789")])

@@ -18,7 +18,9 @@ from starlette.requests import Request
 
 from ...clickhouse.engine import Engine
 from ...errors import CollectorError
+from ...http.authentication import Access
 from ...query.answers import Selected, Trace
+from ...web.advice import advice_routes
 from ...web.answers import answer_routes
 from ...web.openapi import ApiRoute, Param
 from ..client import Client
@@ -29,7 +31,8 @@ Walltime knows, of every request and job of instrumented applications, where its
 calls by component (mysql.query, memcache.get, …) and server, whose parts add up to the duration exactly. Times that end
 in _ns are nanoseconds. A kind is a service and the name of its transactions.
 Begin with `top` for what takes the time. `why` explains why a kind became slower: give it the slow time as `during`.
-`show` has one request. `digest` ranks SQL statements. `sql` is for what the other tools do not answer."""
+`find` lists single requests by any condition, and `show` has one. `digest` ranks SQL statements. `advise` says what to
+change. `sql` is for what the other tools do not answer."""
 
 _READS = ToolAnnotations(read_only_hint=True, open_world_hint=False)
 
@@ -68,6 +71,8 @@ TOOLS = (
     ),
     Tool("why", "/api/why"),
     Tool("digest", "/api/digest"),
+    Tool("find", "/api/find"),
+    Tool("advise", "/api/advice"),
 )
 
 
@@ -97,8 +102,9 @@ def make_server(client: Client, *, is_http: bool = False) -> MCPServer:
         answer: Selected = _read(Selected, lambda: asking(context).post("/api/sql", {"sql": sql}))
         return answer
 
-    # the engine is for answers, and here the routes only describe
-    routes = {each.path: each for each in answer_routes(cast(Engine, None))}
+    # the engine and the tokens are for answers, and here the routes only describe
+    engine, access = cast(Engine, None), cast(Access, None)
+    routes = {each.path: each for each in (*answer_routes(engine), *advice_routes(engine, access))}
     for tool in TOOLS:
         route = routes[tool.path]
         server.add_tool(_function(tool, route, asking), tool.name, annotations=_READS, structured_output=True)
