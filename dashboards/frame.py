@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
-from grafana_foundation_sdk.builders.dashboard import Dashboard, DashboardLink
+from typing import Any, cast
+
+from grafana_foundation_sdk.builders.dashboard import AnnotationQuery, Dashboard, DashboardLink
 from grafana_foundation_sdk.models.dashboard import DashboardCursorSync, DashboardLinkType
+
+from .source import SOURCE, Format, Query
 
 TAG = "walltime"
 
@@ -25,5 +29,12 @@ def frame(uid: str, title: str, description: str) -> Dashboard:
     board.tooltip(DashboardCursorSync.CROSSHAIR)
     board.editable()
     board.link(others)
-    board.annotations([])  # Grafana 9 fails on a dashboard without the list
+    board.annotations([_incidents()])
     return board
+
+
+def _incidents() -> AnnotationQuery:
+    """The collector's incidents as marks on all panels."""
+    layer = AnnotationQuery().name("Incidents").datasource(SOURCE).enable(True).icon_color("red")
+    # the SDK knows only the targets of Grafana's own annotations
+    return layer.target(cast(Any, Query("incidents", Format.TABLE, "Anno")))

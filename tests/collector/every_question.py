@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import time
 from collections import defaultdict
@@ -16,6 +17,8 @@ from walltime_collector.config.settings import Settings
 from walltime_collector.health.cardinality_limit import CardinalityLimit
 from walltime_collector.health.counters import Health
 from walltime_collector.health.full_disk import OldestDays
+from walltime_collector.health.incidents.current import Current
+from walltime_collector.health.incidents.watch import IncidentWatch
 from walltime_collector.health.status import status
 from walltime_collector.http.authentication import Access
 from walltime_collector.pages import urls
@@ -24,6 +27,7 @@ from walltime_collector.query import queries
 from walltime_collector.query.advise.candidate import Removed
 from walltime_collector.query.advise.dismissed import dismissals
 from walltime_collector.query.digest.rank import of_log
+from walltime_collector.query.incidents.looks import KindName, Thresholds
 from walltime_collector.query.kept.sample import kept_sample
 from walltime_collector.query.queries import CONDITIONS, SORT, query_text, run
 from walltime_collector.query.scope import Filters, Scope
@@ -98,11 +102,14 @@ def ask_everything(engine: Engine, data: Path, sent: list[Sent]) -> Questions:
     """
     recording = Recording(engine)
     asked = cast(Engine, recording)
+    at_s = int(time.time()) - 60
+    incident = Current(KindName("shop", _typical(sent).name), at_s, at_s, at_s)
+    engine.insert_rows("incidents", json.dumps(incident.row("this", time.time())).encode(), "an incident")
     health, settings = Health(), Settings(data=data)
     runner = QueryRunner(asked, "walltime")
     app = make_app(asked, health, runner, Access(settings), lambda: status(asked, health, settings, {}))
     browser = Browser(app)
-    for address in _addresses(sent):
+    for address in _addresses(sent, incident.id):
         response = browser.get(address)
         assert response.status_code == 200, f"{address}: {response.text}"
     runner.close()
@@ -136,6 +143,14 @@ def ask_everything(engine: Engine, data: Path, sent: list[Sent]) -> Questions:
         one_in_16 = {name: sampled.parameters()[name] for name in ("source", "sample_level")}
         questions += [(sql, {**each, **one_in_16}) for sql, each in questions[-1:] if "source" in each]
     _ask_for_advice(asked, hour, _typical(sent))
+    # only of kinds that are not as usual
+    run(asked, "incidents/earlier", kinds=[f"shop\t{_typical(sent).name}"], now_s=last_s)
+    run(asked, "incidents/same_hour", service="shop", kind=_typical(sent).name, start_s=last_s + 86_400)
+    for is_shared in (True, False):
+        watch = IncidentWatch(
+            asked, health, Thresholds(), look_s=30, notify=list, collector="this", is_shared=is_shared
+        )
+        watch.look()
     CardinalityLimit(asked, health, most=1).look()
     OldestDays(asked, health, lambda: (0, 1 << 40)).look()
     return recording.questions
@@ -172,7 +187,7 @@ def _hashes(engine: Engine, *values: tuple[str, str]) -> list[int]:
     return [int(engine.query(sql, {"dimension": one, "value": two})[0]["hash"]) for one, two in values]
 
 
-def _addresses(sent: list[Sent]) -> Iterator[str]:
+def _addresses(sent: list[Sent], incident_id: str) -> Iterator[str]:
     one = _typical(sent)
     two = next(each for each in sent if each.parent_span_id and each.kept)
     names = {
@@ -182,6 +197,7 @@ def _addresses(sent: list[Sent]) -> Iterator[str]:
         "component": "mysql.query",
         "address": "10.0.0.5:3306",
         "fingerprint_id": f"{_fingerprint_id(one):016X}",
+        "id": incident_id,
     }
     quoted = {name: quote(text, safe="") for name, text in names.items()}
     for view in VIEWS:
@@ -201,6 +217,8 @@ def _addresses(sent: list[Sent]) -> Iterator[str]:
     yield f"/api/transactions/{one.trace_id[:12]}"
     yield "/api/advice?since=1h"
     yield "/api/advice/dismissed"
+    yield f"/api/incidents?{urlencode({'since': '1d', 'service': 'shop', 'open': '1'})}"
+    yield f"/api/incidents/{incident_id}"
     yield "/api/applications"
 
 

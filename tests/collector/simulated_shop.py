@@ -23,6 +23,8 @@ class Page:
     cache_2_slowness: float = 1.0
     statement_slowness: float = 1.0
     """Of `SELECT … FROM reviews`, which every page makes once."""
+    repeated: int = 0
+    """More queries, all of one statement: N+1."""
     http_calls: int = 1
     http_slowness: float = 1.0
     http_failures: float = 0.0

@@ -39,7 +39,7 @@ SELECT
     used([0, 0, 0, 0, 0, http_failed]),
     used([4 - missed_1, 4 - missed_2, 0, 0, 0, 0]),
     used([missed_1, missed_2, 0, 0, 0, 0]),
-    arrayMap(q -> arrayElement(texts, q + 1), queries),
+    arrayMap(q -> arrayElement(texts, least(q, 10) + 1), queries),
     arrayMap(q -> toUInt32(1), queries),
     arrayMap(ns -> toUInt64(ns), query_ns),
     arrayMap(q -> toUInt32(0), queries)
@@ -63,8 +63,8 @@ FROM
         arraySum(arraySlice(get_ns, 1, 4)) AS get_1_ns,
         arrayMap(k -> took('set', k, 110e3), missed) AS set_ns,
         arraySum(arraySlice(set_ns, 1, missed_1)) AS set_1_ns,
-        -- queries 0 and 1 are always made, the one behind key k is k + 2
-        arrayConcat([0, 1], arrayMap(k -> k + 2, missed)) AS queries,
+        -- queries 0 and 1 are always made, the one behind key k is k + 2; `repeated` ones are all the same statement
+        arrayConcat([0, 1], arrayMap(k -> k + 2, missed), arrayMap(k -> k + 10, range({repeated:UInt32}))) AS queries,
         arrayMap(q -> took('query', q, 800e3 * if(q = 1, {statement_slowness:Float64}, 1)), queries) AS query_ns,
         arrayMap(c -> took('http', c, 2e6 * {http_slowness:Float64}), range(if(uniform('http', 0) < 0.3, {http_calls:UInt32}, 0))) AS http_ns,
         length(arrayFilter(c -> uniform('http failed', c) < {http_failures:Float64}, http_ns)) AS http_failed,
@@ -74,6 +74,6 @@ FROM
         idle_ns * 0.2 + cpu_in_other_ns + {more_waiting_ns:Float64} AS other_ns,
         cpu_in_other_ns + render_ns * 0.9 + length(query_ns) * 50e3 AS cpu_ns,
         arraySum(query_ns) + arraySum(get_ns) + arraySum(set_ns) + arraySum(http_ns) + render_ns AS covered_ns,
-        arrayMap(q -> concat('SELECT id, name, price_cents, stock, description FROM ', arrayElement(['users', 'reviews', 'products', 'makers', 'categories', 'ratings', 'questions', 'offers', 'sellers', 'badges'], q + 1), ' WHERE id = %s ORDER BY id DESC LIMIT 20'), range(10)) AS texts
+        arrayMap(q -> concat('SELECT id, name, price_cents, stock, description FROM ', arrayElement(['users', 'reviews', 'products', 'makers', 'categories', 'ratings', 'questions', 'offers', 'sellers', 'badges', 'prices'], q + 1), ' WHERE id = %s ORDER BY id DESC LIMIT 20'), range(11)) AS texts
     FROM numbers({transactions:UInt64})
 )

@@ -38,6 +38,7 @@ def test_the_generated_files_are_what_the_code_makes() -> None:
 def test_every_query_file_is_asked_somewhere() -> None:
     asked = {panel["targets"][0]["rawSql"] for board in BOARDS.values() for panel in panels(board)}
     asked |= {variable["query"] for board in BOARDS.values() for variable in board["templating"]["list"]}
+    asked |= {layer["target"]["rawSql"] for board in BOARDS.values() for layer in board["annotations"]["list"]}
     files = {path.name: path.read_text("utf-8").strip() for path in Path(GENERATED.parent / "queries").glob("*.sql")}
     assert [name for name, sql in files.items() if sql not in asked] == []
 

@@ -60,6 +60,14 @@ BILL = sql("walltime-transaction", "-- Where did the wall time")
 SPANS = sql("walltime-transaction", "-- The request as Grafana")
 
 
+@pytest.mark.parametrize("layer", [board["annotations"]["list"][0] for board in BOARDS.values()], ids=BOARDS)
+def test_incidents_are_annotations(grafana: Grafana, layer: dict[str, Any]) -> None:
+    """Without an incident there are the columns that Grafana makes annotations of."""
+    answer = grafana.ask(layer["target"]["rawSql"], "4")
+    assert list(answer.columns) == ["time", "timeEnd", "title", "text", "tags"]
+    assert answer == grafana.ask(layer["target"]["rawSql"], "3.3")
+
+
 @pytest.mark.parametrize("choice", CHOICES)
 @pytest.mark.parametrize("panel", PANELS)
 def test_a_panel_draws_and_the_same_with_both_plugins(grafana: Grafana, panel: dict[str, Any], choice: str) -> None:

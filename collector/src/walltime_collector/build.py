@@ -14,7 +14,9 @@ from .config.tls import Tls
 from .health.cardinality_limit import CardinalityLimit
 from .health.counters import Health
 from .health.full_disk import OldestDays
-from .health.minutes import HealthMinutes
+from .health.incidents.watch import IncidentWatch
+from .health.incidents.webhook import Webhook
+from .health.minutes import HealthMinutes, collector_id
 from .health.status import status
 from .health.upkeep import Upkeep
 from .health.watch import Watch
@@ -30,6 +32,7 @@ from .http.responses import web_wording
 from .load.loader import Loader
 from .load.otel_transactions.assembler import Assembler
 from .load.poison import Trial
+from .query.incidents.looks import Thresholds
 from .receive.cors import origin_pattern, with_cors
 from .receive.grpc.calls import Limits as GrpcLimits
 from .receive.grpc.connection import Connection as GrpcConnection
@@ -91,6 +94,8 @@ class Collector:
             checks.append(OldestDays(engine, health, lambda: room(settings.data)).look)
         minutes = HealthMinutes(engine, health, settings.data)
         self._upkeep = Upkeep(engine, health, minutes, lambda: keep(engine, settings), checks)
+        self._webhook: Webhook | None = None
+        self._incidents = self._watch_for_incidents() if settings.incidents else None
         self._queries = QueryRunner(engine, settings.database)
         arrivals = Arrivals(
             max_request_bytes=settings.max_request_bytes,
@@ -148,12 +153,17 @@ class Collector:
 
     def start(self) -> None:
         """Start the threads."""
-        for thread in (self._loader, self._slow_logs, self._assembler, self._watch, self._upkeep):
-            thread.start()
+        threads = (self._loader, self._slow_logs, self._assembler, self._watch, self._upkeep)
+        for thread in (*threads, self._webhook, self._incidents):
+            if thread is not None:
+                thread.start()
 
     def stop(self) -> None:
         """Stop what writes into the spool, then load what is spooled for at most `drain_s`, then stop the rest."""
         self._queries.close()
+        for thread in (self._incidents, self._webhook):
+            if thread is not None:
+                thread.stop(1)
         self._assembler.stop(1)  # the next run finishes an unfinished window
         self._slow_logs.stop(5)
         self._intake.close()
@@ -163,6 +173,22 @@ class Collector:
         self._upkeep.stop(2)  # it stores its last row if the engine accepts it soon
         self._spool.close()
         self.engine.close()
+
+    def _watch_for_incidents(self) -> IncidentWatch:
+        settings, health = self._settings, self.health
+        if url := settings.secret("incident_webhook"):
+            where, format_name = settings.where("incident_webhook"), settings.incident_webhook_format
+            pages_url = settings.web_url.rstrip("/") or f"{self._tls.scheme}://{self.addresses['web']}"
+            self._webhook = Webhook(url, format_name, health, pages_url, where=where)
+        return IncidentWatch(
+            self.engine,
+            health,
+            Thresholds(settings.incident_slower, settings.incident_errors),
+            look_s=settings.incident_look_s,
+            notify=self._webhook.notify if self._webhook else lambda _: None,
+            collector=collector_id(settings.data),
+            is_shared=bool(settings.clickhouse),
+        )
 
     def _web_application(self) -> Any:
         from .web.application import make_app  # imported while the engine starts

@@ -61,13 +61,3 @@ def test_every_example_runs(collector: Collector, example: Example) -> None:
     assert answer["columns"]
     if "transactions\n" in statement and "user" not in statement:
         assert answer["rows"]
-
-
-@pytest.mark.parametrize("section", ["incidents"])
-def test_the_place_of_a_later_view_says_so_and_names_commands(collector: Collector, section: str) -> None:
-    shown = get(collector, f"/{section}")
-    assert shown.status_code == 200
-    assert "It is not built yet" in shown.text
-    assert shown.text.count("<code>walltime ") == 3
-    assert 'aria-current="page"' in shown.text
-    assert get(collector, f"/{section}.json").json()["section"] == section

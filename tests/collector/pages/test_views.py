@@ -10,8 +10,13 @@ import time
 from html.parser import HTMLParser
 
 import pytest
+from walltime_collector.clickhouse.engine import Engine
+from walltime_collector.health.incidents.current import Current
 from walltime_collector.pages import urls
 from walltime_collector.pages.routes import VIEWS
+from walltime_collector.query.incidents.answer import Change
+from walltime_collector.query.incidents.history import Series
+from walltime_collector.query.incidents.looks import KindName
 from walltime_collector.statements.fingerprint import fingerprint_id
 
 from tests.collector.conftest import Store, Stored
@@ -52,6 +57,19 @@ class Page(HTMLParser):
         return [attributes for name, attributes in self.elements if name == tag]
 
 
+def an_incident(engine: Engine, name: str) -> str:
+    """Store one, and return its id."""
+    at_s = int(time.time()) - 60
+    incident = Current(KindName("shop", name), at_s // 60 * 60, at_s, at_s)
+    series = {Series("time"): Change("time", "", "", 4e6, 9e6, 9.5e6)}
+    series[Series("hit_ratio", "memcache.get", "10.0.0.11:11211")] = Change(
+        "hit_ratio", "memcache.get", "10.0.0.11:11211", 0.96, 0.12, 0.1
+    )
+    incident.changes, incident.headline = series, "It <b>takes</b> longer."
+    engine.insert_rows("incidents", json.dumps(incident.row("this", time.time())).encode(), incident.id)
+    return incident.id
+
+
 def example(pattern: str, shop: Stored) -> str:
     """An address of this view that has something to show."""
     sent = next(each for each in shop.sent if each.name == "GET /product/{id}" and each.kept)
@@ -59,6 +77,7 @@ def example(pattern: str, shop: Stored) -> str:
         "/kinds/{service}/{name}": urls.kind(sent.service, sent.name),
         "/transactions/{trace}": urls.transaction(sent.trace_id),
         "/servers/{component}/{address}": urls.server("memcache.get", "10.0.0.11:11211"),
+        "/incidents/{id}": urls.incident(an_incident(shop.engine, sent.name)),
         "/statements/{fingerprint_id}": urls.statement(f"{fingerprint_id(STATEMENT):016X}"),
     }
     return known.get(pattern, pattern)

@@ -61,6 +61,7 @@ QUESTIONS = {
     "/api/advice": ["", f"since=1h&kind={quote(KIND)}&dismissed=true", "limit=1&host=web-1"],
     "/api/advice/dismissed": [""],
     "/api/find": ["", f"kind={quote(KIND)}&sort=mysql.time&limit=3", "ended_within=1h&where=duration%3E1ms"],
+    "/api/incidents": ["", "since=7d&open=1&limit=1"],
     "/api/applications": [""],
     "/api/status": [""],
     "/api/deadletters": [""],
@@ -96,6 +97,7 @@ def test_an_error_is_what_the_document_describes(collector: Collector, document:
         ("/api/top", "/api/top?by=name", 400),
         ("/api/why", "/api/why?kind=nothing", 404),
         ("/api/transactions/{trace_id}", f"/api/transactions/{'e' * 32}", 404),
+        ("/api/incidents/{id}", "/api/incidents/0123", 404),
     ):
         answered, answer, _ = collector.get(wrong)
         assert answered == status
@@ -146,7 +148,7 @@ def test_every_route_is_described_and_every_question_is_asked_here(tmp_path: Pat
         assert isinstance(each, ApiRoute), f"{each.path} has no description: use answer_route"
         assert each.description.strip(), f"{each.path}: write a docstring"
     changes = {"/api/deadletters/retry", "/api/deadletters/drop", "/api/advice/dismiss", "/api/advice/restore"}
-    asked = {*QUESTIONS, *changes, "/api/transactions/{trace_id}", "/api/sql"}
+    asked = {*QUESTIONS, *changes, "/api/transactions/{trace_id}", "/api/incidents/{id}", "/api/sql"}
     assert asked == set(document["paths"]), "add the new route to QUESTIONS"
 
 

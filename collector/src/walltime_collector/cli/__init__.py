@@ -20,6 +20,7 @@ from .client import Client
 from .dead_letters import dead_letters
 from .doctor.command import doctor
 from .find.command import find
+from .incidents import incidents
 from .mcp import mcp
 from .options import ClientCertificate, Json, TokenFile, Url, check_since, with_global_options
 from .output import print_json, print_rendered, read_as, write
@@ -87,6 +88,7 @@ def before_the_command(
 
 
 app.command("serve")(serve)  # imports its engine when it runs: the other commands stay fast
+app.command("incidents")(incidents)
 app.command("mcp")(mcp)  # the same
 app.add_typer(dead_letters, name="dead-letter")
 app.add_typer(dead_letters, name="deadletter", hidden=True)  # its name until 0.1

@@ -114,6 +114,22 @@ class Settings(BaseSettings):
     space; `drop_oldest_day` deletes the oldest stored day, then the next, before their retention ends"""
     slow_log: Words = ()
     """slow logs of MySQL, MariaDB or Percona Server to follow, comma-separated: `PATH` or `NAME=PATH`"""
+    incidents: bool = True
+    """look for incidents: kinds that became slower, fail more or call more than usual"""
+    incident_look_s: float = Field(default=30.0, ge=5, le=60)
+    """time between two looks; an incident is opened after the second one in which a kind is not as usual"""
+    incident_slower: float = Field(default=1.5, gt=1, le=100)
+    """an incident: the time or the calls of a kind are the usual ones times this, or more"""
+    incident_errors: float = Field(default=0.05, gt=0, le=1)
+    """an incident: this share of a kind's transactions fails in addition to the usual share"""
+    incident_webhook: SecretStr = NO_SECRET
+    """URL to which messages about incidents are posted; empty: none are. https is verified"""
+    incident_webhook_file: Path | None = None
+    """or the file that contains it"""
+    incident_webhook_format: Literal["alertmanager", "slack"] = "alertmanager"
+    """`alertmanager`: as Alertmanager sends to its webhook receivers; `slack`: for an incoming webhook of Slack"""
+    web_url: str = ""
+    """address of the pages as people reach them, for links in messages; empty: where the web port listens"""
     cors_allowed_origins: Words = ()
     """origins whose pages may send OTLP/HTTP from a browser, comma-separated: `https://shop.example.com`,
     `https://*.example.com`, or `*` for all; empty: none"""

@@ -26,6 +26,8 @@ _PROBLEMS = (
     "slow_log_gaps",
     "foreign_retries",
     "foreign_spans_late",
+    "incident_looks_failed",
+    "incident_messages_lost",
 )
 _ADVICE = {
     "spool_full": "find out why loading is slow; free disk space or raise max_spool_bytes",
@@ -58,6 +60,7 @@ def redacted(status: Status) -> Status:
         troubles=tuple(Reason(trouble.reason) for trouble in status.troubles),
         slow_logs={},
         engine_error="it does not answer" if status.engine_error else "",
+        incidents_error="it failed" if status.incidents_error else "",
     )
 
 
@@ -108,6 +111,19 @@ def check_slow_logs(status: Status) -> Check:
         advice = "docs/mysql.md lists the permissions that the collector needs"
         return Check("slow logs", "FAIL", "; ".join(errors), advice)
     return Check("slow logs", "OK", ", ".join(status.slow_logs) or "none are followed")
+
+
+def check_incidents(status: Status) -> Check:
+    """Whether the collector could look for incidents the last time, and send messages about them."""
+    lost = status.counts.get("incident_messages_lost", 0)
+    if status.incidents_error:
+        advice = "it looks again by itself; a database that is too slow for it is in its log"
+        return Check("incidents", "FAIL", f"the last look failed: {status.incidents_error}", advice)
+    if lost:
+        advice = "check incident_webhook and its receiver; the collector's log has the reason"
+        return Check("incidents", "FAIL", f"{plural(lost, 'message')} could not be sent", advice)
+    looks = status.counts.get("incident_looks", 0)
+    return Check("incidents", "OK", plural(looks, "look") if looks else "no look yet, or they are off")
 
 
 def counted_problems(status: Status) -> Iterator[tuple[str, list[str]]]:

@@ -58,6 +58,14 @@ DESCRIPTIONS = {
     "foreign_retries": "times that assembling transactions of other SDKs failed and was tried again",
     "full_disk_days": "days dropped before their retention ended because the disk was full",
     "full_disk_rows": "rows of those days",
+    "incident_looks": "looks for incidents",
+    "incident_looks_failed": "looks for incidents that failed",
+    "incidents_opened": "incidents opened by this collector",
+    "incidents_severity": "incidents that became critical",
+    "incidents_closed": "incidents closed by this collector",
+    "incident_messages_sent": "messages about incidents that the webhook accepted",
+    "incident_messages_retried": "times that sending a message about incidents failed and was tried again",
+    "incident_messages_lost": "messages about incidents that were refused, or tried for too long",
     "crowded_services": "services over the limit of names per day; the other names are stored as _OTHER",
 }
 """Of the counters that /metrics and `walltime status` show."""
@@ -104,6 +112,7 @@ class Health:
         self._started_s = time.time()
         self._loader_error = ""
         self._engine_error = ""
+        self._incidents_error = ""
         self._slow_logs: dict[str, str] = {}
         self._troubles: Sequence[Trouble] = ()
         self._gauges: dict[str, float] = {}
@@ -134,6 +143,11 @@ class Health:
         """The engine answers, or why it does not."""
         with self._lock:
             self._engine_error = error
+
+    def looked_for_incidents(self, error: str = "") -> None:
+        """The last look succeeded, or why it failed."""
+        with self._lock:
+            self._incidents_error = error
 
     def slow_log(self, path: str, error: str = "") -> bool:
         """A slow log is followed, or why it is not; True when that has changed."""
@@ -169,6 +183,7 @@ class Health:
         troubles = self.troubles()
         with self._lock:
             counts, error, slow_logs = dict(self._counts), self._loader_error, dict(self._slow_logs)
+            incidents_error = self._incidents_error
             gauges = dict(self._gauges)
         received = counts.pop("received", 0)
         ended = {name: counts.pop(name, 0) for name in ENDS}
@@ -181,6 +196,7 @@ class Health:
             "spans": {"received": received, "spooled": max(received - sum(ended.values()), 0), **ended},
             "gauges": gauges,
             "slow_logs": slow_logs,
+            "incidents_error": incidents_error,
             "counts": counts,
             "error": error,
         }

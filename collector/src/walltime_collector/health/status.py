@@ -127,6 +127,8 @@ class Status:
     """Port name → URL."""
     engine_error: str = ""
     """Why there are no tables here."""
+    incidents_error: str = ""
+    """Why the last look for incidents failed."""
     tables: tuple[Table, ...] = ()
     collectors: tuple[Other, ...] = ()
     sdk_losses: tuple[Loss, ...] = ()
@@ -158,6 +160,7 @@ def status(engine: Engine, health: Health, settings: Settings, listens: Mapping[
         slow_logs=report["slow_logs"],
         engine=settings.clickhouse or "embedded",
         listens=listens,
+        incidents_error=report["incidents_error"],
         **_query_engine(engine),
     )
 

@@ -14,6 +14,7 @@ from ..query.components import FAMILIES, family
 from ..query.condition.fields import NAMES
 from ..query.digest.short import shortened
 from ..query.find.wording import sort_value
+from ..query.incidents import wording as incident_wording
 from ..query.names import shown
 from ..query.scope import FILTERS
 from ..query.transaction import place_words
@@ -138,6 +139,8 @@ class Pages:
         for of_dimension in (wording.label, wording.shares, wording.lift, wording.means, wording.rest_means):
             environment.filters[of_dimension.__name__] = of_dimension
         environment.filters |= {"sampling": wording.sampling, "looked_at": wording.looked_at}
+        for of_incident in (incident_wording.what, incident_wording.numbers, incident_wording.worst):
+            environment.filters[f"change_{of_incident.__name__}"] = of_incident
         environment.filters |= {
             "loses_lookups": wording.loses_lookups,
             "shortened": shortened,
@@ -151,6 +154,7 @@ class Pages:
             "CONDITION_FIELDS": NAMES,
             "FAMILIES": FAMILIES,
             "wording": transaction_wording,
+            "ENDINGS": incident_wording.ENDINGS,
             "place_words": place_words,
             "version": version("walltime-collector"),
         }

@@ -34,8 +34,8 @@ from .shared_answers import LONG_PERIOD_S, PERIOD_S, SharedAnswers
 from .views import (
     advice,
     collector,
+    incidents,
     kind,
-    later,
     overview,
     servers,
     sql,
@@ -78,8 +78,9 @@ VIEWS = (
     View("/sql", "sql.html", sql.sql, sql.PARAMS, has_scope=False, is_live=False),
     View("/suggestions", "suggestions.html", suggestions.suggestions, has_scope=False, is_live=False),
     View("/advice", "advice.html", advice.advice, advice.PARAMS, is_live=False),
-    View("/incidents", "later.html", later.incidents, has_scope=False, is_live=False),
     View("/transactions", "find/transactions.html", transactions.transactions, transactions.PARAMS),
+    View("/incidents", "incidents/all.html", incidents.all_incidents, incidents.PARAMS, has_scope=False),
+    View("/incidents/{id}", "incidents/one.html", incidents.one_incident, has_scope=False),
     View(
         "/transactions/{trace}",
         "transaction.html",

@@ -55,6 +55,16 @@ def advice(params: Params = NONE) -> str:
     return address("/advice", params)
 
 
+def incidents(params: Params = NONE) -> str:
+    """Open and recent incidents."""
+    return address("/incidents", params)
+
+
+def incident(incident_id: str) -> str:
+    """One incident."""
+    return address(f"/incidents/{_segment(incident_id)}")
+
+
 def collector() -> str:
     """Whether the collector works, and what it holds."""
     return address("/collector")

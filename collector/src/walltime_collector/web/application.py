@@ -41,6 +41,7 @@ from ..sql.tables import Tables
 from .advice import advice_routes
 from .answers import answer_routes
 from .health import health_routes
+from .incidents import incident_routes
 from .openapi import ApiRoute, openapi_route
 from .sql import sql_route
 
@@ -89,6 +90,7 @@ def make_app(
     routes = [
         *answer_routes(engine),
         *advice_routes(engine, access),
+        *incident_routes(engine),
         sql_route(runner),
         *health_routes(engine, health, access, current_status),
         *([] if access.read.is_unset else [login_route(access.read)]),
@@ -150,5 +152,5 @@ def _no_such_page(request: Request, error: Any, pages: Pages) -> Response:
         "use the navigation above, or start at the overview"
         if is_for_people
         else "there are /api/top, /api/transactions/{trace_id}, /api/why, /api/digest, /api/advice, /api/find, "
-        "/api/sql, /api/deadletters, /api/status, /api/applications, /healthz, /readyz and /metrics",
+        "/api/incidents, /api/sql, /api/deadletters, /api/status, /api/applications, /healthz, /readyz and /metrics",
     )

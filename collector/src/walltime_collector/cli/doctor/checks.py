@@ -13,7 +13,14 @@ from urllib.parse import urlsplit
 from ...errors import CommandFailed
 from ...format import printable
 from ...health.applications import Application, Applications
-from ...health.checks import Check, check_data_moves, check_database, check_disk, check_slow_logs
+from ...health.checks import (
+    Check,
+    check_data_moves,
+    check_database,
+    check_disk,
+    check_incidents,
+    check_slow_logs,
+)
 from ...health.findings import Finding, findings, summary
 from ...health.status import Status
 from ...query.answers import from_json
@@ -95,6 +102,7 @@ class _Doctor:
         yield _run("disk", lambda: _passed(check_disk(self._status)))
         yield _run("database", lambda: _passed(check_database(self._status)))
         yield _run("slow logs", lambda: _passed(check_slow_logs(self._status)))
+        yield _run("incidents", lambda: _passed(check_incidents(self._status)))
         yield _run("applications", self._check_applications)
         for name, check in (
             ("send", self._send),

@@ -16,6 +16,7 @@ from ...health.checks import (
     check_data_moves,
     check_database,
     check_disk,
+    check_incidents,
     check_slow_logs,
     counted_problems,
     over_limit,
@@ -80,7 +81,7 @@ def collector(request: PageRequest) -> CollectorPage:
     }
     recent = [problem for problem, ago_s in problems.items() if ago_s < _RECENT_S]
     since_start = (*recent, *over_limit(status))
-    checks = (check_data_moves(status), check_disk(status), check_database(status), slow_logs)
+    checks = (check_data_moves(status), check_disk(status), check_database(status), slow_logs, check_incidents(status))
     levels = [check.level for check in checks]
     levels += ["FAIL" if finding.is_ill else "WARN" for service in services for finding in service.findings]
     verdict = worst([*levels, "WARN"] if since_start else levels)

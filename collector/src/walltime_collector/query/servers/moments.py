@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from statistics import median
 
 from ..components import Sums
+from ..incidents.chance import exceeds
 from ..scope import Steps
 from .answer import Measure, Moment, ratio
 
@@ -93,14 +93,8 @@ def _fails_more(value: float, usual: float, _: float, sums: Sums) -> bool:
 
 
 def _is_more(share: float, usual: float, tries: int) -> bool:
-    """Whether it is more than chance explains (Chernoff's bound)."""
-    if share - usual < _LEAST_DIFFERENCE:
-        return False
     expected = min(max(usual, 1 / tries), 1 - 1 / tries)
-    divergence = share * math.log(share / expected)
-    if share < 1:
-        divergence += (1 - share) * math.log((1 - share) / (1 - expected))
-    return tries * divergence >= -math.log(_CHANCE)
+    return share - usual >= _LEAST_DIFFERENCE and exceeds(share, expected, tries, _CHANCE)
 
 
 def _is_slower(value: float, usual: float, spread: float, _: Sums) -> bool:

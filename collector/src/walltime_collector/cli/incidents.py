@@ -1,0 +1,102 @@
+"""`walltime incidents`: open and recent ones, or one with its explanation."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+from rich.console import Console, Group, RenderableType
+from rich.padding import Padding
+from rich.table import Table
+from rich.text import Text
+
+from ..format import age, count, printable, unix_ns
+from ..pages import urls
+from ..query.incidents import wording
+from ..query.incidents.answer import Incident, Incidents
+from ..query.names import shown
+from .client import Client
+from .options import check_since, with_global_options
+from .output import print_json, print_rendered, read_as
+
+_COLOURS = {"critical": "bold red", "warning": "yellow"}
+
+
+@with_global_options
+def incidents(
+    client: Client,
+    as_json: bool,
+    incident_id: Annotated[str, typer.Argument(metavar="[ID]", help="Show this one, with its explanation.")] = "",
+    since: Annotated[str, typer.Option(help="How far back: 90s, 15m, 2h, 7d.")] = "1d",
+    service: Annotated[str, typer.Option(help="Only this service.")] = "",
+    is_open: Annotated[bool, typer.Option("--open", help="Only those that are open.")] = False,
+    limit: Annotated[int, typer.Option(min=1, max=1000, help="At most this many.")] = 20,
+) -> None:
+    """
+    When a kind of transaction was not as usual, and why.
+
+    The collector looks for incidents by itself: kinds that became slower, fail more or call more than usual.
+    """
+    if incident_id:
+        document = client.get(f"/api/incidents/{incident_id}")
+        if as_json:
+            return print_json(document)
+        one = read_as(Incident, document)
+        return print_rendered(lambda _: detail(one), client.page(urls.incident(one.id)))
+    check_since(since)
+    document = client.get("/api/incidents", since=since, service=service, open="1" if is_open else "", limit=limit)
+    if as_json:
+        return print_json(document)
+    answer = read_as(Incidents, document)
+    return print_rendered(lambda console: render(answer, console), client.page(urls.incidents()))
+
+
+def render(answer: Incidents, console: Console) -> RenderableType:
+    """What the terminal shows of several incidents."""
+    if not answer.incidents:
+        return Text(f"No incident since {answer.since[:19].replace('T', ' ')} UTC.")
+    now_ns = unix_ns(answer.until)
+    blocks: list[RenderableType] = []
+    for each in answer.incidents:
+        line = Text(each.id, "dim")
+        line.append(f"  {wording.state(each)}", _COLOURS[each.severity] if each.is_open else "green")
+        line.append(f"  {_times(each, now_ns)}", "dim").append(f"  {printable(each.service)}", "dim")
+        blocks.append(Group(line, Padding(Text(printable(each.headline), overflow="fold"), (0, 0, 1, 2))))
+    return Group(Text(f"{wording.several(answer.open)}, {count(len(answer.incidents))} in all\n", "bold"), *blocks)
+
+
+def detail(one: Incident) -> RenderableType:
+    """What the terminal shows of one incident."""
+    title = Text(shown(one.name), "bold").append(f"  {printable(one.service)}", "not bold")
+    title.append(f"   {wording.state(one)}", _COLOURS[one.severity] if one.is_open else "green")
+    changes = Table.grid(padding=(0, 2, 0, 0))
+    for each in one.changes:
+        before, now = wording.numbers(each)
+        changes.add_row(
+            Text(wording.what(each)), Text(f"{before} → {now}"), Text(f"worst {wording.worst(each)}", "dim")
+        )
+    during, against = (f"{start[:19]}Z..{end[:19]}Z" for start, end in _windows(one))
+    ask = f"walltime why '{shown(one.name)}' --service '{printable(one.service)}' --during {during} --against {against}"
+    return Group(
+        title,
+        Text(_times(one, unix_ns(one.ended_at)), "dim"),
+        *(Padding(Text(printable(each), overflow="fold"), (1, 0, 0, 0)) for each in one.sentences),
+        Text("\nwhat changed", "bold"),
+        Padding(changes, (0, 0, 0, 2)),
+        Text("\nmore", "bold"),
+        Padding(Text(ask, overflow="fold"), (0, 0, 0, 2)),
+    )
+
+
+def _times(each: Incident, now_ns: int) -> str:
+    start, end = each.started_at[:19].replace("T", " "), each.ended_at[11:19]
+    lasted = age((unix_ns(each.ended_at) - unix_ns(each.started_at)) / 1e9)
+    return (
+        f"since {start} UTC, {age((now_ns - unix_ns(each.started_at)) / 1e9)}"
+        if each.is_open
+        else (f"{start} … {end} UTC, {lasted}")
+    )
+
+
+def _windows(one: Incident) -> tuple[tuple[str, str], tuple[str, str]]:
+    return (one.started_at, one.ended_at), (one.usual_since, one.usual_until)

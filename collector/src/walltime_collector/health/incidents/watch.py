@@ -1,0 +1,236 @@
+"""The thread that looks for incidents: opens, explains, updates and closes them, and sends messages about them."""
+
+from __future__ import annotations
+
+import json
+import time
+import uuid
+from collections.abc import Callable, Mapping, Sequence
+from typing import Literal, NamedTuple
+
+from ...background import BackgroundThread
+from ...clickhouse.engine import Engine
+from ...query.incidents.answer import incidents
+from ...query.incidents.history import ERRORS, TIME, Piece
+from ...query.incidents.looks import LEAST_MISSES, MINUTES, Judged, KindName, Looks, Thresholds
+from ...query.queries import Row, run
+from ...query.windows import Window
+from ..counters import Health
+from .current import Current, adopted
+from .explanation import explain, usual_window
+
+_TABLE = "incidents"
+_SEEDED_S, _SEED_STEP_S = 1800, 120
+_COMPARED_S = 3600
+_MINUTE_S = 60
+_MOST_OPENED = 100
+"""Of one look; the others follow in the next one."""
+_EXPLAINING_S = 3.0
+"""In one look `why`, which reads transactions, begins for so long; those without an explanation are first."""
+_EXPLAINED_AGAIN_S = 60
+_LONGEST_UNEXPLAINED_S = 3600
+_STORED_EVERY_S = 300
+_INVERSE_SHARE = 100
+"""The thread works at most 1 % of the time, but looks at least every LONGEST_S."""
+_LONGEST_S = 60.0
+_ALIKE = 1.25
+"""A time or calls above the worst of the same time of earlier days by less than this factor are not news."""
+_LEAST_DAYS = 2
+_S = 1_000_000_000
+_DAY_S = 86_400
+
+
+class Event(NamedTuple):
+    """What a message is about; each is sent once."""
+
+    what: Literal["opened", "severity", "closed"]
+    incident: Current
+
+
+class IncidentWatch(BackgroundThread):
+    """
+    Looks at all kinds, with two queries a look however many kinds there are.
+
+    Args:
+        notify: Takes the events of a look, when the incidents are stored; it must not block.
+        collector: The id of this collector.
+        is_shared: Whether other collectors may write to the same database: one of them looks.
+        clock: Unix time in seconds.
+    """
+
+    def __init__(
+        self,
+        engine: Engine,
+        health: Health,
+        thresholds: Thresholds,
+        *,
+        look_s: float,
+        notify: Callable[[Sequence[Event]], object],
+        collector: str,
+        is_shared: bool,
+        clock: Callable[[], float] = time.time,
+    ) -> None:
+        super().__init__("incidents", "look for incidents", look_s, waits_first=True)
+        self._engine, self._health, self._notify, self._clock = engine, health, notify, clock
+        self._thresholds, self._look_s = thresholds, look_s
+        self._collector, self._is_shared = collector, is_shared
+        self._run, self._stored = uuid.uuid4().hex, 0
+        self._looks: Looks | None = None
+        self._open: dict[KindName, Current] = {}
+        self._stored_s: dict[KindName, int] = {}
+        self._events: list[Event] = []
+        """Not yet stored, and so not yet sent."""
+
+    def step(self) -> None:
+        """Look once; the next look comes later when this one took long."""
+        began_s = time.monotonic()
+        self.look()
+        took_s = time.monotonic() - began_s
+        self.interval_s = max(self._look_s, min(_INVERSE_SHARE * took_s, _LONGEST_S)) - min(took_s, self._look_s / 2)
+
+    def failed(self, error: Exception) -> float:
+        """See BackgroundThread; what was not stored or sent is stored and sent after a later look."""
+        self._health.add("incident_looks_failed")
+        self._health.looked_for_incidents(str(error))
+        self.interval_s = self._look_s
+        return super().failed(error)
+
+    def look(self) -> None:
+        """
+        Look at all kinds once.
+
+        Raises:
+            EngineError: It failed; the next look continues.
+        """
+        now_s = int(self._clock())
+        if self._is_shared and not self._is_leader(now_s):
+            self._looks = None
+        else:
+            looks = self._looks or self._begin(now_s)
+            first_s = now_s // _MINUTE_S * _MINUTE_S
+            windows = looks.look(now_s, *self._sums(first_s - (MINUTES - 1) * _MINUTE_S, first_s + 2 * _MINUTE_S))
+            judged = looks.judge(windows)
+            self._update(looks, windows, {each.kind: each for each in judged}, now_s)
+            new = [each for each in judged if each.has_changed_twice and each.kind not in self._open]
+            self._open_new(looks, self._unlike_earlier_days(new[:_MOST_OPENED], now_s), now_s)
+            self._explain(now_s)
+            looks.forget(now_s)
+            self._store(now_s)
+        self._health.add("incident_looks")
+        self._health.looked_for_incidents()
+
+    def _is_leader(self, now_s: int) -> bool:
+        (row,) = run(self._engine, "incidents/leader", now_s=now_s)
+        return row["collector"] in ("", self._collector)
+
+    def _begin(self, now_s: int) -> Looks:
+        """What is usual comes from the last half hour at first, and open incidents from the table."""
+        looks = Looks(self._thresholds, self._look_s)
+        end_s = now_s // _MINUTE_S * _MINUTE_S - (MINUTES - 1) * _MINUTE_S
+        step_s = _SEED_STEP_S
+        looks.seed(*self._sums((end_s - _SEEDED_S) // step_s * step_s, end_s // step_s * step_s, step_s), step_s)
+        stored = incidents(self._engine, Window(0, (now_s + _DAY_S) * _S), is_open=True, limit=10_000)
+        self._open = {KindName(each.service, each.name): adopted(each) for each in stored.incidents}
+        for kind in self._open:
+            looks.watched(kind).is_open = True
+        self._looks = looks
+        return looks
+
+    def _sums(self, start_s: int, end_s: int, step_s: int = _MINUTE_S) -> tuple[Sequence[Row], Sequence[Row]]:
+        params = {"start_s": start_s, "end_s": end_s, "step_s": step_s}
+        return run(self._engine, "incidents/kinds", **params), run(self._engine, "incidents/servers", **params)
+
+    def _update(
+        self, looks: Looks, windows: Mapping[KindName, Piece], judged: Mapping[KindName, Judged], now_s: int
+    ) -> None:
+        for kind, incident in self._open.items():
+            if not incident.is_open:
+                continue  # it is not stored yet
+            severity, changed = incident.severity, judged[kind].changed if kind in judged else {}
+            incident.look(now_s, windows.get(kind), changed, looks)
+            if not incident.is_open:
+                looks.watched(kind).close(forgets=incident.ended_because == "lasting")
+                self._events.append(Event("closed", incident))
+            elif incident.severity != severity:
+                self._events.append(Event("severity", incident))
+
+    def _unlike_earlier_days(self, judged: Sequence[Judged], now_s: int) -> list[Judged]:
+        """Those that are worse than at the same time of earlier days, where at least two days have any."""
+        if not judged:
+            return []
+        kinds = [f"{each.kind.service}\t{each.kind.name}" for each in judged]
+        rows = run(self._engine, "incidents/earlier", kinds=kinds, now_s=now_s)
+        known = {(row["service"], row["name"], row["component"], row["address"]): row for row in rows}
+        by_component = {(row["service"], row["name"], row["component"]): row for row in rows}
+
+        def is_news(one: Judged) -> bool:
+            for series in one.changed:
+                tries, total = one.window.judged(series)
+                value = total / tries
+                row = known.get((*one.kind, series.component, series.address))
+                if series.measure == "calls":
+                    row = by_component.get((*one.kind, series.component))
+                if row is None or int(row["days"]) < _LEAST_DAYS:
+                    return True
+                if series == ERRORS:
+                    is_more = value >= float(row["errors"]) + self._thresholds.errors
+                elif series.measure == "hit_ratio":
+                    is_more = value >= float(row["misses"]) + LEAST_MISSES
+                else:
+                    is_more = value >= _ALIKE * float(row["time_ns" if series == TIME else "calls"])
+                if is_more:
+                    return True
+            return False
+
+        return [each for each in judged if is_news(each)]
+
+    def _open_new(self, looks: Looks, judged: Sequence[Judged], now_s: int) -> None:
+        for each in judged:
+            watched = looks.watched(each.kind)
+            incident = Current(each.kind, watched.suspected_since_s, now_s, now_s)
+            incident.look(now_s, each.window, each.changed, looks)
+            usual, steady_s = watched.history.usual(TIME), watched.history.steady_since_s(_COMPARED_S)
+            incident.usual = usual_window(self._engine, incident, steady_s, usual.level if usual else 0.0)
+            watched.is_open = True
+            self._open[each.kind] = incident
+            self._events.append(Event("opened", incident))
+
+    def _explain(self, now_s: int) -> None:
+        """New ones, and those that have lasted twice as long as when they were explained."""
+        due = [each for each in self._open.values() if each.is_open and now_s >= _explained_next_s(each)]
+        due.sort(key=lambda each: (each.explained_s > 0, each.severity == "warning", each.explained_s))
+        began_s = time.monotonic()
+        for incident in due:
+            if explain(self._engine, incident, now_s):
+                self._stored_s.pop(incident.kind, None)
+            if time.monotonic() - began_s > _EXPLAINING_S:
+                break
+
+    def _store(self, now_s: int) -> None:
+        """Store what has changed, then send messages about it."""
+        changed = {event.incident.kind for event in self._events}
+        due = [
+            each
+            for kind, each in self._open.items()
+            if kind in changed or now_s - self._stored_s.get(kind, 0) >= _STORED_EVERY_S
+        ]
+        if due:
+            rows = "".join(json.dumps(each.row(self._collector, self._clock())) + "\n" for each in due)
+            self._stored += 1
+            self._engine.insert_rows(_TABLE, rows.encode(), f"{_TABLE}/{self._run}/{self._stored}")
+            self._stored_s |= {each.kind: now_s for each in due}
+        events, self._events = self._events, []
+        for event in events:
+            self._health.add(f"incidents_{event.what}")
+            if event.what == "closed":
+                self._open.pop(event.incident.kind, None)
+                self._stored_s.pop(event.incident.kind, None)
+        if events:
+            self._notify(events)
+
+
+def _explained_next_s(incident: Current) -> int:
+    if not incident.explained_s:
+        return 0
+    lasted_s = incident.explained_s - incident.started_s
+    return incident.explained_s + min(max(lasted_s, _EXPLAINED_AGAIN_S), _LONGEST_UNEXPLAINED_S)

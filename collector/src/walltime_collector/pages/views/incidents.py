@@ -1,0 +1,57 @@
+"""Incidents: open and recent ones, and one with its explanation."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ...errors import BadParameter
+from ...format import since_s
+from ...query.incidents.answer import Incident, Incidents
+from ...query.incidents.answer import incident as stored_incident
+from ...query.incidents.answer import incidents as stored_incidents
+from ...query.windows import Window
+from ..request import PageRequest
+
+PARAMS = {"since": "7d"}
+_MOST = 200
+_AROUND_NS = 3600 * 1_000_000_000
+
+
+@dataclass(frozen=True)
+class IncidentsPage:
+    """The view model of the list."""
+
+    answer: Incidents
+
+
+@dataclass(frozen=True)
+class IncidentPage:
+    """The view model of one incident, with the windows of the kind's page that shows it."""
+
+    incident: Incident
+    time: Window
+    """Around the incident and what it is compared with, where they are near each other."""
+
+
+def all_incidents(request: PageRequest) -> IncidentsPage:
+    """Answer the view."""
+    try:
+        length_ns = since_s(request.params["since"]) * 1_000_000_000
+    except ValueError as error:
+        raise BadParameter("since", *str(error).split("; ", 1)) from error
+    filters = request.scope.filters
+    window = Window(request.now_ns - length_ns, request.now_ns)
+    answer = stored_incidents(request.engine, window, service=filters.service, kind=filters.kind, limit=_MOST)
+    return IncidentsPage(answer)
+
+
+def one_incident(request: PageRequest) -> IncidentPage:
+    """
+    Answer the view.
+
+    Raises:
+        NotStored: There is no such incident.
+    """
+    incident = stored_incident(request.engine, request.path["id"])
+    start_ns, end_ns = incident.window.start_ns - _AROUND_NS, incident.window.end_ns + _AROUND_NS // 4
+    return IncidentPage(incident, Window(start_ns, min(end_ns, request.now_ns)))

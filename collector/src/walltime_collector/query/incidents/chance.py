@@ -1,0 +1,91 @@
+"""Whether a change of a mean or a share is more than chance; docs/decisions/038-incidents.md has the formulas."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from statistics import NormalDist, median
+
+FEWEST_SAMPLES = 5
+_FALSE_A_WEEK = 0.1
+"""So many false incidents are expected in a week when nothing changes, over all kinds and measures together."""
+_WEEK_S = 604_800
+_NORMAL = 1.4826
+"""The median distance from the median, times this, is the standard deviation of a normal distribution."""
+_TAILS = 1.5
+"""So many times the deviations of a normal distribution are needed: means of durations have longer tails, and drift."""
+_LEAST_SPREAD = 0.05
+"""Of a logarithm: no mean is known better than to 5 %."""
+Sample = tuple[float, float]
+"""How many (transactions, lookups), and their sum."""
+
+
+@dataclass(frozen=True)
+class Usual:
+    """The samples of the past: the median of their values, and how wide they vary."""
+
+    level: float
+    spread: float
+    """Of means: the standard deviation of the logarithm for one try. Of shares: their own standard deviation."""
+    samples: int
+    tries: float
+    """Of all samples."""
+    largest: float
+    """The tries of the largest sample."""
+
+
+def chance_of_a_look(series: int, look_s: float) -> float:
+    """How unlikely a change must be by chance in each of two looks running, when so many series are tested in each."""
+    return math.sqrt(_FALSE_A_WEEK * look_s / (_WEEK_S * max(series, 1)))
+
+
+def usual_mean(samples: Sequence[Sample]) -> Usual | None:
+    """What is usual of a mean, as time per transaction; None when there are too few samples."""
+    if len(samples) < FEWEST_SAMPLES:
+        return None
+    logarithms = [(tries, math.log((total + 1e-9) / tries)) for tries, total in samples]
+    level = median(each for _, each in logarithms)
+    spread = _NORMAL * median(abs(each - level) * math.sqrt(tries) for tries, each in logarithms)
+    return Usual(math.exp(level), spread, *_size(samples))
+
+
+def usual_share(samples: Sequence[Sample]) -> Usual | None:
+    """What is usual of a share, as errors of transactions; None when there are too few samples."""
+    if len(samples) < FEWEST_SAMPLES:
+        return None
+    shares = [total / tries for tries, total in samples]
+    level = median(shares)
+    return Usual(level, _NORMAL * median(abs(each - level) for each in shares), *_size(samples))
+
+
+def _size(samples: Sequence[Sample]) -> tuple[int, float, float]:
+    return len(samples), sum(tries for tries, _ in samples), max(tries for tries, _ in samples)
+
+
+def mean_is_higher(now: Sample, usual: Usual, chance: float) -> bool:
+    """Whether a mean is above the usual one beyond chance: by a robust z-test of the logarithm."""
+    tries, total = now
+    if total <= 0 or usual.level <= 0:
+        return False
+    deviation = max(usual.spread / math.sqrt(min(tries, usual.largest)), _LEAST_SPREAD)
+    # few samples: their spread is uncertain too
+    needed = _TAILS * NormalDist().inv_cdf(1 - chance) * (1 + 3 / usual.samples)
+    return math.log(total / tries / usual.level) >= needed * deviation
+
+
+def share_is_higher(now: Sample, usual: Usual, chance: float) -> bool:
+    """Whether a share is above the usual ones, also the less usual ones, beyond chance: by Chernoff's bound."""
+    tries, total = now
+    expected = min(max(usual.level + 3 * usual.spread, 1 / usual.tries), 1 - 1 / usual.tries)
+    return exceeds(total / tries, expected, tries, chance)
+
+
+def exceeds(share: float, expected: float, tries: float, chance: float) -> bool:
+    """Whether chance makes a share of so many tries as high as this with less than this probability (Chernoff)."""
+    if not 0 < expected < share:
+        return False
+    divergence = share * math.log(share / expected)
+    if share < 1:
+        divergence += (1 - share) * math.log((1 - share) / (1 - expected))
+    return tries * divergence >= -math.log(chance)

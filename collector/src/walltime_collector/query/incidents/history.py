@@ -1,0 +1,144 @@
+"""The recent past of one kind in memory: at most 40 samples of every series, of about the last hour."""
+
+from __future__ import annotations
+
+import math
+from array import array
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from statistics import median
+from typing import NamedTuple
+
+from .answer import Measure
+from .chance import Sample, Usual, usual_mean, usual_share
+
+ENOUGH = 30
+"""Transactions that a kind is judged by, and of a sample: with fewer, a mean is often below the real one."""
+FEWEST = 10
+"""Transactions without which it is not judged, however long it takes."""
+MOST_OUTLIERS = 2
+MOST_SAMPLES = 40
+LONGEST_S = 120
+"""Neighbouring samples are joined until they are so long."""
+_REFRESHED_EVERY = 10
+"""New samples until what is usual is computed again."""
+_STEADY = 1.5
+"""The time of a kind is steady while its samples are not above, or below, its usual time by this factor."""
+
+
+class Series(NamedTuple):
+    """One measure of a kind; see answer.Change."""
+
+    measure: Measure
+    component: str = ""
+    address: str = ""
+
+
+TIME, ERRORS = Series("time"), Series("errors")
+
+
+@dataclass(frozen=True)
+class Piece:
+    """What a kind did between two looks, or in a step of the past."""
+
+    start_s: int
+    end_s: int
+    transactions: int
+    samples: Mapping[Series, Sample]
+    longest_ns: tuple[float, ...] = ()
+    """The longest transactions that are known, at most MOST_OUTLIERS; they are left out of what is judged."""
+
+    def sample(self, series: Series) -> Sample:
+        """Without calls of a component the sample is 0 calls of all transactions; otherwise there is none."""
+        without = self.transactions if series.measure == "calls" else 0
+        return self.samples.get(series, (without, 0))
+
+    def judged(self, series: Series) -> Sample:
+        """The sample without outliers."""
+        tries, total = self.sample(series)
+        if series != TIME or tries < FEWEST:
+            return tries, total
+        return tries - len(self.longest_ns), max(total - sum(self.longest_ns), 0)
+
+    def __add__(self, other: Piece) -> Piece:
+        samples = {}
+        for series in {**self.samples, **other.samples}:
+            (tries, total), (more_tries, more) = self.sample(series), other.sample(series)
+            samples[series] = (tries + more_tries, total + more)
+        longest_ns = tuple(sorted((*self.longest_ns, *other.longest_ns))[-MOST_OUTLIERS:])
+        return Piece(self.start_s, other.end_s, self.transactions + other.transactions, samples, longest_ns)
+
+
+class History:
+    """What is usual for one kind. Its newest samples are joined to longer ones as they become many."""
+
+    def __init__(self) -> None:
+        self._starts = array("q")
+        self._ends = array("q")
+        self._tries: dict[Series, array[float]] = {}
+        self._totals: dict[Series, array[float]] = {}
+        self._usual: dict[Series, Usual | None] = {}
+        self._added = self._newest = 0
+        """Pieces that were added, and transactions of the newest sample."""
+
+    def append(self, piece: Piece) -> None:
+        """Add a piece; it begins after the others."""
+        length = len(self._starts)
+        if length and (self._newest < ENOUGH or piece.end_s - self._starts[-1] <= self._joined_s()):
+            self._ends[-1], at = piece.end_s, length - 1
+            self._newest += piece.transactions
+        else:
+            self._starts.append(piece.start_s)
+            self._ends.append(piece.end_s)
+            at, self._newest = length, piece.transactions
+        for series in {**self._tries, **piece.samples}:
+            tries, total = piece.judged(series)
+            for columns, value in ((self._tries, tries), (self._totals, total)):
+                column = columns.setdefault(series, array("d"))
+                column.extend([0.0] * (at + 1 - len(column)))
+                column[at] += value
+        if len(self._starts) > MOST_SAMPLES:
+            self._shorten()
+        self._added += 1
+        if self._added % _REFRESHED_EVERY == 0 or len(self._starts) < 2 * _REFRESHED_EVERY:
+            self._usual.clear()
+
+    def usual(self, series: Series) -> Usual | None:
+        """What is usual of a series; None while there are too few samples."""
+        if series not in self._usual:
+            samples = [each for each in self._samples(series) if each[0] > 0]
+            self._usual[series] = (usual_mean if series.measure in ("time", "calls") else usual_share)(samples)
+        return self._usual[series]
+
+    def steady_since_s(self, longest_s: int) -> int:
+        """When the time of the kind began to be as usual, at most so many seconds before the end; 0 without samples."""
+        values = [total / tries if tries else None for tries, total in self._samples(TIME)]
+        level = median([value for value in values if value] or [0.0])
+        since_s = self._starts[-1] if self._starts else 0
+        for start_s, value in zip(reversed(self._starts), reversed(values), strict=False):
+            if start_s < self._ends[-1] - longest_s or (value and abs(math.log(value / level)) > math.log(_STEADY)):
+                break
+            since_s = start_s
+        return since_s
+
+    def _samples(self, series: Series) -> Iterator[Sample]:
+        return zip(self._tries.get(series, ()), self._totals.get(series, ()), strict=True)
+
+    def _joined_s(self) -> int:
+        """Up to which length a new piece is joined to the newest sample: that of the others."""
+        middle = len(self._starts) // 2
+        return min(self._ends[middle] - self._starts[middle], LONGEST_S)
+
+    def _shorten(self) -> None:
+        """Join neighbours while samples are short; then forget the oldest."""
+        columns = [*self._tries.values(), *self._totals.values()]
+        if self._joined_s() >= LONGEST_S:
+            oldest = slice(MOST_SAMPLES // 4)
+            del self._starts[oldest], self._ends[oldest]
+            for column in columns:
+                del column[oldest]
+            return
+        self._starts, self._ends = self._starts[::2], self._ends[1::2] + self._ends[len(self._ends) & ~1 :]
+        for column in columns:
+            column.extend([0.0] * (len(self._starts) * 2 - len(column)))
+            column[:] = array("d", (one + two for one, two in zip(column[::2], column[1::2], strict=True)))

@@ -1,0 +1,81 @@
+"""Days of many kinds in which nothing happens, stored as sums per minute, before the eyes of an IncidentWatch."""
+
+from __future__ import annotations
+
+import time
+from collections import defaultdict
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, cast
+
+from walltime_collector.clickhouse.embedded.engine import EmbeddedEngine
+from walltime_collector.clickhouse.engine import Engine, Parameters, Rows
+from walltime_collector.health.counters import Health
+from walltime_collector.health.incidents.watch import Event, IncidentWatch
+from walltime_collector.query.incidents.looks import Thresholds
+from walltime_collector.query.queries import query_text, run
+
+from tests.collector.health.incidents.faults import Clock
+
+KINDS = 50
+MINUTE_S, CHUNK_S, DAY_S = 60, 6 * 3600, 86_400
+_TABLES = [Path(__file__).with_name(f"simulated_week{name}.sql").read_text("utf-8") for name in ("", "_servers")]
+
+
+class Chunks:
+    """
+    An engine that stores hours in advance, and shows the watch only the minutes that are over.
+
+    The two queries of a look are run once for each chunk of time: a week has 10,080 looks.
+    """
+
+    def __init__(self, engine: EmbeddedEngine, seed: int, clock: Clock, kinds: int = KINDS) -> None:
+        self._engine, self._seed, self._clock, self._kinds = engine, seed, clock, kinds
+        self._queries = {query_text(f"incidents/{name}"): name for name in ("kinds", "servers")}
+        self._minutes: dict[str, dict[int, Rows]] = {name: defaultdict(list) for name in self._queries.values()}
+        engine.command("SYSTEM STOP MERGES")  # the parts are read once
+
+    def store(self, start_s: int, length_s: int = CHUNK_S) -> None:
+        params = {"seed": self._seed, "kinds": self._kinds, "start_s": start_s, "minutes": length_s // MINUTE_S}
+        for table in _TABLES:
+            self._engine.command(table, params)
+        for name, minutes in self._minutes.items():
+            times = {"start_s": start_s, "end_s": start_s + length_s, "step_s": MINUTE_S}
+            for row in run(self._engine, f"incidents/{name}", **times):
+                minutes[int(row["step"])].append(dict(row))
+
+    def query(self, sql: str, parameters: Parameters | None = None) -> Rows:
+        name, params = self._queries.get(sql), cast(dict[str, Any], parameters or {})
+        if name is None or params["step_s"] != MINUTE_S:
+            end_s = min(params.get("end_s", self._clock.now_s), self._clock.now_s)
+            return self._engine.query(sql, {**params, "end_s": end_s} if name else params)
+        over = range(params["start_s"], min(params["end_s"], self._clock.now_s), MINUTE_S)
+        return [row for minute in over for row in self._minutes[name].get(minute, ())]
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._engine, name)
+
+
+def false_incidents(engine: EmbeddedEngine, seed: int, *, before_s: int, length_s: int) -> Iterator[Event]:
+    """The incidents that are opened in so long a time, looking every minute; `before_s` is only stored."""
+    start_s = int(time.time()) // DAY_S * DAY_S - 20 * DAY_S
+    clock, events = Clock(start_s + before_s), list[Event]()
+    chunks = Chunks(engine, seed, clock)
+    for at_s in range(start_s, start_s + before_s, CHUNK_S):
+        chunks.store(at_s, min(CHUNK_S, start_s + before_s - at_s))
+    watch = IncidentWatch(
+        cast(Engine, chunks),
+        Health(),
+        Thresholds(),
+        look_s=MINUTE_S,
+        notify=events.extend,
+        collector="this",
+        is_shared=False,
+        clock=clock,
+    )
+    for at_s in range(clock.now_s, clock.now_s + length_s, MINUTE_S):
+        if (at_s - start_s - before_s) % CHUNK_S == 0:
+            chunks.store(at_s, min(CHUNK_S, start_s + before_s + length_s - at_s))
+        clock.now_s = at_s
+        watch.look()
+    yield from (event for event in events if event.what == "opened")
