@@ -29,8 +29,8 @@ EXPLAINED = {
     "slow upstream": ("http.request: each call takes ", "on 127.0.0.1:8000"),
     "deploy with N+1": ("mysql.query: ", "× the calls (2.", "FROM prices WHERE"),
 }
-_USUAL_MINUTES, _FAULT_S, _AFTER_S = 20, 210, 180
-_PER_MINUTE = 300
+_USUAL_MINUTES, _FAULT_S, _AFTER_S = 14, 150, 150
+_PER_MINUTE = 240
 
 
 class Sent(NamedTuple):

@@ -51,7 +51,7 @@ def test_a_fault_that_is_over_is_closed_once(faulty: Faulty, fault: str) -> None
     (incident,) = (each for each in incidents(faulty.engine, _EVER).incidents if each.name == fault)
     assert not incident.is_open
     assert incident.ended_because == "over"
-    assert 180 <= (incident.window.end_ns - incident.window.start_ns) / 1e9 <= 300
+    assert 120 <= (incident.window.end_ns - incident.window.start_ns) / 1e9 <= 240
 
 
 def test_where_nothing_changed_nothing_is_opened(faulty: Faulty) -> None:
