@@ -29,8 +29,8 @@ PATHS = (
     *("/n-plus-one", "/repeated-gets", "/sequential-calls", "/connect-per-query", "/missing-pool", "/rows-examined"),
     *("/row-locks", "/slow-cache-server", "/mostly-other", "/queue", "/clean"),
 )
-_FIGURES = ("mean_ns", "p50_ns", "p95_ns", "error_ns")
-"""The last one is the standard error of the mean."""
+_FIGURES = ("mean_ns", "p50_ns", "p95_ns", "mean_error_ns", "p50_error_ns")
+"""The last two are standard errors."""
 VARIANTS = ("faulty", "fixed")
 
 
@@ -52,7 +52,7 @@ class Seeded:
         """By service and name, from request to response with the queue, in nanoseconds: _FIGURES."""
         sql = (
             "SELECT service, name, avg(took_ns), quantile(0.5)(took_ns), quantile(0.95)(took_ns),"
-            " stddevSamp(took_ns) / sqrt(count())"
+            " stddevSamp(took_ns) / sqrt(count()), (quantile(0.75)(took_ns) - quantile(0.25)(took_ns)) / sqrt(count())"
             " FROM (SELECT service, name, duration_ns + ifNull(queue_ns, 0) AS took_ns FROM transactions)"
             " GROUP BY service, name"
         )
@@ -72,7 +72,7 @@ def seeded(count: int, *, together: bool, sampled: float = 1.0) -> Iterator[Seed
     with ExitStack() as running, server_folder() as folder:
         mariadb = running.enter_context(MariaDB(folder / "mariadb", slow_log_s=0.0))
         caches = [running.enter_context(Memcached(f"memcached-{at}", folder)) for at in range(3)]
-        _fill(mariadb)
+        _fill(mariadb, VISITS if together else 4 * VISITS)
         log = mariadb.folder / "slow.log"
         collector = running.enter_context(_LoggedCollector(log, folder / "collector"))
         servers = _servers(running, mariadb, caches, are_caches_far=not together)
@@ -188,7 +188,7 @@ def _upstream(delay_s: float) -> Iterator[str]:
         server.server_close()
 
 
-def _fill(mariadb: MariaDB) -> None:
+def _fill(mariadb: MariaDB, visits: int) -> None:
     mariadb.write_logs(on=False)
     with mariadb.admin() as connection, connection.cursor() as cursor:
         cursor.execute(f"USE {mariadb.database}")
@@ -198,7 +198,7 @@ def _fill(mariadb: MariaDB) -> None:
             "CREATE TABLE visits (id INT PRIMARY KEY, unindexed INT, indexed INT, more CHAR(100), KEY (indexed))"
         )
         cursor.execute(
-            f"INSERT INTO visits SELECT seq, seq % 20000, seq % 20000, REPEAT('x', 100) FROM seq_1_to_{VISITS}"
+            f"INSERT INTO visits SELECT seq, seq % 20000, seq % 20000, REPEAT('x', 100) FROM seq_1_to_{visits}"
         )
         for variant in VARIANTS:
             cursor.execute(f"CREATE TABLE stock_{variant} (id INT PRIMARY KEY, number INT)")
