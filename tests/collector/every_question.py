@@ -212,6 +212,8 @@ def _addresses(sent: list[Sent], incident_id: str) -> Iterator[str]:
     for compared in ({"slowest": "5"}, {"during": "5m..3m"}, {"when": "duration > 20ms"}):
         yield f"/api/why?{urlencode({'kind': one.name, **compared})}"
     yield f"/api/why?{urlencode({'kind': 'GET /product'})}"
+    for compared in ({"during": "5m..", "against": "1h..5m"}, {"when": "status = 2xx", "where": _WHERE}):
+        yield f"/api/diff?{urlencode(compared)}"
     for params in ({"since": "1d"}, {"since": "1d", "sort": "mysql.time", "where": _WHERE}, {"ended_within": "1d"}):
         yield f"/api/find?{urlencode(params)}"
     yield f"/api/transactions/{one.trace_id[:12]}"

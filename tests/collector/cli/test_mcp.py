@@ -115,6 +115,7 @@ def calls_of(served: Served) -> dict[str, dict[str, Any]]:
         "why": {"kind": KIND, "slowest": "10"},
         "digest": {"since": "1h"},
         "find": {"kind": KIND, "where": "duration > 1ms", "sort": "mysql.time", "limit": 2},
+        "diff": {"when": "mysql.query.calls > 1", "limit": 3},
         "advise": {"since": "1h", "limit": 3},
         "sql": {"sql": "SELECT count() AS n FROM transactions"},
     }

@@ -18,6 +18,7 @@ from . import addresses
 from .advise.command import advise
 from .client import Client
 from .dead_letters import dead_letters
+from .diff.command import diff
 from .doctor.command import doctor
 from .find.command import find
 from .incidents import incidents
@@ -76,7 +77,7 @@ def before_the_command(
     \b
     Exit codes:
       0    success
-      1    the command failed, or doctor found a failure
+      1    the command failed, doctor found a failure, or diff a kind that --fail-if-slower refuses
       2    wrong usage: an option, a parameter or a statement is invalid
       130  interrupted by Ctrl-C
 
@@ -196,6 +197,7 @@ def why(
     return print_rendered(lambda console: render(answer, console), client.page(addresses.of_why(answer)))
 
 
+app.command("diff")(diff)
 app.command("find")(with_global_options(find))
 
 

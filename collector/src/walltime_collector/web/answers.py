@@ -13,8 +13,12 @@ from ..errors import BadParameter
 from ..http.parameters import MAX_LIMIT, limit, one_of, since_s, slowest_percent
 from ..query import kinds
 from ..query.answers import RANKINGS, Ranking, Top, Trace
+from ..query.diff.answer import Diff
+from ..query.diff.compare import diff
+from ..query.diff.sides import sides
 from ..query.digest.answer import DIGEST_RANKINGS, Digest, DigestRanking
 from ..query.digest.rank import digest
+from ..query.scope import Filters
 from ..query.top import top as rank_kinds
 from ..query.transaction.show import read as read_trace
 from ..query.why.answer import Why
@@ -73,6 +77,21 @@ def answer_routes(engine: Engine) -> list[ApiRoute]:
             statement=params["statement"],
         )
 
+    def differences(params: dict[str, str]) -> Diff:
+        """What got slower or faster beyond chance, of all kinds, between two times, versions or conditions."""
+        now_ns = time.time_ns()
+        usual, now = sides(
+            now_ns,
+            Filters(service=kinds.service(engine, params["service"]), where=params["where"]),
+            during=params["during"],
+            against=params["against"],
+            since=params["since"],
+            versions=(params["against_version"], params["version"]),
+            when=params["when"],
+            against_when=params["against_when"],
+        )
+        return diff(engine, usual, now, now_ns, limit=limit(params["limit"]))
+
     ranked_by = "What to rank by, largest first."
     return [
         answer_route(
@@ -96,6 +115,24 @@ def answer_routes(engine: Engine) -> list[ApiRoute]:
                 "slowest": Param("Without `during`: compare this share in percent, the slowest, with the rest: 5."),
                 "when": Param(f"Compare those that match with the others: {CONDITION}."),
                 "since": Param("How much time to look at: 90s, 15m, 2h, 7d.", "1h"),
+            },
+        ),
+        answer_route(
+            "/api/diff",
+            differences,
+            {
+                "during": Param(
+                    f"Compare this time, the last 15m by default: {WINDOW}. Of versions and conditions: only this time."
+                ),
+                "against": Param(f"With this time: {WINDOW}. By default, `since` before `during`."),
+                "since": Param("How much time to look at: 90s, 15m, 2h, 7d.", "1h"),
+                "version": Param("Compare this version with `against_version`, in one time."),
+                "against_version": Param("The usual version."),
+                "when": Param(f"Compare those that match, in one time: {CONDITION}."),
+                "against_when": Param("With those that match this condition. By default, with all others."),
+                "service": SERVICE,
+                "where": Param("Only those that match, on both sides."),
+                "limit": Param("At most so many kinds.", "100", Annotated[int, Field(ge=1, le=MAX_LIMIT)]),
             },
         ),
         answer_route(

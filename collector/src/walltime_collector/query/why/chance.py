@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import random
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -88,6 +89,38 @@ def judge(usual: Sequence[Block], slow: Sequence[Block]) -> Chance:
     rng = random.Random(_SEED)
     p_value = _p_value(usual, slow, rng)
     return Chance(_mean(slow) - _mean(usual), p_value, drift_ns, *_interval(usual, slow, rng))
+
+
+def judge_one_of_many(usual: Sequence[Block], slow: Sequence[Block], *, most_shuffled: float) -> Chance:
+    """
+    The same, faster, and with p-values that can be corrected for many tests: shuffles cannot tell 1 in 1,000 from less.
+
+    The p-value and the interval are normal approximations. A p-value below `most_shuffled` is that of the shuffles,
+    unless none of them differs as much.
+    """
+    drift_ns = _drift_ns(usual, max(len(usual) // len(slow), _FEWEST_STRETCHES))
+    usual, slow = _uncorrelated(list(usual), list(slow))
+    blocks = [*usual, *slow]
+    variance = _squares(blocks) * len(slow) * len(usual) / (len(blocks) * (len(blocks) - 1))
+    mean_ns = _mean(blocks)
+    excess_ns = sum(each.total_ns - mean_ns * each.transactions for each in slow)
+    p_value = math.erfc(abs(excess_ns) / math.sqrt(2 * variance)) if variance else 1.0
+    if p_value < most_shuffled:
+        shuffled = _p_value(usual, slow, random.Random(_SEED))
+        p_value = shuffled if shuffled > 1 / (1 + _SHUFFLES) else min(p_value, shuffled)
+    difference_ns, error_ns = _mean(slow) - _mean(usual), 1.96 * math.hypot(_error(usual), _error(slow))
+    return Chance(difference_ns, p_value, drift_ns, difference_ns - error_ns, difference_ns + error_ns)
+
+
+def _squares(blocks: Sequence[Block]) -> float:
+    mean_ns = _mean(blocks)
+    return sum((each.total_ns - mean_ns * each.transactions) ** 2 for each in blocks)
+
+
+def _error(blocks: Sequence[Block]) -> float:
+    """The standard error of the mean."""
+    correction = len(blocks) / max(len(blocks) - 1, 1)
+    return math.sqrt(_squares(blocks) * correction) / sum(each.transactions for each in blocks)
 
 
 def _drift_ns(usual: Sequence[Block], stretches: int) -> float:

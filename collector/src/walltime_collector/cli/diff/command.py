@@ -1,0 +1,108 @@
+"""The command: its options, its request, and its exit status."""
+
+from __future__ import annotations
+
+import re
+import time
+from typing import Annotated
+
+import typer
+
+from ...errors import BadParameter, CommandFailed
+from ...format import percent, plural, printable
+from ...query.diff.answer import Diff
+from ...query.diff.sides import sides
+from ...query.names import shown
+from ...query.scope import Filters
+from ..client import Client
+from ..options import with_global_options
+from ..output import print_json, print_rendered, read_as
+
+_MOST = 1_000
+_PERCENT = re.compile(r"(\d{1,4}(?:\.\d+)?) ?%?", re.ASCII)
+_OPTIONS = {"against_when": "--against-when", "status": "--where"}
+
+
+@with_global_options
+def diff(
+    client: Client,
+    as_json: bool,
+    during: Annotated[
+        str, typer.Option(metavar="WINDOW", help="Compare this time: 'last 90s', 5m..1m. [last 15m]")
+    ] = "",
+    against: Annotated[
+        str, typer.Option(metavar="WINDOW", help="With this time. [what is --since before --during]")
+    ] = "",
+    version: Annotated[
+        tuple[str, str],
+        typer.Option(metavar="USUAL NEW", help="Compare two versions, in --during or the last --since."),
+    ] = ("", ""),
+    when: Annotated[
+        str, typer.Option(metavar="CONDITION", help="Compare those that match, as 'host = web-2', in the same time.")
+    ] = "",
+    against_when: Annotated[
+        str, typer.Option(metavar="CONDITION", help="With those that match this. [with all others]")
+    ] = "",
+    since: Annotated[str, typer.Option(help="How much time to look at: 90s, 15m, 2h, 7d.")] = "1h",
+    service: Annotated[str, typer.Option(help="Only this service.")] = "",
+    where: Annotated[str, typer.Option(metavar="CONDITION", help="Only those that match, on both sides.")] = "",
+    fail_if_slower: Annotated[
+        str,
+        typer.Option(metavar="PERCENT", help="Exit status 1 when a kind is slower beyond chance by so much: 10%."),
+    ] = "",
+    limit: Annotated[int, typer.Option(min=1, max=_MOST, help="At most this many kinds.")] = 20,
+) -> None:
+    """
+    What got slower or faster beyond chance, of all kinds.
+
+    Compares two windows of time (--during, --against), two versions (--version) or two conditions (--when).
+    WINDOW is described at `walltime why --help`, CONDITION in docs/find.md.
+
+    With --fail-if-slower, the exit status is 1 when a kind is slower by so much, or nothing could be compared.
+    """
+    slower_by = _fraction(fail_if_slower)
+    params = {"during": during, "against": against, "since": since, "when": when, "against_when": against_when}
+    try:
+        sides(time.time_ns(), Filters(where=where), versions=version, **params)
+    except BadParameter as error:
+        option = f"--{error.where.replace('_', '-')}"
+        raise typer.BadParameter(f"{error.what}; {error.what_now}", param_hint=option) from error
+    params |= {"against_version": version[0], "version": version[1], "service": service, "where": where}
+    document = client.get("/api/diff", **params, limit=_MOST if fail_if_slower else limit)
+    answer = read_as(Diff, document)
+    if as_json:
+        print_json(document)
+    else:
+        from .text import render
+
+        print_rendered(lambda console: render(answer, console, limit))
+    if slower_by is not None:
+        _check(answer, slower_by)
+
+
+def _fraction(written: str) -> float | None:
+    if not written:
+        return None
+    match = _PERCENT.fullmatch(written.strip())
+    if match is None or not float(match[1]):
+        what = f"{printable(written)!r} is not a percentage above 0; write 10%"
+        raise typer.BadParameter(what, param_hint="--fail-if-slower")
+    return float(match[1]) / 100
+
+
+def _check(answer: Diff, slower_by: float) -> None:
+    """
+    Raises:
+        CommandFailed: A kind is slower by so much, or no kind has enough transactions.
+    """
+    if not answer.tested:
+        raise CommandFailed(
+            "nothing could be compared: no kind has 10 transactions on both sides, spread over time; compare more time"
+        )
+    if slower := answer.slower_by(slower_by):
+        names = ", ".join(
+            f"{shown(each.name)} {printable(each.service)} +{percent(each.relative)}" for each in slower[:5]
+        )
+        more = f" and {len(slower) - 5} more" if len(slower) > 5 else ""
+        is_are = f"{plural(len(slower), 'kind')} {'is' if len(slower) == 1 else 'are'}"
+        raise CommandFailed(f"{is_are} slower by {percent(slower_by)} or more, beyond chance: {names}{more}")

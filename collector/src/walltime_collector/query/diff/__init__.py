@@ -1,0 +1,1 @@
+"""`diff`: all kinds of two windows, two versions or two conditions, and which changed beyond chance."""
