@@ -53,6 +53,7 @@ def test_every_table_whose_rows_go_after_days_follows_a_setting_or_is_known_not_
         "foreign_windows",
         "foreign_statements",
         "crowded_names",
+        "dismissed_advice",
     }
     assert set(ttls(engine)) <= set(KEPT) | of_their_own
     text = "\n".join(statement for _, made in schema_files(ONE_MACHINE) for statement in made)
