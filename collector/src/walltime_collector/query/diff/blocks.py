@@ -74,7 +74,7 @@ def read_blocks(engine: Engine, usual: tuple[Scope, int], now: tuple[Scope, int]
 
 def _shortened(engine: Engine, scope: Scope) -> Scope:
     """The same with the part of its window that has transactions: of a new version it can be a small one."""
-    (span,) = run(engine, "diff/span", **scope.parameters())
+    (span,) = run(engine, "timeline/span", **scope.parameters())
     return replace(scope, window=Window(int(span["first_ns"]), int(span["last_ns"]) + 1))
 
 
@@ -82,7 +82,7 @@ def _slices(engine: Engine, scope: Scope, slice_ns: int, is_in_minutes: bool) ->
     every = -(-(scope.window.end_ns - scope.window.start_ns) // (slice_ns * _MOST_SLICES))
     divided = scope.divided(MINUTE_S if is_in_minutes else 1)
     slices: dict[Name, list[Slice]] = {}
-    for row in run(engine, "diff/slices", **divided, slice_ns=slice_ns, every=every):
+    for row in run(engine, "timeline/slices", **divided, slice_ns=slice_ns, every=every):
         read = Slice(int(row["transactions"]), int(row["errors"]), int(row["total_ns"]))
         slices.setdefault((row["service"], row["name"]), []).append(read)
     return slices
