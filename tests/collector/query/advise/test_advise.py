@@ -10,6 +10,7 @@ import pytest
 from tests.collector.cli.command import assert_one_sentence, run
 from tests.collector.query.advise.seeded import VARIANTS, Seeded, seeded
 
+pytestmark = pytest.mark.alone  # beside other tests, requests really wait in the queue
 FAULTS = {
     "n_plus_one": "GET /n-plus-one",
     "repeated_gets": "GET /repeated-gets",
