@@ -98,8 +98,9 @@ def test_the_address_of_the_pages_comes_first_and_each_step_has_one(
     output, truth, _ = told
     first, *lines = output.splitlines()
     assert re.match(r"http://127\.0\.0\.1:\d+/  ", first), first
-    links = [line.strip() for line in lines if line.strip().startswith(first.split("  ")[0])]
-    usual, restarted, why, lock_wait = (link.removeprefix(first.split("  ")[0]) for link in links)
+    web = first.split("  ")[0]
+    links = [line.strip().removeprefix(web) for line in lines if line.strip().startswith(web)]
+    usual, restarted, why, lock_wait = (link for link in links if not link.startswith("incidents/"))
     kind = "kinds/shop/GET%20%2Fproduct%2F%7Bid%7D?time="
     assert usual == "?time=last+5m"
     assert restarted == f"{kind}last+5m"
@@ -121,6 +122,27 @@ def test_why_says_what_the_demo_knows(told: tuple[str, dict[str, Any], dict[str,
     emptied, kept = truth["restart"]["address"], truth["caches"]["memcached-2"]
     assert misses[emptied] > 0.6 * truth["after"]["memcached"][emptied]["get_misses"]
     assert misses[emptied] > 10 * misses[kept]
+
+
+def test_where_the_time_was_too_short_for_an_incident_the_demo_reports_that(
+    told: tuple[str, dict[str, Any], dict[str, Any]],
+) -> None:
+    output, _, _ = told
+    assert ("The collector opened no incident" in output) != ("The collector noticed it by itself" in output)
+
+
+@pytest.mark.nightly
+@pytest.mark.timeout(400)
+def test_the_collector_notices_the_restart_before_anybody_asks(tmp_path: Path) -> None:
+    with demo(tmp_path / "demo", "--once", "--seconds", "20") as process:
+        output, _ = process.communicate(timeout=350)
+    assert process.returncode == 0, output
+    noticed = output.split("walltime top", 1)[0].split("The collector noticed it by itself", 1)[1]
+    truth = json.loads((tmp_path / "demo" / "truth.json").read_text())
+    headline, page = noticed.splitlines()[1:3]
+    assert headline.strip().startswith("GET /product/{id}")
+    assert f"memcache.get on {truth['restart']['address']} hits" in headline
+    assert re.search(r"/incidents/[0-9a-f]{12}$", page)
 
 
 @pytest.mark.nightly

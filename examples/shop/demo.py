@@ -23,6 +23,7 @@ from typing import Any, NoReturn
 from rich.console import Console
 from rich.live import Live
 from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeRemainingColumn
+from walltime_collector.format import unix_ns
 
 from shop.ask import WALLTIME, Asker
 from shop.links import Pages, span
@@ -35,6 +36,7 @@ from shop.watch import Watch
 FOLDER = Path(__file__).parents[2] / ".demo"
 SECOND = 1_000_000_000
 VISITORS, VISITS_PER_S = 4, 40.0
+LOOK_S = 5  # of the collector for incidents, instead of 30: it knows what is usual after five looks
 AWAY_S = 0.002  # the database is in another building and the caches are beside the shop: why one has caches
 SAMPLED = 0.05  # 1 transaction of 20 keeps its calls one by one, so that there are some of every moment of the demo
 
@@ -44,7 +46,7 @@ console = Console(highlight=False)
 def main() -> None:
     parser = argparse.ArgumentParser(prog="make demo", description=__doc__)
     parser.add_argument("--once", action="store_true", help="end after showing everything (make demo ONCE=1)")
-    parser.add_argument("--seconds", type=int, default=20, help="before the cache restarts, and so many after it")
+    parser.add_argument("--seconds", type=int, default=20, help="after the cache restarts, and twice as many before")
     parser.add_argument("--folder", type=Path, default=FOLDER, help="where logs and data go; emptied at the start")
     given = parser.parse_args()
     signal.signal(signal.SIGTERM, _leave)
@@ -62,7 +64,8 @@ def run(folder: Path, seconds: int, *, once: bool) -> None:
     """Start everything, tell the story, ask; then, without `once`, go on until interrupted. Nothing is left running."""
     with ExitStack() as running:
         slow_log = folder / "mariadb" / "slow.log"
-        receiver = running.enter_context(collector(folder / "collector", "--slow-log", slow_log))
+        serve = collector(folder / "collector", "--slow-log", slow_log, incident_look_s=LOOK_S)
+        receiver = running.enter_context(serve)
         assert receiver.ready is not None
         pages = Pages(f"http://{receiver.ready['web']}")
         console.print(f"[bold]{pages.overview()}[/]  open this page: it follows the demo", soft_wrap=True)
@@ -77,17 +80,18 @@ def run(folder: Path, seconds: int, *, once: bool) -> None:
         stack.proxies["mariadb"].delay_s = AWAY_S  # not before, so that filling the caches does not take a minute
         load = Load(stack.url, visits(1, crowd), threads=VISITORS, rate=VISITS_PER_S).start()
         running.callback(load.stop)
-        truth = tell(stack, load, seconds, pages)
+        asker = Asker(f"http://{receiver.ready['web']}", console)
+        truth = tell(stack, load, seconds, pages, asker)
         truth.write(folder / "truth.json")
         if once:
             load.stop()
-        why = ask(Asker(f"http://{receiver.ready['web']}", console), truth)
+        why = ask(asker, truth)
         (folder / "why.json").write_text(json.dumps(why, indent=2) + "\n")
         if not once:
             _until_interrupted(load, pages, truth)
 
 
-def tell(stack: Stack, load: Load, seconds: int, pages: Pages) -> Truth:
+def tell(stack: Stack, load: Load, seconds: int, pages: Pages, asker: Asker) -> Truth:
     """Let it happen, say what happens and where to see it, and count with the servers' own counters."""
     watch, cache = Watch(stack), stack.caches[0]
     truth = Truth({each.name: each.address for each in stack.caches})
@@ -95,7 +99,7 @@ def tell(stack: Stack, load: Load, seconds: int, pages: Pages) -> Truth:
     _say("MariaDB writes every statement to its slow log (long_query_time=0) from now on, for a while")
     _wait(load, _to_full_second(), "")
     with watch.window(load) as truth.before:
-        _wait(load, seconds, f"{seconds} s of the usual")
+        _wait(load, 2 * seconds, f"{2 * seconds} s of the usual")
     _see(pages.overview("last 5m"))
     _wait(load, _to_full_second(), "")
     with watch.window(load) as truth.after:
@@ -105,6 +109,7 @@ def tell(stack: Stack, load: Load, seconds: int, pages: Pages) -> Truth:
         _see(pages.kind(truth.kind, "last 5m"))
         _wait(load, seconds, f"{seconds} s after the restart")
     _see(pages.restart(truth))
+    _show_incidents(asker, truth, pages, seconds)
     _say(f"the inventory job counts product {BOUGHT} while somebody buys it")
     truth.lock_wait = wait_for_a_lock(stack, watch)
     _see(pages.lock_wait(truth))
@@ -112,7 +117,28 @@ def tell(stack: Stack, load: Load, seconds: int, pages: Pages) -> Truth:
     return truth
 
 
-def collector(folder: Path, *options: str | Path) -> Program:
+def _show_incidents(asker: Asker, truth: Truth, pages: Pages, within_s: float) -> None:
+    """Show what the collector noticed by itself since the restart, or say that it did not within so many seconds."""
+    assert truth.restart is not None
+    deadline_s, restarted_s = time.monotonic() + within_s, truth.restart.at_ns // SECOND
+    while not (incidents := _opened_since(asker, restarted_s)) and time.monotonic() < deadline_s:
+        time.sleep(1)
+    if not incidents:
+        _say("[yellow]The collector opened no incident[/]: this was too short, or too little, to be sure")
+    for opened_s, incident in incidents:
+        _say(f"[green]The collector noticed it by itself[/] {opened_s - restarted_s} s after the restart:")
+        console.print(f"         {incident['headline']}", markup=False, soft_wrap=True)
+        _see(pages.incident(incident["id"]))
+
+
+def _opened_since(asker: Asker, since_s: int) -> list[tuple[int, Any]]:
+    """When each incident was opened, and the incident; the first one first."""
+    incidents = asker.read("incidents", "--since", "10m")["incidents"]
+    opened = [(unix_ns(each["opened_at"]) // SECOND, each) for each in incidents]
+    return sorted((each for each in opened if each[0] >= since_s), key=lambda each: each[0])
+
+
+def collector(folder: Path, *options: str | Path, **settings: float) -> Program:
     """`walltime serve`, with its data in `folder`."""
     if not WALLTIME.exists():
         raise ServiceError(f"{WALLTIME} is not installed. Run: make setup")
@@ -122,7 +148,10 @@ def collector(folder: Path, *options: str | Path) -> Program:
         folder,
         [WALLTIME, "serve", "--data", folder / "data", *addresses, *options],
         ready=r"(?m)^ready .*\bhttp=(?P<http>\S+) web=(?P<web>\S+)",
-        environment={"PYTHONUNBUFFERED": "1"},
+        environment={
+            "PYTHONUNBUFFERED": "1",
+            **{f"WALLTIME_{name.upper()}": str(value) for name, value in settings.items()},
+        },
     )
 
 
@@ -194,6 +223,7 @@ def _until_interrupted(load: Load, pages: Pages, truth: Truth) -> None:
     console.print("The same without a command:")
     for address, shows in (
         (pages.overview("last 15m"), "where the time goes; drag over the slow part, and choose a kind"),
+        (pages.incidents(), "what the collector noticed by itself"),
         (pages.restart(truth), "why product pages became slower: the server that was restarted"),
         (pages.lock_wait(truth), "the checkout that waited for a row lock"),
     ):

@@ -38,6 +38,14 @@ class Pages:
         params = {"during": span(truth.after), "against": span(truth.before)}
         return self._url + urls.kind(SERVICE, truth.kind, {"time": span(truth.before, truth.after), **params})
 
+    def incidents(self) -> str:
+        """What the collector noticed by itself."""
+        return self._url + urls.incidents()
+
+    def incident(self, incident_id: str) -> str:
+        """One of those, with its explanation."""
+        return self._url + urls.incident(incident_id)
+
     def lock_wait(self, truth: Truth) -> str:
         """The checkout that waited for a row."""
         assert truth.lock_wait is not None

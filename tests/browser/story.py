@@ -9,7 +9,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import quote
 
+from walltime_collector.health.incidents.current import Current
+from walltime_collector.query.windows import Window
+
 from tests import servers
+from tests.collector.health.incidents.stored import slower, with_incidents
 from tests.collector.traffic import CACHES, Sent, Shop, export_request
 
 S = 1_000_000_000
@@ -27,6 +31,7 @@ class Story:
     sent: tuple[Sent, ...]
     restarted_ns: int
     warm_ns: int
+    incident: Current
 
     def views(self) -> dict[str, str]:
         """The address of every view, by a name."""
@@ -45,6 +50,7 @@ class Story:
             "sql": "/sql",
             "advice": "/advice",
             "incidents": "/incidents",
+            "incident": f"/incidents/{self.incident.id}",
         }
 
 
@@ -61,11 +67,27 @@ def told(directory: Path) -> Iterator[Story]:
         shop.hit_ratios = {CACHES[0]: 0.04 if is_cold else 0.97, CACHES[1]: 0.96}
         sent += shop.visit(at_ns)
         at_ns += 700_000_000
-    with servers.Collector(directory) as collector:
+    incident = _incident(restarted_ns, warm_ns)
+    with servers.Collector(with_incidents(directory, incident)) as collector:
         for first in range(0, len(sent), 1_000):
             assert collector.send(export_request(sent[first : first + 1_000])).status_code == 200
         servers.eventually(lambda: _stored(collector) >= len(sent), 120)
-        yield Story(collector.web_url, tuple(sent), restarted_ns, warm_ns)
+        yield Story(collector.web_url, tuple(sent), restarted_ns, warm_ns, incident)
+
+
+def _incident(restarted_ns: int, warm_ns: int) -> Current:
+    """What the collector would have stored of it; it looks at what arrives within two minutes only."""
+    incident = slower(KIND, server=RESTARTED)
+    incident.started_s, incident.ended_s, incident.ended_because = restarted_ns // S, warm_ns // S, "over"
+    incident.opened_s = incident.started_s + 60
+    incident.usual = Window(restarted_ns - BEFORE_S * S, restarted_ns)
+    incident.sentences = (
+        f"{KIND}: 5.3 ms → 16 ms (×3.0).",
+        f"mysql.query: 4.1× the calls (2.4 → 9.8 a transaction), at the usual speed, because memcache.get on"
+        f" {RESTARTED} hits 96 % → 3.7 %.",
+    )
+    incident.headline = " ".join(incident.sentences)
+    return incident
 
 
 def _stored(collector: servers.Collector) -> int:

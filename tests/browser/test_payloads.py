@@ -8,10 +8,12 @@ from urllib.parse import quote
 
 import pytest
 from playwright.sync_api import Browser
+from walltime_collector.health.incidents.current import Current
 
 from tests import servers
 from tests.browser import chromium
 from tests.browser.payloads import payloads
+from tests.collector.health.incidents.stored import slower, with_incidents
 from tests.collector.traffic import Sent, SentCall, Value, export_request
 
 MS = 1_000_000
@@ -63,11 +65,20 @@ def _sent(at: int, text: str, now_ns: int) -> Sent:
     )
 
 
+def _incident(each: Sent) -> Current:
+    """An incident that has the payload in every field that takes text."""
+    incident = slower(each.name, service=each.service, server=each.host)
+    incident.started_s, incident.headline = each.started_ns // 10**9 // 60 * 60, each.name
+    incident.sentences = (each.name, each.host)
+    return incident
+
+
 @pytest.fixture(scope="module")
 def hostile(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, list[Sent]]]:
     now_ns = time.time_ns()
     sent = [_sent(at, text, now_ns) for at, text in enumerate(payloads())]
-    with servers.Collector(tmp_path_factory.mktemp("hostile") / "data") as collector:
+    data = with_incidents(tmp_path_factory.mktemp("hostile") / "data", *map(_incident, sent))
+    with servers.Collector(data) as collector:
         assert collector.send(export_request(sent)).status_code == 200
         collector.wait_until_loaded(5 * len(sent))
         yield collector.web_url, sent
@@ -83,7 +94,7 @@ def _harmless(browser: Browser, web_url: str, paths: list[str]) -> None:
 
 
 def test_lists_of_hostile_names_run_nothing(browser: Browser, hostile: tuple[str, list[Sent]]) -> None:
-    _harmless(browser, hostile[0], ["/", "/?by=errors", "/servers", "/statements", "/collector"])
+    _harmless(browser, hostile[0], ["/", "/?by=errors", "/servers", "/statements", "/collector", "/incidents"])
 
 
 def _views_of(web_url: str, each: Sent) -> list[str]:
@@ -92,6 +103,7 @@ def _views_of(web_url: str, each: Sent) -> list[str]:
         f"/transactions/{each.trace_id}",
         f"/kinds/{quote(each.service, safe='')}/{quote(each.name, safe='')}",
         f"/servers/mysql.query/{address}",
+        f"/incidents/{_incident(each).id}",
         f"/?host={quote(each.host, safe='')}&user={quote(each.host, safe='')}",
     ]
 

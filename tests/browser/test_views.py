@@ -25,6 +25,7 @@ VIEWS = (
     "sql",
     "advice",
     "incidents",
+    "incident",
 )
 WITH_CHARTS = ("overview", "kind", "server", "statement")
 HEAVIEST_BYTES = 250_000

@@ -28,6 +28,8 @@ class Page:
     http_calls: int = 1
     http_slowness: float = 1.0
     http_failures: float = 0.0
+    failures: float = 0.002
+    """This part of the transactions fails."""
     more_cpu_ns: float = 0.0
     more_waiting_ns: float = 0.0
     noise: float = 0.0

@@ -26,7 +26,7 @@ SELECT
     toFixedString(reinterpretAsFixedString(cityHash64({seed:UInt64}, number, 'span')), 8),
     fromUnixTimestamp64Nano(at_ns, 'UTC'),
     toUInt64(covered_ns) + toUInt64(other_ns),
-    {service:String}, if({kinds:UInt32} = 1, {name:String}, concat({name:String}, '/', toString(number % {kinds:UInt32}))), 'server', host, version, user, if(tenant = '', map(), map('tenant', tenant)), uniform('failed', 0) < 0.002, if(uniform('kept', 0) < 0.05, 'random', ''), 0.05,
+    {service:String}, if({kinds:UInt32} = 1, {name:String}, concat({name:String}, '/', toString(number % {kinds:UInt32}))), 'server', host, version, user, if(tenant = '', map(), map('tenant', tenant)), uniform('failed', 0) < {failures:Float64}, if(uniform('kept', 0) < 0.05, 'random', ''), 0.05,
     toUInt64(80e3 * -log(uniform('queue', 0))), toUInt64(cpu_ns * 0.85), toUInt64(cpu_ns * 0.15), toUInt64(covered_ns),
     toUInt32(length(query_ns)), toUInt64(arraySum(query_ns)), toUInt64(length(query_ns) * 3),
     8, toUInt64(arraySum(get_ns)), 8, toUInt32(8 - length(missed)), toUInt32(length(missed)),

@@ -24,13 +24,16 @@ from walltime_collector.cli.client import Client as HttpClient
 from walltime_collector.cli.mcp.serve import serve_http
 from walltime_collector.cli.mcp.tools import TOOLS
 from walltime_collector.web.answers import answer_routes
+from walltime_collector.web.incidents import incident_routes
 
+from tests.collector.health.incidents.stored import slower, with_incidents
 from tests.collector.traffic import Sent, Shop, export_request
 from tests.servers import Collector, over_http
 
 WALLTIME = Path(sys.executable).with_name("walltime")
 READ = "the-read-token-of-this-test-0123456789"
 KIND = "GET /product/{id}"
+INCIDENT = slower(KIND)
 Ask = Callable[[Client], Coroutine[Any, Any, Any]]
 
 
@@ -66,7 +69,7 @@ class Served:
 def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
     shop, first_ns = Shop(seed=3), time.time_ns() - 300_000_000_000
     sent = [each for at in range(100) for each in shop.visit(first_ns + at * 2_500_000_000)]
-    with Collector(tmp_path_factory.mktemp("mcp") / "data", read_token=READ) as collector:
+    with Collector(with_incidents(tmp_path_factory.mktemp("mcp") / "data", INCIDENT), read_token=READ) as collector:
         assert collector.send(export_request(sent)).status_code == 200
         headers = {"authorization": f"Bearer {READ}"}
         while over_http("GET", f"{collector.web_url}/healthz", headers=headers).json()["spans"]["stored"] < len(sent):
@@ -117,6 +120,8 @@ def calls_of(served: Served) -> dict[str, dict[str, Any]]:
         "find": {"kind": KIND, "where": "duration > 1ms", "sort": "mysql.time", "limit": 2},
         "diff": {"when": "mysql.query.calls > 1", "limit": 3},
         "advise": {"since": "1h", "limit": 3},
+        "incidents": {"since": "1h", "limit": 1},
+        "incident": {"id": INCIDENT.id},
         "sql": {"sql": "SELECT count() AS n FROM transactions"},
     }
 
@@ -149,6 +154,8 @@ def test_every_tool_has_a_description_and_a_typed_answer(served: Served, transpo
     assert answers["digest"][1].structured_content["statements"]
     assert len(answers["find"][1].structured_content["matches"]) == 2
     assert len(answers["advise"][1].structured_content["advice"]) <= 3
+    assert [each["id"] for each in answers["incidents"][1].structured_content["incidents"]] == [INCIDENT.id]
+    assert answers["incident"][1].structured_content["headline"] == INCIDENT.headline
 
 
 def test_tools_take_the_parameters_of_the_api_with_their_defaults(served: Served) -> None:
@@ -171,7 +178,8 @@ def test_tools_take_the_parameters_of_the_api_with_their_defaults(served: Served
 
 def test_every_question_of_the_api_is_a_tool() -> None:
     engine: Any = None
-    assert {each.path for each in answer_routes(engine)} | {"/api/advice"} == {each.path for each in TOOLS}
+    routes = (*answer_routes(engine), *incident_routes(engine))
+    assert {each.path for each in routes} | {"/api/advice"} == {each.path for each in TOOLS}
 
 
 @pytest.mark.parametrize(("transport", "token"), [("stdio", ""), ("http", ""), ("http", "wrong-0123456789-0123456789")])
@@ -194,6 +202,7 @@ def test_the_guard_and_limits_of_the_api_hold(served: Served) -> None:
             ("why", {"kind": "no such kind"}),
             ("show", {"trace_id": "e" * 32}),
             ("show", {"trace_id": "../status"}),
+            ("incident", {"id": "../status"}),
         ]
         return [await client.call_tool(name, given) for name, given in wrong]
 

@@ -11,15 +11,12 @@ from html.parser import HTMLParser
 
 import pytest
 from walltime_collector.clickhouse.engine import Engine
-from walltime_collector.health.incidents.current import Current
 from walltime_collector.pages import urls
 from walltime_collector.pages.routes import VIEWS
-from walltime_collector.query.incidents.answer import Change
-from walltime_collector.query.incidents.history import Series
-from walltime_collector.query.incidents.looks import KindName
 from walltime_collector.statements.fingerprint import fingerprint_id
 
 from tests.collector.conftest import Store, Stored
+from tests.collector.health.incidents.stored import slower, store
 from tests.collector.pages.conftest import READ, Browser
 from tests.collector.traffic import MS, Sent, SentCall
 
@@ -59,14 +56,8 @@ class Page(HTMLParser):
 
 def an_incident(engine: Engine, name: str) -> str:
     """Store one, and return its id."""
-    at_s = int(time.time()) - 60
-    incident = Current(KindName("shop", name), at_s // 60 * 60, at_s, at_s)
-    series = {Series("time"): Change("time", "", "", 4e6, 9e6, 9.5e6)}
-    series[Series("hit_ratio", "memcache.get", "10.0.0.11:11211")] = Change(
-        "hit_ratio", "memcache.get", "10.0.0.11:11211", 0.96, 0.12, 0.1
-    )
-    incident.changes, incident.headline = series, "It <b>takes</b> longer."
-    engine.insert_rows("incidents", json.dumps(incident.row("this", time.time())).encode(), incident.id)
+    incident = slower(name)
+    store(engine, incident)
     return incident.id
 
 

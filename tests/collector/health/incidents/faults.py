@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -21,6 +21,7 @@ FAULTS = {
     "dropped index": Page(statement_slowness=25),
     "slow upstream": Page(http_slowness=30),
     "deploy with N+1": Page(repeated=20),
+    "errors": Page(failures=0.2),
     "nothing": USUAL,
 }
 EXPLAINED = {
@@ -28,6 +29,10 @@ EXPLAINED = {
     "dropped index": ("mysql.query: each call takes ", "FROM reviews WHERE"),
     "slow upstream": ("http.request: each call takes ", "on 127.0.0.1:8000"),
     "deploy with N+1": ("mysql.query: ", "× the calls (2.", "FROM prices WHERE"),
+    "errors": (
+        "errors: ",
+        " % fail",
+    ),
 }
 _USUAL_MINUTES, _FAULT_S, _AFTER_S = 14, 150, 150
 _PER_MINUTE = 240
@@ -52,58 +57,81 @@ class Clock:
 
 @dataclass
 class Faulty:
-    """All faults, each in so many kinds: named like the fault, with /0, /1, … behind it when there are several."""
+    """
+    All faults, each in so many kinds: named like the fault, with /0, /1, … behind it when there are several.
+
+    Args:
+        fault_s: So long each fault lasts.
+        after_s: So long everything is as usual afterwards.
+        times: So often.
+    """
 
     engine: EmbeddedEngine
-    runs: int
+    runs: int = 1
     seed: int = 0
+    faults: Mapping[str, Page] = field(default_factory=lambda: FAULTS)
+    fault_s: int = _FAULT_S
+    after_s: int = _AFTER_S
+    times: int = 1
     sent: list[Sent] = field(default_factory=list)
-    _start_s: int = 0
+    clock: Clock = field(default_factory=lambda: Clock(0))
+    _fault_began_s: int = 0
 
     def play(self) -> None:
-        """Everything; the fault begins at another moment between two looks with each seed."""
-        start_s = int(time.time()) // 60 * 60 - 4 * 3600
-        usual_until_s = start_s + _USUAL_MINUTES * 60
-        clock, fault_s = Clock(usual_until_s), usual_until_s + random.Random(self.seed).randrange(60, 60 + LOOK_S)
-        self._start_s = start_s
-        self._simulate(start_s, usual_until_s, dict.fromkeys(FAULTS, USUAL))
+        """Everything, before the eyes of one watch."""
+        watch = self.watch()
+        for _ in self.steps():
+            watch.look()
+
+    def watch(self, collector: str = "this", *, is_shared: bool = False) -> IncidentWatch:
+        """A new watch; its events are added to `sent`."""
 
         def notify(events: Sequence[Event]) -> None:
-            self.sent += [Sent(clock.now_s - fault_s, each) for each in events]
+            self.sent += [Sent(self.clock.now_s - self._fault_began_s, each) for each in events]
 
-        watch = IncidentWatch(
+        return IncidentWatch(
             self.engine,
             Health(),
             Thresholds(),
             look_s=LOOK_S,
             notify=notify,
-            collector="this",
-            is_shared=False,
-            clock=clock,
+            collector=collector,
+            is_shared=is_shared,
+            clock=self.clock,
         )
-        watch.look()
-        over_s = fault_s + _FAULT_S
-        while clock.now_s < over_s + _AFTER_S:
-            until_s = clock.now_s + LOOK_S
-            for first_s, last_s, pages in (
-                (clock.now_s, min(until_s, fault_s), dict.fromkeys(FAULTS, USUAL)),
-                (max(clock.now_s, fault_s), min(until_s, over_s), FAULTS),
-                (max(clock.now_s, over_s), until_s, dict.fromkeys(FAULTS, USUAL)),
-            ):
-                self._simulate(first_s, last_s, pages)
-            clock.now_s = until_s
-            watch.look()
+
+    def steps(self) -> Iterator[int]:
+        """
+        Store what happens until the next look, and yield the time then.
+
+        The fault begins at another moment between two looks with each seed.
+        """
+        start_s = int(time.time()) // 60 * 60 - 4 * 3600
+        self.clock.now_s = usual_until_s = start_s + _USUAL_MINUTES * 60
+        usual, delay_s = dict.fromkeys(self.faults, USUAL), random.Random(self.seed).randrange(60, 60 + LOOK_S)
+        self._simulate(start_s, start_s, usual_until_s, usual)
+        yield self.clock.now_s
+        for _ in range(self.times):
+            fault_s = self._fault_began_s = self.clock.now_s + delay_s
+            over_s = fault_s + self.fault_s
+            while self.clock.now_s < over_s + self.after_s:
+                now_s, until_s = self.clock.now_s, self.clock.now_s + LOOK_S
+                self._simulate(start_s, now_s, min(until_s, fault_s), usual)
+                self._simulate(start_s, max(now_s, fault_s), min(until_s, over_s), self.faults)
+                self._simulate(start_s, max(now_s, over_s), until_s, usual)
+                self.clock.now_s = until_s
+                yield until_s
 
     def of(self, fault: str) -> list[Sent]:
         return [each for each in self.sent if each.event.incident.kind.name.partition("/")[0] == fault]
 
-    def _simulate(self, start_s: int, end_s: int, pages: dict[str, Page]) -> None:
+    def _simulate(self, began_s: int, start_s: int, end_s: int, pages: Mapping[str, Page]) -> None:
         for number, (fault, page) in enumerate(pages.items()):
             if start_s < end_s:
                 simulate(
                     self.engine,
                     page,
-                    seed=hash((self.seed, number, start_s - self._start_s)) % 2**32,
+                    seed=hash((self.seed, number, start_s - began_s)) % 2**32,
                     transactions=self.runs * _PER_MINUTE * (end_s - start_s) // 60,
                     from_ns=start_s * SECOND_NS,
                     length_ns=(end_s - start_s) * SECOND_NS,

@@ -22,6 +22,7 @@ from ...http.authentication import Access
 from ...query.answers import Selected, Trace
 from ...web.advice import advice_routes
 from ...web.answers import answer_routes
+from ...web.incidents import incident_routes
 from ...web.openapi import ApiRoute, Param
 from ..client import Client
 from ..output import read_as
@@ -31,7 +32,8 @@ Walltime knows, of every request and job of instrumented applications, where its
 calls by component (mysql.query, memcache.get, …) and server, whose parts add up to the duration exactly. Times that end
 in _ns are nanoseconds. A kind is a service and the name of its transactions.
 Begin with `top` for what takes the time. `why` explains why a kind became slower: give it the slow time as `during`.
-`diff` compares all kinds of two times or versions. `find` lists single requests by any condition, and `show` has one.
+`diff` compares all kinds of two times or versions. `incidents` lists when kinds were not as usual, which Walltime noticed
+by itself; `incident` has one with its cause. `find` lists single requests by any condition, and `show` has one.
 `digest` ranks SQL statements. `advise` says what to change. `sql` is for what the other tools do not answer."""
 
 _READS = ToolAnnotations(read_only_hint=True, open_world_hint=False)
@@ -74,6 +76,8 @@ TOOLS = (
     Tool("digest", "/api/digest"),
     Tool("find", "/api/find"),
     Tool("advise", "/api/advice"),
+    Tool("incidents", "/api/incidents"),
+    Tool("incident", "/api/incidents/{id}"),
 )
 
 
@@ -105,7 +109,8 @@ def make_server(client: Client, *, is_http: bool = False) -> MCPServer:
 
     # the engine and the tokens are for answers, and here the routes only describe
     engine, access = cast(Engine, None), cast(Access, None)
-    routes = {each.path: each for each in (*answer_routes(engine), *advice_routes(engine, access))}
+    described = (*answer_routes(engine), *advice_routes(engine, access), *incident_routes(engine))
+    routes = {each.path: each for each in described}
     for tool in TOOLS:
         route = routes[tool.path]
         server.add_tool(_function(tool, route, asking), tool.name, annotations=_READS, structured_output=True)

@@ -30,8 +30,9 @@ _EXPLAINING_S = 3.0
 _EXPLAINED_AGAIN_S = 60
 _LONGEST_UNEXPLAINED_S = 3600
 _STORED_EVERY_S = 300
-_INVERSE_SHARE = 100
-"""The thread works at most 1 % of the time, but looks at least every LONGEST_S."""
+_QUICK_S = 0.3
+"""After a look that took twice as long the next one comes after twice the time, but at most LONGEST_S: by default the
+thread works at most 1 % of the time."""
 _LONGEST_S = 60.0
 _ALIKE = 1.25
 """A time or calls above the worst of the same time of earlier days by less than this factor are not news."""
@@ -86,7 +87,8 @@ class IncidentWatch(BackgroundThread):
         began_s = time.monotonic()
         self.look()
         took_s = time.monotonic() - began_s
-        self.interval_s = max(self._look_s, min(_INVERSE_SHARE * took_s, _LONGEST_S)) - min(took_s, self._look_s / 2)
+        every_s = max(self._look_s, min(self._look_s * took_s / _QUICK_S, _LONGEST_S))
+        self.interval_s = every_s - min(took_s, self._look_s / 2)
 
     def failed(self, error: Exception) -> float:
         """See BackgroundThread; what was not stored or sent is stored and sent after a later look."""
@@ -126,11 +128,12 @@ class IncidentWatch(BackgroundThread):
     def _begin(self, now_s: int) -> Looks:
         """What is usual comes from the last half hour at first, and open incidents from the table."""
         looks = Looks(self._thresholds, self._look_s)
-        end_s = now_s // _MINUTE_S * _MINUTE_S - (MINUTES - 1) * _MINUTE_S
-        step_s = _SEED_STEP_S
-        looks.seed(*self._sums((end_s - _SEEDED_S) // step_s * step_s, end_s // step_s * step_s, step_s), step_s)
         stored = incidents(self._engine, Window(0, (now_s + _DAY_S) * _S), is_open=True, limit=10_000)
         self._open = {KindName(each.service, each.name): adopted(each) for each in stored.incidents}
+        end_s = now_s // _MINUTE_S * _MINUTE_S - (MINUTES - 1) * _MINUTE_S
+        step_s = _SEED_STEP_S
+        sums = self._sums((end_s - _SEEDED_S) // step_s * step_s, end_s // step_s * step_s, step_s)
+        looks.seed(*sums, step_s, {kind: each.started_s for kind, each in self._open.items()})
         for kind in self._open:
             looks.watched(kind).is_open = True
         self._looks = looks

@@ -121,10 +121,13 @@ class Looks:
         self._before: dict[tuple[object, ...], tuple[int, ...]] = {}
         self._before_s = 0
 
-    def seed(self, kinds: Sequence[Row], servers: Sequence[Row], step_s: int) -> None:
-        """Take steps of the past, in order, as what is usual."""
-        for piece_of in _pieces(kinds, servers, {}, {}, 0, 0, step_s):
-            self.watched(piece_of[0]).history.append(piece_of[1])
+    def seed(
+        self, kinds: Sequence[Row], servers: Sequence[Row], step_s: int, open_since_s: Mapping[KindName, int]
+    ) -> None:
+        """Take steps of the past, in order, as what is usual; of kinds that have an incident those before it."""
+        for kind, piece in _pieces(kinds, servers, {}, {}, 0, 0, step_s):
+            if piece.end_s <= open_since_s.get(kind, piece.end_s):
+                self.watched(kind).history.append(piece)
 
     def look(self, now_s: int, kinds: Sequence[Row], servers: Sequence[Row]) -> dict[KindName, Piece]:
         """
