@@ -28,8 +28,8 @@ def engine(tmp_path: Path) -> Iterator[EmbeddedEngine]:
     engine.close()
 
 
-def one_fault(engine: EmbeddedEngine, **options: int) -> Faulty:
-    return Faulty(engine, faults={FAULT: FAULTS[FAULT]}, **options)
+def one_fault(engine: EmbeddedEngine) -> Faulty:
+    return Faulty(engine, faults={FAULT: FAULTS[FAULT]})
 
 
 def events(faulty: Faulty) -> list[str]:
@@ -59,7 +59,8 @@ def test_a_restarted_collector_goes_on_with_the_open_incidents(engine: EmbeddedE
 @pytest.mark.nightly
 def test_what_an_open_incident_changed_is_not_usual_after_a_restart(engine: EmbeddedEngine) -> None:
     """Most of the half hour that a start reads is of the incident; then it is over, and the fault comes again."""
-    faulty = one_fault(engine, fault_s=20 * 60, after_s=240, times=2)
+    faulty = one_fault(engine)
+    faulty.fault_s, faulty.after_s, faulty.times = 20 * 60, 240, 2
     watch, steps = faulty.watch(), faulty.steps()
     for _ in itertools.islice(steps, 40):
         watch.look()
@@ -71,7 +72,8 @@ def test_what_an_open_incident_changed_is_not_usual_after_a_restart(engine: Embe
 
 
 def test_the_next_collector_goes_on_when_the_leader_has_stopped(engine: EmbeddedEngine) -> None:
-    faulty = one_fault(engine, after_s=420)
+    faulty = one_fault(engine)
+    faulty.after_s = 420
     first, second = (faulty.watch(name, is_shared=True) for name in ("a", "b"))
     for now_s in faulty.steps():
         alive = ("b",) if events(faulty) else ("a", "b")

@@ -192,7 +192,7 @@ class IncidentWatch(BackgroundThread):
             watched = looks.watched(each.kind)
             incident = Current(each.kind, watched.suspected_since_s, now_s, now_s)
             incident.look(now_s, each.window, each.changed, looks)
-            usual, steady_s = watched.history.usual(TIME), watched.history.steady_since_s(_COMPARED_S)
+            usual, steady_s = watched.history.usual(TIME), watched.history.steady_since_s(_COMPARED_S, each.changed)
             incident.usual = usual_window(self._engine, incident, steady_s, usual.level if usual else 0.0)
             watched.is_open = True
             self._open[each.kind] = incident

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import math
 from array import array
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from statistics import median
 from typing import NamedTuple
@@ -23,7 +22,9 @@ LONGEST_S = 120
 _REFRESHED_EVERY = 10
 """New samples until what is usual is computed again."""
 _STEADY = 1.5
-"""The time of a kind is steady while its samples are not above, or below, its usual time by this factor."""
+"""Time and calls are steady while their samples differ from the usual by less than this factor."""
+_STEADY_BY = {"time": 0.0, "calls": 0.5, "errors": 0.1, "hit_ratio": 0.1}
+"""They are steady too while they differ by less than this."""
 
 
 class Series(NamedTuple):
@@ -110,16 +111,22 @@ class History:
             self._usual[series] = (usual_mean if series.measure in ("time", "calls") else usual_share)(samples)
         return self._usual[series]
 
-    def steady_since_s(self, longest_s: int) -> int:
-        """When the time of the kind began to be as usual, at most so many seconds before the end; 0 without samples."""
-        values = [total / tries if tries else None for tries, total in self._samples(TIME)]
-        level = median([value for value in values if value] or [0.0])
-        since_s = self._starts[-1] if self._starts else 0
-        for start_s, value in zip(reversed(self._starts), reversed(values), strict=False):
-            if start_s < self._ends[-1] - longest_s or (value and abs(math.log(value / level)) > math.log(_STEADY)):
-                break
-            since_s = start_s
-        return since_s
+    def steady_since_s(self, longest_s: int, changed: Iterable[Series]) -> int:
+        """
+        When the time of the kind, and what has changed, began to be as usual; 0 without samples.
+
+        Args:
+            longest_s: At most so many seconds before the end.
+        """
+        if not self._starts:
+            return 0
+        since_s = max(self._ends[-1] - longest_s, self._starts[0])
+        for series in {TIME, *changed}:
+            samples = zip(self._ends, self._samples(series), strict=False)
+            values = [(end_s, total / tries) for end_s, (tries, total) in samples if tries]
+            level = median([value for _, value in values] or [0.0])
+            since_s = max([since_s, *(end_s for end_s, value in values if not _is_steady(series, value, level))])
+        return min(since_s, self._starts[-1])
 
     def _samples(self, series: Series) -> Iterator[Sample]:
         return zip(self._tries.get(series, ()), self._totals.get(series, ()), strict=True)
@@ -142,3 +149,9 @@ class History:
         for column in columns:
             column.extend([0.0] * (len(self._starts) * 2 - len(column)))
             column[:] = array("d", (one + two for one, two in zip(column[::2], column[1::2], strict=True)))
+
+
+def _is_steady(series: Series, value: float, level: float) -> bool:
+    if series.measure in ("time", "calls") and level / _STEADY <= value <= level * _STEADY:
+        return True
+    return abs(value - level) <= _STEADY_BY[series.measure]
