@@ -32,8 +32,8 @@ Walltime knows, of every request and job of instrumented applications, where its
 calls by component (mysql.query, memcache.get, …) and server, whose parts add up to the duration exactly. Times that end
 in _ns are nanoseconds. A kind is a service and the name of its transactions.
 Begin with `top` for what takes the time. `why` explains why a kind became slower: give it the slow time as `during`.
-`diff` compares all kinds of two times or versions. `incidents` lists when kinds were not as usual, which Walltime noticed
-by itself; `incident` has one with its cause. `find` lists single requests by any condition, and `show` has one.
+`diff` compares all kinds of two times or versions. `incidents` lists when kinds were not as usual, which Walltime
+noticed by itself; `incident` has one with its cause. `find` lists single requests by any condition, and `show` has one.
 `digest` ranks SQL statements. `advise` says what to change. `sql` is for what the other tools do not answer."""
 
 _READS = ToolAnnotations(read_only_hint=True, open_world_hint=False)
