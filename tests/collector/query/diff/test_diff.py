@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 import pytest
 from walltime_collector.clickhouse.engine import Engine
 from walltime_collector.errors import BadParameter, NotStored
+from walltime_collector.query import sampled as sampling
 from walltime_collector.query.diff.answer import Diff, KindDifference
 from walltime_collector.query.diff.blocks import Blocks, Slice, read_blocks
 from walltime_collector.query.diff.compare import corrected, diff
@@ -164,6 +165,24 @@ def test_few_transactions_are_not_judged(engine: Engine, stored: Stored) -> None
     assert {each.change for each in answer.kinds} <= {"too_few", "new", "gone"}
     # a kind is missing in five seconds by chance
     assert all(each.p_value is not None and each.p_value > 0.01 for each in answer.kinds if each.change == "gone")
+
+
+def test_a_sample_of_very_many_transactions_is_compared(
+    engine: Engine, stored: Stored, seeded: Diff, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sampling, "MOST_READ", 1_000)
+    usual, now = (
+        replace(each, filters=Filters(service="seeded", where="duration >= 0")) for each in stored.sides("seeded")
+    )
+    answer = diff(engine, usual, now, stored.end_ns)
+    assert answer.usual.one_in >= 16
+    assert answer.usual.transactions == pytest.approx(seeded.usual.transactions, rel=0.3)
+    assert 0 < answer.tested <= seeded.tested
+    assert {name for name, (change, _) in changed(answer).items() if change in ("slower", "faster")} <= {
+        "slower",
+        "faster",
+    }
+    assert all(each.usual is None or each.usual.transactions % answer.usual.one_in == 0 for each in answer.kinds)
 
 
 def test_an_empty_side_is_named(engine: Engine, stored: Stored) -> None:
