@@ -6,7 +6,7 @@ import json
 import re
 import time
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, cast, get_args, get_type_hints
@@ -94,22 +94,29 @@ class Recording:
         return getattr(self._engine, name)
 
 
-def ask_everything(engine: Engine, data: Path, sent: list[Sent]) -> Questions:
+def store_incident(engines: Iterable[Engine], sent: list[Sent]) -> str:
+    """Store the same open incident in each engine, and return its id."""
+    at_s = int(time.time()) - 60
+    incident = Current(KindName("shop", _typical(sent).name), at_s, at_s, at_s)
+    rows = json.dumps(incident.row("this", time.time())).encode()
+    for engine in engines:
+        engine.insert_rows("incidents", rows, "an incident")
+    return incident.id
+
+
+def ask_everything(engine: Engine, data: Path, sent: list[Sent], incident_id: str) -> Questions:
     """
-    Ask it of `sent`, which the engine has stored.
+    Ask it of `sent` and of an incident, which the engine has stored.
 
     A new view needs its address in `_addresses`; a query that no view asks, a line here.
     """
     recording = Recording(engine)
     asked = cast(Engine, recording)
-    at_s = int(time.time()) - 60
-    incident = Current(KindName("shop", _typical(sent).name), at_s, at_s, at_s)
-    engine.insert_rows("incidents", json.dumps(incident.row("this", time.time())).encode(), "an incident")
     health, settings = Health(), Settings(data=data)
     runner = QueryRunner(asked, "walltime")
     app = make_app(asked, health, runner, Access(settings), lambda: status(asked, health, settings, {}))
     browser = Browser(app)
-    for address in _addresses(sent, incident.id):
+    for address in _addresses(sent, incident_id):
         response = browser.get(address)
         assert response.status_code == 200, f"{address}: {response.text}"
     runner.close()
@@ -144,7 +151,7 @@ def ask_everything(engine: Engine, data: Path, sent: list[Sent]) -> Questions:
         questions += [(sql, {**each, **one_in_16}) for sql, each in questions[-1:] if "source" in each]
     _ask_for_advice(asked, hour, _typical(sent))
     # only of kinds that are not as usual
-    run(asked, "incidents/earlier", kinds=[f"shop\t{_typical(sent).name}"], now_s=last_s)
+    run(asked, "incidents/earlier", kinds=[f"shop\t{_typical(sent).name}"], now_s=last_s + 86_400)
     run(asked, "incidents/same_hour", service="shop", kind=_typical(sent).name, start_s=last_s + 86_400)
     for is_shared in (True, False):
         watch = IncidentWatch(

@@ -15,7 +15,7 @@ from walltime_collector.statements.fingerprint import fingerprint_id, of_templat
 
 from tests.collector.clickhouse.spans import pairs
 from tests.collector.clickhouse.spans import request as stock_request
-from tests.collector.every_question import Questions, ask_everything
+from tests.collector.every_question import Questions, ask_everything, store_incident
 from tests.collector.traffic import MS, Sent, Shop, export_request
 
 MINUTE_NS = 60_000_000_000
@@ -142,7 +142,8 @@ class Both:
     def filled(cls, embedded: Engine, server: Engine, data: Path) -> Both:
         """Store everything in both, and ask everything of the embedded engine."""
         sent = store_everything((embedded, server))
-        return cls(embedded, server, ask_everything(embedded, data, sent))
+        incident_id = store_incident((embedded, server), sent)
+        return cls(embedded, server, ask_everything(embedded, data, sent, incident_id))
 
     def agree(self, sql: str, parameters: Parameters | None = None) -> Rows:
         answer = self.embedded.query(sql, parameters)
