@@ -32,7 +32,7 @@ def slower(name: str, *, service: str = "shop", server: str = "10.0.0.11:11211",
 
 def store(engine: Engine, *incidents: Current) -> None:
     """Store them in their present state."""
-    rows = "\n".join(json.dumps(each.row("this", time.time())) for each in incidents)
+    rows = "\n".join(json.dumps(each.row("this", each.opened_s)) for each in incidents)
     engine.insert_rows("incidents", rows.encode(), f"test-{time.time_ns()}")
 
 
