@@ -213,6 +213,6 @@ class Why:
     looked_at: int = 0
     """Values that have enough transactions, slow or not; `dimensions` is corrected for so many."""
     sampled: Sampled | None = None
+    """None when all transactions are compared."""
     when: str = ""
     """The condition; those that match are the slow side, the rest of their time is the usual one."""
-    """None when all transactions are compared."""
