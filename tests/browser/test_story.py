@@ -14,7 +14,7 @@ def test_from_the_overview_within_three_clicks(watch: Watched, told: Story) -> N
     """Click a kind, drag over the hump, click the server that the explanation names."""
     page = watch.page
     watch.open("/")
-    page.get_by_role("link", name=KIND).click()
+    page.locator("table.kinds").get_by_role("link", name=KIND).click()
     page.wait_for_url("**/kinds/shop/**")
     page.wait_for_load_state("networkidle")
     _drag_over_the_hump(watch, told)

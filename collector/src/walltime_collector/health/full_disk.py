@@ -47,7 +47,7 @@ class OldestDays:
             self._is_logged = True
         for part in parts:
             self._engine.command(_DROP, {"table": part["table"], "day": part["day"]})
-            self._health.add("full_disk_rows", int(part["rows"]))
+            self._health.add("full_disk_rows", int(part["lost_rows"]))
             log.warning(
                 "the disk has %s left: %s of %s, %d rows and %s, is dropped before its retention ends",
                 size(free),
