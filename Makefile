@@ -20,7 +20,7 @@ setup: .venv/ready
 demo: setup
 	@PYTHONPATH=examples $(BIN)/python -m shop.demo $(if $(ONCE),--once)
 
-## test          all tests except the nightly ones, against real servers, in 8 to 12 minutes
+## test          all tests except the nightly ones, against real servers, in about 12 minutes on 2 cores
 test: .venv/integrations
 	@$(BIN)/pytest -n $(or $(WORKERS),4) --dist loadfile --no-loadscope-reorder -m 'not nightly and not alone'
 	@$(BIN)/pytest -m 'alone and not nightly' $$(grep -rl --include='test_*.py' 'mark\.alone' tests)
