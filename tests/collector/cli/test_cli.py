@@ -219,3 +219,10 @@ def test_commands_do_not_import_what_only_the_server_needs() -> None:
         f"print([name for name in {heavy!r} if name in sys.modules])"
     )
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "[]\n"
+
+
+def test_a_command_imports_what_it_prints_and_reads_with_when_it_runs() -> None:
+    code = (
+        "import sys, walltime_collector.cli; print([name for name in ('rich', 'lark', 'mcp') if name in sys.modules])"
+    )
+    assert subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout == "[]\n"

@@ -21,7 +21,7 @@ from .dead_letters import dead_letters
 from .diff.command import diff
 from .doctor.command import doctor
 from .find.command import find
-from .incidents import incidents
+from .incidents.command import incidents
 from .mcp import mcp
 from .options import ClientCertificate, Json, TokenFile, Url, check_since, with_global_options
 from .output import print_json, print_rendered, read_as, write

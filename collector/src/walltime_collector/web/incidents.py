@@ -8,7 +8,8 @@ from typing import Literal
 from ..clickhouse.engine import Engine
 from ..http.parameters import limit, one_of, since_s
 from ..query import kinds
-from ..query.incidents.answer import Incident, Incidents, incident, incidents
+from ..query.incidents.answer import Incident, Incidents
+from ..query.incidents.stored import incident, incidents
 from ..query.windows import Window
 from .answers import LIMIT, SERVICE, SINCE
 from .openapi import ApiRoute, Param, answer_route

@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 from walltime_collector.clickhouse.embedded.engine import EmbeddedEngine
-from walltime_collector.query.incidents.answer import Incident, incidents
+from walltime_collector.query.incidents.answer import Incident
+from walltime_collector.query.incidents.stored import incidents
 from walltime_collector.query.windows import Window
 
 from tests.collector.health.incidents.faults import FAULTS, LOOK_S, Faulty

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from walltime_collector.clickhouse.embedded.engine import EmbeddedEngine
-from walltime_collector.query.incidents.answer import incidents
+from walltime_collector.query.incidents.stored import incidents
 from walltime_collector.query.windows import Window
 
 from tests.collector.health.incidents.faults import EXPLAINED, Faulty

@@ -11,16 +11,13 @@ import typer
 from ...errors import BadParameter, CommandFailed
 from ...format import percent, plural, printable
 from ...query.diff.answer import Diff
-from ...query.diff.sides import sides
 from ...query.names import shown
-from ...query.scope import Filters
 from ..client import Client
 from ..options import with_global_options
 from ..output import print_json, print_rendered, read_as
 
 _MOST = 1_000
 _PERCENT = re.compile(r"(\d{1,4}(?:\.\d+)?) ?%?", re.ASCII)
-_OPTIONS = {"against_when": "--against-when", "status": "--where"}
 
 
 @with_global_options
@@ -60,6 +57,9 @@ def diff(
 
     With --fail-if-slower, the exit status is 1 when a kind is slower by so much, or nothing could be compared.
     """
+    from ...query.diff.sides import sides
+    from ...query.scope import Filters
+
     slower_by = _fraction(fail_if_slower)
     params = {"during": during, "against": against, "since": since, "when": when, "against_when": against_when}
     try:

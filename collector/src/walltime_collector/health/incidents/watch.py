@@ -10,9 +10,9 @@ from typing import Literal, NamedTuple
 
 from ...background import BackgroundThread
 from ...clickhouse.engine import Engine
-from ...query.incidents.answer import incidents
 from ...query.incidents.history import ERRORS, TIME, Piece
 from ...query.incidents.looks import LEAST_MISSES, MINUTES, Judged, KindName, Looks, Thresholds
+from ...query.incidents.stored import incidents
 from ...query.queries import Row, run
 from ...query.windows import Window
 from ..counters import Health

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from ...errors import BadParameter
 from ...format import since_s
 from ...query.incidents.answer import Incident, Incidents
-from ...query.incidents.answer import incident as stored_incident
-from ...query.incidents.answer import incidents as stored_incidents
+from ...query.incidents.stored import incident as stored_incident
+from ...query.incidents.stored import incidents as stored_incidents
 from ...query.windows import Window
 from ..request import PageRequest
 

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from ...http.parameters import limit, one_of
 from ...query import kinds
 from ...query.answers import RANKINGS, Top
-from ...query.incidents.answer import Incident, incidents
+from ...query.incidents.answer import Incident
+from ...query.incidents.stored import incidents
 from ...query.scoped.outlier import Outlier, outlier_over_time
 from ...query.timeline import Timeline, timeline
 from ...query.top import top_of

@@ -1,16 +1,11 @@
-"""The typed answer about incidents, from the table in which the collector stores them."""
+"""The typed answer about incidents: what the API sends as JSON and the command reads back."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from ...clickhouse.engine import Engine
-from ...errors import NotStored
-from ...format import iso_time, quoted, unix_ns
-from ..answers import from_row
-from ..queries import Row, run
+from ...format import unix_ns
 from ..windows import Window
 
 Measure = Literal["time", "errors", "calls", "hit_ratio"]
@@ -77,74 +72,3 @@ class Incidents:
     until: str
     open: int
     incidents: tuple[Incident, ...]
-
-
-def incidents(
-    engine: Engine, window: Window, *, service: str = "", kind: str = "", is_open: bool = False, limit: int = 100
-) -> Incidents:
-    """
-    The incidents of a window.
-
-    Args:
-        is_open: Only those that are open.
-
-    Raises:
-        EngineUnavailable: The engine cannot answer now.
-    """
-    rows = _rows(engine, window, service=service, kind=kind, is_open=is_open, limit=limit)
-    answer = tuple(map(_incident, rows))
-    since, until = iso_time(window.start_ns), iso_time(window.end_ns)
-    return Incidents(since, until, sum(each.is_open for each in answer), answer)
-
-
-def incident(engine: Engine, incident_id: str) -> Incident:
-    """
-    One incident.
-
-    Raises:
-        NotStored: There is none with this id.
-        EngineUnavailable: The engine cannot answer now.
-    """
-    rows = _rows(engine, Window(0, 0), incident_id=incident_id)
-    if not incident_id or not rows:
-        raise NotStored("id", f"there is no incident {quoted(incident_id)}", "`walltime incidents` lists them")
-    return _incident(rows[0])
-
-
-def _rows(
-    engine: Engine,
-    window: Window,
-    *,
-    incident_id: str = "",
-    service: str = "",
-    kind: str = "",
-    is_open: bool = False,
-    limit: int = 1,
-) -> Sequence[Row]:
-    return run(
-        engine,
-        "incidents/stored",
-        id=incident_id,
-        start_s=window.start_ns // _S,
-        end_s=-(-window.end_ns // _S),
-        service=service,
-        kind=kind,
-        is_open=is_open,
-        limit=limit,
-    )
-
-
-def _incident(row: Row) -> Incident:
-    return from_row(
-        Incident,
-        row,
-        **{f"{name}_at": _iso(row[f"{name}_s"]) for name in ("started", "opened", "ended")},
-        sentences=tuple(row["sentences"]),
-        changes=tuple(Change(*each) for each in row["changes"]),
-        usual_since=_iso(row["usual_since_s"]),
-        usual_until=_iso(row["usual_until_s"]),
-    )
-
-
-def _iso(seconds: str | int) -> str:
-    return iso_time(int(seconds) * _S)
