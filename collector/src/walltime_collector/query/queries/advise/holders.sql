@@ -19,8 +19,8 @@ FROM
             text -> match(text, '(?is)^\\s*(update|insert|delete|replace)|for\\s+(update|share)|lock in share mode')
                 AND match(text, {table:String}), statement.text)
         AND lower(hex(span_id)) NOT IN (SELECT arrayJoin({spans:Array(String)})) AND
--- include advise/_some.sql
 -- include _scope.sql
+-- include _some_minutes.sql
 )
 GROUP BY service, name
 ORDER BY together DESC, by_chance, service, name

@@ -22,7 +22,7 @@ FROM
     FROM transactions AS t
     WHERE
 -- include _beside_minutes.sql
-        AND (empty({minutes:Array(Int64)}) OR toStartOfMinute(started_at) IN (SELECT toDateTime(arrayJoin({minutes:Array(Int64)}), 'UTC')))
+-- include _some_minutes.sql
     GROUP BY service, name
 ) AS each
 GROUP BY service, name

@@ -31,5 +31,5 @@ SELECT
         groupArrayIf((kept != '', saved_ns, trace_id), saved_ns > 0)), 1, 3)) AS traces
 FROM transactions
 WHERE
--- include advise/_some.sql
 -- include _scope.sql
+-- include _some_minutes.sql

@@ -12,7 +12,7 @@ FROM
     ARRAY JOIN statement AS sent
     WHERE
 -- include _beside_minutes.sql
-        AND (empty({minutes:Array(Int64)}) OR toStartOfMinute(started_at) IN (SELECT toDateTime(arrayJoin({minutes:Array(Int64)}), 'UTC')))
+-- include _some_minutes.sql
 )
 GROUP BY service, name, text
 ORDER BY time_ns DESC, service, name, text

@@ -16,7 +16,7 @@ FROM
     ARRAY JOIN target AS called
     WHERE
 -- include _beside_minutes.sql
-        AND (empty({minutes:Array(Int64)}) OR toStartOfMinute(started_at) IN (SELECT toDateTime(arrayJoin({minutes:Array(Int64)}), 'UTC')))
+-- include _some_minutes.sql
 )
 GROUP BY service, name, component, address
 ORDER BY time_ns DESC, service, name, component, address

@@ -11,7 +11,7 @@ SELECT
     kept = 'random' AS is_fair
 FROM {source:Identifier} AS transactions
 WHERE kept != ''
-    AND (empty({minutes:Array(Int64)}) OR toStartOfMinute(started_at) IN (SELECT toDateTime(arrayJoin({minutes:Array(Int64)}), 'UTC')))
+-- include _some_minutes.sql
     AND ({address:String} = '' OR has(target.address, {address:String}))
     AND ({texts:Array(String)} = [] OR hasAny(statement.text, {texts:Array(String)}))
     AND ({kinds:Array(String)} = [] OR concat(service, '\t', name) IN {kinds:Array(String)}) AND

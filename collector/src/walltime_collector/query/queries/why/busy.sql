@@ -13,7 +13,7 @@ FROM
         sum(cpu_user_ns + cpu_system_ns) AS cpu_ns
     FROM transactions
     WHERE service = {service:String} AND (is_in_slow_window OR is_in_usual_window)
--- include why/_sample.sql
+-- include _some_minutes.sql
     GROUP BY is_during, host, instance
     HAVING mine > 0
 )

@@ -4,4 +4,4 @@ FROM transactions
 WHERE service = {service:String} AND name = {kind:String}
     AND started_at >= fromUnixTimestamp64Nano({start_ns:Int64}, 'UTC') AND started_at < fromUnixTimestamp64Nano({end_ns:Int64}, 'UTC')
 -- include _filters.sql
--- include why/_sample.sql
+-- include _some_minutes.sql

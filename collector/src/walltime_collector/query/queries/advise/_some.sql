@@ -1,1 +1,0 @@
-    (empty({minutes:Array(Int64)}) OR toStartOfMinute(started_at) IN (SELECT toDateTime(arrayJoin({minutes:Array(Int64)}), 'UTC'))) AND
