@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from ..errors import BadParameter, CollectorError, UsageError
+from ..errors import CollectorError, UsageError
 from ..format import printable
 from ..query.answers import Ranking, Selected, Top, Trace
 from ..query.digest.answer import Digest, DigestRanking
@@ -23,7 +23,7 @@ from .doctor.command import doctor
 from .find.command import find
 from .incidents.command import incidents
 from .mcp import mcp
-from .options import ClientCertificate, Json, TokenFile, Url, check_since, with_global_options
+from .options import ClientCertificate, Json, TokenFile, Url, check_since, checked_options, with_global_options
 from .output import print_json, print_rendered, read_as, write
 from .serve import serve
 
@@ -183,10 +183,8 @@ def why(
     """
     from ..query.windows import comparison
 
-    try:
+    with checked_options():
         comparison(time.time_ns(), during=during, against=against, slowest=slowest, since=since, when=when)
-    except BadParameter as error:
-        raise typer.BadParameter(f"{error.what}; {error.what_now}", param_hint=f"--{error.where}") from error
     params = {"kind": kind, "during": during, "against": against, "since": since, "service": service, "when": when}
     document = client.get("/api/why", **params, slowest="" if slowest is None else repr(slowest))
     if as_json:

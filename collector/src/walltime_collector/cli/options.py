@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import inspect
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import wraps
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
-from ..errors import CommandFailed
+from ..errors import BadParameter, CommandFailed
 from ..format import since_s
 from .client import Client
 
@@ -66,6 +67,16 @@ def check_since(since: str, option: str = "--since") -> None:
         since_s(since)
     except ValueError as error:
         raise typer.BadParameter(str(error), param_hint=option) from error
+
+
+@contextmanager
+def checked_options() -> Iterator[None]:
+    """Refuse the option that a BadParameter inside the block is about."""
+    try:
+        yield
+    except BadParameter as error:
+        option = f"--{error.where.replace('_', '-')}"
+        raise typer.BadParameter(f"{error.what}; {error.what_now}", param_hint=option) from error
 
 
 def read_token(path: Path) -> str:

@@ -10,6 +10,7 @@ from ..errors import BadParameter, NotStored
 from ..format import iso_time, printable
 from .names import Kind, find, listed, quoted, shown
 from .queries import Row, run
+from .windows import Comparison, Window
 
 _CLOSE = 0.4
 _TRACE_DIGITS = 32
@@ -70,6 +71,11 @@ def kind(engine: Engine, written: str, service: str, windows: Mapping[str, int])
         candidates = listed(matches, list(known))
         raise NotStored("kind", f"{_quoted(written)} can be {candidates}", "write one of them whole")
     return [known[each] for each in sorted(matches, key=lambda each: each.service)]
+
+
+def kind_in(engine: Engine, written: str, service: str, window: Window) -> Sequence[Row]:
+    """The same for one window."""
+    return kind(engine, written, service, Comparison(window, window).parameters())
 
 
 def trace(engine: Engine, beginning: str) -> str:

@@ -59,6 +59,10 @@ class Filters:
         if self.where:
             parse(self.where)
 
+    def matching(self, condition: str) -> Filters:
+        """The same with one more condition."""
+        return replace(self, where=f"({self.where}) and ({condition})" if self.where else condition)
+
     @property
     def are_in_minutes(self) -> bool:
         """Whether the tables of sums per minute have them: service and kind only."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from typing import Any, Literal
 
 from starlette.concurrency import run_in_threadpool
@@ -20,26 +20,19 @@ from ..http.authentication import Access
 from ..http.body import Arrivals
 from ..http.parameters import MAX_LIMIT, json_body, limit, one_of, since_s, without_permission
 from ..http.responses import json_response
-from ..query import kinds
 from ..query.advise.advise import advise
-from ..query.advise.answer import Advised, Dismissal
+from ..query.advise.answer import Advised, Dismissal, Dismissals
 from ..query.advise.dismissed import dismiss, dismissals, restore
 from ..query.scope import FILTERS, Filters, Scope
 from ..query.windows import Window
 from .answers import LIMIT, SERVICE
+from .find import filters_of, meant
 from .openapi import ApiRoute, Param, answer_route
 
 _ID = re.compile(r"[0-9a-f]{10}")
 _MAX_BODY_BYTES = 16 * 1024
 _MAX_WHY_CHARS = 1_000
 _DEADLINE_S = 30.0
-
-
-@dataclass(frozen=True)
-class Dismissals:
-    """Advice that is dismissed now, the latest first."""
-
-    dismissals: tuple[Dismissal, ...]
 
 
 Dismiss = TypedDict("Dismiss", {"id": str, "for": NotRequired[str], "why": NotRequired[str], "since": NotRequired[str]})
@@ -62,10 +55,8 @@ def advice_routes(engine: Engine, access: Access) -> list[ApiRoute]:
     def advice(params: dict[str, str]) -> Advised:
         """What to change, with the time that each change saves and trace ids as evidence, the most expensive first."""
         with_dismissed = one_of("dismissed", params["dismissed"], ("true", "false")) == "true"
-        filters = {name: params[name] for name in FILTERS}
-        return _advise(
-            engine, since_s(params["since"]), filters, most=limit(params["limit"]), with_dismissed=with_dismissed
-        )
+        filters, length_s = filters_of(params), since_s(params["since"])
+        return _advise(engine, length_s, filters, most=limit(params["limit"]), with_dismissed=with_dismissed)
 
     def dismissed(_: dict[str, str]) -> Dismissals:
         """Advice that is dismissed now."""
@@ -108,21 +99,16 @@ def advice_routes(engine: Engine, access: Access) -> list[ApiRoute]:
     ]
 
 
-def _advise(engine: Engine, length_s: int, filters: Mapping[str, str], *, most: int, with_dismissed: bool) -> Advised:
+def _advise(engine: Engine, length_s: int, filters: Filters, *, most: int, with_dismissed: bool) -> Advised:
     now_ns = time.time_ns()
     window = Window(now_ns - length_s * 10**9, now_ns)
-    meant = {**filters, "service": kinds.service(engine, filters["service"])}
-    if filters["kind"]:
-        windows = dict.fromkeys(("slow_start_ns", "usual_start_ns"), window.start_ns)
-        windows |= dict.fromkeys(("slow_end_ns", "usual_end_ns"), window.end_ns)
-        (first, *_) = kinds.kind(engine, filters["kind"], meant["service"], windows)
-        meant["kind"] = str(first.get("name", filters["kind"]))
-    return advise(engine, Scope(window, Filters(**meant)), now_ns, limit=most, with_dismissed=with_dismissed)
+    scope = Scope(window, meant(engine, filters, window))
+    return advise(engine, scope, now_ns, limit=most, with_dismissed=with_dismissed)
 
 
 def _dismiss(engine: Engine, document: Mapping[str, str]) -> Dismissal:
-    length_s, filters = since_s(document.get("since", "1h")), dict.fromkeys(FILTERS, "")
-    for each in _advise(engine, length_s, filters, most=MAX_LIMIT, with_dismissed=True).advice:
+    length_s = since_s(document.get("since", "1h"))
+    for each in _advise(engine, length_s, Filters(), most=MAX_LIMIT, with_dismissed=True).advice:
         if each.id == document["id"]:
             why = document.get("why", "")[:_MAX_WHY_CHARS]
             return dismiss(engine, each.id, for_s=since_s(document.get("for", "30d")), why=why, change=each.change)

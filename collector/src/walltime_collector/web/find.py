@@ -46,8 +46,7 @@ def find_route(engine: Engine) -> ApiRoute:
         filters, now_ns = filters_of(params), time.time_ns()
         start_ns = now_ns - since_s(params["since"]) * 10**9
         searched = window("during", params["during"], now_ns) if params["during"] else Window(start_ns, now_ns)
-        filters = replace(filters, service=kinds.service(engine, filters.service))
-        filters = replace(filters, kind=_kind(engine, filters, searched))
+        filters = meant(engine, filters, searched)
         most, after = limit(params["limit"]), params["after"]
         if within := params["ended_within"]:
             return ended(engine, filters, within_s=since_s(within), now_ns=now_ns, limit=most, after=after)
@@ -68,10 +67,15 @@ def filters_of(params: dict[str, str]) -> Filters:
     return filters
 
 
-def _kind(engine: Engine, filters: Filters, searched: Window) -> str:
-    """The name of the kind, which may be cut, copied from what was printed, or be the beginning of the right one."""
-    if not filters.kind:
-        return ""
-    windows = {f"{side}_start_ns": searched.start_ns for side in ("slow", "usual")}
-    windows |= {f"{side}_end_ns": searched.end_ns for side in ("slow", "usual")}
-    return str(kinds.kind(engine, filters.kind, filters.service, windows)[0].get("name", filters.kind))
+def meant(engine: Engine, filters: Filters, window: Window) -> Filters:
+    """
+    The filters with the service and the kind that were meant: each may be cut, or copied from what was printed.
+
+    Raises:
+        BadParameter, NotStored: None or several are like it.
+        EngineUnavailable: The engine cannot answer now.
+    """
+    service, kind = kinds.service(engine, filters.service), filters.kind
+    if kind:
+        kind = str(kinds.kind_in(engine, kind, service, window)[0].get("name", kind))
+    return replace(filters, service=service, kind=kind)

@@ -2,24 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Annotated
 
 import typer
 
 from ...format import printable
-from ...query.advise.answer import Advised, Dismissal
+from ...query.advise.answer import Advised, Dismissals
 from .. import addresses
 from ..client import Client
 from ..options import check_since, with_global_options
 from ..output import print_json, print_rendered, read_as, write
-
-
-@dataclass(frozen=True)
-class Dismissals:
-    """The response to `--dismissed`."""
-
-    dismissals: tuple[Dismissal, ...]
 
 
 @with_global_options

@@ -8,12 +8,12 @@ from typing import Annotated
 
 import typer
 
-from ...errors import BadParameter, CommandFailed
+from ...errors import CommandFailed
 from ...format import percent, plural, printable
 from ...query.diff.answer import Diff
 from ...query.names import shown
 from ..client import Client
-from ..options import with_global_options
+from ..options import checked_options, with_global_options
 from ..output import print_json, print_rendered, read_as
 
 _MOST = 1_000
@@ -62,11 +62,8 @@ def diff(
 
     slower_by = _fraction(fail_if_slower)
     params = {"during": during, "against": against, "since": since, "when": when, "against_when": against_when}
-    try:
+    with checked_options():
         sides(time.time_ns(), Filters(where=where), versions=version, **params)
-    except BadParameter as error:
-        option = f"--{error.where.replace('_', '-')}"
-        raise typer.BadParameter(f"{error.what}; {error.what_now}", param_hint=option) from error
     params |= {"against_version": version[0], "version": version[1], "service": service, "where": where}
     document = client.get("/api/diff", **params, limit=_MOST if fail_if_slower else limit)
     answer = read_as(Diff, document)

@@ -145,10 +145,7 @@ def _slowest(request: PageRequest) -> float | None:
 
 
 def _check_it_exists(request: PageRequest, scope: Scope) -> None:
-    window = scope.window
-    windows = dict.fromkeys(("slow_start_ns", "usual_start_ns"), window.start_ns)
-    windows |= dict.fromkeys(("slow_end_ns", "usual_end_ns"), window.end_ns)
-    rows = kinds.kind(request.engine, scope.filters.kind, scope.filters.service, windows)
+    rows = kinds.kind_in(request.engine, scope.filters.kind, scope.filters.service, scope.window)
     if scope.filters.service not in {row["service"] for row in rows}:
         what = f"no transaction {quoted(scope.filters.kind)} of service {quoted(scope.filters.service)} is stored"
         raise NotStored("kind", what, "the overview has all kinds")

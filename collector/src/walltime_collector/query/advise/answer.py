@@ -57,6 +57,13 @@ class Dismissal:
 
 
 @dataclass(frozen=True)
+class Dismissals:
+    """Advice that is dismissed now, the latest first."""
+
+    dismissals: tuple[Dismissal, ...]
+
+
+@dataclass(frozen=True)
 class Advice:
     """One change, and the reason for it."""
 

@@ -11,7 +11,7 @@ from ..kept.sample import SampledCall, kept_sample
 from ..names import shown
 from ..servers.requested import key_prefix
 from .answer import LEAST_CACHE_CALL_NS, LEAST_CALLS, LEAST_HIT_RATIO, LEAST_LONE_CACHE_CALL_NS, USUAL_CACHE_CALL_NS
-from .candidate import Candidate, Removed, worth
+from .candidate import Candidate, Removed, helped_most, worth
 from .observed import Key, Observed, TargetSums
 
 _LEAST_COMPARED = 100
@@ -62,7 +62,7 @@ def _by_prefix(observed: Observed, component: str, targets: Mapping[Key, list[Ta
         saved = {key: shares[key] * sum(each.time_ns for each in targets[key]) for key in senders}
         if not (kinds := worth(observed, saved)):
             continue
-        most = max(kinds, key=lambda key: (kinds[key], key))
+        most = helped_most(kinds)
         mine = [each for calls in senders[most].values() for each in calls]
         servers = len({each.address for each in targets[most]})
         yield Candidate(
@@ -116,7 +116,7 @@ def slow_cache(observed: Observed) -> Iterator[Candidate]:
         for each in mine:
             saved[each.service, each.name] += max(0.0, each.time_ns - each.calls * usual_ns)
         if kinds := worth(observed, saved):
-            most = max(kinds, key=lambda key: (kinds[key], key))
+            most = helped_most(kinds)
             gets = sum(each.calls for each in mine if (each.service, each.name) == most)
             compared = f"another server takes {duration(usual_ns)}" if is_slowest else "0.5 ms is usual in one network"
             yield Candidate(

@@ -62,7 +62,12 @@ class Candidate:
     @property
     def most(self) -> Key:
         """The kind that it helps most."""
-        return max(self.saved_ns, key=lambda key: (self.saved_ns[key], key))
+        return helped_most(self.saved_ns)
+
+
+def helped_most(saved_ns: Mapping[Key, float]) -> Key:
+    """The kind of which a change saves most."""
+    return max(saved_ns, key=lambda key: (saved_ns[key], key))
 
 
 def worth(observed: Observed, saved_ns: Mapping[Key, float]) -> dict[Key, float]:

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from ...format import count, duration
 from ..names import shown
 from .answer import LEAST_CONNECTS, LEAST_CONNECTS_PER_QUERY, Category
-from .candidate import Candidate, Removed, worth
+from .candidate import Candidate, Removed, helped_most, worth
 from .observed import Key, Observed, TargetSums
 
 _REMEDY = {
@@ -55,7 +55,7 @@ def _candidate(
         saved[each.service, each.name] += each.time_ns
     if not (kinds := worth(observed, saved)):
         return
-    most = max(kinds, key=lambda key: (kinds[key], key))
+    most = helped_most(kinds)
     mine = [each for each in connects if (each.service, each.name) == most]
     number, time_ns = sum(each.calls for each in mine), sum(each.time_ns for each in mine)
     system = component.rpartition(".")[0]

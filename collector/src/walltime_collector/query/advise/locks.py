@@ -14,7 +14,7 @@ from ..names import shown
 from ..queries import Row, run
 from ..scope import Filters
 from .answer import LEAST_LOCKED_NS, LEAST_UNKNOWN_LOCKED_NS, LEAST_WAITS
-from .candidate import Candidate, Removed, worth
+from .candidate import Candidate, Removed, helped_most, worth
 from .observed import Key, Observed
 from .statements import tables_of
 
@@ -56,7 +56,7 @@ def row_locks(observed: Observed) -> Iterator[Candidate]:
         saved = {key: locked_ns / observed.one_in for key, locked_ns in saved.items()}
         if waits < LEAST_WAITS or not tables or not (kinds := worth(observed, saved)):
             continue
-        most = max(kinds, key=lambda key: (kinds[key], key))
+        most = helped_most(kinds)
         longest = sorted((tuple(map(int, each)) for row in waiting for each in row["longest"]), reverse=True)
         holders = _holders(observed, tables[0], [(start, end) for _, start, end in longest[:_MOST_COMPARED]], spans)
         compared = min(len(longest), _MOST_COMPARED)

@@ -12,7 +12,7 @@ from ..kept.sample import kept_sample
 from ..names import shown
 from ..queries import Row
 from .answer import LEAST_CALLS, LEAST_EXAMINED, LEAST_EXAMINED_PER_ROW
-from .candidate import Candidate, Removed, worth
+from .candidate import Candidate, Removed, helped_most, worth
 from .observed import Key, Observed, StatementSums
 
 _MOST = 20
@@ -47,7 +47,7 @@ def n_plus_one(observed: Observed) -> Iterator[Candidate]:
     candidates = sorted(candidates, reverse=True, key=lambda each: each[0])[:_MOST]
     places = _places(observed, [text for _, _, text, _, _ in candidates])
     for _, service, text, outside, kinds in candidates:
-        most = max(kinds, key=lambda key: (kinds[key], key))
+        most = helped_most(kinds)
         sums = next(each for each in groups[service, text] if (each.service, each.name) == most)
         verb = text.split(None, 1)[0].lower()
         yield Candidate(

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from ...format import duration, percent
 from ..names import shown
 from .answer import LEAST_MEAN_NS, LEAST_OTHER_NS, LEAST_OTHER_SHARE, LEAST_QUEUE_NS, LEAST_QUEUE_SHARE
-from .candidate import Candidate, Removed, worth
+from .candidate import Candidate, Removed, helped_most, worth
 from .observed import Key, Observed
 
 
@@ -55,7 +55,7 @@ def queue(observed: Observed) -> Iterator[Candidate]:
             by_service[kind.service][key] = float(kind.queue_ns)
     for service, saved in by_service.items():
         if kinds := worth(observed, saved):
-            most = max(kinds, key=lambda key: (kinds[key], key))
+            most = helped_most(kinds)
             kind = observed.kinds[most]
             yield Candidate(
                 "queue",

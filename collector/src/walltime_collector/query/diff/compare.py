@@ -116,9 +116,7 @@ def _missing(scope: Scope, where: str) -> NotStored:
 
 
 def _succeeded(scope: Scope) -> Scope:
-    where = scope.filters.where
-    filters = replace(scope.filters, where=f"({where}) and not error" if where else "not error")
-    return replace(scope.whole, filters=filters)
+    return replace(scope.whole, filters=scope.filters.matching("not error"))
 
 
 def _difference(

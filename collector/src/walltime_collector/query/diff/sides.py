@@ -55,6 +55,6 @@ def sides(
 
 def _limited(both: Window, filters: Filters, condition: str) -> Scope:
     Filters(where=condition).check()  # alone, for the position in its error
-    limited = replace(filters, where=f"({filters.where}) and ({condition})" if filters.where else condition)
+    limited = filters.matching(condition)
     limited.check()
     return Scope(both, limited)
