@@ -93,6 +93,7 @@ def observe(folder: Path) -> Seen:
                 "OTEL_SERVICE_NAME": "shop",
                 "OTEL_EXPORTER_OTLP_ENDPOINT": collector.otlp_url.removesuffix("/v1/traces"),
                 "WALLTIME_SQL_COMMENT": "off",
+                "OTEL_TRACES_SAMPLER": "always_off",  # one trace in 100 would be kept as random, not as forced
             }
             done = subprocess.run(
                 [sys.executable, "-c", PROGRAM],
