@@ -166,6 +166,22 @@ def test_those_that_match_are_compared_with_the_others(days: Days) -> None:
 
 
 @pytest.mark.parametrize(
+    ("more", "named"),
+    [
+        ("user != host", ["host"]),  # a value, and a part of another field's name, are no fields
+        ("annotation.ghost = ''", ["host"]),
+        ("HOST != nobody", []),
+        ("not (duration > 1h or host = nobody)", []),
+    ],
+)
+def test_only_dimensions_that_the_condition_compares_are_left_out(days: Days, more: str, named: list[str]) -> None:
+    threshold_ns = days.slowest("host", 0).threshold_ns
+    window = days.window("host")
+    answer = explain(days.engine, name(0), Comparison(window, window, when=f"duration >= {threshold_ns}ns and {more}"))
+    assert [each.dimension for each in who(answer)] == named
+
+
+@pytest.mark.parametrize(
     ("when", "what"), [("host = nobody", "no transaction"), ("duration > 0ms", "every transaction")]
 )
 def test_a_condition_that_divides_nothing_is_an_error(days: Days, when: str, what: str) -> None:

@@ -56,3 +56,11 @@ class Either:
 
 
 Condition: TypeAlias = "Comparison | Not | Both | Either"
+
+
+def field_names(condition: Condition) -> frozenset[str]:
+    """The names of the fields that it compares."""
+    if isinstance(condition, Comparison):
+        return frozenset((condition.field.name,))
+    inner = (condition.of,) if isinstance(condition, Not) else condition.of
+    return frozenset().union(*map(field_names, inner))

@@ -8,6 +8,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from ...clickhouse.engine import Engine, Parameter
+from ..condition.fields import ANNOTATION
+from ..condition.parse import parse
+from ..condition.tree import field_names
 from ..queries import Row, run
 from ..windows import Comparison
 from .answer import DIMENSIONS, Dimension, Population
@@ -115,10 +118,11 @@ def _block_lengths(compared: Comparison) -> dict[str, int]:
     return {f"{side}_block_ns": max((each.end_ns - each.start_ns) // BLOCKS, 1) for side, each in windows}
 
 
-def _is_in(when: str, row: Row) -> bool:
-    """Whether the condition is about this dimension, so that its values say nothing new."""
-    name = str(row["value"]).partition("=")[0] if row["dimension"] == "annotation" else str(row["dimension"])
-    return name in when
+def _field_name(row: Row) -> str:
+    """The field of conditions that has this value."""
+    if row["dimension"] == "annotation":
+        return f"{ANNOTATION}.{str(row['value']).partition('=')[0]}"
+    return str(row["dimension"]).replace(" ", ".")
 
 
 def _is_alike(left: _Candidate, best: _Candidate) -> bool:
@@ -152,7 +156,9 @@ class _Search:
             of_each=_CANDIDATES_OF_EACH,
             limit=_MOST_CANDIDATES,
         )
-        rows = [row for row in rows if not _is_in(self.compared.when, row)]
+        if self.compared.when:  # values of the fields that it compares say nothing new
+            compared = field_names(parse(self.compared.when))
+            rows = [row for row in rows if _field_name(row) not in compared]
         self.looked_at = int(rows[0]["all_values"]) if rows else 0
         rows = [row for row in rows if any(map(self._is_large, self._effects(*self._in_one_block(row))))]
         if not rows:
