@@ -185,5 +185,5 @@ def test_inserts_are_few_and_large(tmp_path: Path, bodies: Bodies) -> None:
         inserts, parts = int(row["inserts"]), int(row["parts"])
         where = f"{row['table']} {row['partition']}"
         print(f"\n{where}: {inserts} inserts in {seconds} s, {parts} parts, {row['rows']} rows")
-        assert inserts <= 1.1 * seconds + 2
-        assert parts < 300
+    assert max(int(row["inserts"]) for row in rows) <= 1.1 * seconds + 2
+    assert max(int(row["parts"]) for row in rows) < 300

@@ -9,6 +9,7 @@ import json
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from walltime_collector.slowlog.parser import Parser
 from walltime_collector.statements.sql_lexer.lexer import lex
 
 from tests.collector.slowlog.hostile_log import FORMATS, PASTED, SECRET, logged, stored
@@ -79,6 +80,7 @@ def test_what_is_a_literal_to_some_server_is_in_no_row(statement: bytes) -> None
         b"insert into t (a, b) values ('the users\\' log;\n%b', 'x')",
         b'insert into t (a) values ("see\n%b")',
         b"insert into t (a) values ('it''s\n%b')",
+        b"insert into t (a) values ('C:\\'';\n%b')",  # NO_BACKSLASH_ESCAPES: the literal is closed by MySQL's default
         b"/* see\n%b */ select 1",
     ],
 )
@@ -89,6 +91,20 @@ def test_a_log_in_a_literal_is_no_entry(header: bytes, pasted: bytes, statement:
         assert MARK not in json.dumps(found)
         assert [row["query_ns"] for row in found] == [250_000_000] * 2
         assert {row["user"] for row in found} == {"a"}
+
+
+@pytest.mark.parametrize("following", [b"select * from t where id = 5", b"select * from t where a like '%'"])
+def test_an_escaped_quote_delays_no_entry_for_long(following: bytes) -> None:
+    in_doubt = logged(b"select 'the users\\' house'")
+    parser = Parser()
+    entries = parser.feed(in_doubt + logged(following) * 400)
+    assert len(entries) >= 150
+    assert entries[0].read and entries[0].read.lexed.redacted == "select ?"
+    entries += parser.finish()
+    assert len(entries) == 401
+    parser = Parser()
+    assert not parser.feed(in_doubt)
+    assert len(parser.quiet()) == 1
 
 
 @pytest.mark.parametrize(

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from enum import Enum, auto
 from typing import Final
 
 from ..statements.ends import Candidate, find_end
@@ -43,9 +44,19 @@ MAX_HEADER_LINE_BYTES: Final = 2 * 1024
 _MAX_HEADER_LINES: Final = 200
 MAX_DOUBT_BYTES: Final = 4 * 1024 * 1024
 """A header that may be a part of a literal is taken for a header when so much has followed."""
+_MAX_SMALL_DOUBT_BYTES: Final = 64 * 1024
+"""The same where the statement is closed by MySQL's default: less, because that is nearly always right."""
 _MAX_BUFFER_BYTES: Final = 2 * 1024 * 1024
 
 _WAIT: Final = -1
+
+
+class _State(Enum):
+    """Of a text at its end: outside of all literals, outside by MySQL's default only, inside."""
+
+    CLOSED = auto()
+    DOUBTFUL = auto()
+    OPEN = auto()
 
 
 @dataclass
@@ -166,10 +177,13 @@ class Parser:
         places: list[tuple[int, int]] = []
         search = starts - 1
         tried = 0
+        is_closed_by_default = False
         while (line := buffer.find(b"\n# ", search)) >= 0:
             search = line + 1
             if line < starts or not START.match(buffer, search):
                 continue
+            if is_closed_by_default and search - places[0][0] > _MAX_SMALL_DOUBT_BYTES:
+                return places[0]
             if not WHOLE.match(buffer, search):
                 if not is_over and ALL_HEADER.match(buffer, search):
                     return _WAIT, 0
@@ -178,8 +192,11 @@ class Parser:
             if not is_strong and (banner := banner_starts(buffer, starts, search)) >= 0:
                 ends, is_strong = banner, True
             is_strong = is_strong or not has_set
-            if is_strong and not candidates and self._is_closed(starts, ends):
-                return ends, search
+            if is_strong and not candidates:
+                state = self._state_of(starts, ends)
+                if state == _State.CLOSED:
+                    return ends, search
+                is_closed_by_default = state == _State.DOUBTFUL
             candidates.append(Candidate(ends - starts, is_strong))
             places.append((ends, search))
             if is_strong and len(candidates) >= 4 * tried:
@@ -208,9 +225,15 @@ class Parser:
         return _WAIT, 0
 
     def _is_closed(self, starts: int, ends: int) -> bool:
+        return self._state_of(starts, ends) != _State.OPEN
+
+    def _state_of(self, starts: int, ends: int) -> _State:
         if self._cut and self._cut.is_state_unknown:
-            return True
-        return read_statement(self._buffer[starts:ends]).is_closed
+            return _State.CLOSED
+        statement = read_statement(self._buffer[starts:ends])
+        if not statement.is_closed:
+            return _State.OPEN
+        return _State.DOUBTFUL if statement.is_doubtful else _State.CLOSED
 
     def _end_entry(
         self, at: int, header: re.Match[bytes], starts: int, ends: int, following: int, done: list[Entry]

@@ -2,31 +2,38 @@
 
 from __future__ import annotations
 
+import re
 from typing import Final
 
 from ..statements.long import LONG_BYTES, MAX_STATEMENT_BYTES, lex_long
+from ..statements.sql_lexer.escapes import may_be_open
 from ..statements.sql_lexer.lexer import Lexed, lex
 from .lines import ADMINISTRATOR, SENDING_ROWS
 
 _MAX_CACHED_BYTES: Final = 16 * 1024 * 1024
 _MAX_TEXT_BYTES: Final = 16 * 1024
 _OVERHEAD_BYTES: Final = 600
+_ESCAPED_QUOTE: Final = re.compile(rb"\\['\"]")
 
 
 class Statement:
     """A statement of a log."""
 
-    __slots__ = ("encoded", "has_rows", "is_closed", "is_usual", "lexed", "text")
+    __slots__ = ("encoded", "has_rows", "is_closed", "is_doubtful", "is_usual", "lexed", "text")
 
-    def __init__(self, text: str, lexed: Lexed, *, is_usual: bool = False, has_rows: bool = True) -> None:
+    def __init__(
+        self, text: str, lexed: Lexed, *, is_doubtful: bool = False, is_usual: bool = False, has_rows: bool = True
+    ) -> None:
         """
         Args:
+            is_doubtful: If it is closed by MySQL's default, it may be open in the sql_mode of its session.
             is_usual: Surely a statement, closed, and as short as an entry may keep.
             has_rows: The row counts in the header are of this statement.
         """
         self.text = text
         self.lexed = lexed
         self.is_closed = lexed.is_closed
+        self.is_doubtful = is_doubtful
         self.is_usual = is_usual
         self.has_rows = has_rows
         self.encoded = b""
@@ -78,5 +85,7 @@ def _read(text: bytes) -> Statement:
         lexed = lex(whole.decode("utf-8", "surrogateescape"), is_cut=is_cut)
     if not lexed.redacted.isascii():
         lexed = lexed._replace(redacted=lexed.redacted.encode("utf-8", "surrogateescape").decode("utf-8", "replace"))
-    is_usual = lexed.is_closed and len(text) <= MAX_STATEMENT_BYTES and not text.startswith(b"#")
-    return Statement(whole.decode("utf-8", "replace"), lexed, is_usual=is_usual)
+    is_doubtful = _ESCAPED_QUOTE.search(whole) is not None and may_be_open(whole.decode("utf-8", "surrogateescape"))
+    is_sure = lexed.is_closed and not is_doubtful
+    is_usual = is_sure and len(text) <= MAX_STATEMENT_BYTES and not text.startswith(b"#")
+    return Statement(whole.decode("utf-8", "replace"), lexed, is_doubtful=is_doubtful, is_usual=is_usual)

@@ -15,6 +15,8 @@ _NO_BACKSLASH_ESCAPES: Final = re.compile(r"""'[^']*(?:''[^']*)*'""" + _DOUBLE +
 _NONSENSE: Final = re.compile(r"""['"`]|\\(?!N)""")
 _ODD: Final = re.compile(r"""[\[$]|--|/\*""")
 """What dialects differ in; outside of strings it is rare."""
+_WORD: Final = re.compile(r"[\w$\x80-\uffff]")
+_STRAY: Final = re.compile(r"\\(?!N)")
 
 
 def only_default_makes_sense(text: str) -> bool:
@@ -29,6 +31,28 @@ def only_default_makes_sense(text: str) -> bool:
         if code != by_default and not _is_nonsense("".join([piece for piece in code if piece])):
             return False
     return True
+
+
+def may_be_open(text: str) -> bool:
+    """
+    Whether the text ends inside a literal in a sql_mode where fewer backslashes are escapes, and makes sense there.
+
+    It makes none if a backslash is in code, or a word follows a string at once.
+    """
+    return any(_is_open(text, dialect) for dialect in (_NO_BACKSLASH_ESCAPES, _ANSI_QUOTES))
+
+
+def _is_open(text: str, dialect: re.Pattern[str]) -> bool:
+    at = 0
+    for token in dialect.finditer(text):
+        if _STRAY.search(text, at, token.start()):
+            return False
+        if token["open"]:
+            return True
+        at = token.end()
+        if text[at - 1] in "'\"" and _WORD.match(text, at):
+            return False
+    return False
 
 
 def _is_nonsense(code: str) -> bool:
