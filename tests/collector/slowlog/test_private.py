@@ -99,7 +99,8 @@ def test_an_escaped_quote_delays_no_entry_for_long(following: bytes) -> None:
     parser = Parser()
     entries = parser.feed(in_doubt + logged(following) * 400)
     assert len(entries) >= 150
-    assert entries[0].read and entries[0].read.lexed.redacted == "select ?"
+    assert entries[0].read
+    assert entries[0].read.lexed.redacted == "select ?"
     entries += parser.finish()
     assert len(entries) == 401
     parser = Parser()
