@@ -14,6 +14,7 @@ from ..errors import BadParameter
 from ..format import quoted
 from ..health.counters import Health
 from ..health.status import Status
+from ..http.authentication import Access
 from ..query.sampled import sampled
 from ..query.scope import FILTERS, Filters, Scope
 from ..query.windows import Window, window
@@ -39,6 +40,8 @@ class Sources:
     """That people can query."""
     minutely: SharedAnswers[Any] = field(default_factory=lambda: SharedAnswers(4))
     """Answers that are computed at most once a minute."""
+    access: Access = field(kw_only=True)
+    """Who may change something, and see paths, addresses and messages of the database."""
 
 
 @dataclass(frozen=True)

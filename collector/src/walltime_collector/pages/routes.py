@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Hashable, Mapping
 from dataclasses import asdict, dataclass, field
 from functools import partial
 from typing import Any
@@ -65,6 +65,8 @@ class View:
     """Whether the bar with time and filters is shown."""
     is_live: bool = True
     """Whether it is fetched again while `time` begins with `last` and nothing is selected."""
+    version: Callable[[PageRequest], Hashable] = lambda _: None
+    """Of what people change: an answer is shared only while this is the same."""
 
 
 VIEWS = (
@@ -77,7 +79,7 @@ VIEWS = (
     View("/collector", "collector.html", collector.collector, has_scope=False),
     View("/sql", "sql.html", sql.sql, sql.PARAMS, has_scope=False, is_live=False),
     View("/suggestions", "suggestions.html", suggestions.suggestions, has_scope=False, is_live=False),
-    View("/advice", "advice.html", advice.advice, advice.PARAMS, is_live=False),
+    View("/advice", "advice.html", advice.advice, advice.PARAMS, is_live=False, version=advice.decisions),
     View("/transactions", "find/transactions.html", transactions.transactions, transactions.PARAMS),
     View("/incidents", "incidents/all.html", incidents.all_incidents, incidents.PARAMS, has_scope=False),
     View("/incidents/{id}", "incidents/one.html", incidents.one_incident, has_scope=False),
@@ -92,17 +94,12 @@ VIEWS = (
 )
 
 
-def page_routes(pages: Pages, sources: Sources, is_admin: Callable[[Request], bool]) -> list[Route]:
-    """
-    Return the routes of all views and of the static files.
-
-    Args:
-        is_admin: Whether a request may see paths, addresses and messages of the database.
-    """
+def page_routes(pages: Pages, sources: Sources) -> list[Route]:
+    """Return the routes of all views and of the static files."""
     shared, sizes = SharedAnswers[Content](), SharedAnswers[int]()
     routes = [pages.static_files.route()]
     for view in VIEWS:
-        endpoint = _endpoint(view, pages, shared, sizes, sources, is_admin)
+        endpoint = _endpoint(view, pages, shared, sizes, sources)
         beginning, has_names, _ = view.pattern.partition("{")
         paths = [f"{beginning}{{rest:path}}"] if has_names else [view.pattern, f"{view.pattern}.json"]
         routes += [Route(path, endpoint) for path in paths]
@@ -115,7 +112,6 @@ def _endpoint(
     shared: SharedAnswers[Content],
     sizes: SharedAnswers[int],
     sources: Sources,
-    is_admin: Callable[[Request], bool],
 ) -> Callable[[Request], Response]:
     def endpoint(request: Request) -> Response:
         raw_path = request.scope["raw_path"]
@@ -126,7 +122,8 @@ def _endpoint(
             raise HTTPException(404)
         if not is_json:
             request.scope[ERROR_PAGE] = error_page(pages, request, view)
-        read_at = partial(read, request, sources, path=path, own_params=view.own_params, is_admin=is_admin(request))
+        is_admin = sources.access.is_admin(request.headers.get("authorization", ""))
+        read_at = partial(read, request, sources, path=path, own_params=view.own_params, is_admin=is_admin)
         asked, period_s = read_at(now_ns=_now_ns(PERIOD_S)), PERIOD_S
         if view.has_scope and _changes_slowly(asked, sizes):
             asked, period_s = read_at(now_ns=_now_ns(LONG_PERIOD_S)), LONG_PERIOD_S
@@ -137,7 +134,7 @@ def _endpoint(
                 return Content.of(json.dumps(asdict(model), ensure_ascii=False).encode(), _JSON)
             return Content.of(pages.html(view.template, _frame(raw_path, view, asked, period_s), page=model), _HTML)
 
-        key = (raw_path, is_json, asked.now_ns, period_s, asked.is_admin, *sorted(asked.params.items()))
+        key = (raw_path, is_json, asked.now_ns, period_s, is_admin, view.version(asked), *sorted(asked.params.items()))
         return shared.get(key, content).response(request)
 
     return endpoint

@@ -23,8 +23,8 @@ from ..http.responses import json_response
 from ..query.advise.advise import advise
 from ..query.advise.answer import Advised, Dismissal, Dismissals
 from ..query.advise.dismissed import dismiss, dismissals, restore
-from ..query.scope import FILTERS, Filters, Scope
-from ..query.windows import Window
+from ..query.scope import FILTERS, Scope
+from ..query.windows import window
 from .answers import LIMIT, SERVICE
 from .find import filters_of, meant
 from .openapi import ApiRoute, Param, answer_route
@@ -35,8 +35,26 @@ _MAX_WHY_CHARS = 1_000
 _DEADLINE_S = 30.0
 
 
-Dismiss = TypedDict("Dismiss", {"id": str, "for": NotRequired[str], "why": NotRequired[str], "since": NotRequired[str]})
-"""Hide an advice for so long (30d); it is looked for in the last `since` (1h)."""
+Dismiss = TypedDict(
+    "Dismiss",
+    {
+        "id": str,
+        "for": NotRequired[str],
+        "why": NotRequired[str],
+        "since": NotRequired[str],
+        "during": NotRequired[str],
+        "service": NotRequired[str],
+        "kind": NotRequired[str],
+        "host": NotRequired[str],
+        "version": NotRequired[str],
+        "environment": NotRequired[str],
+        "status": NotRequired[str],
+        "user": NotRequired[str],
+        "annotation": NotRequired[str],
+        "where": NotRequired[str],
+    },
+)
+"""Hide an advice for so long (30d); it is looked for in `during`, or in the last `since` (1h), with these filters."""
 
 
 class Restore(TypedDict):
@@ -47,7 +65,7 @@ class Restore(TypedDict):
 
 
 def advice_routes(engine: Engine, access: Access) -> list[ApiRoute]:
-    """GET answers; POST …/dismiss takes `{"id", "for", "why", "since"}`, …/restore takes `{"id"}`."""
+    """GET answers; POST …/dismiss takes a Dismiss, …/restore takes `{"id"}`."""
     arrivals = Arrivals(
         max_request_bytes=_MAX_BODY_BYTES, max_in_flight_bytes=4 * _MAX_BODY_BYTES, deadline_s=_DEADLINE_S
     )
@@ -55,8 +73,10 @@ def advice_routes(engine: Engine, access: Access) -> list[ApiRoute]:
     def advice(params: dict[str, str]) -> Advised:
         """What to change, with the time that each change saves and trace ids as evidence, the most expensive first."""
         with_dismissed = one_of("dismissed", params["dismissed"], ("true", "false")) == "true"
-        filters, length_s = filters_of(params), since_s(params["since"])
-        return _advise(engine, length_s, filters, most=limit(params["limit"]), with_dismissed=with_dismissed)
+        now_ns = time.time_ns()
+        searched = window("since", f"last {params['since']}", now_ns)
+        scope = Scope(searched, meant(engine, filters_of(params), searched))
+        return advise(engine, scope, now_ns, limit=limit(params["limit"]), with_dismissed=with_dismissed)
 
     def dismissed(_: dict[str, str]) -> Dismissals:
         """Advice that is dismissed now."""
@@ -99,16 +119,14 @@ def advice_routes(engine: Engine, access: Access) -> list[ApiRoute]:
     ]
 
 
-def _advise(engine: Engine, length_s: int, filters: Filters, *, most: int, with_dismissed: bool) -> Advised:
-    now_ns = time.time_ns()
-    window = Window(now_ns - length_s * 10**9, now_ns)
-    scope = Scope(window, meant(engine, filters, window))
-    return advise(engine, scope, now_ns, limit=most, with_dismissed=with_dismissed)
-
-
 def _dismiss(engine: Engine, document: Mapping[str, str]) -> Dismissal:
-    length_s = since_s(document.get("since", "1h"))
-    for each in _advise(engine, length_s, Filters(), most=MAX_LIMIT, with_dismissed=True).advice:
+    now_ns = time.time_ns()
+    if during := document.get("during"):
+        searched = window("during", during, now_ns)
+    else:
+        searched = window("since", f"last {document.get('since', '1h')}", now_ns)
+    scope = Scope(searched, filters_of({**dict.fromkeys(FILTERS, ""), **document}))
+    for each in advise(engine, scope, now_ns, limit=MAX_LIMIT, with_dismissed=True).advice:
         if each.id == document["id"]:
             why = document.get("why", "")[:_MAX_WHY_CHARS]
             return dismiss(engine, each.id, for_s=since_s(document.get("for", "30d")), why=why, change=each.change)
@@ -126,8 +144,10 @@ def _restore(engine: Engine, document: Mapping[str, str]) -> Dismissal:
 def _texts(document: Any) -> Mapping[str, str]:
     if not isinstance(document, dict) or not all(isinstance(each, str) for each in document.values()):
         raise BadParameter("body", "it is no object of texts", 'send {"id": "…", "for": "30d", "why": "…"}')
-    if unknown := [name for name in document if name not in ("id", "for", "why", "since")]:
-        raise BadParameter(quoted(unknown[0]), "there is no such parameter", "use id, for, why and since")
+    if unknown := [name for name in document if name not in Dismiss.__annotations__]:
+        raise BadParameter(
+            quoted(unknown[0]), "there is no such parameter", f"use {', '.join(Dismiss.__annotations__)}"
+        )
     if not _ID.fullmatch(document.get("id", "")):
         raise BadParameter("id", f"{quoted(document.get('id', ''))} is not the id of an advice", "see walltime advise")
     return document

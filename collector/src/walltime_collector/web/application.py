@@ -100,7 +100,7 @@ def make_app(
         routes=[
             *routes,
             openapi_route(each for each in routes if isinstance(each, ApiRoute)),
-            *page_routes(pages, Sources(engine, health, current_status, dead_letters, Tables(runner)), is_admin),
+            *page_routes(pages, Sources(engine, health, current_status, dead_letters, Tables(runner), access=access)),
         ],
         middleware=[
             Middleware(HostCheck, allowed_hosts=allowed_hosts, any_address=any_address),

@@ -5,6 +5,8 @@ from __future__ import annotations
 import itertools
 import time
 from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
 
 import pytest
 from pydantic import SecretStr
@@ -129,14 +131,18 @@ def test_of_very_many_transactions_some_minutes_are_read_and_the_uncertainty_is_
 READ_TOKEN, ADMIN_TOKEN = "read-2b7e151628aed2", "admin-2b7e151628aed2"
 
 
+@contextmanager
+def served(engine: Engine, data: Path, **tokens: str) -> Iterator[Browser]:
+    settings, health = Settings(data=data, **{name: SecretStr(token) for name, token in tokens.items()}), Health()
+    runner = QueryRunner(engine, "walltime")
+    yield Browser(make_app(engine, health, runner, Access(settings), lambda: status(engine, health, settings, {})))
+    runner.close()
+
+
 @pytest.fixture(scope="module")
 def guarded(advised: Engine, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
-    read, admin = SecretStr(READ_TOKEN), SecretStr(ADMIN_TOKEN)
-    settings, health = Settings(data=tmp_path_factory.mktemp("data"), read_token=read, admin_token=admin), Health()
-    runner = QueryRunner(advised, "walltime")
-    app = make_app(advised, health, runner, Access(settings), lambda: status(advised, health, settings, {}))
-    yield Browser(app)
-    runner.close()
+    with served(advised, tmp_path_factory.mktemp("data"), read_token=READ_TOKEN, admin_token=ADMIN_TOKEN) as browser:
+        yield browser
 
 
 def bearer(token: str) -> dict[str, str]:
@@ -165,6 +171,50 @@ def test_only_the_admin_token_dismisses_and_restores(guarded: Browser, advised: 
     assert guarded.request("POST", "/api/advice/restore", json=restore, headers=bearer(ADMIN_TOKEN)).status_code == 200
     assert the_one(ask(advised)) == before
     assert guarded.get("/api/advice/dismissed", headers=bearer(READ_TOKEN)).json() == {"dismissals": []}
+
+
+def test_what_a_page_shows_can_be_dismissed_and_the_page_is_another_one_at_once(
+    guarded: Browser, engine: Engine, store: Store
+) -> None:
+    """Also of a time long ago and with filters: the page sends both."""
+    first_ns = time.time_ns() - 26 * 3_600 * 10**9
+    store([page(first_ns + at * 10**9, 10, name="GET /old", host="web-7") for at in range(40)])
+    path, as_reader = "/advice.json?time=27h..25h&host=web-7", bearer(READ_TOKEN)
+    (advice,) = guarded.get(path, headers=as_reader).json()["answer"]["advice"]
+    decision = {"id": advice["id"], "during": "27h..25h", "host": "web-7"}
+    for more, response in (({"host": "web-1"}, 404), ({"status": "ok"}, 400), ({"during": "ever"}, 400), ({}, 200)):
+        answer = guarded.request("POST", "/api/advice/dismiss", json={**decision, **more}, headers=bearer(ADMIN_TOKEN))
+        assert answer.status_code == response
+    assert guarded.get(path, headers=as_reader).json()["answer"]["advice"] == []
+    guarded.request("POST", "/api/advice/restore", json={"id": advice["id"]}, headers=bearer(ADMIN_TOKEN))
+    assert guarded.get(path, headers=as_reader).json()["answer"]["advice"] == [advice]
+
+
+@pytest.mark.parametrize(
+    ("tokens", "may_dismiss", "in_page"),
+    [
+        ({}, "everybody", '<form data-decide="dismiss"'),
+        ({"admin_token": ADMIN_TOKEN}, "admin", 'name="token" type="password"'),
+        ({"read_token": READ_TOKEN, "admin_token": ADMIN_TOKEN}, "admin", 'name="token" type="password"'),
+        ({"read_token": READ_TOKEN}, "nobody", "start the collector with WALLTIME_ADMIN_TOKEN"),
+    ],
+)
+def test_the_page_says_who_may_dismiss(
+    advised: Engine, tmp_path: Path, tokens: dict[str, str], may_dismiss: str, in_page: str
+) -> None:
+    with served(advised, tmp_path, **tokens) as browser:
+        if tokens:
+            browser.request("POST", "/login", data={"token": tokens.get("read_token", ADMIN_TOKEN)})
+        assert browser.get("/advice.json").json()["may_dismiss"] == may_dismiss
+        text = browser.get("/advice").text
+        assert in_page in text
+        assert ('name="token"' in text, "<form data-decide" in text) == (
+            may_dismiss == "admin",
+            may_dismiss != "nobody",
+        )
+        if tokens:  # who is signed in by the cookie reads only, whichever token it was
+            decision = {"id": the_one(ask(advised)).id}
+            assert browser.request("POST", "/api/advice/dismiss", json=decision).status_code == 403
 
 
 def test_a_dismissal_ends_by_itself(advised: Engine) -> None:
