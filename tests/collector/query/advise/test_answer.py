@@ -132,8 +132,9 @@ READ_TOKEN, ADMIN_TOKEN = "read-2b7e151628aed2", "admin-2b7e151628aed2"
 
 
 @contextmanager
-def served(engine: Engine, data: Path, **tokens: str) -> Iterator[Browser]:
-    settings, health = Settings(data=data, **{name: SecretStr(token) for name, token in tokens.items()}), Health()
+def served(engine: Engine, data: Path, *, read_token: str = "", admin_token: str = "") -> Iterator[Browser]:
+    settings = Settings(data=data, read_token=SecretStr(read_token), admin_token=SecretStr(admin_token))
+    health = Health()
     runner = QueryRunner(engine, "walltime")
     yield Browser(make_app(engine, health, runner, Access(settings), lambda: status(engine, health, settings, {})))
     runner.close()
