@@ -175,7 +175,7 @@ def _ask_for_advice(engine: Engine, hour: Scope, one: Sent) -> None:
     for of in get_args(get_type_hints(Removed)["of"]):
         what: dict[str, Any] = vars(replace(removed, of=of, targets=("mysql.query\t10.0.0.5:3306",)))
         params = {name: list(each) if isinstance(each, tuple) else each for name, each in what.items()}
-        assert run(engine, "advise/saved", **kind.parameters(), **params, minutes=[])[0]["transactions"]
+        assert run(engine, "advise/saved", **kind.parameters(), **params)[0]["transactions"]
     run(
         engine,
         "advise/holders",
@@ -188,7 +188,6 @@ def _ask_for_advice(engine: Engine, hour: Scope, one: Sent) -> None:
         table="(?i)cart_line",
         limit=3,
     )
-    run(engine, "advise/minutes", **hour.divided())
     assert dismissals(engine)
 
 

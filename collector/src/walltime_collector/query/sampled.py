@@ -38,11 +38,9 @@ def sampled(engine: Engine, scope: Scope, *, is_for_calls: bool = False) -> Scop
     if scope.filters.are_in_minutes and not is_for_calls:
         return scope
     by_kind = replace(scope, filters=Filters(service=scope.filters.service, kind=scope.filters.kind))
-    transactions, level = transactions_about(engine, by_kind), _LEAST_LEVEL
-    if transactions <= MOST_READ:
+    transactions = transactions_about(engine, by_kind)
+    if not (level := level_of(transactions, _MOST_FOR_CALLS if is_for_calls else MOST_READ)):
         return scope
-    while transactions >> level > (_MOST_FOR_CALLS if is_for_calls else MOST_READ):
-        level += 1
     (in_sample,) = run(engine, "scoped/in_sample", **replace(scope, sample_level=level).parameters())
     if int(in_sample["transactions"]) << level < transactions * _LEAST_COVERED:
         return scope
@@ -52,6 +50,16 @@ def sampled(engine: Engine, scope: Scope, *, is_for_calls: bool = False) -> Scop
             return scope
         level = _LEAST_LEVEL
     return replace(scope, sample_level=level)
+
+
+def level_of(transactions: int, most: int) -> int:
+    """The sample_level at which at most `most` transactions are read; 0 when there are few."""
+    if transactions <= MOST_READ:
+        return 0
+    level = _LEAST_LEVEL
+    while transactions >> level > most:
+        level += 1
+    return level
 
 
 def transactions_about(engine: Engine, scope: Scope) -> int:

@@ -16,6 +16,7 @@ from walltime_collector.health.counters import Health
 from walltime_collector.health.status import status
 from walltime_collector.http.authentication import Access
 from walltime_collector.pages import urls
+from walltime_collector.query import sampled as sampling
 from walltime_collector.query.advise import observed
 from walltime_collector.query.advise.advise import advise
 from walltime_collector.query.advise.answer import Advice, Advised
@@ -33,13 +34,15 @@ from tests.servers import eventually
 TEXT = "SELECT price FROM products WHERE id = %s"
 HOST, PORT = DATABASE.split(":")
 IDS = itertools.count(1)
+MANY = 1_000_000
+"""Trace ids whose sample is the same in each run."""
 
 
-def page(started_ns: int, calls: int, *, name: str = "GET /list", host: str = "web-1", kept: str = "random") -> Sent:
+def page(started_ns: int, calls: int, *, name: str = "GET /list", host: str = "web-1", number: int = 0) -> Sent:
     """So many statements of 2 ms, and 5 ms of something else."""
-    number = next(IDS)
+    number = number or next(IDS)
     return Sent(
-        f"{number:032x}", f"{number:016x}", name, started_ns, (5 + 2 * calls) * MS, host=host, kept=kept,
+        f"{number:032x}", f"{number:016x}", name, started_ns, (5 + 2 * calls) * MS, host=host, kept="random",
         calls=[
             SentCall(
                 "mysql.query",
@@ -111,21 +114,27 @@ def test_filters_select_transactions_and_the_id_stays(advised: Engine) -> None:
     assert ask(advised, Filters(host="web-3")).transactions == 0
 
 
-def test_of_very_many_transactions_some_minutes_are_read_and_the_uncertainty_is_stated(
+def test_of_very_many_transactions_a_sample_is_read_and_the_uncertainty_is_stated(
     engine: Engine, store: Store, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     first_ns = (time.time_ns() - 2 * 3_600 * 10**9) // (60 * 10**9) * 60 * 10**9
-    store([page(first_ns + at * 10**9, 8 + at % 5, name="GET /many") for at in range(1_200)])
+    store([page(first_ns + at * 10**9, 8 + at % 5, name="GET /many", number=MANY + at) for at in range(1_200)])
     window = Window(first_ns, first_ns + 1_200 * 10**9)
-    monkeypatch.setattr(observed, "_ENOUGH_OF_KIND", 300)
-    monkeypatch.setattr(observed, "_ENOUGH", 300)
+    monkeypatch.setattr(sampling, "MOST_READ", 300)
+    monkeypatch.setattr(sampling, "_ENOUGH", 10)
+    monkeypatch.setattr(observed, "_MOST_PRICED", 300)
+    (row,) = engine.query("SELECT count() AS n FROM sampled_transactions WHERE name = 'GET /many'")
+    in_sample = int(row["n"])
     exact_ns = 2 * MS * (sum(8 + at % 5 for at in range(1_200)) - 1_200)
     for filters in (Filters(), Filters(host="web-1")):
         answer = advise(engine, Scope(window, filters), window.end_ns)
         price = the_one(answer).price
-        assert (answer.one_in, price.transactions, price.of) == (4 if filters.host else 1, 300, 1_200)
+        of = 16 * in_sample if filters.host else 1_200
+        assert (answer.one_in, price.transactions, price.of) == (16 if filters.host else 1, in_sample, of)
+        assert answer.transactions == of
         assert 0 < price.uncertainty_ns < 0.1 * price.mean_ns
         assert abs(price.mean_ns - exact_ns / 1_200) <= price.uncertainty_ns
+        assert price.per_hour_ns == pytest.approx(3 * price.mean_ns * of, rel=1e-6)
 
 
 READ_TOKEN, ADMIN_TOKEN = "read-2b7e151628aed2", "admin-2b7e151628aed2"

@@ -10,7 +10,7 @@ from ...clickhouse.dialect import QUERY_CONNECTIONS
 from ...clickhouse.engine import Engine
 from ...format import iso_time
 from ..queries import run
-from ..scope import Filters, Scope
+from ..scope import Scope
 from .answer import LEAST_MEAN_NS, LEAST_SHARE, THRESHOLDS, Advice, Advised, Affected, Dismissal, Price
 from .caches import repeated_gets, slow_cache
 from .candidate import Candidate
@@ -71,7 +71,7 @@ def advise(engine: Engine, scope: Scope, now_ns: int, *, limit: int = 20, with_d
         service=scope.filters.service,
         kind=scope.filters.kind,
         transactions=observed.transactions,
-        one_in=round(observed.one_in),
+        one_in=observed.one_in,
         thresholds=THRESHOLDS,
         advice=tuple(advice[:limit]),
         left_out=max(0, len(advice) - limit) + max(0, len(shown) - most),
@@ -86,15 +86,12 @@ def _all(find: Finder, observed: Observed) -> list[Candidate]:
 def _priced(observed: Observed, candidate: Candidate, window_ns: int, hidden: Mapping[str, Dismissal]) -> Advice | None:
     """The advice; None when the transactions that were read do not save what the sums promise."""
     service, name = candidate.most
-    kind = observed.kinds[service, name]
-    transactions = round(kind.transactions * observed.one_in)
-    filters = Filters(**{**vars(observed.scope.filters), "service": service, "kind": name})
+    kind, scope = observed.kinds[service, name], observed.of_kind(candidate.most)
     (row,) = run(
         observed.engine,
         "advise/saved",
-        **Scope(observed.scope.window, filters).parameters(),
+        **scope.parameters(),
         **{name: list(each) if isinstance(each, tuple) else each for name, each in vars(candidate.removed).items()},
-        minutes=observed.some_minutes(transactions),
     )
     read = int(row["transactions"])
     if not read or row["mean_ns"] < max(LEAST_MEAN_NS, LEAST_SHARE * kind.duration_ns / kind.transactions):
@@ -102,10 +99,9 @@ def _priced(observed: Observed, candidate: Candidate, window_ns: int, hidden: Ma
     p50_ns, p95_ns = (round(now - then) for now, then in zip(row["now_ns"], row["then_ns"], strict=True))
     if p50_ns < candidate.least_p50_ns:
         return None
-    scale = observed.one_in * _HOUR_NS / window_ns
-    per_hour = {key: round(saved * scale) for key, saved in candidate.saved_ns.items()}
-    per_hour[service, name] = round(row["mean_ns"] * transactions * _HOUR_NS / window_ns)
-    is_sample = bool(observed.some_minutes(transactions)) or observed.one_in > 1
+    saved_ns = {**candidate.saved_ns, candidate.most: row["mean_ns"] * kind.transactions}
+    per_hour = {key: round(saved * _HOUR_NS / window_ns) for key, saved in saved_ns.items()}
+    is_sample = scope.sample_level > 0 or observed.one_in > 1
     return Advice(
         id=candidate.id,
         category=candidate.category,
@@ -121,7 +117,7 @@ def _priced(observed: Observed, candidate: Candidate, window_ns: int, hidden: Ma
             uncertainty_ns=round(_CERTAIN * row["deviation_ns"] / math.sqrt(read)) if is_sample else 0,
             per_hour_ns=sum(per_hour.values()),
             transactions=read,
-            of=max(transactions, read),
+            of=max(kind.transactions, read),
         ),
         affected=tuple(
             Affected(*key, per_hour_ns)

@@ -102,7 +102,7 @@ class Advised:
     kind: str
     transactions: int
     one_in: int
-    """The sums are of about one transaction in so many, in minutes chosen by chance; 1: of all."""
+    """The sums are estimates from one transaction in so many; 1: of all."""
     thresholds: Mapping[str, str]
     """By category, what has to be exceeded; `all` holds for every advice."""
     advice: tuple[Advice, ...]

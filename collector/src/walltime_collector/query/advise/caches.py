@@ -40,11 +40,7 @@ def repeated_gets(observed: Observed) -> Iterator[Candidate]:
 
 def _by_prefix(observed: Observed, component: str, targets: Mapping[Key, list[TargetSums]]) -> Iterator[Candidate]:
     kept = kept_sample(
-        observed.engine,
-        observed.scope,
-        component=component,
-        kinds=["\t".join(key) for key in targets],
-        minutes=observed.some_minutes(observed.transactions),
+        observed.engine, observed.sampled, component=component, kinds=["\t".join(key) for key in targets]
     )
     all_ns: dict[Key, int] = defaultdict(int)
     gets: dict[tuple[str, Key], dict[str, list[SampledCall]]] = defaultdict(lambda: defaultdict(list))

@@ -76,7 +76,7 @@ def worth(observed: Observed, saved_ns: Mapping[Key, float]) -> dict[Key, float]
         key: saved
         for key, saved in saved_ns.items()
         if (kind := observed.kinds.get(key)) is not None
-        and kind.transactions * observed.one_in >= LEAST_TRANSACTIONS
+        and kind.transactions >= LEAST_TRANSACTIONS
         and saved >= LEAST_SHARE * kind.duration_ns
         and saved >= LEAST_MEAN_NS * kind.transactions
     }

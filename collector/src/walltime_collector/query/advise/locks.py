@@ -53,7 +53,6 @@ def row_locks(observed: Observed) -> Iterator[Candidate]:
         for row in waiting:
             for span, waited_ns in row["spans"]:
                 by_span[span] += int(waited_ns)
-        saved = {key: locked_ns / observed.one_in for key, locked_ns in saved.items()}
         if waits < LEAST_WAITS or not tables or not (kinds := worth(observed, saved)):
             continue
         most = helped_most(kinds)
@@ -61,7 +60,7 @@ def row_locks(observed: Observed) -> Iterator[Candidate]:
         holders = _holders(observed, tables[0], [(start, end) for _, start, end in longest[:_MOST_COMPARED]], spans)
         compared = min(len(longest), _MOST_COMPARED)
         holder, certainty = _most_likely(holders, compared, tables[0])
-        mean_ns = sum(saved.values()) * observed.one_in / waits
+        mean_ns = sum(saved.values()) / waits
         if not holder and mean_ns < LEAST_UNKNOWN_LOCKED_NS:
             continue
         yield Candidate(

@@ -2,26 +2,24 @@
 
 from __future__ import annotations
 
-import random
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from ...clickhouse.engine import Engine
 from ...statements.fingerprint import fingerprint_id, of_template
 from ..answers import from_row
 from ..digest.rank import of_log
 from ..queries import Row, run
-from ..scope import MINUTE_S, Filters, Scope
+from ..sampled import level_of, run_sums, sampled
+from ..scope import Scope
 
 _MOST_KINDS = 1_000
 _MOST_STATEMENTS = 5_000
 _MOST_TARGETS = 5_000
 _MOST_LOGGED = 2_000
-_ENOUGH = 100_000
-"""Transactions that are read one by one where there are no sums per minute."""
-_ENOUGH_OF_KIND = 20_000
-_LEAST_MINUTES = 5
+_MOST_PRICED = 25_000
+"""Transactions of a kind with very many that are read one by one."""
 
 
 @dataclass(frozen=True)
@@ -77,11 +75,12 @@ Key = tuple[str, str]
 
 @dataclass(frozen=True)
 class Observed:
-    """The sums of a scope. Where `one_in` is not 1, they are of about one transaction in so many, in some minutes."""
+    """The sums of a scope; where the sums per minute lack its filters and it is large, they are estimates."""
 
     engine: Engine = field(repr=False)
     scope: Scope
-    one_in: float
+    sampled: Scope
+    """The same, or a sample of its very many transactions: for what is read one by one."""
     kinds: Mapping[Key, KindSums]
     statements: Sequence[StatementSums]
     targets: Sequence[TargetSums]
@@ -92,21 +91,23 @@ class Observed:
 
     @property
     def transactions(self) -> int:
-        """About how many the scope has."""
-        return round(sum(each.transactions for each in self.kinds.values()) * self.one_in)
+        """Of the scope."""
+        return sum(each.transactions for each in self.kinds.values())
+
+    @property
+    def one_in(self) -> int:
+        """The sums are of one transaction in so many."""
+        return _summed(self.scope, self.sampled).one_in
 
     def statement_id(self, text: str) -> str:
         """The id of a statement's page."""
         return f"{fingerprint_id(self.fingerprints.get(text, text)):016X}"
 
-    def some_minutes(self, transactions: int) -> Sequence[int]:
-        """Minutes of the scope with about _ENOUGH_OF_KIND of so many transactions, Unix seconds; none means all."""
-        if transactions < 2 * _ENOUGH_OF_KIND:
-            return ()
-        window = self.scope.in_whole_minutes().window
-        minutes = range(window.start_ns // 10**9, window.end_ns // 10**9, MINUTE_S)
-        wanted = max(_LEAST_MINUTES, len(minutes) * _ENOUGH_OF_KIND // transactions)
-        return sorted(random.Random(minutes[0]).sample(minutes, min(wanted, len(minutes))))  # the same ones each time
+    def of_kind(self, key: Key) -> Scope:
+        """The transactions of a kind, sampled where they are very many."""
+        filters = replace(self.scope.filters, service=key[0], kind=key[1])
+        level = level_of(self.kinds[key].transactions, _MOST_PRICED) if self.sampled.sample_level else 0
+        return Scope(self.scope.window, filters, level)
 
 
 def observe(engine: Engine, scope: Scope) -> Observed:
@@ -116,20 +117,20 @@ def observe(engine: Engine, scope: Scope) -> Observed:
     Raises:
         EngineUnavailable, QueryFailed: No answer.
     """
-    minutes, one_in = _sample(engine, scope)
-    params = {**scope.divided(), "minutes": minutes}
+    one_by_one = sampled(engine, scope, is_for_calls=True)
+    params = _summed(scope, one_by_one).divided()
     with ThreadPoolExecutor(3, "advise") as threads:
         logging = threads.submit(run, engine, "digest/server", **of_log(scope), limit=_MOST_LOGGED)
-        sending = threads.submit(run, engine, "advise/statements", **params, limit=_MOST_STATEMENTS)
-        calling = threads.submit(run, engine, "advise/targets", **params, limit=_MOST_TARGETS)
-        kinds = [from_row(KindSums, row) for row in run(engine, "advise/kinds", **params, limit=_MOST_KINDS)]
+        sending = threads.submit(run_sums, engine, "advise/statements", **params, limit=_MOST_STATEMENTS)
+        calling = threads.submit(run_sums, engine, "advise/targets", **params, limit=_MOST_TARGETS)
+        kinds = [from_row(KindSums, row) for row in run_sums(engine, "advise/kinds", **params, limit=_MOST_KINDS)]
         statements = [from_row(StatementSums, row) for row in sending.result()]
         targets = [from_row(TargetSums, row) for row in calling.result()]
         logged = {str(row["fingerprint_text"]): row for row in logging.result()}
     return Observed(
         engine,
         scope,
-        one_in,
+        one_by_one,
         {(each.service, each.name): each for each in kinds},
         statements,
         targets,
@@ -138,16 +139,6 @@ def observe(engine: Engine, scope: Scope) -> Observed:
     )
 
 
-def _sample(engine: Engine, scope: Scope) -> tuple[Sequence[int], float]:
-    """Which minutes are read where there are no sums per minute, and one in how many transactions they have."""
-    if scope.filters.are_in_minutes:
-        return (), 1.0
-    known = Scope(scope.window, Filters(scope.filters.service, scope.filters.kind))
-    rows = run(engine, "advise/minutes", **known.divided())
-    counts = {int(row["minute_s"]): int(row["transactions"]) for row in rows}
-    transactions = sum(counts.values())
-    if transactions < 2 * _ENOUGH:
-        return (), 1.0
-    wanted = max(_LEAST_MINUTES, len(counts) * _ENOUGH // transactions)
-    minutes = sorted(random.Random(min(counts)).sample(sorted(counts), min(wanted, len(counts))))
-    return minutes, transactions / max(sum(counts[each] for each in minutes), 1)
+def _summed(scope: Scope, one_by_one: Scope) -> Scope:
+    """What the sums are read from."""
+    return scope if scope.filters.are_in_minutes else one_by_one

@@ -30,12 +30,7 @@ def sequential_calls(observed: Observed) -> Iterator[Candidate]:
     possible = {key: float(_but_the_longest([(e.address, e.time_ns) for e in mine])) for key, mine in several.items()}
     if not (users := worth(observed, possible)):
         return
-    kept = kept_sample(
-        observed.engine,
-        observed.scope,
-        kinds=["\t".join(key) for key in users],
-        minutes=observed.some_minutes(observed.transactions),
-    )
+    kept = kept_sample(observed.engine, observed.sampled, kinds=["\t".join(key) for key in users])
     calls: dict[Key, dict[str, list[Call]]] = defaultdict(lambda: defaultdict(list))
     for one in kept.calls:
         key = (one.service, one.name)

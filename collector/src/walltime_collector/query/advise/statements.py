@@ -125,20 +125,17 @@ def _server_share(observed: Observed, fingerprint: str, least_logged: float = 0.
     """Which share of the client's time of a statement the slow log explains; 0 when it has too few of the calls."""
     row = observed.logged.get(fingerprint)
     mine = [each for each in observed.statements if observed.fingerprints[each.text] == fingerprint]
-    calls = sum(each.calls for each in mine) * observed.one_in
-    time_ns = sum(each.time_ns for each in mine) * observed.one_in
+    calls, time_ns = sum(each.calls for each in mine), sum(each.time_ns for each in mine)
     if row is None or not time_ns or int(row["calls"]) < least_logged * calls:
         return 0.0
-    return min(1.0, int(row["time_ns"]) / float(time_ns))
+    return min(1.0, int(row["time_ns"]) / time_ns)
 
 
 def _places(observed: Observed, texts: Sequence[str]) -> Mapping[str, str]:
     """Where in the application the statements are sent from most often: ` at shop/views.py:42`."""
     if not texts:
         return {}
-    kept = kept_sample(
-        observed.engine, observed.scope, texts=texts, minutes=observed.some_minutes(observed.transactions)
-    )
+    kept = kept_sample(observed.engine, observed.sampled, texts=texts)
     counts: dict[str, Counter[str]] = defaultdict(Counter)
     for each in kept.calls:
         if each.call.source:

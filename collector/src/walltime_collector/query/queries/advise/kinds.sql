@@ -17,12 +17,13 @@ FROM
 -- include _whole_minutes.sql
     UNION ALL
     SELECT
-        service, name, count(), sum(t.duration_ns), sum(t.other_ns), ifNull(sum(t.cpu_user_ns + t.cpu_system_ns), 0),
-        count(t.cpu_user_ns + t.cpu_system_ns), ifNull(sum(t.queue_ns), 0), count(t.queue_ns)
-    FROM transactions AS t
+        service, name, count(), sum(transactions.duration_ns), sum(transactions.other_ns),
+        ifNull(sum(transactions.cpu_user_ns + transactions.cpu_system_ns), 0),
+        count(transactions.cpu_user_ns + transactions.cpu_system_ns),
+        ifNull(sum(transactions.queue_ns), 0), count(transactions.queue_ns)
+    FROM {source:Identifier} AS transactions
     WHERE
 -- include _beside_minutes.sql
--- include _some_minutes.sql
     GROUP BY service, name
 ) AS each
 GROUP BY service, name

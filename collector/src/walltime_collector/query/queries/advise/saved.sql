@@ -29,7 +29,6 @@ SELECT
     quantilesExact(0.5, 0.95)(base_ns - saved_ns) AS then_ns,
     arrayMap(each -> lower(hex(each.3)), arraySlice(arrayReverseSort(
         groupArrayIf((kept != '', saved_ns, trace_id), saved_ns > 0)), 1, 3)) AS traces
-FROM transactions
+FROM {source:Identifier} AS transactions
 WHERE
 -- include _scope.sql
--- include _some_minutes.sql

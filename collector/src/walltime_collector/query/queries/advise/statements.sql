@@ -8,11 +8,10 @@ FROM
 -- include _whole_minutes.sql
     UNION ALL
     SELECT service, name, sent.text, 1, sent.calls, sent.time_ns
-    FROM transactions
+    FROM {source:Identifier} AS transactions
     ARRAY JOIN statement AS sent
     WHERE
 -- include _beside_minutes.sql
--- include _some_minutes.sql
 )
 GROUP BY service, name, text
 ORDER BY time_ns DESC, service, name, text

@@ -12,11 +12,10 @@ FROM
     UNION ALL
     SELECT
         service, name, called.component, called.address, 1, called.calls, called.time_ns, called.hits, called.misses
-    FROM transactions
+    FROM {source:Identifier} AS transactions
     ARRAY JOIN target AS called
     WHERE
 -- include _beside_minutes.sql
--- include _some_minutes.sql
 )
 GROUP BY service, name, component, address
 ORDER BY time_ns DESC, service, name, component, address
