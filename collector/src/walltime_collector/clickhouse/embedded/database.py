@@ -175,5 +175,6 @@ def _bounded(session: Any, sql: str, limit_bytes: int, *, is_kept: bool) -> tupl
 
 
 def _set(connection: Any, settings: Mapping[str, str]) -> None:
-    for name, value in settings.items():
-        connection.query(f"SET {name} = {{value:String}}", params={"value": as_text(value)})
+    if settings:  # in one statement: each takes 0.2 ms of CPU
+        changes = ", ".join(f"{name} = {{{name}:String}}" for name in settings)
+        connection.query(f"SET {changes}", params={name: as_text(value) for name, value in settings.items()})
