@@ -45,6 +45,7 @@ class Story:
             "server": f"/servers/memcache.get/{quote(RESTARTED, safe='')}",
             "statements": "/statements",
             "transactions": "/transactions",
+            "diff": "/diff?time=last+2h&during=12m..5m&against=30m..12m",
             "statement": f"/statements/{statement['fingerprint_id']}",
             "collector": "/collector",
             "sql": "/sql",

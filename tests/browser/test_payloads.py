@@ -94,7 +94,11 @@ def _harmless(browser: Browser, web_url: str, paths: list[str]) -> None:
 
 
 def test_lists_of_hostile_names_run_nothing(browser: Browser, hostile: tuple[str, list[Sent]]) -> None:
-    _harmless(browser, hostile[0], ["/", "/?by=errors", "/servers", "/statements", "/collector", "/incidents"])
+    _harmless(
+        browser,
+        hostile[0],
+        ["/", "/?by=errors", "/servers", "/statements", "/collector", "/incidents", "/diff?when=error"],
+    )
 
 
 def _views_of(web_url: str, each: Sent) -> list[str]:
@@ -104,6 +108,7 @@ def _views_of(web_url: str, each: Sent) -> list[str]:
         f"/kinds/{quote(each.service, safe='')}/{quote(each.name, safe='')}",
         f"/servers/mysql.query/{address}",
         f"/incidents/{_incident(each).id}",
+        f"/diff?version={quote(each.host, safe='')}&against_version={quote(payloads()[0], safe='')}",
         f"/?host={quote(each.host, safe='')}&user={quote(each.host, safe='')}",
     ]
 

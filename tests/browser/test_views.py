@@ -16,6 +16,7 @@ VIEWS = (
     "overview",
     "kind",
     "transactions",
+    "diff",
     "transaction",
     "servers",
     "server",

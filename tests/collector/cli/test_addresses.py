@@ -33,6 +33,10 @@ def shown(collector: Collector, *arguments: str) -> str:
         (["digest", "--since", "2h", "--service", "shop"], r"/statements\?time=last\+2h&service=shop"),
         (["digest", "--since", "all"], r"/statements\?time=last\+400d"),
         (["digest", "select", "--by", "calls"], r"/statements\?time=last\+15m&by=calls&containing=select"),
+        (
+            ["diff", "--when", "mysql.query.calls > 1", "--since", "2h", "--service", "shop"],
+            rf"/diff\?time={AT}\.\.{AT}&when=mysql.query.calls\+%3E\+1&service=shop",
+        ),
         (["why", KIND, "--since", "2h"], rf"{ON_KIND}\?time={AT}\.\.{AT}&slowest=5"),
     ],
 )
@@ -52,6 +56,18 @@ def test_the_page_of_two_compared_windows_has_both_and_the_time_around_them(coll
     assert parse_qsl(address.partition("?")[2]) == [("time", whole), ("during", during), ("against", against)]
     assert address.startswith(f"{collector.url}{ON_KIND}?")
     assert over_http("GET", address).status_code == 200
+
+
+def test_the_page_of_a_diff_of_two_windows_has_its_answer(collector: Collector) -> None:
+    middle = iso_time(collector.sent[len(collector.sent) // 2].started_ns)
+    windows = ["--during", f"{middle}..now", "--against", f"2h..{middle}"]
+    address = shown(collector, "diff", *windows)
+    page = over_http("GET", address.replace("/diff?", "/diff.json?")).json()["answer"]
+    now, usual = (dict(parse_qsl(address.partition("?")[2]))[name].split("..") for name in ("during", "against"))
+    assert [page[side][end].rstrip("0Z") for side in ("now", "usual") for end in ("since", "until")] == [
+        at.rstrip("0Z") for at in (*now, *usual)
+    ]
+    assert usual[1].rstrip("0Z") == middle.rstrip("0Z")
 
 
 def test_show_prints_the_address_of_the_transaction_that_it_shows(collector: Collector) -> None:

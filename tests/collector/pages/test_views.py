@@ -69,6 +69,7 @@ def example(pattern: str, shop: Stored) -> str:
         "/transactions/{trace}": urls.transaction(sent.trace_id),
         "/servers/{component}/{address}": urls.server("memcache.get", "10.0.0.11:11211"),
         "/incidents/{id}": urls.incident(an_incident(shop.engine, sent.name)),
+        "/diff": urls.diff({"during": "10m..now", "against": "50m..10m"}),
         "/statements/{fingerprint_id}": urls.statement(f"{fingerprint_id(STATEMENT):016X}"),
     }
     return known.get(pattern, pattern)

@@ -8,6 +8,7 @@ from ..format import LONGEST_SINCE_S
 from ..pages import urls
 from ..query.advise.answer import Advised
 from ..query.answers import Bill, Top, Trace
+from ..query.diff.answer import Diff, Side
 from ..query.digest.answer import Digest
 from ..query.why.answer import Population, Why
 
@@ -36,6 +37,18 @@ def of_why(why: Why) -> str:
     return urls.kind(why.service, why.name, params)
 
 
+def of_diff(answer: Diff, *, when: str, against_when: str, service: str, where: str) -> str:
+    """The differences: of the same windows, versions or conditions."""
+    params = {"when": when, "against_when": against_when, "where": where}
+    params["service"] = answer.kinds[0].service if service and answer.kinds else service
+    if answer.now.version or when:
+        versions = {"version": answer.now.version, "against_version": answer.usual.version}
+        return urls.diff({"time": _window(answer.now), **versions, **params})
+    first, last = sorted((answer.usual, answer.now), key=lambda each: each.since)
+    times = {"time": _window(first, last), "during": _window(answer.now), "against": _window(answer.usual)}
+    return urls.diff({**times, **params})
+
+
 def of_digest(digest: Digest, since: str) -> str:
     """The statements, or the only one that was found."""
     length = f"{LONGEST_SINCE_S // 86_400}d" if since == "all" else since
@@ -51,5 +64,5 @@ def of_advice(answer: Advised) -> str:
     return urls.advice({"time": _window(answer), "service": answer.service, "kind": answer.kind})
 
 
-def _window(first: Population | Advised, last: Population | None = None) -> str:
+def _window(first: Population | Advised | Side, last: Population | Side | None = None) -> str:
     return "..".join(re.sub(r"\.?0*Z$", "Z", at) for at in (first.since, (last or first).until))

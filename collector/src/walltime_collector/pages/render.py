@@ -12,6 +12,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from .. import format as text
 from ..query.components import FAMILIES, family
 from ..query.condition.fields import NAMES
+from ..query.diff import wording as diff_wording
 from ..query.digest.short import shortened
 from ..query.find.wording import sort_value
 from ..query.incidents import wording as incident_wording
@@ -25,12 +26,14 @@ from ..query.windows import Window
 from ..statements.fingerprint import fingerprint_id, of_template
 from . import urls
 from .charts import bill
+from .drawing.difference import difference
 from .request import SCOPE_PARAMS
 from .static_files import StaticFiles
 
 SECTIONS = (
     ("overview", "Overview", "/"),
     ("transactions", "Transactions", "/transactions"),
+    ("diff", "Diff", "/diff"),
     ("servers", "Servers", "/servers"),
     ("statements", "Statements", "/statements"),
     ("collector", "Collector", "/collector"),
@@ -91,6 +94,8 @@ class Frame:
     live_s: int
     """It is fetched again every so many seconds; 0 for never."""
     during: Window | None = None
+    scope_part: str = ""
+    """The template of further fields in the bar with time and filters."""
 
     @property
     def filters(self) -> dict[str, str]:
@@ -131,6 +136,7 @@ class Pages:
             shortened,
             family,
             bill,
+            difference,
             sort_value,
         ):
             environment.filters[more.__name__] = more
@@ -156,6 +162,7 @@ class Pages:
             "wording": transaction_wording,
             "ENDINGS": incident_wording.ENDINGS,
             "place_words": place_words,
+            "of_diff": diff_wording,
             "version": version("walltime-collector"),
         }
 

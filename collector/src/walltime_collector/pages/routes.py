@@ -34,6 +34,7 @@ from .shared_answers import LONG_PERIOD_S, PERIOD_S, SharedAnswers
 from .views import (
     advice,
     collector,
+    diff,
     incidents,
     kind,
     overview,
@@ -65,6 +66,8 @@ class View:
     """Whether the bar with time and filters is shown."""
     is_live: bool = True
     """Whether it is fetched again while `time` begins with `last` and nothing is selected."""
+    scope_part: str = ""
+    """The template of further fields in that bar: of `against` and own_params."""
     version: Callable[[PageRequest], Hashable] = lambda _: None
     """Of what people change: an answer is shared only while this is the same."""
 
@@ -72,6 +75,7 @@ class View:
 VIEWS = (
     View("/", "overview.html", overview.overview, overview.PARAMS),
     View("/kinds/{service}/{name}", "kind.html", kind.kind, kind.PARAMS),
+    View("/diff", "diff/diff.html", diff.diff_of_kinds, diff.PARAMS, is_live=False, scope_part="diff/fields.html"),
     View("/servers", "servers.html", servers.all_servers),
     View("/servers/{component}/{address}", "server.html", servers.one_server),
     View("/statements", "statements.html", statements.all_statements, statements.PARAMS),
@@ -162,6 +166,7 @@ def _frame(raw_path: bytes, view: View, request: PageRequest, period_s: int) -> 
         view.has_scope,
         period_s if _is_live(view, request) else 0,
         request.during,
+        view.scope_part,
     )
 
 
@@ -173,9 +178,12 @@ def error_page(pages: Pages, request: Request, view: View | None = None) -> Call
     """What makes the page of an error that this request ends with."""
 
     def page(status: int, where: str, what: str, what_now: str) -> Response:
-        params = {name: text for name, text in request.query_params.items() if name in SCOPE_PARAMS}
+        scope_part = view.scope_part if view else ""
+        defaults = {**SCOPE_PARAMS, **(view.own_params if view and scope_part else {})}
+        params = {name: text for name, text in request.query_params.items() if name in defaults}
         raw_path = request.scope["raw_path"].decode("latin-1")
-        frame = Frame(raw_path, {**SCOPE_PARAMS, **params}, {}, view is not None and view.has_scope, live_s=0)
+        has_scope = view is not None and view.has_scope
+        frame = Frame(raw_path, {**defaults, **params}, {}, has_scope, live_s=0, scope_part=scope_part)
         problem = {"status": status, "where": where, "what": what, "what_now": what_now}
         return Content.of(pages.html("error.html", frame, problem=problem), _HTML).response(request, status)
 

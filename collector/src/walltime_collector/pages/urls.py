@@ -30,6 +30,11 @@ def transactions(params: Params = NONE) -> str:
     return address("/transactions", params)
 
 
+def diff(params: Params = NONE) -> str:
+    """What is slower or faster in one time, version or condition than in another."""
+    return address("/diff", params)
+
+
 def servers(params: Params = NONE) -> str:
     """All servers that transactions called."""
     return address("/servers", params)

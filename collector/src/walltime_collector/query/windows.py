@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta, timezone
 
 from ..errors import BadParameter
-from ..format import printable, since_s
+from ..format import iso_time, printable, since_s
 
 GRAMMAR = "'last 90s' or START..END, each a time ago (5m), an ISO time (2026-11-21T09:30:00Z, UTC) or now"
 DEFAULT_SLOWEST_PERCENT = 5.0
@@ -121,6 +121,11 @@ def window(where: str, text: str, now_ns: int) -> Window:
     if parsed.start_ns >= now_ns:
         raise BadParameter(where, f"{_quoted(text)} has not begun yet", "times without a zone are UTC")
     return parsed
+
+
+def written(window: Window) -> str:
+    """The window as START..END, which `window` reads."""
+    return "..".join(re.sub(r"\.?0*Z$", "Z", iso_time(ns)) for ns in (window.start_ns, window.end_ns))
 
 
 def _moment(where: str, text: str, now_ns: int) -> int:

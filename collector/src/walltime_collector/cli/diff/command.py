@@ -12,6 +12,7 @@ from ...errors import CommandFailed
 from ...format import percent, plural, printable
 from ...query.diff.answer import Diff
 from ...query.names import shown
+from .. import addresses
 from ..client import Client
 from ..options import checked_options, with_global_options
 from ..output import print_json, print_rendered, read_as
@@ -72,7 +73,9 @@ def diff(
     else:
         from .text import render
 
-        print_rendered(lambda console: render(answer, console, limit))
+        conditions = {"when": when, "against_when": against_when, "service": service, "where": where}
+        page = client.page(addresses.of_diff(answer, **conditions))
+        print_rendered(lambda console: render(answer, console, limit), page)
     if slower_by is not None:
         _check(answer, slower_by)
 

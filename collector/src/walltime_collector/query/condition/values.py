@@ -16,6 +16,12 @@ _LARGEST = 2**63 - 1
 _YES_NO = {"true": True, "yes": True, "false": False, "no": False}
 
 
+def quoted_value(text: str) -> str:
+    """A text as it is written in a condition, whatever it contains."""
+    escaped = text.replace("\\", "\\\\").replace('"', '\\"')
+    return f'"{escaped}"'
+
+
 def value(written: str, of: Type, *, is_compared: bool) -> Value:
     """
     The value that a text is for a field of this type.

@@ -1,0 +1,63 @@
+"""What the command and the page say about an answer of `diff`."""
+
+from __future__ import annotations
+
+from ...format import percent, plural
+from ..why import wording
+from ..why.answer import Contribution
+from ..why.chance import FEWEST
+from .answer import Diff, KindDifference
+
+_MOST_COMPONENTS = 3
+_PERHAPS_CHANCE = 0.01
+
+
+def changed(answer: Diff) -> list[KindDifference]:
+    """Those that are slower or faster, or fail more or less, beyond chance."""
+    return [each for each in answer.kinds if each.change in ("slower", "faster") or each.failed]
+
+
+def one_sided(answer: Diff) -> list[KindDifference]:
+    """Those that are new or gone."""
+    return [each for each in answer.kinds if each.change in ("new", "gone")]
+
+
+def change(each: KindDifference) -> str:
+    """`slower`, `faster`, `more failed`, `fewer failed`."""
+    return each.change if each.change in ("slower", "faster") else f"{each.failed} failed"
+
+
+def relative(each: KindDifference) -> str:
+    """`+38 %`."""
+    return f"{'+' if each.relative > 0 else '−'}{percent(abs(each.relative))}"
+
+
+def components(each: KindDifference) -> list[Contribution]:
+    """The components that carry the difference."""
+    return wording.worth_showing(each.components)[0][:_MOST_COMPONENTS]
+
+
+def calls(part: Contribution) -> str:
+    """`3 → 9 calls, 8.97 ms → 14.8 ms each`, of a transaction."""
+    calls, per_call = wording.calls(part), wording.per_call(part)
+    many = f"{calls} {'call' if calls == '1' else 'calls'}"
+    return ", ".join(filter(None, (calls and many, per_call and f"{per_call} each")))
+
+
+def is_perhaps_chance(each: KindDifference) -> bool:
+    """Whether a kind is so rare that it may be on one side only by chance."""
+    return each.p_value is not None and each.p_value >= _PERHAPS_CHANCE
+
+
+def rest(answer: Diff) -> list[str]:
+    """How many kinds were tested, and how many are not listed and why."""
+    counted = [
+        ("chance", "no difference beyond chance"),
+        ("small", "beyond chance, but less than 5 %"),
+        ("too_few", f"fewer than {FEWEST} transactions on a side, or all of them at one time"),
+    ]
+    lines = [f"{plural(answer.tested, 'kind')} tested; chances are corrected for so many."]
+    for one, what in counted:
+        if many := sum(each.change == one and not each.failed for each in answer.kinds):
+            lines.append(f"{plural(many, 'other kind')}: {what}.")
+    return lines
