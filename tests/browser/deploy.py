@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from walltime_collector.pages import urls
 from walltime_collector.query.windows import Window, written
 
 from tests import servers
@@ -29,7 +30,7 @@ class Deploy:
 
     def path(self, **params: str) -> str:
         """The page of the differences."""
-        return servers.httpx.URL("/diff", params=params).raw_path.decode()
+        return urls.diff(params)
 
     @property
     def windows(self) -> str:
