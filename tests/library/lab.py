@@ -116,10 +116,14 @@ class Lab:
 
     def deploy(self) -> None:
         """A new version on the second host, which is slower."""
-        self.hosts[1].stop()
-        self.hosts[1].environment["OTEL_RESOURCE_ATTRIBUTES"] = "host.name=web-2,service.version=2.0"
-        self.hosts[1].start()
+        self.start_version("2.0")
         self.set_fault({"sleep_s": 0.04}, 1)
+
+    def start_version(self, version: str) -> None:
+        """On the second host."""
+        self.hosts[1].stop()
+        self.hosts[1].environment["OTEL_RESOURCE_ATTRIBUTES"] = f"host.name=web-2,service.version={version}"
+        self.hosts[1].start()
 
     def sql(self, *statements: str) -> None:
         with self.database.admin() as connection, connection.cursor() as cursor:

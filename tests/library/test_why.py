@@ -73,8 +73,13 @@ FAULTS: Mapping[str, Fault] = {
         ["With plan=trial "],
         dimension=("annotation", "plan=trial"),
     ),
-    "deploy": Fault(Lab.deploy, ["With version 2.0, new "], dimension=("version", "2.0")),
-}  # the deploy stays, so it is the last one
+    "deploy": Fault(
+        Lab.deploy,
+        ["With version 2.0, new "],
+        lambda lab: lab.start_version("1.0"),
+        dimension=("version", "2.0"),
+    ),
+}
 
 
 @pytest.fixture(scope="module")

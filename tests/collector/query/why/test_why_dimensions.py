@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
@@ -13,6 +14,7 @@ from walltime_collector.errors import NotStored
 from walltime_collector.query.scope import Filters
 from walltime_collector.query.why.answer import Dimension, Why
 from walltime_collector.query.why.dimensions import CALLED
+from walltime_collector.query.why.effects import Cell, Side, between
 from walltime_collector.query.why.explain import explain, explain_kind
 from walltime_collector.query.why.sample import sample
 from walltime_collector.query.windows import Comparison, Window
@@ -96,6 +98,43 @@ def days(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Days]:
 @pytest.fixture(scope="module")
 def many_days(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Days]:
     yield from simulated(tmp_path_factory.mktemp("days"), BY_NIGHT)
+
+
+def test_a_version_is_named_before_the_host_that_got_it(days: Days) -> None:
+    """The same transactions have both, and the host was there before."""
+    both = replace(USUAL, versions=["1.0"])
+    start_ns = days.usual.start_ns - 60 * MINUTE_NS
+    before, now = (Window(start_ns + at * 10 * MINUTE_NS, start_ns + (at + 1) * 10 * MINUTE_NS) for at in range(2))
+    old, new = replace(both, hosts=["web-1"]), replace(both, hosts=["web-2"], versions=["2.0"], slowness=1.5)
+    for seed, (page, window) in enumerate(((both, before), (old, now), (new, now))):
+        simulate(
+            days.engine,
+            page,
+            seed=100 + seed,
+            name="GET /deployed",
+            transactions=USUAL_TRANSACTIONS // 2,
+            from_ns=window.start_ns,
+            length_ns=window.end_ns - window.start_ns,
+        )
+    answer = explain(days.engine, "GET /deployed", Comparison(now, before))
+    (named,) = who(answer)
+    assert (named.dimension, named.value, named.usual_transactions) == ("version", "2.0", 0), answer.sentences
+    assert "host web-2" in named.same
+    assert "With version 2.0, new with 50" in answer.headline
+
+
+def test_a_few_very_long_transactions_of_a_new_process_hide_nothing() -> None:
+    """Each block has 6 of the new version and 6 others, 40 ms and 20 ms; in the first one they take a second."""
+
+    def block(new: bool, at: int) -> Cell:
+        times_ns = [(1_000 if at == 0 else 40 if new else 20) * 1_000_000 + at * 1_000 for _ in range(6)]
+        return Cell(6, sum(times_ns), sum(times_ns), sum(map(math.log, times_ns)))
+
+    mine = {at: block(True, at) for at in range(16)}
+    every = {at: block(True, at) + block(False, at) for at in range(16)}
+    usual = Side({}, {at: block(False, at) for at in range(16)})
+    effect, _ = between(usual, Side(mine, every))
+    assert effect.p_value < 1e-4
 
 
 def who(answer: Why) -> list[Dimension]:

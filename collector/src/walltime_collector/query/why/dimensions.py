@@ -55,7 +55,7 @@ class _Candidate:
 
     @property
     def order(self) -> tuple[float, int]:
-        """The clearest first, and of those with the same transactions the most telling dimension."""
+        """The clearest first."""
         return -round(max(self.more.strength, self.slower.strength), 2), DIMENSIONS.index(self.dimension)
 
 
@@ -91,8 +91,11 @@ def find(
         best = min(clear, key=lambda each: each.order)
         hashes.append(int(best.row["hash"]))
         left = search.without(hashes, [each for each in candidates if each is not best])
-        named.append(search.dimension(best, [each for each in left if _is_alike(each, best)]))
-        candidates = [each for each in left if any(each.row is one.row for one in clear)]
+        alike = {id(best.row), *(id(each.row) for each in left if _is_alike(each, best))}
+        same = [each for each in candidates if id(each.row) in alike]
+        best = min((each for each in same if each in clear), key=lambda each: DIMENSIONS.index(each.dimension))
+        named.append(search.dimension(best, [each for each in same if each is not best]))
+        candidates = [each for each in left if each.row is not best.row and any(each.row is one.row for one in clear)]
     named += [search.dimension(each, []) for each in called[:_MOST_NAMED]]
     return Dimensions(tuple(named), search.looked_at)
 
@@ -254,7 +257,8 @@ class _Search:
             candidates=[int(row["hash"]) for row in rows],
             named=named,
         ):
-            cell = Cell(*(int(row[name]) for name in ("transactions", "total_ns", "capped_ns")))
+            sums = (int(row[name]) for name in ("transactions", "total_ns", "capped_ns"))
+            cell = Cell(*sums, float(row["logarithms"]))
             cells[int(row["value"]), bool(row["is_slow"])][int(row["block"])] = cell
         for at in range(len(rows) + 1):
             usual, slow = (Side(cells[at, is_slow], cells[0, is_slow]) for is_slow in (False, True))

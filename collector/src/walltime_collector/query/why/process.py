@@ -16,8 +16,10 @@ from .cause import pace
 GC = "python.gc"
 NS = 1_000_000_000
 _NOTABLE_GC = 0.1
-_BUSY = 0.7
+BUSY = 0.7
+"""Of a CPU."""
 _BUSIER = 1.3
+_LEAST_BUSIER = 0.1
 _SLOWER = 1.25
 _FEWEST_COMPONENTS = 2
 
@@ -28,6 +30,8 @@ class Process:
 
     usual_busy: float
     slow_busy: float
+    slow_outside: float = 0.0
+    """So many transactions are outside of measured calls on average: they compute, or wait to compute."""
 
 
 def process(
@@ -48,8 +52,10 @@ def process(
         f"{side}_length_ns": _length_ns(window, minutes)
         for side, window in (("usual", compared.usual), ("slow", compared.slow))
     }
-    busy = {bool(row["is_slow"]): row["busy"] for row in run(engine, "why/busy", **params, **lengths)}
-    return Process(float(busy[False]), float(busy[True])) if None not in (busy.get(False), busy.get(True)) else None
+    rows = {bool(row["is_slow"]): row for row in run(engine, "why/busy", **params, **lengths)}
+    if len(rows) < 2 or None in (rows[False]["busy"], rows[True]["busy"]):
+        return None
+    return Process(float(rows[False]["busy"]), float(rows[True]["busy"]), float(rows[True]["outside"]))
 
 
 def garbage_collector(components: Sequence[Contribution]) -> Contribution | None:
@@ -62,8 +68,13 @@ def garbage_collector(components: Sequence[Contribution]) -> Contribution | None
 
 
 def is_interpreter_busy(process: Process) -> bool:
-    """The threads of the processes compute nearly all the time, more than usual."""
-    return process.slow_busy >= max(_BUSY, _BUSIER * process.usual_busy)
+    """
+    The threads of the processes compute more than usual, and nearly all the time, or would if they had a CPU.
+
+    A process that gets no whole CPU, for a limit or on a full machine, computes less and has the same wait.
+    """
+    is_more = process.slow_busy >= max(_BUSIER * process.usual_busy, process.usual_busy + _LEAST_BUSIER)
+    return is_more and max(process.slow_busy, process.slow_outside) >= BUSY
 
 
 def _is_slower_everywhere(components: Sequence[Contribution]) -> bool:

@@ -9,13 +9,15 @@ from . import statuses
 from .answer import Contribution, Cost, Population, Sampled, StatusClass, Verdict
 from .cause import Cause, Lookup, everything_is_slower, failing, fails_more, pace
 from .chance import CHANCE, Chance, Judged
-from .process import Process, garbage_collector, is_interpreter_busy
+from .process import BUSY, Process, garbage_collector, is_interpreter_busy
 from .wording import as_long, joined, number, short, signed, times
 
 _SHORT_QUEUE_NS = 1_000_000
 _MAX_STATUSES = 3
 _MAX_FAILING = 3
 _ALSO = 0.5
+_PARTLY, _MUCH_MORE = 0.1, 0.5
+"""CPU time is a cause beside waiting when it grew by so much of the difference, and of the usual CPU time."""
 
 
 def write(
@@ -48,9 +50,11 @@ def write(
     if mixed:
         written.append(of_statuses(mixed, difference_ns))
     if verdict != "chance" and not (mixed and statuses.is_all_of_it(mixed, difference_ns)):
-        inside = list(of_process(components, process))
-        written += inside
         factor = everything_is_slower(components)
+        # a slower CPU makes the process busier too, but everything slower by one factor
+        is_machine = factor and process and process.slow_busy < BUSY
+        inside = list(of_process(components, None if is_machine else process))
+        written += inside
         if factor and not inside:
             written.append(of_everything(factor, usual, slow))
         elif not (factor and inside):
@@ -125,7 +129,11 @@ def of_process(components: Sequence[Contribution], process: Process | None) -> I
         yield f"The garbage collector: {change}, and it stops all threads of the process, so calls wait for it too."
     if process and is_interpreter_busy(process):
         busy = f"{percent(process.slow_busy)} of the time instead of {percent(process.usual_busy)}"
-        yield f"The interpreter (GIL): a process computes {busy}, in one thread at a time, so calls wait for it too."
+        words = f"The interpreter (GIL): a process computes {busy}, in one thread at a time, so calls wait for it too."
+        if process.slow_busy < BUSY:
+            at_a_time = number(process.slow_outside)
+            words += f" It gets no whole CPU: {at_a_time} transactions at a time compute, or wait to compute."
+        yield words
 
 
 def of_failing(target: Contribution) -> str:
@@ -175,7 +183,8 @@ def _of_other(part: Contribution, usual: Population, slow: Population) -> str:
     if cpu_ns >= 0.7 * part.difference_ns if part.difference_ns > 0 else cpu_ns <= 0.7 * part.difference_ns:
         return f"{words}, so this is computing."
     waiting = "waiting that nobody measures (a lock, a sleep, the GIL, a busy CPU)"
-    partly = "partly computing and partly " if cpu_ns / part.difference_ns > 0.3 else ""
+    is_computing = cpu_ns > _PARTLY * part.difference_ns and cpu_ns > _MUCH_MORE * usual.cpu_ns > 0
+    partly = "computing and " if is_computing or cpu_ns / part.difference_ns > 0.3 else ""
     return f"{words}, so this is {partly}{waiting}."
 
 

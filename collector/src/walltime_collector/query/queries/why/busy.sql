@@ -1,8 +1,10 @@
--- How busy were the processes that served the kind? CPU time of all their transactions by the length of the window, averaged
--- over the transactions of the kind.
+-- How busy were the processes that served the kind? CPU time of all their transactions, and their time outside of calls, by
+-- the length of the window, averaged over the transactions of the kind.
 SELECT
     is_during AS is_slow,
-    sum(mine * cpu_ns) / sum(mine) / if(is_slow, {slow_length_ns:Int64}, {usual_length_ns:Int64}) AS busy
+    if(is_slow, {slow_length_ns:Int64}, {usual_length_ns:Int64}) AS length_ns,
+    sum(mine * cpu_ns) / sum(mine) / length_ns AS busy,
+    sum(mine * outside_ns) / sum(mine) / length_ns AS outside
 FROM
 (
     WITH
@@ -10,7 +12,8 @@ FROM
     SELECT
         is_in_slow_window AS is_during,
         countIf(is_compared) AS mine,
-        sum(cpu_user_ns + cpu_system_ns) AS cpu_ns
+        sum(cpu_user_ns + cpu_system_ns) AS cpu_ns,
+        sum(other_ns) AS outside_ns
     FROM transactions
     WHERE service = {service:String} AND (is_in_slow_window OR is_in_usual_window)
 -- include _some_minutes.sql
