@@ -92,6 +92,20 @@ def test_the_next_collector_goes_on_when_the_leader_has_stopped(engine: Embedded
     assert stored(engine).ended_because == "over"
 
 
+def test_of_two_collectors_on_an_empty_store_one_looks(engine: EmbeddedEngine) -> None:
+    faulty = one_fault(engine)
+    watches = {name: faulty.watch(name, is_shared=True) for name in ("a", "b")}
+    looking = []
+    for number, now_s in enumerate(itertools.islice(faulty.steps(), 4)):
+        if number:  # b's first minute of counters is stored before a's
+            rows = [{"minute": now_s // 60 * 60, "collector": each} for each in ("b", "a")[:number]]
+            engine.insert_rows("walltime_health", "\n".join(map(json.dumps, rows)).encode(), f"minute {now_s}")
+        for watch in watches.values():
+            watch.look()
+        looking.append([name for name, watch in watches.items() if watch._looks is not None])
+    assert looking == [[], ["b"], ["a"], ["a"]]
+
+
 def test_a_store_of_an_older_version_gets_the_table(tmp_path: Path) -> None:
     older = EmbeddedEngine(with_tables(tmp_path), "walltime")
     older.migrate()

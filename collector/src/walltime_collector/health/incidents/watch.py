@@ -122,8 +122,9 @@ class IncidentWatch(BackgroundThread):
         self._health.looked_for_incidents()
 
     def _is_leader(self, now_s: int) -> bool:
+        """Not before its first minute of counters is stored, so that of two that start together one looks."""
         (row,) = run(self._engine, "incidents/leader", now_s=now_s)
-        return row["collector"] in ("", self._collector)
+        return bool(row["collector"] == self._collector)
 
     def _begin(self, now_s: int) -> Looks:
         """What is usual comes from the last half hour at first, and open incidents from the table."""
