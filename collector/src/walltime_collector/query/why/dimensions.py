@@ -257,8 +257,8 @@ class _Search:
             candidates=[int(row["hash"]) for row in rows],
             named=named,
         ):
-            sums = (int(row[name]) for name in ("transactions", "total_ns", "capped_ns"))
-            cell = Cell(*sums, float(row["logarithms"]))
+            transactions, total_ns, capped_ns = (int(row[name]) for name in ("transactions", "total_ns", "capped_ns"))
+            cell = Cell(transactions, total_ns, capped_ns, float(row["logarithms"]))
             cells[int(row["value"]), bool(row["is_slow"])][int(row["block"])] = cell
         for at in range(len(rows) + 1):
             usual, slow = (Side(cells[at, is_slow], cells[0, is_slow]) for is_slow in (False, True))

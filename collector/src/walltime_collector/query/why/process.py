@@ -45,7 +45,7 @@ def process(
     Raises:
         EngineUnavailable, QueryFailed: No answer.
     """
-    if compared.slow == compared.usual or not _is_slower_everywhere(components):
+    if compared.slow == compared.usual or not is_slower_everywhere(components):
         return None
     minutes = cast(Sequence[int], params["minutes"])
     lengths = {
@@ -77,7 +77,7 @@ def is_interpreter_busy(process: Process) -> bool:
     return is_more and max(process.slow_busy, process.slow_outside) >= BUSY
 
 
-def _is_slower_everywhere(components: Sequence[Contribution]) -> bool:
+def is_slower_everywhere(components: Sequence[Contribution]) -> bool:
     """Calls of several components take longer."""
     paces = [pace(each) for each in components if each.component != GC]
     return sum(each is not None and each >= _SLOWER for each in paces) >= _FEWEST_COMPONENTS

@@ -9,13 +9,14 @@ from . import statuses
 from .answer import Contribution, Cost, Population, Sampled, StatusClass, Verdict
 from .cause import Cause, Lookup, everything_is_slower, failing, fails_more, pace
 from .chance import CHANCE, Chance, Judged
-from .process import BUSY, Process, garbage_collector, is_interpreter_busy
+from .process import BUSY, Process, garbage_collector, is_interpreter_busy, is_slower_everywhere
 from .wording import as_long, joined, number, short, signed, times
 
 _SHORT_QUEUE_NS = 1_000_000
 _MAX_STATUSES = 3
 _MAX_FAILING = 3
 _ALSO = 0.5
+_LEAST_COMPUTED_NS = 1_000_000
 _PARTLY, _MUCH_MORE = 0.1, 0.5
 """CPU time is a cause beside waiting when it grew by so much of the difference, and of the usual CPU time."""
 
@@ -58,7 +59,7 @@ def write(
         if factor and not inside:
             written.append(of_everything(factor, usual, slow))
         elif not (factor and inside):
-            written += of_causes(causes, usual, slow)
+            written += of_causes(causes, usual, slow, are_calls_slower=is_slower_everywhere(components))
     carrying = {each.part.component for each in causes} if verdict != "chance" else set()
     written += [of_failing(each) for each in failing(targets)[:_MAX_FAILING] if each.component not in carrying]
     if judged and verdict == "different" and judged.times.explains_it:
@@ -96,12 +97,14 @@ def headline(
     return f"{change}."
 
 
-def of_causes(causes: Sequence[Cause], usual: Population, slow: Population) -> Iterator[str]:
+def of_causes(
+    causes: Sequence[Cause], usual: Population, slow: Population, *, are_calls_slower: bool = False
+) -> Iterator[str]:
     """A sentence for each component: what changed, by how much, where, and the reason, which is given once."""
     is_given = False
     for cause in causes:
         if cause.part.component == "other":
-            yield _of_other(cause.part, usual, slow)
+            yield _of_other(cause.part, usual, slow, are_calls_slower)
         elif cause.part.component == "overlap":
             yield _of_overlap(cause.part)
         else:
@@ -173,7 +176,7 @@ def _of_component(cause: Cause, reason: str) -> str:
     return f"{words}; {failures}." if (failures := _failures(part)) else f"{words}."
 
 
-def _of_other(part: Contribution, usual: Population, slow: Population) -> str:
+def _of_other(part: Contribution, usual: Population, slow: Population, are_calls_slower: bool) -> str:
     before, now = duration(part.usual.mean_ns), duration(part.slow.mean_ns)
     words = f"other, in no measured call: {before} → {now}, {signed(part.difference_ns)}"
     if usual.cpu_ns is None or slow.cpu_ns is None or not part.difference_ns:
@@ -183,7 +186,9 @@ def _of_other(part: Contribution, usual: Population, slow: Population) -> str:
     if cpu_ns >= 0.7 * part.difference_ns if part.difference_ns > 0 else cpu_ns <= 0.7 * part.difference_ns:
         return f"{words}, so this is computing."
     waiting = "waiting that nobody measures (a lock, a sleep, the GIL, a busy CPU)"
-    is_computing = cpu_ns > _PARTLY * part.difference_ns and cpu_ns > _MUCH_MORE * usual.cpu_ns > 0
+    # a sleep makes no call slower; who computes more waits longer for a CPU, and so do the others
+    is_notable = cpu_ns > (_LEAST_COMPUTED_NS if are_calls_slower else _PARTLY * part.difference_ns)
+    is_computing = part.difference_ns > 0 and is_notable and cpu_ns > _MUCH_MORE * usual.cpu_ns
     partly = "computing and " if is_computing or cpu_ns / part.difference_ns > 0.3 else ""
     return f"{words}, so this is {partly}{waiting}."
 
