@@ -29,7 +29,7 @@ from walltime_collector.query.advise.dismissed import dismissals
 from walltime_collector.query.digest.rank import of_log
 from walltime_collector.query.incidents.looks import KindName, Thresholds
 from walltime_collector.query.kept.sample import kept_sample
-from walltime_collector.query.queries import CONDITIONS, SORT, query_text, run
+from walltime_collector.query.queries import BESIDE, CONDITIONS, SORT, query_text, run
 from walltime_collector.query.scope import Filters, Scope
 from walltime_collector.query.windows import Window
 from walltime_collector.sql.runner import QueryRunner
@@ -66,7 +66,8 @@ _SCOPES: tuple[dict[str, str], ...] = (
     {"time": "last 1d", "where": _WHERE},
     {"time": "10m..now", "during": "5m..3m", "where": _WHERE},
 )
-_FIRST_CONDITION = re.compile("|".join((*CONDITIONS.values(), SORT)))
+_CHANGED = re.compile("|".join((*CONDITIONS.values(), SORT, BESIDE)))
+"""Where the SQL that is run begins to differ from its file."""
 
 
 class Recording:
@@ -74,14 +75,15 @@ class Recording:
 
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
-        self._names = {_FIRST_CONDITION.split(query_text(name))[0]: name for name in QUERIES}
+        self._names = {_CHANGED.split(query_text(name))[0]: name for name in QUERIES}
         self.questions: Questions = defaultdict(list)
-        self._shapes: set[tuple[str, frozenset[str], bool]] = set()
+        self._shapes: set[tuple[str, frozenset[str], bool, bool]] = set()
 
     def query(self, sql: str, parameters: Parameters | None = None) -> Rows:
         rows = self._engine.query(sql, parameters)
         if name := next((name for beginning, name in self._names.items() if sql.startswith(beginning)), ""):
-            shape = name, frozenset(key for key, value in (parameters or {}).items() if value), bool(rows)
+            values = frozenset(key for key, value in (parameters or {}).items() if value)
+            shape = name, values, bool(rows), BESIDE in sql
             if shape not in self._shapes:
                 self._shapes.add(shape)
                 self.questions[name].append((sql, dict(parameters or {})))

@@ -2,11 +2,18 @@
 
 from __future__ import annotations
 
+from typing import cast
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from walltime_collector.clickhouse.engine import Engine, Parameter, Parameters, Rows
+from walltime_collector.query.queries import BESIDE, query_text, run
 from walltime_collector.query.scope import MOST_STEPS, Filters, Scope
 from walltime_collector.query.windows import Window
+
+from tests.collector.conftest import MINUTE_NS, Stored
+from tests.collector.every_question import QUERIES
 
 S = 1_000_000_000
 
@@ -41,3 +48,31 @@ def test_whole_minutes_contain_the_window_and_need_no_transactions_beside_them(s
     divided = whole.divided()
     assert int(divided["minutes_start_s"]) * S == whole.window.start_ns
     assert int(divided["minutes_end_s"]) * S == whole.window.end_ns
+
+
+@pytest.mark.parametrize("name", [name for name in QUERIES if BESIDE in query_text(name)])
+def test_whole_minutes_are_answered_without_the_transactions_beside_them(shop: Stored, name: str) -> None:
+    start_ns = shop.sent[0].started_ns
+    whole = Scope(Window(start_ns, start_ns + 10 * MINUTE_NS)).in_whole_minutes()
+    steps = {"step_s": 60, "slice_ns": MINUTE_NS, "chart_step_ns": MINUTE_NS, "every": 1, "limit": 20}
+    parameters: dict[str, Parameter] = {"by": "total", "component": "", "address": "", "texts": []}
+    parameters |= {**whole.divided(), **steps}
+    asked = RecordingEngine(shop.engine)
+    rows = run(cast(Engine, asked), name, **parameters)
+    parameters.pop("where")
+    assert rows == shop.engine.query(query_text(name), parameters)
+    assert BESIDE not in asked.sql
+    run(cast(Engine, asked), name, **{**parameters, "start_ns": whole.window.start_ns - 1})
+    assert BESIDE in asked.sql
+
+
+class RecordingEngine:
+    """Keeps the last SQL."""
+
+    def __init__(self, engine: Engine) -> None:
+        self._engine = engine
+        self.sql = ""
+
+    def query(self, sql: str, parameters: Parameters | None = None) -> Rows:
+        self.sql = sql
+        return self._engine.query(sql, parameters)

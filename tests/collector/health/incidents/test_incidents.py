@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from walltime_collector.clickhouse.embedded.engine import EmbeddedEngine
+from walltime_collector.health.incidents import watch
 from walltime_collector.query.incidents.stored import incidents
 from walltime_collector.query.windows import Window
 
@@ -59,7 +60,9 @@ def test_where_nothing_changed_nothing_is_opened(faulty: Faulty) -> None:
 
 
 @pytest.mark.nightly
-def test_twenty_of_twenty_faults_are_noticed_and_explained(tmp_path: Path) -> None:
+@pytest.mark.timeout(1_800)
+def test_twenty_of_twenty_faults_are_noticed_and_explained(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(watch, "_EXPLAINING_S", 600)  # all 100 in one look: they last for five looks only
     for faulty in played(tmp_path, 20, seed=7):
         stored = incidents(faulty.engine, _EVER, limit=1_000).incidents
         for fault, words in EXPLAINED.items():

@@ -13,7 +13,7 @@ FROM
     FROM statements_1m
     WHERE
 -- include _whole_minutes.sql
-    UNION ALL
+    UNION ALL -- beside whole minutes
     SELECT service, name, sent.text, sent.calls, sent.time_ns, sent.errors
     FROM {source:Identifier} AS transactions
     ARRAY JOIN statement AS sent

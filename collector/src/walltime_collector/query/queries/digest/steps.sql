@@ -6,7 +6,7 @@ FROM
     FROM statements_1m
     WHERE text IN {texts:Array(String)} AND
 -- include _whole_minutes.sql
-    UNION ALL
+    UNION ALL -- beside whole minutes
     SELECT intDiv(toUnixTimestamp(toDateTime(started_at)), {step_s:Int64}), sent.text, sent.calls, sent.time_ns, sent.errors
     FROM {source:Identifier} AS transactions
     ARRAY JOIN statement AS sent

@@ -36,7 +36,7 @@ FROM
     FROM transactions_1m
     WHERE
 -- include _whole_minutes.sql
-    UNION ALL
+    UNION ALL -- beside whole minutes
     SELECT
         service, name, count(), countIf(transactions.is_error), sum(transactions.duration_ns), sum(transactions.other_ns),
         quantilesTDigestState(0.5, 0.95, 0.99)(transactions.duration_ns), max(transactions.duration_ns),

@@ -16,7 +16,7 @@ FROM
     FROM transactions_1m AS t
     WHERE
 -- include _whole_minutes.sql
-    UNION ALL
+    UNION ALL -- beside whole minutes
     SELECT
         count(), countIf(is_error), sum(duration_ns), max(duration_ns), quantilesTDigestState(0.5, 0.95, 0.99)(duration_ns)
     FROM {source:Identifier} AS transactions

@@ -7,7 +7,7 @@ FROM
     FROM statements_1m
     WHERE
 -- include _whole_minutes.sql
-    UNION ALL
+    UNION ALL -- beside whole minutes
     SELECT sent.text, sum(sent.calls), sum(sent.time_ns), sum(sent.errors)
     FROM {source:Identifier} AS transactions
     ARRAY JOIN statement AS sent

@@ -14,7 +14,7 @@ FROM
     FROM targets_1m
     WHERE
 -- include _whole_minutes.sql
-    UNION ALL
+    UNION ALL -- beside whole minutes
     SELECT
         called.component, called.address, sum(called.calls), sum(called.time_ns), sum(called.errors), sum(called.hits),
         sum(called.misses)

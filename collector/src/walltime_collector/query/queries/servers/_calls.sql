@@ -6,7 +6,7 @@
     FROM targets_1m
     WHERE ({address:String} = '' OR address = {address:String}) AND
 -- include _whole_minutes.sql
-    UNION ALL
+    UNION ALL -- beside whole minutes
     SELECT
         intDiv(toUnixTimestamp(toDateTime(started_at)), {step_s:Int64}) AS step, service, name, called.component, called.address, 1, called.calls,
         called.time_ns, called.errors, called.hits, called.misses

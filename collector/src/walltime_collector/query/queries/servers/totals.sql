@@ -7,7 +7,7 @@ FROM
     FROM transactions_1m
     WHERE
 -- include _whole_minutes.sql
-    UNION ALL
+    UNION ALL -- beside whole minutes
     SELECT 1, duration_ns, mapFilter((key, value) -> endsWith(key, '.skipped'), more_counters) AS skipped
     FROM {source:Identifier} AS transactions
     WHERE

@@ -15,7 +15,7 @@ FROM
     FROM transactions_1m
     WHERE
 -- include _whole_minutes.sql
-    UNION ALL
+    UNION ALL -- beside whole minutes
     SELECT
         service, name, count(), countIf(transactions.is_error), sum(transactions.duration_ns),
         intDiv(toUnixTimestamp64Nano(started_at) - {start_ns:Int64}, {slice_ns:Int64}) AS slice
