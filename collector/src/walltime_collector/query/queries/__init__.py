@@ -20,7 +20,7 @@ SORT = "-- sort\n"
 """The line of find/ids.sql in whose place the field `sort` is put."""
 
 BESIDE = "    UNION ALL -- beside whole minutes\n"
-"""From this line to the next `)`, a query reads the transactions beside the whole minutes of a Scope (Scope.divided)."""
+"""From this line to the next `)` a query reads the transactions beside the whole minutes of a Scope (Scope.divided)."""
 _BESIDE = re.compile(rf"^{BESIDE}.*?(?=^ *\))", re.MULTILINE | re.DOTALL)
 _S = 1_000_000_000
 
