@@ -13,7 +13,7 @@ import pytest
 
 from tests.collector.conftest import MINUTE_NS, Store
 from tests.collector.pages.conftest import Browser
-from tests.collector.pages.test_views import Page
+from tests.collector.pages.elements import Page
 from tests.collector.traffic import MS, Sent, SentCall
 
 S = 1_000_000_000
