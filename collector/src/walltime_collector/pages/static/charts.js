@@ -118,6 +118,61 @@ const charts = (() => {
     u.ctx.restore();
   }
 
+  // The incidents that the page lists, in the time of a chart; the last one lasts until its end.
+  function incidents(u) {
+    const { min, max } = u.scales.x;
+    const listed = [...document.querySelectorAll("#incidents li[data-start-s]")].map((item) => ({
+      from: Number(item.dataset.startS),
+      to: item.dataset.endS ? Number(item.dataset.endS) : Infinity,
+      state: item.querySelector(".state").classList[1],
+      link: item.querySelector("a"),
+      text: item.textContent.replace(/\s+/g, " ").trim(),
+    }));
+    return listed.filter(({ from, to }) => from < max && to > min).map((each) => ({ ...each, from: Math.max(each.from, min), to: Math.min(each.to, max) }));
+  }
+
+  const STATES = { critical: "--bad", warning: "--warn", ended: "--dim" };
+
+  function band(u) {
+    u.ctx.save();
+    for (const { from, to, state } of incidents(u)) {
+      const left = u.valToPos(from, "x", true);
+      const width = Math.max(u.valToPos(to, "x", true) - left, 2 * devicePixelRatio);
+      u.ctx.fillStyle = variable(STATES[state]);
+      u.ctx.globalAlpha = 0.12;
+      u.ctx.fillRect(left, u.bbox.top, width, u.bbox.height);
+      u.ctx.globalAlpha = 1;
+      u.ctx.fillRect(left, u.bbox.top, width, 3 * devicePixelRatio);
+      u.ctx.fillRect(left, u.bbox.top, devicePixelRatio, u.bbox.height);
+    }
+    u.ctx.restore();
+    flag(u);
+  }
+
+  // A link at the beginning of each, for the mouse: the list has the same links for the keyboard and screen readers.
+  function flag(u) {
+    const known = new Map([...u.over.querySelectorAll(".flag")].map((each) => [each.pathname, each]));
+    let free = 0;
+    for (const { from, state, link, text } of incidents(u).sort((left, right) => left.from - right.from)) {
+      let mark = known.get(link.pathname);
+      if (!mark) {
+        mark = document.createElement("a");
+        mark.href = link.href;
+        mark.title = text;
+        mark.textContent = "!";
+        mark.className = `flag ${state}`;
+        mark.tabIndex = -1;
+        mark.ariaHidden = "true";
+        for (const name of ["mousedown", "mouseup", "pointerdown"]) mark.addEventListener(name, (event) => event.stopPropagation());
+        u.over.append(mark);
+        htmx.process(mark);
+      }
+      const left = Math.min(Math.max(u.valToPos(from, "x"), free), u.over.clientWidth - 18);
+      mark.style.left = `${left}px`;
+      free = left + 19;
+    }
+  }
+
   // A value between two gaps has no line; it is drawn as a point.
   function alone(u, series) {
     const values = u.data[series];
@@ -175,7 +230,7 @@ const charts = (() => {
         series: [{}, ...series],
         hooks: {
           ready: [touch],
-          draw: [shade],
+          draw: [shade, band],
           setSelect: [selected(chart)],
           setCursor: [(u) => {
             const at = u.cursor.idx;
@@ -213,5 +268,5 @@ const charts = (() => {
   }
 
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", () => drawAll());
-  return { drawAll, register, variable, cursor, axis, timeAxis, decades, selected, shade, touch };
+  return { drawAll, register, variable, cursor, axis, timeAxis, decades, selected, shade, band, touch };
 })();

@@ -106,7 +106,7 @@ charts.register("heatmap", (figure, plot, map) => {
       series: [{}, { paths: () => null, points: { show: false } }],
       hooks: {
         ready: [charts.touch],
-        draw: [cells, histogram, charts.shade],
+        draw: [cells, histogram, charts.shade, charts.band],
         setSelect: [charts.selected(map)],
         setCursor: [describe],
       },

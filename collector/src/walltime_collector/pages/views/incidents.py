@@ -14,6 +14,7 @@ from ..request import PageRequest
 
 PARAMS = {"since": "7d"}
 _MOST = 200
+_MOST_MARKS = 20
 _AROUND_NS = 3600 * 1_000_000_000
 
 
@@ -31,6 +32,14 @@ class IncidentPage:
     incident: Incident
     time: Window
     """Around the incident and what it is compared with, where they are near each other."""
+
+
+def marks(request: PageRequest, service: str = "", kind: str = "") -> tuple[Incident, ...]:
+    """What the charts mark: the incidents of their time, the open ones first, then the newest."""
+    filters = request.scope.filters
+    service, kind = service or filters.service, kind or filters.kind
+    window = request.scope.window
+    return stored_incidents(request.engine, window, service=service, kind=kind, limit=_MOST_MARKS).incidents
 
 
 def all_incidents(request: PageRequest) -> IncidentsPage:

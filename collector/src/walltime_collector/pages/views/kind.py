@@ -9,6 +9,7 @@ from ...clickhouse.dialect import QUERY_CONNECTIONS
 from ...errors import BadParameter, NotStored
 from ...format import quoted
 from ...query import kinds
+from ...query.incidents.answer import Incident
 from ...query.scope import Scope
 from ...query.scoped.distribution import Durations, distribution, durations
 from ...query.scoped.examples import Transaction, slowest, typical
@@ -23,6 +24,7 @@ from ..charts import Chart, by_component, calls_per_transaction, time_per_call
 from ..drawing.heatmap import HeatMap, heat_map
 from ..drawing.waterfall import Waterfall, waterfall
 from ..request import PageRequest
+from .incidents import marks
 
 PARAMS = {"slowest": "", "when": "", "part": ""}
 """
@@ -71,6 +73,8 @@ class Kind:
     typical: tuple[Transaction, ...] = ()
     one_in: int = 1
     """One in so many transactions was read for the charts; the numbers are estimates."""
+    incidents: tuple[Incident, ...] = ()
+    """Of this kind, in the time; the open ones first."""
 
 
 def kind(request: PageRequest) -> Kind:
@@ -91,6 +95,7 @@ def kind(request: PageRequest) -> Kind:
     engine, is_whole = request.engine, request.during is None
     with ThreadPoolExecutor(QUERY_CONNECTIONS - 1, "kind") as threads:
         charting = threads.submit(timeline, engine, scope, request.now_ns)
+        marking = threads.submit(marks, request)
         counting = None if is_whole else threads.submit(durations, engine, selected)
         known = distribution(engine, scope)
         if not known.cells:
@@ -118,6 +123,7 @@ def kind(request: PageRequest) -> Kind:
         slowest=longest,
         typical=usual,
         one_in=scope.one_in,
+        incidents=marking.result(),
     )
 
 

@@ -9,17 +9,16 @@ from ...http.parameters import limit, one_of
 from ...query import kinds
 from ...query.answers import RANKINGS, Top
 from ...query.incidents.answer import Incident
-from ...query.incidents.stored import incidents
 from ...query.scoped.outlier import Outlier, outlier_over_time
 from ...query.timeline import Timeline, timeline
 from ...query.top import top_of
 from ..charts import Chart, by_component, failures, percentiles, rate
 from ..request import PageRequest
+from .incidents import marks
 
 PARAMS = {"by": "total", "limit": "50", "show": "mean"}
 """`by` is one of RANKINGS; `limit`, of the kinds; `show` is `mean` (of a transaction) or `total` (of each second)."""
 _SHORTER = (("5m", 300), ("15m", 900), ("1h", 3_600), ("6h", 21_600), ("1d", 86_400))
-_MOST_INCIDENTS = 5
 _LONG_NS = 15 * 60 * 1_000_000_000
 """From this length on, what begins and ends within a minute does not matter to the ranking."""
 
@@ -39,7 +38,7 @@ class Overview:
     shorter: str
     """A shorter time that has everything the charts show; empty when it fills a quarter of them or more."""
     incidents: tuple[Incident, ...]
-    """That were open in the time, or in the selection; the open ones first."""
+    """That were open in the time; the open ones first."""
 
 
 def overview(request: PageRequest) -> Overview:
@@ -54,13 +53,12 @@ def overview(request: PageRequest) -> Overview:
         ranking = threads.submit(top_of, engine, scope, now_ns, by=by, limit=most)
         steps = timeline(engine, request.scope, now_ns)
         top = ranking.result()
-    filters = request.scope.filters
-    seen = incidents(engine, request.selected.window, service=filters.service, kind=filters.kind, limit=_MOST_INCIDENTS)
+    seen = marks(request)
     is_first_start = not any(steps.transactions) and not top.kinds and not kinds.services(engine)
     charts = (by_component(steps, each_second=show == "total"), rate(steps), failures(steps), percentiles(steps))
-    outlier = outlier_over_time(steps) if request.during is None and not seen.incidents else None
+    outlier = outlier_over_time(steps) if request.during is None and not seen else None
     shorter = _shorter(request, steps)
-    return Overview(is_first_start, charts, top, outlier, request.scope.one_in, shorter, seen.incidents)
+    return Overview(is_first_start, charts, top, outlier, request.scope.one_in, shorter, seen)
 
 
 def _shorter(request: PageRequest, steps: Timeline) -> str:

@@ -7,12 +7,14 @@ from dataclasses import dataclass
 from typing import Literal
 
 from ...query.components import Sums, family
+from ...query.incidents.answer import Incident
 from ...query.scope import Steps
 from ...query.servers.answer import Moment, Server, ServerDetail, Servers, ratio
 from ...query.servers.rank import server, servers
 from ...query.windows import Window
 from ..charts import Chart, Series, Unit
 from ..request import PageRequest
+from .incidents import marks
 
 _MOST_SERIES = 12
 _MOST_MOMENTS = 6
@@ -81,6 +83,8 @@ class ServerPage:
     detail: ServerDetail
     seconds: float
     one_in: int
+    incidents: tuple[Incident, ...]
+    """Of the kinds that call it, in the time; the open ones first."""
 
 
 def all_servers(request: PageRequest) -> ServersPage:
@@ -133,7 +137,9 @@ def one_server(request: PageRequest) -> ServerPage:
         *([lines("errors", "Errors", "per s", "errors", _errors_per_s, "bad")] if whole.errors else []),
     ]
     passed_s = sum(_seconds(request, detail.steps, [detail.server, *detail.others], request.selected.window))
-    return ServerPage(tuple(charts), whole.moments, detail, passed_s, request.scope.one_in)
+    users = {(each.service, each.name) for each in detail.users}
+    of_users = tuple(each for each in marks(request) if (each.service, each.name) in users)
+    return ServerPage(tuple(charts), whole.moments, detail, passed_s, request.scope.one_in, of_users)
 
 
 def _seconds(request: PageRequest, steps: Steps, known: Sequence[Server], window: Window) -> list[float]:
