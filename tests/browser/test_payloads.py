@@ -97,7 +97,7 @@ def test_lists_of_hostile_names_run_nothing(browser: Browser, hostile: tuple[str
     _harmless(
         browser,
         hostile[0],
-        ["/", "/?by=errors", "/servers", "/statements", "/collector", "/incidents", "/diff?when=error"],
+        ["/", "/?by=errors", "/servers", "/statements", "/collector", "/incidents", "/diff?when=service+=+shop"],
     )
 
 
@@ -108,7 +108,7 @@ def _views_of(web_url: str, each: Sent) -> list[str]:
         f"/kinds/{quote(each.service, safe='')}/{quote(each.name, safe='')}",
         f"/servers/mysql.query/{address}",
         f"/incidents/{_incident(each).id}",
-        f"/diff?version={quote(each.host, safe='')}&against_version={quote(payloads()[0], safe='')}",
+        f"/diff?version={quote(each.host, safe='')}&against_version={quote(each.host + 'x', safe='')}",
         f"/?host={quote(each.host, safe='')}&user={quote(each.host, safe='')}",
     ]
 
