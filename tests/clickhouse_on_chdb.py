@@ -25,18 +25,19 @@ import signal
 import socket
 import ssl
 import struct
+import sys
 import threading
 import time
 import uuid
 import zlib
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
+from functools import partial
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any, Literal, cast
 from urllib.parse import parse_qsl, urlsplit
 
-import chdb
 from walltime_collector.clickhouse.parameters import as_text
 from walltime_collector.zstd import zstd
 
@@ -104,10 +105,14 @@ class Engine:
         if cluster:
             (folder / "cluster.xml").write_text(CLUSTER.format(name=cluster))
             self.path += f"?config-file={folder / 'cluster.xml'}"
-        self.keeps_it_open = chdb.connect(self.path)
+        sys.modules["pyarrow"] = None  # type: ignore[assignment]  # as in clickhouse/embedded/process.py
+        import chdb  # here, because tests import this module for Fault
+
+        self.connect: Callable[[], Any] = partial(chdb.connect, self.path)
+        self.keeps_it_open = self.connect()
 
     def run(self, statement: bytes, said: Mapping[str, str]) -> bytes:
-        connection: Any = chdb.connect(self.path)
+        connection = self.connect()
         try:
             if self.cluster:
                 statement = self.alone(statement)
@@ -116,8 +121,10 @@ class Engine:
             settings = {
                 name: value for name, value in said.items() if name not in TRANSPORT and not name.startswith("param_")
             }
-            for name in sorted(settings, key=lambda name: name == "readonly"):  # after it nothing can be set
-                connection.query(f"SET {name} = {{value:String}}", params={"value": as_text(settings[name])})
+            if settings:  # at once: after `readonly` nothing can be set
+                changes = ", ".join(f"{name} = {{{name}:String}}" for name in settings)
+                texts = {name: as_text(value) for name, value in settings.items()}
+                connection.query(f"SET {changes}", params=texts)
             if insert := INSERT_WITH_DATA.match(statement):
                 with connection.send_insert(insert[1].decode(), insert[2].decode()) as stream:
                     stream.append(statement[insert.end() :])

@@ -19,7 +19,6 @@ from collections.abc import Iterator
 from itertools import product
 from pathlib import Path
 
-import chdb
 from walltime_collector.sql.guard.allowed import AGGREGATES, FUNCTIONS, LAMBDA_FUNCTIONS, SHORT_ARGUMENT
 from walltime_collector.sql.runner import LIMITS
 
@@ -135,6 +134,8 @@ class Worker:
 
 def work() -> None:
     """Answer statements until stdin ends."""
+    import chdb
+
     session = chdb.connect(":memory:")
     for name, value in {**LIMITS, "max_execution_time": "1", "max_threads": "1"}.items():
         session.query(f"SET {name} = '{value}'")
@@ -166,6 +167,8 @@ def outliving(name: str, worker: Worker) -> list[str]:
 
 def measurable() -> list[str]:
     """The functions of the allow-list that may be called with arguments of any length, without second names."""
+    import chdb
+
     session = chdb.connect(":memory:")
     second = session.query("SELECT name FROM system.functions WHERE alias_to != ''", "TSV").bytes().decode().split()
     session.close()

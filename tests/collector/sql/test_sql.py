@@ -12,7 +12,7 @@ import sys
 from typing import Any
 
 import pytest
-from walltime_collector.clickhouse.embedded.database import LOST_TEXT
+from walltime_collector.clickhouse.dialect import LOST_TEXT
 
 from tests.collector.cli.command import WALLTIME, assert_one_sentence, on_a_terminal, run
 from tests.collector.conftest import Collector

@@ -34,6 +34,9 @@ def main() -> None:
     """Run the command line; the exit codes are those of `before_the_command`."""
     for stream in (sys.stdout, sys.stderr):
         stream.reconfigure(errors="replace")  # type: ignore[union-attr]  # without UTF-8: "?" and no traceback
+    # reading the options of all commands takes longer than the rest of a short command
+    named = [command for command in app.registered_commands if command.name in sys.argv]
+    app.registered_commands = named or app.registered_commands
     try:
         code = app(standalone_mode=False, prog_name="walltime")
     except typer.TyperException as error:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from typing import Any
+from typing import Any, Final
 
 from .engine import Rows
 
@@ -29,6 +29,7 @@ QUERY_LIMITS = {
 # of bounds, incorrect data, too large, sizes differ, bad cast. An INSERT with any other code is repeated for ever: a
 # full disk that is taken for bad data would lose good data.
 REFUSED_DATA = frozenset({6, 25, 26, 27, 32, 33, 38, 41, 69, 70, 72, 117, 128, 130, 131, 190, 321, 407, 436, 444, 467})
+LOST_TEXT: Final = "ClickHouse refused it with a text that is not UTF-8, which Python before 3.11.3 does not pass on"
 _CODE = re.compile(r"Code: (\d+)")
 
 

@@ -29,7 +29,7 @@ LAST_TABLE = "incidents"
 """A table of one of the last schema files: when it exists, all tables of KEPT exist."""
 _TABLES = (
     "SELECT name, extract(engine_full, ' TTL (.*?)(?: SETTINGS |$)') AS ttl FROM system.tables"
-    " WHERE database = currentDatabase() AND ttl != ''"
+    " WHERE database = currentDatabase() AND engine LIKE '%MergeTree' AND ttl != ''"  # of others it writes long DDL
 )
 _TTL = re.compile(r"(?P<expression>.+) \+ toIntervalDay\((?P<days>\d+)\)")
 

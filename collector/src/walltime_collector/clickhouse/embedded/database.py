@@ -9,11 +9,11 @@ import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
 import chdb
 
-from ..dialect import QUERY_CONNECTIONS, QUERY_FORMAT, QUERY_LIMITS
+from ..dialect import LOST_TEXT, QUERY_CONNECTIONS, QUERY_FORMAT, QUERY_LIMITS
 from ..parameters import as_text
 
 _STREAMED = "Streaming query failed: "
@@ -139,9 +139,6 @@ class Database:
                 session.close()
         except (RuntimeError, UnicodeDecodeError) as error:
             raise RuntimeError(error_text(error).replace(self._path, "data").removeprefix(_STREAMED)) from error
-
-
-LOST_TEXT: Final = "ClickHouse refused it with a text that is not UTF-8, which Python before 3.11.3 does not pass on"
 
 
 def error_text(error: Exception) -> str:
