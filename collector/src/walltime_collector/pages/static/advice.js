@@ -38,6 +38,7 @@
     if (button.disabled) return;
     button.disabled = true;
     status.classList.remove("bad");
+    status.textContent = "saving …";
     try {
       status.textContent = show(form, await decide(form));
       for (const field of document.querySelectorAll("form[data-decide] input[name=token]")) field.value = token;
