@@ -1,4 +1,4 @@
-"""A deploy: version 2 of some kinds is slower, faster, fails more, is new or gone; both versions run side by side."""
+"""A deploy: version 10 of some kinds is slower, faster, fails more, is new or gone; both versions run side by side."""
 
 from __future__ import annotations
 
@@ -18,11 +18,12 @@ from tests.collector.traffic import DATABASE, MS, Sent, SentCall, Value, export_
 S = 1_000_000_000
 SLOWER, FASTER, FAILING, SAME, NEW, GONE = "GET /search", "GET /list", "POST /cart", "GET /", "GET /v2", "GET /old"
 BEFORE_S, AFTER_S = 900, 600
+BEFORE, AFTER = "9", "10"
 
 
 @dataclass(frozen=True)
 class Deploy:
-    """A running collector; version 2 has part of the traffic after `changed`."""
+    """A running collector; version 10 has part of the traffic after `changed`."""
 
     web_url: str
     before: str
@@ -65,7 +66,7 @@ def _sent(rng: random.Random, at_ns: int, changed_ns: int) -> Sent:
         name,
         at_ns,
         query_ns + rng.randrange(MS, 2 * MS),
-        version="2" if is_new else "1",
+        version=AFTER if is_new else BEFORE,
         is_error=is_error,
         calls=[SentCall("mysql.query", 0, query_ns, server)],
     )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
@@ -39,13 +40,13 @@ class DiffPage:
     of_why: Mapping[str, str]
     """and the same comparison."""
     versions: tuple[str, ...]
-    """Known ones, to choose from."""
+    """Of the last hour, to choose from, in their order."""
 
 
 def diff_of_kinds(request: PageRequest) -> DiffPage:
     """Answer the view."""
     usual, now = _sides(request)
-    versions = suggestions(request).version
+    versions = tuple(sorted(suggestions(request).version, key=_version_order))
     of_kind, of_why = _of_kind(request, usual, now)
     try:
         answer = diff(request.engine, usual, now, request.now_ns, limit=_MOST_KINDS)
@@ -53,6 +54,11 @@ def diff_of_kinds(request: PageRequest) -> DiffPage:
         is_first_start = not kinds.services(request.engine)
         return DiffPage(is_first_start, None, error.what, error.what_now, of_kind, of_why, versions)
     return DiffPage(False, answer, "", "", of_kind, of_why, versions)
+
+
+def _version_order(version: str) -> list[tuple[int, str]]:
+    """10.0 comes after 9.1."""
+    return [(int(part), "") if part.isdecimal() else (0, part) for part in re.split(r"(\d+)", version)]
 
 
 def _versions(request: PageRequest) -> tuple[str, str]:
