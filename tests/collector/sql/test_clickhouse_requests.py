@@ -14,10 +14,6 @@ from urllib.parse import quote, urlencode
 
 import clickhouse_connect
 import lz4.frame
-import pyarrow as pa
-import pyarrow.feather
-import pyarrow.ipc
-import pyarrow.parquet
 import pytest
 from backports import zstd
 from clickhouse_connect.driver.exceptions import DatabaseError
@@ -202,20 +198,22 @@ def test_a_form_may_hold_statement_and_parameters(port: Port) -> None:
     assert form('name="x"')[0] == 400
 
 
-@pytest.mark.parametrize(
-    ("format_name", "read"),
-    [
-        ("Parquet", lambda content: pyarrow.parquet.read_table(pa.BufferReader(content))),
-        ("Arrow", lambda content: pyarrow.feather.read_table(pa.BufferReader(content))),
-        ("ArrowStream", lambda content: pyarrow.ipc.open_stream(content).read_all()),
-    ],
-)
-def test_columnar_files(port: Port, format_name: str, read: Callable[[bytes], Any]) -> None:
+def table(format_name: str, content: bytes) -> Any:
+    """The table in a file."""
+    from pyarrow import BufferReader, feather, ipc, parquet  # here: every test worker imports this module
+
+    if format_name == "ArrowStream":
+        return ipc.open_stream(content).read_all()
+    return (parquet if format_name == "Parquet" else feather).read_table(BufferReader(content))
+
+
+@pytest.mark.parametrize("format_name", ["Parquet", "Arrow", "ArrowStream"])
+def test_columnar_files(port: Port, format_name: str) -> None:
     status, content, headers = port.get(urlencode({"query": f"{SQL} FORMAT {format_name}"}))
     assert (status, headers["content-type"]) == (200, "application/octet-stream")
     rows = [
         [value.decode() if isinstance(value, bytes) else value for value in row.values()]
-        for row in read(content).to_pylist()
+        for row in table(format_name, content).to_pylist()
     ]
     assert rows == [[0, "s0"], [1, "s1"], [2, "s2"]]
 
