@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import subprocess
 import sys
 import threading
@@ -29,8 +30,8 @@ PATHS = (
     *("/n-plus-one", "/repeated-gets", "/sequential-calls", "/connect-per-query", "/missing-pool", "/rows-examined"),
     *("/row-locks", "/slow-cache-server", "/mostly-other", "/queue", "/clean"),
 )
-_FIGURES = ("mean_ns", "p50_ns", "p95_ns", "mean_error_ns", "p50_error_ns")
-"""The last two are standard errors."""
+_FIGURES = ("mean_ns", "p50_ns", "p95_ns", "mean_error_ns", "p50_error_ns", "p95_error_ns")
+"""The last three are standard errors."""
 VARIANTS = ("faulty", "fixed")
 
 
@@ -40,6 +41,8 @@ class Seeded:
 
     web_url: str
     requests: int
+    count: int
+    """Of each path and variant."""
 
     def get(self, path: str) -> Any:
         return over_http("GET", f"{self.web_url}{path}").json()
@@ -50,9 +53,11 @@ class Seeded:
 
     def measured(self) -> Mapping[tuple[str, str], Mapping[str, float]]:
         """By service and name, from request to response with the queue, in nanoseconds: _FIGURES."""
+        error = math.sqrt(0.95 * 0.05 / self.count)
         sql = (
             "SELECT service, name, avg(took_ns), quantile(0.5)(took_ns), quantile(0.95)(took_ns),"
-            " stddevSamp(took_ns) / sqrt(count()), (quantile(0.75)(took_ns) - quantile(0.25)(took_ns)) / sqrt(count())"
+            " stddevSamp(took_ns) / sqrt(count()), (quantile(0.75)(took_ns) - quantile(0.25)(took_ns)) / sqrt(count()),"
+            f" (quantile({0.95 + error})(took_ns) - quantile({0.95 - error})(took_ns)) / 2"
             " FROM (SELECT service, name, duration_ns + ifNull(queue_ns, 0) AS took_ns FROM transactions)"
             " GROUP BY service, name"
         )
@@ -93,7 +98,7 @@ def seeded(count: int, *, together: bool, sampled: float = 1.0) -> Iterator[Seed
         for app in apps:
             app.stop()
         expected = len(VARIANTS) * count * (len(PATHS) + QUEUED - 1 + 1)  # the queue has several, locks a holder
-        result = Seeded(collector.web_url, expected)
+        result = Seeded(collector.web_url, expected, count)
         eventually(lambda: result.get("/api/top?since=1h")["transactions"] >= expected)
         eventually(lambda: result.get("/healthz")["counts"]["slow_log_entries"] >= log.read_text().count("# User@Host"))
         yield result
