@@ -12,6 +12,7 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlencode
 
 import httpx2
 import pytest
@@ -156,6 +157,45 @@ def test_every_tool_has_a_description_and_a_typed_answer(served: Served, transpo
     assert len(answers["advise"][1].structured_content["advice"]) <= 3
     assert [each["id"] for each in answers["incidents"][1].structured_content["incidents"]] == [INCIDENT.id]
     assert answers["incident"][1].structured_content["headline"] == INCIDENT.headline
+
+
+MOVING = {"since", "until", "next", "window_s", "per_minute", "per_hour_ns", "per_s", "took_ms"}
+"""Of a window that ends now."""
+
+
+def steady(answer: Any) -> Any:
+    if isinstance(answer, dict):
+        return {name: steady(each) for name, each in answer.items() if name not in MOVING}
+    return [steady(each) for each in answer] if isinstance(answer, list) else answer
+
+
+@pytest.mark.parametrize("transport", ["stdio", "http"])
+def test_every_tool_answers_as_the_api(served: Served, transport: str) -> None:
+    asked = {name: dict(params) for name, params in calls_of(served).items() if name != "sql"}
+    asked["show"]["calls"] = 10_000
+    paths = {each.name: each.path for each in TOOLS}
+
+    async def every(client: Client) -> dict[str, Any]:
+        return {name: (await client.call_tool(name, params)).structured_content for name, params in asked.items()}
+
+    for name, answer in ask(getattr(served, transport)(), every).items():
+        params = {key: value for key, value in asked[name].items() if f"{{{key}}}" not in paths[name]}
+        params.pop("calls", None)
+        api = served.api(f"{paths[name].format(**asked[name])}?{urlencode(params)}")
+        assert steady(answer) == steady(api), name
+
+
+@pytest.mark.parametrize("transport", ["stdio", "http"])
+def test_every_tool_refuses_wrong_arguments_with_a_sentence(served: Served, transport: str) -> None:
+    wrong: dict[str, dict[str, Any]] = {name: {key: [] for key in params} for name, params in calls_of(served).items()}
+
+    async def every(client: Client) -> list[tuple[str, CallToolResult]]:
+        return [(name, await client.call_tool(name, params)) for name, params in wrong.items()]
+
+    for name, result in ask(getattr(served, transport)(), every):
+        assert result.is_error, name
+        assert said(result), name
+        assert "Traceback" not in said(result), name
 
 
 def test_tools_take_the_parameters_of_the_api_with_their_defaults(served: Served) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections import defaultdict
 from collections.abc import Iterator
 from pathlib import Path
@@ -18,7 +17,11 @@ from walltime_collector.query.queries import query_text, run
 from tests.collector.health.incidents.faults import Clock
 
 KINDS = 50
+_MONDAY_S = 1_793_577_600
+"""2 November 2026: the random numbers are hashes of the time, so every run has the same ones."""
 MINUTE_S, CHUNK_S, DAY_S = 60, 6 * 3600, 86_400
+_COLUMNS = {"kinds": ("steps", 0), "servers": ("servers", 2)}
+"""The column of a query that has the sums of all steps, and where in each of them the step is."""
 _TABLES = [Path(__file__).with_name(f"simulated_week{name}.sql").read_text("utf-8") for name in ("", "_servers")]
 
 
@@ -32,7 +35,9 @@ class Chunks:
     def __init__(self, engine: EmbeddedEngine, seed: int, clock: Clock, kinds: int = KINDS) -> None:
         self._engine, self._seed, self._clock, self._kinds = engine, seed, clock, kinds
         self._queries = {query_text(f"incidents/{name}"): name for name in ("kinds", "servers")}
-        self._minutes: dict[str, dict[int, Rows]] = {name: defaultdict(list) for name in self._queries.values()}
+        self._minutes: dict[str, dict[int, list[tuple[str, str, Any]]]] = {
+            name: defaultdict(list) for name in self._queries.values()
+        }
         engine.command("SYSTEM STOP MERGES")  # the parts are read once
 
     def store(self, start_s: int, length_s: int = CHUNK_S) -> None:
@@ -41,8 +46,10 @@ class Chunks:
             self._engine.command(table, params)
         for name, minutes in self._minutes.items():
             times = {"start_s": start_s, "end_s": start_s + length_s, "step_s": MINUTE_S}
+            column, step = _COLUMNS[name]
             for row in run(self._engine, f"incidents/{name}", **times):
-                minutes[int(row["step"])].append(dict(row))
+                for sums in row[column]:
+                    minutes[int(sums[step])].append((row["service"], row["name"], sums))
 
     def query(self, sql: str, parameters: Parameters | None = None) -> Rows:
         name, params = self._queries.get(sql), cast(dict[str, Any], parameters or {})
@@ -50,7 +57,11 @@ class Chunks:
             end_s = min(params.get("end_s", self._clock.now_s), self._clock.now_s)
             return self._engine.query(sql, {**params, "end_s": end_s} if name else params)
         over = range(params["start_s"], min(params["end_s"], self._clock.now_s), MINUTE_S)
-        return [row for minute in over for row in self._minutes[name].get(minute, ())]
+        kinds: dict[tuple[str, str], list[Any]] = defaultdict(list)
+        for minute in over:
+            for service, kind, sums in self._minutes[name].get(minute, ()):
+                kinds[service, kind].append(sums)
+        return [{"service": kind[0], "name": kind[1], _COLUMNS[name][0]: sums} for kind, sums in kinds.items()]
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._engine, name)
@@ -58,7 +69,7 @@ class Chunks:
 
 def false_incidents(engine: EmbeddedEngine, seed: int, *, before_s: int, length_s: int) -> Iterator[Event]:
     """The incidents that are opened in so long a time, looking every minute; `before_s` is only stored."""
-    start_s = int(time.time()) // DAY_S * DAY_S - 20 * DAY_S
+    start_s = _MONDAY_S
     clock, events = Clock(start_s + before_s), list[Event]()
     chunks = Chunks(engine, seed, clock)
     for at_s in range(start_s, start_s + before_s, CHUNK_S):

@@ -17,6 +17,8 @@ _TAILS = 1.5
 """So many times the deviations of a normal distribution are needed: means of durations have longer tails, and drift."""
 _LEAST_SPREAD = 0.05
 """Of a logarithm: no mean is known better than to 5 %."""
+_TINY = 1e-9
+"""Has a logarithm where 0 calls are usual."""
 Sample = tuple[float, float]
 """How many (transactions, lookups), and their sum."""
 
@@ -40,11 +42,24 @@ def chance_of_a_look(series: int, look_s: float) -> float:
     return math.sqrt(_FALSE_A_WEEK * look_s / (_WEEK_S * max(series, 1)))
 
 
+def usual_level(values: Sequence[float], *, is_mean: bool) -> float | None:
+    """
+    The level of usual_mean and usual_share.
+
+    Args:
+        values: Of the samples, sorted.
+    """
+    if len(values) < FEWEST_SAMPLES:
+        return None
+    low, high = values[(len(values) - 1) // 2], values[len(values) // 2]
+    return math.sqrt((low + _TINY) * (high + _TINY)) if is_mean else (low + high) / 2
+
+
 def usual_mean(samples: Sequence[Sample]) -> Usual | None:
     """What is usual of a mean, as time per transaction; None when there are too few samples."""
     if len(samples) < FEWEST_SAMPLES:
         return None
-    logarithms = [(tries, math.log((total + 1e-9) / tries)) for tries, total in samples]
+    logarithms = [(tries, math.log(total / tries + _TINY)) for tries, total in samples]
     level = median(each for _, each in logarithms)
     spread = _NORMAL * median(abs(each - level) * math.sqrt(tries) for tries, each in logarithms)
     return Usual(math.exp(level), spread, *_size(samples))

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from array import array
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import median
 from typing import NamedTuple
 
 from .answer import Measure
-from .chance import Sample, Usual, usual_mean, usual_share
+from .chance import Sample, Usual, usual_level, usual_mean, usual_share
 
 ENOUGH = 30
 """Transactions that a kind is judged by, and of a sample: with fewer, a mean is often below the real one."""
@@ -61,13 +61,17 @@ class Piece:
             return tries, total
         return tries - len(self.longest_ns), max(total - sum(self.longest_ns), 0)
 
-    def __add__(self, other: Piece) -> Piece:
-        samples = {}
-        for series in {**self.samples, **other.samples}:
-            (tries, total), (more_tries, more) = self.sample(series), other.sample(series)
-            samples[series] = (tries + more_tries, total + more)
-        longest_ns = tuple(sorted((*self.longest_ns, *other.longest_ns))[-MOST_OUTLIERS:])
-        return Piece(self.start_s, other.end_s, self.transactions + other.transactions, samples, longest_ns)
+
+def joined(pieces: Sequence[Piece]) -> Piece:
+    """One piece of neighbours, the oldest first."""
+    count = sum(each.transactions for each in pieces)
+    samples: dict[Series, Sample] = {}
+    for piece in pieces:
+        for series, (tries, total) in piece.samples.items():
+            more_tries, more = samples.get(series, (0, 0))
+            samples[series] = (count if series.measure == "calls" else tries + more_tries, total + more)
+    longest_ns = sorted(longest for each in pieces for longest in each.longest_ns)[-MOST_OUTLIERS:]
+    return Piece(pieces[0].start_s, pieces[-1].end_s, count, samples, tuple(longest_ns))
 
 
 class History:
@@ -79,6 +83,7 @@ class History:
         self._tries: dict[Series, array[float]] = {}
         self._totals: dict[Series, array[float]] = {}
         self._usual: dict[Series, Usual | None] = {}
+        self._levels: dict[Series, float | None] = {}
         self._added = self._newest = 0
         """Pieces that were added, and transactions of the newest sample."""
 
@@ -93,16 +98,27 @@ class History:
             self._ends.append(piece.end_s)
             at, self._newest = length, piece.transactions
         for series in {**self._tries, **piece.samples}:
-            tries, total = piece.judged(series)
-            for columns, value in ((self._tries, tries), (self._totals, total)):
-                column = columns.setdefault(series, array("d"))
-                column.extend([0.0] * (at + 1 - len(column)))
+            sample = piece.judged(series)
+            for columns, value in zip((self._tries, self._totals), sample, strict=True):
+                column = columns.get(series)
+                if column is None:
+                    column = columns[series] = array("d")
+                while len(column) <= at:
+                    column.append(0.0)
                 column[at] += value
         if len(self._starts) > MOST_SAMPLES:
             self._shorten()
         self._added += 1
         if self._added % _REFRESHED_EVERY == 0 or len(self._starts) < 2 * _REFRESHED_EVERY:
             self._usual.clear()
+            self._levels.clear()
+
+    def level(self, series: Series) -> float | None:
+        """The level of what is usual, which takes a tenth of the time; None while there are too few samples."""
+        if series not in self._levels:
+            values = sorted(total / tries for tries, total in self._samples(series) if tries > 0)
+            self._levels[series] = usual_level(values, is_mean=series.measure in ("time", "calls"))
+        return self._levels[series]
 
     def usual(self, series: Series) -> Usual | None:
         """What is usual of a series; None while there are too few samples."""

@@ -10,11 +10,12 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from typing import NamedTuple
 
 from ..queries import Row
 from .chance import FEWEST_SAMPLES, Sample, Usual, chance_of_a_look, mean_is_higher, share_is_higher
-from .history import ENOUGH, ERRORS, FEWEST, MOST_OUTLIERS, TIME, History, Piece, Series
+from .history import ENOUGH, ERRORS, FEWEST, MOST_OUTLIERS, TIME, History, Piece, Series, joined
 
 LONGEST_WINDOW_S = 600
 """A kind is judged by its newest ENOUGH transactions, or by those of so many seconds."""
@@ -26,6 +27,11 @@ LEAST_MISSES = 0.1
 MINUTES = 2
 """The newest so many minutes are compared with the look before; what arrives later is not judged."""
 _FORGOTTEN_S = 86_400
+
+
+_Sums = tuple[Mapping[int, Sequence[int]], Mapping[tuple[str, str, int], Sequence[int]]]
+"""Of a kind: by step, and by component, address and step; as queries/incidents/kinds.sql and servers.sql have them."""
+_NOTHING: _Sums = ({}, {})
 
 
 class KindName(NamedTuple):
@@ -75,19 +81,17 @@ class Watched:
 
     def add(self, piece: Piece) -> Piece:
         """Take a new piece, and return the window that is judged: the newest pieces with enough transactions."""
-        self.recent.append(piece)
-        window = piece
-        kept = 1
-        for older in list(self.recent)[-2::-1]:
-            if window.transactions >= ENOUGH or piece.end_s - older.start_s > LONGEST_WINDOW_S:
+        kept, transactions = 1, piece.transactions
+        for older in reversed(self.recent):
+            if transactions >= ENOUGH or piece.end_s - older.start_s > LONGEST_WINDOW_S:
                 break
-            window = older + window
-            kept += 1
+            kept, transactions = kept + 1, transactions + older.transactions
+        self.recent.append(piece)
         while len(self.recent) > kept:
             old = self.recent.popleft()
             if not self.is_open:
                 self.history.append(old)
-        return window
+        return joined(self.recent) if kept > 1 else piece
 
     def is_due(self, window: Piece) -> bool:
         """Whether the window is judged: it has enough transactions, or some and is long."""
@@ -118,7 +122,7 @@ class Looks:
     def __init__(self, thresholds: Thresholds, look_s: float) -> None:
         self._thresholds, self._look_s = thresholds, look_s
         self.kinds: dict[KindName, Watched] = {}
-        self._before: dict[tuple[object, ...], tuple[int, ...]] = {}
+        self._before: dict[KindName, _Sums] = {}
         self._before_s = 0
 
     def seed(
@@ -181,15 +185,16 @@ class Looks:
 
     def _changed(self, watched: Watched, window: Piece, chance: float) -> dict[Series, Usual]:
         changed = {}
-        # an older window with one bad piece is no change that lasts
-        pieces = [each for each in watched.recent if each.transactions >= FEWEST or each is watched.recent[-1]]
         for series in window.samples:
+            level = watched.history.level(series)
+            if level is None or not self._is_over(series, window, level):
+                continue
+            # an older window with one bad piece is no change that lasts
+            pieces = [each for each in watched.recent if each.transactions >= FEWEST or each is watched.recent[-1]]
             sample, usual = window.judged(series), watched.history.usual(series)
             if (
                 usual is not None
-                and sample[0]
-                and self._is_over(series, window, usual.level)
-                and all(self._is_over(series, piece, usual.level) for piece in pieces)
+                and all(self._is_over(series, piece, level) for piece in pieces)
                 and is_beyond_chance(series, sample, usual, window.transactions, chance)
             ):
                 changed[series] = usual
@@ -210,58 +215,73 @@ def is_beyond_chance(series: Series, sample: Sample, usual: Usual, transactions:
     return share_is_higher((tries, sample[1] / sample[0] * tries), usual, chance)
 
 
+@dataclass
+class _Growth:
+    """What the sums of a kind grew by."""
+
+    transactions: int = 0
+    errors: int = 0
+    time_ns: int = 0
+    longest_ns: list[int] = field(default_factory=list)
+    calls: dict[Series, int] = field(default_factory=dict)
+    lookups: dict[Series, tuple[int, int]] = field(default_factory=dict)
+    """All, and those that missed."""
+
+    def piece(self, start_s: int, end_s: int) -> Piece:
+        count = self.transactions
+        samples: dict[Series, Sample] = {TIME: (count, self.time_ns), ERRORS: (count, self.errors)}
+        samples |= {series: (count, calls) for series, calls in self.calls.items()}
+        samples |= self.lookups
+        return Piece(start_s, end_s, count, samples, tuple(sorted(self.longest_ns)[-MOST_OUTLIERS:]))
+
+
 def _pieces(
     kinds: Iterable[Row],
     servers: Iterable[Row],
-    before: Mapping[tuple[object, ...], tuple[int, ...]],
-    now: dict[tuple[object, ...], tuple[int, ...]],
+    before: Mapping[KindName, _Sums],
+    now: dict[KindName, _Sums],
     start_s: int,
     end_s: int,
     step_s: int,
 ) -> Iterable[tuple[KindName, Piece]]:
     """What the sums grew by since the look before: a piece of each kind, or with `step_s` one of each step."""
-    grown: dict[tuple[KindName, int], dict[Series, list[float]]] = {}
-    transactions: dict[tuple[KindName, int], int] = {}
-    longest: dict[tuple[KindName, int], list[int]] = {}
+    called = {(row["service"], row["name"]): row["servers"] for row in servers}
     for row in kinds:
-        kind, step = KindName(row["service"], row["name"]), int(row["step"])
-        key = (*kind, step)
-        sums = now[key] = tuple(int(row[name]) for name in ("transactions", "errors", "duration_ns", "max_ns"))
-        old = before.get(key, (0, 0, 0, 0))
-        count, errors, time_ns = (max(new - past, 0) for new, past in zip(sums[:3], old[:3], strict=True))
-        if not count:
-            continue
-        at = (kind, step if step_s else 0)
-        transactions[at] = transactions.get(at, 0) + count
-        samples = grown.setdefault(at, {})
-        if sums[3] > old[3]:
-            longest.setdefault(at, []).append(sums[3])
-        _add(samples, TIME, count, time_ns)
-        _add(samples, ERRORS, count, errors)
-    for row in servers:
-        kind, step = KindName(row["service"], row["name"]), int(row["step"])
-        component, address = row["component"], row["address"]
-        of_server = (*kind, step, component, address)
-        sums = now[of_server] = tuple(int(row[name]) for name in ("calls", "hits", "misses"))
-        old = before.get(of_server, (0, 0, 0))
-        at = (kind, step if step_s else 0)
-        if sums == old or at not in grown:
-            continue
-        calls, hits, misses = (max(new - past, 0) for new, past in zip(sums, old, strict=True))
-        _add(grown[at], Series("calls", component), 0, calls)
-        if hits + misses:
-            _add(grown[at], Series("hit_ratio", component, address), hits + misses, misses)
-    for (kind, step), series in sorted(grown.items(), key=lambda item: item[0][1]):
-        count = transactions[kind, step]
-        samples_of = {
-            each: (count if each.measure == "calls" else tries, total) for each, (tries, total) in series.items()
+        kind = KindName(row["service"], row["name"])
+        steps = {step: (count, errors, time_ns, max_ns) for step, count, errors, time_ns, max_ns in row["steps"]}
+        targets = {
+            (component, address, step): (calls, hits, misses)
+            for component, address, step, calls, hits, misses in called.get(kind, ())
         }
-        times = (step, step + step_s) if step_s else (start_s, end_s)
-        outliers = sorted(longest.get((kind, step), ()))[-MOST_OUTLIERS:]
-        yield kind, Piece(*times, count, samples_of, tuple(outliers))
+        now[kind] = steps, targets
+        old_steps, old_targets = before.get(kind, _NOTHING)
+        grown: dict[int, _Growth] = {}
+        for step, sums in steps.items():
+            past = old_steps.get(step, (0, 0, 0, 0))
+            if sums[0] <= past[0]:
+                continue
+            growth = grown.setdefault(step if step_s else 0, _Growth())
+            growth.transactions += sums[0] - past[0]
+            growth.errors += max(sums[1] - past[1], 0)
+            growth.time_ns += max(sums[2] - past[2], 0)
+            if sums[3] > past[3]:
+                growth.longest_ns.append(sums[3])
+        for target, called_now in targets.items():
+            called_before = old_targets.get(target, (0, 0, 0))
+            component, address, step = target
+            of_step = grown.get(step if step_s else 0)
+            if of_step is None or called_now == called_before:
+                continue
+            calls, hits, misses = (max(new - old, 0) for new, old in zip(called_now, called_before, strict=True))
+            of_calls, of_lookups = _series(component, address)
+            of_step.calls[of_calls] = of_step.calls.get(of_calls, 0) + calls
+            if hits + misses:
+                lookups, missed = of_step.lookups.get(of_lookups, (0, 0))
+                of_step.lookups[of_lookups] = lookups + hits + misses, missed + misses
+        for step, growth in grown.items():
+            yield kind, growth.piece(*((step, step + step_s) if step_s else (start_s, end_s)))
 
 
-def _add(samples: dict[Series, list[float]], series: Series, tries: float, total: float) -> None:
-    known = samples.setdefault(series, [0, 0])
-    known[0] += tries
-    known[1] += total
+@lru_cache(10_000)
+def _series(component: str, address: str) -> tuple[Series, Series]:
+    return Series("calls", component), Series("hit_ratio", component, address)

@@ -1,14 +1,19 @@
 -- What did each kind call on each server in each step of this time? From the sums per minute; steps are whole minutes.
-SELECT
-    intDiv(toUnixTimestamp(minute), {step_s:Int64}) * {step_s:Int64} AS step,
-    service,
-    name,
-    component,
-    address,
-    sum(t.calls) AS calls,
-    sum(t.hits) AS hits,
-    sum(t.misses) AS misses
-FROM targets_1m AS t
-WHERE minute >= toDateTime({start_s:Int64}, 'UTC') AND minute < toDateTime({end_s:Int64}, 'UTC')
-    AND service != 'walltime.doctor'
-GROUP BY step, service, name, component, address
+SELECT service, name, groupArray((component, address, step, calls, hits, misses)) AS servers
+FROM
+(
+    SELECT
+        intDiv(toUnixTimestamp(minute), {step_s:Int64}) * {step_s:Int64} AS step,
+        service,
+        name,
+        component,
+        address,
+        sum(t.calls) AS calls,
+        sum(t.hits) AS hits,
+        sum(t.misses) AS misses
+    FROM targets_1m AS t
+    WHERE minute >= toDateTime({start_s:Int64}, 'UTC') AND minute < toDateTime({end_s:Int64}, 'UTC')
+        AND service != 'walltime.doctor'
+    GROUP BY step, service, name, component, address
+)
+GROUP BY service, name
