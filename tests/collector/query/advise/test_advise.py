@@ -87,11 +87,12 @@ def test_the_command_prints_hides_and_restores_an_advice(by_day: Seeded) -> None
 
 @pytest.fixture(scope="module")
 def by_night() -> Iterator[Seeded]:
-    with seeded(120, together=False, sampled=0.3) as result:
+    with seeded(100, together=False, sampled=0.3) as result:
         yield result
 
 
 @pytest.mark.nightly
+@pytest.mark.timeout(1_200)
 def test_a_price_is_within_20_percent_of_what_the_fixed_application_saves(by_night: Seeded) -> None:
     measured = by_night.measured()
     advice = by_night.advice(service="faulty")
