@@ -80,6 +80,13 @@ def test_it_has_the_answer_of_the_api_and_the_overview_leads_to_it(browser: Brow
     assert f'href="/diff?{urlencode({"during": times(changed_ns)["during"]}, safe=":.")}"' in overview
 
 
+def test_every_link_of_the_page_leads_to_a_page(browser: Browser, changed_ns: int) -> None:
+    page, _ = page_and_model(browser, times(changed_ns))
+    links = {each["href"] for each in Page(page).all("a") if each["href"].startswith("/")}
+    assert len(links) > 15
+    assert {each: status for each in links if (status := browser.get(each).status_code) != 200} == {}
+
+
 def test_a_time_is_compared_with_what_is_before_or_beside_it(browser: Browser, changed_ns: int) -> None:
     """As much time before; of a selection the longer part of `time` beside it."""
     (_, whole), (_, selected) = (
