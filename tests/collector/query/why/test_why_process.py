@@ -11,13 +11,10 @@ from walltime_collector.clickhouse.embedded.engine import EmbeddedEngine
 from walltime_collector.query.components import Sums
 from walltime_collector.query.why.answer import Contribution
 from walltime_collector.query.why.arithmetic import contribution
-from walltime_collector.query.why.cause import find
 from walltime_collector.query.why.explain import explain
-from walltime_collector.query.why.process import Process
-from walltime_collector.query.why.sentences import of_causes, of_process
+from walltime_collector.query.why.process import Process, of_other, of_process
 from walltime_collector.query.windows import Comparison, Window
 
-from tests.collector.query.why.test_why_causes import SOMEBODY
 from tests.collector.simulated_shop import MINUTE_NS, USUAL, Page, simulate
 from tests.servers import with_tables
 
@@ -82,14 +79,14 @@ def test_a_process_without_a_whole_cpu_keeps_its_interpreter_busy_too(
 
 def test_computing_is_named_beside_a_longer_wait(windows: tuple[EmbeddedEngine, Window, Window, Window]) -> None:
     engine, usual, _, busy = windows
-    said = " ".join(explain(engine, "GET /product/{id}", Comparison(later(busy, 2), usual)).sentences)
+    answer = explain(engine, "GET /product/{id}", Comparison(later(busy, 2), usual))
+    said = " ".join(answer.sentences)
     assert "so this is computing and waiting that nobody measures" in said
     assert "The interpreter (GIL)" not in said
-    starved = {"usual": replace(SOMEBODY, cpu_ns=3e6), "slow": replace(SOMEBODY, cpu_ns=18e6)}
-    other = find([contribution(Sums(), 100, Sums(time_ns=30_000 * MS), 100, component="other")], [], [], {})
-    for are_calls_slower, words in ((True, "this is computing and waiting"), (False, "this is waiting")):
-        (said,) = of_causes(other, **starved, are_calls_slower=are_calls_slower)
-        assert words in said
+    usual_side, slow_side = replace(answer.usual, cpu_ns=3e6), replace(answer.slow, cpu_ns=18e6)
+    other = contribution(Sums(), 100, Sums(time_ns=30_000 * MS), 100, component="other")
+    assert "this is computing and waiting" in of_other(other, usual_side, slow_side, are_calls_slower=True)
+    assert "this is waiting" in of_other(other, usual_side, slow_side, are_calls_slower=False)
 
 
 def test_the_garbage_collector_is_named_when_it_is_a_part_of_the_difference() -> None:

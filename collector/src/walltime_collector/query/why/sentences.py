@@ -9,16 +9,13 @@ from . import statuses
 from .answer import Contribution, Cost, Population, Sampled, StatusClass, Verdict
 from .cause import Cause, Lookup, everything_is_slower, failing, fails_more, pace
 from .chance import CHANCE, Chance, Judged
-from .process import BUSY, Process, garbage_collector, is_interpreter_busy, is_slower_everywhere
+from .process import BUSY, Process, is_slower_everywhere, of_other, of_process
 from .wording import as_long, joined, number, short, signed, times
 
 _SHORT_QUEUE_NS = 1_000_000
 _MAX_STATUSES = 3
 _MAX_FAILING = 3
 _ALSO = 0.5
-_LEAST_COMPUTED_NS = 1_000_000
-_PARTLY, _MUCH_MORE = 0.1, 0.5
-"""CPU time is a cause beside waiting when it grew by so much of the difference, and of the usual CPU time."""
 
 
 def write(
@@ -104,7 +101,7 @@ def of_causes(
     is_given = False
     for cause in causes:
         if cause.part.component == "other":
-            yield _of_other(cause.part, usual, slow, are_calls_slower)
+            yield of_other(cause.part, usual, slow, are_calls_slower=are_calls_slower)
         elif cause.part.component == "overlap":
             yield _of_overlap(cause.part)
         else:
@@ -123,20 +120,6 @@ def of_everything(factor: float, usual: Population, slow: Population) -> str:
         return f"{words} Its CPU time grew as well ({change}): the CPU is slower, as beside a busy neighbour."
     waits = "threads wait for a CPU (too many of them, or a CPU limit that throttles) or for a thread that computes"
     return f"{words} Its CPU time hardly changed ({change}): {waits}."
-
-
-def of_process(components: Sequence[Contribution], process: Process | None) -> Iterator[str]:
-    """Causes inside the process, for which calls to all servers wait."""
-    if part := garbage_collector(components):
-        change = f"{duration(part.usual.mean_ns)} → {duration(part.slow.mean_ns)} a transaction"
-        yield f"The garbage collector: {change}, and it stops all threads of the process, so calls wait for it too."
-    if process and is_interpreter_busy(process):
-        busy = f"{percent(process.slow_busy)} of the time instead of {percent(process.usual_busy)}"
-        words = f"The interpreter (GIL): a process computes {busy}, in one thread at a time, so calls wait for it too."
-        if process.slow_busy < BUSY:
-            at_a_time = number(process.slow_outside)
-            words += f" It gets no whole CPU: {at_a_time} transactions at a time compute, or wait to compute."
-        yield words
 
 
 def of_failing(target: Contribution) -> str:
@@ -174,23 +157,6 @@ def _of_component(cause: Cause, reason: str) -> str:
     words = f"{part.component}: {_what(cause)}, {signed(part.difference_ns)}"
     words += f", {reason or f'because {_lookups(cause)}'}" if cause.lookups.losing else _where(cause)
     return f"{words}; {failures}." if (failures := _failures(part)) else f"{words}."
-
-
-def _of_other(part: Contribution, usual: Population, slow: Population, are_calls_slower: bool) -> str:
-    before, now = duration(part.usual.mean_ns), duration(part.slow.mean_ns)
-    words = f"other, in no measured call: {before} → {now}, {signed(part.difference_ns)}"
-    if usual.cpu_ns is None or slow.cpu_ns is None or not part.difference_ns:
-        return f"{words}."
-    cpu_ns = slow.cpu_ns - usual.cpu_ns
-    words += f"; CPU time changed by {signed(cpu_ns)}"
-    if cpu_ns >= 0.7 * part.difference_ns if part.difference_ns > 0 else cpu_ns <= 0.7 * part.difference_ns:
-        return f"{words}, so this is computing."
-    waiting = "waiting that nobody measures (a lock, a sleep, the GIL, a busy CPU)"
-    # a sleep makes no call slower; who computes more waits longer for a CPU, and so do the others
-    is_notable = cpu_ns > (_LEAST_COMPUTED_NS if are_calls_slower else _PARTLY * part.difference_ns)
-    is_computing = part.difference_ns > 0 and is_notable and cpu_ns > _MUCH_MORE * usual.cpu_ns
-    partly = "computing and " if is_computing or cpu_ns / part.difference_ns > 0.3 else ""
-    return f"{words}, so this is {partly}{waiting}."
 
 
 def _of_overlap(part: Contribution) -> str:
