@@ -29,10 +29,7 @@ EXPLAINED = {
     "dropped index": ("mysql.query: each call takes ", "FROM reviews WHERE"),
     "slow upstream": ("http.request: each call takes ", "on 127.0.0.1:8000"),
     "deploy with N+1": ("mysql.query: ", "× the calls (2.", "FROM prices WHERE"),
-    "errors": (
-        "errors: ",
-        " % fail",
-    ),
+    "errors": (" % → ", " % fail"),
 }
 _USUAL_MINUTES, _FAULT_S, _AFTER_S = 14, 150, 150
 _PER_MINUTE = 240
