@@ -16,7 +16,6 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from enum import Enum, auto
 from typing import Final
 
 from ..statements.ends import Candidate, find_end
@@ -38,7 +37,7 @@ from .lines import (
     known_header_bytes,
     without_end,
 )
-from .statement import read_statement
+from .statement import State, read_statement
 
 MAX_HEADER_LINE_BYTES: Final = 2 * 1024
 _MAX_HEADER_LINES: Final = 200
@@ -49,14 +48,6 @@ _MAX_SMALL_DOUBT_BYTES: Final = 64 * 1024
 _MAX_BUFFER_BYTES: Final = 2 * 1024 * 1024
 
 _WAIT: Final = -1
-
-
-class _State(Enum):
-    """Of a text at its end: outside of all literals, outside by MySQL's default only, inside."""
-
-    CLOSED = auto()
-    DOUBTFUL = auto()
-    OPEN = auto()
 
 
 @dataclass
@@ -194,9 +185,9 @@ class Parser:
             is_strong = is_strong or not has_set
             if is_strong and not candidates:
                 state = self._state_of(starts, ends)
-                if state == _State.CLOSED:
+                if state == State.CLOSED:
                     return ends, search
-                is_closed_by_default = state == _State.DOUBTFUL
+                is_closed_by_default = state == State.DOUBTFUL
             candidates.append(Candidate(ends - starts, is_strong))
             places.append((ends, search))
             if is_strong and len(candidates) >= 4 * tried:
@@ -225,15 +216,12 @@ class Parser:
         return _WAIT, 0
 
     def _is_closed(self, starts: int, ends: int) -> bool:
-        return self._state_of(starts, ends) != _State.OPEN
+        return self._state_of(starts, ends) != State.OPEN
 
-    def _state_of(self, starts: int, ends: int) -> _State:
+    def _state_of(self, starts: int, ends: int) -> State:
         if self._cut and self._cut.is_state_unknown:
-            return _State.CLOSED
-        statement = read_statement(self._buffer[starts:ends])
-        if not statement.is_closed:
-            return _State.OPEN
-        return _State.DOUBTFUL if statement.is_doubtful else _State.CLOSED
+            return State.CLOSED
+        return read_statement(self._buffer[starts:ends]).state
 
     def _end_entry(
         self, at: int, header: re.Match[bytes], starts: int, ends: int, following: int, done: list[Entry]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from enum import Enum, auto
 from typing import Final
 
 from ..statements.long import LONG_BYTES, MAX_STATEMENT_BYTES, lex_long
@@ -16,24 +17,30 @@ _OVERHEAD_BYTES: Final = 600
 _ESCAPED_QUOTE: Final = re.compile(rb"\\['\"]")
 
 
+class State(Enum):
+    """Of a text at its end: outside of all literals, outside by MySQL's default only, inside."""
+
+    CLOSED = auto()
+    DOUBTFUL = auto()
+    OPEN = auto()
+
+
 class Statement:
     """A statement of a log."""
 
-    __slots__ = ("encoded", "has_rows", "is_closed", "is_doubtful", "is_usual", "lexed", "text")
+    __slots__ = ("encoded", "has_rows", "is_usual", "lexed", "state", "text")
 
     def __init__(
-        self, text: str, lexed: Lexed, *, is_doubtful: bool = False, is_usual: bool = False, has_rows: bool = True
+        self, text: str, lexed: Lexed, *, state: State = State.CLOSED, is_usual: bool = False, has_rows: bool = True
     ) -> None:
         """
         Args:
-            is_doubtful: If it is closed by MySQL's default, it may be open in the sql_mode of its session.
             is_usual: Surely a statement, closed, and as short as an entry may keep.
             has_rows: The row counts in the header are of this statement.
         """
         self.text = text
         self.lexed = lexed
-        self.is_closed = lexed.is_closed
-        self.is_doubtful = is_doubtful
+        self.state = state
         self.is_usual = is_usual
         self.has_rows = has_rows
         self.encoded = b""
@@ -85,7 +92,8 @@ def _read(text: bytes) -> Statement:
         lexed = lex(whole.decode("utf-8", "surrogateescape"), is_cut=is_cut)
     if not lexed.redacted.isascii():
         lexed = lexed._replace(redacted=lexed.redacted.encode("utf-8", "surrogateescape").decode("utf-8", "replace"))
-    is_doubtful = _ESCAPED_QUOTE.search(whole) is not None and may_be_open(whole.decode("utf-8", "surrogateescape"))
-    is_sure = lexed.is_closed and not is_doubtful
-    is_usual = is_sure and len(text) <= MAX_STATEMENT_BYTES and not text.startswith(b"#")
-    return Statement(whole.decode("utf-8", "replace"), lexed, is_doubtful=is_doubtful, is_usual=is_usual)
+    state = State.CLOSED if lexed.is_closed else State.OPEN
+    if lexed.is_closed and _ESCAPED_QUOTE.search(whole) and may_be_open(whole.decode("utf-8", "surrogateescape")):
+        state = State.DOUBTFUL
+    is_usual = state == State.CLOSED and len(text) <= MAX_STATEMENT_BYTES and not text.startswith(b"#")
+    return Statement(whole.decode("utf-8", "replace"), lexed, state=state, is_usual=is_usual)
