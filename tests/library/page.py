@@ -33,7 +33,10 @@ _UPSTREAM = os.environ["LIBRARY_UPSTREAM"]
 def _caches() -> HashClient:
     if not hasattr(_local, "caches"):
         servers = os.environ["LIBRARY_CACHES"].split(",")
-        _local.caches = HashClient(servers, timeout=2, connect_timeout=2, ignore_exc=True, dead_timeout=1)
+        # without no_delay, a get after a set waits up to 40 ms for the acknowledgement of the set (Nagle)
+        _local.caches = HashClient(
+            servers, timeout=2, connect_timeout=2, ignore_exc=True, dead_timeout=1, no_delay=True
+        )
     return _local.caches
 
 
