@@ -67,9 +67,9 @@ def sending(order: Order, core: int | None = SENDER_CORE) -> Iterator[subprocess
 
 @contextmanager
 def collector_on(core: int | None, data: Path, **settings: str | int | float) -> Iterator[Collector]:
-    """A collector, and all that it starts, on this core or on any."""
+    """A collector, and all that it starts, on this core or on any; it loads once a second, as in production."""
     with on(core):
-        collector = Collector(data, **settings)
+        collector = Collector(data, **{"segment_age_s": 1.0, **settings})
     with collector:
         yield collector
 
