@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import operator
 import random
+import time
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -149,3 +151,19 @@ def _counters(row: Row, counter: str) -> dict[str, int]:
     more = {key.removeprefix("walltime.").rpartition(".")[0]: n for key, n in row["more_counters"].items()}
     rows = {"tax": int(row["attributes"]["walltime.tax.rows"])} if counter == "rows" else {}
     return {**columns, **row.get(f"custom_{counter}", {}), **(more if counter == "hits" else {}), **rows}
+
+
+def lock(rows: list[dict[str, Any]]) -> None:
+    """Every third waited for a lock."""
+    for row in rows[::3]:
+        row["lock_ns"] = 2 * int(row["trace_id"]) * 100_000
+
+
+def slow_log(rows: list[dict[str, Any]], started_ns: int) -> bytes:
+    """Two entries for each that waited, to be stored as slow_log_entries."""
+    logged = []
+    for row in rows:
+        if row["lock_ns"]:
+            trace = {"trace_id": row["trace_id"].encode().hex(), "started_us": started_ns // 1_000, "weight": 1}
+            logged += [{**trace, "query_ns": 10**9, "lock_ns": row["lock_ns"] // 2, "read_at": int(time.time())}] * 2
+    return "\n".join(map(json.dumps, logged)).encode()

@@ -8,7 +8,7 @@ import time
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 from walltime_collector.clickhouse.engine import Engine
 from walltime_collector.errors import BadParameter
@@ -20,7 +20,7 @@ from walltime_collector.query.scope import Filters, Scope
 from walltime_collector.query.top import top_of
 from walltime_collector.query.windows import Window
 
-from tests.collector.query.condition.rows import SERVERS, STATEMENTS, TEXTS, is_true, make_rows
+from tests.collector.query.condition.rows import SERVERS, STATEMENTS, TEXTS, is_true, lock, make_rows, slow_log
 
 _WORDS = ("and", "or", "not", "in", "(", ")", ",", "=", "!=", "<", ">=", "~", "duration", "status", "5xx", "1s", '"a"')
 _CHOICES: dict[str, st.SearchStrategy[str]] = {
@@ -96,19 +96,17 @@ def rows(engine: Engine) -> list[dict[str, Any]]:
     """Stored transactions; every third waited for a lock, which the slow log has."""
     started_ns = time.time_ns() - 600_000_000_000
     rows = make_rows(300, started_ns)
-    logged = []
-    for row in rows[::3]:
-        row["lock_ns"] = 2 * int(row["trace_id"]) * 100_000
-        trace = {"trace_id": row["trace_id"].encode().hex(), "started_us": started_ns // 1_000, "weight": 1}
-        logged += [{**trace, "query_ns": 10**9, "lock_ns": row["lock_ns"] // 2, "read_at": int(time.time())}] * 2
+    lock(rows)
     stored = [{name: value for name, value in row.items() if name != "lock_ns"} for row in rows]
     engine.insert_rows("transactions", "\n".join(map(json.dumps, stored)).encode(), "rows")
-    engine.insert_rows("slow_log_entries", "\n".join(map(json.dumps, logged)).encode(), "logged")
+    engine.insert_rows("slow_log_entries", slow_log(rows, started_ns), "logged")
     return rows
 
 
 @settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(text=conditions)
+@example(text="rows = 0")
+@example(text="hits > 3")
 def test_a_condition_selects_the_rows_of_which_it_is_true(
     engine: Engine, rows: list[dict[str, Any]], text: str
 ) -> None:

@@ -78,10 +78,11 @@ def _of_system(system: str, written: str) -> Field:
         parts.append(
             f"{fold}(mapValues(mapFilter((key, value) -> startsWith(key, {{}}), transactions.custom_{counter})))"
         )
-    elif counter in _IN_MAP:
+    else:
         keys = (f"walltime.{prefix}", f".{counter}")
-        each = "startsWith(key, {}) AND endsWith(key, {})"
-        parts.append(f"{fold}(mapValues(mapFilter((key, value) -> {each}, transactions.more_counters)))")
+        column, value = ("more_counters", "value") if counter in _IN_MAP else ("attributes", "toUInt64OrZero(value)")
+        each = f"if(startsWith(key, {{}}) AND endsWith(key, {{}}), {value}, 0)"
+        parts.append(f"arraySum(mapValues(mapApply((key, value) -> (key, {each}), transactions.{column})))")
     separator = ", " if counter == "max_ns" else " + "
     sql = join.format(separator.join(parts)) if len(parts) > 1 else parts[0] if parts else "0"
     return Field(f"{system}.{written}" if system else written, _type(counter), sql, keys)

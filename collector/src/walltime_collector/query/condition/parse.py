@@ -79,7 +79,7 @@ def sort_field(name: str) -> Field:
         of = field(_parts(name))
     except LookupError as error:
         raise BadParameter("sort", f"{quoted(name)} is no field", str(error)) from None
-    if of.type not in ("time", "number", "size"):
+    if of.type not in ("time", "number", "size", "locks"):
         raise BadParameter("sort", f"{of.name} is no number", "write time, duration, or as mysql.query.calls")
     return of
 

@@ -17,6 +17,23 @@ transactions.trace_id {is_in} (
     GROUP BY trace_id
     HAVING {condition}
 )"""
+_WAITED = """\
+(
+    SELECT mapFromArrays(groupArray(trace_id), groupArray(waited_ns))
+    FROM
+    (
+        SELECT trace_id, toInt64(sum({})) AS waited_ns
+        FROM slow_queries
+        WHERE trace_id != toFixedString('', 16)
+            AND started_at >= fromUnixTimestamp64Nano({{start_ns:Int64}}, 'UTC') - INTERVAL 1 HOUR
+            AND started_at < fromUnixTimestamp64Nano({{end_ns:Int64}}, 'UTC') + INTERVAL 1 HOUR
+        GROUP BY trace_id
+        HAVING waited_ns > 0
+        ORDER BY waited_ns DESC
+        LIMIT 10000
+    )
+)[transactions.trace_id]"""
+"""The time of a trace, for sorting: 0 for all but those of the window that waited longest. Clocks may differ."""
 _OPERATIONS: Mapping[str, Callable[[object, object], bool]] = {
     "=": operator.eq,
     "!=": operator.ne,
@@ -40,7 +57,9 @@ def as_sql(condition: Condition, others: Mapping[str, Parameter] = NONE) -> tupl
 
 
 def field_sql(field: Field, parameters: dict[str, Parameter]) -> str:
-    """The expression of a field; its keys are added to the parameters."""
+    """The expression of a field, over transactions in a window; its keys are added to the parameters."""
+    if field.type == "locks":
+        return _WAITED.format(field.sql)
     return field.sql.format(*(_bound(key, parameters) for key in field.keys))
 
 

@@ -12,6 +12,7 @@ from ...format import iso_time, quoted
 from ..answers import from_row
 from ..components import counters_by_component, sums
 from ..condition.fields import STARTED
+from ..condition.parse import sort_field
 from ..queries import Row, run
 from ..scope import Filters, Scope
 from ..windows import Window
@@ -53,7 +54,7 @@ def find(engine: Engine, scope: Scope, *, sort: str = NEWEST, limit: int = 50, a
     One page of the transactions of a scope.
 
     Args:
-        sort: NEWEST, or a field of conditions that is a number.
+        sort: NEWEST, or a field of conditions that is a number; by `lock.time`, those that waited.
         after: `next` of the page before, whose window replaces that of the scope.
 
     Raises:
@@ -62,6 +63,8 @@ def find(engine: Engine, scope: Scope, *, sort: str = NEWEST, limit: int = 50, a
     """
     key = _Key.read(after) if after else None
     scope = replace(scope, window=key.window) if key else scope
+    if sort_field(sort).type == "locks":
+        scope = replace(scope, filters=scope.filters.matching("lock.time > 0"))
     rows: list[Row] = []
     for part in _parts(scope.window, key) if sort == NEWEST else (scope.window,):
         rows += run(
