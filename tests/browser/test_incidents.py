@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from playwright.sync_api import Browser, expect
+from walltime_collector.format import iso_time
 
 from tests.browser import chromium
 from tests.browser.chromium import DESKTOP, PHONE, Watched
@@ -59,8 +60,9 @@ def test_a_mark_is_no_selection_and_a_selection_keeps_the_marks(
     assert "during=2m..1m" in page.url
 
 
-def test_a_time_without_incidents_has_no_marks(watch: Watched) -> None:
-    watch.open("/?time=last+2m")
+def test_a_time_without_incidents_has_no_marks(watch: Watched, told: Story) -> None:
+    start, end = (iso_time(told.restarted_ns - minutes * 60 * 10**9)[:19] for minutes in (10, 5))
+    watch.open(f"/?time={start}Z..{end}Z")
     expect(watch.page.locator("figure.chart canvas").first).to_be_visible()
     expect(watch.page.locator(".flag, #incidents")).to_have_count(0)
 
