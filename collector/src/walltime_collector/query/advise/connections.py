@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator
 
-from ...format import count, duration
+from ...format import duration, plural
 from ..names import shown
 from .answer import LEAST_CONNECTS, LEAST_CONNECTS_PER_QUERY, Category
 from .candidate import Candidate, Removed, helped_most, worth
@@ -69,7 +69,7 @@ def _candidate(
         kinds,
         Removed("targets", targets=tuple({each.key for each in connects})),
         change=f"Use {remedy}: {service} connects to {', '.join(addresses)} for {when}.",
-        finding=f"{shown(most[1])} opens {count(round(number / observed.kinds[most].transactions, 2))} connections a"
+        finding=f"{shown(most[1])} opens {plural(round(number / observed.kinds[most].transactions, 2), 'connection')} a"
         f" transaction ({component}), {duration(time_ns / number)} each.",
         component=component,
         address=addresses[0] if len(addresses) == 1 else "",
