@@ -58,6 +58,14 @@ def watch(browser: Browser, url: str) -> Iterator[Watched]:
         assert (watched.problems, watched.payloads_run()) == ([], [])
 
 
+def test_the_form_is_never_sent_by_the_browser_itself(watch: Watched, url: str) -> None:
+    """Its address would have the token, where a script has not been loaded yet."""
+    page = watch.page
+    page.locator("form[data-decide=dismiss]").first.evaluate("form => HTMLFormElement.prototype.submit.call(form)")
+    page.wait_for_load_state("networkidle")
+    assert page.url == f"{url}/advice"
+
+
 def test_an_advice_is_dismissed_with_the_admin_token_and_shown_again(watch: Watched, url: str) -> None:
     page = watch.page
     advice = page.locator("ol.advice > li").first

@@ -29,6 +29,12 @@
     return isDismissed ? `Dismissed until ${dismissal.until.slice(0, 10)}${why}` : "Shown again";
   }
 
+  function enable() {
+    for (const button of document.querySelectorAll("form[data-decide] button")) button.disabled = false;
+  }
+  enable();
+  for (const name of ["htmx:afterSwap", "htmx:historyRestore"]) document.addEventListener(name, enable);
+
   document.addEventListener("submit", async (event) => {
     const form = event.target;
     if (!form.matches("form[data-decide]")) return;
