@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -42,6 +44,11 @@ class Watched:
         response = self.page.goto(f"{self.base_url}{path}", wait_until="networkidle")
         assert response is not None
         return response
+
+    def screenshot(self, name: str) -> None:
+        """For people, into the folder that the variable SCREENSHOTS names; otherwise none."""
+        if folder := os.environ.get("SCREENSHOTS"):
+            self.page.screenshot(path=Path(folder) / f"{name}.png", full_page=True)
 
     def payloads_run(self) -> list[Any]:
         """What stored text could run."""

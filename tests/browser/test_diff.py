@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 from playwright.sync_api import Browser, expect
@@ -78,8 +76,7 @@ def test_the_overview_leads_to_the_comparison_of_its_selection(watch: Watched, d
 def test_it_is_for_everybody(browser: Browser, deploy: Deploy, size: tuple[int, int], scheme: str) -> None:
     with chromium.watched(browser, deploy.web_url, size=size, scheme=scheme) as watch:
         watch.open(deploy.windows)
-        if folder := os.environ.get("SCREENSHOTS"):
-            watch.page.screenshot(path=Path(folder) / f"diff-{size[0]}-{scheme}.png", full_page=True)
+        watch.screenshot(f"diff-{size[0]}-{scheme}")
         assert watch.serious() == []
         assert watch.overflow_px() <= 0
         assert watch.problems == []

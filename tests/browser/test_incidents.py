@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import os
-from pathlib import Path
-
 import pytest
 from playwright.sync_api import Browser, expect
 from walltime_collector.format import iso_time
@@ -81,8 +78,7 @@ def test_the_marks_are_for_everybody(
 ) -> None:
     with chromium.watched(browser, told.web_url, size=size, scheme=scheme) as watch:
         watch.open(views[view])
-        if folder := os.environ.get("SCREENSHOTS"):
-            watch.page.screenshot(path=Path(folder) / f"marks-{view}-{size[0]}-{scheme}.png", full_page=True)
+        watch.screenshot(f"marks-{view}-{size[0]}-{scheme}")
         assert watch.serious() == []
         assert watch.overflow_px() <= 0
         assert watch.problems == []

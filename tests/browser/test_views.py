@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import os
-from pathlib import Path
-
 import pytest
 from playwright.sync_api import Browser
 
@@ -46,9 +43,7 @@ def test_a_view_draws_and_everybody_can_use_it(
 ) -> None:
     with chromium.watched(browser, told.web_url, size=size, scheme=scheme) as watch:
         response = watch.open(views[view])
-        if folder := os.environ.get("SCREENSHOTS"):
-            name = f"{view}-{'phone' if size == PHONE else scheme}.png"
-            watch.page.screenshot(path=Path(folder) / name, full_page=True)
+        watch.screenshot(f"{view}-{'phone' if size == PHONE else scheme}")
 
         assert response.status == 200
         assert watch.problems == []

@@ -7,13 +7,13 @@ from typing import cast
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from walltime_collector.clickhouse.engine import Engine, Parameter, Parameters, Rows
+from walltime_collector.clickhouse.engine import Engine, Parameter
 from walltime_collector.query.queries import BESIDE, query_text, run
 from walltime_collector.query.scope import MOST_STEPS, Filters, Scope
 from walltime_collector.query.windows import Window
 
 from tests.collector.conftest import MINUTE_NS, Stored
-from tests.collector.every_question import QUERIES
+from tests.collector.every_question import QUERIES, Recording
 
 S = 1_000_000_000
 
@@ -57,22 +57,10 @@ def test_whole_minutes_are_answered_without_the_transactions_beside_them(shop: S
     steps = {"step_s": 60, "slice_ns": MINUTE_NS, "chart_step_ns": MINUTE_NS, "every": 1, "limit": 20}
     parameters: dict[str, Parameter] = {"by": "total", "component": "", "address": "", "texts": []}
     parameters |= {**whole.divided(), **steps}
-    asked = RecordingEngine(shop.engine)
+    asked = Recording(shop.engine)
     rows = run(cast(Engine, asked), name, **parameters)
     parameters.pop("where")
     assert rows == shop.engine.query(query_text(name), parameters)
-    assert BESIDE not in asked.sql
+    assert BESIDE not in asked.questions[name][-1][0]
     run(cast(Engine, asked), name, **{**parameters, "start_ns": whole.window.start_ns - 1})
-    assert BESIDE in asked.sql
-
-
-class RecordingEngine:
-    """Keeps the last SQL."""
-
-    def __init__(self, engine: Engine) -> None:
-        self._engine = engine
-        self.sql = ""
-
-    def query(self, sql: str, parameters: Parameters | None = None) -> Rows:
-        self.sql = sql
-        return self._engine.query(sql, parameters)
+    assert BESIDE in asked.questions[name][-1][0]

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import re
-
-from ..format import LONGEST_SINCE_S
+from ..format import LONGEST_SINCE_S, unix_ns
 from ..pages import urls
 from ..query.advise.answer import Advised
 from ..query.answers import Bill, Top, Trace
 from ..query.diff.answer import Diff, Side
 from ..query.digest.answer import Digest
 from ..query.why.answer import Population, Why
+from ..query.windows import Window, written
 
 COLLECTOR = urls.collector()
 
@@ -65,4 +64,4 @@ def of_advice(answer: Advised) -> str:
 
 
 def _window(first: Population | Advised | Side, last: Population | Side | None = None) -> str:
-    return "..".join(re.sub(r"\.?0*Z$", "Z", at) for at in (first.since, (last or first).until))
+    return written(Window(unix_ns(first.since), unix_ns((last or first).until)))

@@ -34,12 +34,10 @@ class IncidentPage:
     """Around the incident and what it is compared with, where they are near each other."""
 
 
-def marks(request: PageRequest, service: str = "", kind: str = "") -> tuple[Incident, ...]:
+def marks(request: PageRequest) -> tuple[Incident, ...]:
     """What the charts mark: the incidents of their time, the open ones first, then the newest."""
-    filters = request.scope.filters
-    service, kind = service or filters.service, kind or filters.kind
-    window = request.scope.window
-    return stored_incidents(request.engine, window, service=service, kind=kind, limit=_MOST_MARKS).incidents
+    filters, window, most = request.scope.filters, request.scope.window, _MOST_MARKS
+    return stored_incidents(request.engine, window, service=filters.service, kind=filters.kind, limit=most).incidents
 
 
 def all_incidents(request: PageRequest) -> IncidentsPage:

@@ -15,7 +15,7 @@ FROM
     FROM transactions_1m
     WHERE
 -- include _whole_minutes.sql
-    UNION ALL
+    UNION ALL -- beside whole minutes
     SELECT
         service, name, count(), sum(transactions.duration_ns), sum(transactions.other_ns),
         ifNull(sum(transactions.cpu_user_ns + transactions.cpu_system_ns), 0),

@@ -6,7 +6,7 @@ FROM
     FROM statements_1m
     WHERE
 -- include _whole_minutes.sql
-    UNION ALL
+    UNION ALL -- beside whole minutes
     SELECT service, name, sent.text, 1, sent.calls, sent.time_ns
     FROM {source:Identifier} AS transactions
     ARRAY JOIN statement AS sent

@@ -9,7 +9,7 @@ FROM
     FROM targets_1m
     WHERE
 -- include _whole_minutes.sql
-    UNION ALL
+    UNION ALL -- beside whole minutes
     SELECT
         service, name, called.component, called.address, 1, called.calls, called.time_ns, called.hits, called.misses
     FROM {source:Identifier} AS transactions
