@@ -144,7 +144,7 @@ def test_of_very_many_transactions_the_heat_map_is_from_percentiles_of_each_minu
         )
         whole = sum(true.values())
         assert sum(near.values()) == whole
-        assert (min(near), max(near)) == (min(true), max(true))
-        for number in range(min(true), max(true)):
+        assert max(near) == max(true)
+        for number in range(min(*near, *true), max(true)):  # the shortest are an estimate as well
             below = [sum(count for each, count in cells.items() if each <= number) for cells in (true, near)]
             assert abs(below[0] - below[1]) <= 2 + whole * 0.03
