@@ -227,6 +227,7 @@ def life(servers: Servers, endpoint: str | None) -> list[object]:
     if endpoint is not None:
         walltime.flush(1)
         walltime.counters()
+        walltime.check(1)
         walltime.uninstrument()
     seen.append(ask(app, "/memcache"))
     if endpoint is not None:

@@ -29,7 +29,7 @@ from tests.server_folder import server_folder
 def installed_stays_installed() -> Iterator[None]:
     """Python looks for each library once, not in each `instrument`: 10 ms of CPU a test."""
     with pytest.MonkeyPatch.context() as patches:
-        patches.setattr(libraries, "_is_installed", functools.cache(libraries._is_installed))
+        patches.setattr(libraries, "is_installed", functools.cache(libraries.is_installed))
         yield
 
 

@@ -18,6 +18,7 @@ from walltime.errors import SettingsError, WalltimeError
 from walltime.export.one_line import summary
 from walltime.instrumentation.libraries import instrument, uninstrument
 from walltime.runtime import VERSION, counters, flush, shutdown
+from walltime.self_check import check
 from walltime.servers.gateways.asgi import ASGIMiddleware
 from walltime.servers.gateways.wsgi import WSGIMiddleware
 from walltime.servers.request.request import routed_to
@@ -33,6 +34,7 @@ __all__ = [
     "WSGIMiddleware",
     "WalltimeError",
     "__version__",
+    "check",
     "component",
     "configure",
     "counters",

@@ -29,11 +29,13 @@ Runs the program with every library instrumented that Walltime knows, as `wallti
   walltime-run gunicorn shop:app
   walltime-run python -m shop
   walltime-run manage.py runserver
+  walltime-run --check [MODULE …]     what would be measured here, or once these modules are imported, what not and why
 
 PROGRAM is looked for beside this Python and then on PATH. A .py file, -m MODULE and -c CODE run in this Python.
 Settings come from the environment, such as OTEL_SERVICE_NAME and OTEL_EXPORTER_OTLP_ENDPOINT: docs/settings.md.
 
-The exit status is the program's; 127 when it is not found, 126 when it cannot be run, 2 without a program.
+The exit status is the program's; 127 when it is not found, 126 when it cannot be run, 2 without a program. That of
+--check is 1 when a library is not measured, or bills cannot arrive.
 """
 
 
@@ -48,6 +50,10 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
 
         sys.stdout.write(f"walltime {__version__}\n")
         sys.exit(0)
+    if command[0] == "--check":
+        from walltime.self_check import main as check
+
+        check(command[1:])
     if command[0] == "--":
         del command[0]
     if command[0] in {"-m", "-c"} or (command[0].endswith(".py") and os.path.isfile(command[0])):  # noqa: PTH113

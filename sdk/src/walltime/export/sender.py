@@ -120,15 +120,21 @@ class Sender:
     def _post(self, request: bytes) -> tuple[int, float | None]:
         kept_open = self._connection is not None
         try:
-            return self._exchange(request)
+            return self.exchange(request)
         except (ConnectionError, HTTPException):
             # The collector may have closed an idle connection: try again once on a new one.
             self.close()
             if not kept_open:
                 raise
-            return self._exchange(request)
+            return self.exchange(request)
 
-    def _exchange(self, request: bytes) -> tuple[int, float | None]:
+    def exchange(self, request: bytes) -> tuple[int, float | None]:
+        """
+        Post it once; return the status and `Retry-After` in seconds.
+
+        Raises:
+            OSError, HTTPException, ValueError: no answer.
+        """
         if self._connection is None:
             timeout_s = self._settings.timeout_s
             if self._is_https:

@@ -93,6 +93,8 @@ _chosen: dict[str, list[Applied | Hook]] = {}
 """Part that is instrumented → its patches; none while the application has not imported the library."""
 _libraries: set[str] = set()
 """Libraries that are instrumented."""
+_refused: dict[str, str] = {}
+"""Part that could not be wrapped → why."""
 
 
 @guarded("instrument", list)
@@ -114,7 +116,7 @@ def instrument(*libraries: str) -> list[str]:
             mine: list[Applied | Hook] = []
             if _chosen.setdefault(part, mine) is mine:  # no lock: an import that ends meanwhile has locks of its own
                 patching.when_imported(PARTS[part][1], part, partial(_wrap, part))
-    return sorted(library for library in _libraries if _is_installed(PARTS[library][1]))
+    return sorted(library for library in _libraries if is_installed(PARTS[library][1]))
 
 
 @guarded("uninstrument")
@@ -127,6 +129,7 @@ def uninstrument(*libraries: str) -> None:
 
 
 def remove(part: str) -> None:
+    _refused.pop(part, None)
     patching.forget(PARTS[part][1], part)
     patching.undo(_chosen.pop(part))
 
@@ -136,6 +139,12 @@ def is_wrapped(part: str) -> bool:
     return bool(_chosen.get(part))
 
 
+def state_of(library: str) -> tuple[bool, bool, str]:
+    """Return whether the library is to be instrumented, whether it is, and why a part of it could not be wrapped."""
+    refused = "; ".join(_refused[part] for part in LIBRARIES[library] if part in _refused and part not in _EVERYWHERE)
+    return library in _libraries, is_wrapped(library), refused
+
+
 def _wrap(part: str) -> None:
     requires = ""
     try:
@@ -143,14 +152,17 @@ def _wrap(part: str) -> None:
         requires = wrapper.REQUIRES
         applied = patching.apply(wrapper.patches())
     except (PatchError, ImportError) as error:
+        _refused[part] = f"{error} (tested with {requires or 'other versions'})"
         warn(part, "walltime: %s is not instrumented: %s (tested with %s)", part, error, requires or "other versions")
     except Exception as error:  # a library we cannot wrap is no reason for the host to stop
+        _refused[part] = f"{type(error).__name__}: {error}"
         contain(f"instrument {part}", error)
     else:
         _chosen[part].extend(applied)
 
 
-def _is_installed(module: str) -> bool:
+def is_installed(module: str) -> bool:
+    """Return whether it is imported, or can be."""
     if module in sys.modules:
         return True
     try:
