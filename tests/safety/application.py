@@ -217,7 +217,12 @@ def life(servers: Servers, endpoint: str | None) -> list[object]:
     app: Any = shop
     if endpoint is not None:
         walltime.configure(
-            service_name="shop", endpoint=endpoint, sample_probability=1.0, exit_timeout_s=0.5, export_delay_s=0.01
+            service_name="shop",
+            endpoint=endpoint,
+            sample_probability=1.0,
+            exit_timeout_s=0.5,
+            export_delay_s=0.01,
+            metrics=True,
         )
         walltime.instrument()
         app = WSGIMiddleware(app)

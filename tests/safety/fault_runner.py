@@ -63,9 +63,9 @@ def _live(servers: Any, endpoint: str | None, point: str | None) -> dict[str, An
     exported: list[bytes] = []
     write = Exporter._write_locally
 
-    def recorded(self: Exporter, transaction: Any, bill: Any, encoded: bytes, file: Any) -> None:
+    def recorded(self: Exporter, transaction: Any, bill: Any, kept: str, encoded: bytes, file: Any) -> None:
         exported.append(encoded)
-        write(self, transaction, bill, encoded, file)
+        write(self, transaction, bill, kept, encoded, file)
 
     Exporter._write_locally = recorded  # type: ignore[method-assign]  # in this process only
 

@@ -49,6 +49,7 @@ def configure(
     exit_timeout_s: float | None = None,
     json_lines: str | os.PathLike[str] | None = None,
     summary: bool | None = None,
+    metrics: bool | None = None,
     sample_probability: float | None = None,
     random_per_minute: int | None = None,
     upstream_per_minute: int | None = None,
@@ -100,6 +101,8 @@ def configure(
         json_lines: file to which every transaction is appended as a line of JSON (docs/logs.md); `-` is stderr.
             `console` in `exporters` writes to stderr when this is empty
         summary: log the bill of each transaction in one line, to the logger `walltime.summary` at level INFO
+        metrics: record the duration of requests and of their components in OpenTelemetry's metrics, for the
+            application's MeterProvider to export (docs/instrumentation.md)
         sample_probability: share of transactions whose calls are kept one by one, chosen by trace id.
             `OTEL_TRACES_SAMPLER` takes `always_on`, `always_off` or `traceidratio` (with or without
             `parentbased_`); its default argument is 0.01

@@ -53,6 +53,7 @@ SET_BY = [
     ("WALLTIME_KEY_SALT", "salt", "key_salt", "salt"),
     ("WALLTIME_JSON_LINES", "/bills.jsonl", "json_lines", "/bills.jsonl"),
     ("WALLTIME_SUMMARY", "yes", "summary", True),
+    ("WALLTIME_METRICS", "yes", "metrics", True),
     ("WALLTIME_HASH_USER_IDS", "on", "hash_user_ids", True),
     ("WALLTIME_PROPAGATE_TO", "*.shop.internal, 10.*", "propagate_to", ("*.shop.internal", "10.*")),
     ("WALLTIME_DENIED_ANNOTATIONS", "plate, vin", "denied_annotations", ("plate", "vin")),

@@ -38,6 +38,7 @@ HOSTILE = (
 SAFER: dict[str, object] = {
     "enabled": False,
     "summary": False,
+    "metrics": False,
     "server_timing": False,
     "raw_keys": False,
     "raw_session_ids": False,

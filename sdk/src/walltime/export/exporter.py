@@ -26,6 +26,7 @@ from walltime.errors import contain
 from walltime.export import one_line, otlp
 from walltime.export.detail import Detail
 from walltime.export.json_lines import JsonLines
+from walltime.export.metrics import Metrics
 from walltime.export.protobuf import resource_attribute
 from walltime.export.sender import Sender
 from walltime.redaction.redact import Redaction
@@ -69,6 +70,7 @@ class Exporter:
             denied=settings.denied_annotations,
         )
         self._detail = Detail(settings)
+        self._metrics = Metrics(version) if settings.metrics else None
         self.begin()
         atexit.register(self.shutdown)
 
@@ -215,7 +217,8 @@ class Exporter:
             self._queued_calls = max(0, self._queued_calls - len(transaction.calls))
             try:
                 bill = transaction.add_up(detail=True)
-                encoded = encoder.transaction(transaction, bill, self._detail.why_kept(transaction))
+                kept = self._detail.why_kept(transaction)
+                encoded = encoder.transaction(transaction, bill, kept)
                 spans += encoded
                 count += 1
                 transaction.calls.clear()  # a thread or task that outlives it may keep a reference
@@ -224,7 +227,7 @@ class Exporter:
                 self.counts["lost_internal"] += 1
                 contain("export", error)
             else:
-                self._write_locally(transaction, bill, encoded, file)
+                self._write_locally(transaction, bill, kept, encoded, file)
             if count % BEFORE_YIELD == 0 and self._has_time():
                 time.sleep(0)
         if count and "otlp" in self._settings.exporters and not self._settings.endpoint:
@@ -243,8 +246,10 @@ class Exporter:
         missing["walltime.outside.calls"] = sum(outside_calls.copy().values())
         return missing
 
-    def _write_locally(self, transaction: Transaction, bill: Bill, encoded: bytes, file: JsonLines | None) -> None:
-        """Write the bill to the JSON file and to the log, if the settings say so."""
+    def _write_locally(
+        self, transaction: Transaction, bill: Bill, kept: str, encoded: bytes, file: JsonLines | None
+    ) -> None:
+        """Write the bill to the JSON file and to the log, and add it to the metrics, if the settings say so."""
         try:
             if file is not None:
                 file.write(encoded)
@@ -252,6 +257,11 @@ class Exporter:
                 one_line.log(transaction, bill)
         except Exception as error:  # it may come from the application's log handlers
             contain("summary", error)
+        try:
+            if self._metrics is not None:
+                self._metrics.add(transaction, bill, kept)
+        except Exception as error:  # of the application's MeterProvider, or ours
+            contain("metrics", error)
 
 
 def _at_child_exit(act: Callable[[], None]) -> None:

@@ -59,6 +59,7 @@ class Settings:
     # ---- beside the collector ----
     json_lines: str = setting("", WALLTIME_JSON_LINES=parsing.text)
     summary: bool = setting(False, safe=False, WALLTIME_SUMMARY=parsing.flag)
+    metrics: bool = setting(False, safe=False, WALLTIME_METRICS=parsing.flag)
 
     # ---- detail ----
     sample_probability: float = setting(
