@@ -20,6 +20,9 @@ settings.load_profile("walltime")
 # Each collector that starts would look for plugins of pydantic in all packages of this environment: 50 ms of CPU.
 os.environ["PYDANTIC_DISABLE_PLUGINS"] = "__all__"
 
+# Samples are on a bill by chance. The tests of the sampler switch it on (tests/sdk/sampling, tests/safety).
+os.environ["WALLTIME_SAMPLE_HZ"] = "0"
+
 # Nothing that is imported or collected becomes garbage: a tenth of the CPU of collecting 5,000 tests.
 gc.disable()
 

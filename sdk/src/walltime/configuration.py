@@ -56,6 +56,7 @@ def configure(
     forced_per_minute: int | None = None,
     errors_per_minute: int | None = None,
     slow_per_minute: int | None = None,
+    sample_hz: float | None = None,
     sql_comment: Literal["full", "static", "off"] | bool | None = None,
     sql_comment_keys: str | Iterable[str] | None = None,
     sql_comment_position: Literal["append", "prepend"] | None = None,
@@ -115,6 +116,8 @@ def configure(
         errors_per_minute: limit for calls kept because the transaction failed, in transactions a minute
         slow_per_minute: limit for calls kept because the transaction was slower than 99 % of the recent ones of
             its name, in transactions a minute
+        sample_hz: looks a second at what transactions do outside of measured calls, from 1 to 1000; 0 switches the
+            sampler off
         sql_comment: comment on every SQL statement: `full` includes the request id, `static` only what is the
             same in every request (for a query cache), `off` adds none. True means `full`, False means `off`
         sql_comment_keys: contents of the SQL comment, the most important first: `traceparent`, `route`,

@@ -14,6 +14,7 @@ from walltime.core.transaction import Transaction, clock, outside_calls
 from walltime.errors import SettingsError, contain, contained, guarded, warn
 from walltime.export.exporter import Exporter
 from walltime.propagation import propagation
+from walltime.sampling import sampler, serving, tick
 from walltime.settings import tls
 from walltime.settings.environment import report
 from walltime.settings.fields import read
@@ -58,6 +59,7 @@ def _after_fork() -> None:
             execution.transaction.is_over = True
             running.set(None)  # the child may serve other transactions, as in a process pool
             propagation.forget()
+        sampler.install(0 if _settings is None else _settings.sample_hz, is_forked=True)
         if _exporter is not None:
             _exporter.begin()
     except Exception:  # only counted, see above
@@ -94,6 +96,7 @@ def configure(given: Mapping[str, Any]) -> Settings:
     with _lock:
         previous = _exporter
         _settings, _exporter = settings, Exporter(settings, VERSION, context_tls)
+    sampler.install(settings.sample_hz if settings.enabled else 0)
     if previous is not None:
         previous.shutdown()
     report(settings, unusable)
@@ -129,16 +132,18 @@ def flush(timeout_s: float = 5.0) -> bool:
 @guarded("shutdown")
 def shutdown() -> None:
     """Send the queue and stop; takes at most `exit_timeout_s`. Runs automatically at the interpreter's exit."""
+    sampler.stop()
     if _exporter is not None:
         _exporter.shutdown()
 
 
 @guarded("counters", dict)
 def counters() -> dict[str, int]:
-    """Return this process's counts: sent, lost, calls outside of any transaction, and failures of Walltime."""
+    """Return this process's counts: sent, lost, samples, calls outside of any transaction, failures of Walltime."""
     sent = {} if _exporter is None else dict(_exporter.counts)
     outside = {f"outside_{library}": count for library, count in outside_calls.copy().items()}
-    return {**sent, **outside, **{f"failed_{where}": count for where, count in contained.items()}}
+    samples = {name: count for name, count in tick.counts.items() if count}
+    return {**sent, **samples, **outside, **{f"failed_{where}": count for where, count in contained.items()}}
 
 
 @guarded("hint")
@@ -207,6 +212,8 @@ class Open:
         self._usage = None if task or _THREAD is None or _is_a_greenlet() else resource.getrusage(_THREAD)
         self._otel_token = propagation.enter(self.transaction, self._parent)
         self._execution_token: Token[ExecutionContext | None] = enter(self.transaction)
+        if self.transaction.settings.sample_hz:
+            serving.begin(self.transaction)
 
     def finish(self) -> None:
         """Close the transaction and leave it. Never raises; a second call does nothing."""

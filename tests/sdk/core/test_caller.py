@@ -158,21 +158,21 @@ def test_the_statements_remembered_and_the_places_of_a_transaction_are_bounded(s
 @pytest.mark.parametrize(
     ("path", "kind"),
     [
-        ("/srv/app/shop/views.py", caller._APPLICATION),
-        ("/usr/lib/python3/dist-packages/shop/views.py", caller._LIBRARY),
-        ("/venv/lib/python3.12/site-packages/shop/views.py", caller._LIBRARY),
-        ("C:\\app\\views.py", caller._APPLICATION),
+        ("/srv/app/shop/views.py", caller.APPLICATION),
+        ("/usr/lib/python3/dist-packages/shop/views.py", caller.LIBRARY),
+        ("/venv/lib/python3.12/site-packages/shop/views.py", caller.LIBRARY),
+        ("C:\\app\\views.py", caller.APPLICATION),
         ("C:\\venv\\Lib\\site-packages\\django\\db\\models\\query.py", caller._INTERMEDIATE),
         ("/venv/lib/python3.12/site-packages/pymysql/cursors.py", caller._INTERMEDIATE),
         (caller.__file__, caller._INTERMEDIATE),
         (subprocess.__file__, caller._INTERMEDIATE),
         (f"{sys.base_prefix}/bin/gunicorn", caller._INTERMEDIATE),
         ("<frozen runpy>", caller._INTERMEDIATE),
-        ("<string>", caller._LIBRARY),
+        ("<string>", caller.LIBRARY),
     ],
 )
 def test_what_is_the_application(path: str, kind: int) -> None:
-    assert caller._category(path) == kind
+    assert caller.category_of(path) == kind
 
 
 def test_an_application_that_is_installed_as_a_package_is_found_too(tmp_path: Path) -> None:

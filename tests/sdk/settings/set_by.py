@@ -37,6 +37,7 @@ SET_BY = [
     ("WALLTIME_UPSTREAM_PER_MINUTE", "8", "upstream_per_minute", 8),
     ("WALLTIME_FORCED_PER_MINUTE", "9", "forced_per_minute", 9),
     ("WALLTIME_SLOW_PER_MINUTE", "3", "slow_per_minute", 3),
+    ("WALLTIME_SAMPLE_HZ", "50", "sample_hz", 50.0),
     ("WALLTIME_SQL_COMMENT", "off", "sql_comment", "off"),
     ("WALLTIME_SQL_COMMENT", "no", "sql_comment", "off"),
     ("WALLTIME_SQL_COMMENT", "true", "sql_comment", "full"),

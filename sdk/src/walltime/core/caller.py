@@ -49,7 +49,8 @@ class Place(NamedTuple):
     """With its class where Python knows it (3.11)."""
 
 
-_APPLICATION, _LIBRARY, _INTERMEDIATE = 1, 2, 3
+APPLICATION, LIBRARY, _INTERMEDIATE = 1, 2, 3
+"""Categories of files."""
 
 _categories: dict[str, int] = {}
 _places: dict[tuple[int, int], tuple[CodeType, Place]] = {}
@@ -78,7 +79,7 @@ def find(skip: int = 1) -> Place | None:
             found, more = _search(below.gr_frame)
             second = second or more
     found = found or second
-    return None if found is None else _place(found)
+    return None if found is None else place(found.f_code, found.f_lasti)
 
 
 def _search(frame: FrameType | None) -> tuple[FrameType | None, FrameType | None]:
@@ -92,10 +93,10 @@ def _search(frame: FrameType | None) -> tuple[FrameType | None, FrameType | None
         try:
             category = categories[path]
         except KeyError:
-            category = _category(path)
-        if category == _APPLICATION:
+            category = category_of(path)
+        if category == APPLICATION:
             return frame, second
-        if category == _LIBRARY and second is None:
+        if category == LIBRARY and second is None:
             second = frame
         frame = frame.f_back
     return None, second
@@ -106,37 +107,47 @@ def is_located(line: Line) -> bool:
     return LINES[line].component.startswith("mysql.")
 
 
-def _place(frame: FrameType) -> Place:
-    code = frame.f_code
-    key = (id(code), frame.f_lasti)
+def place(code: CodeType, offset: int) -> Place:
+    """Return the line of the instruction at an offset, as in `frame.f_lasti`."""
+    key = (id(code), offset)
     known = _places.get(key)
     if known is None:
         if len(_places) >= MAX_PLACES:
             _places.clear()
         path = code.co_filename
         function = getattr(code, "co_qualname", code.co_name)
-        known = (code, Place(path, _shortened(path), frame.f_lineno, function))
+        known = (code, Place(path, _shortened(path), _line(code, offset), function))
         _places[key] = known  # the code object is kept too, so its id is not reused
     return known[1]
 
 
+def _line(code: CodeType, offset: int) -> int:
+    for _, end, line in code.co_lines():
+        if offset < end:
+            return line or code.co_firstlineno
+    return code.co_firstlineno
+
+
+def category_of(path: str) -> int:
+    """Return the category of a file: APPLICATION, LIBRARY or another."""
+    known = _categories.get(path)
+    if known is None:
+        if len(_categories) >= MAX_PLACES:
+            _categories.clear()
+        known = _categories[path] = _category(path.replace("\\", "/"))
+    return known
+
+
 def _category(path: str) -> int:
-    if len(_categories) >= MAX_PLACES:
-        _categories.clear()
-    category = _categories[path] = _category_of(path.replace("\\", "/"))
-    return category
-
-
-def _category_of(path: str) -> int:
     if path.startswith((_OURS, "<frozen ")):
         return _INTERMEDIATE
     if path.startswith("<"):  # code generated at run time
-        return _LIBRARY
+        return LIBRARY
     for installed in _INSTALLED:
         if installed in path:
             package = path.rpartition(installed)[2].partition("/")[0].removesuffix(".py")
-            return _INTERMEDIATE if package in INTERMEDIATE_PACKAGES else _LIBRARY
-    return _INTERMEDIATE if path.startswith(_PYTHONS) else _APPLICATION
+            return _INTERMEDIATE if package in INTERMEDIATE_PACKAGES else LIBRARY
+    return _INTERMEDIATE if path.startswith(_PYTHONS) else APPLICATION
 
 
 def _shortened(path: str) -> str:

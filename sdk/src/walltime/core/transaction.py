@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import time
 from threading import Lock
-from typing import TYPE_CHECKING, Final, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from walltime.core.after_response import record_after_response
 from walltime.core.bill import Bill
@@ -72,7 +72,7 @@ class Transaction:
         "cpu_system_ns", "cpu_user_ns", "duration_ns", "error_type", "has_branches", "has_pieces", "http_status",
         "ids", "is_error", "is_forced", "is_over", "kind", "locate_ns", "method", "name", "nested_ns", "outgoing",
         "outgoing_context", "owner", "parent_span_id", "path", "peak_rss_growth_bytes", "places", "queue_ns",
-        "scheme", "session", "settings", "sql_comment", "started_at_ns", "started_ns", "statement", "user",
+        "samples", "scheme", "session", "settings", "sql_comment", "started_at_ns", "started_ns", "statement", "user",
     )  # fmt: skip
 
     def __init__(
@@ -111,6 +111,8 @@ class Transaction:
         """Start of a call → the application's line that made it, for calls that were located."""
         self.locate_ns = 0 if ids.trace_flags & 1 else LONG_NS
         """Calls of at least this duration are located; 0 when all calls will be kept."""
+        self.samples: Any = None
+        """What the sampler saw of it: `sampling.samples.Samples`."""
         self.has_branches = False
         self.has_pieces = False
         """Some calls were recorded in pieces and have to be joined."""
@@ -194,6 +196,8 @@ class Transaction:
         """Return the bill of all calls after the end; `detail` is False when the calls are not kept one by one."""
         bill = self.bill
         calls = self.calls
+        if self.samples is not None:
+            self.samples.locate(calls)  # before pieces are joined: what is between them is in no call
         if bill is None:
             bill = self.bill = Bill()
             if self.has_branches:

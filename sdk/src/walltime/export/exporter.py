@@ -222,7 +222,7 @@ class Exporter:
                 spans += encoded
                 count += 1
                 transaction.calls.clear()  # a thread or task that outlives it may keep a reference
-                transaction.after = None
+                transaction.after = transaction.samples = None
             except Exception as error:  # a transaction that cannot be encoded affects no other
                 self.counts["lost_internal"] += 1
                 contain("export", error)

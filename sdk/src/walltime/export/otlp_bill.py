@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final
 from walltime.core.bill import COUNTERS
 from walltime.export.protobuf import attribute, count, counts
 from walltime.redaction.cache import size_bounded_cache
+from walltime.sampling.samples import Entry
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -49,7 +50,21 @@ def encode(transaction: Transaction, bill: Bill) -> bytes:
     if bill.statements:
         encoded += _arrays("walltime.statement.", _OF_STATEMENT, list(bill.statements.values()))
         encoded.append(_texts("walltime.statement.text", list(bill.statements)))
+    if transaction.samples is not None:
+        encoded += _samples(transaction)
     return b"".join(encoded)
+
+
+def _samples(transaction: Transaction) -> Iterable[bytes]:
+    table: dict[Entry, list[int]] = transaction.samples.table()
+    if not table:
+        return []
+    encoded = [count("walltime.sample.interval_ns", round(1e9 / transaction.settings.sample_hz))]
+    for name, texts in zip(Entry._fields, zip(*table, strict=True), strict=True):
+        encoded.append(_texts(f"walltime.sample.{name}", list(texts)))
+    for name, numbers in zip(("count", "time_ns"), zip(*table.values(), strict=True), strict=True):
+        encoded.append(counts(f"walltime.sample.{name}", numbers))
+    return encoded
 
 
 @lru_cache(maxsize=1024)

@@ -16,6 +16,7 @@ from opentelemetry import context as otel_context
 
 from walltime.core.execution import branch, current, enter, running
 from walltime.errors import contain
+from walltime.sampling import serving
 
 if TYPE_CHECKING:
     import contextvars
@@ -40,16 +41,18 @@ def carried(job: Callable[..., Any]) -> Callable[..., Any]:
 
 def run(execution: ExecutionContext, otel: Context, job: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
     """Run a job in the given execution context, then restore the thread's context."""
-    entered = attached = None
+    entered = attached = served = None
     try:
         entered = enter(None if execution.transaction.is_over else execution)
         attached = otel_context.attach(otel)
+        served = serving.swap(execution)
     except Exception as ours:
         contain("context", ours)
     try:
         return job(*args, **kwargs)
     finally:
         try:
+            serving.swap(served)
             if entered is not None:
                 running.reset(entered)
             if attached is not None:

@@ -73,6 +73,9 @@ class Settings:
     errors_per_minute: int = setting(60, WALLTIME_ERRORS_PER_MINUTE=parsing.count)
     slow_per_minute: int = setting(60, WALLTIME_SLOW_PER_MINUTE=parsing.count)
 
+    # ---- samples ----
+    sample_hz: float = setting(100.0, fault=valid.rate, safe=0.0, WALLTIME_SAMPLE_HZ=parsing.number)
+
     # ---- SQL comments ----
     sql_comment: str = setting(
         "full", choices=("full", "static", "off"), safe="off", WALLTIME_SQL_COMMENT=parsing.sql_comment

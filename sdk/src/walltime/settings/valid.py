@@ -11,6 +11,7 @@ if TYPE_CHECKING:
 
 EXPORTERS: Final = ("otlp", "console")
 LEAST_SECRET_CHARS: Final = 16
+MAX_HZ: Final = 1000
 
 _HEADER_NAME: Final = re.compile(r"[!#-'*+\-.0-9A-Z^-z|~]+")
 _CONTROL: Final = re.compile(r"[\x00-\x08\x0a-\x1f\x7f]")
@@ -22,6 +23,10 @@ def text(value: str) -> str:
 
 def words(value: tuple[str, ...]) -> str:
     return "" if all(map(_is_encodable, value)) else "is not valid UTF-8"
+
+
+def rate(value: float) -> str:
+    return "" if value == 0 or 1 <= value <= MAX_HZ else f"is neither 0 nor from 1 to {MAX_HZ}"
 
 
 def exporters(value: tuple[str, ...]) -> str:

@@ -1,0 +1,121 @@
+"""
+The sampler's thread: it looks, about every 10 ms, at what each open transaction does.
+
+It only reads, waits for nothing but time and the GIL, and sleeps while no transaction is open.
+"""
+
+from __future__ import annotations
+
+import atexit
+import random
+import sys
+import time
+from types import BuiltinFunctionType
+from typing import Final
+
+from walltime.core.transaction import clock
+from walltime.errors import contain
+from walltime.sampling import serving
+from walltime.sampling.tick import Ticks
+
+MAX_CPU_SHARE: Final = 0.005
+"""Of one CPU. Ticks that cost more come more rarely, and each sample then stands for more time."""
+PARK_AFTER_NS: Final = 200_000_000
+"""Without an open transaction for this long, the thread waits until one begins."""
+SHORTEST_SWITCH_S: Final = 0.0001
+LONGEST_SWITCH_S: Final = 0.001
+"""
+Python's switch interval while at most one thread computes: a quarter of the time that the sampler waits on average.
+
+A thread that computes gives the GIL up after this time, 5 ms by default. Most requests let go of it earlier, in their
+next call, so a sampler that waits that long sees nearly all of them in a call (docs/decisions/040-sampler.md).
+"""
+
+_sleep: Final = serving.unpatched("time", "sleep")
+_start_new_thread: Final = serving.unpatched("_thread", "start_new_thread")
+
+_host_switch_s = _our_switch_s = 0.0
+"""The application's switch interval while ours is set; otherwise 0."""
+
+
+def _set_switch_interval(wanted_s: float) -> None:
+    """Shorten the switch interval; 0 restores it. One that the application has set in the meantime stays."""
+    global _host_switch_s, _our_switch_s  # noqa: PLW0603
+    now_s = sys.getswitchinterval()
+    if _host_switch_s and abs(now_s - _our_switch_s) > 1e-6:  # they have set another
+        _host_switch_s = 0.0
+    if not wanted_s:
+        wanted_s, _host_switch_s = _host_switch_s, 0.0
+    elif not _host_switch_s:
+        if now_s <= wanted_s:
+            return
+        _host_switch_s = now_s
+    if wanted_s and abs(now_s - wanted_s) > 1e-6:
+        sys.setswitchinterval(wanted_s)
+        _our_switch_s = sys.getswitchinterval()
+
+
+def install(hz: float, *, is_forked: bool = False) -> None:
+    """Sample from the next transaction on, in a thread that starts with it; 0 stops the sampler."""
+    serving.reset((lambda: _start(hz)) if hz else None, is_forked=is_forked)
+    _set_switch_interval(0)
+
+
+def stop() -> None:
+    """End the thread; waits for it at most a tenth of a second."""
+    parking = serving.parking
+    install(0)
+    parking.join(0.1)
+
+
+def _start(hz: float) -> None:
+    if isinstance(_start_new_thread, BuiltinFunctionType):  # otherwise it would be a greenlet among the others
+        serving.parking.begins()
+        _start_new_thread(_run, (hz,))
+        atexit.register(stop)
+
+
+def _run(hz: float) -> None:
+    interval_ns = round(1e9 / hz)
+    parking, ticks = serving.parking, Ticks()
+    cost_ns, waited_ns, planned_ns, late_ns = 0.0, 0.0, interval_ns, 0
+    used_ns = open_ns = 0
+    _after_a_pause(ticks, interval_ns)
+    while parking is serving.parking:
+        try:
+            if ticks.tick(planned_ns, late_ns):
+                open_ns = ticks.at_ns
+                waited_s = max(SHORTEST_SWITCH_S, min(LONGEST_SWITCH_S, waited_ns / 4e9))
+                _set_switch_interval(0 if ticks.is_contended else waited_s)
+            elif ticks.at_ns - open_ns > PARK_AFTER_NS:
+                _set_switch_interval(0)
+                serving.forget_ended()
+                if parking.wait(serving.is_idle):
+                    _after_a_pause(ticks, interval_ns)
+                open_ns = clock()
+                continue
+        except Exception as ours:
+            contain("sampler", ours)
+        before_ns, used_ns = used_ns, time.thread_time_ns()
+        cost_ns += (used_ns - before_ns - cost_ns) / 16
+        planned_ns = max(interval_ns, round(cost_ns / MAX_CPU_SHARE))
+        pause_ns = round(planned_ns * (0.5 + random.random()))  # not in step with what repeats
+        due_ns = clock() + pause_ns
+        _sleep(pause_ns / 1e9)
+        late_ns = clock() - due_ns
+        waited_ns += (late_ns - waited_ns) / 16
+    if parking is serving.parking:
+        _set_switch_interval(0)
+    parking.ends()
+
+
+def _after_a_pause(ticks: Ticks, interval_ns: int) -> None:
+    """
+    Wait until the first tick after a pause, at a random moment.
+
+    The transaction that ended the pause is looked at with the same probability as any other, and its sample stands for
+    one interval.
+    """
+    wait_ns = round(random.random() * interval_ns)
+    ticks.at_ns = clock() - interval_ns + wait_ns
+    _sleep(wait_ns / 1e9)

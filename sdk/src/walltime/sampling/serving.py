@@ -1,0 +1,205 @@
+"""
+Which threads, tasks and greenlets serve a transaction now: all that a request does for the sampler.
+
+A sampler could find the frames of our entry points on each stack, but not the `with walltime.transaction(…)` of an
+application, nor a transaction whose task is suspended; and it would walk the stacks of threads that serve nothing.
+"""
+
+from __future__ import annotations
+
+import sys
+import time
+from _thread import allocate_lock
+from collections import deque
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, Final
+from weakref import ref
+
+from walltime.errors import contain
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from walltime.core.execution import ExecutionContext
+    from walltime.core.transaction import Transaction
+
+MAX_ARRIVALS: Final = 10_000
+"""Tasks and greenlets between two ticks; the oldest ones are not sampled."""
+
+
+def unpatched(module: str, name: str) -> Any:
+    """Return a function of the standard library as it is without gevent's monkey patches."""
+    monkey = sys.modules.get("gevent.monkey")
+    return getattr(import_module(module), name) if monkey is None else monkey.get_original(module, name)
+
+
+get_ident: Callable[[], int] = unpatched("_thread", "get_ident")
+_local: Any = unpatched("_thread", "_local")()
+
+
+class Thread:
+    """A native thread that has served a transaction, and what the sampler knows of it."""
+
+    __slots__ = (
+        "_clock", "clock_ns", "delay_share", "delays", "execution", "ident", "native_id", "observed_ns", "seen",
+        "seen_ns", "share",
+    )  # fmt: skip
+
+    def __init__(self) -> None:
+        self.execution: ExecutionContext | None = None
+        """What it serves; None while it serves tasks or greenlets."""
+        self.ident = get_ident()
+        self.native_id: int = unpatched("_thread", "get_native_id")()
+        # Made on the thread itself: pthread_getcpuclockid of an ended thread ends the process.
+        self._clock = time.pthread_getcpuclockid(self.ident) if hasattr(time, "pthread_getcpuclockid") else None
+        self.observed_ns = self.clock_ns = self.seen_ns = 0
+        """Its CPU clock in this tick and when it was looked at before, and when that was."""
+        self.share = 0.0
+        """Of a CPU that it used in between."""
+        self.delays = 0, 0, 0
+        """When the kernel's numbers for it were last read, and those: time on a CPU, and runnable without one."""
+        self.delay_share = 0.0
+        """Of the time in which it did not run: runnable, without a CPU."""
+        self.seen: Any = None
+        """What was seen last, for a thread that has not run since."""
+
+    def cpu_ns(self) -> int:
+        """Return its CPU clock; 0 where the system has none, or when it has ended."""
+        try:
+            return 0 if self._clock is None else time.clock_gettime_ns(self._clock)
+        except OSError:
+            return 0
+
+
+threads: dict[int, Thread] = {}
+"""By thread identifier."""
+arrivals: deque[tuple[ref[Any], Transaction, Thread]] = deque(maxlen=MAX_ARRIVALS)
+"""Transactions that a task or a greenlet began to serve since the last tick, and its thread."""
+
+
+class Parking:
+    """Where the sampler waits while no transaction runs, using no CPU. Each sampler thread has its own."""
+
+    def __init__(self, start: Callable[[], None] | None) -> None:
+        self.is_parked = start is not None
+        self._start = start
+        """Starts the thread; None when it runs, or when there is none."""
+        self._wake = allocate_lock()
+        self._wake.acquire()
+        self._runs = allocate_lock()
+
+    def wake(self) -> None:
+        """Wake the sampler; the first time, start it."""
+        self.is_parked = False
+        start, self._start = self._start, None
+        if start is not None:
+            start()
+        elif self._wake.locked():
+            self._wake.release()
+
+    def wait(self, is_idle: Callable[[], bool]) -> bool:
+        """Wait until the next transaction begins; False when one has begun already."""
+        self.is_parked = True
+        if is_idle():
+            self._wake.acquire()
+            return True
+        self.is_parked = False
+        return False
+
+    def begins(self) -> None:
+        self._runs.acquire()
+
+    def ends(self) -> None:
+        self._runs.release()
+
+    def join(self, timeout_s: float) -> None:
+        """Wait for the end of the thread."""
+        if self._runs.acquire(timeout=timeout_s):
+            self._runs.release()
+
+
+parking = Parking(None)
+
+
+def forget_ended() -> None:
+    """Forget threads that have ended."""
+    alive = sys._current_frames()
+    for ident in threads.keys() - alive.keys():
+        threads.pop(ident, None)
+
+
+def is_idle() -> bool:
+    """Say whether no transaction has begun since the last tick; only true when the last tick found none."""
+    return not arrivals and all(
+        each.execution is None or each.execution.transaction.duration_ns for each in threads.copy().values()
+    )
+
+
+def _this_thread() -> Thread:
+    here = _local.thread = threads[get_ident()] = Thread()
+    return here
+
+
+def begin(transaction: Transaction) -> None:
+    """Register the transaction that this thread, task or greenlet serves, until its response ends; 0.2 µs."""
+    try:
+        try:
+            here: Thread = _local.thread
+        except AttributeError:
+            here = _this_thread()
+        server: Any = None
+        if transaction.owner:
+            server = sys.modules["asyncio"].current_task() if transaction.owner > 1 else None
+        else:
+            server = _greenlet()
+        if server is not None:
+            arrivals.append((ref(server), transaction, here))
+        elif not transaction.owner:
+            here.execution = transaction
+        if parking.is_parked:
+            parking.wake()
+    except Exception as ours:
+        contain("sampler", ours)
+
+
+def swap(execution: ExecutionContext | None) -> ExecutionContext | None:
+    """Register what this thread works for from now on, and return what it was before; 0.2 µs. Never raises."""
+    try:
+        try:
+            here: Thread = _local.thread
+        except AttributeError:
+            here = _this_thread()
+        if _greenlet() is not None:  # others run on this thread in between
+            return None
+        before, here.execution = here.execution, execution
+    except Exception as ours:
+        contain("sampler", ours)
+        return None
+    return before
+
+
+def _greenlet() -> Any:
+    """Return the greenlet that runs here; None in a thread's main one."""
+    greenlet = sys.modules.get("greenlet")
+    if greenlet is None:
+        return None
+    here = greenlet.getcurrent()
+    return None if here.parent is None else here
+
+
+def reset(start: Callable[[], None] | None, *, is_forked: bool) -> None:
+    """
+    End the sampler's thread.
+
+    Args:
+        start: starts another, when the next transaction begins; None for no sampler.
+        is_forked: only this thread is left, and what it serves is the parent's.
+    """
+    global parking
+    before, parking = parking, Parking(start)
+    if is_forked:
+        threads.clear()
+        vars(_local).clear()
+    else:
+        before.wake()
+    arrivals.clear()

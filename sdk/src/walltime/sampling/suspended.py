@@ -1,0 +1,108 @@
+"""Where a suspended asyncio task or greenlet waits, and for what."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, Any, Final
+
+from walltime.core.execution import running
+from walltime.sampling import stacks
+
+if TYPE_CHECKING:
+    from types import CodeType, FrameType
+
+    from walltime.core.transaction import Transaction
+    from walltime.sampling.stacks import Frames
+
+MAX_TASKS: Final = 8
+"""Tasks that wait for one another, in one chain."""
+
+_BY_FUNCTION: Final = {("tasks.py", "sleep"): "sleep", ("hub.py", "sleep"): "sleep", ("_asyncio.py", "sleep"): "sleep"}
+_BY_FILE: Final = {
+    "locks.py": "lock", "queues.py": "lock", "_semaphore.py": "lock", "lock.py": "lock", "event.py": "lock",
+    "queue.py": "lock", "threading.py": "lock", "_synchronization.py": "lock",
+    "streams.py": "socket", "selector_events.py": "socket", "sslproto.py": "socket", "flow_control.py": "socket",
+    "_socket3.py": "socket", "_socketcommon.py": "socket", "_hub_primitives.py": "socket", "_sockets.py": "socket",
+    "base_subprocess.py": "process", "subprocess.py": "process",
+}  # fmt: skip
+"""Files of asyncio, anyio and gevent in which one waits."""
+_LOOKED_AT: Final = 5
+"""Innermost frames that may say what is waited for."""
+
+
+def of(server: Any) -> tuple[Frames | None, str]:
+    """Return the stack, innermost first, and the state; no stack inside a measured call."""
+    if hasattr(server, "get_coro"):
+        return _of_task(server)
+    frames = stacks.frames_of(server.gr_frame)
+    return frames, "" if frames is None else _state(frames)
+
+
+def _of_task(task: Any) -> tuple[Frames | None, str]:
+    awaits: list[CodeType | int] = []
+    waiter: Any = task
+    for _ in range(MAX_TASKS):
+        coroutine: Any = waiter.get_coro()
+        for _ in range(stacks.MAX_FRAMES):
+            frame = next((frame for name in _FRAMES if (frame := getattr(coroutine, name, None)) is not None), None)
+            if frame is None:
+                break
+            if not stacks.is_ours(frame.f_code.co_filename):
+                awaits += (frame.f_lasti, frame.f_code)
+            elif stacks.is_in_a_call(frame.f_code):
+                return None, ""
+            coroutine = next((each for name in _AWAITS if (each := getattr(coroutine, name, None)) is not None), None)
+        future = getattr(waiter, "_fut_waiter", None)
+        if future is None or future.done():
+            return tuple(awaits[::-1]), "loop"
+        children = getattr(future, "_children", None)  # gather
+        if children:
+            future = next((child for child in children if not child.done()), future)
+        if not hasattr(future, "get_coro"):
+            break
+        waiter = future
+    frames = tuple(awaits[::-1])
+    return frames, _state(frames)
+
+
+_FRAMES: Final = ("cr_frame", "gi_frame", "ag_frame")
+_AWAITS: Final = ("cr_await", "gi_yieldfrom", "ag_await")
+
+
+def _state(frames: Frames) -> str:
+    for code in frames[: 2 * _LOOKED_AT : 2]:
+        file = code.co_filename.rpartition("/")[2]  # type: ignore[union-attr]  # every other one is a code object
+        state = _BY_FUNCTION.get((file, code.co_name)) or _BY_FILE.get(file)  # type: ignore[union-attr]
+        if state:
+            return state
+    return "waiting"
+
+
+def runs(server: Any, transaction: Transaction, frame: FrameType) -> bool:
+    """
+    Say whether the task or greenlet runs on its thread now, or a task that works for the same transaction does.
+
+    Args:
+        frame: the innermost of the thread.
+    """
+    if not hasattr(server, "get_loop"):
+        return server.gr_frame is None and not server.dead
+    task = sys.modules["asyncio"].current_task(server.get_loop())
+    if task is None or task is server:
+        return task is not None
+    execution = _context_of(task, frame).get(running)
+    return execution is not None and execution.transaction is transaction
+
+
+def _context_of(task: Any, frame: FrameType | None) -> Any:
+    """Return the context of a running task; an empty dict where it cannot be found (uvloop before Python 3.12)."""
+    if hasattr(task, "get_context"):  # Python 3.12
+        return task.get_context()
+    handle = sys.modules["asyncio.events"].Handle._run.__code__
+    for _ in range(stacks.MAX_FRAMES):
+        if frame is None:
+            break
+        if frame.f_code is handle:
+            return frame.f_locals["self"]._context
+        frame = frame.f_back
+    return {}

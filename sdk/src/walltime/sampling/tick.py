@@ -1,0 +1,186 @@
+"""One tick of the sampler: what each open transaction does now."""
+
+from __future__ import annotations
+
+import os
+import random
+import sys
+import time
+from typing import TYPE_CHECKING, Any, Final
+
+from walltime.core.execution import Inside
+from walltime.core.transaction import clock
+from walltime.sampling import serving, suspended
+from walltime.sampling.samples import Sample, Samples
+from walltime.sampling.stacks import frames_of
+from walltime.sampling.states import Clocks
+
+if TYPE_CHECKING:
+    from types import FrameType
+    from weakref import ref
+
+    from walltime.core.transaction import Transaction
+    from walltime.sampling.serving import Thread
+    from walltime.sampling.stacks import Frames
+
+ALONE_SHARE: Final = 0.1
+"""Share of a CPU that all threads but the busiest may use together when that one computes alone."""
+MAX_LOOKED_AT: Final = 8
+"""Threads, tasks and greenlets in one tick; of more, as many are drawn, and each stands for the others."""
+MAX_TRIES: Final = 3
+"""The GIL may be taken from the sampler while it looks, and the thread then runs on."""
+RECENT_TICKS: Final = 3
+"""A thread that was looked at so many ticks ago served transactions in between."""
+DELAYS_EVERY: Final = 4
+"""The kernel is asked for the delays of one thread in one tick of so many, as that costs as much as a tick."""
+_BUSY_SHARE: Final = 0.9
+"""A thread with a larger share of a CPU did not wait for one."""
+
+counts = {"samples": 0, "samples_lost": 0}
+"""Of this process. Lost are those of threads that went on while they were looked at."""
+
+
+class Ticks:
+    """What is kept from one tick to the next. No frame is."""
+
+    def __init__(self) -> None:
+        self.at_ns = clock()
+        self.is_contended = True
+        """Whether more than one thread computed since the last tick."""
+        self._process_cpu_ns = self._own_cpu_ns = 0
+        self._served: list[tuple[ref[Any], Transaction, Thread]] = []
+
+    def tick(self, planned_ns: int, late_ns: int) -> bool:
+        """
+        Add a sample to each open transaction that is not in a measured call; False when there is none.
+
+        Args:
+            planned_ns: the intended time since the last tick.
+            late_ns: how much longer it took, because the GIL or the CPU was busy.
+        """
+        looks = self._open()
+        now_ns = clock()
+        elapsed_ns, self.at_ns = now_ns - self.at_ns, now_ns
+        if not looks:
+            return False
+        factor = max(1.0, len(looks) / MAX_LOOKED_AT)
+        if factor > 1:
+            looks = random.sample(looks, MAX_LOOKED_AT)
+        observed = [
+            (transaction, thread, _observe(transaction, thread, server)) for transaction, thread, server in looks
+        ]
+        others_share = self._cpu_of_others() / elapsed_ns
+        busiest_share = 0.0
+        seen: dict[Transaction, list[Sample] | None] = {}
+        for transaction, thread, (stack, state) in observed:
+            share = _share(thread, now_ns, elapsed_ns, transaction.started_ns)
+            busiest_share = max(busiest_share, share)
+            samples = seen.setdefault(transaction, [])
+            if stack is None:
+                seen[transaction] = None  # in a measured call, whatever its other threads do
+            elif samples is not None:
+                clocks = None if state else Clocks(share, max(0.0, others_share - share), thread.delay_share, late_ns)
+                time_ns = round(factor * min(elapsed_ns, max(2 * planned_ns, now_ns - transaction.started_ns)))
+                samples.append(Sample(now_ns, time_ns, stack, clocks, state))
+        self.is_contended = others_share - busiest_share > ALONE_SHARE
+        for transaction, samples in seen.items():
+            if samples:
+                if transaction.samples is None:
+                    transaction.samples = Samples()
+                transaction.samples.add(samples)
+                counts["samples"] += len(samples)
+        drawn = looks[int(random.random() * len(looks))][1]
+        if random.random() * DELAYS_EVERY < 1 and drawn.share < _BUSY_SHARE:
+            _measure_delay(drawn, now_ns)
+        return True
+
+    def _cpu_of_others(self) -> int:
+        """Return the CPU time of the process since the last tick, without that of this thread."""
+        process_ns, own_ns = time.process_time_ns(), time.thread_time_ns()
+        cpu_ns = process_ns - self._process_cpu_ns - (own_ns - self._own_cpu_ns)
+        self._process_cpu_ns, self._own_cpu_ns = process_ns, own_ns
+        return max(0, cpu_ns)
+
+    def _open(self) -> list[tuple[Transaction, Thread, Any]]:
+        """Return the open transactions, each with its thread and, if it has one, its task or greenlet."""
+        looks: list[tuple[Transaction, Thread, Any]] = []
+        for thread in list(serving.threads.values()):
+            execution = thread.execution
+            if execution is None:
+                continue
+            if not execution.transaction.duration_ns:
+                looks.append((execution.transaction, thread, None))
+            elif execution.transaction.is_over and thread.execution is execution:
+                thread.execution = None
+        while serving.arrivals:
+            self._served.append(serving.arrivals.popleft())
+        if self._served:
+            self._served = [each for each in self._served if not each[1].duration_ns]
+            for reference, transaction, thread in self._served:
+                server = reference()
+                if server is not None:
+                    looks.append((transaction, thread, server))
+        return looks
+
+
+def _observe(transaction: Transaction, thread: Thread, server: Any) -> tuple[Frames | None, str]:
+    """
+    Return the stack, innermost first, and the state of a suspended task or greenlet, '' for what runs.
+
+    There is no stack inside a measured call, nor of a thread that went on while it was looked at.
+    """
+    for _ in range(MAX_TRIES):
+        before_ns = thread.cpu_ns()
+        frame = sys._current_frames().get(thread.ident)
+        if frame is None or transaction.duration_ns:
+            return None, ""
+        thread.observed_ns = before_ns
+        if server is None:
+            stack, state = _stack(thread, frame), ""
+        elif suspended.runs(server, transaction, frame):
+            stack, state = frames_of(frame), ""
+        else:
+            stack, state = suspended.of(server)
+        if thread.cpu_ns() == before_ns:
+            return stack, state
+    counts["samples_lost"] += 1
+    return None, ""
+
+
+def _stack(thread: Thread, frame: FrameType) -> Frames | None:
+    """Return the stack of a running thread; None inside a measured call."""
+    if type(thread.execution) is Inside:
+        return None
+    at = thread.observed_ns, frame.f_code, frame.f_lasti
+    if thread.seen is None or thread.seen[0] != at or not thread.observed_ns:
+        thread.seen = at, frames_of(frame)
+    return thread.seen[1]  # type: ignore[no-any-return]  # it has not run since, as its CPU clock says
+
+
+def _share(thread: Thread, now_ns: int, elapsed_ns: int, started_ns: int) -> float:
+    """Return the thread's share of a CPU since the last ticks; if it was idle then, since its transaction started."""
+    if thread.seen_ns != now_ns:
+        since_ns, thread.seen_ns = thread.seen_ns, now_ns
+        used_ns, thread.clock_ns = thread.observed_ns - thread.clock_ns, thread.observed_ns
+        if now_ns - since_ns > RECENT_TICKS * elapsed_ns:
+            since_ns = max(since_ns, started_ns)
+        thread.share = min(1.0, used_ns / max(1, now_ns - since_ns)) if thread.observed_ns else 1.0
+    return thread.share
+
+
+def _measure_delay(thread: Thread, now_ns: int) -> None:
+    """Measure for how much of the time in which the thread did not run it could have run, had there been a CPU."""
+    try:
+        file = os.open(f"/proc/self/task/{thread.native_id}/schedstat", os.O_RDONLY)
+    except OSError:  # not Linux, or it has just ended
+        return
+    try:
+        text = os.read(file, 100)
+    finally:
+        os.close(file)
+    ran_ns, delay_ns = (int(number) for number in text.split()[:2])
+    before_ns, before_ran_ns, before_delay_ns = thread.delays
+    thread.delays = now_ns, ran_ns, delay_ns
+    idle_ns = now_ns - before_ns - (ran_ns - before_ran_ns)
+    if before_ns and idle_ns > 0:
+        thread.delay_share = min(1.0, (delay_ns - before_delay_ns) / idle_ns)
