@@ -32,4 +32,5 @@ def test_a_finger_that_moves_sideways_selects_a_time(browser: Browser, told: Sto
             finger("touchMove", part)
         finger("touchEnd", 0.8)
         expect(page).to_have_url(re.compile(r"during=\d{4}-"), timeout=30_000)
+        touch.detach()
         assert not watch.problems
