@@ -71,8 +71,9 @@ class Transaction:
         "_traceparent", "after", "after_error_type", "after_ns", "annotations", "bill", "calls",
         "cpu_system_ns", "cpu_user_ns", "duration_ns", "error_type", "has_branches", "has_pieces", "http_status",
         "ids", "is_error", "is_forced", "is_over", "kind", "locate_ns", "method", "name", "nested_ns", "outgoing",
-        "outgoing_context", "owner", "parent_span_id", "path", "peak_rss_growth_bytes", "places", "queue_ns",
-        "samples", "scheme", "session", "settings", "sql_comment", "started_at_ns", "started_ns", "statement", "user",
+        "outgoing_context", "outgoing_lines", "owner", "parent_span_id", "path", "peak_rss_growth_bytes", "places",
+        "queue_ns", "samples", "scheme", "session", "settings", "sql_comment", "started_at_ns", "started_ns",
+        "statement", "user",
     )  # fmt: skip
 
     def __init__(
@@ -135,6 +136,8 @@ class Transaction:
         self._traceparent = ""
         self.outgoing: list[tuple[str, str]] | None = None
         self.outgoing_context: object = None
+        self.outgoing_lines: list[tuple[bytes, bytes]] | None = None
+        """`outgoing` as HTTP/1 sends it to any host."""
 
     @property
     def transaction(self) -> Transaction:
@@ -251,7 +254,7 @@ class Transaction:
             self.ids = ids._replace(trace_flags=ids.trace_flags | 1)
             self._traceparent = ""
             self.sql_comment = None
-            self.outgoing = None
+            self.outgoing = self.outgoing_lines = None
 
     @property
     def traceparent(self) -> str:

@@ -192,6 +192,7 @@ def outgoing_headers(transaction: Transaction) -> list[tuple[str, str]]:
     if transaction.outgoing is None or transaction.outgoing_context is not context:
         transaction.outgoing = _headers(transaction, context)
         transaction.outgoing_context = context
+        transaction.outgoing_lines = None
     return transaction.outgoing
 
 

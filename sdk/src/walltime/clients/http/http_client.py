@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from http.client import HTTPConnection, HTTPResponse, HTTPSConnection
 from operator import attrgetter
+from types import FunctionType
 from typing import TYPE_CHECKING, Any, Final
 
 from walltime.clients.http.requests import REQUEST, about_body, add_headers, body, proxied, read_on, record_sent
@@ -36,7 +37,8 @@ def patches() -> list[Patch]:
         Patch(HTTPSConnection, "connect", lambda original: _connect(whole(original))),
         Patch(HTTPConnection, "endheaders", _endheaders),
         Patch(HTTPConnection, "getresponse", _getresponse),
-        *[Patch(HTTPResponse, name, _read) for name in ("read", "read1", "readinto", "readline")],
+        Patch(HTTPResponse, "read", _read),
+        *[Patch(HTTPResponse, name, _read_otherwise) for name in ("read1", "readinto", "readline")],
     ]
 
 
@@ -108,11 +110,18 @@ def _describe_failure(connection: Any, step: Step, _result: Any, _error: BaseExc
 _failed: Final = Measure("http_client", _describe_failure, record=record_sent).end
 
 
+def without_ours(method: Any) -> Any:
+    """Return a method without the wrapper of this module: for a subclass that is measured elsewhere."""
+    while isinstance(method, FunctionType) and method.__globals__ is globals():
+        method = method.__wrapped__  # type: ignore[attr-defined]
+    return method
+
+
+# The responses of urllib3 come here too: their way through is short, and without arguments to pack.
 def _getresponse(original: Callable[..., Any]) -> Callable[..., Any]:
     def getresponse(self: Any) -> Any:
-        execution = current()
-        step = None if execution is None else getattr(self, "_walltime", None)
-        if execution is None or step is None:
+        step = getattr(self, "_walltime", None)
+        if step is None or (execution := current()) is None:
             return original(self)
         outer_ns = execution.nested_ns
         started_ns = clock()
@@ -136,12 +145,20 @@ def _getresponse(original: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _read(original: Callable[..., Any]) -> Callable[..., Any]:
+    measured = _read_otherwise(original)
+
+    def read(self: Any, amt: int | None = None) -> Any:
+        return original(self, amt) if getattr(self, "_walltime", None) is None else measured(self, amt)
+
+    return read
+
+
+def _read_otherwise(original: Callable[..., Any]) -> Callable[..., Any]:
     failed = body("http_client", about_body).end
 
     def read(self: Any, *args: Any, **kwargs: Any) -> Any:
-        execution = current()
-        step = None if execution is None else getattr(self, "_walltime", None)
-        if execution is None or step is None:
+        step = getattr(self, "_walltime", None)
+        if step is None or (execution := current()) is None:
             return original(self, *args, **kwargs)
         outer_ns = execution.nested_ns
         started_ns = clock()

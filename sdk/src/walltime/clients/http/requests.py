@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 from urllib.parse import urlsplit
+
+from opentelemetry.context import get_current
 
 from walltime.core.call import Piece, lines
 from walltime.core.transaction import Transaction
@@ -116,19 +117,28 @@ def add_headers(connection: Any, execution: ExecutionContext) -> None:
             would check and join what is made of our own digits, for half the price of the whole wrapper.
     """
     try:
-        transaction = execution.transaction
-        if is_limited(transaction) and not is_recipient(transaction, host_of(connection)):
-            return
+        transaction = execution if type(execution) is Transaction else execution.transaction
+        lines = transaction.outgoing_lines
+        if lines is None or transaction.outgoing_context is not get_current():
+            lines = _lines(connection, transaction)
         buffer = connection._buffer
         sent = b"\r\n".join(buffer).lower()
-        for name, value in outgoing_headers(transaction):
-            # The application's own is what goes; and nothing below here looks for line breaks.
-            if _begins(name) not in sent and value.isascii() and value.isprintable():
-                buffer.append(f"{name}: {value}".encode())
+        for begin, line in lines:
+            if begin not in sent:  # the application's own is sent
+                buffer.append(line)
     except Exception as ours:
         contain("http headers", ours)
 
 
-@lru_cache(maxsize=32)
-def _begins(name: str) -> bytes:
-    return f"\r\n{name}:".lower().encode()
+def _lines(connection: Any, transaction: Transaction) -> list[tuple[bytes, bytes]]:
+    """Return for each header how it begins in a request in lower case, and its line; none to other hosts."""
+    limited = is_limited(transaction)
+    if limited and not is_recipient(transaction, host_of(connection)):
+        return []
+    lines = [
+        (f"\r\n{name}:".lower().encode(), f"{name}: {value}".encode())
+        for name, value in outgoing_headers(transaction)
+        if value.isascii() and value.isprintable()  # nothing later looks for line breaks
+    ]
+    transaction.outgoing_lines = None if limited else lines
+    return lines

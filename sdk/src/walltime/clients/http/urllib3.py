@@ -17,6 +17,7 @@ from urllib3.response import HTTPResponse
 from urllib3.util.retry import Retry
 from urllib3.util.timeout import _DEFAULT_TIMEOUT
 
+from walltime.clients.http.http_client import without_ours
 from walltime.clients.http.requests import DEFAULT_PORTS, REQUEST, about_body, add_headers, body, proxied, read_on
 from walltime.core.execution import current
 from walltime.core.transaction import clock, outside
@@ -89,7 +90,8 @@ def _make_request(original: Callable[..., Any]) -> Callable[..., Any]:
                 line = _line(self, url)
             subject, status = (method, self.scheme, url), response.status
             failure = None if status < 400 else str(status)
-            execution.record(line, subject, started_ns, ended_ns, outer_ns, failure, _resends(retries), status)
+            resends = _resends(retries) if retries and retries.history else 0  # the check here saves a call
+            execution.record(line, subject, started_ns, ended_ns, outer_ns, failure, resends, status)
             response._walltime = (line, subject)  # its body is read later
         except Exception as ours:
             contain("urllib3", ours)
@@ -120,7 +122,10 @@ def _resends(retries: Any) -> int:
 
 
 def _endheaders(original: Callable[..., Any]) -> Callable[..., Any]:
-    def endheaders(self: HTTPConnection, message_body: Any = None, *, encode_chunked: bool = False) -> Any:
+    original = without_ours(original)
+
+    # No `*` before `encode_chunked` here and `read1` below: calls of functions with keyword-only parameters are slow.
+    def endheaders(self: HTTPConnection, message_body: Any = None, encode_chunked: bool = False) -> Any:
         execution = current()
         if execution is not None:
             add_headers(self, execution)
@@ -134,21 +139,20 @@ def _endheaders(original: Callable[..., Any]) -> Callable[..., Any]:
 def _raw_read(original: Callable[..., Any]) -> Callable[..., Any]:
     failed = body("urllib3", about_body).end
 
-    def _raw_read(self: Any, amt: int | None = None, *, read1: bool = False) -> Any:
-        execution = current()
-        about = None if execution is None else getattr(self, "_walltime", None)
-        if execution is None or about is None:
+    def _raw_read(self: Any, amt: int | None = None, read1: bool = False) -> Any:
+        step = getattr(self, "_walltime", None)
+        if step is None or (execution := current()) is None:
             return original(self, amt, read1=True) if read1 else original(self, amt)
         outer_ns = execution.nested_ns
         started_ns = clock()
         try:
             data = original(self, amt, read1=True) if read1 else original(self, amt)
         except BaseException as error:
-            failed(execution, started_ns, clock(), outer_ns, about, (), None, error)
+            failed(execution, started_ns, clock(), outer_ns, step, (), None, error)
             raise
         ended_ns = clock()
         try:
-            read_on(execution, about, None, started_ns, ended_ns, outer_ns)
+            read_on(execution, step, None, started_ns, ended_ns, outer_ns)
             if self.length_remaining == 0:  # further reads return at once
                 self._walltime = None
         except Exception as ours:
