@@ -63,6 +63,7 @@ def configure(
     sql_text_bytes: int | None = None,
     force_secret: str | None = None,
     server_timing: bool | None = None,
+    disabled_components: str | Iterable[str] | None = None,
     context_threads: bool | None = None,
     python_gc: bool | None = None,
     raw_keys: bool | None = None,
@@ -130,6 +131,8 @@ def configure(
             calls kept and its bill in the response header `Server-Timing`
         server_timing: send the bill in the response header `Server-Timing` of every response, readable by every
             client
+        disabled_components: components of frameworks that are not measured: `middleware`, `view`,
+            `template.render`, `serialize`, `orm.compile`, `orm.load`, `session`, `auth`
         context_threads: bill work in threads, thread pools and greenlets to the transaction that started it
         python_gc: bill pauses of the garbage collector as the component `python.gc`
         raw_keys: send memcache and redis keys unchanged, instead of prefix and keyed hash

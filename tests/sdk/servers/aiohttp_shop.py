@@ -14,7 +14,7 @@ BLOCKS = 3
 def shop() -> web.Application:
     @web.middleware
     async def around(request: web.Request, handler: Any) -> web.StreamResponse:
-        with walltime.component("middleware"):
+        with walltime.component("around"):
             return await handler(request)  # type: ignore[no-any-return]
 
     async def product(request: web.Request) -> web.Response:

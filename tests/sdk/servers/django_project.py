@@ -33,25 +33,25 @@ def measuring(get_response: Callable[[HttpRequest], Any]) -> Callable[[HttpReque
     if iscoroutinefunction(get_response):
 
         async def later(request: HttpRequest) -> HttpResponse:
-            with walltime.component("middleware"):
+            with walltime.component("around"):
                 return await get_response(request)
 
         return later
 
     def now(request: HttpRequest) -> HttpResponse:
-        with walltime.component("middleware"):
+        with walltime.component("around"):
             return get_response(request)
 
     return now
 
 
 def product(request: HttpRequest, id: int) -> HttpResponse:
-    with walltime.component("view"):
+    with walltime.component("own"):
         return HttpResponse(str(id))
 
 
 async def product_later(request: HttpRequest, id: int) -> HttpResponse:
-    with walltime.component("view"):
+    with walltime.component("own"):
         await asyncio.sleep(0)
         return HttpResponse(str(id))
 

@@ -48,7 +48,7 @@ def test_every_request_is_one_transaction_named_by_its_resource_and_answered_as_
     assert [span.span.name for span in found if "walltime.cpu_user_ns" in span.attributes] == []
     bills = {span.span.name: span for span in found}
     assert bills["GET /product/{id}"].cell("handler") == {"calls": 1}
-    assert bills["GET /product/{id}"].cell("middleware") == {"calls": 1}
+    assert bills["GET /product/{id}"].cell("around") == {"calls": 1}
     assert bills["GET /stream"].cell("stream") == {"calls": BLOCKS}
     assert bills["GET /body"].cell("stream") == {"calls": BLOCKS}, "the body is written after the handler is done"
 
@@ -109,5 +109,5 @@ def test_requests_at_the_same_time_do_not_mix(recorded: Sink) -> None:
         asyncio.run(load(client))
         found = recorded.wait_for(20)
     for span in found:
-        expected = {"handler"} if span.span.name == "GET /product/{id}" else {"stream"}
-        assert {"middleware", *expected} == set(span.times_ns()) - {"python.gc"}
+        expected = {"handler", "serialize"} if span.span.name == "GET /product/{id}" else {"stream"}
+        assert {"view", "around", *expected} == set(span.times_ns()) - {"python.gc"}

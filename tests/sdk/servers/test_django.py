@@ -56,8 +56,8 @@ def test_every_request_is_one_transaction_named_by_its_route_and_answered_as_wit
     ] == list(ASKED.values())
     bills = {span.span.name: span for span in found}
     for name in ("GET /shop/product/{id}", "GET /shop/later/{id}/"):
-        assert bills[name].cell("view") == {"calls": 1}
-        assert bills[name].cell("middleware") == {"calls": 1}
+        assert bills[name].cell("own") == {"calls": 1}
+        assert bills[name].cell("around") == {"calls": 1}
         assert 0 < bills[name].attributes["walltime.covered_ns"] <= sum(bills[name].times_ns().values())
     for name in ("GET /stream", "GET /stream-later"):
         assert bills[name].cell("stream") == {"calls": django_project.BLOCKS}

@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final, Protocol
 
 from walltime.core.bill import Bill
+from walltime.core.components import CONTAINER_LINES
 from walltime.core.pieces import joined, without_calls
 
 if TYPE_CHECKING:
@@ -57,6 +58,7 @@ class _Transaction(_Execution, Protocol):
     started_ns: int
     duration_ns: int
     after: After | None
+    calls: list[Call]
 
 
 def record_after_response(
@@ -66,18 +68,27 @@ def record_after_response(
     """
     Record a call that ended after the response; False when the transaction is over.
 
-    When the call began before the end of the response, only the time after that end counts here.
+    When the call began before the end of the response, only the time after that end counts here. A container that did
+    counts on the bill, up to that end.
     """
     transaction = execution.transaction
     if transaction.is_over or not transaction.duration_ns:
         return False
     after = transaction.after
+    response_ended_ns = transaction.started_ns + transaction.duration_ns
+    if line in CONTAINER_LINES and started_ns < response_ended_ns:
+        at_end: After | _Execution = execution if after is None or execution is not transaction else after
+        own_ns = max(0, response_ended_ns - started_ns - (at_end.nested_ns - outer_ns))
+        transaction.calls.append((line, subject, started_ns, response_ended_ns, own_ns, failure, requested, matched))
+        execution.nested_ns += own_ns
+        if at_end is after:
+            at_end.nested_ns += own_ns
+        return True
     if after is None:
         after = transaction.after = After(transaction.nested_ns)
     nested_ns = execution.nested_ns
     own_ns = ended_ns - started_ns + outer_ns - nested_ns
     execution.nested_ns += own_ns
-    response_ended_ns = transaction.started_ns + transaction.duration_ns
     if started_ns < response_ended_ns:
         started_ns = response_ended_ns
         later_ns = max(0, ended_ns - started_ns)

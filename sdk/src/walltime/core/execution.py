@@ -25,13 +25,14 @@ if TYPE_CHECKING:
 class _Beside:
     """An execution context beside the transaction, which is its own first one."""
 
-    __slots__ = ("nested_ns", "owner", "statement", "transaction")
+    __slots__ = ("nested_ns", "open_components", "owner", "statement", "transaction")
 
-    def __init__(self, transaction: Transaction, owner: int = 0) -> None:
+    def __init__(self, of: ExecutionContext, owner: int = 0) -> None:
         self.nested_ns = 0
+        self.open_components: int = of.open_components
         self.statement: str | bytes | None = None
         self.owner = owner
-        self.transaction = transaction
+        self.transaction: Transaction = of.transaction
 
     @property
     def sql_comment(self) -> Comment | None:
@@ -43,10 +44,10 @@ class Branch(_Beside):
 
     __slots__ = ()
 
-    def __init__(self, transaction: Transaction, owner: int = 0) -> None:
-        super().__init__(transaction, owner)
-        if not transaction.duration_ns:
-            transaction.has_branches = True
+    def __init__(self, of: ExecutionContext, owner: int = 0) -> None:
+        super().__init__(of, owner)
+        if not of.transaction.duration_ns:
+            of.transaction.has_branches = True
 
     def record(
         self, line: Line, subject: object, started_ns: int, ended_ns: int, outer_ns: int, failure: str | None = None,
@@ -116,7 +117,7 @@ class inside:  # noqa: N801  # used as a context manager
         self._of = of
 
     def __enter__(self) -> None:
-        self._token: Token[ExecutionContext | None] = running.set(Inside(self._of.transaction, self._of.owner))
+        self._token: Token[ExecutionContext | None] = running.set(Inside(self._of, self._of.owner))
 
     def __exit__(self, *_error: object) -> None:
         running.reset(self._token)
@@ -124,7 +125,7 @@ class inside:  # noqa: N801  # used as a context manager
 
 def branch(of: ExecutionContext) -> Branch | Inside:
     """Return an execution context for another thread or greenlet that works for the same transaction."""
-    return Inside(of.transaction, of.owner) if type(of) is Inside else Branch(of.transaction)
+    return Inside(of, of.owner) if type(of) is Inside else Branch(of)
 
 
 _current_task: Callable[[], Any] | None = None
@@ -153,6 +154,6 @@ def task_execution() -> ExecutionContext | None:
     if not inherited.owner:
         inherited.owner = owner
         return inherited
-    own = (Inside if type(inherited) is Inside else Branch)(inherited.transaction, owner)
+    own = (Inside if type(inherited) is Inside else Branch)(inherited, owner)
     running.set(own)
     return own

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 from walltime.core.after_response import record_after_response
 from walltime.core.bill import Bill
 from walltime.core.caller import LONG_NS, MAX_NOTED, find, is_located
+from walltime.core.components import bits, subtract_branches
 from walltime.core.pieces import joined, without_calls
 from walltime.errors import contain
 from walltime.redaction.sanitize import text, value_of
@@ -70,9 +71,10 @@ class Transaction:
     __slots__ = (
         "_traceparent", "after", "after_error_type", "after_ns", "annotations", "bill", "calls",
         "cpu_system_ns", "cpu_user_ns", "duration_ns", "error_type", "has_branches", "has_pieces", "http_status",
-        "ids", "is_error", "is_forced", "is_over", "kind", "locate_ns", "method", "name", "nested_ns", "outgoing",
-        "outgoing_context", "outgoing_lines", "owner", "parent_span_id", "path", "peak_rss_growth_bytes", "places",
-        "queue_ns", "samples", "scheme", "session", "settings", "sql_comment", "started_at_ns", "started_ns",
+        "ids", "is_error", "is_forced", "is_over", "kind", "locate_ns", "method", "name", "nested_ns",
+        "open_components", "outgoing", "outgoing_context", "outgoing_lines", "owner", "parent_span_id", "path",
+        "peak_rss_growth_bytes", "places", "queue_ns", "samples", "scheme", "session", "settings", "sql_comment",
+        "started_at_ns", "started_ns",
         "statement", "user",
     )  # fmt: skip
 
@@ -103,6 +105,8 @@ class Transaction:
         A wrapper reads it before its call and passes it to `record`; the growth is the time of the nested calls. A
         wrapper that fails before `record` leaves nothing to undo, so a failure of ours never counts a call twice.
         """
+        self.open_components = bits(settings.disabled_components) if settings.disabled_components else 0
+        """Components of frameworks of which no further call is recorded, as `BITS`: in progress, or switched off."""
         self.statement: str | bytes | None = None
         """SQL with placeholders while a cursor executes it; below the cursor, the values are in the text."""
         self.owner = 0
@@ -210,6 +214,8 @@ class Transaction:
         if self.has_pieces:
             calls[:] = without_calls(joined([*calls, *bill.still_open]))
             bill.still_open = []
+        if self.has_branches:
+            subtract_branches(calls)
         bill.add(calls, detail=detail)
         if not self.has_branches:
             bill.covered_ns = bill.time_ns  # no calls overlapped; this also holds when adding up early has failed

@@ -49,6 +49,17 @@ _FOLDERS: Final[dict[str, dict[str, str]]] = {
         "wsgiref": "wsgiref.simple_server",
     },
     "servers.jobs": {"celery": "celery.app", "rq": "rq"},
+    "components": {
+        "django_auth": "django.contrib.auth",
+        "django_orm": "django.db.models.sql.compiler",
+        "django_sessions": "django.contrib.sessions.middleware",
+        "django_templates": "django.template.base",
+        "jinja2": "jinja2",
+        "pydantic": "pydantic.main",
+        "rest_framework": "rest_framework.views",
+        "rest_serializers": "rest_framework.serializers",
+        "sqlalchemy_orm": "sqlalchemy.orm.loading",
+    },
     "handoff": {
         "anyio": "anyio.to_thread",
         "asgiref": "asgiref.sync",
@@ -74,13 +85,16 @@ _EVERYWHERE: Final = tuple(_FOLDERS["handoff"])
 _WITH: Final[dict[str, tuple[str, ...]]] = {
     **dict.fromkeys(("aiomysql", "asyncmy", "mysql_connector", "mysqlclient", "pymysql"), ("sqlalchemy",)),
     "aiohttp": ("aiohttp_web",),
-    "django": ("django_asgi", "django_wsgi"),
+    "django": ("django_asgi", "django_auth", "django_orm", "django_sessions", "django_templates", "django_wsgi"),
+    **dict.fromkeys(("flask", "starlette"), ("jinja2",)),
     "gevent": ("gevent_pywsgi",),
     "httpx": ("httpcore",),
     "opentelemetry": ("opentelemetry_sdk",),
+    "rest_framework": ("rest_serializers",),
+    "sqlalchemy": ("sqlalchemy_orm",),
 }
 """Library → parts it needs beside its own."""
-_NO_LIBRARIES: Final = {"aiohttp_web", "django_asgi", "django_wsgi", "gevent_pywsgi", "opentelemetry_sdk"} | (
+_NO_LIBRARIES: Final = {part for parts in _WITH.values() for part in parts} - {"httpcore", "jinja2", "sqlalchemy"} | (
     set(_EVERYWHERE) - {"gevent"}
 )
 

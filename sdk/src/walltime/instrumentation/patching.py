@@ -34,7 +34,7 @@ our own exports."""
 @dataclass(frozen=True)
 class Patch:
     """
-    One method to replace.
+    One method to replace, or the getter of a property.
 
     Plain functions in place of methods: no proxies, so types, identities and isinstance stay as the host knows them.
     """
@@ -77,17 +77,21 @@ def apply(patches: Iterable[Patch | Hook]) -> list[Applied | Hook]:
             patch.add()
             applied.append(patch)
             continue
-        original = getattr(patch.owner, patch.name, None)
+        original = found = getattr(patch.owner, patch.name, None)
+        if isinstance(found, property):
+            original = found.fget
         if not callable(original):
             undo(applied)
             of = patch.owner
             owner = f"{of.__module__}.{of.__qualname__}" if isinstance(of, type) else of.__name__
             raise PatchError(f"{owner} has no method {patch.name}; this version is not supported and stays as it is")
-        left = _left_under(original)
+        left = _left_under(found)
         if left is not None:
             applied.append(left)
             continue
-        ours = functools.wraps(original)(patch.wrap(original))
+        ours: Any = functools.wraps(original)(patch.wrap(original))
+        if isinstance(found, property):
+            ours = found.getter(ours)
         applied.append(Applied(patch.owner, patch.name, ours, vars(patch.owner).get(patch.name, _MISSING)))
         setattr(patch.owner, patch.name, ours)
     return applied

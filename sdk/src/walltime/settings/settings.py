@@ -92,7 +92,10 @@ class Settings:
     force_secret: str = setting("", is_secret=True, fault=valid.secret, safe="", WALLTIME_FORCE_SECRET=parsing.text)
     server_timing: bool = setting(False, safe=False, WALLTIME_SERVER_TIMING=parsing.flag)
 
-    # ---- threads and the interpreter ----
+    # ---- frameworks, threads and the interpreter ----
+    disabled_components: tuple[str, ...] = setting(
+        (), fault=valid.components, safe=valid.COMPONENTS, WALLTIME_DISABLED_COMPONENTS=parsing.words
+    )
     context_threads: bool = setting(True, safe=False, WALLTIME_CONTEXT_THREADS=parsing.flag)
     python_gc: bool = setting(True, safe=False, WALLTIME_PYTHON_GC=parsing.flag)
 

@@ -10,6 +10,10 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 EXPORTERS: Final = ("otlp", "console")
+COMPONENTS: Final = (
+    "middleware", "view", "template.render", "serialize", "orm.compile", "orm.load", "session", "auth",
+)  # fmt: skip
+"""The components of frameworks (`core/components.py`)."""
 LEAST_SECRET_CHARS: Final = 16
 MAX_HZ: Final = 1000
 
@@ -32,6 +36,11 @@ def rate(value: float) -> str:
 def exporters(value: tuple[str, ...]) -> str:
     unknown = [name for name in value if name not in EXPORTERS]
     return "names an exporter that is none of otlp, console and none" if unknown else ""
+
+
+def components(value: tuple[str, ...]) -> str:
+    is_known = set(value).issubset(COMPONENTS)
+    return "" if is_known else f"names a component that is none of {', '.join(COMPONENTS)}"
 
 
 def address(value: str) -> str:

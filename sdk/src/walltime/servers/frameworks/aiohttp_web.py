@@ -3,12 +3,15 @@ aiohttp's server: every request without a change of the application, from its ar
 named by the resource, `GET /product/{id}`.
 
 Not a middleware of aiohttp: those return before the body is written, and do not see what the router refuses.
+
+Components: `view` (a handler with the middlewares around it), `serialize` (`json_response`).
 """
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
+from aiohttp import web
 from aiohttp.web_protocol import RequestHandler
 from aiohttp.web_request import Request
 from aiohttp.web_urldispatcher import UrlDispatcher
@@ -17,6 +20,7 @@ from walltime import runtime
 from walltime.core.execution import current
 from walltime.core.transaction import clock
 from walltime.errors import contain, guarded
+from walltime.instrumentation.outermost import Outermost
 from walltime.instrumentation.patching import Patch
 from walltime.runtime import running_task
 from walltime.servers.request.headers import from_mapping
@@ -40,6 +44,8 @@ def patches() -> list[Patch]:
         Patch(RequestHandler, "handle_error", _failed),
         Patch(UrlDispatcher, "resolve", _named),
         Patch(Request, "_prepare_hook", _shown),
+        Patch(web.Application, "_handle", Outermost("view").awaited),
+        Patch(web, "json_response", Outermost("serialize").call),
     ]
 
 

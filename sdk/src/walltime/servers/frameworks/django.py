@@ -1,6 +1,8 @@
 """
 Django, under WSGI and ASGI, with sync and async views: every request without a change of the project; named by the
 route, `GET /product/{id}`. The transactions are opened in django_wsgi.py and django_asgi.py.
+
+Components: `middleware` (the chain of middlewares with routing), `view`, `serialize` (`JsonResponse`).
 """
 
 from __future__ import annotations
@@ -8,12 +10,16 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final
 
+from asgiref.sync import iscoroutinefunction
 from django.core.handlers import exception
 from django.core.handlers.base import BaseHandler
+from django.http import JsonResponse
 from django.urls import get_resolver
 from django.urls.resolvers import LocalePrefixPattern, URLResolver
 
+from walltime.core.execution import current
 from walltime.errors import contain
+from walltime.instrumentation.outermost import Outermost
 from walltime.instrumentation.patching import Patch
 from walltime.servers.request.request import failed_now, name_by_route
 from walltime.servers.request.route import from_django
@@ -23,9 +29,19 @@ if TYPE_CHECKING:
 
 REQUIRES: Final = "Django >= 4.2, < 7"
 
+_MIDDLEWARE: Final = Outermost("middleware")
+_VIEW: Final = Outermost("view")
+
 
 def patches() -> list[Patch]:
-    return [Patch(BaseHandler, "resolve_request", _named), Patch(exception, "handle_uncaught_exception", _failed)]
+    return [
+        Patch(BaseHandler, "resolve_request", _named),
+        Patch(exception, "handle_uncaught_exception", _failed),
+        Patch(BaseHandler, "get_response", _MIDDLEWARE.call),
+        Patch(BaseHandler, "get_response_async", _MIDDLEWARE.awaited),
+        Patch(BaseHandler, "make_view_atomic", _viewed),
+        Patch(JsonResponse, "__init__", Outermost("serialize").call),
+    ]
 
 
 def _named(original: Callable[..., Any]) -> Callable[..., Any]:
@@ -43,6 +59,19 @@ def _named(original: Callable[..., Any]) -> Callable[..., Any]:
         return match
 
     return resolve_request
+
+
+def _viewed(original: Callable[..., Any]) -> Callable[..., Any]:
+    def make_view_atomic(self: BaseHandler, view: Any) -> Any:
+        view = original(self, view)  # as it is called, on the thread of the view
+        try:
+            if current() is not None:
+                return _VIEW.awaited(view) if iscoroutinefunction(view) else _VIEW.call(view)
+        except Exception as ours:
+            contain("django", ours)
+        return view
+
+    return make_view_atomic
 
 
 def _language_prefix(request: Any) -> str:

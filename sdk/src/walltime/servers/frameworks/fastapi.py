@@ -1,14 +1,21 @@
-"""FastAPI: what starlette.py does, with the prefixes of the routers a route was included by."""
+"""
+FastAPI: what starlette.py does, with the prefixes of the routers a route was included by.
+
+Components: `view` (the function of a route; on the thread of the pool for a plain `def`), `serialize` (its result).
+"""
 
 from __future__ import annotations
 
+import functools
 from typing import TYPE_CHECKING, Any, Final
 
 from fastapi import routing
 
+from walltime.core.execution import current
 from walltime.errors import contain
+from walltime.instrumentation.outermost import Outermost
 from walltime.instrumentation.patching import Patch
-from walltime.servers.frameworks.starlette import name_by_template
+from walltime.servers.frameworks.starlette import VIEW, name_by_template
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -17,7 +24,38 @@ REQUIRES: Final = "fastapi >= 0.110, < 1"
 
 
 def patches() -> list[Patch]:
-    return [Patch(routing.APIRoute, "handle", _named)]
+    return [
+        Patch(routing.APIRoute, "handle", _named),
+        Patch(routing, "run_endpoint_function", _viewed),
+        Patch(routing, "serialize_response", Outermost("serialize").awaited),
+    ]
+
+
+def _viewed(original: Callable[..., Any]) -> Callable[..., Any]:
+    measured = VIEW.awaited(original)
+
+    async def run_endpoint_function(*, dependant: Any, is_coroutine: bool, **more: Any) -> Any:
+        if is_coroutine:
+            return await measured(dependant=dependant, is_coroutine=True, **more)
+        try:
+            if current() is not None:
+                dependant = _InThread(dependant)
+        except Exception as ours:
+            contain("fastapi", ours)
+        return await original(dependant=dependant, is_coroutine=False, **more)
+
+    return run_endpoint_function
+
+
+class _InThread:
+    """A dependant whose function is measured where it is called: in a thread of the pool."""
+
+    def __init__(self, dependant: Any) -> None:
+        self._dependant = dependant
+        self.call = functools.wraps(dependant.call)(VIEW.call(dependant.call))
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._dependant, name)
 
 
 def _named(original: Callable[..., Any]) -> Callable[..., Any]:

@@ -1,4 +1,9 @@
-"""Flask: every application, without a change of it; named by the rule of the URL, `GET /product/{id}`."""
+"""
+Flask: every application, without a change of it; named by the rule of the URL, `GET /product/{id}`.
+
+Components: `middleware` (the functions before and after the view, error handlers), `view`, `serialize` (`jsonify`),
+`session` (in the cookie). Templates are Jinja2's.
+"""
 
 from __future__ import annotations
 
@@ -6,8 +11,11 @@ from typing import TYPE_CHECKING, Any, Final
 
 from flask import Flask
 from flask.globals import request
+from flask.json.provider import DefaultJSONProvider
+from flask.sessions import SecureCookieSessionInterface
 
 from walltime.errors import contain
+from walltime.instrumentation.outermost import Outermost
 from walltime.instrumentation.patching import Patch
 from walltime.servers.gateways.wsgi import served
 from walltime.servers.request.request import failed_now, name_by_route
@@ -26,10 +34,20 @@ def patches() -> list[Patch]:
         Patch(Flask, "wsgi_app", served),
         Patch(Flask, "full_dispatch_request", _named),
         Patch(Flask, "handle_exception", _failed),
+        Patch(Flask, "dispatch_request", Outermost("view", _has_view).call),
+        Patch(DefaultJSONProvider, "response", Outermost("serialize").call),
+        Patch(SecureCookieSessionInterface, "open_session", Outermost("session").call),
+        Patch(SecureCookieSessionInterface, "save_session", Outermost("session").call),
     ]
 
 
+def _has_view(*_: object) -> bool:
+    return request.routing_exception is None
+
+
 def _named(original: Callable[..., Any]) -> Callable[..., Any]:
+    original = Outermost("middleware").call(original)
+
     def full_dispatch_request(self: Flask, *context: Any) -> Any:
         try:
             rule = request.url_rule

@@ -4,21 +4,30 @@ those of the mounts around it, `GET /api/product/{id}`.
 
 A background task runs when the response is sent: it is a transaction of its own, `background send_mail`, whose parent
 is the request's.
+
+Components: `middleware` (an application with its middlewares, routing, dependencies and sending), `view` (the endpoint
+of a route that is made after `instrument`), `serialize` (`JSONResponse`). Templates are Jinja2's.
 """
 
 from __future__ import annotations
 
+import functools
 from typing import TYPE_CHECKING, Any, Final
 
 from opentelemetry.trace import NonRecordingSpan, set_span_in_context
+from starlette import routing
+from starlette._utils import is_async_callable
 from starlette.applications import Starlette
 from starlette.background import BackgroundTask
+from starlette.middleware.errors import ServerErrorMiddleware
+from starlette.responses import JSONResponse
 from starlette.routing import Mount, Route, WebSocketRoute
 
 from walltime import runtime
 from walltime.core.execution import current
 from walltime.core.transaction import clock
 from walltime.errors import contain
+from walltime.instrumentation.outermost import Outermost
 from walltime.instrumentation.patching import Patch
 from walltime.propagation.propagation import span_context
 from walltime.runtime import running_task
@@ -33,6 +42,7 @@ REQUIRES: Final = "starlette >= 0.37, < 2"
 
 _MOUNTED: Final = "walltime.mounted"
 """Key of the scope: the templates of the mounts on the way to the route."""
+VIEW: Final = Outermost("view")
 
 
 def patches() -> list[Patch]:
@@ -42,7 +52,25 @@ def patches() -> list[Patch]:
         Patch(Route, "handle", _named),
         Patch(WebSocketRoute, "handle", _named),
         Patch(BackgroundTask, "__call__", _background),
+        Patch(ServerErrorMiddleware, "__call__", Outermost("middleware", _is_http).awaited),  # around all others
+        Patch(routing, "request_response", _viewed),
+        Patch(JSONResponse, "render", Outermost("serialize").call),
     ]
+
+
+def _is_http(_middleware: object, scope: Any, *_: object) -> bool:
+    return bool(scope["type"] == "http")
+
+
+def _viewed(original: Callable[..., Any]) -> Callable[..., Any]:
+    def request_response(func: Any) -> Any:
+        try:
+            func = functools.wraps(func)((VIEW.awaited if is_async_callable(func) else VIEW.call)(func))
+        except Exception as ours:
+            contain("starlette", ours)
+        return original(func)
+
+    return request_response
 
 
 def name_by_template(scope: Any, path: str) -> None:
