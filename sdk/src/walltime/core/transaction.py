@@ -211,11 +211,11 @@ class Transaction:
                 bill.cover(calls, has_branches=True)
         else:
             bill.cover(calls[MAX_CALLS:], self.has_branches)
+        if self.has_branches:
+            subtract_branches(calls)
         if self.has_pieces:
             calls[:] = without_calls(joined([*calls, *bill.still_open]))
             bill.still_open = []
-        if self.has_branches:
-            subtract_branches(calls)
         bill.add(calls, detail=detail)
         if not self.has_branches:
             bill.covered_ns = bill.time_ns  # no calls overlapped; this also holds when adding up early has failed
