@@ -50,6 +50,7 @@ CANNOT_FAIL: Final = {
 IN_THE_HOSTS_PLACE: Final = {
     "walltime.handoff:on_a_branch",
     "walltime.instrumentation.measure:_Items.__getattr__",
+    "walltime.instrumentation.outermost:Items.__getattr__",
     "walltime.instrumentation.patching:_Finder.find_spec",
     "walltime.instrumentation.patching:_Loader.exec_module",
     "walltime.servers.gateways.asgi:ASGIMiddleware.__call__",

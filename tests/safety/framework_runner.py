@@ -1,7 +1,7 @@
 """
 fault_runner.py for the life of frameworks.py.
 
-    python -m tests.safety.framework_runner '{"endpoint": …, "only": "walltime.servers.", "every": 1}'
+    python -m tests.safety.framework_runner '{"endpoint": …, "only": ["walltime.servers."], "every": 1}'
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ def main() -> None:
     frameworks.life(None, None)  # imports all there is
     bare = fault_runner._in_a_child(None, None, None)
     whole = fault_runner._in_a_child(None, asked["endpoint"], None)
-    points = [point for point in whole["reached"] if point.startswith(asked["only"])][:: asked["every"]]
+    points = [point for point in whole["reached"] if point.startswith(tuple(asked["only"]))][:: asked["every"]]
     outcomes = {point: fault_runner._in_a_child(None, asked["endpoint"], point) for point in points}
     json.dump({"bare": bare, "whole": whole, "outcomes": outcomes}, sys.stdout)
 

@@ -11,7 +11,16 @@ from wsgiref.util import FileWrapper
 import redis
 import walltime
 from celery import Celery
+from django.contrib.auth.hashers import MD5PasswordHasher
+from django.contrib.sessions.backends.signed_cookies import SessionStore
+from django.db import models
+from django.template import Context, Engine
+from jinja2 import DictLoader, Environment
+from pydantic import BaseModel
 from rq.job import Job
+from sqlalchemy import create_engine, select
+from sqlalchemy.orm import DeclarativeBase, Mapped, Session, mapped_column
+from sqlalchemy.pool import StaticPool
 
 from tests.sdk.servers import aiohttp_shop, django_project, fastapi_shop, flask_shop
 from tests.sdk.servers.serving import aiohttp_serving
@@ -36,6 +45,57 @@ def fails() -> None:
 def job(number: int) -> int:
     with walltime.component("work"):
         return 10 // number
+
+
+class Base(DeclarativeBase): ...
+
+
+class Product(Base):
+    __tablename__ = "product"
+    id: Mapped[int] = mapped_column(primary_key=True)
+
+
+class Answer(BaseModel):
+    id: int
+
+
+django_project.wsgi()  # prepares Django
+
+
+class Group(models.Model):  # type: ignore[misc]
+    class Meta:
+        app_label = "shop"
+
+
+def components() -> list[object]:
+    """What frameworks do beside views, in a transaction."""
+    environment = Environment(
+        loader=DictLoader({"page": "{% for n in range(3) %}{{ n }}{% endfor %}"}), autoescape=True
+    )
+    later = environment.overlay(enable_async=True)
+    template = environment.get_template("page")
+    database = create_engine("sqlite://", poolclass=StaticPool)
+    Base.metadata.create_all(database)
+
+    async def rendered() -> list[str]:
+        whole = await later.get_template("page").render_async()
+        return [whole, *[block async for block in later.get_template("page").generate_async()]]
+
+    with walltime.transaction("job"):
+        answers: list[object] = [template.render(), *template.generate(), *asyncio.run(rendered())]
+        with Session(database) as session:
+            session.add(Product(id=7))
+            session.commit()
+            answers += [product.id for product in session.scalars(select(Product))]
+            answers += [row.id for row in session.execute(select(Product.id).execution_options(yield_per=1))]
+        answers += [Answer(id=1).model_dump(), Answer(id=1).model_dump_json()]
+        answers += [MD5PasswordHasher().encode("secret", "salt")]
+        cookie = SessionStore()
+        cookie["visits"] = 1
+        cookie.save()
+        answers += [SessionStore(cookie.session_key)["visits"], list(Group.objects.none())]
+        answers += [str(Group.objects.filter(id=1).query), Engine().from_string("{{ a }}").render(Context({"a": 1}))]
+    return answers
 
 
 async def chat(scope: Any, receive: Any, send: Any) -> None:
@@ -126,6 +186,7 @@ def life(_servers: object, endpoint: str | None) -> list[object]:
         for path in ("/product/7", "/part/item/7", "/refused", "/fails", "/nowhere"):
             lines = client.ask(path, headers=headers).split(b"\r\n")
             said.append([line for line in lines if not line.startswith(b"Server-Timing")])
+    said += components()
     said += [double.apply(args=(4,)).get(), fails.apply().state]
     for number in (2, 0):
         try:

@@ -84,7 +84,7 @@ from django.views.generic import TemplateView, View  # noqa: E402
 from jinja2 import Environment  # noqa: E402
 
 
-class Backend(ModelBackend):
+class Backend(ModelBackend):  # type: ignore[misc]
     def authenticate(self, request: Any, **credentials: Any) -> Any:
         truth["auth"] += 1
         return super().authenticate(request, **credentials)
@@ -112,7 +112,7 @@ def page(request: HttpRequest) -> HttpResponse:
         first = Group.objects.get(pk=1)
         assert Group.objects.filter(permissions__codename="buy").count() == 3
         answer = render(request, "page.html", {"groups": groups})
-        assert list(groups)[0] == first
+        assert next(iter(groups)) == first
         assert len(list(Group.objects.order_by("id").iterator())) == 3
         return answer
 
@@ -131,13 +131,13 @@ def deferred(request: HttpRequest) -> HttpResponse:
     return TemplateResponse(request, "page.html", {"groups": []})
 
 
-class Twice(View):
+class Twice(View):  # type: ignore[misc]
     async def get(self, request: HttpRequest) -> HttpResponse:
         seen()
         return HttpResponse("twice")
 
 
-class Page(TemplateView):
+class Page(TemplateView):  # type: ignore[misc]
     template_name = "page.html"
 
     def get_context_data(self, **context: Any) -> dict[str, Any]:
@@ -170,7 +170,9 @@ async def stream_later(request: HttpRequest) -> HttpResponse:
             yield block
 
     truth["template.render"] += 1
-    template = Environment(autoescape=True, enable_async=True).from_string("{% for n in range(9) %}{{ n }},{% endfor %}")
+    template = Environment(autoescape=True, enable_async=True).from_string(
+        "{% for n in range(9) %}{{ n }},{% endfor %}"
+    )
     return StreamingHttpResponse(blocks())
 
 

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
+from django.contrib.auth.models import Group, Permission
 from rest_framework import serializers
 from rest_framework.authentication import BaseAuthentication
 from rest_framework.renderers import JSONRenderer
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from tests.sdk.components.django_site import Group, Permission, truth
+from tests.sdk.components.django_site import truth
 
 
 class Authentication(BaseAuthentication):  # type: ignore[misc]

@@ -30,7 +30,8 @@ from tests.sdk.sink import Received, Sink
 
 TEMPLATES = {
     "base": "<h1>{% block title %}{% endblock %}</h1>",
-    "page": "{% extends 'base' %}{% block title %}{% for each in range(3) %}{% include 'one' %}{% endfor %}{% endblock %}",
+    "page": "{% extends 'base' %}{% block title %}"
+    "{% for each in range(3) %}{% include 'one' %}{% endfor %}{% endblock %}",
     "one": "{{ each }},",
 }
 

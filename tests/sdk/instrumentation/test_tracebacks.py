@@ -61,10 +61,13 @@ def fastapi_view(how: str) -> None:
 
 FLASK = [
     "wsgi.__call__", "wsgi.serve", "wsgi.__call__", "wsgi.__call__", "flask.handle_exception",
-    "flask.full_dispatch_request",
+    "flask.full_dispatch_request", "outermost.call", "outermost.call",
 ]  # fmt: skip
-FASTAPI = ["asgi.__call__", "asgi.serve", "asgi.__call__", "fastapi.handle", "starlette.handle"]
-FASTAPI_PLAIN = [*FASTAPI, "anyio.run_sync", "__init__.on_a_branch", "__init__.run"]
+FASTAPI = [
+    "asgi.__call__", "asgi.serve", "asgi.__call__", "outermost.call", "fastapi.handle", "starlette.handle",
+    "fastapi.run_endpoint_function", "outermost.call",
+]  # fmt: skip
+FASTAPI_PLAIN = [*FASTAPI[:-1], "anyio.run_sync", "__init__.on_a_branch", "__init__.run", "outermost.call"]
 
 
 @pytest.mark.parametrize(

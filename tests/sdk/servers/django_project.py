@@ -23,6 +23,7 @@ if not settings.configured:
         ROOT_URLCONF="tests.sdk.servers.django_project",
         SECRET_KEY="of the tests",
         MIDDLEWARE=["django.middleware.common.CommonMiddleware", "tests.sdk.servers.django_project.measuring"],
+        DATABASES={"default": {"ENGINE": "django.db.backends.sqlite3", "NAME": ":memory:"}},
         LOGGING_CONFIG=None,
         USE_TZ=True,
     )

@@ -49,6 +49,7 @@ SET_BY = [
     ("WALLTIME_FORCE_SECRET", "sixteen letters!", "force_secret", "sixteen letters!"),
     ("WALLTIME_SERVER_TIMING", "on", "server_timing", True),
     ("WALLTIME_CONTEXT_THREADS", "off", "context_threads", False),
+    ("WALLTIME_DISABLED_COMPONENTS", "view, orm.load", "disabled_components", ("view", "orm.load")),
     ("WALLTIME_PYTHON_GC", "0", "python_gc", False),
     ("WALLTIME_RAW_KEYS", "1", "raw_keys", True),
     ("WALLTIME_KEY_SALT", "salt", "key_salt", "salt"),

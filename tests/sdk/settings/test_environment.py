@@ -16,6 +16,7 @@ import pytest
 import walltime
 from hypothesis import given
 from hypothesis import strategies as st
+from walltime.settings import valid
 from walltime.settings.fields import read
 from walltime.settings.settings import Settings
 from walltime_collector.config.settings import Settings as CollectorSettings
@@ -46,6 +47,7 @@ SAFER: dict[str, object] = {
     "sql_comment": "off",
     "context_threads": False,
     "python_gc": False,
+    "disabled_components": valid.COMPONENTS,
 }
 
 

@@ -16,11 +16,11 @@ from sqlalchemy.sql.elements import ClauseElement
 
 from walltime.core.execution import current
 from walltime.errors import contain
-from walltime.instrumentation.outermost import Items, Outermost
+from walltime.instrumentation.outermost import Items, Outermost, measured
 from walltime.instrumentation.patching import Patch
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable
 
 REQUIRES: Final = "SQLAlchemy >= 2.0, < 3"
 _NO_RESULT: Final = object()
@@ -37,7 +37,7 @@ def _loaded(original: Callable[..., Any]) -> Callable[..., Any]:
     def instances(*args: Any, **kwargs: Any) -> Any:
         if current() is None:
             return original(*args, **kwargs)
-        prepared = Items(iter(partial(original, *args, **kwargs), _NO_RESULT), "orm.load")
+        prepared = measured(iter(partial(original, *args, **kwargs), _NO_RESULT), "orm.load", Items)
         result = next(prepared)
         try:
             _measure_chunks(result, prepared.subject)
@@ -49,10 +49,10 @@ def _loaded(original: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _measure_chunks(result: Any, subject: tuple[object, ...]) -> None:
-    chunks = result.chunks
+    original = result.chunks
 
-    def measured(size: int | None) -> Iterator[Any]:
-        return Items(chunks(size), "orm.load", subject)
+    def measured_chunks(size: int | None) -> Any:
+        return measured(original(size), "orm.load", Items, subject)
 
-    result.iterator = chain.from_iterable(measured(result._yield_per))
-    result.chunks = measured
+    result.iterator = chain.from_iterable(measured_chunks(result._yield_per))
+    result.chunks = measured_chunks

@@ -80,15 +80,13 @@ class Outermost:
         """Wrap a function that returns an iterator: making its items is one call, wherever they are taken."""
 
         def call(*args: Any, **kwargs: Any) -> Any:
-            items = original(*args, **kwargs)
-            return items if current() is None else Items(items, self.component)
+            return measured(original(*args, **kwargs), self.component, Items)
 
         return call
 
     def iterated_async(self, original: Callable[..., AsyncIterator[Any]]) -> Callable[..., AsyncIterator[Any]]:
         def call(*args: Any, **kwargs: Any) -> Any:
-            items = original(*args, **kwargs)
-            return items if current() is None else AsyncItems(items, self.component)
+            return measured(original(*args, **kwargs), self.component, AsyncItems)
 
         return call
 
@@ -112,6 +110,15 @@ def _end(
         execution.record(LINES[component], subject, started_ns, ended_ns, outer_ns, failure)
     except Exception as ours:
         contain(component, ours)
+
+
+def measured(items: Any, component: str, kind: type[Items], subject: tuple[object, ...] | None = None) -> Any:
+    """Return an iterator that makes these items in one call of the component: see `Items`."""
+    try:
+        return items if current() is None else kind(items, component, subject)
+    except Exception as ours:
+        contain(component, ours)
+        return items
 
 
 # No generators: closing the one that is iterated is not changed by one more around it.
