@@ -17,6 +17,7 @@ import gevent
 import gevent.pool
 import pytest
 import walltime
+from asgiref.sync import async_to_sync
 from opentelemetry import baggage
 from opentelemetry import context as otel_context
 from walltime import errors
@@ -238,3 +239,16 @@ def test_all_of_it_is_undone(recorded: Sink) -> None:
         by_spawn(lambda: executions.append(current()))
         by_thread(lambda: executions.append(current()))
     assert executions == [None] * 2 * WORKERS
+
+
+def test_coroutines_of_asgiref_leave_their_callers_execution_context(recorded: Sink) -> None:
+    async def work() -> None:
+        with walltime.component("work"):
+            await asyncio.sleep(0)
+
+    with walltime.transaction("job"):
+        execution = current()
+        for _ in range(3):
+            async_to_sync(work)()
+            assert current() is execution
+    assert recorded.transactions()[0].cell("work") == {"calls": 3}

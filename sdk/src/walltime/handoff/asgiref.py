@@ -1,12 +1,13 @@
-"""asgiref's `sync_to_async`, which runs Django's synchronous views under ASGI."""
+"""asgiref, which runs Django's synchronous views under ASGI (`sync_to_async`), and asynchronous ones under WSGI."""
 
 from __future__ import annotations
 
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
-from asgiref.sync import SyncToAsync
+from asgiref.sync import AsyncToSync, SyncToAsync
 
+from walltime.core.execution import current, running
 from walltime.handoff import on_a_branch
 from walltime.instrumentation.patching import Patch
 
@@ -28,5 +29,20 @@ def _thread_handler(original: Callable[..., Any]) -> Callable[..., Any]:
     return thread_handler
 
 
+def _in_its_own_context(original: Callable[..., Any]) -> Callable[..., Any]:
+    def __call__(self: AsyncToSync[Any, Any], *args: Any, **kwargs: Any) -> Any:  # noqa: N807
+        execution = current()
+        try:
+            return original(self, *args, **kwargs)
+        finally:
+            if current() is not execution:  # it takes over the task's context, and so the execution context
+                running.set(execution)
+
+    return __call__
+
+
 def patches() -> list[Patch]:
-    return [Patch(SyncToAsync, "thread_handler", _thread_handler)]
+    return [
+        Patch(SyncToAsync, "thread_handler", _thread_handler),
+        Patch(AsyncToSync, "__call__", _in_its_own_context),
+    ]
