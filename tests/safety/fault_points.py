@@ -48,6 +48,7 @@ CANNOT_FAIL: Final = {
 """Functions that run where nothing contains them, and why that is no danger."""
 
 IN_THE_HOSTS_PLACE: Final = {
+    "walltime.core.steps:steps",
     "walltime.handoff:on_a_branch",
     "walltime.instrumentation.measure:_Items.__getattr__",
     "walltime.instrumentation.outermost:Items.__getattr__",

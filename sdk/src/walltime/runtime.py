@@ -8,7 +8,7 @@ import sys
 import threading
 from typing import TYPE_CHECKING, Final
 
-from walltime.core import transaction
+from walltime.core import cpu, transaction
 from walltime.core.execution import ExecutionContext, current, enter, running
 from walltime.core.transaction import Transaction, clock, outside_calls
 from walltime.errors import SettingsError, contain, contained, guarded, warn
@@ -29,14 +29,6 @@ if TYPE_CHECKING:
 
 VERSION: Final = "0.1.0"
 
-try:
-    import resource
-
-    _THREAD: int | None = getattr(resource, "RUSAGE_THREAD", None)  # Linux; elsewhere CPU time stays unknown
-except ImportError:  # Windows
-    _THREAD = None
-_KILOBYTE: Final = 1024  # the unit of ru_maxrss on Linux
-
 _lock = threading.Lock()
 _pid = os.getpid()
 _is_of_several = False
@@ -52,6 +44,7 @@ def _after_fork() -> None:
         _after_fork_in_parent()
         _lock, _pid = threading.Lock(), os.getpid()
         transaction.after_fork()
+        cpu.after_fork()
         propagation.reseed()
         execution = current()
         if execution is not None:
@@ -209,7 +202,7 @@ class Open:
                 is unknown and absent.
         """
         self.transaction.owner = task
-        self._usage = None if task or _THREAD is None or _is_a_greenlet() else resource.getrusage(_THREAD)
+        self._usage = None if task or _is_a_greenlet() else cpu.begin(self.transaction.settings.cpu_wait)
         self._otel_token = propagation.enter(self.transaction, self._parent)
         self._execution_token: Token[ExecutionContext | None] = enter(self.transaction)
         if self.transaction.settings.sample_hz:
@@ -262,13 +255,13 @@ class Open:
         transaction = self.transaction
         transaction.duration_ns = clock() - transaction.started_ns or 1  # first: the bill needs it
         try:
-            before = self._usage
-            if before is not None and _THREAD is not None and current() is transaction:
-                after = resource.getrusage(_THREAD)
-                user_s, system_s = after.ru_utime - before.ru_utime, after.ru_stime - before.ru_stime
-                transaction.cpu_user_ns = int(user_s * 1e9 + 0.5) if user_s > 0 else 0
-                transaction.cpu_system_ns = int(system_s * 1e9 + 0.5) if system_s > 0 else 0
-                transaction.peak_rss_growth_bytes = (after.ru_maxrss - before.ru_maxrss) * _KILOBYTE
+            if transaction.loop is not None:
+                transaction.cpu_user_ns, transaction.cpu_system_ns = transaction.loop.stop()
+            elif self._usage is not None and current() is transaction:
+                (
+                    transaction.cpu_user_ns, transaction.cpu_system_ns, transaction.peak_rss_growth_bytes,
+                    transaction.schedstat, transaction.cpu_throttled_ns,
+                ) = cpu.end(self._usage)  # fmt: skip
         except Exception as ours:  # contained: the request goes on
             contain("finish", ours)
 

@@ -61,8 +61,7 @@ def test_every_request_is_one_transaction_named_by_its_route_and_answered_as_wit
         assert 0 < bills[name].attributes["walltime.covered_ns"] <= sum(bills[name].times_ns().values())
     for name in ("GET /stream", "GET /stream-later"):
         assert bills[name].cell("stream") == {"calls": django_project.BLOCKS}
-    knows_cpu = {"walltime.cpu_user_ns" in span.attributes for span in found}
-    assert knows_cpu == {way == "wsgi"}
+    assert all("walltime.cpu_user_ns" in span.attributes for span in found)
 
 
 def test_ours_around_it_makes_no_second_transaction(recorded: Sink) -> None:

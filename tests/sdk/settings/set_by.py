@@ -51,6 +51,8 @@ SET_BY = [
     ("WALLTIME_CONTEXT_THREADS", "off", "context_threads", False),
     ("WALLTIME_DISABLED_COMPONENTS", "view, orm.load", "disabled_components", ("view", "orm.load")),
     ("WALLTIME_PYTHON_GC", "0", "python_gc", False),
+    ("WALLTIME_CPU_WAIT", "off", "cpu_wait", False),
+    ("WALLTIME_LOOP_TIMES", "no", "loop_times", False),
     ("WALLTIME_RAW_KEYS", "1", "raw_keys", True),
     ("WALLTIME_KEY_SALT", "salt", "key_salt", "salt"),
     ("WALLTIME_JSON_LINES", "/bills.jsonl", "json_lines", "/bills.jsonl"),

@@ -48,6 +48,8 @@ SAFER: dict[str, object] = {
     "context_threads": False,
     "python_gc": False,
     "disabled_components": valid.COMPONENTS,
+    "cpu_wait": False,
+    "loop_times": False,
 }
 
 

@@ -82,6 +82,13 @@ def find(skip: int = 1) -> Place | None:
     return None if found is None else place(found.f_code, found.f_lasti)
 
 
+def place_of(frame: FrameType) -> Place | None:
+    """Return the innermost line of the application on a stack that is not necessarily this thread's."""
+    found, second = _search(frame)
+    found = found or second
+    return None if found is None else place(found.f_code, found.f_lasti)
+
+
 def _search(frame: FrameType | None) -> tuple[FrameType | None, FrameType | None]:
     """Return the innermost frame of the application, and that of the first installed package as a second choice."""
     second: FrameType | None = None

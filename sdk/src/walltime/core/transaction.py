@@ -18,6 +18,7 @@ from walltime.core.after_response import record_after_response
 from walltime.core.bill import Bill
 from walltime.core.caller import LONG_NS, MAX_NOTED, find, is_located
 from walltime.core.components import bits, subtract_branches
+from walltime.core.cpu import waited_ns
 from walltime.core.pieces import joined, without_calls
 from walltime.errors import contain
 from walltime.redaction.sanitize import text, value_of
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from walltime.core.after_response import After
     from walltime.core.call import Call, Line
     from walltime.core.caller import Place
+    from walltime.core.event_loop import LoopTimes
     from walltime.core.ids import Ids
     from walltime.settings.settings import Settings
 
@@ -69,13 +71,12 @@ class Transaction:
     """
 
     __slots__ = (
-        "_traceparent", "after", "after_error_type", "after_ns", "annotations", "bill", "calls",
-        "cpu_system_ns", "cpu_user_ns", "duration_ns", "error_type", "has_branches", "has_pieces", "http_status",
-        "ids", "is_error", "is_forced", "is_over", "kind", "locate_ns", "method", "name", "nested_ns",
+        "_traceparent", "after", "after_error_type", "after_ns", "annotations", "bill", "calls", "cpu_system_ns",
+        "cpu_throttled_ns", "cpu_user_ns", "duration_ns", "error_type", "has_branches", "has_pieces", "http_status",
+        "ids", "is_error", "is_forced", "is_over", "kind", "locate_ns", "loop", "method", "name", "nested_ns",
         "open_components", "outgoing", "outgoing_context", "outgoing_lines", "owner", "parent_span_id", "path",
-        "peak_rss_growth_bytes", "places", "queue_ns", "samples", "scheme", "session", "settings", "sql_comment",
-        "started_at_ns", "started_ns",
-        "statement", "user",
+        "peak_rss_growth_bytes", "places", "queue_ns", "samples", "schedstat", "scheme", "session", "settings",
+        "sql_comment", "started_at_ns", "started_ns", "statement", "user",
     )  # fmt: skip
 
     def __init__(
@@ -135,6 +136,11 @@ class Transaction:
         self.queue_ns: int | None = None
         self.cpu_user_ns: int | None = None
         self.cpu_system_ns: int | None = None
+        self.schedstat: tuple[bytes, bytes] | None = None
+        """The kernel's text at its start and its end (core/cpu.py)."""
+        self.cpu_throttled_ns = 0
+        self.loop: LoopTimes | None = None
+        """Its time on the asyncio event loop."""
         self.peak_rss_growth_bytes = 0
         self.sql_comment: Comment | None = None
         self._traceparent = ""
@@ -146,6 +152,16 @@ class Transaction:
     @property
     def transaction(self) -> Transaction:
         return self
+
+    @property
+    def cpu_wait_ns(self) -> int | None:
+        """Time for which its thread could have run and had no CPU; None when unknown. Read after its end."""
+        wait_ns = None
+        if self.schedstat is not None:
+            wait_ns = waited_ns(self.schedstat)
+        elif self.loop is not None:
+            wait_ns = self.loop.cpu_wait_ns
+        return None if wait_ns is None else min(wait_ns, self.duration_ns)
 
     def record(
         self, line: Line, subject: object, started_ns: int, ended_ns: int, outer_ns: int, failure: str | None = None,

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from walltime.core.bill import Bill, Cell
+    from walltime.core.event_loop import LoopTimes
     from walltime.core.transaction import Transaction
 
 _OF_TARGET: Final = ("calls", "time_ns", "errors", "hits", "misses", "skipped")
@@ -34,6 +35,12 @@ def encode(transaction: Transaction, bill: Bill) -> bytes:
     if transaction.cpu_user_ns is not None and transaction.cpu_system_ns is not None:
         encoded.append(count("walltime.cpu_user_ns", transaction.cpu_user_ns))
         encoded.append(count("walltime.cpu_system_ns", transaction.cpu_system_ns))
+    if (cpu_wait_ns := transaction.cpu_wait_ns) is not None:
+        encoded.append(count("walltime.cpu_wait_ns", cpu_wait_ns))
+    if transaction.cpu_throttled_ns:
+        encoded.append(count("walltime.cpu_throttled_ns", transaction.cpu_throttled_ns))
+    if transaction.loop is not None:
+        encoded += _loop(transaction.loop)
     if transaction.peak_rss_growth_bytes:
         encoded.append(count("walltime.peak_rss_growth_bytes", transaction.peak_rss_growth_bytes))
     if bill.undetailed:
@@ -65,6 +72,17 @@ def _samples(transaction: Transaction) -> Iterable[bytes]:
     for name, numbers in zip(("count", "time_ns"), zip(*table.values(), strict=True), strict=True):
         encoded.append(counts(f"walltime.sample.{name}", numbers))
     return encoded
+
+
+def _loop(times: LoopTimes) -> Iterable[bytes]:
+    """Return the time on the asyncio event loop."""
+    yield count("walltime.loop_run_ns", times.run_ns)
+    yield count("walltime.loop_wait_ns", times.wait_ns)
+    for name, ns, line in (("held", times.held_ns, times.held_line), ("longest", times.longest_ns, times.longest_line)):
+        if ns:
+            yield count(f"walltime.loop_{name}_ns", ns)
+            if line:
+                yield attribute(f"walltime.loop_{name}_line", line)
 
 
 @lru_cache(maxsize=1024)

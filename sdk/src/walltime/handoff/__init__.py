@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from opentelemetry import context as otel_context
 
+from walltime.core.cpu import of_thread
 from walltime.core.execution import branch, current, enter, running
 from walltime.errors import contain
 from walltime.sampling import serving
@@ -41,11 +42,14 @@ def carried(job: Callable[..., Any]) -> Callable[..., Any]:
 
 def run(execution: ExecutionContext, otel: Context, job: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
     """Run a job in the given execution context, then restore the thread's context."""
-    entered = attached = served = None
+    entered = attached = served = used = None
+    loop = execution.transaction.loop
     try:
         entered = enter(None if execution.transaction.is_over else execution)
         attached = otel_context.attach(otel)
         served = serving.swap(execution)
+        if loop is not None:
+            used = of_thread()
     except Exception as ours:
         contain("context", ours)
     try:
@@ -53,6 +57,8 @@ def run(execution: ExecutionContext, otel: Context, job: Callable[..., Any], /, 
     finally:
         try:
             serving.swap(served)
+            if used is not None and loop is not None:
+                loop.add_job(used)
             if entered is not None:
                 running.reset(entered)
             if attached is not None:

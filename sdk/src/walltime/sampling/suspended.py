@@ -6,6 +6,7 @@ import sys
 from typing import TYPE_CHECKING, Any, Final
 
 from walltime.core.execution import running
+from walltime.core.steps import steps
 from walltime.sampling import stacks
 
 if TYPE_CHECKING:
@@ -51,7 +52,10 @@ def _of_task(task: Any) -> tuple[Frames | None, str]:
                 awaits += (frame.f_lasti, frame.f_code)
             elif stacks.is_in_a_call(frame.f_code):
                 return None, ""
-            coroutine = next((each for name in _AWAITS if (each := getattr(coroutine, name, None)) is not None), None)
+            if frame.f_code is steps.__code__:
+                coroutine = frame.f_locals["coro"]
+            else:
+                coroutine = next((it for name in _AWAITS if (it := getattr(coroutine, name, None)) is not None), None)
         future = getattr(waiter, "_fut_waiter", None)
         if future is None or future.done():
             return tuple(awaits[::-1]), "loop"

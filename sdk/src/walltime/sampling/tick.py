@@ -8,6 +8,7 @@ import sys
 import time
 from typing import TYPE_CHECKING, Any, Final
 
+from walltime.core import event_loop
 from walltime.core.execution import Inside
 from walltime.core.transaction import clock
 from walltime.sampling import serving, suspended
@@ -63,6 +64,7 @@ class Ticks:
         elapsed_ns, self.at_ns = now_ns - self.at_ns, now_ns
         if not looks:
             return False
+        event_loop.look(now_ns)
         factor = max(1.0, len(looks) / MAX_LOOKED_AT)
         if factor > 1:
             looks = random.sample(looks, MAX_LOOKED_AT)

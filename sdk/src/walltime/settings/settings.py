@@ -98,6 +98,8 @@ class Settings:
     )
     context_threads: bool = setting(True, safe=False, WALLTIME_CONTEXT_THREADS=parsing.flag)
     python_gc: bool = setting(True, safe=False, WALLTIME_PYTHON_GC=parsing.flag)
+    cpu_wait: bool = setting(True, safe=False, WALLTIME_CPU_WAIT=parsing.flag)
+    loop_times: bool = setting(True, safe=False, WALLTIME_LOOP_TIMES=parsing.flag)
 
     # ---- redaction ----
     raw_keys: bool = setting(False, safe=False, WALLTIME_RAW_KEYS=parsing.flag)

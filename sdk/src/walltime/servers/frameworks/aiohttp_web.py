@@ -18,6 +18,7 @@ from aiohttp.web_urldispatcher import UrlDispatcher
 
 from walltime import runtime
 from walltime.core.execution import current
+from walltime.core.steps import timed
 from walltime.core.transaction import clock
 from walltime.errors import contain, guarded
 from walltime.instrumentation.outermost import Outermost
@@ -60,7 +61,7 @@ def _served(original: Callable[..., Any]) -> Callable[..., Any]:
         if opened is None:
             return await original(self, request, *more)
         try:
-            answer = await original(self, request, *more)
+            answer = await timed(opened.transaction, original(self, request, *more))
         except BaseException as error:
             if _has_left(self):
                 incomplete(opened.transaction)

@@ -25,6 +25,7 @@ from starlette.routing import Mount, Route, WebSocketRoute
 
 from walltime import runtime
 from walltime.core.execution import current
+from walltime.core.steps import timed, timed_here
 from walltime.core.transaction import clock
 from walltime.errors import contain
 from walltime.instrumentation.outermost import Outermost
@@ -84,7 +85,7 @@ def name_by_template(scope: Any, path: str) -> None:
 def _named(original: Callable[..., Any]) -> Callable[..., Any]:
     async def handle(self: Route | WebSocketRoute, scope: Any, receive: Any, send: Any) -> None:
         name_by_template(scope, self.path)
-        await original(self, scope, receive, send)
+        await timed_here(original(self, scope, receive, send), running_task())
 
     return handle
 
@@ -112,7 +113,7 @@ def _background(original: Callable[..., Any]) -> Callable[..., Any]:
             await original(self)
             return
         try:
-            await original(self)
+            await timed(opened.transaction, original(self))
         except BaseException as error:
             failed(opened.transaction, error)
             opened.finish()

@@ -7,7 +7,7 @@ ASGI: a transaction from the call of the application until the response body is 
 | `websocket` | the whole connection, `WEBSOCKET /route`; waiting for the client's messages is its component `websocket.receive` |
 | `lifespan`, any other | none, passed through |
 
-Tasks share asyncio's thread, so their CPU time is unknown and absent.
+Tasks share asyncio's thread: CPU time is that of the steps of the transaction's own task (core/event_loop.py).
 """  # noqa: E501
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 from walltime import runtime
 from walltime.core.call import lines
 from walltime.core.execution import task_execution
+from walltime.core.steps import timed
 from walltime.core.transaction import clock
 from walltime.errors import contain, guarded
 from walltime.runtime import running_task
@@ -74,7 +75,7 @@ async def serve(app: Application, scope: Scope, receive: Receive, send: Send) ->
         await app(scope, receive, send)
         return
     try:
-        await app(scope, receive, send)
+        await timed(opened.transaction, app(scope, receive, send), has_beat=is_http)
     except BaseException as error:
         failed(opened.transaction, error)
         opened.finish()
