@@ -3,7 +3,9 @@
 import gc
 import logging
 import os
+import re
 import signal
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -12,6 +14,8 @@ import pytest
 from hypothesis import settings
 from walltime_collector.spool.spool import Spool
 from xdist.scheduler import LoadFileScheduling
+
+from tests import servers
 
 # No deadline for an example: on a busy machine a slow one says nothing about the code.
 settings.register_profile("walltime", deadline=None)
@@ -22,6 +26,8 @@ os.environ["PYDANTIC_DISABLE_PLUGINS"] = "__all__"
 
 # Samples are on a bill by chance. The tests of the sampler switch it on (tests/sdk/sampling, tests/safety).
 os.environ["WALLTIME_SAMPLE_HZ"] = "0"
+
+servers.Collector.is_forked = sys.platform == "linux"
 
 # Nothing that is imported or collected becomes garbage: a tenth of the CPU of collecting 5,000 tests.
 gc.disable()
@@ -83,16 +89,16 @@ _LONGEST = (
 )
 
 
-# The files of a folder share a collector, its data and a browser that take long to start: one worker runs them all.
-_TOGETHER = ("tests/browser/", "tests/dashboards/")
+# They share a collector, an engine, data or a browser that take long to start: one worker runs them all.
+_TOGETHER = re.compile(r"tests/(browser/|dashboards/|collector/clickhouse/test_engine_(?=server\.|cluster\.))")
 
 
 class ByFile(LoadFileScheduling):  # type: ignore[misc]  # xdist has no types
     """One worker runs all tests of a file."""
 
     def _split_scope(self, nodeid: str) -> str:
-        together = (folder for folder in _TOGETHER if nodeid.startswith(folder))
-        return next(together, None) or str(super()._split_scope(nodeid))
+        together = _TOGETHER.match(nodeid)
+        return together[0] if together else str(super()._split_scope(nodeid))
 
 
 @pytest.hookimpl(optionalhook=True)

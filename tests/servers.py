@@ -20,6 +20,8 @@ import httpx
 from walltime_collector.clickhouse.embedded.engine import EmbeddedEngine
 from walltime_collector.errors import EngineUnavailable
 
+from tests.forked import Forked
+
 FREE_PORTS = ("--grpc", "127.0.0.1:0", "--http", "127.0.0.1:0", "--web", "127.0.0.1:0")
 PROTOBUF = {"content-type": "application/x-protobuf"}
 
@@ -38,6 +40,8 @@ class Collector:
     """Make the tables in the start; otherwise a new directory has them already (`with_tables`)."""
     launcher: ClassVar[Sequence[str]] = ()
     """A program that sets something up and then becomes the collector."""
+    is_forked: ClassVar[bool] = False
+    """A fork of a process that has imported it, as in most tests; /proc has that process's command and environment."""
 
     def __init__(self, directory: Path, **settings: str | int | float) -> None:
         self.directory = directory
@@ -49,7 +53,8 @@ class Collector:
         walltime = Path(sys.executable).with_name("walltime")
         self._log_path = directory.with_name(directory.name + ".log")
         self._log_file = self._log_path.open("a", encoding="utf-8")
-        self.process = subprocess.Popen(
+        start = Forked if self.is_forked and not self.launcher else subprocess.Popen
+        self.process: subprocess.Popen[str] = start(
             [*self.launcher, walltime, "serve", "--data", directory, *FREE_PORTS, *self.options],
             env=environment,
             stdin=subprocess.DEVNULL,
@@ -112,6 +117,12 @@ class Collector:
             self._log_file.close()
             if self.process.stdout is not None:
                 self.process.stdout.close()
+
+
+class Program(Collector):
+    """Started as a user starts it."""
+
+    is_forked = False
 
 
 class CollectorDied(Exception):

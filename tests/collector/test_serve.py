@@ -17,12 +17,12 @@ from urllib.parse import urlsplit
 import pytest
 
 from tests.collector.clickhouse.spans import request, span
-from tests.servers import FREE_PORTS, Collector, CollectorDied, eventually
+from tests.servers import FREE_PORTS, Collector, CollectorDied, Program, eventually
 
 WALLTIME = Path(sys.executable).with_name("walltime")
 
 
-class FirstStart(Collector):
+class FirstStart(Program):
     """Makes its tables itself."""
 
     is_first_start = True
@@ -74,7 +74,7 @@ def test_acknowledged_data_is_visible_at_once(tmp_path: Path) -> None:
 
 
 def test_stdout_is_one_ready_line(tmp_path: Path) -> None:
-    collector = Collector(tmp_path / "data")
+    collector = Program(tmp_path / "data")
     assert collector.ready.startswith("ready grpc=127.0.0.1:")
     assert " web=127.0.0.1:" in collector.ready
     collector.send(body())

@@ -9,7 +9,7 @@ from __future__ import annotations
 import random
 import re
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
@@ -23,6 +23,7 @@ from walltime_collector.query.queries import query_text
 from walltime_collector.sql.runner import QueryRunner
 
 from tests.clickhouse_server import ClickHouseServer, Fault
+from tests.collector.clickhouse.conftest import CLUSTER
 from tests.collector.clickhouse.spans import store
 from tests.collector.clickhouse.two_engines import Both, count, slow_rows, some_records
 from tests.collector.every_question import QUERIES
@@ -42,17 +43,13 @@ DOCUMENTED = Path(__file__).parents[3] / "docs" / "cluster.md"
 
 
 @pytest.fixture(scope="module")
-def clickhouse(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ClickHouseServer]:
-    with ClickHouseServer(tmp_path_factory.mktemp("clickhouse"), cluster="shop") as server:
-        yield server
+def clickhouse(shared_clickhouse: ClickHouseServer) -> ClickHouseServer:
+    return shared_clickhouse
 
 
 @pytest.fixture(scope="module")
-def both(engine: Engine, clickhouse: ClickHouseServer, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Both]:
-    cluster = clickhouse.engine("both")
-    cluster.migrate()
-    yield Both.filled(engine, cluster, tmp_path_factory.mktemp("data"))
-    cluster.close()
+def both(server_and_cluster: tuple[Both, Both]) -> Both:
+    return server_and_cluster[1]
 
 
 # The statements
@@ -151,6 +148,11 @@ def test_every_query_has_the_answer_of_one_machine(both: Both, name: str) -> Non
     both.answer_alike(name)
 
 
+@pytest.mark.nightly
+def test_every_query_has_the_answer_of_one_machine_with_all_parameters(both: Both) -> None:
+    both.answer_everything_alike()
+
+
 @pytest.mark.parametrize(
     "sql",
     [
@@ -163,7 +165,7 @@ def test_every_query_has_the_answer_of_one_machine(both: Both, name: str) -> Non
 def test_a_statement_that_the_guard_accepts_has_the_same_answer(both: Both, sql: str) -> None:
     answers = [
         QueryRunner(each, database).run(sql, name="one", parameters={}, format_name="CSV")
-        for each, database in ((both.embedded, "walltime"), (both.server, "both"))
+        for each, database in ((both.embedded, "walltime"), (both.server, CLUSTER))
     ]
     assert answers[0] == answers[1]
     assert answers[0].content
@@ -208,7 +210,7 @@ def test_a_token_stores_once_through_the_views_and_to_the_shard(clickhouse: Clic
 
 def test_collectors_start_while_a_node_is_away_once_the_tables_exist(clickhouse: ClickHouseServer, both: Both) -> None:
     clickhouse.goes_wrong(Fault("ON CLUSTER", then="error", code=159, times=9))
-    again = clickhouse.engine("both")
+    again = clickhouse.engine(CLUSTER)
     again.migrate()
     assert count(again) == count(both.server)
     again.close()

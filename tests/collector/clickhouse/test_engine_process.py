@@ -21,7 +21,7 @@ from walltime_collector.errors import DirectoryInUse, EngineUnavailable, InsertR
 from tests.collector.clickhouse.engine_processes import answers, engines_of, is_there
 from tests.collector.clickhouse.two_engines import count, slow_rows, some_records
 from tests.collector.traffic import Shop, export_request
-from tests.servers import Collector, eventually, with_tables
+from tests.servers import Collector, Program, eventually, with_tables
 
 SECRET = "s3cret-of-the-collector"
 
@@ -189,7 +189,7 @@ def test_a_path_with_a_question_mark_is_refused(tmp_path: Path) -> None:
 
 @pytest.fixture(scope="module")
 def collector(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Collector]:
-    with Collector(tmp_path_factory.mktemp("collector") / "data", **SETTINGS) as collector:
+    with Program(tmp_path_factory.mktemp("collector") / "data", **SETTINGS) as collector:
         yield collector
 
 

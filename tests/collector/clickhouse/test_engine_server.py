@@ -3,36 +3,32 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from walltime_collector.clickhouse.engine import Engine, Parameter
+from walltime_collector.clickhouse.engine import Parameter
 from walltime_collector.errors import QueryFailed, StatementRefused
 from walltime_collector.sql.runner import QueryRunner
 
 from tests.clickhouse_server import ClickHouseServer
+from tests.collector.clickhouse.conftest import SERVER
 from tests.collector.clickhouse.two_engines import Both, count
 from tests.collector.every_question import QUERIES
 from tests.servers import eventually
 
 
 @pytest.fixture(scope="module")
-def clickhouse(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ClickHouseServer]:
-    with ClickHouseServer(tmp_path_factory.mktemp("clickhouse")) as server:
-        yield server
-
-
-# The same answers
+def clickhouse(shared_clickhouse: ClickHouseServer) -> ClickHouseServer:
+    return shared_clickhouse
 
 
 @pytest.fixture(scope="module")
-def both(engine: Engine, clickhouse: ClickHouseServer, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Both]:
-    other = clickhouse.engine("both")
-    other.migrate()
-    yield Both.filled(engine, other, tmp_path_factory.mktemp("data"))
-    other.close()
+def both(server_and_cluster: tuple[Both, Both]) -> Both:
+    return server_and_cluster[0]
+
+
+# The same answers
 
 
 def test_the_tables_are_the_embedded_engines_tables(both: Both) -> None:
@@ -57,6 +53,11 @@ def test_inserted_rows_are_the_same_in_every_column(both: Both, table: str) -> N
 @pytest.mark.parametrize("name", QUERIES)
 def test_every_query_has_the_embedded_engines_answer(both: Both, name: str) -> None:
     both.answer_alike(name)
+
+
+@pytest.mark.nightly
+def test_every_query_has_the_embedded_engines_answer_with_all_parameters(both: Both) -> None:
+    both.answer_everything_alike()
 
 
 @given(text=st.text(st.characters(exclude_categories=["Cs"])), numbers=st.lists(st.integers(-(2**63), 2**63 - 1)))
@@ -162,14 +163,14 @@ def test_a_read_that_is_stopped_ends(both: Both) -> None:
 def test_a_statement_that_the_guard_accepts_has_the_same_answer(both: Both, sql: str) -> None:
     answers = [
         QueryRunner(each, database).run(sql, name="one", parameters={"component": "mysql.query"}, format_name="CSV")
-        for each, database in ((both.embedded, "walltime"), (both.server, "both"))
+        for each, database in ((both.embedded, "walltime"), (both.server, SERVER))
     ]
     assert answers[0] == answers[1]
     assert answers[0].content
 
 
 def test_the_guard_refuses_the_same_statements_on_a_server(both: Both) -> None:
-    guarded = QueryRunner(both.server, "both")
+    guarded = QueryRunner(both.server, SERVER)
     for sql in (
         "SELECT file('/etc/passwd')",
         "SELECT * FROM url('http://127.0.0.1/', CSV, 'a String')",

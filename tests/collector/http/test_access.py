@@ -25,13 +25,13 @@ from walltime_collector.web.application import make_app
 from walltime_collector.web.dead_letters import dead_letter_routes
 
 from tests.collector.clickhouse.spans import request, span
-from tests.servers import PROTOBUF, Collector, eventually, over_http
+from tests.servers import PROTOBUF, Collector, Program, eventually, over_http
 
 INGEST, READ, ADMIN = "ingest-9f1c0de5aa77", "read-2b7e151628aed2", "admin-a6abf7158809cf"
 METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS")
 
 
-class Anywhere(Collector):
+class Anywhere(Program):
     """Open to other machines on every port, which only tokens allow."""
 
     options = ("--grpc", "0.0.0.0:0", "--http", "0.0.0.0:0", "--web", "0.0.0.0:0", "--clickhouse-http", "0.0.0.0:0")
