@@ -159,11 +159,6 @@ def hint() -> None:
 atexit.register(hint)
 
 
-def _is_a_greenlet() -> bool:
-    greenlet = sys.modules.get("greenlet")
-    return greenlet is not None and greenlet.getcurrent().parent is not None
-
-
 def running_task() -> int:
     """Return the id of the asyncio task that runs here, 0 outside of asyncio; 60 ns."""
     asyncio = sys.modules.get("asyncio")
@@ -202,7 +197,7 @@ class Open:
                 is unknown and absent.
         """
         self.transaction.owner = task
-        self._usage = None if task or _is_a_greenlet() else cpu.begin(self.transaction.settings.cpu_wait)
+        self._usage = None if task or cpu.is_greenlet() else cpu.begin(self.transaction.settings.cpu_wait)
         self._otel_token = propagation.enter(self.transaction, self._parent)
         self._execution_token: Token[ExecutionContext | None] = enter(self.transaction)
         if self.transaction.settings.sample_hz:

@@ -47,6 +47,8 @@ class Component:
     skipped: int = _noted(_SKIPPED, _SKIPPED, "warning")
     """Calls that were not made, because their server was known to be dead; they are not among `calls`."""
     rows: int = _noted("row")
+    cpu_ns: int = 0
+    """CPU time of the thread in its calls, of components where it is measured."""
 
 
 COUNTERS = tuple(each.name for each in fields(Component))[1:]

@@ -45,6 +45,7 @@ _COUNTS_OF: Final = (
     {"mysql.query": (_SQL := 1), "mysql.fetch": (_ROWS := 4)}
     | dict.fromkeys(LOOKUPS, _LOOKUP := 2)
     | dict.fromkeys(STORES, _STORE := 3)
+    | dict.fromkeys(("mysql.connect", "http.connect"), _CPU := 5)
 )
 """Meaning of the last number of a call (`matched`), by component."""
 _READS: Final = (_SQL, _ROWS)
@@ -55,7 +56,7 @@ _OWN_NS: Final = itemgetter(4)
 
 COUNTERS: Final = (
     "calls", "time_ns", "max_ns", "errors", "keys", "hits", "misses", "not_stored", "skipped", "rows", "deadlocks",
-    "lock_timeouts",
+    "lock_timeouts", "cpu_ns",
 )  # fmt: skip
 """All counters of a component in the order of the wire format; docs/wire.md explains each."""
 
@@ -73,7 +74,7 @@ class Cell:
     def __init__(self, matched_is: int = 0) -> None:
         self.calls = self.time_ns = self.max_ns = self.errors = 0
         self.keys = self.hits = self.misses = self.not_stored = self.skipped = 0
-        self.rows = self.deadlocks = self.lock_timeouts = 0
+        self.rows = self.deadlocks = self.lock_timeouts = self.cpu_ns = 0
         self.matched_is = matched_is
 
     def __add__(self, other: Cell) -> Cell:
@@ -158,6 +159,8 @@ class Bill:
             cell.misses += replied - matched
         elif matched_is == _STORE:
             cell.not_stored += replied - matched
+        elif matched_is == _CPU:
+            cell.cpu_ns += matched + broken_off
         elif matched_is in _READS:
             cell.rows += matched + broken_off
             self._add_statements(calls, int(matched_is == _SQL))

@@ -23,7 +23,7 @@ subject   what the call is about, raw: SQL text, a cache key, (method, scheme, U
 own_ns    exclusive time: ended − started less the time of the measured calls inside it
 failure   None, or one word: an error number, an exception's class, an HTTP status; or `SKIPPED`
 requested cache: keys of the call; MySQL: the connection's id; HTTP: earlier attempts of the request
-matched   cache: keys that hit or were stored, −1 without a reply; MySQL: rows; HTTP: status code
+matched   cache: keys that hit or were stored, −1 without a reply; MySQL: rows; HTTP: status code; connecting: CPU time
 """
 
 CONTINUED: Final = "walltime: more of a call that is counted already"

@@ -12,6 +12,7 @@ ctypes, because `os.pread` releases the GIL: where threads compete for it, that 
 from __future__ import annotations
 
 import os
+import sys
 import threading
 import time
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
@@ -156,6 +157,12 @@ def waited_ns(schedstat: tuple[bytes, bytes]) -> int | None:
 def of_thread() -> tuple[int, bytes]:
     """Return this thread's CPU time and the text of its schedstat, for `waited_ns`; 2 µs."""
     return thread_clock(), _read()
+
+
+def is_greenlet() -> bool:
+    """Say whether a greenlet runs here, which shares its thread with others."""
+    greenlet = sys.modules.get("greenlet")
+    return greenlet is not None and greenlet.getcurrent().parent is not None
 
 
 def split(cpu_ns: int) -> tuple[int, int]:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
 from walltime.core.call import lines
+from walltime.core.cpu import is_greenlet, thread_clock
 from walltime.core.execution import current, inside, task_execution
 from walltime.instrumentation.measure import Measure
 
@@ -19,6 +21,20 @@ def timed(library: str, component: str, server: Callable[[Any], Target | None]) 
     """Return the measure of a method of which each call is one call of the component; `server` takes its object."""
     at = lines(component)
     return Measure(library, lambda of, _args, _result, _error: (at[server(of)], None, None, 0, 0))
+
+
+def computing(measure: Measure) -> Measure:
+    """Return the measure with the thread's CPU time in the calls of a synchronous method, which cost 1.5 µs more."""
+
+    def begin(of: Any, _args: Any) -> Any:
+        return of, None if is_greenlet() else thread_clock()
+
+    def describe(begun: Any, args: Any, result: Any, error: BaseException | None) -> Any:
+        of, before_ns = begun
+        described = measure.describe(of, args, result, error)
+        return described if before_ns is None else (*described[:4], thread_clock() - before_ns)
+
+    return replace(measure, begin=begin, describe=describe)
 
 
 WAIT_NS: Final = 100_000

@@ -170,6 +170,7 @@ def test_over_tls_the_connect_is_one_call_and_the_handshake_is_in_it(
     bill = recorded.transaction()
     assert bill.cell("http.connect") == {"calls": 1}
     assert bill.cell("http.request") == {"calls": 2}
+    assert 0 < bill.attributes["walltime.http.connect.cpu_ns"] <= bill.times_ns()["http.connect"]
     assert recorded.calls("http.request")[0].attributes["url.full"] == f"{secure_upstream.url}/"
 
 

@@ -132,6 +132,7 @@ def test_preparing_the_connection_is_part_of_connecting(
     bill = recorded.transaction()
     assert bill.cell("mysql.connect") == {"calls": 1}
     assert bill.times_ns()["mysql.connect"] >= sum(created_ns) > 0
+    assert 0 < bill.attributes["walltime.mysql.connect.cpu_ns"] <= bill.times_ns()["mysql.connect"]
 
 
 def test_a_connection_that_cannot_even_be_made_changes_nothing(recorded: Sink) -> None:

@@ -162,7 +162,9 @@ def _notes(component: Component, without: Container[str]) -> Iterator[Remark]:
         number = getattr(component, counter)
         if counter in without:
             continue
-        if number and (note := NOTES.get(counter)):
+        if number and counter == "cpu_ns":
+            yield Remark(f"{duration(number)} of it computing here", "plain")
+        elif number and (note := NOTES.get(counter)):
             yield Remark(plural(number, note.one, note.many), note.severity or "plain")
         elif counter == "hits" and (looked_up := component.hits + component.misses):
             yield Remark(f"{number} of {plural(looked_up, 'key')} hit ({ratio(number, looked_up)})", "plain")

@@ -18,7 +18,7 @@ from walltime.core.transaction import clock, outside
 from walltime.errors import contain
 from walltime.instrumentation.measure import Measure
 from walltime.instrumentation.patching import MEASURED_ELSEWHERE, Patch
-from walltime.instrumentation.timed import timed, whole
+from walltime.instrumentation.timed import computing, timed, whole
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -43,7 +43,7 @@ def patches() -> list[Patch]:
 
 
 def _connect(original: Callable[..., Any]) -> Callable[..., Any]:
-    measured = timed("http_client", "http.connect", attrgetter("host", "port")).call(original)
+    measured = computing(timed("http_client", "http.connect", attrgetter("host", "port"))).call(original)
 
     def connect(self: Any) -> Any:
         return original(self) if hasattr(self, MEASURED_ELSEWHERE) else measured(self)

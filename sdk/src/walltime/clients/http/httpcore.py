@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 from httpcore import AsyncHTTPConnection, HTTPConnection
 
 from walltime.instrumentation.patching import Patch
-from walltime.instrumentation.timed import timed
+from walltime.instrumentation.timed import computing, timed
 
 if TYPE_CHECKING:
     from walltime.core.call import Target
@@ -22,7 +22,10 @@ REQUIRES: Final = "httpcore >= 1.0, < 2"
 
 def patches() -> list[Patch]:
     connect = timed("httpcore", "http.connect", _server)
-    return [Patch(HTTPConnection, "_connect", connect.call), Patch(AsyncHTTPConnection, "_connect", connect.awaited)]
+    return [
+        Patch(HTTPConnection, "_connect", computing(connect).call),
+        Patch(AsyncHTTPConnection, "_connect", connect.awaited),
+    ]
 
 
 def _server(connection: Any) -> Target:

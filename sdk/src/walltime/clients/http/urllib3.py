@@ -24,7 +24,7 @@ from walltime.core.transaction import clock, outside
 from walltime.errors import contain
 from walltime.instrumentation.measure import Measure
 from walltime.instrumentation.patching import MEASURED_ELSEWHERE, Hook, Patch, takes_no_more
-from walltime.instrumentation.timed import timed
+from walltime.instrumentation.timed import computing, timed
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -41,7 +41,7 @@ def patches() -> list[Patch | Hook]:
         "timeout", "chunked", "response_conn", "preload_content", "decode_content", "enforce_content_length",
     )  # fmt: skip
     takes_no_more(HTTPResponse, "_raw_read", "self", "amt", "read1")
-    connect = timed("urllib3", "http.connect", attrgetter("host", "port"))
+    connect = computing(timed("urllib3", "http.connect", attrgetter("host", "port")))
     return [
         Hook(
             lambda: setattr(HTTPConnection, MEASURED_ELSEWHERE, True),

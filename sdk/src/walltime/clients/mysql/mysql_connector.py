@@ -17,7 +17,7 @@ from walltime.clients.mysql import statements
 from walltime.clients.mysql.statements import PREPARE, QUERY, UNKNOWN, Fetch, counted, number, sent, tagged, template
 from walltime.instrumentation.measure import Measure, first
 from walltime.instrumentation.patching import Patch
-from walltime.instrumentation.timed import whole
+from walltime.instrumentation.timed import computing, whole
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -58,7 +58,7 @@ def patches() -> list[Patch]:
 
 def _of(connection: type) -> list[Patch]:
     return [
-        Patch(connection, "connect", _sends("mysql.connect")),
+        Patch(connection, "connect", lambda connect: computing(_sent("mysql.connect")).call(whole(connect))),
         Patch(connection, "cmd_query", _query),
         Patch(connection, "cmd_init_db", sent("mysql_connector", "mysql.query", _about, "USE").call),
         Patch(connection, "cmd_stmt_prepare", _measure(_statement(PREPARE, first)).call),
@@ -85,7 +85,11 @@ def _templates(cursor: type, prepared: type) -> list[Patch]:
 
 def _sends(component: str) -> Wrap:
     """A method that is one call of the component, with the statements it sends."""
-    return lambda original: sent("mysql_connector", component, _about).call(whole(original))
+    return lambda original: _sent(component).call(whole(original))
+
+
+def _sent(component: str) -> Measure:
+    return sent("mysql_connector", component, _about)
 
 
 def _about(connection: Any) -> tuple[Target | None, int]:

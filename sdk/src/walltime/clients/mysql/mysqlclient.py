@@ -32,7 +32,7 @@ from walltime.core.transaction import clock
 from walltime.errors import contain
 from walltime.instrumentation.measure import Measure, first
 from walltime.instrumentation.patching import Patch
-from walltime.instrumentation.timed import whole
+from walltime.instrumentation.timed import computing, whole
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -102,7 +102,7 @@ def _target(host: object, port: Any, path: object) -> Target:
 
 
 def _connect(original: Callable[..., Any]) -> Callable[..., Any]:
-    original = sent("mysqlclient", "mysql.connect", _about).call(whole(original))
+    original = computing(sent("mysqlclient", "mysql.connect", _about)).call(whole(original))
 
     def __init__(self: Any, *args: Any, **kwargs: Any) -> None:  # noqa: N807  # it replaces one
         try:

@@ -31,7 +31,7 @@ from walltime.core.execution import current
 from walltime.core.transaction import clock, outside
 from walltime.errors import contain
 from walltime.instrumentation.patching import Patch
-from walltime.instrumentation.timed import whole
+from walltime.instrumentation.timed import computing, whole
 from walltime.redaction.redact import MAX_SQL_CHARS
 
 if TYPE_CHECKING:
@@ -75,7 +75,7 @@ def _known(connection: Any) -> tuple[Line, int]:
 
 def _init(original: Callable[..., Any]) -> Callable[..., Any]:
     """What is done here around `connect` is part of it: above all 30 ms for a TLS context."""
-    measured = sent("pymysql", "mysql.connect", _about).call(whole(original))
+    measured = computing(sent("pymysql", "mysql.connect", _about)).call(whole(original))
 
     def __init__(self: Connection[Any], *args: Any, **kwargs: Any) -> None:  # noqa: N807  # it replaces one
         if current() is None or kwargs.get("defer_connect"):
@@ -87,7 +87,7 @@ def _init(original: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _connect(original: Callable[..., Any]) -> Callable[..., Any]:
-    original = sent("pymysql", "mysql.connect", _about).call(whole(original))
+    original = computing(sent("pymysql", "mysql.connect", _about)).call(whole(original))
 
     def connect(self: Any, sock: Any = None) -> Any:
         if hasattr(self, "_walltime"):
