@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import lru_cache
+from itertools import compress
 from operator import attrgetter
 from typing import TYPE_CHECKING, Final
 
@@ -18,13 +19,18 @@ if TYPE_CHECKING:
     from walltime.core.event_loop import LoopTimes
     from walltime.core.transaction import Transaction
 
-_OF_TARGET: Final = ("calls", "time_ns", "errors", "hits", "misses", "skipped")
-_OF_STATEMENT: Final = ("calls", "time_ns", "errors")
-_ALWAYS: Final = frozenset({"calls", "time_ns", "max_ns"})
-"""Counters that are there also when they are zero."""
+
+class _Columns:
+    """Counters that are arrays on the wire. The first two are there also when they are zero."""
+
+    def __init__(self, prefix: str, *names: str) -> None:
+        self.keys = [prefix + name for name in names]
+        self.numbers = attrgetter(*names)
+
+
+_OF_TARGET: Final = _Columns("walltime.target.", "calls", "time_ns", "errors", "hits", "misses", "skipped")
+_OF_STATEMENT: Final = _Columns("walltime.statement.", "calls", "time_ns", "errors")
 _numbers_of_component: Final = attrgetter(*COUNTERS)
-_HITS: Final = frozenset({"hits", "misses"})
-"""Arrays of which there are both or none."""
 
 
 def encode(transaction: Transaction, bill: Bill) -> bytes:
@@ -46,16 +52,16 @@ def encode(transaction: Transaction, bill: Bill) -> bytes:
     if bill.undetailed:
         encoded.append(count("walltime.calls_dropped", bill.undetailed))
     for component, cell in bill.components.items():
-        for (key, is_always), number in zip(_keys(component), _numbers_of_component(cell), strict=True):
-            if number or is_always:
-                encoded.append(count(key, number))
+        keys, numbers = _keys(component), _numbers_of_component(cell)
+        present = (True, True, True, *numbers[3:])  # calls, time_ns and max_ns also when they are zero
+        encoded += map(count, compress(keys, present), compress(numbers, present))
     targets = bill.targets
     if targets:
-        encoded += _arrays("walltime.target.", _OF_TARGET, list(targets.values()))
+        encoded += _arrays(_OF_TARGET, list(targets.values()))
         encoded.append(_texts("walltime.target.component", [component for component, _ in targets]))
         encoded.append(_texts("walltime.target.address", [address for _, address in targets]))
     if bill.statements:
-        encoded += _arrays("walltime.statement.", _OF_STATEMENT, list(bill.statements.values()))
+        encoded += _arrays(_OF_STATEMENT, list(bill.statements.values()))
         encoded.append(_texts("walltime.statement.text", list(bill.statements)))
     if transaction.samples is not None:
         encoded += _samples(transaction)
@@ -86,17 +92,16 @@ def _loop(times: LoopTimes) -> Iterable[bytes]:
 
 
 @lru_cache(maxsize=1024)
-def _keys(component: str) -> list[tuple[str, bool]]:
-    return [(f"walltime.{component}.{name}", name in _ALWAYS) for name in COUNTERS]
+def _keys(component: str) -> tuple[str, ...]:
+    return tuple([f"walltime.{component}.{name}" for name in COUNTERS])
 
 
-def _arrays(prefix: str, names: Sequence[str], cells: Sequence[Cell]) -> Iterable[bytes]:
-    columns = zip(*map(attrgetter(*names), cells), strict=True)
-    arrays = dict(zip(names, columns, strict=True))
-    present = {name for name, numbers in arrays.items() if name in _ALWAYS or any(numbers)}
-    if present & _HITS:
-        present |= _HITS
-    return [counts(prefix + name, numbers) for name, numbers in arrays.items() if name in present]
+def _arrays(of: _Columns, cells: Sequence[Cell]) -> Iterable[bytes]:
+    columns = list(zip(*map(of.numbers, cells), strict=True))
+    present = [place < 2 or any(numbers) for place, numbers in enumerate(columns)]
+    if True in present[3:5]:  # of hits and misses there are both or none
+        present[3:5] = True, True
+    return map(counts, compress(of.keys, present), compress(columns, present))
 
 
 def _texts(key: str, texts: list[str]) -> bytes:

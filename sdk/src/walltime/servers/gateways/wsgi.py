@@ -99,7 +99,8 @@ def _open(environ: Environ, started_ns: int) -> runtime.Open | None:
     around = current()
     if around is not None and around.transaction.owner and not around.transaction.duration_ns:
         return None  # mounted in an instrumented ASGI application: only asyncio sets an owner
-    method, scheme, path = [str(environ.get(key, "")) for key in ("REQUEST_METHOD", "wsgi.url_scheme", "PATH_INFO")]
+    get = environ.get
+    method, scheme, path = str(get("REQUEST_METHOD", "")), str(get("wsgi.url_scheme", "")), str(get("PATH_INFO", ""))
     opened = open_request(method, scheme, path, environ, started_ns)
     environ[MARK] = opened.transaction
     return opened

@@ -47,9 +47,9 @@ def open_request(
         left = current()
         if left is not None and left.transaction.duration_ns:
             parent = _NO_PARENT  # left over: another thread closed the last request of this one
-    settings = runtime.settings()
     opened = runtime.Open(method, "server", parent, started_ns)
     transaction = opened.transaction
+    settings = transaction.settings
     transaction.method = method
     transaction.scheme = scheme
     transaction.path = path
