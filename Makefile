@@ -60,6 +60,8 @@ dashboards: setup
 descriptors: setup
 	@cd collector/src/walltime_collector && ../../../$(BIN)/python -m grpc_tools.protoc -I clickhouse/schema -I receive \
 		--descriptor_set_out receive/messages.binpb otlp_traces.proto messages.proto
+	@cd collector/src/walltime_collector/cli/profile && ../../../../../$(BIN)/python -m grpc_tools.protoc -I . \
+		--descriptor_set_out pprof.binpb pprof.proto
 
 ## pins          renew the pinned requirements
 PINS := ../$(BIN)/uv pip compile --quiet --universal --python-version 3.10 --no-header --no-annotate --no-emit-index-url --no-emit-find-links

@@ -223,6 +223,8 @@ def _addresses(sent: list[Sent], incident_id: str) -> Iterator[str]:
     for compared in ({"slowest": "5"}, {"during": "5m..3m"}, {"when": "duration > 20ms"}):
         yield f"/api/why?{urlencode({'kind': one.name, **compared})}"
     yield f"/api/why?{urlencode({'kind': 'GET /product'})}"
+    for scope in ({"since": "1d"}, {"during": "10m..", "state": "computing"}, {"host": "web-1", "where": _WHERE}):
+        yield f"/api/profile?{urlencode({'kind': one.name, **scope})}"
     for compared in ({"during": "5m..", "against": "1h..5m"}, {"when": "status = 2xx", "where": _WHERE}):
         yield f"/api/diff?{urlencode(compared)}"
     for params in ({"since": "1d"}, {"since": "1d", "sort": "mysql.time", "where": _WHERE}, {"ended_within": "1d"}):

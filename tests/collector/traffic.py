@@ -26,6 +26,29 @@ class SentCall:
     own_ns: int | None = None
 
 
+@dataclass(frozen=True)
+class SentSample:
+    line: str
+    function: str = ""
+    count: int = 1
+    component: str = "other"
+    library: str = ""
+    state: str = "computing"
+    stack: str = ""
+
+
+SAMPLE_NS = 10 * MS
+SAMPLES = tuple(
+    SentSample(line, function, 1, component, library, state, f"page (shop/views.py:12);{function} ({line})")
+    for line, function, component, library, state in (
+        ("shop/serializers.py:88", "to_json", "view", "json.encoder.iterencode", "computing"),
+        ("shop/serializers.py:91", "to_json", "view", "", "computing"),
+        ("shop/locks.py:7", "wait", "other", "threading.Lock.acquire", "lock"),
+        ("", "", "middleware", "", "gil"),
+    )
+)
+
+
 @dataclass
 class Sent:
     """One transaction; its bill is computed from its calls, which are sent as spans only when `kept` says why."""
@@ -43,6 +66,7 @@ class Sent:
     is_error: bool = False
     calls: list[SentCall] = field(default_factory=list)
     attributes: dict[str, Value] = field(default_factory=dict)
+    samples: list[SentSample] = field(default_factory=list)
 
     def bill(self) -> dict[str, Value]:
         """The attributes of the root span."""
@@ -93,6 +117,10 @@ class Sent:
             bill["walltime.statement.text"] = list(statements)
             for at, counter in enumerate(("calls", "time_ns", "errors")):
                 bill[f"walltime.statement.{counter}"] = [line[at] for line in statements.values()]
+        if self.samples:
+            bill["walltime.sample.interval_ns"] = SAMPLE_NS
+            for column in SentSample.__dataclass_fields__:
+                bill[f"walltime.sample.{column}"] = [getattr(each, column) for each in self.samples]
         return {**bill, **self.attributes}
 
 
@@ -157,7 +185,7 @@ class Shop:
     """Makes the shop's transactions, the same for the same seed."""
 
     def __init__(self, seed: int = 1) -> None:
-        self._random = random.Random(seed)
+        self._random, self._sampler = random.Random(seed), random.Random(seed)
         self.hit_ratios = {CACHES[0]: 0.95, CACHES[1]: 0.55}
 
     def visit(self, started_ns: int) -> list[Sent]:
@@ -257,6 +285,9 @@ class Shop:
             self._call(sent, "memcache.set", 0.3, **said, **{"walltime.memcache.result": "stored"})
 
     def _finished(self, sent: Sent) -> Sent:
+        outside_ns = sent.duration_ns - sum(call.duration_ns for call in sent.calls)
+        if self._sampler.random() < outside_ns / SAMPLE_NS:
+            sent.samples = [self._sampler.choice(SAMPLES)]
         cpu_ns = sent.duration_ns // 9
         method, _, route = sent.name.partition(" ")
         sent.attributes = {

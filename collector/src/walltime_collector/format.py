@@ -28,6 +28,14 @@ def duration(ns: float) -> str:
     return f"{sign}{_three_digits(size / 1e9)} s"
 
 
+def uncertain(ns: float, error_ns: float) -> str:
+    """An estimate with its standard error, in one unit, to two digits of the error: `30 ± 17 ms`, `9.90 ± 0.31 s`."""
+    scale, unit = next((each for each in ((1e9, "s"), (1e6, "ms")) if max(abs(ns), error_ns) >= each[0]), (1e3, "µs"))
+    whole, _, exponent = f"{error_ns / scale:.1e}".partition("e")
+    decimals = max(1 - int(exponent), 0) if float(whole) else 0
+    return f"{ns / scale:,.{decimals}f} ± {error_ns / scale:,.{decimals}f} {unit}".replace("-", "−")
+
+
 def milliseconds(ns: float) -> str:
     """A duration in one fixed unit, to the microsecond, for columns that add up: `1,021.304`."""
     return f"{ns / 1e6:,.3f}".replace("-", "−")

@@ -37,6 +37,7 @@ def shown(collector: Collector, *arguments: str) -> str:
             ["diff", "--when", "mysql.query.calls > 1", "--since", "2h", "--service", "shop"],
             rf"/diff\?time={AT}\.\.{AT}&when=mysql.query.calls\+%3E\+1&service=shop",
         ),
+        (["profile", KIND, "--since", "2h"], rf"{ON_KIND}\?time={AT}\.\.{AT}"),
         (["why", KIND, "--since", "2h"], rf"{ON_KIND}\?time={AT}\.\.{AT}&slowest=5"),
     ],
 )

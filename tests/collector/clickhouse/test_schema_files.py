@@ -11,12 +11,16 @@ from __future__ import annotations
 
 import hashlib
 import re
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from walltime_collector.clickhouse.engine import Engine
 from walltime_collector.clickhouse.schema_files import ONE_MACHINE, on_cluster, schema_files, statements
+from walltime_collector.spool.segment import Record
+
+from tests.collector.traffic import MS, Sent, SentSample, export_request
 
 DIGESTS = Path(__file__).with_name("schema.sha256")
 PLACEHOLDERS = {"one machine": ONE_MACHINE, "cluster": on_cluster("shop", "walltime")}
@@ -45,3 +49,40 @@ def test_no_placeholder_is_left_in_a_statement(where: str) -> None:
     for name, made in schema_files(PLACEHOLDERS[where]):
         for statement in made:
             assert set(re.findall(r"\{[a-z_]\w*\}", statement)) <= macros, name
+
+
+def test_a_store_that_is_older_than_samples_gets_them(engine: Engine) -> None:
+    made = "".join(text for _, texts in schema_files(ONE_MACHINE) for text in texts if "EXISTS store_tr" in text)
+    query = made.partition("EXISTS store_transactions")[2].partition(" AS\n")[2]
+    before = re.sub(r"    number\('walltime\.sample\.interval_ns'\).*? AS sample,\n", "", query, flags=re.DOTALL)
+    columns = "sample, sample_interval_ns"
+    for statement in (
+        "DROP TABLE count_samples",
+        "DROP TABLE other_1m",
+        "CREATE OR REPLACE VIEW otel_traces AS SELECT 1 AS none",
+        f"ALTER TABLE take_sample MODIFY QUERY SELECT * EXCEPT ({columns}) FROM transactions",
+        f"ALTER TABLE store_transactions MODIFY QUERY {before}",
+        *(
+            f"ALTER TABLE {table} DROP COLUMN {column}"
+            for table in ("transactions", "sampled_transactions")
+            for column in columns.split(", ")
+        ),
+        "ALTER TABLE schema_migrations DELETE WHERE name >= '019' SETTINGS mutations_sync = 1",
+    ):
+        engine.command(statement)
+    old, new = (
+        Sent(f"{at:031x}0", f"{at:016x}", "GET /x", time.time_ns(), MS, samples=[SentSample("shop/views.py:42")])
+        for at in (1, 2)
+    )
+    engine.insert([Record(time.time_ns(), 1, export_request([old]))], "before the samples")
+    engine.migrate()
+    engine.insert([Record(time.time_ns(), 1, export_request([new]))], "with the samples")
+    rows = engine.query("SELECT hex(span_id) AS span, sample.line AS lines FROM transactions ORDER BY span")
+    assert [row["lines"] for row in rows] == [[], ["shop/views.py:42"]]
+    assert engine.query("SELECT line, samples FROM other_1m") == [{"line": "shop/views.py:42", "samples": 1}]
+    in_all, in_sample = (
+        [(row["name"], row["type"]) for row in engine.query(f"DESCRIBE {table}")]
+        for table in ("transactions", "sampled_transactions")
+    )
+    assert in_all == in_sample
+    assert "walltime.sample.line" in str(engine.query("SELECT SpanAttributes FROM otel_traces"))

@@ -49,10 +49,26 @@ SELECT service, name, text, minute AS at,
     sum(transactions) AS n, sum(t.calls) AS calls, sum(t.time_ns) AS time_ns, sum(t.errors) AS errors
 FROM statements_1m AS t GROUP BY ALL ORDER BY ALL
 """
-PAIRS = ((SUMS, MINUTES), (TARGETS, TARGET_MINUTES), (STATEMENTS, STATEMENT_MINUTES))
+SAMPLES = """
+SELECT service, name, sample.component AS component, sample.line AS line, sample.function AS function,
+    sample.library AS library, sample.state AS state, sample.stack AS stack, toStartOfMinute(started_at) AS at,
+    sum(sample.count) AS n, sum(sample.count) * 10000000 AS time
+FROM transactions ARRAY JOIN sample GROUP BY ALL ORDER BY ALL
+"""
+SAMPLE_MINUTES = """
+SELECT service, name, component, line, function, library, state, stack, minute AS at,
+    sum(samples) AS n, sum(time_ns) AS time
+FROM other_1m GROUP BY ALL ORDER BY ALL
+"""
+PAIRS = (
+    (SUMS, MINUTES),
+    (TARGETS, TARGET_MINUTES),
+    (STATEMENTS, STATEMENT_MINUTES),
+    (SAMPLES, SAMPLE_MINUTES),
+)
 
 
-@pytest.mark.parametrize(("raw", "minutes"), PAIRS, ids=("transactions", "targets", "statements"))
+@pytest.mark.parametrize(("raw", "minutes"), PAIRS, ids=("transactions", "targets", "statements", "samples"))
 def test_the_sums_per_minute_equal_those_of_the_transactions(shop: Stored, raw: str, minutes: str) -> None:
     expected, stored = shop.engine.query(raw), shop.engine.query(minutes)
 

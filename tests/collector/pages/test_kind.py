@@ -19,7 +19,7 @@ from walltime_collector.pages import urls
 from tests.collector.conftest import Store
 from tests.collector.pages.conftest import Browser
 from tests.collector.simulated_shop import CACHE_1, CACHE_2, MINUTE_NS, USUAL, Page, simulate
-from tests.collector.traffic import MS, Sent, SentCall
+from tests.collector.traffic import MS, Sent, SentCall, SentSample
 
 SERVICE, NAME = "shop", "GET /product/{id}"
 KIND = urls.kind(SERVICE, NAME)
@@ -256,3 +256,20 @@ def test_those_that_match_a_condition_are_compared_with_the_others(browser: Brow
     assert why["when"] == "memcache.misses > 1"
     assert why["sentences"][0].startswith(f"{NAME}: those with memcache.misses > 1 take ")
     assert why["slow"]["transactions"] + why["usual"]["transactions"] == 12_000
+
+
+def test_where_other_goes_is_shown_by_line(browser: Browser, store: Store) -> None:
+    now_ns = time.time_ns()
+    lines = [SentSample("shop/serializers.py:88", "to_json", 3, library="json.dumps"), SentSample("", state="gil")]
+    sent = [
+        Sent(f"{at:032x}", f"{at:016x}", "GET /lines", now_ns - at * MS, 50 * MS, samples=lines) for at in range(1, 5)
+    ]
+    store(sent)
+    address = urls.kind("shop", "GET /lines")
+    page = html.unescape(re.sub(r"<[^>]+>", " ", browser.get(address).text))
+    text = " ".join(page.partition("Where other")[2].split()) or " ".join(page.partition("Where  other")[2].split())
+    assert "goes 80 % of the time is on a named line" in text
+    assert "shop/serializers.py:88 to_json other computing in json.dumps 60.0 %" in text
+    assert "120 ± 35 ms 12 no line of the application other waiting for the GIL 20.0 %" in text
+    assert [each["samples"] for each in browser.get(f"{address}.json").json()["profile"]["lines"]] == [12, 4]
+    assert "Where" not in re.sub(r"<[^>]+>", "", browser.get(f"{address}?slowest=5").text)

@@ -21,7 +21,7 @@ from tests.collector.conftest import Store, Stored
 from tests.collector.pages.conftest import Browser
 from tests.collector.query.digesting import keep, log_of
 from tests.collector.query.showing import asked, make, said
-from tests.collector.traffic import DATABASE, MS, Sent, SentCall, Value
+from tests.collector.traffic import DATABASE, MS, Sent, SentCall, SentSample, Value
 
 HOST, _, PORT = DATABASE.rpartition(":")
 UPDATE = "UPDATE stock SET amount = amount - %s WHERE product_id = %s"
@@ -295,3 +295,15 @@ def test_a_transaction_that_has_just_ended_is_not_in_the_future(browser: Browser
     sent.started_ns = time.time_ns() + 3_000_000_000  # the clock of another machine is ahead
     store([sent])
     assert "()" not in words(shown(browser, sent))
+
+
+def test_sampled_lines_are_listed_with_their_uncertainty(browser: Browser, store: Store) -> None:
+    sample = SentSample(f"shop/{EVIL}.py:88", "to_json", 3, "view", "json.dumps")
+    sent = make(duration_ns=50 * MS, samples=[sample])
+    store([sent])
+    page = shown(browser, sent)
+    assert f"view shop/{EVIL}.py:88 to_json 3 samples, 30 ± 17 ms computing in json.dumps" in section(page, "lines")
+    assert EVIL not in page
+    bare = make()
+    store([bare])
+    assert 'id="lines"' not in shown(browser, bare)

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
+import math
 import re
 import threading
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import Any, cast
 
 import pytest
@@ -23,7 +24,7 @@ from walltime_collector.trace_id import parse_span_id, parse_trace_id
 
 from tests.collector.conftest import Store, Stored
 from tests.collector.query.showing import asked, make, said
-from tests.collector.traffic import MS, Sent, SentCall
+from tests.collector.traffic import MS, SAMPLE_NS, Sent, SentCall, SentSample
 
 
 def kept(shop: Stored, name: str) -> Sent:
@@ -353,3 +354,36 @@ def test_any_parents_at_all_give_every_span_one_owner_or_none(parents: dict[str,
 def test_a_very_long_chain_of_spans_is_walked_once() -> None:
     parents = {str(at): str(at - 1) for at in range(1, 100_000)}
     assert owners(parents, ["0"])["99999"] == "0"
+
+
+def test_other_and_the_view_are_split_by_their_sampled_lines(engine: Engine, store: Store) -> None:
+    json_line = SentSample("shop/serializers.py:88", "to_json", 2, "other", "json.encoder.iterencode", stack="a;b")
+    samples = [
+        json_line,
+        replace(json_line, count=1, stack="a;c"),
+        SentSample("shop/views.py:7", "page", component="view", state="lock"),
+        SentSample("", "", component="view", state="gil"),
+    ]
+    sent = make(duration_ns=50 * MS, calls=[SentCall("view", 0, 20 * MS)], samples=samples)
+    store([sent])
+    trace = asked(engine, sent.trace_id)
+    bill = trace.transactions[0]
+    assert [vars(each) for each in bill.samples] == [
+        {
+            **{name: value for name, value in vars(each).items() if name != "count"},
+            "samples": each.count,
+            "time_ns": each.count * SAMPLE_NS,
+            "error_ns": round(math.sqrt(each.count) * SAMPLE_NS),
+        }
+        for each in samples
+    ]
+    assert from_json(Trace, json.loads(json.dumps(asdict(trace)))) == trace
+    text = " ".join(said(trace, width=160).partition("sampled lines")[2].split())
+    assert (
+        "other shop/serializers.py:88 to_json 3 samples, 30 ± 17 ms computing in json.encoder.iterencode"
+        " view no line of the application 1 sample, 10 ± 10 ms waiting for the GIL"
+        " view shop/views.py:7 page 1 sample, 10 ± 10 ms waiting for a lock" in text
+    )
+    bare = make()
+    store([bare])
+    assert "sampled" not in said(asked(engine, bare.trace_id))

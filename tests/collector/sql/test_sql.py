@@ -127,7 +127,15 @@ def test_the_tables_can_be_listed(collector: Collector) -> None:
 def test_the_tables_that_people_query_have_comments_and_so_have_their_columns(collector: Collector) -> None:
     tables = "SELECT name FROM system.tables WHERE comment != ''"
     queried = set(run("sql", tables, "--csv", "--url", collector.url).stdout.split()) - {"name"}
-    assert {"transactions", "spans", "slow_queries", "transactions_1m", "targets_1m", "statements_1m"} <= queried
+    assert {
+        "transactions",
+        "spans",
+        "slow_queries",
+        "transactions_1m",
+        "targets_1m",
+        "statements_1m",
+        "other_1m",
+    } <= queried
     columns = "SELECT DISTINCT table FROM system.columns WHERE comment != ''"
     assert queried - set(run("sql", columns, "--csv", "--url", collector.url).stdout.split()) == {"irregular_spans"}
 

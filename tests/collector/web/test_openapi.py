@@ -57,6 +57,7 @@ QUESTIONS = {
         f"kind={quote(KIND)}&when={quote('mysql.query.calls > 1')}",
         f"kind={quote(KIND)}&during={{middle}}..&against=1h..{{middle}}",
     ],
+    "/api/profile": [f"kind={quote(KIND)}", f"kind={quote(KIND)}&during={{middle}}..&state=computing&host=web-1"],
     "/api/diff": [
         "during={middle}..&against=1h..{middle}",
         f"when={quote('mysql.query.calls > 1')}&limit=1",
@@ -100,6 +101,7 @@ def test_an_error_is_what_the_document_describes(collector: Collector, document:
     for path, wrong, status in (
         ("/api/top", "/api/top?by=name", 400),
         ("/api/why", "/api/why?kind=nothing", 404),
+        ("/api/profile", "/api/profile?kind=nothing", 404),
         ("/api/transactions/{trace_id}", f"/api/transactions/{'e' * 32}", 404),
         ("/api/incidents/{id}", "/api/incidents/0123", 404),
     ):
@@ -131,7 +133,7 @@ def test_the_parameters_are_those_that_the_routes_take(collector: Collector, doc
             assert each["description"]
             for value in each["schema"].get("enum", ()):
                 assert collector.get(f"{url}?{each['name']}={value}")[0] == 200
-            if "default" in each["schema"] and path not in ("/api/why", "/api/diff"):
+            if "default" in each["schema"] and path not in ("/api/why", "/api/diff", "/api/profile"):
                 assert collector.get(f"{url}?{each['name']}={each['schema']['default']}")[0] == 200
 
 

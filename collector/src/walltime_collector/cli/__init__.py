@@ -25,6 +25,7 @@ from .incidents.command import incidents
 from .mcp import mcp
 from .options import ClientCertificate, Json, TokenFile, Url, check_since, checked_options, with_global_options
 from .output import print_json, print_rendered, read_as, write
+from .profile.command import profile
 from .serve import serve
 
 app = typer.Typer(invoke_without_command=True, rich_markup_mode=None, pretty_exceptions_enable=False)
@@ -230,6 +231,7 @@ def digest(
     return print_rendered(lambda console: render(answer, console), client.page(addresses.of_digest(answer, since)))
 
 
+app.command("profile")(profile)
 app.command("advise")(advise)
 
 

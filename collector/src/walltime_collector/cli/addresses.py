@@ -8,6 +8,7 @@ from ..query.advise.answer import Advised
 from ..query.answers import Bill, Top, Trace
 from ..query.diff.answer import Diff, Side
 from ..query.digest.answer import Digest
+from ..query.profile.answer import Profile
 from ..query.why.answer import Population, Why
 from ..query.windows import Window, written
 
@@ -34,6 +35,11 @@ def of_why(why: Why) -> str:
     first, last = sorted((why.usual, why.slow), key=lambda each: each.since)
     params = {"time": _window(first, last), "during": _window(why.slow), "against": _window(why.usual)}
     return urls.kind(why.service, why.name, params)
+
+
+def of_profile(answer: Profile, **filters: str) -> str:
+    """The kind, in the same time."""
+    return urls.kind(answer.service, answer.name, {"time": _window(answer), **filters})
 
 
 def of_diff(answer: Diff, *, when: str, against_when: str, service: str, where: str) -> str:
@@ -63,5 +69,5 @@ def of_advice(answer: Advised) -> str:
     return urls.advice({"time": _window(answer), "service": answer.service, "kind": answer.kind})
 
 
-def _window(first: Population | Advised | Side, last: Population | Side | None = None) -> str:
+def _window(first: Population | Advised | Side | Profile, last: Population | Side | None = None) -> str:
     return written(Window(unix_ns(first.since), unix_ns((last or first).until)))

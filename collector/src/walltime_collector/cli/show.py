@@ -14,6 +14,7 @@ from ..format import count, duration, milliseconds, plural, printable, share
 from ..query.answers import Bill, Trace
 from ..query.components import FAMILIES, family
 from ..query.names import shown
+from ..query.sampling import by_line
 from ..query.transaction import wording
 from .drawing.after_response import after_the_response
 from .drawing.bars import COLOURS, LETTERS, by_family, is_coloured, legend, span, stacked
@@ -38,6 +39,8 @@ def render(trace: Trace, bill: Bill, console: Console, most_calls: int) -> Rende
     """Return what the terminal shows."""
     in_colour, width = is_coloured(console), console.width
     sections: list[RenderableType] = [_header(trace, bill), Text(), _bill(bill, width, in_colour), _beside(bill)]
+    if bill.samples:
+        sections += [_title("sampled lines"), Padding(_lines(bill), (0, 0, 0, 2))]
     if bill.targets:
         sections += [_title("by server"), Padding(_targets(bill), (0, 0, 0, 2))]
     if bill.statements or bill.logged:
@@ -143,6 +146,17 @@ def _targets(bill: Bill) -> Table:
             Text(plural(target.calls, "call")),
             Text(duration(target.time_ns)),
             remarks(wording.target_notes(target)),
+        )
+    return table
+
+
+def _lines(bill: Bill) -> Table:
+    table = Table.grid(padding=(0, 2, 0, 0))
+    for each in by_line(bill.samples):
+        style = COLOURS[family(each.component)]
+        estimate = Text(each.estimate, no_wrap=True)
+        table.add_row(
+            Text(printable(each.component), style), Text(each.where, overflow="fold"), estimate, Text(each.what)
         )
     return table
 

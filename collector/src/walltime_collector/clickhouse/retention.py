@@ -20,12 +20,13 @@ KEPT = {
     "transactions_1m": "retention_minutes_days",
     "targets_1m": "retention_minutes_days",
     "statements_1m": "retention_minutes_days",
+    "other_1m": "retention_minutes_days",
     "walltime_health": "retention_minutes_days",
     "incidents": "retention_minutes_days",
 }
 """The setting of each table. The other tables' days are fixed, because the collector depends on them."""
 
-LAST_TABLE = "incidents"
+LAST_TABLE = "other_1m"
 """A table of one of the last schema files: when it exists, all tables of KEPT exist."""
 _TABLES = (
     "SELECT name, extract(engine_full, ' TTL (.*?)(?: SETTINGS |$)') AS ttl FROM system.tables"

@@ -9,6 +9,10 @@ The schema: numbered SQL files, applied in their order. Placeholders stand for w
     {deduplication}                            10,000 tokens         10,000 tokens and 7 days, in Keeper
     {cluster_only}                             no such statement     nothing
     {cluster} {database}                       not used              the names, quoted
+    {query:VIEW}                               the query of a view of an earlier file
+
+A view is changed in the file that creates it, for new stores, and in a new file by `MODIFY QUERY {query:VIEW}` for
+existing ones. A file that changes it once more takes this statement over from the one before.
 
 docs/cluster.md says which tables and views need which.
 """
@@ -21,6 +25,7 @@ from importlib.resources import files
 
 _READ_BY_VIEWS = ("otlp_spans", "spans", "transactions")
 _CLUSTER_ONLY = "{cluster_only}"
+_VIEW = re.compile(r"^CREATE (?:MATERIALIZED )?VIEW IF NOT EXISTS (\w+).*? AS\n(.*)", re.MULTILINE | re.DOTALL)
 
 ONE_MACHINE: Mapping[str, str] = {
     **{f"{{{table}}}": table for table in _READ_BY_VIEWS},
@@ -50,11 +55,16 @@ def schema_files(placeholders: Mapping[str, str]) -> list[tuple[str, list[str]]]
     """Name and statements of each schema file, in the order to apply them."""
     directory = files(__package__) / "schema"
     names = sorted(entry.name for entry in directory.iterdir() if re.fullmatch(r"\d{3}_\w+\.sql", entry.name))
-    return [(name, list(statements(f"schema/{name}", placeholders))) for name in names]
+    made: list[tuple[str, list[str]]] = []
+    known = dict(placeholders)
+    for name in names:
+        made.append((name, list(statements(f"schema/{name}", known))))
+        known |= {f"{{query:{view}}}": query for text in made[-1][1] for view, query in _VIEW.findall(text)}
+    return made
 
 
 def statements(file: str, placeholders: Mapping[str, str]) -> Iterator[str]:
     """The statements of one SQL file of this folder, with its placeholders filled in."""
     for statement in re.split(r";[ \t]*(?:\n|$)", (files(__package__) / file).read_text("utf-8")):
         if statement.strip() and (_CLUSTER_ONLY in placeholders or _CLUSTER_ONLY not in statement):
-            yield re.sub(r"\{\w+\}", lambda match: placeholders.get(match[0], match[0]), statement)
+            yield re.sub(r"\{[\w:]+\}", lambda match: placeholders.get(match[0], match[0]), statement)

@@ -17,6 +17,8 @@ from ..query.digest.short import shortened
 from ..query.find.wording import sort_value
 from ..query.incidents import wording as incident_wording
 from ..query.names import shown
+from ..query.profile import wording as profile_wording
+from ..query.sampling import by_line
 from ..query.scope import FILTERS
 from ..query.transaction import place_words
 from ..query.transaction import wording as transaction_wording
@@ -131,6 +133,8 @@ class Pages:
             text.percent,
             text.ratio,
             text.plural,
+            text.uncertain,
+            by_line,
             text.printable,
             shown,
             shortened,
@@ -162,6 +166,7 @@ class Pages:
             "wording": transaction_wording,
             "ENDINGS": incident_wording.ENDINGS,
             "place_words": place_words,
+            "profile_wording": profile_wording,
             "of_diff": diff_wording,
             "version": version("walltime-collector"),
         }

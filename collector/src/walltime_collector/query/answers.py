@@ -9,6 +9,7 @@ from typing import Any, Literal, TypeVar, get_args, get_type_hints
 
 from .after_response import AfterResponse
 from .components import Component, Sums
+from .sampling import Sampled
 
 Ranking = Literal["total", "mean", "p50", "p95", "p99", "max", "transactions", "errors"]
 """What `top` can be ordered by, largest first."""
@@ -210,6 +211,8 @@ class Bill:
     logged: tuple[Logged, ...] = ()
     after_response: AfterResponse | None = None
     """What it did after its response; of the fields above, only `calls` includes it."""
+    samples: tuple[Sampled, ...] = ()
+    """Of its stacks, while no measured call was in progress."""
 
 
 @dataclass(frozen=True)

@@ -72,6 +72,8 @@ COLUMNS: Mapping[str, tuple[str, ...]] = {
 """The components with columns: `mysql_query_time_ns` in `transactions` is `time_ns` of `mysql.query`."""
 FAMILIES = ("mysql", "memcache", "redis", "http", "python", "custom", "other")
 """Components with one colour. `custom` are those that the application named, `other` is the time in no component."""
+CONTAINERS = frozenset({"middleware", "view", "other"})
+"""Their own time is what no other component explains; sampled lines split it."""
 
 _BY_COLUMN = {
     f"{component.replace('.', '_')}_{counter}": (component, counter)

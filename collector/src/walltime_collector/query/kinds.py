@@ -78,6 +78,19 @@ def kind_in(engine: Engine, written: str, service: str, window: Window) -> Seque
     return kind(engine, written, service, Comparison(window, window).parameters())
 
 
+def one_of_services(name: str, services: Sequence[str]) -> str:
+    """
+    The service of a kind.
+
+    Raises:
+        BadParameter: There are several.
+    """
+    if len(services) > 1:
+        what = f"{_quoted(shown(name))} is a kind of several services: {', '.join(map(printable, services))}"
+        raise BadParameter("service", what, "say --service")
+    return services[0]
+
+
 def trace(engine: Engine, beginning: str) -> str:
     """
     The trace id that begins with these digits; a whole one is returned as it is.

@@ -18,13 +18,15 @@ from ..query.diff.compare import diff
 from ..query.diff.sides import sides
 from ..query.digest.answer import DIGEST_RANKINGS, Digest, DigestRanking
 from ..query.digest.rank import digest
-from ..query.scope import Filters
+from ..query.profile.answer import Profile
+from ..query.profile.profile import profile
+from ..query.scope import Filters, Scope
 from ..query.top import top as rank_kinds
 from ..query.transaction.show import read as read_trace
 from ..query.why.answer import Why
 from ..query.why.explain import explain
-from ..query.windows import comparison
-from .find import find_route
+from ..query.windows import Window, comparison, window
+from .find import FILTER_PARAMS, filters_of, find_route
 from .openapi import ApiRoute, Param, answer_route
 
 SINCE = Param("How far back: 90s, 15m, 2h, 7d.", "15m")
@@ -65,6 +67,15 @@ def answer_routes(engine: Engine) -> list[ApiRoute]:
             when=params["when"],
         )
         return explain(engine, params["kind"], compared, service=params["service"])
+
+    def where_other_goes(params: dict[str, str]) -> Profile:
+        """Where the time of a kind goes that no measured call explains: its bill, and sampled lines and stacks."""
+        if not params["kind"]:
+            raise BadParameter("kind", "it is missing", "give the name of a transaction, as /api/top shows it")
+        now_ns, filters = time.time_ns(), filters_of(params)
+        start_ns = now_ns - since_s(params["since"]) * 10**9
+        during = window("during", params["during"], now_ns) if params["during"] else Window(start_ns, now_ns)
+        return profile(engine, Scope(during, filters), state=params["state"])
 
     def statements(params: dict[str, str]) -> Digest:
         """Which SQL statements take the time, in the application and on the server, and which kinds send them."""
@@ -115,6 +126,17 @@ def answer_routes(engine: Engine) -> list[ApiRoute]:
                 "slowest": Param("Without `during`: compare this share in percent, the slowest, with the rest: 5."),
                 "when": Param(f"Compare those that match with the others: {CONDITION}."),
                 "since": Param("How much time to look at: 90s, 15m, 2h, 7d.", "1h"),
+            },
+        ),
+        answer_route(
+            "/api/profile",
+            where_other_goes,
+            {
+                **FILTER_PARAMS,
+                "kind": Param("The name of the transactions, as /api/top shows it.", is_required=True),
+                "since": Param("How much time to look at: 90s, 15m, 2h, 7d.", "1h"),
+                "during": Param(f"Instead of `since`: {WINDOW}."),
+                "state": Param("Only lines and stacks in this state: computing, gil, cpu, lock, sleep, file, socket."),
             },
         ),
         answer_route(

@@ -151,6 +151,7 @@ def _no_such_page(request: Request, error: Any, pages: Pages) -> Response:
         "there is no such page",
         "use the navigation above, or start at the overview"
         if is_for_people
-        else "there are /api/top, /api/transactions/{trace_id}, /api/why, /api/digest, /api/advice, /api/find, "
-        "/api/incidents, /api/sql, /api/deadletters, /api/status, /api/applications, /healthz, /readyz and /metrics",
+        else "there are /api/top, /api/transactions/{trace_id}, /api/why, /api/profile, /api/digest, /api/advice, "
+        "/api/find, /api/incidents, /api/sql, /api/deadletters, /api/status, /api/applications, "
+        "/healthz, /readyz and /metrics",
     )

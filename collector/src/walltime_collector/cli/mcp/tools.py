@@ -32,6 +32,7 @@ Walltime knows, of every request and job of instrumented applications, where its
 calls by component (mysql.query, memcache.get, …) and server, whose parts add up to the duration exactly. Times that end
 in _ns are nanoseconds. A kind is a service and the name of its transactions.
 Begin with `top` for what takes the time. `why` explains why a kind became slower: give it the slow time as `during`.
+`profile` says which lines of the application compute or wait where no call was measured.
 `diff` compares all kinds of two times or versions. `incidents` lists when kinds were not as usual, which Walltime
 noticed by itself; `incident` has one with its cause. `find` lists single requests by any condition, and `show` has one.
 `digest` ranks SQL statements. `advise` says what to change. `sql` is for what the other tools do not answer."""
@@ -72,6 +73,7 @@ TOOLS = (
         _with_fewer_calls,
     ),
     Tool("why", "/api/why"),
+    Tool("profile", "/api/profile"),
     Tool("diff", "/api/diff"),
     Tool("digest", "/api/digest"),
     Tool("find", "/api/find"),

@@ -20,6 +20,7 @@ CREATE MATERIALIZED VIEW IF NOT EXISTS store_transactions{on_cluster} TO transac
 WITH
     key -> by_key[key] AS number,
     key -> if(types[indexOf(keys, key)] = 3, by_key[key], NULL) AS known,
+    key -> string_arrays[indexOf(keys, key)] AS texts,
     -- `cut` is the length of `walltime.<component>.<counter>` without the component's name
     (wanted, cut) -> mapFromArrays(
         arrayMap(key -> substring(key, 1 + length('walltime.'), length(key) - cut),
@@ -118,6 +119,12 @@ SELECT
     arrayResize(int_arrays[indexOf(keys, 'walltime.statement.time_ns')],
         length(`statement.text`)) AS `statement.time_ns`,
     arrayResize(int_arrays[indexOf(keys, 'walltime.statement.errors')], length(`statement.text`)) AS `statement.errors`,
+    number('walltime.sample.interval_ns') AS sample_interval_ns,
+    arrayMap(
+        (count, at) -> (texts('walltime.sample.component')[at], texts('walltime.sample.line')[at],
+            texts('walltime.sample.function')[at], texts('walltime.sample.library')[at],
+            texts('walltime.sample.state')[at], texts('walltime.sample.stack')[at], greatest(count, 0)),
+        int_arrays[indexOf(keys, 'walltime.sample.count')] AS sample_counts, arrayEnumerate(sample_counts)) AS sample,
     mapApply((key, value) -> (key, toUInt64OrZero(value)),
         mapFilter((key, value) -> match(key, '^walltime\\..+\\.(hits|misses|skipped)$'), attributes)) AS more_counters,
     if(is_crowded_out, mapConcat(attributes, map('walltime.name', full_name)), attributes) AS attributes,

@@ -10,6 +10,8 @@ from ...errors import BadParameter, NotStored
 from ...format import quoted
 from ...query import kinds
 from ...query.incidents.answer import Incident
+from ...query.profile.answer import Profile
+from ...query.profile.profile import profile_kind
 from ...query.scope import Scope
 from ...query.scoped.distribution import Durations, distribution, durations
 from ...query.scoped.examples import Transaction, slowest, typical
@@ -69,6 +71,8 @@ class Kind:
     """What `targets` and `statements` were computed from."""
     targets: tuple[TargetSpent, ...] = ()
     statements: tuple[StatementSpent, ...] = ()
+    profile: Profile | None = None
+    """Of the whole time; None where a part of the transactions is selected."""
     slowest: tuple[Transaction, ...] = ()
     typical: tuple[Transaction, ...] = ()
     one_in: int = 1
@@ -103,6 +107,7 @@ def kind(request: PageRequest) -> Kind:
         sample = Sample.of_scope(scope, known)
         by_target = None if is_explained else threads.submit(targets, engine, scope, sample)
         by_statement = None if is_explained else threads.submit(statements, engine, scope, sample)
+        profiling = None if is_explained or not known.cells else threads.submit(profile_kind, engine, scope)
         longest = slowest(engine, selected, known if is_whole and not known.is_estimated else None, _MOST_EXAMPLES)
         steps = charting.result()
         whole = _durations(steps, longest[0].duration_ns if is_whole and longest else 0)
@@ -120,6 +125,7 @@ def kind(request: PageRequest) -> Kind:
         sample=sample,
         targets=by_target.result() if by_target else (),
         statements=by_statement.result() if by_statement else (),
+        profile=profiling.result() if profiling else None,
         slowest=longest,
         typical=usual,
         one_in=scope.one_in,

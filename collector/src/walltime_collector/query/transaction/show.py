@@ -17,6 +17,7 @@ from ..answers import Bill, Statement, Target, Trace, from_row
 from ..components import Component, counters_by_component, number
 from ..kinds import trace as whole_trace_id
 from ..queries import Row, run
+from ..sampling import sampled
 from .kept_calls import kept_call
 from .slow_log_join import join_calls, join_connections, join_statements
 from .trace_tree import in_order, own_times, owners
@@ -161,6 +162,10 @@ def _bill(
         calls=join_connections(kept, untagged, started_ns),
         logged=logged,
         after_response=after_response(row["attributes"]),
+        samples=tuple(
+            sampled([*each.values()][:-1], each["count"], each["count"] * int(row["sample_interval_ns"]))
+            for each in row["sample"]
+        ),
         is_error=bool(row["is_error"]),
         sample_probability=row["sample_probability"] or 0.0,  # None when it is not a number
     )

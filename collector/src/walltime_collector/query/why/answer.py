@@ -146,6 +146,26 @@ class Dimension:
 
 
 @dataclass(frozen=True)
+class SampledLine:
+    """A line of the application that was sampled while no measured call was in progress. Times are estimates."""
+
+    component: str
+    """The framework component in progress, or `other`."""
+    line: str
+    function: str
+    state: str
+    """`computing`, or what it waited for."""
+    usual_samples: int
+    slow_samples: int
+    usual_ns: float
+    """Per transaction, as the next two."""
+    slow_ns: float
+    difference_ns: float
+    error_ns: float
+    """The standard error of the difference."""
+
+
+@dataclass(frozen=True)
 class Sampled:
     """Of very many transactions those of some minutes are compared, chosen by chance; all numbers are of these."""
 
@@ -214,5 +234,7 @@ class Why:
     """Values that have enough transactions, slow or not; `dimensions` is corrected for so many."""
     sampled: Sampled | None = None
     """None when all transactions are compared."""
+    lines: tuple[SampledLine, ...] = ()
+    """Those that differ most, at most 200."""
     when: str = ""
     """The condition; those that match are the slow side, the rest of their time is the usual one."""

@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 from ...clickhouse.dialect import QUERY_CONNECTIONS
 from ...clickhouse.engine import Engine, Parameter
-from ...errors import BadParameter, NotStored
+from ...errors import NotStored
 from ...format import iso_time, printable
 from .. import kinds
 from ..answers import from_row
@@ -22,7 +22,7 @@ from .answer import Contribution, Example, Population, Sampled, Verdict, Why
 from .arithmetic import Losers, Totals, calls_per_lost_lookup, contribution, contributions
 from .chance import Block, Judged
 from .dimension_sentences import of_dimensions
-from .process import process
+from .process import MAX_LINES, process, sampled_line
 from .sample import ALL, Sample, exact_mean_ns, sample
 
 MAX_TARGETS = 1_000
@@ -83,6 +83,7 @@ def explain_kind(engine: Engine, filters: Filters, compared: Comparison, of: Sam
     with ThreadPoolExecutor(QUERY_CONNECTIONS - 1, "why") as threads:
         by_target = threads.submit(run, engine, "why/targets", **params, **numbers, limit=MAX_TARGETS)
         by_statement = threads.submit(run, engine, "why/statements", **params, **numbers, limit=MAX_STATEMENTS)
+        by_line = threads.submit(run, engine, "why/sampled_lines", **params, **numbers, limit=MAX_LINES)
         by_lost = threads.submit(run, engine, "why/lost_lookups", **params)
         by_status = threads.submit(run, engine, "why/statuses", **params)
         of_usual = threads.submit(_examples, engine, params, compared.usual, usual, 0, slowest_usual_ns, unless)
@@ -104,9 +105,22 @@ def explain_kind(engine: Engine, filters: Filters, compared: Comparison, of: Sam
     difference_ns = slow.mean_ns - usual.mean_ns
     part = "of those that match" if compared.when else "" if compared.slowest_percent is None else "of the slowest"
     said = of_dimensions(who.values, difference_ns, part, without="status" if mixed else "")
-    named = shown(filters.kind)
+    lines = tuple(sampled_line(row, usual.transactions, slow.transactions) for row in by_line.result())
     written = sentences.write(
-        named, verdict, judged, usual, slow, components, causes, targets, mixed, said, how_busy, sampled, compared.when
+        shown(filters.kind),
+        verdict,
+        judged,
+        usual,
+        slow,
+        components,
+        causes,
+        targets,
+        mixed,
+        said,
+        how_busy,
+        sampled,
+        compared.when,
+        lines,
     )
     return Why(
         service=filters.service,
@@ -134,6 +148,7 @@ def explain_kind(engine: Engine, filters: Filters, compared: Comparison, of: Sam
         dimensions=who.values,
         looked_at=who.looked_at,
         sampled=sampled,
+        lines=lines,
         when=compared.when,
     )
 
@@ -143,11 +158,8 @@ def _kind(engine: Engine, written: str, service: str, compared: Comparison) -> t
     rows = kinds.kind(engine, written, service, compared.parameters())
     name = str(rows[0].get("name", written))
     on_both = [str(row["service"]) for row in rows if row["slow"] and row["usual"]]
-    if len(on_both) > 1:
-        what = f"{_quoted(name)} is a kind of several services: {', '.join(map(printable, on_both))}"
-        raise BadParameter("service", what, "say --service")
     if on_both:
-        return name, on_both[0]
+        return name, kinds.one_of_services(name, on_both)
     raise _missing(name, compared, has_slow=any(row["slow"] for row in rows), has_usual=False)
 
 

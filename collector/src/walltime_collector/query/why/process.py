@@ -1,19 +1,21 @@
-"""Causes inside the process, which slow every call down: the garbage collector, and a busy interpreter (the GIL)."""
+"""Causes inside the process: the garbage collector, a busy interpreter (the GIL), and lines of the application."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from math import hypot, sqrt
 from typing import cast
 
 from ...clickhouse.engine import Engine, Parameter
-from ...format import duration, percent
-from ..queries import run
+from ...format import duration, percent, printable, uncertain
+from ..queries import Row, run
+from ..sampling import REST, doing
 from ..scope import MINUTE_S
 from ..windows import Comparison, Window
-from .answer import Contribution, Population
+from .answer import Contribution, Population, SampledLine
 from .cause import pace
-from .wording import number, signed
+from .wording import joined, number, signed
 
 GC = "python.gc"
 NS = 1_000_000_000
@@ -27,6 +29,16 @@ _FEWEST_COMPONENTS = 2
 _LEAST_COMPUTED_NS = 1_000_000
 _PARTLY, _MUCH_MORE = 0.1, 0.5
 """CPU time is a cause beside waiting when it grew by so much of the difference, and of the usual CPU time."""
+MAX_LINES = 200
+_BEYOND_CHANCE = 4.0
+"""Standard errors: less than once in 15,000 lines by chance."""
+_FEWEST = 5
+"""Samples."""
+_NAMED = 0.2
+"""Of the component's difference; smaller lines are not in the sentence."""
+_MOST_NAMED = 3
+_HALF, _ONE_STATE = 0.5, 0.8
+_TENTHS = ("", "", "two", "three", "four", "half", "six", "seven", "eight", "nine", "all")
 
 
 @dataclass(frozen=True)
@@ -102,10 +114,17 @@ def of_process(components: Sequence[Contribution], process: Process | None) -> I
         yield words
 
 
-def of_other(part: Contribution, usual: Population, slow: Population, *, are_calls_slower: bool) -> str:
-    """The time in no measured call: computing, waiting, or both."""
+def of_other(part: Contribution, usual: Population, slow: Population, code: str = "", *, are_calls_slower: bool) -> str:
+    """
+    The time in no measured call: computing, waiting, or both.
+
+    Args:
+        code: The lines that it comes from, where samples tell.
+    """
     before, now = duration(part.usual.mean_ns), duration(part.slow.mean_ns)
     words = f"other, in no measured call: {before} → {now}, {signed(part.difference_ns)}"
+    if code:
+        return f"{words}, {code}."
     if usual.cpu_ns is None or slow.cpu_ns is None or not part.difference_ns:
         return f"{words}."
     cpu_ns = slow.cpu_ns - usual.cpu_ns
@@ -118,6 +137,92 @@ def of_other(part: Contribution, usual: Population, slow: Population, *, are_cal
     is_computing = part.difference_ns > 0 and is_notable and cpu_ns > _MUCH_MORE * usual.cpu_ns
     partly = "computing and " if is_computing or cpu_ns / part.difference_ns > 0.3 else ""
     return f"{words}, so this is {partly}{waiting}."
+
+
+def sampled_line(row: Row, usual_transactions: int, slow_transactions: int) -> SampledLine:
+    """One row of the answer: means per transaction, and the standard error of their difference."""
+    usual_ns, slow_ns = row["usual_ns"] / usual_transactions, row["slow_ns"] / slow_transactions
+    variance = row["usual_squares"] / usual_transactions**2 + row["slow_squares"] / slow_transactions**2
+    names = (row["component"], row["line"], row["function"], row["state"])
+    samples = int(row["usual_samples"]), int(row["slow_samples"])
+    return SampledLine(*names, *samples, usual_ns, slow_ns, slow_ns - usual_ns, sqrt(variance))
+
+
+def is_beyond_chance(of: SampledLine) -> bool:
+    """Whether it takes more or less time than usual, as far as its samples tell."""
+    samples = of.usual_samples + of.slow_samples
+    return samples >= _FEWEST and abs(of.difference_ns) > _BEYOND_CHANCE * of.error_ns
+
+
+def in_lines(part: Contribution, lines: Sequence[SampledLine]) -> str:
+    """
+    `computing, nine tenths of it in `shop/serializers.py:88 to_json` (5.50 ± 0.61 ms)`; empty if no line tells.
+
+    Functions are named where single lines are less than half of the difference.
+    """
+    mine = [each for each in lines if each.component == part.component]
+    pulling = _pulling(part, mine)
+    if sum(each.difference_ns for each in pulling) / part.difference_ns < _HALF:
+        pulling = _pulling(part, _by_function(mine)) or pulling
+    if not pulling:
+        return ""
+    states = {each.state for each in _most_of(pulling)}
+    named = joined(_named(each, part, with_state=len(states) > 1) for each in pulling)
+    return f"{doing(*states)}, {named}" if len(states) == 1 else named
+
+
+def _pulling(part: Contribution, lines: Sequence[SampledLine]) -> list[SampledLine]:
+    """Those with a good part of the difference, beyond chance."""
+    sign = 1 if part.difference_ns > 0 else -1
+    least_ns = _NAMED * abs(part.difference_ns)
+    pulling = [each for each in lines if each.difference_ns * sign >= least_ns and is_beyond_chance(each)]
+    return sorted(pulling, key=lambda each: -abs(each.difference_ns))[:_MOST_NAMED]
+
+
+def _by_function(lines: Sequence[SampledLine]) -> list[SampledLine]:
+    sums: dict[tuple[str, str, str], SampledLine] = {}
+    for each in lines:
+        file = each.line.rpartition(":")[0]
+        if file and each.function:
+            key = (file, each.function, each.state)
+            sums[key] = _added(sums[key], each) if key in sums else replace(each, line=file)
+    return list(sums.values())
+
+
+def _added(one: SampledLine, two: SampledLine) -> SampledLine:
+    return replace(
+        one,
+        usual_samples=one.usual_samples + two.usual_samples,
+        slow_samples=one.slow_samples + two.slow_samples,
+        difference_ns=one.difference_ns + two.difference_ns,
+        error_ns=hypot(one.error_ns, two.error_ns),
+    )
+
+
+def _most_of(lines: Sequence[SampledLine]) -> Iterator[SampledLine]:
+    """Those that have most of the difference of all."""
+    whole_ns = sum(abs(each.difference_ns) for each in lines)
+    passed_ns = 0.0
+    for each in sorted(lines, key=lambda each: -abs(each.difference_ns)):
+        if passed_ns >= _ONE_STATE * whole_ns:
+            return
+        passed_ns += abs(each.difference_ns)
+        yield each
+
+
+def _named(of: SampledLine, part: Contribution, *, with_state: bool) -> str:
+    where = printable(f"{of.line} {of.function}") if of.line not in ("", REST) else ""
+    place = f"in `{where}`" if where else "in no line of the application"
+    share = min(of.difference_ns / part.difference_ns, 1.0)
+    estimate = uncertain(abs(of.difference_ns), of.error_ns)
+    return f"{_part(share)} {place} ({estimate}{', ' + doing(of.state) if with_state else ''})"
+
+
+def _part(share: float) -> str:
+    tenths = round(10 * share)
+    if tenths == 10:
+        return "all of it"
+    return "half of it" if tenths == 5 else f"{_TENTHS[tenths]} tenths of it"
 
 
 def _length_ns(window: Window, minutes: Sequence[int]) -> int:

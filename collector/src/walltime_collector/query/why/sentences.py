@@ -6,10 +6,10 @@ from collections.abc import Iterator, Sequence
 
 from ...format import count, duration, percent, plural, printable, ratio, share
 from . import statuses
-from .answer import Contribution, Cost, Population, Sampled, StatusClass, Verdict
+from .answer import Contribution, Cost, Population, Sampled, SampledLine, StatusClass, Verdict
 from .cause import Cause, Lookup, everything_is_slower, failing, fails_more, pace
 from .chance import CHANCE, Chance, Judged
-from .process import BUSY, Process, is_slower_everywhere, of_other, of_process
+from .process import BUSY, Process, in_lines, is_slower_everywhere, of_other, of_process
 from .wording import as_long, joined, number, short, signed, times
 
 _SHORT_QUEUE_NS = 1_000_000
@@ -32,6 +32,7 @@ def write(
     process: Process | None = None,
     sampled: Sampled | None = None,
     when: str = "",
+    lines: Sequence[SampledLine] = (),
 ) -> tuple[str, ...]:
     """
     All sentences, the headline first.
@@ -41,6 +42,7 @@ def write(
         dimensions: The sentences about hosts, users and others (dimension_sentences.py).
         process: How busy the processes were, if that is known.
         when: The condition, when those that match are compared with the rest.
+        lines: The sampled lines of both sides.
         sampled: What the exact means are, when the others are of a sample.
     """
     difference_ns = slow.mean_ns - usual.mean_ns
@@ -56,7 +58,7 @@ def write(
         if factor and not inside:
             written.append(of_everything(factor, usual, slow))
         elif not (factor and inside):
-            written += of_causes(causes, usual, slow, are_calls_slower=is_slower_everywhere(components))
+            written += of_causes(causes, usual, slow, lines, are_calls_slower=is_slower_everywhere(components))
     carrying = {each.part.component for each in causes} if verdict != "chance" else set()
     written += [of_failing(each) for each in failing(targets)[:_MAX_FAILING] if each.component not in carrying]
     if judged and verdict == "different" and judged.times.explains_it:
@@ -95,17 +97,23 @@ def headline(
 
 
 def of_causes(
-    causes: Sequence[Cause], usual: Population, slow: Population, *, are_calls_slower: bool = False
+    causes: Sequence[Cause],
+    usual: Population,
+    slow: Population,
+    lines: Sequence[SampledLine] = (),
+    *,
+    are_calls_slower: bool = False,
 ) -> Iterator[str]:
     """A sentence for each component: what changed, by how much, where, and the reason, which is given once."""
     is_given = False
     for cause in causes:
+        code = in_lines(cause.part, lines)
         if cause.part.component == "other":
-            yield of_other(cause.part, usual, slow, are_calls_slower=are_calls_slower)
+            yield of_other(cause.part, usual, slow, code, are_calls_slower=are_calls_slower)
         elif cause.part.component == "overlap":
             yield _of_overlap(cause.part)
         else:
-            yield _of_component(cause, "for the same reason" if is_given else "")
+            yield _of_component(cause, "for the same reason" if is_given else "", code)
             is_given = is_given or bool(cause.lookups.losing)
 
 
@@ -152,9 +160,9 @@ def of_statuses(classes: Sequence[StatusClass], difference_ns: float) -> str:
     return f"{words}; like with like, each status compared with itself, the difference is {signed(same)}."
 
 
-def _of_component(cause: Cause, reason: str) -> str:
+def _of_component(cause: Cause, reason: str, code: str) -> str:
     part = cause.part
-    words = f"{part.component}: {_what(cause)}, {signed(part.difference_ns)}"
+    words = f"{part.component}: {_what(cause)}, {signed(part.difference_ns)}{', ' if code else ''}{code}"
     words += f", {reason or f'because {_lookups(cause)}'}" if cause.lookups.losing else _where(cause)
     return f"{words}; {failures}." if (failures := _failures(part)) else f"{words}."
 

@@ -1,0 +1,1 @@
+"""`walltime profile`: where the time of a kind goes that no measured call explains."""

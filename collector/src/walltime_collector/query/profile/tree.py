@@ -1,0 +1,65 @@
+"""The profile as paths from the outermost frame to the innermost one, and as a tree; both add up to the bill."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from ..sampling import Sampled, doing
+from .answer import Profile
+
+NOT_SAMPLED = "(not sampled)"
+
+
+class Path(NamedTuple):
+    """A component, the frames in it, and what they called or waited for."""
+
+    frames: tuple[str, ...]
+    samples: int
+    """0 for time that no sample stands for."""
+    time_ns: int
+    state: str
+
+
+@dataclass
+class Node:
+    """A frame with all that it called."""
+
+    name: str
+    time_ns: int = 0
+    samples: int = 0
+    children: dict[str, Node] = field(default_factory=dict)
+
+
+def paths(profile: Profile) -> Iterator[Path]:
+    """Every stack below its component; the rest of a component's time is below it, too. No time is negative."""
+    for part in profile.parts:
+        mine = [each for each in profile.stacks if each.component == part.name]
+        for each in mine:
+            yield Path((part.name, *_frames(each)), each.samples, each.time_ns, each.state)
+        rest_ns = part.time_ns - sum(each.time_ns for each in mine)
+        if rest_ns > 0:
+            label = f"(not {doing(profile.state)}, or not sampled)" if profile.state else NOT_SAMPLED
+            yield Path((part.name, label) if part.is_container or mine else (part.name,), 0, rest_ns, "")
+
+
+def tree(profile: Profile) -> Node:
+    """The root is the kind; children are in no order."""
+    root = Node(profile.name)
+    for path in paths(profile):
+        node = root
+        for frame in ("", *path.frames):
+            node = node.children.setdefault(frame, Node(frame)) if frame else node
+            node.time_ns, node.samples = node.time_ns + path.time_ns, node.samples + path.samples
+    return root
+
+
+def _frames(of: Sampled) -> Iterator[str]:
+    frames = of.stack.split(";") if of.stack else [f"{of.function} ({of.line})" if of.function else of.line]
+    yield from filter(None, frames)
+    # the stack ends with it, unless it is in C or there were too many frames
+    if of.library and frames[-1].partition(" (")[0].rpartition(".")[2] != of.library.rpartition(".")[2]:
+        yield of.library
+    if of.state != "computing" and of.state:
+        yield f"({doing(of.state)})"
