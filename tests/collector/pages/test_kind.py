@@ -268,7 +268,7 @@ def test_where_other_goes_is_shown_by_line(browser: Browser, store: Store) -> No
     address = urls.kind("shop", "GET /lines")
     page = html.unescape(re.sub(r"<[^>]+>", " ", browser.get(address).text))
     text = " ".join(page.partition("Where other")[2].split()) or " ".join(page.partition("Where  other")[2].split())
-    assert "goes 80 % of the time is on a named line" in text
+    assert "goes 75 % of the time is on a named line" in text
     assert "shop/serializers.py:88 to_json other computing in json.dumps 60.0 %" in text
     assert "120 ± 35 ms 12 no line of the application other waiting for the GIL 20.0 %" in text
     assert [each["samples"] for each in browser.get(f"{address}.json").json()["profile"]["lines"]] == [12, 4]
