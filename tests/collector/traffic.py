@@ -36,6 +36,10 @@ class SentSample:
     state: str = "computing"
     stack: str = ""
 
+    @property
+    def time_ns(self) -> int:
+        return self.count * SAMPLE_NS
+
 
 SAMPLE_NS = 10 * MS
 SAMPLES = tuple(
@@ -119,7 +123,7 @@ class Sent:
                 bill[f"walltime.statement.{counter}"] = [line[at] for line in statements.values()]
         if self.samples:
             bill["walltime.sample.interval_ns"] = SAMPLE_NS
-            for column in SentSample.__dataclass_fields__:
+            for column in (*SentSample.__dataclass_fields__, "time_ns"):
                 bill[f"walltime.sample.{column}"] = [getattr(each, column) for each in self.samples]
         return {**bill, **self.attributes}
 

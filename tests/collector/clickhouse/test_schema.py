@@ -91,6 +91,7 @@ def test_every_attribute_of_a_transaction_lands_in_its_column(
             "walltime.sample.state": ["computing", "gil", "lock"],
             "walltime.sample.stack": ["main (shop/main.py:3);product (shop/views.py:42)", ""],
             "walltime.sample.count": [31, -1],
+            "walltime.sample.time_ns": [310],
         },
         parent_span_id=b"\x01" * 8,
         status=Status(code=Status.STATUS_CODE_ERROR),
@@ -140,7 +141,6 @@ def test_every_attribute_of_a_transaction_lands_in_its_column(
         "statement.calls": [21, 22],
         "statement.time_ns": [23, 24],
         "statement.errors": [25, 26],
-        "sample_interval_ns": 10_000_000,
         "sample": [
             {
                 "component": "view",
@@ -150,15 +150,18 @@ def test_every_attribute_of_a_transaction_lands_in_its_column(
                 "state": "computing",
                 "stack": "main (shop/main.py:3);product (shop/views.py:42)",
                 "count": 31,
+                "time_ns": 310,
             },
             # arrays of other lengths and negative numbers stop nothing
-            {"component": "other", "line": "", "function": "", "library": "", "state": "gil", "stack": "", "count": 0},
+            {**dict.fromkeys(("line", "function", "library", "stack"), ""), "component": "other", "state": "gil"}
+            | {"count": 0, "time_ns": 0},
         ],
         "attributes": {
             "http.route": "/product/{id}",
             "url.scheme": "https",
             "server.address": "shop.example",
             "cart.size": "3",
+            "walltime.sample.interval_ns": "10000000",
         },
         "resource": {"process.pid": "7"},
         "custom_calls": {},

@@ -54,19 +54,14 @@ def test_no_placeholder_is_left_in_a_statement(where: str) -> None:
 def test_a_store_that_is_older_than_samples_gets_them(engine: Engine) -> None:
     made = "".join(text for _, texts in schema_files(ONE_MACHINE) for text in texts if "EXISTS store_tr" in text)
     query = made.partition("EXISTS store_transactions")[2].partition(" AS\n")[2]
-    before = re.sub(r"    number\('walltime\.sample\.interval_ns'\).*? AS sample,\n", "", query, flags=re.DOTALL)
-    columns = "sample, sample_interval_ns"
+    before = re.sub(r"    arrayMap\(\s+\(count, at\) -> .*? AS sample,\n", "", query, flags=re.DOTALL)
     for statement in (
         "DROP TABLE count_samples",
         "DROP TABLE other_1m",
         "CREATE OR REPLACE VIEW otel_traces AS SELECT 1 AS none",
-        f"ALTER TABLE take_sample MODIFY QUERY SELECT * EXCEPT ({columns}) FROM transactions",
+        "ALTER TABLE take_sample MODIFY QUERY SELECT * EXCEPT sample FROM transactions",
         f"ALTER TABLE store_transactions MODIFY QUERY {before}",
-        *(
-            f"ALTER TABLE {table} DROP COLUMN {column}"
-            for table in ("transactions", "sampled_transactions")
-            for column in columns.split(", ")
-        ),
+        *(f"ALTER TABLE {table} DROP COLUMN sample" for table in ("transactions", "sampled_transactions")),
         "ALTER TABLE schema_migrations DELETE WHERE name >= '019' SETTINGS mutations_sync = 1",
     ):
         engine.command(statement)

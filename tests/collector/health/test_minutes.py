@@ -52,7 +52,7 @@ FROM statements_1m AS t GROUP BY ALL ORDER BY ALL
 SAMPLES = """
 SELECT service, name, sample.component AS component, sample.line AS line, sample.function AS function,
     sample.library AS library, sample.state AS state, sample.stack AS stack, toStartOfMinute(started_at) AS at,
-    sum(sample.count) AS n, sum(sample.count) * 10000000 AS time
+    sum(sample.count) AS n, sum(sample.time_ns) AS time
 FROM transactions ARRAY JOIN sample GROUP BY ALL ORDER BY ALL
 """
 SAMPLE_MINUTES = """

@@ -1,9 +1,9 @@
 """
-Samples of stacks, and what they stand for: n samples are n intervals, with a standard error of √n intervals.
+Samples of stacks, and what they stand for: n samples have a standard error of their time ÷ √n.
 
-A sample is taken at every look at a thread, so the samples of a line are a Poisson process: their number varies by its
-square root. A line that is seen in one transaction for long is sampled often at once; who compares two populations
-adds up the squares of each transaction's samples instead (queries/why/sampled_lines.sql).
+The samples of a line are a Poisson process: their number varies by its square root. A line that one transaction is at
+for long is sampled often at once; who compares two populations adds up the squares of each transaction's samples
+instead (queries/why/sampled_lines.sql).
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class Sampled:
     """Frames, outermost first, joined by `;`."""
     samples: int
     time_ns: int
-    """An estimate: samples × the interval between two looks."""
+    """An estimate: each sample stands for the time since the look before."""
     error_ns: int
     """Its standard error."""
 

@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 from rich.console import Console
+from walltime.core import components
 from walltime_collector.cli.profile.pprof import PprofProfile, pprof_file
 from walltime_collector.cli.profile.speedscope import speedscope_file
 from walltime_collector.cli.profile.text import render
@@ -262,5 +263,5 @@ def test_what_cannot_be_profiled_is_refused(engine: Engine, scope: Scope) -> Non
     assert "No stack was sampled" in render_text(none)
 
 
-def test_the_containers_are_those_whose_own_time_nothing_explains() -> None:
-    assert {"other", "view", "middleware"} == CONTAINERS
+def test_the_containers_are_those_of_the_sdk() -> None:
+    assert components.CONTAINERS | {"other"} == CONTAINERS

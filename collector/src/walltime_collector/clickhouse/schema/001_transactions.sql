@@ -64,9 +64,10 @@ CREATE TABLE IF NOT EXISTS transactions{local}{on_cluster}
     `target.hits` Array(UInt32), `target.misses` Array(UInt32),
     `statement.text` Array(String), `statement.calls` Array(UInt32),
     `statement.time_ns` Array(UInt64) CODEC(GCD, T64, ZSTD(1)), `statement.errors` Array(UInt32),
-    sample_interval_ns UInt64, -- see 019
+    -- see 019
     sample Array(Tuple(component LowCardinality(String), line LowCardinality(String), function LowCardinality(String),
-        library LowCardinality(String), state LowCardinality(String), stack LowCardinality(String), count UInt32)),
+        library LowCardinality(String), state LowCardinality(String), stack LowCardinality(String), count UInt32,
+        time_ns UInt64)),
     -- hits, misses and skipped of components without columns, by attribute name; the attributes have them too
     more_counters Map(LowCardinality(String), UInt64),
     attributes Map(LowCardinality(String), String),

@@ -110,7 +110,7 @@ FROM
                 key IN (
                     'walltime.schema', 'walltime.queue_ns', 'walltime.cpu_user_ns', 'walltime.cpu_system_ns',
                     'walltime.peak_rss_growth_bytes', 'walltime.covered_ns', 'walltime.calls_dropped',
-                    'walltime.sample.interval_ns', 'http.response.status_code', 'walltime.mysql.connect.calls', 'walltime.mysql.connect.time_ns',
+                    'http.response.status_code', 'walltime.mysql.connect.calls', 'walltime.mysql.connect.time_ns',
                     'walltime.mysql.connect.max_ns', 'walltime.mysql.connect.errors', 'walltime.mysql.query.calls',
                     'walltime.mysql.query.time_ns', 'walltime.mysql.query.max_ns', 'walltime.mysql.query.errors',
                     'walltime.mysql.query.rows', 'walltime.mysql.query.deadlocks', 'walltime.mysql.query.lock_timeouts',
@@ -138,7 +138,7 @@ FROM
                     'walltime.sample.line', 'walltime.sample.function', 'walltime.sample.library',
                     'walltime.sample.state', 'walltime.sample.stack', 'walltime.sample.count'), 5,
                 key IN ('walltime.target.calls', 'walltime.statement.calls'), 25,
-                key IN ('walltime.target.time_ns', 'walltime.statement.time_ns'), 35,
+                key IN ('walltime.target.time_ns', 'walltime.statement.time_ns', 'walltime.sample.time_ns'), 35,
                 key IN ('walltime.target.errors', 'walltime.statement.errors'), 55,
                 key IN ('walltime.kept', 'user.id', 'http.request.method', 'error.type'), 1,
                 key = 'walltime.sample_probability', 4,

@@ -119,11 +119,11 @@ SELECT
     arrayResize(int_arrays[indexOf(keys, 'walltime.statement.time_ns')],
         length(`statement.text`)) AS `statement.time_ns`,
     arrayResize(int_arrays[indexOf(keys, 'walltime.statement.errors')], length(`statement.text`)) AS `statement.errors`,
-    number('walltime.sample.interval_ns') AS sample_interval_ns,
     arrayMap(
         (count, at) -> (texts('walltime.sample.component')[at], texts('walltime.sample.line')[at],
             texts('walltime.sample.function')[at], texts('walltime.sample.library')[at],
-            texts('walltime.sample.state')[at], texts('walltime.sample.stack')[at], greatest(count, 0)),
+            texts('walltime.sample.state')[at], texts('walltime.sample.stack')[at], greatest(count, 0),
+            greatest(int_arrays[indexOf(keys, 'walltime.sample.time_ns')][at], 0)),
         int_arrays[indexOf(keys, 'walltime.sample.count')] AS sample_counts, arrayEnumerate(sample_counts)) AS sample,
     mapApply((key, value) -> (key, toUInt64OrZero(value)),
         mapFilter((key, value) -> match(key, '^walltime\\..+\\.(hits|misses|skipped)$'), attributes)) AS more_counters,

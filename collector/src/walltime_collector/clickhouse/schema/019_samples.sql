@@ -3,30 +3,26 @@
 --
 --   transactions ──count_samples──► other_1m   the samples of one stack, for one kind, in a minute
 --
--- n samples stand for n × the interval between two looks, with a standard error of √n × the interval.
+-- A sample stands for the time since the look before; n of them have a standard error of their time ÷ √n.
 ALTER TABLE transactions{local}{on_cluster}
-    ADD COLUMN IF NOT EXISTS sample_interval_ns UInt64,
     ADD COLUMN IF NOT EXISTS sample Array(Tuple(component LowCardinality(String), line LowCardinality(String),
         function LowCardinality(String), library LowCardinality(String), state LowCardinality(String),
-        stack LowCardinality(String), count UInt32));
+        stack LowCardinality(String), count UInt32, time_ns UInt64));
 
 {cluster_only} ALTER TABLE transactions{on_cluster}
-    ADD COLUMN IF NOT EXISTS sample_interval_ns UInt64,
     ADD COLUMN IF NOT EXISTS sample Array(Tuple(component LowCardinality(String), line LowCardinality(String),
         function LowCardinality(String), library LowCardinality(String), state LowCardinality(String),
-        stack LowCardinality(String), count UInt32));
+        stack LowCardinality(String), count UInt32, time_ns UInt64));
 
 ALTER TABLE sampled_transactions{local}{on_cluster}
-    ADD COLUMN IF NOT EXISTS sample_interval_ns UInt64,
     ADD COLUMN IF NOT EXISTS sample Array(Tuple(component LowCardinality(String), line LowCardinality(String),
         function LowCardinality(String), library LowCardinality(String), state LowCardinality(String),
-        stack LowCardinality(String), count UInt32));
+        stack LowCardinality(String), count UInt32, time_ns UInt64));
 
 {cluster_only} ALTER TABLE sampled_transactions{on_cluster}
-    ADD COLUMN IF NOT EXISTS sample_interval_ns UInt64,
     ADD COLUMN IF NOT EXISTS sample Array(Tuple(component LowCardinality(String), line LowCardinality(String),
         function LowCardinality(String), library LowCardinality(String), state LowCardinality(String),
-        stack LowCardinality(String), count UInt32));
+        stack LowCardinality(String), count UInt32, time_ns UInt64));
 
 -- for stores that are older than the samples; a later file that changes one of these views takes its statement from here
 ALTER TABLE open_requests{on_cluster} MODIFY QUERY
@@ -69,7 +65,7 @@ CREATE MATERIALIZED VIEW IF NOT EXISTS count_samples{on_cluster} TO other_1m{loc
 SELECT
     toStartOfMinute(started_at) AS minute, service, name, sample.component AS component, sample.line AS line,
     sample.function AS function, sample.library AS library, sample.state AS state, sample.stack AS stack,
-    sum(sample.count) AS samples, sum(sample.count * sample_interval_ns) AS time_ns
+    sum(sample.count) AS samples, sum(sample.time_ns) AS time_ns
 FROM {transactions}
 ARRAY JOIN sample
 GROUP BY minute, service, name, component, line, function, library, state, stack;
@@ -82,8 +78,7 @@ ALTER TABLE other_1m{on_cluster}
     COMMENT COLUMN IF EXISTS library 'the function that the line had called; empty while the line itself ran',
     COMMENT COLUMN IF EXISTS state 'computing, gil, cpu, lock, sleep, file, socket, process, loop, waiting',
     COMMENT COLUMN IF EXISTS stack 'frames, outermost first, joined by ;',
-    COMMENT COLUMN IF EXISTS time_ns 'samples × the interval: an estimate with a standard error of time_ns / sqrt(samples)';
+    COMMENT COLUMN IF EXISTS time_ns 'for which the samples stand: an estimate with a standard error of time_ns / sqrt(samples)';
 
 ALTER TABLE transactions{on_cluster}
-    COMMENT COLUMN IF EXISTS sample_interval_ns 'between two looks at its stack; a sample stands for so much time',
-    COMMENT COLUMN IF EXISTS sample 'component, line, function, library, state, stack and count; ARRAY JOIN sample'
+    COMMENT COLUMN IF EXISTS sample 'samples of its stack where no call was in progress; ARRAY JOIN sample, then sample.line, sample.time_ns …'

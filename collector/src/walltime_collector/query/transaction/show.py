@@ -163,8 +163,7 @@ def _bill(
         logged=logged,
         after_response=after_response(row["attributes"]),
         samples=tuple(
-            sampled([*each.values()][:-1], each["count"], each["count"] * int(row["sample_interval_ns"]))
-            for each in row["sample"]
+            sampled([*each.values()][:-2], int(each["count"]), int(each["time_ns"])) for each in row["sample"]
         ),
         is_error=bool(row["is_error"]),
         sample_probability=row["sample_probability"] or 0.0,  # None when it is not a number

@@ -16,7 +16,7 @@ FROM
     UNION ALL -- beside whole minutes
     SELECT
         sample.component, sample.line, sample.function, sample.library, sample.state, sample.stack,
-        toUInt64(sample.count), sample.count * sample_interval_ns
+        toUInt64(sample.count), sample.time_ns
     FROM {source:Identifier} AS transactions
     ARRAY JOIN sample
     WHERE

@@ -11,7 +11,7 @@ FROM
 -- include why/_compared.sql
     SELECT
         is_slow, sampled.component AS component, sampled.line AS line, sampled.function AS function, sampled.state AS state,
-        sum(sampled.count) AS samples, toFloat64(samples * any(sample_interval_ns)) AS time_ns
+        sum(sampled.count) AS samples, toFloat64(sum(sampled.time_ns)) AS time_ns
     FROM transactions
     ARRAY JOIN sample AS sampled
     WHERE is_compared
