@@ -117,6 +117,7 @@ def calls_of(served: Served) -> dict[str, dict[str, Any]]:
         "top": {"since": "1h", "by": "p95", "limit": 3},
         "show": {"trace_id": trace.trace_id, "calls": 2},
         "why": {"kind": KIND, "slowest": "10"},
+        "profile": {"kind": KIND, "state": "computing"},
         "digest": {"since": "1h"},
         "find": {"kind": KIND, "where": "duration > 1ms", "sort": "mysql.time", "limit": 2},
         "diff": {"when": "mysql.query.calls > 1", "limit": 3},
@@ -152,6 +153,7 @@ def test_every_tool_has_a_description_and_a_typed_answer(served: Served, transpo
         min(2, len(bill["calls"])) for bill in api["transactions"]
     ]
     assert answers["why"][1].structured_content["name"] == KIND
+    assert answers["profile"][1].structured_content["lines"]
     assert answers["digest"][1].structured_content["statements"]
     assert len(answers["find"][1].structured_content["matches"]) == 2
     assert len(answers["advise"][1].structured_content["advice"]) <= 3
