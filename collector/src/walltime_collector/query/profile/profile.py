@@ -56,7 +56,7 @@ def profile_kind(engine: Engine, scope: Scope, *, state: str = "") -> Profile:
         raise NotStored("kind", what, "choose another time: transactions count where they started")
     (of,) = top.kinds
     bill = {each.name: (each.calls, each.time_ns) for each in of.components} | {"other": (0, of.other_ns)}
-    rows = run(engine, "profile/stacks", **scope.divided(), limit=MAX_STACKS)
+    rows = run(engine, "scoped/stacks", **scope.divided(), limit=MAX_STACKS)
     stacks = [each for name, (_, time_ns) in bill.items() for each in _stacks(name, time_ns, rows, bill, scope.one_in)]
     parts = [_part(name, *both, stacks) for name, both in bill.items()]
     shown = tuple(each for each in stacks if state in ("", each.state))
