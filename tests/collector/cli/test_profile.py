@@ -4,16 +4,26 @@ from __future__ import annotations
 
 import gzip
 import json
+import os
+import re
+import subprocess
+import sys
+import time
+from functools import partial
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
 
 from walltime_collector.cli.profile.pprof import PprofProfile
+from walltime_collector.format import iso_time
 
+from tests import servers
 from tests.collector.cli.command import assert_one_sentence, run
 from tests.collector.conftest import Collector
+from tests.servers import over_http
 
 KIND = "GET /product/{id}"
+PROGRAM = Path(__file__).with_name("sampled_program.py")
 
 
 def api(collector: Collector, **params: str) -> Any:
@@ -59,3 +69,32 @@ def test_what_is_wrong_is_said_in_one_sentence(collector: Collector, tmp_path: P
     ):
         assert_one_sentence(run("profile", *arguments, "--url", collector.url), status, expected)
     assert collector.get("/api/profile")[0] == 400
+
+
+def are_stored(receiver: servers.Collector, transactions: int) -> bool:
+    counting = {"sql": "SELECT count() FROM transactions WHERE service = 'sampled'"}
+    return bool(over_http("POST", f"{receiver.web_url}/api/sql", json=counting).json()["rows"] == [[transactions]])
+
+
+def test_lines_of_a_real_program_are_in_every_answer(receiver: servers.Collector) -> None:
+    windows = []
+    for name in ("usual", "slow"):
+        started = iso_time(time.time_ns())
+        command = [sys.executable, PROGRAM, receiver.otlp_url, name]
+        subprocess.run(command, env={**os.environ, "WALLTIME_SAMPLE_HZ": "100"}, check=True, timeout=120)
+        windows.append(f"{started[:23]}Z..{iso_time(time.time_ns())[:23]}Z")
+        servers.eventually(partial(are_stored, receiver, 60 * len(windows)))
+    url = ("--url", receiver.web_url)
+    profile = json.loads(run("profile", "GET /report", "--during", windows[1], "--json", *url).stdout)
+    functions = {(each["function"], each["state"]) for each in profile["lines"]}
+    assert {("to_json", "computing"), ("pause", "sleep")} <= functions
+    lines = [each for each in profile["lines"] if each["function"] == "to_json"]
+    assert {each["line"].rpartition(":")[0][-18:] for each in lines} == {"sampled_program.py"}
+    assert sum(each["time_ns"] for each in profile["lines"]) <= profile["total_ns"]
+    assert profile["coverage"]["share"] > 0.5
+    why = json.loads(run("why", "GET /report", "--during", windows[1], "--against", windows[0], "--json", *url).stdout)
+    assert re.search(r"other, in no measured call: .*`[^`]*sampled_program\.py[:\d]* to_json`", why["headline"])
+    assert "computing" in why["headline"]
+    slowest = why["slow_examples"][0]["trace_id"]
+    shown = run("show", slowest, *url).stdout
+    assert re.search(r"sampled lines\n +other +\S*sampled_program.py:\d+ (to_json|pause) +\d", shown)
