@@ -80,7 +80,7 @@ def test_lines_of_a_real_program_are_in_every_answer(receiver: servers.Collector
     windows = []
     for name in ("usual", "slow"):
         started = iso_time(time.time_ns())
-        command = [sys.executable, PROGRAM, receiver.otlp_url, name]
+        command = [sys.executable, str(PROGRAM), receiver.otlp_url, name]
         subprocess.run(command, env={**os.environ, "WALLTIME_SAMPLE_HZ": "100"}, check=True, timeout=120)
         windows.append(f"{started[:23]}Z..{iso_time(time.time_ns())[:23]}Z")
         servers.eventually(partial(are_stored, receiver, 60 * len(windows)))
