@@ -14,10 +14,11 @@ from pathlib import Path
 import clickhouse_connect
 import pytest
 from clickhouse_connect.driver.exceptions import DatabaseError
+from walltime_collector.sql.runner import MAX_WAITING, RUN_AT_ONCE
 
 from tests.collector.sql.clickhouse_port import Port, port_of
 from tests.collector.traffic import Shop, export_request
-from tests.servers import Collector, CollectorDied
+from tests.servers import Collector, CollectorDied, eventually
 
 TOKEN = "correct hörse"
 ENDLESS = "SELECT count() FROM numbers(100000) AS a, numbers(100000) AS b WHERE sipHash64(a.number, b.number) = 1"
@@ -324,14 +325,34 @@ def test_clickhouses_python_client_works(guarded: Port) -> None:
         client.close()
 
 
+def is_busy(port: Port) -> bool:
+    """Whether a statement has to wait."""
+    connection = http.client.HTTPConnection(port.address, timeout=0.5)
+    connection.request("POST", "/", "SELECT 1")
+    try:
+        connection.getresponse()
+    except TimeoutError:
+        return True
+    finally:
+        connection.close()
+    return False
+
+
 def test_statements_beyond_the_limits_are_refused_and_the_others_run(collector: Collector, port: Port) -> None:
-    with ThreadPoolExecutor(60) as pool:
-        asked = [pool.submit(port.post, ENDLESS, "max_execution_time=1") for _ in range(60)]
+    connections = [http.client.HTTPConnection(port.address, timeout=60) for _ in range(RUN_AT_ONCE)]
+    for connection in connections:  # they hold all places until the others have come, however long that takes
+        connection.request("POST", "/", ENDLESS)
+    eventually(lambda: is_busy(port))
+    with ThreadPoolExecutor(56) as pool:
+        asked = [pool.submit(port.post, ENDLESS, "max_execution_time=1") for _ in range(56)]
         assert collector.health()["ok"]
+        eventually(lambda: sum(each.done() for each in asked) >= 56 - MAX_WAITING)
+        for connection in connections:
+            connection.close()
         answers = [each.result() for each in asked]
     statuses = Counter(status for status, _, _ in answers)
     assert set(statuses) == {408, 429}
-    assert statuses[429] >= 60 - 36
+    assert statuses[429] >= 56 - MAX_WAITING
     assert all(headers["retry-after"] for status, _, headers in answers if status == 429)
     assert port.post("SELECT 1")[0] == 200
 
