@@ -41,7 +41,7 @@ _SAMPLED: Final = 0x01
 _FLAGS: Final = tuple(TraceFlags(flags) for flags in range(4))
 _SPAN: Final = next(iter(trace.set_span_in_context(trace.INVALID_SPAN, Context())))
 """The context's key of the span. `set_span_in_context` would copy the context twice."""
-
+_ONLY_SPAN: Final = frozenset({_SPAN})
 
 MAX_HEADER_CHARS: Final = 8192
 """A longer `tracestate` or `baggage` is cut at a comma; W3C requires no more."""
@@ -198,7 +198,8 @@ def outgoing_headers(transaction: Transaction) -> list[tuple[str, str]]:
 
 def _headers(transaction: Transaction, context: Context) -> list[tuple[str, str]]:
     propagator = get_global_textmap()
-    if _is_w3c(propagator) and transaction.ids.trace_state is None and not baggage.get_all(context):
+    has_baggage = not context.keys() <= _ONLY_SPAN and bool(baggage.get_all(context))
+    if _is_w3c(propagator) and transaction.ids.trace_state is None and not has_baggage:
         # The same as OpenTelemetry's propagator writes, in a tenth of its 5 µs.
         return [("traceparent", transaction.traceparent)]
     carrier: dict[str, str] = {}
