@@ -22,7 +22,12 @@ def _lives(servers: dict[str, Any], **environment: str) -> dict[str, Any]:
     process = subprocess.run(
         [sys.executable, "-m", "tests.safety.fault_runner", json.dumps(servers)],
         cwd=ROOT,
-        env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path)), **environment},
+        env={
+            **os.environ,
+            "PYTHONPATH": os.pathsep.join(filter(None, sys.path)),
+            "WALLTIME_SAMPLE_HZ": "500",
+            **environment,
+        },
         capture_output=True,
         text=True,
         timeout=600,

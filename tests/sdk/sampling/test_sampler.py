@@ -8,7 +8,7 @@ import re
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -72,7 +72,8 @@ def test_a_lock_that_another_thread_holds(sink: Sink) -> None:
     finally:
         ended.set()
         holder.join()
-    assert share(found, function="reserve", state="lock") >= ALMOST_ALWAYS
+    assert share(found, function="reserve") > 0.5  # otherwise it had the lock
+    assert share([each for each in found if each.function == "reserve"], state="lock") >= ALMOST_ALWAYS
 
 
 def test_a_slow_file(sink: Sink, tmp_path: Path) -> None:
@@ -187,6 +188,7 @@ def test_a_component_of_the_application(sink: Sink) -> None:
     assert share(found, component="render", function="busy") >= ALMOST_ALWAYS
 
 
+@pytest.mark.setting("sample_hz")
 def test_without_the_sampler_there_is_no_thread(sink: Sink) -> None:
     walltime.configure(endpoint=sink.endpoint, sample_hz=0)
     before = native_threads()
@@ -209,15 +211,15 @@ def test_while_idle_the_sampler_does_not_run(sink: Sink, monkeypatch: pytest.Mon
         waits_until(lambda: len(ticks) > before)
 
 
-def counted(calls: list[None], function):  # type: ignore[no-untyped-def]
-    def call(*args):  # type: ignore[no-untyped-def]
+def counted(calls: list[None], function: Callable[..., bool]) -> Callable[..., bool]:
+    def call(*args: object) -> bool:
         calls.append(None)
         return function(*args)
 
     return call
 
 
-def waits_until(condition, longest_s: float = 20) -> None:  # type: ignore[no-untyped-def]
+def waits_until(condition: Callable[[], bool], longest_s: float = 20) -> None:
     ends_s = time.monotonic() + longest_s
     while not condition():
         assert time.monotonic() < ends_s

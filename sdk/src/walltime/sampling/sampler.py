@@ -70,14 +70,24 @@ def stop() -> None:
 
 def _start(hz: float) -> None:
     if isinstance(_start_new_thread, BuiltinFunctionType):  # otherwise it would be a greenlet among the others
-        serving.parking.begins()
+        serving.parking.runs.acquire()
         _start_new_thread(_run, (hz,))
         atexit.register(stop)
 
 
 def _run(hz: float) -> None:
-    interval_ns = round(1e9 / hz)
-    parking, ticks = serving.parking, Ticks()
+    parking = serving.parking
+    try:
+        _sample(round(1e9 / hz), parking)
+    except Exception as ours:
+        contain("sampler", ours)
+    finally:
+        parking.runs.release()
+
+
+def _sample(interval_ns: int, parking: serving.Parking) -> None:
+    """Tick until another parking is in force."""
+    ticks = Ticks()
     cost_ns, waited_ns, planned_ns, late_ns = 0.0, 0.0, interval_ns, 0
     used_ns = open_ns = 0
     _after_a_pause(ticks, interval_ns)
@@ -93,7 +103,6 @@ def _run(hz: float) -> None:
                 if parking.wait(serving.is_idle):
                     _after_a_pause(ticks, interval_ns)
                 open_ns = clock()
-                continue
         except Exception as ours:
             contain("sampler", ours)
         before_ns, used_ns = used_ns, time.thread_time_ns()
@@ -104,9 +113,6 @@ def _run(hz: float) -> None:
         _sleep(pause_ns / 1e9)
         late_ns = clock() - due_ns
         waited_ns += (late_ns - waited_ns) / 16
-    if parking is serving.parking:
-        _set_switch_interval(0)
-    parking.ends()
 
 
 def _after_a_pause(ticks: Ticks, interval_ns: int) -> None:

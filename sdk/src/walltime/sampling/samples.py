@@ -13,6 +13,7 @@ from collections import defaultdict
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from walltime.core.call import LINES, OTHER
+from walltime.errors import guarded
 from walltime.sampling import stacks
 from walltime.sampling.states import COMPUTING, Clocks, state_of
 
@@ -82,6 +83,7 @@ class Samples:
             kept = {at_ns for at_ns in {sample.at_ns for sample in self.seen} if random.random() < 0.5}
             self.seen = [each._replace(time_ns=2 * each.time_ns) for each in self.seen if each.at_ns in kept]
 
+    @guarded("sampler")
     def locate(self, calls: Sequence[Call]) -> None:
         """Find the innermost component at the moment of each sample that is in a call."""
         moments = sorted({sample.at_ns for sample in self.seen})
@@ -93,6 +95,7 @@ class Samples:
                     component, target = LINES[line]
                     self._components[at_ns] = None if target or component in _MEASURED else component
 
+    @guarded("sampler", dict)
     def table(self) -> dict[Entry, list[int]]:
         """Return the number of samples and the time they stand for, by entry; after `locate`."""
         at_once: dict[int, list[Sample]] = defaultdict(list)

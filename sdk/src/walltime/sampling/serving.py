@@ -86,7 +86,8 @@ class Parking:
         """Starts the thread; None when it runs, or when there is none."""
         self._wake = allocate_lock()
         self._wake.acquire()
-        self._runs = allocate_lock()
+        self.runs = allocate_lock()
+        """Held while the thread runs."""
 
     def wake(self) -> None:
         """Wake the sampler; the first time, start it."""
@@ -106,16 +107,10 @@ class Parking:
         self.is_parked = False
         return False
 
-    def begins(self) -> None:
-        self._runs.acquire()
-
-    def ends(self) -> None:
-        self._runs.release()
-
     def join(self, timeout_s: float) -> None:
         """Wait for the end of the thread."""
-        if self._runs.acquire(timeout=timeout_s):
-            self._runs.release()
+        if self.runs.acquire(timeout=timeout_s):
+            self.runs.release()
 
 
 parking = Parking(None)

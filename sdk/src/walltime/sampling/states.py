@@ -67,7 +67,7 @@ def state_of(frames: Frames, clocks: Clocks) -> str:
     """
     if not frames:
         return "waiting"
-    waits, waits_idle = _waits_for(frames)
+    waits, waits_idle = waits_for(frames)
     if waits and not (clocks.late_ns > _LATE_NS and clocks.share > 0.5):
         return waits
     own, others = clocks.share, min(0.99, clocks.others_share)
@@ -80,7 +80,7 @@ def state_of(frames: Frames, clocks: Clocks) -> str:
     return "computing" if drawn < own else "cpu" if drawn < own + delay else "gil"
 
 
-def _waits_for(frames: Frames) -> tuple[str, str]:
+def waits_for(frames: Frames) -> tuple[str, str]:
     """Return the states of a thread that waits in this instruction: if it may wait, and if only an idle thread does."""
     code, offset = cast("CodeType", frames[0]), cast("int", frames[1])
     key = (id(code), offset)

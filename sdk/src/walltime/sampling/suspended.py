@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from walltime.core.execution import running
 from walltime.core.steps import steps
-from walltime.sampling import stacks
+from walltime.sampling import stacks, states
 
 if TYPE_CHECKING:
     from types import CodeType, FrameType
@@ -21,7 +21,7 @@ MAX_TASKS: Final = 8
 _BY_FUNCTION: Final = {("tasks.py", "sleep"): "sleep", ("hub.py", "sleep"): "sleep", ("_asyncio.py", "sleep"): "sleep"}
 _BY_FILE: Final = {
     "locks.py": "lock", "queues.py": "lock", "_semaphore.py": "lock", "lock.py": "lock", "event.py": "lock",
-    "queue.py": "lock", "threading.py": "lock", "_synchronization.py": "lock",
+    "queue.py": "lock", "thread.py": "lock", "threading.py": "lock", "_synchronization.py": "lock",
     "streams.py": "socket", "selector_events.py": "socket", "sslproto.py": "socket", "flow_control.py": "socket",
     "_socket3.py": "socket", "_socketcommon.py": "socket", "_hub_primitives.py": "socket", "_sockets.py": "socket",
     "base_subprocess.py": "process", "subprocess.py": "process",
@@ -74,12 +74,14 @@ _AWAITS: Final = ("cr_await", "gi_yieldfrom", "ag_await")
 
 
 def _state(frames: Frames) -> str:
+    if not frames:
+        return "waiting"
     for code in frames[: 2 * _LOOKED_AT : 2]:
         file = code.co_filename.rpartition("/")[2]  # type: ignore[union-attr]  # every other one is a code object
         state = _BY_FUNCTION.get((file, code.co_name)) or _BY_FILE.get(file)  # type: ignore[union-attr]
         if state:
             return state
-    return "waiting"
+    return states.waits_for(frames)[0] or "waiting"
 
 
 def runs(server: Any, transaction: Transaction, frame: FrameType) -> bool:

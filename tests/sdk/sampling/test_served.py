@@ -1,0 +1,247 @@
+"""Where the sampler finds a transaction: threads, asyncio, greenlets, forks."""
+
+from __future__ import annotations
+
+import asyncio
+import subprocess
+import sys
+import textwrap
+import threading
+import time
+from collections.abc import Awaitable, Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+import walltime
+from walltime.sampling import tick
+
+from tests.sdk.sampling.sampled import COMPUTING, Entry, busy, entries, sampled, share
+from tests.sdk.sink import Sink
+
+ALMOST_ALWAYS = 0.9
+
+
+@pytest.fixture(autouse=True)
+def raised(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    monkeypatch.setenv("WALLTIME_TESTING_RAISE", "1")
+    tick.counts.update(samples=0, samples_lost=0)
+    yield
+    walltime.shutdown()
+
+
+def sampled_in_asyncio(sink: Sink, view: Callable[[], Awaitable[object]], beside: int = 1) -> list[Entry]:
+    """Sample ASGI requests, `beside` of them at the same time."""
+
+    async def app(_scope: object, _receive: object, _send: object) -> None:
+        await view()
+
+    asgi = walltime.ASGIMiddleware(app)
+    walltime.configure(endpoint=sink.endpoint, sample_hz=250)
+
+    async def serve() -> None:
+        ends_s = time.monotonic() + 20
+        while walltime.counters().get("samples", 0) < 30 and time.monotonic() < ends_s:
+            requests = [{"type": "http", "method": "GET", "path": "/", "headers": []} for _ in range(beside)]
+            await asyncio.gather(*[asgi(request, None, None) for request in requests])  # type: ignore[arg-type]
+
+    asyncio.run(serve())
+    assert walltime.flush()
+    return entries(*sink.transactions())
+
+
+def test_a_coroutine_that_computes(sink: Sink) -> None:
+    async def view() -> None:
+        busy(20)
+        await asyncio.sleep(0)
+
+    found = sampled_in_asyncio(sink, view)
+    assert share(found, stack="busy (", state=COMPUTING) >= ALMOST_ALWAYS
+
+
+def test_a_coroutine_that_sleeps(sink: Sink) -> None:
+    async def pause() -> None:
+        await asyncio.sleep(0.02)
+
+    found = sampled_in_asyncio(sink, pause, beside=3)
+    assert share(found, function="pause", state="sleep", library="asyncio.tasks.sleep") >= ALMOST_ALWAYS
+
+
+def test_a_coroutine_that_waits_for_a_lock(sink: Sink) -> None:
+    async def view() -> None:
+        lock = asyncio.Lock()
+        await lock.acquire()
+        asyncio.get_running_loop().call_later(0.02, lock.release)
+        async with lock:
+            pass
+
+    assert share(sampled_in_asyncio(sink, view), function="view", state="lock") >= ALMOST_ALWAYS
+
+
+def test_a_coroutine_that_waits_for_the_event_loop(sink: Sink) -> None:
+    async def view() -> None:
+        await asyncio.sleep(0)
+        busy(10)
+
+    found = sampled_in_asyncio(sink, view, beside=4)
+    assert share(found, state="loop") > 0.2
+    assert share(found, stack="busy (", state=COMPUTING) > 0.1
+
+
+def test_a_child_task_that_computes(sink: Sink) -> None:
+    async def child() -> None:
+        busy(50)
+
+    async def view() -> None:
+        await asyncio.gather(child(), asyncio.sleep(0))
+
+    found = sampled_in_asyncio(sink, view)
+    assert share(found, stack="busy (", state=COMPUTING) >= ALMOST_ALWAYS
+
+
+def test_a_child_task_that_waits(sink: Sink) -> None:
+    async def child() -> None:
+        await asyncio.sleep(0.02)
+
+    async def view() -> None:
+        await asyncio.create_task(child())
+
+    found = sampled_in_asyncio(sink, view)
+    assert share(found, stack="child (", state="sleep") >= ALMOST_ALWAYS
+
+
+def test_a_job_in_another_thread_decides_what_its_transaction_does(sink: Sink) -> None:
+    walltime.instrument()
+
+    def job() -> None:
+        busy(50)
+
+    with ThreadPoolExecutor(1) as pool:
+        found = sampled(sink, lambda: pool.submit(job).result(), samples=60)
+    assert share(found, stack="job (", state=COMPUTING) >= ALMOST_ALWAYS
+
+
+def test_threads_beside_each_other_have_their_own_samples(sink: Sink) -> None:
+    walltime.configure(endpoint=sink.endpoint, sample_hz=250)
+    ended = threading.Event()
+
+    def serve(name: str, work: Callable[[], None]) -> None:
+        while not ended.is_set():
+            with walltime.transaction(name):
+                work()
+
+    def pause() -> None:
+        time.sleep(0.02)
+
+    def compute() -> None:
+        busy(10)
+
+    threads = [threading.Thread(target=serve, args=(work.__name__, work)) for work in (pause, compute) * 3]
+    for thread in threads:
+        thread.start()
+    ends_s = time.monotonic() + 20
+    while walltime.counters().get("samples", 0) < 100 and time.monotonic() < ends_s:
+        time.sleep(0.01)
+    ended.set()
+    for thread in threads:
+        thread.join()
+    assert walltime.flush()
+    for name in ("pause", "compute"):
+        found = entries(*[each for each in sink.transactions() if each.span.name == name])
+        assert share(found, stack=f"{name} (") >= ALMOST_ALWAYS
+
+
+def sampled_by_a_program(sink: Sink, program: str) -> list[Entry]:
+    """Run a program of its own and return the samples of its transactions."""
+    environ = {
+        "PYTHONPATH": ":".join(sys.path),
+        "OTEL_EXPORTER_OTLP_ENDPOINT": sink.endpoint.removesuffix("/v1/traces"),
+        "WALLTIME_SAMPLE_HZ": "250",
+        "WALLTIME_TESTING_RAISE": "1",
+    }
+    command = [sys.executable, "-W", "ignore", "-c", textwrap.dedent(program)]
+    ran = subprocess.run(command, env=environ, capture_output=True, text=True, timeout=60, check=False)
+    assert (ran.returncode, ran.stderr) == (0, "")
+    return entries(*sink.transactions())
+
+
+def test_a_forked_child_has_its_own_sampler(sink: Sink) -> None:
+    found = sampled_by_a_program(
+        sink,
+        """
+        import os, time, walltime
+
+        def pause():
+            time.sleep(0.2)
+
+        def in_the_child():
+            time.sleep(0.2)
+
+        with walltime.transaction("parent"):
+            pause()
+            if not os.fork():
+                with walltime.transaction("child"):
+                    in_the_child()
+                walltime.shutdown()
+                os._exit(0)
+            assert os.waitstatus_to_exitcode(os.wait()[1]) == 0
+        """,
+    )
+    for function in ("pause", "in_the_child"):
+        of_function = [each for each in found if each.function == function]
+        assert sum(each.count for each in of_function) > 10
+        assert share(of_function, state="sleep") >= ALMOST_ALWAYS
+
+
+def test_greenlets_of_gevent(sink: Sink) -> None:
+    found = sampled_by_a_program(
+        sink,
+        """
+        from gevent import monkey
+        monkey.patch_all()
+        import gevent, threading, time
+        import walltime
+
+        lock = threading.Lock()
+
+        def pause():
+            time.sleep(0.1)
+
+        def compute():
+            ends = time.monotonic() + 0.05
+            while time.monotonic() < ends:
+                sum(range(100))
+
+        def reserve():
+            with lock:
+                time.sleep(0.05)
+
+        def serve(work):
+            for _ in range(5):
+                with walltime.transaction(work.__name__):
+                    work()
+                gevent.sleep(0)
+
+        gevent.joinall([gevent.spawn(serve, work) for work in (pause, compute, reserve, reserve)], raise_error=True)
+        """,
+    )
+    for name, states in (("pause", {"sleep"}), ("compute", COMPUTING), ("reserve", {"sleep", "lock"})):
+        of_name = [each for each in found if f"{name} (" in each.stack]
+        assert sum(each.count for each in of_name) > 5, name
+        assert share(of_name, state=states) >= 0.8, (name, of_name)
+
+
+def test_a_subinterpreter_ends_with_its_sampler(sink: Sink) -> None:
+    sampled_by_a_program(
+        sink,
+        """
+        import _xxsubinterpreters as interpreters
+
+        one = interpreters.create(isolated=False)
+        interpreters.run_string(one, "import time, walltime\\n"
+            "walltime.configure(exporters='none', sample_hz=250)\\n"
+            "with walltime.transaction('work'): time.sleep(0.1)\\n"
+            "assert walltime.counters().get('samples')\\n"
+            "walltime.shutdown()\\n")
+        interpreters.destroy(one)
+        """,
+    )
