@@ -73,7 +73,7 @@ def test_a_lock_that_another_thread_holds(sink: Sink) -> None:
         ended.set()
         holder.join()
     assert share(found, function="reserve") > 0.5  # otherwise it had the lock
-    assert share([each for each in found if each.function == "reserve"], state="lock") >= ALMOST_ALWAYS
+    assert share([each for each in found if each.function.endswith("reserve")], state="lock") >= ALMOST_ALWAYS
 
 
 def test_a_slow_file(sink: Sink, tmp_path: Path) -> None:

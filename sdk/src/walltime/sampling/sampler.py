@@ -22,10 +22,9 @@ MAX_CPU_SHARE: Final = 0.005
 """Of one CPU. Ticks that cost more come more rarely, and each sample then stands for more time."""
 PARK_AFTER_NS: Final = 200_000_000
 """Without an open transaction for this long, the thread waits until one begins."""
-SHORTEST_SWITCH_S: Final = 0.0001
-LONGEST_SWITCH_S: Final = 0.001
+SWITCH_INTERVAL_S: Final = 0.00005
 """
-Python's switch interval while at most one thread computes: a quarter of the time that the sampler waits on average.
+Python's switch interval while at most one thread computes.
 
 A thread that computes gives the GIL up after this time, 5 ms by default. Most requests let go of it earlier, in their
 next call, so a sampler that waits that long sees nearly all of them in a call (docs/decisions/040-sampler.md).
@@ -34,31 +33,27 @@ next call, so a sampler that waits that long sees nearly all of them in a call (
 _sleep: Final = serving.unpatched("time", "sleep")
 _start_new_thread: Final = serving.unpatched("_thread", "start_new_thread")
 
-_host_switch_s = _our_switch_s = 0.0
+_host_switch_s = 0.0
 """The application's switch interval while ours is set; otherwise 0."""
 
 
-def _set_switch_interval(wanted_s: float) -> None:
-    """Shorten the switch interval; 0 restores it. One that the application has set in the meantime stays."""
-    global _host_switch_s, _our_switch_s  # noqa: PLW0603
+def _set_switch_interval(*, is_short: bool) -> None:
+    """Shorten the switch interval, or restore it. One that the application has set in the meantime stays."""
+    global _host_switch_s  # noqa: PLW0603
     now_s = sys.getswitchinterval()
-    if _host_switch_s and abs(now_s - _our_switch_s) > 1e-6:  # they have set another
-        _host_switch_s = 0.0
-    if not wanted_s:
-        wanted_s, _host_switch_s = _host_switch_s, 0.0
-    elif not _host_switch_s:
-        if now_s <= wanted_s:
-            return
+    if is_short and now_s > 2 * SWITCH_INTERVAL_S:
         _host_switch_s = now_s
-    if wanted_s and abs(now_s - wanted_s) > 1e-6:
-        sys.setswitchinterval(wanted_s)
-        _our_switch_s = sys.getswitchinterval()
+        sys.setswitchinterval(SWITCH_INTERVAL_S)
+    elif not is_short and _host_switch_s:
+        if now_s < 2 * SWITCH_INTERVAL_S:
+            sys.setswitchinterval(_host_switch_s)
+        _host_switch_s = 0.0
 
 
 def install(hz: float, *, is_forked: bool = False) -> None:
     """Sample from the next transaction on, in a thread that starts with it; 0 stops the sampler."""
     serving.reset((lambda: _start(hz)) if hz else None, is_forked=is_forked)
-    _set_switch_interval(0)
+    _set_switch_interval(is_short=False)
 
 
 def stop() -> None:
@@ -88,17 +83,16 @@ def _run(hz: float) -> None:
 def _sample(interval_ns: int, parking: serving.Parking) -> None:
     """Tick until another parking is in force."""
     ticks = Ticks()
-    cost_ns, waited_ns, planned_ns, late_ns = 0.0, 0.0, interval_ns, 0
+    cost_ns, planned_ns, late_ns = 0.0, interval_ns, 0
     used_ns = open_ns = 0
     _after_a_pause(ticks, interval_ns)
     while parking is serving.parking:
         try:
             if ticks.tick(planned_ns, late_ns):
                 open_ns = ticks.at_ns
-                waited_s = max(SHORTEST_SWITCH_S, min(LONGEST_SWITCH_S, waited_ns / 4e9))
-                _set_switch_interval(0 if ticks.is_contended else waited_s)
+                _set_switch_interval(is_short=not ticks.is_contended)
             elif ticks.at_ns - open_ns > PARK_AFTER_NS:
-                _set_switch_interval(0)
+                _set_switch_interval(is_short=False)
                 serving.forget_ended()
                 if parking.wait(serving.is_idle):
                     _after_a_pause(ticks, interval_ns)
@@ -112,7 +106,6 @@ def _sample(interval_ns: int, parking: serving.Parking) -> None:
         due_ns = clock() + pause_ns
         _sleep(pause_ns / 1e9)
         late_ns = clock() - due_ns
-        waited_ns += (late_ns - waited_ns) / 16
 
 
 def _after_a_pause(ticks: Ticks, interval_ns: int) -> None:

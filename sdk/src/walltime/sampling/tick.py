@@ -32,7 +32,7 @@ MAX_TRIES: Final = 3
 """The GIL may be taken from the sampler while it looks, and the thread then runs on."""
 RECENT_TICKS: Final = 3
 """A thread that was looked at so many ticks ago served transactions in between."""
-DELAYS_EVERY: Final = 4
+DELAYS_EVERY: Final = 16
 """The kernel is asked for the delays of one thread in one tick of so many, as that costs as much as a tick."""
 _BUSY_SHARE: Final = 0.9
 """A thread with a larger share of a CPU did not wait for one."""
