@@ -67,6 +67,7 @@ def _start(hz: float) -> None:
     if isinstance(_start_new_thread, BuiltinFunctionType):  # otherwise it would be a greenlet among the others
         serving.parking.runs.acquire()
         _start_new_thread(_run, (hz,))
+        atexit.unregister(stop)
         atexit.register(stop)
 
 
@@ -77,18 +78,19 @@ def _run(hz: float) -> None:
     except Exception as ours:
         contain("sampler", ours)
     finally:
+        _set_switch_interval(is_short=False)
         parking.runs.release()
 
 
 def _sample(interval_ns: int, parking: serving.Parking) -> None:
     """Tick until another parking is in force."""
     ticks = Ticks()
-    cost_ns, planned_ns, late_ns = 0.0, interval_ns, 0
+    cost_ns, planned_ns = 0.0, interval_ns
     used_ns = open_ns = 0
     _after_a_pause(ticks, interval_ns)
     while parking is serving.parking:
         try:
-            if ticks.tick(planned_ns, late_ns):
+            if ticks.tick(planned_ns):
                 open_ns = ticks.at_ns
                 _set_switch_interval(is_short=not ticks.is_contended)
             elif ticks.at_ns - open_ns > PARK_AFTER_NS:
@@ -102,10 +104,7 @@ def _sample(interval_ns: int, parking: serving.Parking) -> None:
         before_ns, used_ns = used_ns, time.thread_time_ns()
         cost_ns += (used_ns - before_ns - cost_ns) / 16
         planned_ns = max(interval_ns, round(cost_ns / MAX_CPU_SHARE))
-        pause_ns = round(planned_ns * (0.5 + random.random()))  # not in step with what repeats
-        due_ns = clock() + pause_ns
-        _sleep(pause_ns / 1e9)
-        late_ns = clock() - due_ns
+        _sleep(planned_ns / 1e9 * (0.5 + random.random()))  # not in step with what repeats
 
 
 def _after_a_pause(ticks: Ticks, interval_ns: int) -> None:

@@ -41,8 +41,8 @@ class Thread:
     """A native thread that has served a transaction, and what the sampler knows of it."""
 
     __slots__ = (
-        "_clock", "clock_ns", "delay_share", "delays", "execution", "ident", "native_id", "observed_ns", "seen",
-        "seen_ns", "share",
+        "_clock", "clock_ns", "delay_share", "delays", "execution", "has_run", "ident", "native_id", "observed_ns",
+        "seen", "seen_ns", "share",
     )  # fmt: skip
 
     def __init__(self) -> None:
@@ -54,6 +54,7 @@ class Thread:
         self._clock = time.pthread_getcpuclockid(self.ident) if hasattr(time, "pthread_getcpuclockid") else None
         self.observed_ns = self.clock_ns = self.seen_ns = 0
         """Its CPU clock in this tick and when it was looked at before, and when that was."""
+        self.has_run = False
         self.share = 0.0
         """Of a CPU that it used in between."""
         self.delays = 0, 0, 0

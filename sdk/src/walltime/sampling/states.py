@@ -32,14 +32,14 @@ _BY_FUNCTION: Final = {name: state for state, names in _STATES.items() for name 
 """Functions of C that wait, by the name under which they are called."""
 _OF_AN_IDLE_THREAD: Final = {"get": "lock", "FOR_ITER": "file"}
 """Names and instructions that wait only now and then: `SimpleQueue.get`, `for line in file`."""
-_BY_FILE: Final = {"socket.py": "socket", "ssl.py": "socket", "selectors.py": "socket", "subprocess.py": "process"}
-"""What a function that waits waits for when it is called in these files of the standard library."""
+_BY_FILE: Final = {
+    "socket.py": "socket", "ssl.py": "socket", "selectors.py": "socket", "subprocess.py": "process",
+    "httptools_impl.py": "socket", "h11_impl.py": "socket",
+}  # fmt: skip
+"""What a function that waits waits for when it is called in these files of the standard library and uvicorn."""
 _CALLERS: Final = 6
 """Frames in which `subprocess` is looked for: it waits by functions of other modules."""
 _MAX_SITES: Final = 4096
-_LATE_NS: Final = 1_000_000
-_IDLE_SHARE: Final = 0.02
-"""A thread with a smaller share of a CPU did not run."""
 
 
 class Clocks(NamedTuple):
@@ -51,8 +51,7 @@ class Clocks(NamedTuple):
     """Of a CPU that the other threads of the process used."""
     delay_share: float
     """Of the time in which it did not run: runnable, without a CPU."""
-    late_ns: int
-    """How long the sampler waited, mostly for the GIL."""
+    has_run: bool
 
 
 _sites: dict[tuple[int, int], tuple[CodeType, str]] = {}
@@ -68,11 +67,11 @@ def state_of(frames: Frames, clocks: Clocks) -> str:
     if not frames:
         return "waiting"
     waits, waits_idle = waits_for(frames)
-    if waits and not (clocks.late_ns > _LATE_NS and clocks.share > 0.5):
+    if waits:
         return waits
     own, others = clocks.share, min(0.99, clocks.others_share)
     delay = (1 - own) * clocks.delay_share
-    if own < _IDLE_SHARE:
+    if not clocks.has_run:
         return waits_idle or ("cpu" if delay > 0.5 else "gil" if others > 0.5 else "waiting")
     # A thread that needs the GIL for `own` of the time waits for it the longer, the busier the others keep it.
     gil = min(1 - own - delay, own * others / (1 - others))

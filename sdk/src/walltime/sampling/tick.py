@@ -30,6 +30,8 @@ MAX_LOOKED_AT: Final = 8
 """Threads, tasks and greenlets in one tick; of more, as many are drawn, and each stands for the others."""
 MAX_TRIES: Final = 3
 """The GIL may be taken from the sampler while it looks, and the thread then runs on."""
+LEAST_RUN_NS: Final = 50_000
+"""CPU time of a thread that runs between two ticks; a waiting one may use some µs."""
 RECENT_TICKS: Final = 3
 """A thread that was looked at so many ticks ago served transactions in between."""
 DELAYS_EVERY: Final = 16
@@ -51,13 +53,12 @@ class Ticks:
         self._process_cpu_ns = self._own_cpu_ns = 0
         self._served: list[tuple[ref[Any], Transaction, Thread]] = []
 
-    def tick(self, planned_ns: int, late_ns: int) -> bool:
+    def tick(self, planned_ns: int) -> bool:
         """
         Add a sample to each open transaction that is not in a measured call; False when there is none.
 
         Args:
             planned_ns: the intended time since the last tick.
-            late_ns: how much longer it took, because the GIL or the CPU was busy.
         """
         looks = self._open()
         now_ns = clock()
@@ -71,20 +72,21 @@ class Ticks:
         observed = [
             (transaction, thread, _observe(transaction, thread, server)) for transaction, thread, server in looks
         ]
+        started = {each: of.started_ns for of, each, _ in looks}
+        shares = {each: _share(each, now_ns, elapsed_ns, started_ns) for each, started_ns in started.items()}
         others_share = self._cpu_of_others() / elapsed_ns
-        busiest_share = 0.0
         seen: dict[Transaction, list[Sample] | None] = {}
         for transaction, thread, (stack, state) in observed:
-            share = _share(thread, now_ns, elapsed_ns, transaction.started_ns)
-            busiest_share = max(busiest_share, share)
+            share = shares[thread]
             samples = seen.setdefault(transaction, [])
             if stack is None:
                 seen[transaction] = None  # in a measured call, whatever its other threads do
             elif samples is not None:
-                clocks = None if state else Clocks(share, max(0.0, others_share - share), thread.delay_share, late_ns)
+                others = max(0.0, others_share - share)
+                clocks = None if state else Clocks(share, others, thread.delay_share, thread.has_run)
                 time_ns = round(factor * min(elapsed_ns, max(2 * planned_ns, now_ns - transaction.started_ns)))
                 samples.append(Sample(now_ns, time_ns, stack, clocks, state))
-        self.is_contended = others_share - busiest_share > ALONE_SHARE
+        self.is_contended = others_share - max(shares.values()) > ALONE_SHARE
         for transaction, samples in seen.items():
             if samples:
                 if transaction.samples is None:
@@ -161,12 +163,12 @@ def _stack(thread: Thread, frame: FrameType) -> Frames | None:
 
 def _share(thread: Thread, now_ns: int, elapsed_ns: int, started_ns: int) -> float:
     """Return the thread's share of a CPU since the last ticks; if it was idle then, since its transaction started."""
-    if thread.seen_ns != now_ns:
-        since_ns, thread.seen_ns = thread.seen_ns, now_ns
-        used_ns, thread.clock_ns = thread.observed_ns - thread.clock_ns, thread.observed_ns
-        if now_ns - since_ns > RECENT_TICKS * elapsed_ns:
-            since_ns = max(since_ns, started_ns)
-        thread.share = min(1.0, used_ns / max(1, now_ns - since_ns)) if thread.observed_ns else 1.0
+    since_ns, thread.seen_ns = thread.seen_ns, now_ns
+    used_ns, thread.clock_ns = thread.observed_ns - thread.clock_ns, thread.observed_ns
+    if now_ns - since_ns > RECENT_TICKS * elapsed_ns:
+        since_ns = max(since_ns, started_ns)
+    thread.has_run = used_ns > LEAST_RUN_NS or not thread.observed_ns
+    thread.share = min(1.0, used_ns / max(1, now_ns - since_ns)) if thread.observed_ns else 1.0
     return thread.share
 
 
