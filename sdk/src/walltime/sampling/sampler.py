@@ -87,18 +87,19 @@ def _sample(interval_ns: int, parking: serving.Parking) -> None:
     ticks = Ticks()
     cost_ns, planned_ns = 0.0, interval_ns
     used_ns = open_ns = 0
-    _after_a_pause(ticks, interval_ns)
+    _after_a_pause(ticks, interval_ns, parking.woken_ns)
     while parking is serving.parking:
         try:
-            if ticks.tick(planned_ns):
+            if ticks.tick():
                 open_ns = ticks.at_ns
                 _set_switch_interval(is_short=not ticks.is_contended)
             elif ticks.at_ns - open_ns > PARK_AFTER_NS:
                 _set_switch_interval(is_short=False)
                 serving.forget_ended()
                 if parking.wait(serving.is_idle):
-                    _after_a_pause(ticks, interval_ns)
+                    _after_a_pause(ticks, interval_ns, parking.woken_ns)
                 open_ns = clock()
+                continue
         except Exception as ours:
             contain("sampler", ours)
         before_ns, used_ns = used_ns, time.thread_time_ns()
@@ -107,13 +108,13 @@ def _sample(interval_ns: int, parking: serving.Parking) -> None:
         _sleep(planned_ns / 1e9 * (0.5 + random.random()))  # not in step with what repeats
 
 
-def _after_a_pause(ticks: Ticks, interval_ns: int) -> None:
+def _after_a_pause(ticks: Ticks, interval_ns: int, woken_ns: int) -> None:
     """
-    Wait until the first tick after a pause, at a random moment.
+    Wait until the first tick after a pause, at a random moment of the first interval.
 
-    The transaction that ended the pause is looked at with the same probability as any other, and its sample stands for
-    one interval.
+    The transaction that ended the pause is looked at with the same probability as any other.
     """
-    wait_ns = round(random.random() * interval_ns)
-    ticks.at_ns = clock() - interval_ns + wait_ns
-    _sleep(wait_ns / 1e9)
+    _set_switch_interval(is_short=not ticks.is_contended)
+    due_ns = woken_ns + round(random.random() * interval_ns)
+    ticks.at_ns = due_ns - interval_ns
+    _sleep(max(0, due_ns - clock()) / 1e9)

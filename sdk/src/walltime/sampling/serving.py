@@ -12,6 +12,7 @@ import time
 from _thread import allocate_lock
 from collections import deque
 from importlib import import_module
+from time import perf_counter_ns
 from typing import TYPE_CHECKING, Any, Final
 from weakref import ref
 
@@ -42,7 +43,7 @@ class Thread:
 
     __slots__ = (
         "_clock", "clock_ns", "delay_share", "delays", "execution", "has_run", "ident", "native_id", "observed_ns",
-        "seen", "seen_ns", "share",
+        "seen", "seen_ns", "share", "used_ns",
     )  # fmt: skip
 
     def __init__(self) -> None:
@@ -54,7 +55,7 @@ class Thread:
         self._clock = time.pthread_getcpuclockid(self.ident) if hasattr(time, "pthread_getcpuclockid") else None
         self.observed_ns = self.clock_ns = self.seen_ns = 0
         """Its CPU clock in this tick and when it was looked at before, and when that was."""
-        self.has_run = False
+        self.used_ns, self.has_run = 0, False
         self.share = 0.0
         """Of a CPU that it used in between."""
         self.delays = 0, 0, 0
@@ -83,6 +84,8 @@ class Parking:
 
     def __init__(self, start: Callable[[], None] | None) -> None:
         self.is_parked = start is not None
+        self.woken_ns = 0
+        """When the transaction began for which the sampler woke up."""
         self._start = start
         """Starts the thread; None when it runs, or when there is none."""
         self._wake = allocate_lock()
@@ -93,6 +96,7 @@ class Parking:
     def wake(self) -> None:
         """Wake the sampler; the first time, start it."""
         self.is_parked = False
+        self.woken_ns = perf_counter_ns()
         start, self._start = self._start, None
         if start is not None:
             start()

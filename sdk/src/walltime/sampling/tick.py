@@ -48,18 +48,13 @@ class Ticks:
 
     def __init__(self) -> None:
         self.at_ns = clock()
-        self.is_contended = True
+        self.is_contended = False
         """Whether more than one thread computed since the last tick."""
         self._process_cpu_ns = self._own_cpu_ns = 0
         self._served: list[tuple[ref[Any], Transaction, Thread]] = []
 
-    def tick(self, planned_ns: int) -> bool:
-        """
-        Add a sample to each open transaction that is not in a measured call; False when there is none.
-
-        Args:
-            planned_ns: the intended time since the last tick.
-        """
+    def tick(self) -> bool:
+        """Add a sample to each open transaction that is not in a measured call; False when none is open."""
         looks = self._open()
         now_ns = clock()
         elapsed_ns, self.at_ns = now_ns - self.at_ns, now_ns
@@ -74,7 +69,8 @@ class Ticks:
         ]
         started = {each: of.started_ns for of, each, _ in looks}
         shares = {each: _share(each, now_ns, elapsed_ns, started_ns) for each, started_ns in started.items()}
-        others_share = self._cpu_of_others() / elapsed_ns
+        cpu_ns = self._cpu_of_others()
+        others_share = cpu_ns / elapsed_ns
         seen: dict[Transaction, list[Sample] | None] = {}
         for transaction, thread, (stack, state) in observed:
             share = shares[thread]
@@ -84,9 +80,8 @@ class Ticks:
             elif samples is not None:
                 others = max(0.0, others_share - share)
                 clocks = None if state else Clocks(share, others, thread.delay_share, thread.has_run)
-                time_ns = round(factor * min(elapsed_ns, max(2 * planned_ns, now_ns - transaction.started_ns)))
-                samples.append(Sample(now_ns, time_ns, stack, clocks, state))
-        self.is_contended = others_share - max(shares.values()) > ALONE_SHARE
+                samples.append(Sample(now_ns, round(factor * elapsed_ns), stack, clocks, state))
+        self.is_contended = cpu_ns - max(each.used_ns for each in shares) > ALONE_SHARE * elapsed_ns
         for transaction, samples in seen.items():
             if samples:
                 if transaction.samples is None:
@@ -164,7 +159,8 @@ def _stack(thread: Thread, frame: FrameType) -> Frames | None:
 def _share(thread: Thread, now_ns: int, elapsed_ns: int, started_ns: int) -> float:
     """Return the thread's share of a CPU since the last ticks; if it was idle then, since its transaction started."""
     since_ns, thread.seen_ns = thread.seen_ns, now_ns
-    used_ns, thread.clock_ns = thread.observed_ns - thread.clock_ns, thread.observed_ns
+    thread.used_ns = used_ns = thread.observed_ns - thread.clock_ns
+    thread.clock_ns = thread.observed_ns
     if now_ns - since_ns > RECENT_TICKS * elapsed_ns:
         since_ns = max(since_ns, started_ns)
     thread.has_run = used_ns > LEAST_RUN_NS or not thread.observed_ns
