@@ -13,15 +13,21 @@ PROGRAM = "walltime_collector.clickhouse.embedded.process"
 def engines_of(parent: int) -> list[int]:
     """The engine's processes that this one started, by their ids."""
     threads = Path(f"/proc/{parent}/task").iterdir()
-    started = [int(each) for thread in threads for each in (thread / "children").read_text().split()]
-    return [each for each in started if PROGRAM.encode() in Path(f"/proc/{each}/cmdline").read_bytes()]
+    started = [each for thread in threads for each in _read(thread / "children").split()]
+    return [int(each) for each in started if PROGRAM in _read(Path(f"/proc/{each}/cmdline"))]
 
 
 def is_there(process: int) -> bool:
+    stat = _read(Path(f"/proc/{process}/stat"))
+    return bool(stat) and ") Z " not in stat
+
+
+def _read(path: Path) -> str:
+    """Nothing of a process or a thread that ends meanwhile."""
     try:
-        return ") Z " not in Path(f"/proc/{process}/stat").read_text()
-    except FileNotFoundError:
-        return False
+        return path.read_text(errors="replace")
+    except (FileNotFoundError, ProcessLookupError):
+        return ""
 
 
 def answers(engine: EmbeddedEngine) -> bool:

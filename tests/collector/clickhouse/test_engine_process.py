@@ -70,7 +70,7 @@ def test_an_engine_that_is_killed_is_started_again_and_has_its_data(own: Own, ca
         os.kill(first, signal.SIGKILL)
     with pytest.raises(DirectoryInUse, match=f"process {os.getpid()}"):  # also between two processes
         EmbeddedEngine(own.engine._directory, "walltime")
-    eventually(lambda: answers(own.engine), 60)
+    eventually(lambda: answers(own.engine))
     assert count(own.engine) == stored > 0
     assert own.process != first
     assert own.counts["engine_restarts"] == restarts + 1
@@ -94,7 +94,7 @@ def long_query(engine: EmbeddedEngine) -> Iterator[None]:
     running = "SELECT count() AS n FROM system.processes WHERE Settings['log_comment'] = 'long'"
     eventually(lambda: engine.query(running)[0]["n"])
     yield
-    thread.join(10)
+    thread.join(60)
     assert failed
 
 
@@ -116,7 +116,7 @@ def test_an_insert_that_was_cut_off_is_stored_once_under_its_token(own: Own) -> 
     for _ in range(2):
         time.sleep(0.01)  # the INSERT may be sent, in the views, or stored and not yet acknowledged
         os.kill(own.process, signal.SIGKILL)
-        eventually(lambda: answers(own.engine), 30)
+        eventually(lambda: answers(own.engine))
     thread.join(60)
     assert outcomes[-1] == "stored"
     assert all("insert cut off: " in each for each in outcomes[:-1])
@@ -142,7 +142,7 @@ def test_an_engine_that_hangs_is_killed_and_started_again(own: Own, monkeypatch:
     with pytest.raises(EngineUnavailable, match=r"did not answer within 0\.75 s; it is"):
         own.engine.read("SELECT 1", "CSV", name="stuck", settings={"max_execution_time": "0.25"})
     eventually(lambda: not is_there(stopped))
-    eventually(lambda: answers(own.engine), 30)
+    eventually(lambda: answers(own.engine))
     assert own.process != stopped
 
 
@@ -173,7 +173,7 @@ def test_an_engine_that_does_not_open_raises_why_and_opens_later(tmp_path: Path)
         with pytest.raises(EngineUnavailable, match=f"{tmp_path}: the database does not open: "):
             engine.query("SELECT 1")
         (tmp_path / "data").unlink()
-        eventually(lambda: answers(engine), 30)
+        eventually(lambda: answers(engine))
     finally:
         engine.close()
 
@@ -226,7 +226,7 @@ def test_receiving_goes_on_when_the_engine_dies(collector: Collector) -> None:
     (engine,) = engines_of(collector.process.pid)
     os.kill(engine, signal.SIGKILL)
     assert collector.send(requests(11)).status_code == 200
-    eventually(lambda: collector.health()["spans"]["spooled"] == 0, 20)
+    eventually(lambda: collector.health()["spans"]["spooled"] == 0)
     assert engines_of(collector.process.pid) not in ([], [engine])
 
 
@@ -262,6 +262,6 @@ def test_a_process_that_cannot_be_started_is_tried_again(tmp_path: Path, monkeyp
         with pytest.raises(EngineUnavailable, match=r"the database cannot be started: .*No such file"):
             engine.query("SELECT 1")
         monkeypatch.setattr(sys, "executable", program)
-        eventually(lambda: answers(engine), 30)
+        eventually(lambda: answers(engine))
     finally:
         engine.close()
