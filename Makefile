@@ -20,8 +20,14 @@ setup: .venv/ready
 demo: setup
 	@PYTHONPATH=examples $(BIN)/python -m shop.demo $(if $(ONCE),--once)
 
+# Otherwise each of four workers would compile all modules: 10 s of CPU for each.
+.venv/compiled: .venv/integrations
+	@$(BIN)/pytest --collect-only -qq tests/collector tests/dashboards >/dev/null & \
+	$(BIN)/pytest --collect-only -qq --ignore=tests/collector --ignore=tests/dashboards >/dev/null; wait
+	@touch $@
+
 ## test          all tests except the nightly ones, against real servers, in about 12 minutes on 2 cores
-test: .venv/integrations
+test: .venv/compiled
 	@$(BIN)/pytest -n $(or $(WORKERS),4) --dist loadfile --no-loadscope-reorder -m 'not nightly and not alone'
 	@$(BIN)/pytest -m 'alone and not nightly' $$(grep -rl --include='test_*.py' 'mark\.alone' tests)
 
