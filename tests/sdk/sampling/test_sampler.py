@@ -132,7 +132,7 @@ def test_another_thread_that_holds_the_gil(sink: Sink) -> None:
         ended.set()
         thread.join()
     assert share(found, stack="busy (") >= ALMOST_ALWAYS
-    assert share(found, state={"gil", "cpu"}) == pytest.approx(1 - computed, abs=0.25)
+    assert share(found, state={"gil", "cpu"}) > (1 - computed) / 2  # less where the other one waits for a CPU
 
 
 def test_the_times_are_those_of_the_transactions(sink: Sink) -> None:
@@ -148,6 +148,26 @@ def test_the_times_are_those_of_the_transactions(sink: Sink) -> None:
     time_ns = sum(each.duration_ns for each in transactions)
     assert sum(each.time_ns for each in found) == pytest.approx(time_ns, rel=0.25)
     assert sum(each.time_ns for each in found if each.function == "busy") > 0.05 * time_ns
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("pause_s", [0, 0.02, 0.3])
+@pytest.mark.parametrize("ms", [5, 20, 50])
+def test_the_sum_is_right_for_requests_of_every_length(sink: Sink, ms: float, pause_s: float) -> None:
+    walltime.configure(endpoint=sink.endpoint, sample_hz=100)
+    ends_s = time.monotonic() + 120
+    time_ns = 0
+    while time_ns < 3e9 and time.monotonic() < ends_s:
+        began_ns = time.perf_counter_ns()
+        with walltime.transaction("work"):
+            while time.perf_counter_ns() - began_ns < ms * 1e6:
+                sum(range(100))
+        time_ns += time.perf_counter_ns() - began_ns
+        time.sleep(pause_s)
+    assert walltime.flush()
+    found = entries(*sink.transactions())
+    error = 4 / max(1, sum(each.count for each in found)) ** 0.5
+    assert sum(each.time_ns for each in found) == pytest.approx(time_ns, rel=0.15 + error)
 
 
 def test_a_deep_stack_is_cut(sink: Sink) -> None:

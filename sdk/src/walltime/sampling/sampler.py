@@ -85,19 +85,21 @@ def _run(hz: float) -> None:
 def _sample(interval_ns: int, parking: serving.Parking) -> None:
     """Tick until another parking is in force."""
     ticks = Ticks()
+    parking.on_wake = lambda: _set_switch_interval(is_short=not ticks.is_contended)
     cost_ns, planned_ns = 0.0, interval_ns
     used_ns = open_ns = 0
-    _after_a_pause(ticks, interval_ns, parking.woken_ns)
+    parking.on_wake()
+    due_ns = _after_a_pause(ticks, interval_ns, parking.woken_ns)
     while parking is serving.parking:
         try:
-            if ticks.tick():
+            if ticks.tick(due_ns):
                 open_ns = ticks.at_ns
                 _set_switch_interval(is_short=not ticks.is_contended)
             elif ticks.at_ns - open_ns > PARK_AFTER_NS:
                 _set_switch_interval(is_short=False)
                 serving.forget_ended()
                 if parking.wait(serving.is_idle):
-                    _after_a_pause(ticks, interval_ns, parking.woken_ns)
+                    due_ns = _after_a_pause(ticks, interval_ns, parking.woken_ns)
                 open_ns = clock()
                 continue
         except Exception as ours:
@@ -105,16 +107,18 @@ def _sample(interval_ns: int, parking: serving.Parking) -> None:
         before_ns, used_ns = used_ns, time.thread_time_ns()
         cost_ns += (used_ns - before_ns - cost_ns) / 16
         planned_ns = max(interval_ns, round(cost_ns / MAX_CPU_SHARE))
-        _sleep(planned_ns / 1e9 * (0.5 + random.random()))  # not in step with what repeats
+        pause_ns = round(planned_ns * (0.5 + random.random()))  # not in step with what repeats
+        due_ns = clock() + pause_ns
+        _sleep(pause_ns / 1e9)
 
 
-def _after_a_pause(ticks: Ticks, interval_ns: int, woken_ns: int) -> None:
+def _after_a_pause(ticks: Ticks, interval_ns: int, woken_ns: int) -> int:
     """
-    Wait until the first tick after a pause, at a random moment of the first interval.
+    Wait until the first tick after a pause, at a random moment of the first interval, and return when it was due.
 
     The transaction that ended the pause is looked at with the same probability as any other.
     """
-    _set_switch_interval(is_short=not ticks.is_contended)
     due_ns = woken_ns + round(random.random() * interval_ns)
     ticks.at_ns = due_ns - interval_ns
     _sleep(max(0, due_ns - clock()) / 1e9)
+    return due_ns

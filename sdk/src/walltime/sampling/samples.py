@@ -20,7 +20,7 @@ from walltime.sampling.states import COMPUTING, Clocks, state_of
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from walltime.core.call import Call
+    from walltime.core.call import Call, Line
     from walltime.sampling.stacks import Frames
 
 MAX_SAMPLES: Final = 600
@@ -29,6 +29,12 @@ MAX_ENTRIES: Final = 64
 NOT_IN_A_CALL: Final = "other"
 _MEASURED: Final = frozenset({"python.gc", "websocket.receive"})
 """Components without a server that are no part of the application's own code."""
+
+
+def is_measured(line: Line) -> bool:
+    """Say whether the time of these calls is no part of the application's own code."""
+    component, target = LINES[line]
+    return target is not None or component in _MEASURED
 
 
 class Sample(NamedTuple):
@@ -92,8 +98,7 @@ class Samples:
             for at_ns in moments[bisect_left(moments, started_ns) : bisect_right(moments, ended_ns)]:
                 if began.get(at_ns, 0) <= started_ns:
                     began[at_ns] = started_ns
-                    component, target = LINES[line]
-                    self._components[at_ns] = None if target or component in _MEASURED else component
+                    self._components[at_ns] = None if is_measured(line) else LINES[line].component
 
     @guarded("sampler", dict)
     def table(self) -> dict[Entry, list[int]]:

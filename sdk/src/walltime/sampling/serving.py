@@ -88,6 +88,8 @@ class Parking:
         """When the transaction began for which the sampler woke up."""
         self._start = start
         """Starts the thread; None when it runs, or when there is none."""
+        self.on_wake: Callable[[], None] = lambda: None
+        """Called on the request's thread, as the sampler has no GIL yet."""
         self._wake = allocate_lock()
         self._wake.acquire()
         self.runs = allocate_lock()
@@ -101,6 +103,7 @@ class Parking:
         if start is not None:
             start()
         elif self._wake.locked():
+            self.on_wake()
             self._wake.release()
 
     def wait(self, is_idle: Callable[[], bool]) -> bool:

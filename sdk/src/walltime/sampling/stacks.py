@@ -41,8 +41,13 @@ class Where(NamedTuple):
     stack: str
 
 
-def frames_of(frame: FrameType | None) -> Frames | None:
-    """Return a running stack down to our entry point, at most MAX_FRAMES; None inside a measured call."""
+def frames_of(frame: FrameType | None, *, in_calls: bool = False) -> Frames | None:
+    """
+    Return a running stack down to our entry point, at most MAX_FRAMES; None inside a measured call.
+
+    Args:
+        in_calls: inside a measured call, return the stack that made it.
+    """
     frames: list[CodeType | int] = []
     room = MAX_FRAMES
     ours = _is_ours
@@ -57,7 +62,9 @@ def frames_of(frame: FrameType | None) -> Frames | None:
         else:
             role = role_of(code)
             if role == _IN_A_CALL:
-                return None
+                if not in_calls:
+                    return None
+                frames.clear()
             if not frames:  # the innermost says whether the thread waits
                 frames += (code, frame.f_lasti)
             if role == _ENTRY:

@@ -12,7 +12,7 @@ from walltime.core import event_loop
 from walltime.core.execution import Inside
 from walltime.core.transaction import clock
 from walltime.sampling import serving, suspended
-from walltime.sampling.samples import Sample, Samples
+from walltime.sampling.samples import Sample, Samples, is_measured
 from walltime.sampling.stacks import frames_of
 from walltime.sampling.states import Clocks
 
@@ -32,6 +32,8 @@ MAX_TRIES: Final = 3
 """The GIL may be taken from the sampler while it looks, and the thread then runs on."""
 LEAST_RUN_NS: Final = 50_000
 """CPU time of a thread that runs between two ticks; a waiting one may use some µs."""
+LATE_NS: Final = 200_000
+MAX_OWED: Final = 1000
 RECENT_TICKS: Final = 3
 """A thread that was looked at so many ticks ago served transactions in between."""
 DELAYS_EVERY: Final = 16
@@ -52,41 +54,49 @@ class Ticks:
         """Whether more than one thread computed since the last tick."""
         self._process_cpu_ns = self._own_cpu_ns = 0
         self._served: list[tuple[ref[Any], Transaction, Thread]] = []
+        self._owed_ns: dict[str, int] = {}
+        """Time of transactions that ended before the late tick came, by name: for the next sample of the name."""
 
-    def tick(self) -> bool:
-        """Add a sample to each open transaction that is not in a measured call; False when none is open."""
-        looks = self._open()
+    def tick(self, due_ns: int) -> bool:
+        """
+        Add a sample to each open transaction that is not in a measured call; False when none is open.
+
+        Args:
+            due_ns: when the tick was due. The GIL was held since then, or the CPU was busy.
+        """
         now_ns = clock()
         elapsed_ns, self.at_ns = now_ns - self.at_ns, now_ns
+        looks = self._open(due_ns, elapsed_ns)
+        event_loop.look(now_ns)
         if not looks:
             return False
-        event_loop.look(now_ns)
         factor = max(1.0, len(looks) / MAX_LOOKED_AT)
         if factor > 1:
             looks = random.sample(looks, MAX_LOOKED_AT)
-        observed = [
-            (transaction, thread, _observe(transaction, thread, server)) for transaction, thread, server in looks
-        ]
-        started = {each: of.started_ns for of, each, _ in looks}
+        observed = [(of, thread, _observe(of, thread, server, now_ns - due_ns)) for of, thread, server in looks]
+        started = {thread: of.started_ns for of, thread, _ in looks}
         shares = {each: _share(each, now_ns, elapsed_ns, started_ns) for each, started_ns in started.items()}
         cpu_ns = self._cpu_of_others()
         others_share = cpu_ns / elapsed_ns
         seen: dict[Transaction, list[Sample] | None] = {}
-        for transaction, thread, (stack, state) in observed:
-            share = shares[thread]
-            samples = seen.setdefault(transaction, [])
+        for of, thread, (stack, state) in observed:
+            samples = seen.setdefault(of, [])
             if stack is None:
-                seen[transaction] = None  # in a measured call, whatever its other threads do
+                seen[of] = None  # in a measured call, whatever its other threads do
             elif samples is not None:
+                share = shares[thread]
                 others = max(0.0, others_share - share)
                 clocks = None if state else Clocks(share, others, thread.delay_share, thread.has_run)
-                samples.append(Sample(now_ns, round(factor * elapsed_ns), stack, clocks, state))
+                samples.append(Sample(due_ns, round(factor * elapsed_ns), stack, clocks, state))
         self.is_contended = cpu_ns - max(each.used_ns for each in shares) > ALONE_SHARE * elapsed_ns
-        for transaction, samples in seen.items():
+        for of, samples in seen.items():
             if samples:
-                if transaction.samples is None:
-                    transaction.samples = Samples()
-                transaction.samples.add(samples)
+                owed_ns = self._owed_ns.pop(of.name, 0)
+                if owed_ns:
+                    samples[0] = samples[0]._replace(time_ns=samples[0].time_ns + owed_ns)
+                if of.samples is None:
+                    of.samples = Samples()
+                of.samples.add(samples)
                 counts["samples"] += len(samples)
         drawn = looks[int(random.random() * len(looks))][1]
         if random.random() * DELAYS_EVERY < 1 and drawn.share < _BUSY_SHARE:
@@ -100,33 +110,48 @@ class Ticks:
         self._process_cpu_ns, self._own_cpu_ns = process_ns, own_ns
         return max(0, cpu_ns)
 
-    def _open(self) -> list[tuple[Transaction, Thread, Any]]:
-        """Return the open transactions, each with its thread and, if it has one, its task or greenlet."""
+    def _open(self, due_ns: int, elapsed_ns: int) -> list[tuple[Transaction, Thread, Any]]:
+        """Return the transactions that are open, each with its thread and, if it has one, its task or greenlet."""
         looks: list[tuple[Transaction, Thread, Any]] = []
         for thread in list(serving.threads.values()):
             execution = thread.execution
             if execution is None:
                 continue
-            if not execution.transaction.duration_ns:
-                looks.append((execution.transaction, thread, None))
-            elif execution.transaction.is_over and thread.execution is execution:
-                thread.execution = None
+            of = execution.transaction
+            if not of.duration_ns:
+                looks.append((of, thread, None))
+            else:
+                self._ended(of, due_ns, elapsed_ns)
+                if thread.execution is execution:  # nothing runs in between
+                    thread.execution = None
         while serving.arrivals:
             self._served.append(serving.arrivals.popleft())
         if self._served:
-            self._served = [each for each in self._served if not each[1].duration_ns]
-            for reference, transaction, thread in self._served:
+            served, self._served = self._served, []
+            for each in served:
+                reference, of, thread = each
                 server = reference()
-                if server is not None:
-                    looks.append((transaction, thread, server))
-        return looks
+                if of.duration_ns:
+                    self._ended(of, due_ns, elapsed_ns)
+                elif server is not None:
+                    self._served.append(each)
+                    looks.append((of, thread, server))
+        return [each for each in looks if each[0].started_ns <= due_ns]
+
+    def _ended(self, of: Transaction, due_ns: int, elapsed_ns: int) -> None:
+        """Note the time of a transaction that ended after the tick was due, unless it was in a measured call."""
+        if of.started_ns <= due_ns < of.started_ns + of.duration_ns and len(self._owed_ns) < MAX_OWED:
+            calls = [call for call in of.calls if call[2] <= due_ns <= call[3]]
+            if not any(is_measured(call[0]) for call in calls):
+                self._owed_ns[of.name] = self._owed_ns.get(of.name, 0) + elapsed_ns
 
 
-def _observe(transaction: Transaction, thread: Thread, server: Any) -> tuple[Frames | None, str]:
+def _observe(transaction: Transaction, thread: Thread, server: Any, late_ns: int) -> tuple[Frames | None, str]:
     """
     Return the stack, innermost first, and the state of a suspended task or greenlet, '' for what runs.
 
-    There is no stack inside a measured call, nor of a thread that went on while it was looked at.
+    There is no stack of a thread that went on while it was looked at, nor inside a measured call, unless that may have
+    begun after the tick was due.
     """
     for _ in range(MAX_TRIES):
         before_ns = thread.cpu_ns()
@@ -134,10 +159,13 @@ def _observe(transaction: Transaction, thread: Thread, server: Any) -> tuple[Fra
         if frame is None or transaction.duration_ns:
             return None, ""
         thread.observed_ns = before_ns
+        state = ""
         if server is None:
-            stack, state = _stack(thread, frame), ""
+            stack = _stack(thread, frame)
+            if stack is None and late_ns > LATE_NS and 2 * (before_ns - thread.clock_ns) > late_ns:
+                stack, state = frames_of(frame, in_calls=True), "computing"
         elif suspended.runs(server, transaction, frame):
-            stack, state = frames_of(frame), ""
+            stack = frames_of(frame)
         else:
             stack, state = suspended.of(server)
         if thread.cpu_ns() == before_ns:
