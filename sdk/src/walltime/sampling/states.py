@@ -73,8 +73,10 @@ def state_of(frames: Frames, clocks: Clocks) -> str:
     delay = (1 - own) * clocks.delay_share
     if not clocks.has_run:
         return waits_idle or ("cpu" if delay > 0.5 else "gil" if others > 0.5 else "waiting")
-    # A thread that needs the GIL for `own` of the time waits for it the longer, the busier the others keep it.
-    gil = min(1 - own - delay, own * others / (1 - others))
+    # The others have the GIL also while they wait for a CPU, as often as this thread does. A thread that needs the GIL
+    # for `own` of the time waits for it the longer, the busier they keep it.
+    busy = min(0.99, others * (own + delay) / max(own, 0.001))
+    gil = max(0.0, min(1 - own - delay, own * busy / (1 - busy)))
     drawn = random.random() * (own + delay + gil)
     return "computing" if drawn < own else "cpu" if drawn < own + delay else "gil"
 

@@ -37,7 +37,7 @@ MAX_OWED: Final = 1000
 RECENT_TICKS: Final = 3
 """A thread that was looked at so many ticks ago served transactions in between."""
 DELAYS_EVERY: Final = 16
-"""The kernel is asked for the delays of one thread in one tick of so many, as that costs as much as a tick."""
+"""While threads do not compete, the kernel is asked for delays in one tick of so many: it costs as much as a tick."""
 _BUSY_SHARE: Final = 0.9
 """A thread with a larger share of a CPU did not wait for one."""
 
@@ -99,7 +99,7 @@ class Ticks:
                 of.samples.add(samples)
                 counts["samples"] += len(samples)
         drawn = looks[int(random.random() * len(looks))][1]
-        if random.random() * DELAYS_EVERY < 1 and drawn.share < _BUSY_SHARE:
+        if (self.is_contended or random.random() * DELAYS_EVERY < 1) and drawn.share < _BUSY_SHARE:
             _measure_delay(drawn, now_ns)
         return True
 
