@@ -42,12 +42,14 @@ def by_component() -> list[Override]:
     the name says otherwise. A series may be called "ms mysql.query" or "mysql.query": the plugin puts the column first.
     """
     families = {
+        "framework": r"(template\.render|serialize|orm\.compile|orm\.load|session|auth)$",
         "http": r"http\.",
         "memcache": r"memcache\.",
         "mysql": r"mysql\.",
         "other": "other$",
         "python": r"python\.",
         "redis": r"redis\.",
+        "view": "(view|middleware)$",
     }
     rules = [_colour(rf"/(^|\s){prefix}/", COLOURS[name]) for name, prefix in families.items()]
     return rules + [_colour(rf"/(^|\s){re.escape(name)}$/", colour) for name, colour in shades().items()]

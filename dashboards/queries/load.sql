@@ -37,4 +37,4 @@ FROM
     )
 )
 ARRAY JOIN components AS component
-ORDER BY time, transform(splitByChar('.', component)[1], ['mysql', 'memcache', 'http', 'python', 'other'], [1, 2, 3, 4, 9], 5), component
+ORDER BY time, transform(splitByChar('.', component)[1], ['mysql', 'memcache', 'http', 'python', 'view', 'middleware', 'other'], [1, 2, 3, 4, 7, 8, 9], 5), component

@@ -1,4 +1,5 @@
 -- Which transactions took longest, and on what?
+WITH ['middleware', 'view', 'template.render', 'serialize', 'orm.compile', 'orm.load', 'session', 'auth'] AS framework
 SELECT
     started_at AS "started",
     service,
@@ -9,7 +10,8 @@ SELECT
     arraySum([COLUMNS('^memcache_.+_time_ns$')]) AS "memcache",
     memcache_get_misses AS "misses",
     arraySum([COLUMNS('^http_.+_time_ns$')]) AS "http",
-    arraySum(mapValues(custom_time_ns)) AS "own",
+    arraySum(mapValues(mapFilter((name, time_ns) -> name NOT IN framework, custom_time_ns))) AS "own",
+    arraySum(mapValues(mapFilter((name, time_ns) -> name IN framework, custom_time_ns))) AS "framework",
     other_ns AS "other",
     if(is_error, if(error_type = '', 'failed', error_type), '') AS "error",
     kept AS "calls kept",

@@ -9,6 +9,7 @@ WITH
             AND $__conditionalAll(service IN (${service:singlequote}), $service)
             AND $__conditionalAll(name IN (${kind:singlequote}), $kind)
     ) AS slowest
+WITH ['middleware', 'view', 'template.render', 'serialize', 'orm.compile', 'orm.load', 'session', 'auth'] AS framework
 SELECT
     duration_ns AS "took",
     arraySum([COLUMNS('^mysql_.+_time_ns$')]) AS "mysql",
@@ -16,7 +17,8 @@ SELECT
     arraySum([COLUMNS('^memcache_.+_time_ns$')]) AS "memcache",
     memcache_get_misses AS "misses",
     arraySum([COLUMNS('^http_.+_time_ns$')]) AS "http",
-    arraySum(mapValues(custom_time_ns)) AS "own",
+    arraySum(mapValues(mapFilter((name, time_ns) -> name NOT IN framework, custom_time_ns))) AS "own",
+    arraySum(mapValues(mapFilter((name, time_ns) -> name IN framework, custom_time_ns))) AS "framework",
     other_ns AS "other",
     (cpu_user_ns + cpu_system_ns) AS "cpu",
     queue_ns AS "queue"

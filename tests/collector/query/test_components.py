@@ -7,12 +7,24 @@ import time
 from pathlib import Path
 
 import pytest
-from walltime.core import bill
+from walltime.core import bill, components
 from walltime_collector.cli.top import render as render_top
 from walltime_collector.clickhouse.engine import Engine
 from walltime_collector.clickhouse.schema_files import ONE_MACHINE, schema_files
+from walltime_collector.health.applications import applications
 from walltime_collector.load import otel_transactions
-from walltime_collector.query.components import COLUMNS, COUNTERS, NOTES, OF_ALL, SUMMED, counters_by_component, family
+from walltime_collector.query.advise.advise import advise
+from walltime_collector.query.components import (
+    COLUMNS,
+    CONTAINERS,
+    COUNTERS,
+    FRAMEWORK,
+    NOTES,
+    OF_ALL,
+    SUMMED,
+    counters_by_component,
+    family,
+)
 from walltime_collector.query.queries import query_text
 from walltime_collector.query.scope import Filters, Scope
 from walltime_collector.query.top import top, top_of
@@ -188,6 +200,37 @@ def test_each_system_has_its_family() -> None:
     names = ["mysql.pool", "memcache.get", "redis.hgetall", "http.retry", "python.gc", "render", "websocket.receive"]
     assert [family(name) for name in names] == ["mysql", "memcache", "redis", "http", "python", "custom", "custom"]
     assert family("other") == "other"
+
+
+def test_the_components_of_frameworks_are_those_of_the_sdk_everywhere() -> None:
+    assert components.BITS.keys() == FRAMEWORK
+    assert components.CONTAINERS | {"other"} == CONTAINERS
+    assert {name: family(name) for name in FRAMEWORK} == {
+        name: "view" if name in CONTAINERS else "framework" for name in FRAMEWORK
+    }
+    for file in sorted((ROOT / "dashboards" / "queries").glob("*.sql")):
+        for names in re.findall(r"WITH \[(.*)\] AS framework", file.read_text()):
+            assert set(re.findall(r"'([^']+)'", names)) == FRAMEWORK, file
+    colours = (ROOT / "dashboards" / "colours.py").read_text()
+    (pattern,) = re.findall(r'"framework": r"\((.*)\)\$"', colours)
+    assert set(pattern.replace("\\", "").split("|")) == FRAMEWORK - CONTAINERS
+
+
+@pytest.mark.parametrize("component", ["view", "middleware"])
+def test_the_own_time_of_a_container_counts_as_explained_by_nothing(
+    engine: Engine, store: Store, component: str
+) -> None:
+    sent = [make("GET /page", service=f"all {component}", duration_ns=40 * MS) for _ in range(20)]
+    for each in sent:
+        each.calls = [SentCall(component, 0, 36 * MS), SentCall("orm.load", 36 * MS, 4 * MS)]
+    store(sent)
+    (service,) = (each for each in applications(engine).applications if each.service == f"all {component}")
+    assert service.other_ns == 20 * 36 * MS
+    assert [(kind.name, kind.other_ns) for kind in service.uncovered] == [("GET /page", 20 * 36 * MS)]
+    now_ns = time.time_ns()
+    scope = Scope(Window(now_ns - 3_600 * 10**9, now_ns + MINUTE_NS), Filters(service=f"all {component}"))
+    (advice,) = advise(engine, scope, now_ns).advice
+    assert advice.category == "mostly_other"
 
 
 def test_counters_come_from_columns_maps_and_attributes_alike() -> None:

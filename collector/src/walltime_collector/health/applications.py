@@ -17,7 +17,7 @@ _DAY_NS = 86_400_000_000_000
 
 @dataclass(frozen=True)
 class Uncovered:
-    """A kind whose time in the last hour is mostly `other`: in no measured call."""
+    """A kind whose time in the last hour is mostly in containers: `other`, and the own time of view and middleware."""
 
     name: str
     transactions: int

@@ -10,7 +10,7 @@ from typing import Any
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from .. import format as text
-from ..query.components import FAMILIES, family
+from ..query.components import FAMILIES, MEANINGS, family
 from ..query.condition.fields import NAMES
 from ..query.diff import wording as diff_wording
 from ..query.digest.short import shortened
@@ -163,6 +163,7 @@ class Pages:
             "FILTERS": FILTERS,
             "CONDITION_FIELDS": NAMES,
             "FAMILIES": FAMILIES,
+            "MEANINGS": MEANINGS,
             "wording": transaction_wording,
             "ENDINGS": incident_wording.ENDINGS,
             "place_words": place_words,

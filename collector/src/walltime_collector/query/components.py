@@ -70,10 +70,23 @@ COLUMNS: Mapping[str, tuple[str, ...]] = {
     "http.request": OF_ALL,
 }
 """The components with columns: `mysql_query_time_ns` in `transactions` is `time_ns` of `mysql.query`."""
-FAMILIES = ("mysql", "memcache", "redis", "http", "python", "custom", "other")
-"""Components with one colour. `custom` are those that the application named, `other` is the time in no component."""
+SYSTEMS = ("mysql", "memcache", "redis", "http", "python")
+"""`<system>.<operation>` are components of a client, or of the interpreter."""
+FRAMEWORK = frozenset({
+    "middleware", "view", "template.render", "serialize", "orm.compile", "orm.load", "session", "auth",
+})  # fmt: skip
+"""The components of frameworks, which have no server."""
 CONTAINERS = frozenset({"middleware", "view", "other"})
 """Their own time is what no other component explains; sampled lines split it."""
+FAMILIES = (*SYSTEMS, "framework", "custom", "view", "other")
+"""Components with one colour. `custom` are those that the application named, `other` is the time in no component."""
+MEANINGS: Mapping[str, str] = {
+    "framework": "framework: templates, ORM, …",
+    "custom": "the application's own",
+    "view": "view, middleware: in no component inside",
+    "other": "other: in no measured call",
+}
+"""Families whose name does not say what they are."""
 
 _BY_COLUMN = {
     f"{component.replace('.', '_')}_{counter}": (component, counter)
@@ -106,8 +119,10 @@ def family(component: str) -> str:
     """The family a component belongs to, one of FAMILIES."""
     if component == "other":
         return "other"
+    if component in FRAMEWORK:
+        return "view" if component in CONTAINERS else "framework"
     system, dot, _ = component.partition(".")
-    return system if dot and system in FAMILIES[:-2] else "custom"
+    return system if dot and system in SYSTEMS else "custom"
 
 
 def counter_of(column: str, key: str = "") -> tuple[str, str] | None:

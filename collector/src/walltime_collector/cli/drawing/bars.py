@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.style import Style
 from rich.text import Text
 
-from ...query.components import FAMILIES, family
+from ...query.components import FAMILIES, MEANINGS, family
 
 COLOURS: Mapping[str, str] = {
     "mysql": "#e8863a",
@@ -17,7 +17,9 @@ COLOURS: Mapping[str, str] = {
     "redis": "#d6c22e",
     "http": "#4a90e2",
     "python": "#b066d9",
+    "framework": "#c2347a",
     "custom": "#2bb3c0",
+    "view": "#a1887f",
     "other": "#6e7681",
 }
 """One colour per family, everywhere; distinct on dark and light terminals, also with 16 colours."""
@@ -27,10 +29,11 @@ LETTERS: Mapping[str, str] = {
     "redis": "r",
     "http": "h",
     "python": "p",
+    "framework": "f",
     "custom": "a",
+    "view": "v",
     "other": ".",
 }
-MEANINGS: Mapping[str, str] = {"custom": "the application's own", "other": "other: in no measured call"}
 _EIGHTHS = " ▏▎▍▌▋▊▉█"
 
 

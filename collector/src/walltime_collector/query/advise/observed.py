@@ -31,6 +31,7 @@ class KindSums:
     transactions: int
     duration_ns: int
     other_ns: int
+    """Of all containers: `other`, and the own time of `view` and `middleware`."""
     cpu_ns: int
     cpu_known: int
     queue_ns: int

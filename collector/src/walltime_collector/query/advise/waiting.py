@@ -1,4 +1,4 @@
-"""Time before the application starts, and time that it spends in no measured call."""
+"""Time before the application starts, and time that it spends in no measured call but its view and middleware."""
 
 from __future__ import annotations
 

@@ -5,13 +5,12 @@ from __future__ import annotations
 import difflib
 from collections.abc import Sequence
 
-from ..components import COLUMNS, COUNTERS, FAMILIES, OF_ALL
+from ..components import COLUMNS, COUNTERS, OF_ALL, SYSTEMS
 from .tree import Field, Type
 
 _WORDS = {"time_ns": "time", "max_ns": "max"}
 _COUNTERS = {_WORDS.get(counter, counter): counter for counter in COUNTERS}
 """As they are written → as they are stored."""
-_SYSTEMS = FAMILIES[:-2]
 _IN_MAP = ("hits", "misses", "skipped")
 """The counters of `more_counters`."""
 _LIKE, _LIKE_PART = 0.6, 0.75
@@ -97,7 +96,7 @@ _FIELDS = {
     for each in (
         *_OF_TRANSACTION,
         *(_of_component(name, _written(counter)) for name, counters in COLUMNS.items() for counter in counters),
-        *(_of_system(system, written) for system in _SYSTEMS for written in _COUNTERS),
+        *(_of_system(system, written) for system in SYSTEMS for written in _COUNTERS),
         *(_of_system("", written) for written in ("calls", "hits", "misses", "rows")),
     )
 }
@@ -132,10 +131,10 @@ def field(parts: Sequence[tuple[str, bool]]) -> Field:
 def _is_mistyped(component: str) -> bool:
     """Whether it is nearly a component that there is; in quotes it may be one of the application."""
     system, _, operation = component.partition(".")
-    if system in _SYSTEMS:
+    if system in SYSTEMS:
         known = [each.partition(".")[2] for each in COLUMNS if each.startswith(f"{system}.")]
         return bool(difflib.get_close_matches(operation, known, 1, _LIKE_PART))
-    return bool(difflib.get_close_matches(system, _SYSTEMS, 1, _LIKE_PART))
+    return bool(difflib.get_close_matches(system, SYSTEMS, 1, _LIKE_PART))
 
 
 def _advice(name: str) -> str:

@@ -1,4 +1,5 @@
--- How long do the transactions of each kind take, in no component, on the CPU, and in the queue before them?
+-- How long do the transactions of each kind take, in no component (also inside of `view` and `middleware`), on the CPU, and
+-- in the queue before them?
 SELECT
     service,
     name,
@@ -11,13 +12,17 @@ SELECT
     sum(each.queue_known) AS queue_known
 FROM
 (
-    SELECT service, name, transactions, duration_ns, other_ns, cpu_ns, cpu_known, queue_ns, queue_known
-    FROM transactions_1m
+    SELECT
+        service, name, transactions, duration_ns,
+        whole.other_ns + custom_time_ns['view'] + custom_time_ns['middleware'] AS other_ns,
+        cpu_ns, cpu_known, queue_ns, queue_known
+    FROM transactions_1m AS whole
     WHERE
 -- include _whole_minutes.sql
     UNION ALL -- beside whole minutes
     SELECT
-        service, name, count(), sum(transactions.duration_ns), sum(transactions.other_ns),
+        service, name, count(), sum(transactions.duration_ns),
+        sum(transactions.other_ns + custom_time_ns['view'] + custom_time_ns['middleware']),
         ifNull(sum(transactions.cpu_user_ns + transactions.cpu_system_ns), 0),
         count(transactions.cpu_user_ns + transactions.cpu_system_ns),
         ifNull(sum(transactions.queue_ns), 0), count(transactions.queue_ns)

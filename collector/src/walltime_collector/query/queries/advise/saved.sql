@@ -1,5 +1,6 @@
 -- How long would the transactions of a kind take without what an advice removes? `of` says what that is in a bill:
--- statements, targets (components on servers), overlap (all but the longest of them, by server), other, queue, or locks
+-- statements, targets (components on servers), overlap (all but the longest of them, by server), other
+-- (with the containers `view` and `middleware`), queue, or locks
 -- (the waits of the transactions with these span ids).
 WITH
     arrayMap(
@@ -18,7 +19,7 @@ WITH
                 greatest(time_ns - calls * {usual_ns:Float64}, 0), 0),
             target.component, target.address, target.calls, target.time_ns),
         {of:String} = 'overlap', toFloat64(arraySum(by_server) - arrayMax(arrayPushBack(by_server, 0))),
-        {of:String} = 'other', toFloat64(duration_ns - least(covered_ns, duration_ns)),
+        {of:String} = 'other', toFloat64(duration_ns - least(covered_ns, duration_ns) + custom_time_ns['view'] + custom_time_ns['middleware']),
         {of:String} = 'queue', toFloat64(ifNull(queue_ns, 0)),
         toFloat64({locked_ns:Array(UInt64)}[indexOf({spans:Array(String)}, lower(hex(span_id)))])))) AS saved_ns
 SELECT

@@ -6,7 +6,7 @@ SELECT
     sumIf(each.transactions, minute >= now() - INTERVAL 1 DAY) AS transactions,
     sumIf(each.errors, minute >= now() - INTERVAL 1 DAY) AS errors,
     sumIf(each.duration_ns, minute >= now() - INTERVAL 1 DAY) AS time_ns,
-    sumIf(each.other_ns, minute >= now() - INTERVAL 1 DAY) AS other_ns,
+    sumIf(each.other_ns + each.custom_time_ns['view'] + each.custom_time_ns['middleware'], minute >= now() - INTERVAL 1 DAY) AS other_ns,
     sumIf(each.transactions, minute >= now() - INTERVAL 1 DAY AND name IN {methods:Array(String)}) AS without_route,
     uniqExactIf(minute, minute >= now() - INTERVAL 1 DAY) AS busy_minutes
 FROM transactions_1m AS each

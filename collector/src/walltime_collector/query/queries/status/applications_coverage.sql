@@ -1,4 +1,4 @@
--- The kinds with most of their time of the last hour in no component, and how much of it may be computing.
+-- The kinds with most of their time of the last hour in no component (also inside of `view` and `middleware`), and how much of it may be computing.
 -- Only kinds that take at least a tenth of their service's time.
 SELECT service, name, transactions, time_ns, other_ns, cpu_ns
 FROM
@@ -7,7 +7,7 @@ FROM
         service, name,
         sum(each.transactions) AS transactions,
         sum(each.duration_ns) AS time_ns,
-        sum(each.other_ns) AS other_ns,
+        sum(each.other_ns + each.custom_time_ns['view'] + each.custom_time_ns['middleware']) AS other_ns,
         sum(each.cpu_ns) AS cpu_ns,
         sum(time_ns) OVER (PARTITION BY service) AS service_ns
     FROM transactions_1m AS each

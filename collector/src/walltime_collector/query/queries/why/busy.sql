@@ -13,7 +13,7 @@ FROM
         is_in_slow_window AS is_during,
         countIf(is_compared) AS mine,
         sum(cpu_user_ns + cpu_system_ns) AS cpu_ns,
-        sum(other_ns) AS outside_ns
+        sum(other_ns + custom_time_ns['view'] + custom_time_ns['middleware']) AS outside_ns
     FROM transactions
     WHERE service = {service:String} AND (is_in_slow_window OR is_in_usual_window)
 -- include _some_minutes.sql
