@@ -17,8 +17,8 @@ SELECT
     arraySum([COLUMNS('^memcache_.+_time_ns$')]) AS "memcache",
     memcache_get_misses AS "misses",
     arraySum([COLUMNS('^http_.+_time_ns$')]) AS "http",
-    arraySum(mapValues(mapFilter((name, time_ns) -> name NOT IN framework, custom_time_ns))) AS "own",
-    arraySum(mapValues(mapFilter((name, time_ns) -> name IN framework, custom_time_ns))) AS "framework",
+    arraySum(mapValues(mapFilter((name, time_ns) -> NOT has(framework, name), custom_time_ns))) AS "own",
+    arraySum(mapValues(mapFilter((name, time_ns) -> has(framework, name), custom_time_ns))) AS "framework",
     other_ns AS "other",
     (cpu_user_ns + cpu_system_ns) AS "cpu",
     queue_ns AS "queue"

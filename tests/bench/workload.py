@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import time
 from collections.abc import Callable, Iterable
 from itertools import cycle
@@ -84,6 +85,7 @@ def serve(app: Application, path: str, calls: int = 0, traceparent: str = "") ->
         "HTTP_ACCEPT": "*/*",
         "wsgi.version": (1, 0),
         "wsgi.url_scheme": "http",
+        "wsgi.input": io.BytesIO(),
         "wsgi.multithread": False,
         "wsgi.multiprocess": True,
         "wsgi.run_once": False,

@@ -117,6 +117,11 @@ def page(request: HttpRequest) -> HttpResponse:
         return answer
 
 
+def bench(request: HttpRequest) -> HttpResponse:
+    groups = Group.objects.prefetch_related("permissions").order_by("id")
+    return render(request, "page.html", {"groups": groups, "count": groups.count()})
+
+
 async def later(request: HttpRequest) -> HttpResponse:
     seen()
     truth["orm.load"] += 1
@@ -219,6 +224,7 @@ urlpatterns = [
     path("rest", rest),
 ]
 PATHS = ["/page", "/page", *(f"/{each.pattern}" for each in urlpatterns), "/nowhere"]
+urlpatterns.append(path("bench", bench))
 
 
 def fill() -> None:

@@ -56,13 +56,14 @@ class Answer(BaseModel):
     parts: list[Answer] = []
 
 
-def shop(folder: Path, truth: Counter[str]) -> FastAPI:
+def shop(folder: Path, truth: Counter[str], rows: int = 1) -> FastAPI:
     app = FastAPI()
     templates = Jinja2Templates(env=Environment(loader=DictLoader(TEMPLATES), autoescape=True))
     engine = create_engine(f"sqlite:///{folder / 'db'}")
     Base.metadata.create_all(engine)
     with Session(engine) as session:
-        session.merge(Product(id=1, reviews=[Review(id=1), Review(id=2)]))
+        for id in range(1, rows + 1):
+            session.merge(Product(id=id, reviews=[Review(id=2 * id), Review(id=2 * id + 1)]))
         session.commit()
     event.listen(engine, "before_cursor_execute", lambda *_: truth.update(["orm.compile"]))
 
