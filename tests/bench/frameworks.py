@@ -3,14 +3,15 @@ What Walltime adds to the CPU of a page of Django and of FastAPI.
 
     python -m tests.bench.frameworks [--rounds 20]
 
-One process serves both pages by turns: bare, then with Walltime, each in every round, so a machine that is busy for a
-while is busy for all. The difference is that of CPU seconds of all threads (the export and the sampler included), of the
-same round; the median of the rounds counts. The collector is another process that only answers.
+One process serves both pages by turns, bare and with Walltime, in every round in another order, so a machine that is
+busy for a while is busy for all. Differences are those of CPU seconds of all threads, the export and the sampler
+included: the median of the rounds, and the difference of the minima. The collector is another process that only answers.
 """
 
 from __future__ import annotations
 
 import asyncio
+import random
 import statistics
 import subprocess
 import sys
@@ -109,21 +110,22 @@ def main(rounds: Annotated[int, typer.Option(min=1, help="Turns of each page.")]
             endpoint = f"http://127.0.0.1:{int(sink.stdout.readline())}/v1/traces"
             pages = {"Django": django_page(), "FastAPI": fastapi_page(Path(folder))}
             times_ns: dict[tuple[str, str], list[float]] = {}
+            order = random.Random(1)
             for _ in range(rounds):
                 for name, page in pages.items():
-                    for way, settings in WAYS.items():
-                        times_ns.setdefault((name, way), []).append(cpu_ns(page, settings, endpoint))
+                    for way in order.sample(list(WAYS), len(WAYS)):
+                        times_ns.setdefault((name, way), []).append(cpu_ns(page, WAYS[way], endpoint))
         finally:
             walltime.shutdown()
             sink.terminate()
-    table = Table("page", "way", "CPU of a request, µs", "difference, µs", "share")
-    for (name, way), measured in times_ns.items():
-        bare = times_ns[name, "bare"]
+    table = Table("page", "way", "CPU of a request, µs", "difference, µs", "share", "of the minima, µs", "share")
+    for name, way in ((name, way) for name in pages for way in WAYS):
+        measured, bare = times_ns[name, way], times_ns[name, "bare"]
+        median_ns, least_ns = statistics.median(measured), min(measured) - min(bare)
         difference_ns = statistics.median(one - other for one, other in zip(measured, bare, strict=True))
-        share = difference_ns / statistics.median(bare)
-        table.add_row(
-            name, way, f"{statistics.median(measured) / 1e3:.0f}", f"{difference_ns / 1e3:+.0f}", f"{share:+.1%}"
-        )
+        differences = (difference_ns, statistics.median(bare)), (least_ns, min(bare))
+        texts = [text for ns, of_ns in differences for text in (f"{ns / 1e3:+.0f}", f"{ns / of_ns:+.1%}")]
+        table.add_row(name, way, f"{median_ns / 1e3:.0f}", *texts)
     Console(width=120).print(table)
 
 
