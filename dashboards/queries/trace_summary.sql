@@ -8,8 +8,8 @@ WITH
             AND $__timeFilter(started_at)
             AND $__conditionalAll(service IN (${service:singlequote}), $service)
             AND $__conditionalAll(name IN (${kind:singlequote}), $kind)
-    ) AS slowest
-WITH ['middleware', 'view', 'template.render', 'serialize', 'orm.compile', 'orm.load', 'session', 'auth'] AS framework
+    ) AS slowest,
+    ['middleware', 'view', 'template.render', 'serialize', 'orm.compile', 'orm.load', 'session', 'auth'] AS of_frameworks
 SELECT
     duration_ns AS "took",
     arraySum([COLUMNS('^mysql_.+_time_ns$')]) AS "mysql",
@@ -17,8 +17,8 @@ SELECT
     arraySum([COLUMNS('^memcache_.+_time_ns$')]) AS "memcache",
     memcache_get_misses AS "misses",
     arraySum([COLUMNS('^http_.+_time_ns$')]) AS "http",
-    arraySum(mapValues(mapFilter((name, time_ns) -> NOT has(framework, name), custom_time_ns))) AS "own",
-    arraySum(mapValues(mapFilter((name, time_ns) -> has(framework, name), custom_time_ns))) AS "framework",
+    arraySum(mapValues(mapFilter((name, time_ns) -> NOT has(of_frameworks, name), custom_time_ns))) AS "own",
+    arraySum(mapValues(mapFilter((name, time_ns) -> has(of_frameworks, name), custom_time_ns))) AS "framework",
     other_ns AS "other",
     (cpu_user_ns + cpu_system_ns) AS "cpu",
     queue_ns AS "queue"

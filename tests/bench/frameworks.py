@@ -5,7 +5,7 @@ What Walltime adds to the CPU of a page of Django and of FastAPI.
 
 One process serves both pages by turns, bare and with Walltime, in every round in another order, so a machine that is
 busy for a while is busy for all. Differences are those of CPU seconds of all threads, the export and the sampler
-included: the median of the rounds, and the difference of the minima. The collector is another process that only answers.
+included: the median of the rounds, and the difference of the minima. The collector is a process that only answers.
 """
 
 from __future__ import annotations

@@ -209,7 +209,7 @@ def test_the_components_of_frameworks_are_those_of_the_sdk_everywhere() -> None:
         name: "view" if name in CONTAINERS else "framework" for name in FRAMEWORK
     }
     for file in sorted((ROOT / "dashboards" / "queries").glob("*.sql")):
-        for names in re.findall(r"WITH \[(.*)\] AS framework", file.read_text()):
+        for names in re.findall(r"\[(.*)\] AS of_frameworks", file.read_text()):
             assert set(re.findall(r"'([^']+)'", names)) == FRAMEWORK, file
     colours = (ROOT / "dashboards" / "colours.py").read_text()
     (pattern,) = re.findall(r'"framework": r"\((.*)\)\$"', colours)
