@@ -69,11 +69,11 @@ def django_page() -> Callable[[], object]:
 
 
 def fastapi_page(folder: Path) -> Callable[[], object]:
-    """A plain `def` with three queries of SQLAlchemy, and the rows as models of pydantic."""
+    """A plain `def` with three queries of SQLAlchemy, and 20 rows as models of pydantic."""
     from tests.sdk.components.test_fastapi import shop
 
     app, loop = shop(folder, Counter(), rows=ROWS), asyncio.new_event_loop()
-    scope = {"type": "http", "method": "GET", "path": "/products", "raw_path": b"/products", "query_string": b"",
+    scope = {"type": "http", "method": "GET", "path": "/list", "raw_path": b"/list", "query_string": b"",
              "headers": [], "scheme": "http", "server": ("shop.test", 80), "root_path": "", "http_version": "1.1",
              "asgi": {"version": "3.0"}}  # fmt: skip
 

@@ -109,6 +109,14 @@ def shop(folder: Path, truth: Counter[str], rows: int = 1) -> FastAPI:
             counted = session.scalar(select(func.count(Product.id)))
         return {"products": len(found), "rows": len(rows), "reviews": len(found[0].reviews), "counted": counted or 0}
 
+    @app.get("/list")
+    def listed() -> list[Answer]:
+        seen("serialize", *["orm.load"] * 2)
+        with Session(engine) as session:
+            found = session.scalars(select(Product).options(selectinload(Product.reviews))).all()
+            session.scalar(select(func.count(Product.id)))
+            return [Answer(id=each.id, parts=[Answer(id=part.id) for part in each.reviews]) for each in found]
+
     @app.get("/stream")
     async def stream() -> Response:
         seen()
@@ -159,6 +167,7 @@ ASKED = {
     "/dump": {},
     "/page": {},
     "/products": {},
+    "/list": {},
     "/stream": {},
     "/lines": {},
     "/refused": {"serialize": 1},

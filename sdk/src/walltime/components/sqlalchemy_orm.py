@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 from sqlalchemy.orm import loading
 from sqlalchemy.sql.elements import ClauseElement
 
+from walltime.core.components import BITS
 from walltime.core.execution import current
 from walltime.errors import contain
 from walltime.instrumentation.outermost import Items, Outermost, measured
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 
 REQUIRES: Final = "SQLAlchemy >= 2.0, < 3"
 _NO_RESULT: Final = object()
+_LOAD: Final = BITS["orm.load"]
 
 
 def patches() -> list[Patch]:
@@ -35,7 +37,8 @@ def patches() -> list[Patch]:
 
 def _loaded(original: Callable[..., Any]) -> Callable[..., Any]:
     def instances(*args: Any, **kwargs: Any) -> Any:
-        if current() is None:
+        execution = current()
+        if execution is None or execution.open_components & _LOAD:
             return original(*args, **kwargs)
         prepared = measured(iter(partial(original, *args, **kwargs), _NO_RESULT), "orm.load", Items)
         result = next(prepared)
