@@ -229,8 +229,7 @@ def test_the_own_time_of_a_container_counts_as_explained_by_nothing(
     assert [(kind.name, kind.other_ns) for kind in service.uncovered] == [("GET /page", 20 * 36 * MS)]
     now_ns = time.time_ns()
     scope = Scope(Window(now_ns - 3_600 * 10**9, now_ns + MINUTE_NS), Filters(service=f"all {component}"))
-    (advice,) = advise(engine, scope, now_ns).advice
-    assert advice.category == "mostly_other"
+    assert "mostly_other" in {each.category for each in advise(engine, scope, now_ns).advice}
 
 
 def test_counters_come_from_columns_maps_and_attributes_alike() -> None:
