@@ -156,7 +156,10 @@ def _lines(bill: Bill) -> Table:
         style = COLOURS[family(each.component)]
         estimate = Text(each.estimate, no_wrap=True)
         table.add_row(
-            Text(printable(each.component), style), Text(each.where, overflow="fold"), estimate, Text(each.what)
+            Text(printable(each.component), style),
+            Text(each.where, overflow="fold"),
+            estimate,
+            Text(each.what, overflow="fold"),
         )
     return table
 

@@ -209,10 +209,13 @@ def test_the_tree_is_printed_with_times_of_components_and_estimates_of_lines(who
         "2.10 s  30.0 %  other",
         "800 ± 89 ms  11.4 %    page (shop/views.py:12)",
         "1.40 s  20.0 %  mysql.query",
+        "to_json (shop/serializers.py:88)",
+        "  json.encoder.iterencode",
         "(not sampled)",
         "(waiting for a lock)",
     ):
         assert row in text, text
+    assert "json/encoder.py" not in text
 
 
 def test_the_speedscope_file_has_what_its_schema_requires_and_adds_up(whole: Profile) -> None:

@@ -6,12 +6,13 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 
 from ...clickhouse.dialect import QUERY_CONNECTIONS
+from ...clickhouse.engine import Engine
 from ...errors import BadParameter, NotStored
 from ...format import quoted
 from ...query import kinds
 from ...query.incidents.answer import Incident
 from ...query.profile.answer import Profile
-from ...query.profile.profile import profile_kind
+from ...query.profile.profile import KindBill, split
 from ...query.scope import Scope
 from ...query.scoped.distribution import Durations, distribution, durations
 from ...query.scoped.examples import Transaction, slowest, typical
@@ -21,7 +22,7 @@ from ...query.timeline import Timeline, timeline
 from ...query.why import wording
 from ...query.why.answer import Contribution, Why
 from ...query.why.explain import explain_kind
-from ...query.windows import DEFAULT_SLOWEST_PERCENT, Comparison
+from ...query.windows import DEFAULT_SLOWEST_PERCENT, Comparison, Window
 from ..charts import Chart, by_component, calls_per_transaction, time_per_call
 from ..drawing.heatmap import HeatMap, heat_map
 from ..drawing.waterfall import Waterfall, waterfall
@@ -107,9 +108,9 @@ def kind(request: PageRequest) -> Kind:
         sample = Sample.of_scope(scope, known)
         by_target = None if is_explained else threads.submit(targets, engine, scope, sample)
         by_statement = None if is_explained else threads.submit(statements, engine, scope, sample)
-        profiling = None if is_explained or not known.cells else threads.submit(profile_kind, engine, scope)
         longest = slowest(engine, selected, known if is_whole and not known.is_estimated else None, _MOST_EXAMPLES)
         steps = charting.result()
+        profiling = None if is_explained else threads.submit(_profile, engine, scope, steps)
         whole = _durations(steps, longest[0].duration_ns if is_whole and longest else 0)
         numbers = counting.result() if counting else whole
         usual = typical(engine, selected, numbers, _MOST_EXAMPLES)
@@ -131,6 +132,14 @@ def kind(request: PageRequest) -> Kind:
         one_in=scope.one_in,
         incidents=marking.result(),
     )
+
+
+def _profile(engine: Engine, scope: Scope, steps: Timeline) -> Profile:
+    end_ns = steps.start_ns + len(steps.transactions) * steps.step_s * 1_000_000_000
+    components = {each.name: (sum(each.calls), sum(each.time_ns)) for each in steps.components}
+    components["other"] = 0, sum(steps.other_ns)
+    bill = KindBill(sum(steps.transactions), sum(steps.time_ns), components)
+    return split(engine, replace(scope, window=Window(steps.start_ns, end_ns)), bill)
 
 
 def _durations(steps: Timeline, max_ns: int) -> Durations:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from math import sqrt
 
 from ...clickhouse.engine import Engine
@@ -22,6 +22,16 @@ from .answer import Coverage, Part, Profile
 MAX_STACKS = 500
 """Of a component."""
 _NAMES = ("component", "line", "function", "library", "state", "stack")
+
+
+@dataclass(frozen=True)
+class KindBill:
+    """What the transactions of a kind spent their time on."""
+
+    transactions: int
+    total_ns: int
+    components: Mapping[str, tuple[int, int]]
+    """Calls and exclusive time of each, `other` among them."""
 
 
 def profile(engine: Engine, scope: Scope, *, state: str = "") -> Profile:
@@ -55,19 +65,34 @@ def profile_kind(engine: Engine, scope: Scope, *, state: str = "") -> Profile:
         what = f"no transaction {quoted(scope.filters.kind)} is stored of this time and these filters"
         raise NotStored("kind", what, "choose another time: transactions count where they started")
     (of,) = top.kinds
-    bill = {each.name: (each.calls, each.time_ns) for each in of.components} | {"other": (0, of.other_ns)}
+    components = {each.name: (each.calls, each.time_ns) for each in of.components}
+    return split(engine, scope, KindBill(of.transactions, of.total_ns, components | {"other": (0, of.other_ns)}), state)
+
+
+def split(engine: Engine, scope: Scope, bill: KindBill, state: str = "") -> Profile:
+    """
+    Split the bill of a scope's transactions by their samples.
+
+    Raises:
+        EngineUnavailable, QueryFailed: No answer.
+    """
     rows = run(engine, "scoped/stacks", **scope.divided(), limit=MAX_STACKS)
-    stacks = [each for name, (_, time_ns) in bill.items() for each in _stacks(name, time_ns, rows, bill, scope.one_in)]
-    parts = [_part(name, *both, stacks) for name, both in bill.items()]
+    components = bill.components
+    stacks = [
+        each
+        for name, (_, time_ns) in components.items()
+        for each in _stacks(name, time_ns, rows, components, scope.one_in)
+    ]
+    parts = [_part(name, *both, stacks) for name, both in components.items()]
     shown = tuple(each for each in stacks if state in ("", each.state))
     return Profile(
         service=scope.filters.service,
         name=scope.filters.kind,
         since=iso_time(scope.window.start_ns),
         until=iso_time(scope.window.end_ns),
-        transactions=of.transactions,
-        total_ns=of.total_ns,
-        overlap_ns=of.overlap_ns,
+        transactions=bill.transactions,
+        total_ns=bill.total_ns,
+        overlap_ns=sum(each.time_ns for each in parts) - bill.total_ns,
         state=state,
         parts=tuple(sorted(parts, key=lambda each: (-each.time_ns, each.name))),
         coverage=coverage(parts, stacks),

@@ -32,12 +32,17 @@ class Node:
     children: dict[str, Node] = field(default_factory=dict)
 
 
-def paths(profile: Profile) -> Iterator[Path]:
-    """Every stack below its component; the rest of a component's time is below it, too. No time is negative."""
+def paths(profile: Profile, *, has_library: bool = True) -> Iterator[Path]:
+    """
+    Every stack below its component; the rest of a component's time is below it, too. No time is negative.
+
+    Args:
+        has_library: With all frames; otherwise with those down to the line of the application, and what it called.
+    """
     for part in profile.parts:
         mine = [each for each in profile.stacks if each.component == part.name]
         for each in mine:
-            yield Path((part.name, *_frames(each)), each.samples, each.time_ns, each.state)
+            yield Path((part.name, *_frames(each, has_library)), each.samples, each.time_ns, each.state)
         rest_ns = part.time_ns - sum(each.time_ns for each in mine)
         if rest_ns > 0:
             label = f"(not {doing(profile.state)}, or not sampled)" if profile.state else NOT_SAMPLED
@@ -47,7 +52,7 @@ def paths(profile: Profile) -> Iterator[Path]:
 def tree(profile: Profile) -> Node:
     """The root is the kind; children are in no order."""
     root = Node(profile.name)
-    for path in paths(profile):
+    for path in paths(profile, has_library=False):
         node = root
         for frame in ("", *path.frames):
             node = node.children.setdefault(frame, Node(frame)) if frame else node
@@ -55,10 +60,13 @@ def tree(profile: Profile) -> Node:
     return root
 
 
-def _frames(of: Sampled) -> Iterator[str]:
+def _frames(of: Sampled, has_library: bool) -> Iterator[str]:
     frames = of.stack.split(";") if of.stack else [f"{of.function} ({of.line})" if of.function else of.line]
+    if of.is_named and not has_library:
+        last = max((at for at, frame in enumerate(frames) if frame.endswith(f"({of.line})")), default=len(frames))
+        frames = frames[: last + 1]
     yield from filter(None, frames)
-    # the stack ends with it, unless it is in C or there were too many frames
+    # a whole stack ends with it, unless it is in C or there were too many frames
     if of.library and frames[-1].partition(" (")[0].rpartition(".")[2] != of.library.rpartition(".")[2]:
         yield of.library
     if of.state != "computing" and of.state:
