@@ -86,15 +86,15 @@ def test_lines_of_a_real_program_are_in_every_answer(receiver: servers.Collector
         servers.eventually(partial(are_stored, receiver, 60 * len(windows)))
     url = ("--url", receiver.web_url)
     profile = json.loads(run("profile", "GET /report", "--during", windows[1], "--json", *url).stdout)
-    functions = {(each["function"], each["state"]) for each in profile["lines"]}
-    assert {("to_json", "computing"), ("pause", "sleep")} <= functions
     lines = [each for each in profile["lines"] if each["function"] == "to_json"]
+    assert {each["state"] for each in lines} <= {"computing", "cpu", "gil"}  # the machine may be busy
+    assert ("pause", "sleep") in {(each["function"], each["state"]) for each in profile["lines"]}
     assert {each["line"].rpartition(":")[0][-18:] for each in lines} == {"sampled_program.py"}
     assert sum(each["time_ns"] for each in profile["lines"]) <= profile["total_ns"]
     assert profile["coverage"]["share"] > 0.5
     why = json.loads(run("why", "GET /report", "--during", windows[1], "--against", windows[0], "--json", *url).stdout)
     assert re.search(r"other, in no measured call: .*`[^`]*sampled_program\.py[:\d]* to_json`", why["headline"])
-    assert "computing" in why["headline"]
+    assert re.search("computing|waiting for (a CPU|the GIL)", why["headline"])
     slowest = why["slow_examples"][0]["trace_id"]
     shown = run("show", slowest, *url).stdout
     assert re.search(r"sampled lines\n +other +\S*sampled_program.py:\d+ (to_json|pause) +\d", shown)
