@@ -133,6 +133,7 @@ def ask_everything(engine: Engine, data: Path, sent: list[Sent], incident_id: st
     # only where calls of several components became slower
     for _, compared in recording.questions["why/populations"][:3]:
         run(asked, "why/busy", **compared, slow_length_ns=10**9, usual_length_ns=10**9)
+        run(asked, "why/held_up", **compared, least_ns=0)
         run(asked, "dimensions/all", **compared, slow_block_ns=10**9, usual_block_ns=10**9)
         run(
             asked,

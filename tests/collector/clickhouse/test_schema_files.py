@@ -51,17 +51,35 @@ def test_no_placeholder_is_left_in_a_statement(where: str) -> None:
             assert set(re.findall(r"\{[a-z_]\w*\}", statement)) <= macros, name
 
 
-def test_a_store_that_is_older_than_samples_gets_them(engine: Engine) -> None:
-    made = "".join(text for _, texts in schema_files(ONE_MACHINE) for text in texts if "EXISTS store_tr" in text)
-    query = made.partition("EXISTS store_transactions")[2].partition(" AS\n")[2]
-    before = re.sub(r"    arrayMap\(\s+\(count, at\) -> .*? AS sample,\n", "", query, flags=re.DOTALL)
+WAITS = ("cpu_wait_ns", "cpu_throttled_ns", "loop_run_ns", "loop_wait_ns")
+WAITS_1M = ("cpu_wait_ns", "cpu_wait_known", "loop_wait_ns", "loop_wait_known")
+
+
+def _query(view: str) -> str:
+    """The query of a view, without the waits."""
+    made = "".join(text for _, texts in schema_files(ONE_MACHINE) for text in texts if f"EXISTS {view}" in text)
+    query = made.partition(f"EXISTS {view}")[2].partition(" AS\n")[2]
+    return re.sub(r"    [^\n]* AS (?:cpu_wait|cpu_throttled|loop)_\w+,\n", "", query)
+
+
+def test_a_store_that_is_older_than_samples_and_waits_gets_them(engine: Engine) -> None:
+    before = re.sub(
+        r"    arrayMap\(\s+\(count, at\) -> .*? AS sample,\n", "", _query("store_transactions"), flags=re.DOTALL
+    )
+    old_columns = ", ".join(("sample", *WAITS))
     for statement in (
         "DROP TABLE count_samples",
         "DROP TABLE other_1m",
         "CREATE OR REPLACE VIEW otel_traces AS SELECT 1 AS none",
-        "ALTER TABLE take_sample MODIFY QUERY SELECT * EXCEPT sample FROM transactions",
+        f"ALTER TABLE take_sample MODIFY QUERY SELECT * EXCEPT ({old_columns}) FROM transactions",
         f"ALTER TABLE store_transactions MODIFY QUERY {before}",
-        *(f"ALTER TABLE {table} DROP COLUMN sample" for table in ("transactions", "sampled_transactions")),
+        f"ALTER TABLE count_transactions MODIFY QUERY {_query('count_transactions')}",
+        *(
+            f"ALTER TABLE {table} DROP COLUMN {column}"
+            for table in ("transactions", "sampled_transactions")
+            for column in ("sample", *WAITS)
+        ),
+        *(f"ALTER TABLE transactions_1m DROP COLUMN {column}" for column in WAITS_1M),
         "ALTER TABLE schema_migrations DELETE WHERE name >= '019' SETTINGS mutations_sync = 1",
     ):
         engine.command(statement)
@@ -71,10 +89,15 @@ def test_a_store_that_is_older_than_samples_gets_them(engine: Engine) -> None:
     )
     engine.insert([Record(time.time_ns(), 1, export_request([old]))], "before the samples")
     engine.migrate()
+    new.attributes = {f"walltime.{name}": number for number, name in enumerate(WAITS, 1)}
     engine.insert([Record(time.time_ns(), 1, export_request([new]))], "with the samples")
     rows = engine.query("SELECT hex(span_id) AS span, sample.line AS lines FROM transactions ORDER BY span")
     assert [row["lines"] for row in rows] == [[], ["shop/views.py:42"]]
     assert engine.query("SELECT line, samples FROM other_1m") == [{"line": "shop/views.py:42", "samples": 1}]
+    rows = engine.query(f"SELECT {', '.join(WAITS)} FROM transactions ORDER BY span_id")
+    assert [tuple(row.values()) for row in rows] == [(None, 0, None, None), (1, 2, 3, 4)]
+    (row,) = engine.query(f"SELECT {', '.join(f'sum({name}) AS {name}' for name in WAITS_1M)} FROM transactions_1m")
+    assert tuple(map(int, row.values())) == (1, 1, 4, 1)
     in_all, in_sample = (
         [(row["name"], row["type"]) for row in engine.query(f"DESCRIBE {table}")]
         for table in ("transactions", "sampled_transactions")

@@ -23,6 +23,8 @@ _MIN_BAR, _USUAL_BAR, _MIN_KIND = 10, 20, 18
 _MAX_SERVICES = 20
 _ABOUT_NO_ROUTE = "404s, files, and requests without a framework route; walltime.current().set_name(…) names them"
 _MAX_NAME_LINES = 3
+_NOTABLE_WAIT = 0.01
+"""Of the mean; shorter waits for a CPU or the event loop are not printed."""
 """A terminal shows the beginning of a longer name; `why` accepts it."""
 
 
@@ -201,5 +203,8 @@ def _beside(kind: Kind) -> Text:
     words = Text()
     for name, mean_ns in (("cpu", kind.cpu_mean_ns), ("queue", kind.queue_mean_ns)):
         if mean_ns is not None:
+            words.append(f"   {name} {duration(mean_ns)}", "dim")
+    for name, mean_ns in (("cpu.wait", kind.cpu_wait_mean_ns), ("loop.wait", kind.loop_wait_mean_ns)):
+        if mean_ns and mean_ns >= _NOTABLE_WAIT * kind.mean_ns:
             words.append(f"   {name} {duration(mean_ns)}", "dim")
     return words

@@ -119,6 +119,14 @@ def _beside(why: Why) -> RenderableType:
     table = Table.grid(padding=(0, 2, 0, 0))
     if usual.cpu_ns is not None and slow.cpu_ns is not None:
         table.add_row(Text("CPU", "dim"), Text(f"{duration(usual.cpu_ns)} → {duration(slow.cpu_ns)}"), _of_other(why))
+    for name, before_ns, now_ns in (
+        ("cpu.wait", usual.cpu_wait_ns, slow.cpu_wait_ns),
+        ("loop.run", usual.loop_run_ns, slow.loop_run_ns),
+        ("loop.wait", usual.loop_wait_ns, slow.loop_wait_ns),
+    ):
+        if before_ns is not None and now_ns is not None:
+            inside = Text("inside the parts above", "dim")
+            table.add_row(Text(name, "dim"), Text(f"{duration(before_ns)} → {duration(now_ns)}"), inside)
     if usual.queue_ns is not None and slow.queue_ns is not None:
         change = f"{duration(usual.queue_ns)} → {duration(slow.queue_ns)}"
         table.add_row(Text("queue", "dim"), Text(change), Text("before it started, not in the time", "dim"))

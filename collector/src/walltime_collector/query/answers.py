@@ -59,6 +59,10 @@ class Kind:
     status_4xx: int = 0
     """Transactions answered with 400 to 499: no failure of the service, but often much shorter than the others."""
     status_5xx: int = 0
+    cpu_wait_mean_ns: int | None = None
+    """Waiting for a CPU, over those where it is known."""
+    loop_wait_mean_ns: int | None = None
+    """Waiting for the asyncio event loop."""
 
 
 @dataclass(frozen=True)
@@ -199,6 +203,14 @@ class Bill:
     queue_ns: int | None
     cpu_user_ns: int | None
     cpu_system_ns: int | None
+    cpu_wait_ns: int | None
+    """Its thread could run and had no CPU; None when unknown."""
+    cpu_throttled_ns: int
+    """The part of `cpu_wait_ns` for which the CPU quota of its container was used up, at most."""
+    loop_run_ns: int | None
+    """asyncio: in the steps of its task."""
+    loop_wait_ns: int | None
+    """asyncio: a step was ready and the event loop was busy; an estimate."""
     peak_rss_growth_bytes: int
     other_ns: int
     overlap_ns: int

@@ -90,6 +90,8 @@ def _kind(row: Row, window_s: float) -> Kind:
         overlap_ns=sum(each.time_ns for each in shares) + other_ns - total_ns,
         cpu_mean_ns=_rounded(row["cpu_mean_ns"]),
         queue_mean_ns=_rounded(row["queue_mean_ns"]),
+        cpu_wait_mean_ns=_rounded(row["cpu_wait_mean_ns"]),
+        loop_wait_mean_ns=_rounded(row["loop_wait_mean_ns"]),
         components=tuple(shares),
     )
 

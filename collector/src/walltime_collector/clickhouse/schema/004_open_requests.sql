@@ -109,6 +109,8 @@ FROM
             arrayMap(key -> multiIf(
                 key IN (
                     'walltime.schema', 'walltime.queue_ns', 'walltime.cpu_user_ns', 'walltime.cpu_system_ns',
+                    'walltime.cpu_wait_ns', 'walltime.cpu_throttled_ns', 'walltime.loop_run_ns',
+                    'walltime.loop_wait_ns',
                     'walltime.peak_rss_growth_bytes', 'walltime.covered_ns', 'walltime.calls_dropped',
                     'http.response.status_code', 'walltime.mysql.connect.calls', 'walltime.mysql.connect.time_ns',
                     'walltime.mysql.connect.max_ns', 'walltime.mysql.connect.errors', 'walltime.mysql.query.calls',

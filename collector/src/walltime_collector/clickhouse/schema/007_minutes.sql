@@ -19,6 +19,10 @@ CREATE TABLE IF NOT EXISTS transactions_1m{local}{on_cluster}
     other_ns SimpleAggregateFunction(sum, UInt64),
     cpu_ns SimpleAggregateFunction(sum, UInt64), -- of the cpu_known transactions only
     cpu_known SimpleAggregateFunction(sum, UInt64),
+    cpu_wait_ns SimpleAggregateFunction(sum, UInt64), -- see 020
+    cpu_wait_known SimpleAggregateFunction(sum, UInt64),
+    loop_wait_ns SimpleAggregateFunction(sum, UInt64),
+    loop_wait_known SimpleAggregateFunction(sum, UInt64),
     queue_ns SimpleAggregateFunction(sum, UInt64),
     queue_known SimpleAggregateFunction(sum, UInt64),
     mysql_connect_calls SimpleAggregateFunction(sum, UInt64),
@@ -121,6 +125,10 @@ SELECT
     sum(t.duration_ns - least(t.covered_ns, t.duration_ns)) AS other_ns,
     ifNull(sum(t.cpu_user_ns + t.cpu_system_ns), 0) AS cpu_ns,
     count(t.cpu_user_ns + t.cpu_system_ns) AS cpu_known,
+    ifNull(sum(t.cpu_wait_ns), 0) AS cpu_wait_ns,
+    count(t.cpu_wait_ns) AS cpu_wait_known,
+    ifNull(sum(t.loop_wait_ns), 0) AS loop_wait_ns,
+    count(t.loop_wait_ns) AS loop_wait_known,
     ifNull(sum(t.queue_ns), 0) AS queue_ns,
     count(t.queue_ns) AS queue_known,
     sum(t.mysql_connect_calls) AS mysql_connect_calls, sum(t.mysql_connect_time_ns) AS mysql_connect_time_ns,

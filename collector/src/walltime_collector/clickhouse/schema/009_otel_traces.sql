@@ -74,10 +74,14 @@ SELECT
             ('walltime.kept', toString(kept)), ('walltime.queue_ns', ifNull(toString(queue_ns), '')),
             ('walltime.cpu_user_ns', ifNull(toString(cpu_user_ns), '')),
             ('walltime.cpu_system_ns', ifNull(toString(cpu_system_ns), '')),
+            ('walltime.cpu_wait_ns', ifNull(toString(cpu_wait_ns), '')),
+            ('walltime.loop_run_ns', ifNull(toString(loop_run_ns), '')),
+            ('walltime.loop_wait_ns', ifNull(toString(loop_wait_ns), '')),
             ('http.request.method', toString(method)), ('error.type', toString(error_type)), ('user.id', user)]),
         arrayMap(counter -> (concat('walltime.', counter.1), toString(counter.2)), arrayFilter(
             counter -> counter.2 > 0, [
-                ('peak_rss_growth_bytes', peak_rss_growth_bytes), ('calls_dropped', toUInt64(calls_dropped)),
+                ('peak_rss_growth_bytes', peak_rss_growth_bytes), ('cpu_throttled_ns', cpu_throttled_ns),
+                ('calls_dropped', toUInt64(calls_dropped)),
                 ('mysql.query.rows', toUInt64(mysql_query_rows)),
                 ('mysql.query.deadlocks', toUInt64(mysql_query_deadlocks)),
                 ('mysql.query.lock_timeouts', toUInt64(mysql_query_lock_timeouts)),

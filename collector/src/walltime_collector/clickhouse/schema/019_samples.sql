@@ -24,19 +24,6 @@ ALTER TABLE sampled_transactions{local}{on_cluster}
         function LowCardinality(String), library LowCardinality(String), state LowCardinality(String),
         stack LowCardinality(String), count UInt32, time_ns UInt64));
 
--- for stores that are older than the samples; a later file that changes one of these views takes its statement from here
-ALTER TABLE open_requests{on_cluster} MODIFY QUERY
-{query:open_requests};
-
-ALTER TABLE store_transactions{on_cluster} MODIFY QUERY
-{query:store_transactions};
-
-ALTER TABLE take_sample{on_cluster} MODIFY QUERY
-{query:take_sample};
-
-CREATE OR REPLACE VIEW otel_traces{on_cluster} AS
-{query:otel_traces};
-
 CREATE TABLE IF NOT EXISTS other_1m{local}{on_cluster}
 (
     minute DateTime('UTC') CODEC(Delta, ZSTD(1)),

@@ -199,6 +199,8 @@ def unusual(bill: Bill, sample: Row, usual_ns: int) -> tuple[Unusual, ...]:
     for name, own_ns, column in (
         ("other", bill.other_ns, "other_ns"),
         ("CPU", cpu_ns, "cpu_ns"),
+        ("cpu.wait", bill.cpu_wait_ns, "cpu_wait_ns"),
+        ("loop.wait", bill.loop_wait_ns, "loop_wait_ns"),
         ("queue", bill.queue_ns, "queue_ns"),
     ):
         if own_ns is not None and sample[column]:

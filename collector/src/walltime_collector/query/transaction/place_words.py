@@ -40,6 +40,9 @@ def place_sentence(place: Place) -> str:
     )
 
 
+_BESIDE = ("CPU", "cpu.wait", "loop.wait", "queue")
+
+
 @dataclass(frozen=True)
 class UnusualRow:
     """A row of what is unusual, as it is printed."""
@@ -66,7 +69,7 @@ def unusual_rows(place: Place) -> Iterator[UnusualRow]:
         text = duration if in_ns else count
         yield UnusualRow(
             component=printable(each.component),
-            family=family(each.component) if each.component not in ("CPU", "queue") else "other",
+            family="other" if each.component in _BESIDE else family(each.component),
             counter=_COUNTERS.get(each.counter, each.counter),
             value=text(each.value),
             usual=text(each.usual),

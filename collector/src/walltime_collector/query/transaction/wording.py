@@ -10,7 +10,7 @@ from typing import Literal
 from ...format import count, duration, percent, plural, printable, ratio, unix_ns
 from ..after_response import AfterResponse
 from ..answers import Bill, ServerSide, Statement, Target, Trace
-from ..components import COUNTERS, FAMILIES, NOTES, Component, family
+from ..components import COUNTERS, FAMILIES, NOTES, Component, family, number
 
 Severity = Literal["", "plain", "warning", "error"]
 
@@ -188,11 +188,32 @@ def beside(bill: Bill) -> list[tuple[str, str]]:
         user_ns, system_ns = bill.cpu_user_ns or 0, bill.cpu_system_ns or 0
         part = percent((user_ns + system_ns) / max(bill.duration_ns, 1))
         rows.append(("CPU", f"{duration(user_ns)} user + {duration(system_ns)} system, {part} of the duration"))
+    rows += _waits(bill)
     if bill.queue_ns is not None:
         rows.append(("queue", f"{duration(bill.queue_ns)} before it started, not in the duration"))
     if bill.peak_rss_growth_bytes:
         rows.append(("memory", f"peak grew by {count(round(bill.peak_rss_growth_bytes / 1024))} KiB"))
     return rows
+
+
+def _waits(bill: Bill) -> Iterator[tuple[str, str]]:
+    """Waiting for a CPU, and the event loop; they are inside the components and `other`."""
+
+    def part(ns: int) -> str:
+        return f"{duration(ns)}, {percent(ns / max(bill.duration_ns, 1))} of the duration"
+
+    def line(name: str) -> str:
+        return printable(bill.attributes.get(f"walltime.loop_{name}_line", ""))
+
+    if bill.cpu_wait_ns is not None:
+        throttled = f"; throttled {duration(bill.cpu_throttled_ns)}: its CPU quota was used up"
+        yield "cpu.wait", f"{part(bill.cpu_wait_ns)}{throttled if bill.cpu_throttled_ns else ''}"
+    if bill.loop_run_ns is not None and bill.loop_wait_ns is not None:
+        longest_ns = number(bill.attributes.get("walltime.loop_longest_ns", ""))
+        longest = f"; {duration(longest_ns)} in one step{', at ' if line('longest') else ''}{line('longest')}"
+        yield "loop.run", f"{part(bill.loop_run_ns)}{longest if longest_ns else ''}"
+        held = f"; the loop was held up by {line('held')}" if line("held") else ""
+        yield "loop.wait", f"{part(bill.loop_wait_ns)}{held}"
 
 
 def after_response(after: AfterResponse) -> str:

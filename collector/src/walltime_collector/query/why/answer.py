@@ -36,6 +36,14 @@ class Population:
     """The largest part of `other` that was computing; the rest was waiting that is not measured."""
     queue_ns: float | None
     """Before the transactions started; no part of their time."""
+    cpu_wait_ns: float | None = None
+    """Their threads could run and had no CPU; None when unknown."""
+    cpu_throttled_ns: float = 0
+    """The part of it for which the CPU quota of their container was used up, at most."""
+    loop_run_ns: float | None = None
+    """In the steps of their tasks; None without asyncio."""
+    loop_wait_ns: float | None = None
+    """A step was ready, and the event loop was busy; an estimate."""
 
 
 @dataclass(frozen=True, kw_only=True)

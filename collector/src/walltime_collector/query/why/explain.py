@@ -24,6 +24,7 @@ from .chance import Block, Judged
 from .dimension_sentences import of_dimensions
 from .process import MAX_LINES, process, sampled_line
 from .sample import ALL, Sample, exact_mean_ns, sample
+from .waits import waits
 
 MAX_TARGETS = 1_000
 MAX_STATEMENTS = 100
@@ -121,6 +122,7 @@ def explain_kind(engine: Engine, filters: Filters, compared: Comparison, of: Sam
         sampled,
         compared.when,
         lines,
+        waits(engine, params, usual, slow, is_known=verdict in ("different", "selected")),
     )
     return Why(
         service=filters.service,

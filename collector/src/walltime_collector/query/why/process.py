@@ -15,6 +15,7 @@ from ..scope import MINUTE_S
 from ..windows import Comparison, Window
 from .answer import Contribution, Population, SampledLine
 from .cause import pace
+from .waits import grew_ns
 from .wording import joined, number, signed
 
 GC = "python.gc"
@@ -131,7 +132,10 @@ def of_other(part: Contribution, usual: Population, slow: Population, code: str 
     words += f"; CPU time changed by {signed(cpu_ns)}"
     if cpu_ns >= 0.7 * part.difference_ns if part.difference_ns > 0 else cpu_ns <= 0.7 * part.difference_ns:
         return f"{words}, so this is computing."
-    waiting = "waiting that nobody measures (a lock, a sleep, the GIL, a busy CPU)"
+    wait_ns = grew_ns(usual.cpu_wait_ns, slow.cpu_wait_ns)
+    waiting = f"waiting that nobody measures (a lock, a sleep, the GIL{'' if wait_ns is not None else ', a busy CPU'})"
+    if wait_ns is not None and wait_ns >= 0.7 * abs(part.difference_ns - max(cpu_ns, 0)):
+        waiting = "waiting for a CPU"
     # a sleep makes no call slower; who computes more waits longer for a CPU, and so do the others
     is_notable = cpu_ns > (_LEAST_COMPUTED_NS if are_calls_slower else _PARTLY * part.difference_ns)
     is_computing = part.difference_ns > 0 and is_notable and cpu_ns > _MUCH_MORE * usual.cpu_ns

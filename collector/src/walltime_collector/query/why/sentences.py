@@ -33,6 +33,7 @@ def write(
     sampled: Sampled | None = None,
     when: str = "",
     lines: Sequence[SampledLine] = (),
+    waits: Sequence[str] = (),
 ) -> tuple[str, ...]:
     """
     All sentences, the headline first.
@@ -43,6 +44,7 @@ def write(
         process: How busy the processes were, if that is known.
         when: The condition, when those that match are compared with the rest.
         lines: The sampled lines of both sides.
+        waits: The sentences about waiting for a CPU or the event loop.
         sampled: What the exact means are, when the others are of a sample.
     """
     difference_ns = slow.mean_ns - usual.mean_ns
@@ -53,7 +55,7 @@ def write(
         factor = everything_is_slower(components)
         # a slower CPU makes the process busier too, but everything slower by one factor
         is_machine = factor and process and process.slow_busy < BUSY
-        inside = list(of_process(components, None if is_machine else process))
+        inside = [*waits, *of_process(components, None if is_machine else process)]
         written += inside
         if factor and not inside:
             written.append(of_everything(factor, usual, slow))

@@ -16,6 +16,8 @@ SELECT
     max(longest_ns) AS max_ns,
     if(sum(cpu_known) = 0, NULL, sum(cpu_ns) / sum(cpu_known)) AS cpu_mean_ns,
     if(sum(queue_known) = 0, NULL, sum(queue_ns) / sum(queue_known)) AS queue_mean_ns,
+    if(sum(cpu_wait_known) = 0, NULL, sum(cpu_wait_ns) / sum(cpu_wait_known)) AS cpu_wait_mean_ns,
+    if(sum(loop_wait_known) = 0, NULL, sum(loop_wait_ns) / sum(loop_wait_known)) AS loop_wait_mean_ns,
     COLUMNS('_(calls|time_ns|errors|hits|misses)$') EXCEPT (custom_calls, custom_time_ns, custom_errors) APPLY sum,
     sumMap(each.custom_calls) AS custom_calls,
     sumMap(each.custom_time_ns) AS custom_time_ns,
@@ -30,7 +32,7 @@ FROM
 (
     SELECT
         service, name, transactions, errors, duration_ns, other_ns, percentiles_ns AS states, max_ns AS longest_ns,
-        cpu_ns, cpu_known, queue_ns, queue_known, status_4xx, status_5xx,
+        cpu_ns, cpu_known, queue_ns, queue_known, cpu_wait_ns, cpu_wait_known, loop_wait_ns, loop_wait_known, status_4xx, status_5xx,
         COLUMNS('_(calls|time_ns|errors|hits|misses)$') EXCEPT (custom_calls, custom_time_ns, custom_errors),
         custom_calls, custom_time_ns, custom_errors, more_counters
     FROM transactions_1m
@@ -42,6 +44,8 @@ FROM
         quantilesTDigestState(0.5, 0.95, 0.99)(transactions.duration_ns), max(transactions.duration_ns),
         ifNull(sum(transactions.cpu_user_ns + transactions.cpu_system_ns), 0), count(transactions.cpu_user_ns + transactions.cpu_system_ns),
         ifNull(sum(transactions.queue_ns), 0), count(transactions.queue_ns),
+        ifNull(sum(transactions.cpu_wait_ns), 0), count(transactions.cpu_wait_ns),
+        ifNull(sum(transactions.loop_wait_ns), 0), count(transactions.loop_wait_ns),
         countIf(intDiv(transactions.http_status, 100) = 4), countIf(intDiv(transactions.http_status, 100) = 5),
         COLUMNS('_(calls|time_ns|errors|hits|misses)$') EXCEPT (custom_calls, custom_time_ns, custom_errors) APPLY sum,
         sumMap(transactions.custom_calls), sumMap(transactions.custom_time_ns), sumMap(transactions.custom_errors), sumMap(transactions.more_counters)

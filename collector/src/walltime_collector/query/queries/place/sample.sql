@@ -4,6 +4,8 @@ SELECT
     count() AS transactions,
     groupArray(other_ns) AS other_ns,
     groupArray(cpu_user_ns + cpu_system_ns) AS cpu_ns,
+    groupArray(transactions.cpu_wait_ns) AS cpu_wait_ns,
+    groupArray(transactions.loop_wait_ns) AS loop_wait_ns,
     groupArray(queue_ns) AS queue_ns,
     COLUMNS('_(calls|time_ns|errors|misses)$') EXCEPT (custom_calls, custom_time_ns, custom_errors) APPLY groupArray,
     groupArray(custom_calls) AS custom_calls,
