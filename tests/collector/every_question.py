@@ -54,6 +54,7 @@ _WHERE = " and ".join(  # a field of every sort
     for each in (
         "kind = x and kept = slow and error and status in (404, 5xx, failed) and cpu.time > 1ms and queue.time > 1ms",
         "server = 10.0.0.5:3306 and statement ~ SELECT and annotation.tenant = a and annotation.items > 5",
+        "cpu.wait > 1ms or cpu.throttled > 1ms or loop.run > 1ms or loop.wait > 1ms",
         "mysql.time > 1ms and mysql.max > 1ms and memcache.misses > 1 and redis.get.hits > 1 and redis.get.time > 1s",
         "other.time > 1ms and lock.time > 1ms and not lock.time < 1ms and calls > 9 and tax.rows > 1",
     )

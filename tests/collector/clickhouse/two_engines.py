@@ -42,6 +42,11 @@ def store_everything(engines: Sequence[Engine], visits: int = 600) -> list[Sent]
     pages = some_visits(5, visits)
     for each in (sent for page in pages for sent in page):
         each.attributes |= {"user.id": "7", "tenant": "a", "walltime.memcache.get.skipped": 1}
+        each.attributes |= {
+            "walltime.loop_wait_ns": MS,
+            "walltime.loop_held_ns": MS,
+            "walltime.loop_held_line": "a.py:1 f",
+        }
         for call in each.calls:
             if call.component == "mysql.query":
                 call.attributes["walltime.mysql.connection_id"] = CONNECTION_ID

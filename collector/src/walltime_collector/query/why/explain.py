@@ -66,8 +66,7 @@ def explain_kind(engine: Engine, filters: Filters, compared: Comparison, of: Sam
     threshold_ns = 0
     if compared.slowest_percent is not None:
         level = 1 - compared.slowest_percent / 100
-        start_ns, end_ns = compared.slow.start_ns, compared.slow.end_ns
-        window = {"start_ns": start_ns, "end_ns": end_ns, "level": level}
+        window = {"start_ns": compared.slow.start_ns, "end_ns": compared.slow.end_ns, "level": level}
         (row,) = run(engine, "why/threshold", **filters.parameters(), **window, minutes=of.minutes)
         threshold_ns = int(row["threshold_ns"] or 0)
     params: dict[str, Parameter] = {**filters.parameters(), **compared.parameters(), "minutes": of.minutes}
@@ -107,6 +106,7 @@ def explain_kind(engine: Engine, filters: Filters, compared: Comparison, of: Sam
     part = "of those that match" if compared.when else "" if compared.slowest_percent is None else "of the slowest"
     said = of_dimensions(who.values, difference_ns, part, without="status" if mixed else "")
     lines = tuple(sampled_line(row, usual.transactions, slow.transactions) for row in by_line.result())
+    waiting = waits(engine, params, usual, slow, is_known=verdict in ("different", "selected"))
     written = sentences.write(
         shown(filters.kind),
         verdict,
@@ -122,13 +122,13 @@ def explain_kind(engine: Engine, filters: Filters, compared: Comparison, of: Sam
         sampled,
         compared.when,
         lines,
-        waits(engine, params, usual, slow, is_known=verdict in ("different", "selected")),
+        waiting,
     )
     return Why(
         service=filters.service,
         name=filters.kind,
         verdict=verdict,
-        headline=" ".join(written[: 3 if said else 2]),
+        headline=" ".join(written[: 2 + bool(said) + len(waiting)]),
         sentences=written,
         slowest_percent=compared.slowest_percent,
         threshold_ns=threshold_ns,

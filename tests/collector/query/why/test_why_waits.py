@@ -1,0 +1,134 @@
+"""Waiting for a CPU and for the event loop: `why` names the wait and its cause, in the headline."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+
+import pytest
+from walltime_collector.clickhouse.engine import Engine
+from walltime_collector.query.why.answer import Why
+from walltime_collector.query.why.explain import explain
+from walltime_collector.query.windows import Comparison, Window
+from walltime_collector.spool.segment import Record
+
+from tests.collector.conftest import MINUTE_NS, Store
+from tests.collector.query.showing import asked, make, said
+from tests.collector.traffic import MS, Value
+from tests.sdk.sink import Sink
+
+TWO = 2 * MINUTE_NS
+_names = iter(range(1_000))
+USUAL = {"cpu_user_ns": 8 * MS, "cpu_system_ns": MS, "cpu_wait_ns": MS // 10}
+COMPUTES = """
+import os, sys, time
+import walltime
+
+os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
+others = []
+for _ in range(int(sys.argv[1])):
+    pid = os.fork()
+    if not pid:
+        while os.getppid() != 1:
+            pass
+        os._exit(0)
+    others.append(pid)
+try:
+    for _ in range(30):
+        with walltime.transaction("GET /computes"):
+            until = time.thread_time() + 0.01
+            while time.thread_time() < until:
+                pass
+finally:
+    for pid in others:
+        os.kill(pid, 9)
+"""
+
+
+@pytest.fixture
+def compare(engine: Engine, store: Store) -> Callable[..., Why]:
+    """Stores 100 usual transactions of 10 ms and 100 with the given times, and compares them."""
+
+    def run(slower_ns: int, usual: dict[str, int] = USUAL, **slow: Value) -> Why:
+        name, end_ns = f"GET /waits {next(_names)}", time.time_ns() - MINUTE_NS
+        sent = []
+        for at in range(100):
+            of_usual, of_slow = (
+                make(name, duration_ns=10 * MS + extra_ns + at * 1000, started_ns=start_ns + at * TWO // 100)
+                for start_ns, extra_ns in ((end_ns - 2 * TWO, 0), (end_ns - TWO, slower_ns))
+            )
+            of_usual.attributes = {f"walltime.{key}": value for key, value in usual.items()}
+            of_slow.attributes = {**of_usual.attributes, **{f"walltime.{key}": value for key, value in slow.items()}}
+            sent += [of_usual, of_slow]
+        store(sent)
+        return explain(engine, name, Comparison(Window(end_ns - TWO, end_ns), Window(end_ns - 2 * TWO, end_ns - TWO)))
+
+    return run
+
+
+def test_a_busy_neighbour(compare: Callable[..., Why]) -> None:
+    why = compare(30 * MS, cpu_wait_ns=30 * MS)
+    assert "Waiting for a CPU: 100 µs → 30.0 ms a transaction, +29.9 ms; its threads could run" in why.headline
+    assert why.slow.cpu_wait_ns == 30 * MS
+    assert any("so this is waiting for a CPU." in each for each in why.sentences)
+
+
+def test_a_quota_that_is_used_up(compare: Callable[..., Why]) -> None:
+    why = compare(30 * MS, cpu_wait_ns=30 * MS, cpu_throttled_ns=25 * MS)
+    assert "; for 25.0 ms of it the CPU quota of its container was used up." in why.headline
+
+
+def test_more_computing_than_there_are_cpus(compare: Callable[..., Why]) -> None:
+    why = compare(30 * MS, cpu_wait_ns=20 * MS, cpu_user_ns=18 * MS)
+    assert "it also computes more (9.00 ms → 19.0 ms), and there are not enough CPUs" in why.headline
+
+
+def test_an_event_loop_that_is_held_up(compare: Callable[..., Why]) -> None:
+    usual = {"loop_run_ns": 2 * MS, "loop_wait_ns": 0}
+    held: dict[str, Value] = {"loop_held_ns": 29 * MS, "loop_held_line": "shop/report.py:17 render"}
+    why = compare(30 * MS, usual, loop_wait_ns=29 * MS, **held)
+    assert "Waiting for the event loop: 0 ms → 29.0 ms a transaction, +29.0 ms; " in why.headline
+    assert why.headline.endswith("something held it up, above all `shop/report.py:17 render`.")
+    unseen = compare(30 * MS, usual, loop_wait_ns=29 * MS)
+    assert "held it up, in a step or callback of its own or of another task." in unseen.headline
+
+
+def test_waits_that_did_not_grow_are_no_cause(compare: Callable[..., Why]) -> None:
+    why = compare(30 * MS, cpu_wait_ns=MS)
+    assert not [each for each in why.sentences if each.startswith("Waiting for")]
+    assert any("(a lock, a sleep, the GIL)" in each for each in why.sentences)
+
+
+def test_show_has_them_beside_the_bill(engine: Engine, store: Store) -> None:
+    one = make(f"GET /shown {next(_names)}", duration_ns=100 * MS, attributes={
+        "walltime.cpu_wait_ns": 40 * MS, "walltime.cpu_throttled_ns": 30 * MS, "walltime.loop_run_ns": 20 * MS,
+        "walltime.loop_wait_ns": 60 * MS, "walltime.loop_held_ns": 55 * MS, "walltime.loop_held_line": "a/b.py:7 f",
+        "walltime.loop_longest_ns": 52 * MS, "walltime.loop_longest_line": "a/c.py:9 g",
+        "walltime.mysql.connect.calls": 1, "walltime.mysql.connect.time_ns": 9 * MS,
+        "walltime.mysql.connect.max_ns": 9 * MS, "walltime.mysql.connect.cpu_ns": 3 * MS,
+    })  # fmt: skip
+    store([one])
+    text = " ".join(said(asked(engine, one.trace_id)).split())
+    assert "cpu.wait 40.0 ms, 40 % of the duration; throttled 30.0 ms: its CPU quota was used up" in text
+    assert "loop.run 20.0 ms, 20 % of the duration; 52.0 ms in one step, at a/c.py:9 g" in text
+    assert "loop.wait 60.0 ms, 60 % of the duration; the loop was held up by a/b.py:7 f" in text
+    assert "3.00 ms of it computing here" in text
+
+
+def test_a_real_process_beside_others_on_its_cpu(engine: Engine) -> None:
+    windows = []
+    with Sink() as sink:
+        environment = {**os.environ, "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT": sink.endpoint, "OTEL_SERVICE_NAME": "busy"}
+        for others in (0, 3):
+            start_ns = time.time_ns()
+            subprocess.run([sys.executable, "-c", COMPUTES, str(others)], check=True, env=environment, timeout=60)
+            windows.append(Window(start_ns, time.time_ns()))
+    for number, body in enumerate(sink.bodies):
+        engine.insert([Record(time.time_ns(), 1, body)], f"real {number}")
+    why = explain(engine, "GET /computes", Comparison(windows[1], windows[0]), service="busy")
+    assert why.verdict == "different"
+    assert "Waiting for a CPU: " in why.headline
+    assert (why.slow.cpu_wait_ns or 0) > 0.3 * why.slow.mean_ns
