@@ -193,8 +193,8 @@ class Open:
         Make the transaction the current one, in Walltime and in OpenTelemetry.
 
         Args:
-            task: the `id` of the asyncio task that serves it. Tasks and greenlets share a thread, so their CPU time
-                is unknown and absent.
+            task: the `id` of the asyncio task that serves it. Tasks share a thread, so CPU time is that of its
+                steps (core/steps.py). Greenlets do too, and their CPU time is unknown and absent.
         """
         self.transaction.owner = task
         self._usage = None if task or cpu.is_greenlet() else cpu.begin(self.transaction.settings.cpu_wait)

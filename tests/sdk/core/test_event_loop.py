@@ -19,6 +19,11 @@ import anyio
 import pytest
 import uvloop
 import walltime
+from starlette.applications import Starlette
+from starlette.middleware import Middleware
+from starlette.middleware.base import BaseHTTPMiddleware
+from starlette.responses import PlainTextResponse
+from starlette.routing import Route
 from walltime.core import event_loop
 from walltime.core.event_loop import LoopTimes
 from walltime.core.steps import steps
@@ -168,6 +173,30 @@ def test_jobs_in_other_threads_count_as_cpu_time(recorded: Sink, run: Callable[[
     cpu_ns = found.attributes["walltime.cpu_user_ns"] + found.attributes["walltime.cpu_system_ns"]
     assert 50 * MS <= cpu_ns < 70 * MS
     assert 0 <= found.attributes["walltime.cpu_wait_ns"] <= found.duration_ns
+
+
+def test_steps_in_the_task_of_a_middleware_count_as_well(recorded: Sink, run: Callable[[Awaitable[Any]], Any]) -> None:
+    async def page(_request: Any) -> PlainTextResponse:
+        _compute(0.03)
+        await asyncio.sleep(0.01)
+        _compute(0.03)
+        return PlainTextResponse("hello")
+
+    async def passes(request: Any, call_next: Any) -> Any:
+        return await call_next(request)
+
+    app = Starlette(routes=[Route("/", page)], middleware=[Middleware(BaseHTTPMiddleware, dispatch=passes)])
+
+    async def receive() -> dict[str, Any]:
+        return {"type": "http.request", "body": b"", "more_body": False}
+
+    async def send(message: Any) -> None: ...
+
+    scope = {"type": "http", "method": "GET", "scheme": "http", "path": "/", "headers": [], "query_string": b""}
+    run(app(scope, receive, send))
+    (found,) = recorded.transactions()
+    _check(found)
+    assert 60 * MS <= found.attributes["walltime.loop_run_ns"] <= found.duration_ns - 10 * MS
 
 
 def test_the_timer_stops_with_the_last_transaction(recorded: Sink, run: Callable[[Awaitable[Any]], Any]) -> None:
