@@ -1,11 +1,11 @@
 """
-What Walltime adds to the CPU of a page of Django and of FastAPI.
+What Walltime adds to the CPU of a page of Django and of FastAPI, and its components of frameworks to that.
 
-    python -m tests.bench.frameworks [--rounds 100]
+    python -m tests.bench.frameworks [--rounds 400]
 
-One process serves both pages by turns, bare and with Walltime, in every round in another order, a few requests at a
-time. The figures are CPU seconds of all threads, of the tenth of the turns in which the machine was quietest: that is
-without the exports, which are once a second, but with the sampler.
+One instrumented process serves a few requests at a time, by turns without Walltime (`enabled=False`) and with it, in
+every round in another order. The figures are CPU seconds of all threads in the quietest tenth of the turns, without
+exports and samples.
 """
 
 from __future__ import annotations
@@ -13,8 +13,6 @@ from __future__ import annotations
 import asyncio
 import random
 import statistics
-import subprocess
-import sys
 import time
 from collections import Counter
 from collections.abc import Callable
@@ -26,33 +24,22 @@ import typer
 import walltime
 from rich.console import Console
 from rich.table import Table
+from walltime import runtime
+from walltime.settings.settings import Settings
 from walltime.settings.valid import COMPONENTS
 
 from tests.bench.workload import serve
 from tests.sdk.components import django_site
 
-REQUESTS: Final = 8
-"""Of each page in a turn."""
+REQUESTS: Final = 2
+"""Of each page in a turn, after one that is not measured."""
 ROWS: Final = 20
-WAYS: Final[dict[str, dict[str, Any] | None]] = {
-    "bare": None,
-    "bare again (noise)": None,
-    "without components of frameworks and samples": {"disabled_components": COMPONENTS, "sample_hz": 0},
-    "without samples": {"sample_hz": 0},
-    "everything": {},
+WAYS: Final = {
+    "without Walltime": Settings(enabled=False, exporters=(), sample_hz=0),
+    "without Walltime again (noise)": Settings(enabled=False, exporters=(), sample_hz=0),
+    "without components of frameworks": Settings(disabled_components=COMPONENTS, exporters=(), sample_hz=0),
+    "with all components": Settings(exporters=(), sample_hz=0),
 }
-SINK: Final = """
-import http.server
-class Handler(http.server.BaseHTTPRequestHandler):
-    protocol_version = "HTTP/1.1"
-    def do_POST(self):
-        self.rfile.read(int(self.headers["Content-Length"]))
-        self.send_response(200); self.send_header("Content-Length", "0"); self.end_headers()
-    def log_message(self, *args): ...
-server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-print(server.server_port, flush=True)
-server.serve_forever()
-"""
 
 
 def django_page() -> Callable[[], object]:
@@ -86,43 +73,33 @@ def fastapi_page(folder: Path) -> Callable[[], object]:
     return lambda: loop.run_until_complete(app(dict(scope), receive, send))
 
 
-def cpu_ns(page: Callable[[], object], settings: dict[str, Any] | None, endpoint: str) -> float:
+def cpu_ns(page: Callable[[], object], settings: Settings) -> float:
     """CPU time of a request."""
-    if settings is None:
-        walltime.uninstrument()
-    else:
-        walltime.configure(service_name="bench", endpoint=endpoint, sample_probability=0.01, **settings)
-        walltime.instrument()
-    for _ in range(3):
-        page()
+    runtime._settings = settings
+    page()
     started_ns = time.process_time_ns()
     for _ in range(REQUESTS):
         page()
     return (time.process_time_ns() - started_ns) / REQUESTS
 
 
-def main(rounds: Annotated[int, typer.Option(min=10, help="Turns of each page.")] = 100) -> None:
+def main(rounds: Annotated[int, typer.Option(min=10, help="Turns of each page.")] = 400) -> None:
     """Measure both pages."""
-    with TemporaryDirectory() as folder, subprocess.Popen([sys.executable, "-c", SINK], stdout=subprocess.PIPE) as sink:
-        try:
-            assert sink.stdout is not None
-            endpoint = f"http://127.0.0.1:{int(sink.stdout.readline())}/v1/traces"
-            pages = {"Django": django_page(), "FastAPI": fastapi_page(Path(folder))}
-            times_ns: dict[tuple[str, str], list[float]] = {}
-            order = random.Random(1)
-            for _ in range(rounds):
-                for name, page in pages.items():
-                    for way in order.sample(list(WAYS), len(WAYS)):
-                        times_ns.setdefault((name, way), []).append(cpu_ns(page, WAYS[way], endpoint))
-        finally:
-            walltime.shutdown()
-            sink.terminate()
+    walltime.configure(exporters="none", sample_hz=0)
+    walltime.instrument()
     table = Table("page", "way", "CPU of a request, µs", "difference, µs", "share", title=f"{rounds} rounds")
-    for name, way in ((name, way) for name in pages for way in WAYS):
-        quiet_ns, bare_ns = (statistics.quantiles(times_ns[name, each], n=10)[0] for each in (way, "bare"))
-        difference_ns = quiet_ns - bare_ns
-        share = f"{difference_ns / bare_ns:+.1%}"
-        table.add_row(name, way, f"{quiet_ns / 1e3:.0f}", f"{difference_ns / 1e3:+.0f}", share)
+    order = random.Random(1)
+    with TemporaryDirectory() as folder:
+        for name, page in (("Django", django_page()), ("FastAPI", fastapi_page(Path(folder)))):
+            times_ns: dict[str, list[float]] = {way: [] for way in WAYS}
+            for _ in range(rounds):
+                for way in order.sample(list(WAYS), len(WAYS)):
+                    times_ns[way].append(cpu_ns(page, WAYS[way]))
+            quiet_ns = {way: statistics.quantiles(measured, n=10)[0] for way, measured in times_ns.items()}
+            bare_ns = quiet_ns["without Walltime"]
+            for way, ns in quiet_ns.items():
+                added_ns = ns - bare_ns
+                table.add_row(name, way, f"{ns / 1e3:.0f}", f"{added_ns / 1e3:+.0f}", f"{added_ns / bare_ns:+.1%}")
     Console(width=120).print(table)
 
 
