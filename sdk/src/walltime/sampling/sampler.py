@@ -18,7 +18,7 @@ from walltime.errors import contain
 from walltime.sampling import serving
 from walltime.sampling.tick import Ticks
 
-MAX_CPU_SHARE: Final = 0.005
+MAX_CPU_SHARE: Final = 0.0045
 """Of one CPU. Ticks that cost more come more rarely, and each sample then stands for more time."""
 PARK_AFTER_NS: Final = 200_000_000
 """Without an open transaction for this long, the thread waits until one begins."""

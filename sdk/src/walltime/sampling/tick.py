@@ -159,7 +159,7 @@ def _observe(transaction: Transaction, thread: Thread, server: Any, late_ns: int
         if frame is None or transaction.duration_ns:
             return None, ""
         thread.observed_ns = before_ns
-        state = ""
+        state, offset = "", frame.f_lasti
         if server is None:
             stack = _stack(thread, frame)
             if stack is None and late_ns > LATE_NS and 2 * (before_ns - thread.clock_ns) > late_ns:
@@ -169,6 +169,8 @@ def _observe(transaction: Transaction, thread: Thread, server: Any, late_ns: int
         else:
             stack, state = suspended.of(server)
         if thread.cpu_ns() == before_ns:
+            return stack, state
+        if sys._current_frames().get(thread.ident) is frame and frame.f_lasti == offset:  # C that needs no GIL
             return stack, state
     counts["samples_lost"] += 1
     return None, ""
