@@ -1,0 +1,115 @@
+"""Applications that nobody here wrote, under `walltime-run`: unchanged, counted, and their time on named lines."""
+
+from __future__ import annotations
+
+import statistics
+from collections import Counter
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+from shop.services import MariaDB, Memcached
+
+from tests.realworld import sites
+from tests.realworld.bills import bills, kinds, total
+from tests.realworld.sites import Run, Site
+from tests.server_folder import server_folder
+
+pytestmark = [pytest.mark.nightly, pytest.mark.timeout(1800)]
+
+NAMES = ("oscar", "codered", "prefect")
+TIMES = 8
+VERBS = ("select", "insert", "update", "delete")
+
+
+@pytest.fixture(scope="module")
+def folder() -> Iterator[Path]:
+    with server_folder() as folder:
+        yield folder
+
+
+@pytest.fixture(scope="module")
+def mariadb(folder: Path) -> Iterator[MariaDB]:
+    with MariaDB(folder) as server:
+        yield server
+
+
+@pytest.fixture(scope="module")
+def memcached(folder: Path) -> Iterator[Memcached]:
+    with Memcached("memcached", folder) as server:
+        yield server
+
+
+@pytest.fixture(scope="module", params=NAMES)
+def site(request: pytest.FixtureRequest, folder: Path, mariadb: MariaDB, memcached: Memcached) -> Iterator[Site]:
+    opened: dict[str, Callable[[], object]] = {
+        "oscar": lambda: sites.oscar(folder / "oscar", mariadb, memcached),
+        "codered": lambda: sites.codered(folder / "codered", mariadb, memcached),
+        "prefect": lambda: sites.prefect(folder / "prefect"),
+    }
+    with opened[request.param]() as made:  # type: ignore[attr-defined]
+        yield made
+
+
+@pytest.fixture(scope="module")
+def measured(site: Site) -> Run:
+    return site.run(TIMES, walltime=True)
+
+
+def test_every_answer_is_the_same(site: Site, measured: Run) -> None:
+    first, second = (site.run(TIMES, walltime=False).answers for _ in range(2))
+    assert [answer[:3] for answer in measured.answers] == [answer[:3] for answer in first]
+    stable = [number for number, (one, other) in enumerate(zip(first, second, strict=True)) if one == other]
+    assert len(stable) > len(first) * 0.8  # the others have times or random texts in them
+    assert [measured.answers[number] for number in stable] == [first[number] for number in stable]
+
+
+def test_the_calls_are_those_that_the_servers_counted(site: Site, mariadb: MariaDB, memcached: Memcached) -> None:
+    if site.name == "prefect":
+        pytest.skip("its database is SQLite")
+    before: list[tuple[Counter[str], int]] = []
+    run = site.run(3, walltime=True, beside=lambda _: before.append((statements(mariadb), gets(memcached))))
+    counted = statements(mariadb) - before[0][0]
+    found = bills(run.bills)
+    billed: Counter[str] = Counter()
+    for bill in found:
+        attributes = bill["attributes"]
+        texts = attributes.get("walltime.statement.text", ())
+        for text, calls in zip(texts, attributes.get("walltime.statement.calls", ()), strict=True):
+            billed[text.split(None, 1)[0].lower()] += calls
+    for verb in VERBS:
+        assert billed[verb] == counted[verb], verb
+    assert total(found, "walltime.memcache.get.keys") == gets(memcached) - before[0][1]
+
+
+def statements(mariadb: MariaDB) -> Counter[str]:
+    with mariadb.admin() as connection, connection.cursor() as cursor:
+        cursor.execute("SHOW GLOBAL STATUS LIKE 'Com_%'")
+        rows = [(name.removeprefix("Com_"), value) for name, value in cursor.fetchall()]
+    return Counter({name: int(value) for name, value in rows if name in VERBS})
+
+
+def gets(memcached: Memcached) -> int:
+    return int(memcached.stats()["cmd_get"])
+
+
+def test_of_each_large_kind_95_percent_of_the_time_is_on_a_named_line(site: Site) -> None:
+    run = site.run(5 * TIMES, walltime=True)
+    large = kinds(bills(run.bills))
+    report = "\n".join(map(str, large))
+    print(report)
+    assert large
+    for kind in large:
+        # each sample stands for about 10 ms, and their number varies by chance
+        chance = 2 * (kind.unnamed_ns * 1e7) ** 0.5 / kind.duration_ns
+        assert kind.named + chance >= 0.95, report
+
+
+@pytest.mark.alone
+def test_it_costs_at_most_5_percent_of_cpu(site: Site) -> None:
+    pairs = []
+    for _ in range(3):
+        bare = site.run(TIMES, walltime=False).cpu_s
+        pairs.append(site.run(TIMES, walltime=True).cpu_s / bare)
+    print(f"{site.name}: CPU with Walltime ÷ without, in turn: {', '.join(f'{each:.3f}' for each in pairs)}")
+    assert statistics.median(pairs) <= 1.05
