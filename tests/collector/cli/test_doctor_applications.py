@@ -93,7 +93,7 @@ def test_lost_transactions_and_wrong_clocks_fail_and_the_rest_is_a_warning(
         ("losing", "33,988 calls outside of any transaction, on no bill, 33,988 per transaction", "transaction("),
         ("unknown_service", "its processes have no service name", "OTEL_SERVICE_NAME"),
         ("tomorrow", "the clock of host web-1 is ", "NTP"),
-        ("opaque", "GET /slow: 90.0 % of its time in the last hour is in no measured call (90.0 ms each", "component("),
+        ("opaque", "of its time in the last hour is in no measured call and on no sampled line (90.0 ms", "component("),
         ("routeless", "100 % of its transactions have no route for a name", "set_name("),
     ],
 )  # fmt: skip

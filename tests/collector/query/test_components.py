@@ -36,7 +36,7 @@ from walltime_collector.query.windows import Window, comparison
 import tests
 from tests.collector.conftest import MINUTE_NS, Store
 from tests.collector.query.showing import asked, make, said
-from tests.collector.traffic import MS, Sent, SentCall, Value
+from tests.collector.traffic import MS, SAMPLE_NS, Sent, SentCall, SentSample, Value
 
 REDIS: dict[str, Value] = {"db.system.name": "redis", "server.address": "r1", "server.port": 6379}
 MYSQL: dict[str, Value] = {"db.system.name": "mysql", "server.address": "db", "server.port": 3306}
@@ -208,9 +208,6 @@ def test_the_components_of_frameworks_are_those_of_the_sdk_everywhere() -> None:
     assert {name: family(name) for name in FRAMEWORK} == {
         name: "view" if name in CONTAINERS else "framework" for name in FRAMEWORK
     }
-    for file in sorted((ROOT / "dashboards" / "queries").glob("*.sql")):
-        for names in re.findall(r"\[(.*)\] AS of_frameworks", file.read_text()):
-            assert set(re.findall(r"'([^']+)'", names)) == FRAMEWORK, file
     colours = (ROOT / "dashboards" / "colours.py").read_text()
     (pattern,) = re.findall(r'"framework": r"\((.*)\)\$"', colours)
     assert set(pattern.replace("\\", "").split("|")) == FRAMEWORK - CONTAINERS
@@ -230,6 +227,17 @@ def test_the_own_time_of_a_container_counts_as_explained_by_nothing(
     now_ns = time.time_ns()
     scope = Scope(Window(now_ns - 3_600 * 10**9, now_ns + MINUTE_NS), Filters(service=f"all {component}"))
     assert "mostly_other" in {each.category for each in advise(engine, scope, now_ns).advice}
+
+
+def test_time_on_a_sampled_line_is_explained(engine: Engine, store: Store) -> None:
+    sent = [make("GET /page", service="sampled", duration_ns=40 * MS) for _ in range(20)]
+    for each in sent:
+        each.calls = [SentCall("view", 0, 36 * MS)]
+        each.samples = [SentSample("shop/views.py:7", "page", component="view") for _ in range(3)]
+    store(sent)
+    (service,) = (each for each in applications(engine).applications if each.service == "sampled")
+    assert (service.uncovered_ns, service.other_ns) == (20 * 40 * MS, 20 * (40 * MS - 3 * SAMPLE_NS))
+    assert service.uncovered == []
 
 
 def test_counters_come_from_columns_maps_and_attributes_alike() -> None:

@@ -17,7 +17,11 @@ _DAY_NS = 86_400_000_000_000
 
 @dataclass(frozen=True)
 class Uncovered:
-    """A kind whose time in the last hour is mostly in containers: `other`, and the own time of view and middleware."""
+    """
+    A kind whose time in the last hour is mostly on no line.
+
+    `other_ns` is in no component but view and middleware, and on no line that was sampled.
+    """
 
     name: str
     transactions: int
@@ -45,7 +49,10 @@ class Application:
     transactions: int = 0
     errors: int = 0
     time_ns: int = 0
+    uncovered_ns: int = 0
+    """In no component but view and middleware."""
     other_ns: int = 0
+    """Of uncovered_ns: on no line that was sampled."""
     without_route: int = 0
     """Transactions whose name is only a method."""
     busy_minutes: int = 0

@@ -102,8 +102,10 @@ def _findings(each: Application, now_s: float) -> Iterator[tuple[bool, str, str]
         yield (
             False,
             f"{shown(kind.name)}: {share(kind.other_ns / kind.time_ns)} of its time in the last hour is in no measured"
-            f" call ({duration(kind.other_ns / kind.transactions)} each, at most {share(computing)} of it CPU)",
-            'put `with walltime.component("name"):` around its parts, or instrument the library that it waits for',
+            f" call and on no sampled line ({duration(kind.other_ns / kind.transactions)} each,"
+            f" at most {share(computing)} of it CPU)",
+            "see what `walltime-run --check` says there, and whether sample_hz is 0; or put"
+            ' `with walltime.component("name"):` around its parts',
         )
 
 

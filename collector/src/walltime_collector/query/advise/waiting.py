@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator
+from shlex import quote
 
 from ...format import duration, percent
 from ..names import shown
@@ -21,7 +22,7 @@ def mostly_other(observed: Observed) -> Iterator[Candidate]:
         kinds = worth(observed, {key: float(kind.other_ns)})
         cpu_ns = kind.cpu_ns / kind.cpu_known if kind.cpu_known else None
         if cpu_ns is not None and cpu_ns >= mean_ns / 2:
-            change = "it computes: find the code with a profiler"
+            change = "it computes"
         elif cpu_ns is not None:
             change = "it waits, for a lock, a file, or a library that is not instrumented"
         else:
@@ -35,8 +36,8 @@ def mostly_other(observed: Observed) -> Iterator[Candidate]:
                 kinds,
                 Removed("other"),
                 least_p50_ns=LEAST_MEAN_NS,
-                change=f"Look into what {shown(kind.name)} does outside of measured calls ({change}), and name"
-                " its parts with walltime.component().",
+                change=f"Look into what {shown(kind.name)} does outside of measured calls ({change}):"
+                f" `walltime profile {quote(kind.name)}` shows the lines; name its parts with walltime.component().",
                 finding=f"{percent(kind.other_ns / kind.duration_ns)} of its time is in no measured call,"
                 f" {duration(mean_ns)} a transaction{used}.",
                 certainty="The price is all of that time, so it is the most that a change can save.",
