@@ -116,8 +116,8 @@ def build() -> Dashboard:
             "kinds",
             "Kinds of transaction, by the time they take",
             "A click on a kind shows this dashboard for it alone; one on a trace id shows that transaction. "
-            "Times are means per transaction; `own` is what the application named itself; `detailed` is the last one "
-            "whose calls were kept.",
+            "Times are means per transaction; `own` is what the application and its framework do themselves;"
+            " `detailed` is the last one whose calls were kept.",
             {
                 "service": columns.text(80),
                 "kind": columns.link(links.to_kind()),
@@ -125,7 +125,7 @@ def build() -> Dashboard:
                 "transactions": columns.count(105),
                 "failed": columns.failed(),
                 **columns.all_of(("mean", "p95"), columns.duration()),
-                **columns.all_of(("mysql", "http", "own", "framework", "other"), columns.duration()),
+                **columns.all_of(("mysql", "http", "own", "other"), columns.duration()),
                 "memcache": columns.duration(95),
                 **columns.all_of(("slowest", "detailed"), columns.trace_id(links.to_transaction())),
             },
@@ -151,7 +151,7 @@ def slowest_columns() -> dict[str, columns.Look]:
         "service": columns.text(80),
         "kind": columns.link(links.to_kind()),
         "took": columns.duration(),
-        **columns.all_of(("mysql", "http", "own", "framework", "other"), columns.duration()),
+        **columns.all_of(("mysql", "http", "own", "other"), columns.duration()),
         "memcache": columns.duration(95),
         "queries": columns.count(75),
         "misses": columns.count(70),

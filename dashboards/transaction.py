@@ -32,7 +32,7 @@ def build() -> Dashboard:
                 **{
                     name: columns.coloured(columns.duration(), COLOURS[family])
                     for name, family in {
-                        **{name: name for name in ("mysql", "memcache", "http", "framework", "other")},
+                        **{name: name for name in ("mysql", "memcache", "http", "other")},
                         "own": "custom",
                     }.items()
                 },

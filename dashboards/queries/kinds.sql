@@ -1,5 +1,4 @@
 -- Which kinds of transaction take the time, and on what? With the slowest of each, and the last whose calls were kept.
-WITH ['middleware', 'view', 'template.render', 'serialize', 'orm.compile', 'orm.load', 'session', 'auth'] AS of_frameworks
 SELECT
     service,
     name AS kind,
@@ -11,8 +10,7 @@ SELECT
     arraySum([COLUMNS('^mysql_.+_time_ns$') APPLY sum]) / count() AS "mysql",
     arraySum([COLUMNS('^memcache_.+_time_ns$') APPLY sum]) / count() AS "memcache",
     arraySum([COLUMNS('^http_.+_time_ns$') APPLY sum]) / count() AS "http",
-    sum(arraySum(mapValues(mapFilter((name, time_ns) -> NOT has(of_frameworks, name), custom_time_ns)))) / count() AS "own",
-    sum(arraySum(mapValues(mapFilter((name, time_ns) -> has(of_frameworks, name), custom_time_ns)))) / count() AS "framework",
+    sum(arraySum(mapValues(custom_time_ns))) / count() AS "own",
     sum(other_ns) / count() AS "other",
     lower(hex(argMax(trace_id, duration_ns))) AS "slowest",
     if(countIf(kept != '') = 0, '', lower(hex(argMaxIf(trace_id, started_at, kept != '')))) AS "detailed"

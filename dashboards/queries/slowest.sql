@@ -1,5 +1,4 @@
 -- Which transactions took longest, and on what?
-WITH ['middleware', 'view', 'template.render', 'serialize', 'orm.compile', 'orm.load', 'session', 'auth'] AS of_frameworks
 SELECT
     started_at AS "started",
     service,
@@ -10,8 +9,7 @@ SELECT
     arraySum([COLUMNS('^memcache_.+_time_ns$')]) AS "memcache",
     memcache_get_misses AS "misses",
     arraySum([COLUMNS('^http_.+_time_ns$')]) AS "http",
-    arraySum(mapValues(mapFilter((name, time_ns) -> NOT has(of_frameworks, name), custom_time_ns))) AS "own",
-    arraySum(mapValues(mapFilter((name, time_ns) -> has(of_frameworks, name), custom_time_ns))) AS "framework",
+    arraySum(mapValues(custom_time_ns)) AS "own",
     other_ns AS "other",
     if(is_error, if(error_type = '', 'failed', error_type), '') AS "error",
     kept AS "calls kept",

@@ -8,8 +8,7 @@ WITH
             AND $__timeFilter(started_at)
             AND $__conditionalAll(service IN (${service:singlequote}), $service)
             AND $__conditionalAll(name IN (${kind:singlequote}), $kind)
-    ) AS slowest,
-    ['middleware', 'view', 'template.render', 'serialize', 'orm.compile', 'orm.load', 'session', 'auth'] AS of_frameworks
+    ) AS slowest
 SELECT
     duration_ns AS "took",
     arraySum([COLUMNS('^mysql_.+_time_ns$')]) AS "mysql",
@@ -17,8 +16,7 @@ SELECT
     arraySum([COLUMNS('^memcache_.+_time_ns$')]) AS "memcache",
     memcache_get_misses AS "misses",
     arraySum([COLUMNS('^http_.+_time_ns$')]) AS "http",
-    arraySum(mapValues(mapFilter((name, time_ns) -> NOT has(of_frameworks, name), custom_time_ns))) AS "own",
-    arraySum(mapValues(mapFilter((name, time_ns) -> has(of_frameworks, name), custom_time_ns))) AS "framework",
+    arraySum(mapValues(custom_time_ns)) AS "own",
     other_ns AS "other",
     (cpu_user_ns + cpu_system_ns) AS "cpu",
     queue_ns AS "queue"

@@ -196,7 +196,9 @@ def test_steps_in_the_task_of_a_middleware_count_as_well(recorded: Sink, run: Ca
     run(app(scope, receive, send))
     (found,) = recorded.transactions()
     _check(found)
-    assert 60 * MS <= found.attributes["walltime.loop_run_ns"] <= found.duration_ns - 10 * MS
+    assert (
+        60 * MS <= found.attributes["walltime.loop_run_ns"] <= found.duration_ns - 8 * MS
+    )  # a sleep of 10 ms may last 9
 
 
 def test_the_timer_stops_with_the_last_transaction(recorded: Sink, run: Callable[[Awaitable[Any]], Any]) -> None:

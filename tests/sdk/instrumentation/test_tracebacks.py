@@ -64,10 +64,12 @@ FLASK = [
     "flask.full_dispatch_request", "outermost.call", "outermost.call",
 ]  # fmt: skip
 FASTAPI = [
-    "asgi.__call__", "asgi.serve", "asgi.__call__", "outermost.call", "fastapi.handle", "starlette.handle",
-    "fastapi.run_endpoint_function", "outermost.call",
+    "asgi.__call__", "asgi.serve", "steps.steps", "asgi.__call__", "outermost.call", "fastapi.handle",
+    "starlette.handle", "fastapi.run_endpoint_function", "outermost.call",
 ]  # fmt: skip
-FASTAPI_PLAIN = [*FASTAPI[:-1], "anyio.run_sync", "__init__.on_a_branch", "__init__.run", "outermost.call"]
+FASTAPI_PLAIN = [
+    *FASTAPI[:-1], "anyio.run_sync", "steps.steps", "__init__.on_a_branch", "__init__.run", "outermost.call"
+]  # fmt: skip
 
 
 @pytest.mark.parametrize(
