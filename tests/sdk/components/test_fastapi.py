@@ -116,8 +116,8 @@ def test_what_a_view_waits_for_in_tasks_is_not_the_views(recorded: Sink) -> None
         client.ask("/")
         (span,) = recorded.wait_for(1)
     times_ns = span.times_ns()
-    assert times_ns["part"] >= 40_000_000, "the two parts overlap"
-    assert sum(times_ns.values()) - times_ns["part"] <= span.duration_ns - 20_000_000
+    assert times_ns["part"] >= 36_000_000, "the two parts overlap"  # uvloop sleeps up to 1 ms less
+    assert sum(times_ns.values()) - times_ns["part"] <= span.duration_ns - 18_000_000
     overlap_ns = sum(times_ns.values()) - span.attributes["walltime.covered_ns"]
     assert 0 < overlap_ns <= times_ns["part"] / 2
 

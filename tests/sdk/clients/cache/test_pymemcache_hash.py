@@ -119,15 +119,15 @@ def test_when_no_server_is_left_all_calls_are_skipped(recorded: Sink, dead: tupl
 
 
 def test_a_dead_server_that_is_tried_again_is_a_call(recorded: Sink, dead: tuple[str, int]) -> None:
-    client = HashClient([dead], **{**LOST, "retry_attempts": 1, "retry_timeout": 0.05, "dead_timeout": 0.2})
+    client = HashClient([dead], **{**LOST, "retry_attempts": 1, "retry_timeout": 0.4, "dead_timeout": 1.2})
     with walltime.transaction("job"):
         client.get("k")  # fails
         client.get("k")  # skipped
-        time.sleep(0.06)
+        time.sleep(0.41)
         client.get("k")  # tried again, fails
         client.get("k")  # the last try: it is dead
         client.get("k")  # nobody left
-        time.sleep(0.21)
+        time.sleep(1.21)
         client.get("k")  # put back, fails
         client.get("k")  # the last try again
         client.get("k")  # nobody left
