@@ -31,6 +31,8 @@ from walltime.core.transaction import clock
 
 from tests.sdk.sink import Received, Sink
 
+pytestmark = pytest.mark.alone  # what it asserts are times
+
 LOOPS: dict[str, Callable[[], asyncio.AbstractEventLoop]] = {
     "asyncio": asyncio.new_event_loop,
     "uvloop": uvloop.new_event_loop,

@@ -19,6 +19,8 @@ from walltime.sampling import serving, tick
 from tests.sdk.sampling.sampled import COMPUTING, busy, entries, sampled, share
 from tests.sdk.sink import Sink
 
+pytestmark = pytest.mark.alone  # what it asserts are times
+
 ROWS = [{"sku": number, "tags": [number, str(number)] * 3} for number in range(300)]
 ALMOST_ALWAYS = 0.75  # on a busy machine; 0.9 on a quiet one
 

@@ -18,6 +18,8 @@ from walltime.sampling import tick
 from tests.sdk.sampling.sampled import COMPUTING, Entry, busy, entries, sampled, share
 from tests.sdk.sink import Sink
 
+pytestmark = pytest.mark.alone  # what it asserts are times
+
 ALMOST_ALWAYS = 0.75  # on a busy machine; 0.9 on a quiet one
 
 
