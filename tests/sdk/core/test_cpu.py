@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import os
-import subprocess
-import sys
 import threading
 import time
 from contextlib import suppress
@@ -15,33 +13,18 @@ import walltime
 from walltime.core import cgroup
 from walltime.core.cgroup import Throttled
 
+from tests.sdk.on_one_cpu import run_on_one_cpu
 from tests.sdk.sink import Received, Sink
-
-ON_ONE_CPU = """
-import os, sys, time
-import walltime
 
 pytestmark = pytest.mark.alone  # what it asserts are times
 
-os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
-others = []
-for _ in range(int(sys.argv[1])):
-    pid = os.fork()
-    if not pid:
-        while os.getppid() != 1:
-            pass
-        os._exit(0)
-    others.append(pid)
-try:
-    with walltime.transaction("computes"):
-        until = time.thread_time() + 0.15
-        while time.thread_time() < until:
-            pass
-    with walltime.transaction("sleeps"):
-        time.sleep(0.05)
-finally:
-    for pid in others:
-        os.kill(pid, 9)
+COMPUTES_AND_SLEEPS = """
+with walltime.transaction("computes"):
+    until = time.thread_time() + 0.15
+    while time.thread_time() < until:
+        pass
+with walltime.transaction("sleeps"):
+    time.sleep(0.05)
 """
 
 
@@ -53,8 +36,7 @@ def _times(span: Received) -> tuple[int, int, int]:
 
 def _computed(sink: Sink, others: int) -> tuple[tuple[int, int, int], tuple[int, int, int]]:
     """The times of a transaction that computes and of one that sleeps, beside so many processes on the same CPU."""
-    environment = {**os.environ, "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT": sink.endpoint}
-    subprocess.run([sys.executable, "-c", ON_ONE_CPU, str(others)], check=True, env=environment, timeout=60)
+    run_on_one_cpu(COMPUTES_AND_SLEEPS, others, sink)
     found = {span.span.name: span for span in sink.transactions()}
     sink.requests.clear()
     return _times(found["computes"]), _times(found["sleeps"])

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
 import time
 from collections.abc import Callable
 
@@ -18,35 +15,20 @@ from walltime_collector.spool.segment import Record
 from tests.collector.conftest import MINUTE_NS, Store
 from tests.collector.query.showing import asked, make, said
 from tests.collector.traffic import MS, Value
+from tests.sdk.on_one_cpu import run_on_one_cpu
 from tests.sdk.sink import Sink
+
+pytestmark = pytest.mark.alone  # what it asserts are times
 
 TWO = 2 * MINUTE_NS
 _names = iter(range(1_000))
 USUAL = {"cpu_user_ns": 8 * MS, "cpu_system_ns": MS, "cpu_wait_ns": MS // 10}
 COMPUTES = """
-import os, sys, time
-import walltime
-
-pytestmark = pytest.mark.alone  # what it asserts are times
-
-os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
-others = []
-for _ in range(int(sys.argv[1])):
-    pid = os.fork()
-    if not pid:
-        while os.getppid() != 1:
+for _ in range(30):
+    with walltime.transaction("GET /computes"):
+        until = time.thread_time() + 0.01
+        while time.thread_time() < until:
             pass
-        os._exit(0)
-    others.append(pid)
-try:
-    for _ in range(30):
-        with walltime.transaction("GET /computes"):
-            until = time.thread_time() + 0.01
-            while time.thread_time() < until:
-                pass
-finally:
-    for pid in others:
-        os.kill(pid, 9)
 """
 
 
@@ -123,10 +105,9 @@ def test_show_has_them_beside_the_bill(engine: Engine, store: Store) -> None:
 def test_a_real_process_beside_others_on_its_cpu(engine: Engine) -> None:
     windows = []
     with Sink() as sink:
-        environment = {**os.environ, "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT": sink.endpoint, "OTEL_SERVICE_NAME": "busy"}
         for others in (0, 3):
             start_ns = time.time_ns()
-            subprocess.run([sys.executable, "-c", COMPUTES, str(others)], check=True, env=environment, timeout=60)
+            run_on_one_cpu(COMPUTES, others, sink, OTEL_SERVICE_NAME="busy")
             windows.append(Window(start_ns, time.time_ns()))
     for number, body in enumerate(sink.bodies):
         engine.insert([Record(time.time_ns(), 1, body)], f"real {number}")
