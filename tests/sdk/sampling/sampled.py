@@ -13,6 +13,8 @@ from tests.sdk.sink import Received, Sink
 FIELDS = ("component", "line", "function", "library", "state", "stack", "count", "time_ns")
 COMPUTING = {"computing", "cpu", "gil"}
 """States of a thread that computes, on a machine with other work."""
+ALMOST_ALWAYS = 0.75
+"""Of the samples, on a busy machine; 0.9 on a quiet one."""
 
 
 @dataclass

@@ -16,21 +16,12 @@ import pytest
 import walltime
 from walltime.sampling import serving, tick
 
-from tests.sdk.sampling.sampled import COMPUTING, busy, entries, sampled, share
+from tests.sdk.sampling.sampled import ALMOST_ALWAYS, COMPUTING, busy, entries, sampled, share
 from tests.sdk.sink import Sink
 
 pytestmark = pytest.mark.alone  # what it asserts are times
 
 ROWS = [{"sku": number, "tags": [number, str(number)] * 3} for number in range(300)]
-ALMOST_ALWAYS = 0.75  # on a busy machine; 0.9 on a quiet one
-
-
-@pytest.fixture(autouse=True)
-def raised(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    monkeypatch.setenv("WALLTIME_TESTING_RAISE", "1")
-    tick.counts.update(samples=0, samples_lost=0)
-    yield
-    walltime.shutdown()
 
 
 def to_json() -> None:

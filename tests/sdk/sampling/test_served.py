@@ -8,27 +8,16 @@ import sys
 import textwrap
 import threading
 import time
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 import walltime
-from walltime.sampling import tick
 
-from tests.sdk.sampling.sampled import COMPUTING, Entry, busy, entries, sampled, share
+from tests.sdk.sampling.sampled import ALMOST_ALWAYS, COMPUTING, Entry, busy, entries, sampled, share
 from tests.sdk.sink import Sink
 
 pytestmark = pytest.mark.alone  # what it asserts are times
-
-ALMOST_ALWAYS = 0.75  # on a busy machine; 0.9 on a quiet one
-
-
-@pytest.fixture(autouse=True)
-def raised(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    monkeypatch.setenv("WALLTIME_TESTING_RAISE", "1")
-    tick.counts.update(samples=0, samples_lost=0)
-    yield
-    walltime.shutdown()
 
 
 def sampled_in_asyncio(sink: Sink, view: Callable[[], Awaitable[object]], beside: int = 1) -> list[Entry]:
