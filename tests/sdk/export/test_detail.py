@@ -98,14 +98,11 @@ def test_a_header_or_the_code_forces_detail_and_what_is_called_next_knows_it(sin
 @pytest.mark.parametrize(
     ("setting", "reason"),
     [
-        pytest.param(f"{name}_per_minute", reason, marks=pytest.mark.setting(f"{name}_per_minute"), id=reason)
-        for name, reason in [
-            ("random", "random"),
-            ("forced", "forced"),
-            ("upstream", "upstream"),
-            ("errors", "error"),
-            ("slow", "slow"),
-        ]
+        pytest.param("random_per_minute", "random", marks=pytest.mark.setting("random_per_minute")),
+        pytest.param("forced_per_minute", "forced", marks=pytest.mark.setting("forced_per_minute")),
+        pytest.param("upstream_per_minute", "upstream", marks=pytest.mark.setting("upstream_per_minute")),
+        pytest.param("errors_per_minute", "error", marks=pytest.mark.setting("errors_per_minute")),
+        pytest.param("slow_per_minute", "slow", marks=pytest.mark.setting("slow_per_minute")),
     ],
 )
 def test_each_reason_has_its_own_limit(setting: str, reason: str, monkeypatch: pytest.MonkeyPatch) -> None:
