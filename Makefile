@@ -1,5 +1,5 @@
 # make demo, make test, make lint, make bench: each does all the setup it needs.
-.PHONY: help setup demo test test-nightly lint format bench bench-ingest bench-scale bench-slowlog dashboards descriptors pins clean
+.PHONY: help setup demo test test-nightly lint format bench bench-ingest bench-scale bench-slowlog dashboards docs descriptors pins clean
 PYTHON ?= python3
 BIN := .venv/bin
 # Without compiled files every server and every test starts twice as slowly.
@@ -13,7 +13,7 @@ setup: .venv/ready
 .venv/ready: requirements/dev.txt sdk/pyproject.toml collector/pyproject.toml .ci/setup.sh
 	@PYTHON=$(PYTHON) sh .ci/setup.sh
 
-.venv/integrations: .venv/ready requirements/integrations.txt
+.venv/integrations: .venv/ready requirements/integrations.txt requirements/docs.txt
 	@PYTHON=$(PYTHON) sh .ci/setup.sh integrations
 
 ## demo          the shop, its servers, the collector and a load, until Ctrl-C (ONCE=1: ends by itself)
@@ -35,9 +35,9 @@ test: .venv/compiled
 test-nightly: .venv/integrations
 	@$(BIN)/pytest -m nightly
 
-## lint          ruff and mypy --strict
+## lint          ruff, mypy --strict, spelling
 lint: .venv/integrations
-	@$(BIN)/ruff check . && $(BIN)/ruff format --check . && $(BIN)/mypy && $(BIN)/mypy --python-version 3.11 dashboards
+	@$(BIN)/codespell *.md docs dashboards examples sdk/src collector/src && $(BIN)/ruff check . && $(BIN)/ruff format --check . && $(BIN)/mypy && $(BIN)/mypy --python-version 3.11 dashboards
 
 format: setup
 	@$(BIN)/ruff check --fix . && $(BIN)/ruff format .
@@ -62,6 +62,10 @@ bench-slowlog: setup
 dashboards: setup
 	@$(BIN)/python -m dashboards.build
 
+## docs          the documentation as a site, in .site/html; a broken link or another warning is an error
+docs: setup
+	@sh .ci/setup.sh docs && $(BIN)/python -m tests.docs.site
+
 ## descriptors   compile the collector's .proto files anew, after a change of one
 descriptors: setup
 	@cd collector/src/walltime_collector && ../../../$(BIN)/python -m grpc_tools.protoc -I clickhouse/schema -I receive \
@@ -74,9 +78,10 @@ PINS := ../$(BIN)/uv pip compile --quiet --universal --python-version 3.10 --no-
 pins: setup
 	@cd requirements && $(PINS) ../sdk/pyproject.toml ../collector/pyproject.toml dev.in build.in -o dev.txt
 	@cd requirements && $(PINS) -c dev.txt integrations.in -o integrations.txt
+	@cd requirements && $(PINS) -c dev.txt -c integrations.txt docs.in -o docs.txt
 	@cd requirements && $(PINS) --generate-hashes -c dev.txt ../collector/pyproject.toml -o collector.txt
 	@cd requirements && $(PINS) -c dev.txt ../sdk/pyproject.toml shop.in -o shop.txt
 	@cd requirements && $(PINS) --generate-hashes -c dev.txt build.in -o build.txt
 
 clean:
-	rm -rf .venv .demo .bench
+	rm -rf .venv .demo .bench .site

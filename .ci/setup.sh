@@ -1,6 +1,7 @@
 #!/bin/sh
 # Setup for development and the demo; the Makefile runs it, repeatedly.
-# `integrations` adds Redis and every library that the SDK wraps, for the tests and the type checker.
+# `integrations` adds Redis and every library that the SDK wraps, for the tests and the type checker; `docs` adds what
+# the documentation needs, which `integrations` has too.
 set -eu
 cd "$(dirname "$0")/.."
 PYTHON=${PYTHON:-python3}
@@ -42,6 +43,8 @@ echo "setup: installing pinned packages into .venv"
 touch .venv/ready
 if [ "${1:-}" = integrations ]; then
     echo "setup: installing the libraries the SDK wraps"
-    .venv/bin/uv pip install --quiet --python .venv/bin/python -r requirements/integrations.txt
+    .venv/bin/uv pip install --quiet --python .venv/bin/python -r requirements/integrations.txt -r requirements/docs.txt
     touch .venv/integrations
+elif [ "${1:-}" = docs ]; then
+    .venv/bin/uv pip install --quiet --python .venv/bin/python -r requirements/docs.txt
 fi
