@@ -16,6 +16,8 @@ from ..format import plural, printable, uncertain
 
 REST = "(other)"
 """The line of all stacks of a transaction beyond the most frequent ones."""
+COMPUTING = frozenset({"computing", "gil", "cpu"})
+"""States of a thread that computes, or would if it had the GIL and a CPU."""
 _Z = 1.96
 """Standard errors, of 95 %."""
 _STATES: Mapping[str, str] = {

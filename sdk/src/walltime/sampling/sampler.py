@@ -30,30 +30,43 @@ A thread that computes gives the GIL up after this time, 5 ms by default. Most r
 next call, so a sampler that waits that long sees nearly all of them in a call (docs/decisions/040-sampler.md).
 """
 
+HOLD_S: Final = 0.0005
+"""
+Python's switch interval during a tick, which takes about 0.1 ms: the thread that computes does not ask for the GIL.
+
+Now and then it does, as it has begun to wait before the interval was set; then the sampler waits so long for the GIL.
+"""
+
 _sleep: Final = serving.unpatched("time", "sleep")
 _start_new_thread: Final = serving.unpatched("_thread", "start_new_thread")
 
 _host_switch_s = 0.0
-"""The application's switch interval while ours is set; otherwise 0."""
+"""The application's switch interval while one of ours is set."""
+_our_switch_s = 0.0
+"""The one that we set last, as Python returns it."""
 
 
-def _set_switch_interval(*, is_short: bool) -> None:
-    """Shorten the switch interval, or restore it. One that the application has set in the meantime stays."""
-    global _host_switch_s  # noqa: PLW0603
+def _shorten_switch_interval(interval_s: float) -> None:
+    """Set one of ours instead of the application's, unless that is as short."""
+    global _host_switch_s, _our_switch_s  # noqa: PLW0603
     now_s = sys.getswitchinterval()
-    if is_short and now_s > 2 * SWITCH_INTERVAL_S:
+    if now_s != _our_switch_s:
         _host_switch_s = now_s
-        sys.setswitchinterval(SWITCH_INTERVAL_S)
-    elif not is_short and _host_switch_s:
-        if now_s < 2 * SWITCH_INTERVAL_S:
-            sys.setswitchinterval(_host_switch_s)
-        _host_switch_s = 0.0
+    if _host_switch_s > 2 * HOLD_S:
+        sys.setswitchinterval(interval_s)
+        _our_switch_s = sys.getswitchinterval()
+
+
+def _restore_switch_interval() -> None:
+    """Restore the application's. One that it has set in the meantime stays."""
+    if sys.getswitchinterval() == _our_switch_s:
+        sys.setswitchinterval(_host_switch_s)
 
 
 def install(hz: float, *, is_forked: bool = False) -> None:
     """Sample from the next transaction on, in a thread that starts with it; 0 stops the sampler."""
     serving.reset((lambda: _start(hz)) if hz else None, is_forked=is_forked)
-    _set_switch_interval(is_short=False)
+    _restore_switch_interval()
 
 
 def stop() -> None:
@@ -78,25 +91,31 @@ def _run(hz: float) -> None:
     except Exception as ours:
         contain("sampler", ours)
     finally:
-        _set_switch_interval(is_short=False)
+        _restore_switch_interval()
         parking.runs.release()
 
 
 def _sample(interval_ns: int, parking: serving.Parking) -> None:
     """Tick until another parking is in force."""
     ticks = Ticks()
-    parking.on_wake = lambda: _set_switch_interval(is_short=not ticks.is_contended)
+    parking.on_wake = lambda: None if ticks.is_contended else _shorten_switch_interval(SWITCH_INTERVAL_S)
     cost_ns, planned_ns = 0.0, interval_ns
     used_ns = open_ns = 0
     parking.on_wake()
     due_ns = _after_a_pause(ticks, interval_ns, parking.woken_ns)
     while parking is serving.parking:
         try:
-            if ticks.tick(due_ns):
+            if not ticks.is_contended:
+                _shorten_switch_interval(HOLD_S)  # at once: before the other thread begins to wait for the GIL
+            is_open = ticks.tick(due_ns)
+            if ticks.is_contended:
+                _restore_switch_interval()
+            else:
+                _shorten_switch_interval(SWITCH_INTERVAL_S)
+            if is_open:
                 open_ns = ticks.at_ns
-                _set_switch_interval(is_short=not ticks.is_contended)
             elif ticks.at_ns - open_ns > PARK_AFTER_NS:
-                _set_switch_interval(is_short=False)
+                _restore_switch_interval()
                 serving.forget_ended()
                 if parking.wait(serving.is_idle):
                     due_ns = _after_a_pause(ticks, interval_ns, parking.woken_ns)

@@ -49,6 +49,8 @@ class Sample(NamedTuple):
     """Of a thread that runs; None for a suspended task or greenlet."""
     state: str = ""
     """Of a suspended one."""
+    is_main: bool = False
+    """Whether it is the thread of the transaction itself, not one that works for it."""
 
 
 class Entry(NamedTuple):
@@ -124,7 +126,11 @@ class Samples:
 
 
 def _decisive(samples: list[Sample]) -> list[tuple[Sample, str]]:
-    """Return the samples of one moment that say what the transaction did, with their states: who waits does not."""
+    """
+    Return the samples of one moment that say what the transaction did, with their states.
+
+    These are the threads that compute; if all wait, its own thread, then the others before suspended tasks.
+    """
     states = [
         (sample, sample.state if sample.clocks is None else state_of(sample.frames, sample.clocks))
         for sample in samples
@@ -132,4 +138,5 @@ def _decisive(samples: list[Sample]) -> list[tuple[Sample, str]]:
     if len(states) == 1:
         return states
     computing = [each for each in states if each[1] in COMPUTING]
-    return computing or [each for each in states if each[0].clocks is not None] or states
+    main = [each for each in states if each[0].is_main]
+    return computing or main or [each for each in states if each[0].clocks is not None] or states

@@ -14,7 +14,7 @@ from walltime.core.transaction import clock
 from walltime.sampling import serving, suspended
 from walltime.sampling.samples import Sample, Samples, is_measured
 from walltime.sampling.stacks import frames_of
-from walltime.sampling.states import Clocks
+from walltime.sampling.states import Clocks, waits_for
 
 if TYPE_CHECKING:
     from types import FrameType
@@ -33,6 +33,8 @@ MAX_TRIES: Final = 3
 LEAST_RUN_NS: Final = 50_000
 """CPU time of a thread that runs between two ticks; a waiting one may use some µs."""
 LATE_NS: Final = 200_000
+"""A tick that is later had to wait for the GIL: a thread computed."""
+COMPUTED: Final = "computed"
 MAX_OWED: Final = 1000
 RECENT_TICKS: Final = 3
 """A thread that was looked at so many ticks ago served transactions in between."""
@@ -54,8 +56,12 @@ class Ticks:
         """Whether more than one thread computed since the last tick."""
         self._process_cpu_ns = self._own_cpu_ns = 0
         self._served: list[tuple[ref[Any], Transaction, Thread]] = []
-        self._owed_ns: dict[str, int] = {}
-        """Time of transactions that ended before the late tick came, by name: for the next sample of the name."""
+        self._owed_ns: dict[tuple[str, bool], int] = {}
+        """
+        Time whose line was not seen because the tick was late: for the next sample of a transaction of this name.
+
+        By name, and whether the thread is known to have computed: then it is for the next sample that does not wait.
+        """
 
     def tick(self, due_ns: int) -> bool:
         """
@@ -67,13 +73,15 @@ class Ticks:
         now_ns = clock()
         elapsed_ns, self.at_ns = now_ns - self.at_ns, now_ns
         looks = self._open(due_ns, elapsed_ns)
-        event_loop.look(now_ns)
         if not looks:
             return False
+        if looks[-1][2] is not None:  # tasks and greenlets are the last ones
+            event_loop.look(now_ns)
         factor = max(1.0, len(looks) / MAX_LOOKED_AT)
         if factor > 1:
             looks = random.sample(looks, MAX_LOOKED_AT)
-        observed = [(of, thread, _observe(of, thread, server, now_ns - due_ns)) for of, thread, server in looks]
+        late_ns = now_ns - due_ns
+        observed = [(of, thread, _observe(of, thread, server, late_ns)) for of, thread, server in looks]
         started = {thread: of.started_ns for of, thread, _ in looks}
         shares = {each: _share(each, now_ns, elapsed_ns, started_ns) for each, started_ns in started.items()}
         cpu_ns = self._cpu_of_others()
@@ -83,17 +91,21 @@ class Ticks:
             samples = seen.setdefault(of, [])
             if stack is None:
                 seen[of] = None  # in a measured call, whatever its other threads do
-            elif samples is not None:
+            elif samples is None:
+                continue
+            elif state == COMPUTED:
+                self._owe(of.name, elapsed_ns, is_computing=True)
+            else:
                 share = shares[thread]
                 others = max(0.0, others_share - share)
                 clocks = None if state else Clocks(share, others, thread.delay_share, thread.has_run)
-                samples.append(Sample(due_ns, round(factor * elapsed_ns), stack, clocks, state))
+                time_ns, is_main = round(factor * elapsed_ns), thread.execution is of
+                samples.append(Sample(due_ns, time_ns, stack, clocks, state, is_main))
         self.is_contended = cpu_ns - max(each.used_ns for each in shares) > ALONE_SHARE * elapsed_ns
         for of, samples in seen.items():
             if samples:
-                owed_ns = self._owed_ns.pop(of.name, 0)
-                if owed_ns:
-                    samples[0] = samples[0]._replace(time_ns=samples[0].time_ns + owed_ns)
+                if self._owed_ns:
+                    self._pay(of.name, samples)
                 if of.samples is None:
                     of.samples = Samples()
                 of.samples.add(samples)
@@ -140,10 +152,22 @@ class Ticks:
 
     def _ended(self, of: Transaction, due_ns: int, elapsed_ns: int) -> None:
         """Note the time of a transaction that ended after the tick was due, unless it was in a measured call."""
-        if of.started_ns <= due_ns < of.started_ns + of.duration_ns and len(self._owed_ns) < MAX_OWED:
+        if of.started_ns <= due_ns < of.started_ns + of.duration_ns:
             calls = [call for call in of.calls if call[2] <= due_ns <= call[3]]
             if not any(is_measured(call[0]) for call in calls):
-                self._owed_ns[of.name] = self._owed_ns.get(of.name, 0) + elapsed_ns
+                self._owe(of.name, elapsed_ns, is_computing=False)
+
+    def _owe(self, name: str, time_ns: int, *, is_computing: bool) -> None:
+        key = name, is_computing
+        if key in self._owed_ns or len(self._owed_ns) < MAX_OWED:
+            self._owed_ns[key] = self._owed_ns.get(key, 0) + time_ns
+
+    def _pay(self, name: str, samples: list[Sample]) -> None:
+        """Add the time that is owed to transactions of this name to one of these samples."""
+        owed_ns = self._owed_ns.pop((name, False), 0)
+        if not waits_for(samples[0].frames)[0]:
+            owed_ns += self._owed_ns.pop((name, True), 0)
+        samples[0] = samples[0]._replace(time_ns=samples[0].time_ns + owed_ns)
 
 
 def _observe(transaction: Transaction, thread: Thread, server: Any, late_ns: int) -> tuple[Frames | None, str]:
@@ -151,7 +175,7 @@ def _observe(transaction: Transaction, thread: Thread, server: Any, late_ns: int
     Return the stack, innermost first, and the state of a suspended task or greenlet, '' for what runs.
 
     There is no stack of a thread that went on while it was looked at, nor inside a measured call, unless that may have
-    begun after the tick was due.
+    begun after the tick was due. The state is COMPUTED for a thread that waits now, and computed when the tick was due.
     """
     for _ in range(MAX_TRIES):
         before_ns = thread.cpu_ns()
@@ -162,8 +186,11 @@ def _observe(transaction: Transaction, thread: Thread, server: Any, late_ns: int
         state, offset = "", frame.f_lasti
         if server is None:
             stack = _stack(thread, frame)
-            if stack is None and late_ns > LATE_NS and 2 * (before_ns - thread.clock_ns) > late_ns:
-                stack, state = frames_of(frame, in_calls=True), "computing"
+            if late_ns > LATE_NS and 2 * (before_ns - thread.clock_ns) > late_ns:
+                if stack is None:
+                    stack, state = frames_of(frame, in_calls=True), "computing"
+                elif waits_for(stack)[0]:
+                    state = COMPUTED
         elif suspended.runs(server, transaction, frame):
             stack = frames_of(frame)
         else:

@@ -10,7 +10,7 @@ from typing import cast
 from ...clickhouse.engine import Engine, Parameter
 from ...format import duration, percent, printable, uncertain
 from ..queries import Row, run
-from ..sampling import REST, doing
+from ..sampling import COMPUTING, REST, doing
 from ..scope import MINUTE_S
 from ..windows import Comparison, Window
 from .answer import Contribution, Population, SampledLine
@@ -165,9 +165,10 @@ def in_lines(part: Contribution, lines: Sequence[SampledLine]) -> str:
     Functions are named where single lines are less than half of the difference.
     """
     mine = [each for each in lines if each.component == part.component]
-    pulling = _pulling(part, mine)
+    pulling = _pulling(part, _merged(mine))
     if sum(each.difference_ns for each in pulling) / part.difference_ns < _HALF:
-        pulling = _pulling(part, _by_function(mine)) or pulling
+        functions = [replace(each, line=each.line.rpartition(":")[0]) for each in mine if each.function]
+        pulling = _pulling(part, _merged([each for each in functions if each.line])) or pulling
     if not pulling:
         return ""
     states = {each.state for each in _most_of(pulling)}
@@ -183,14 +184,13 @@ def _pulling(part: Contribution, lines: Sequence[SampledLine]) -> list[SampledLi
     return sorted(pulling, key=lambda each: -abs(each.difference_ns))[:_MOST_NAMED]
 
 
-def _by_function(lines: Sequence[SampledLine]) -> list[SampledLine]:
-    sums: dict[tuple[str, str, str], SampledLine] = {}
-    for each in lines:
-        file = each.line.rpartition(":")[0]
-        if file and each.function:
-            key = (file, each.function, each.state)
-            sums[key] = _added(sums[key], each) if key in sums else replace(each, line=file)
-    return list(sums.values())
+def _merged(lines: Sequence[SampledLine]) -> list[SampledLine]:
+    """Lines of the same place as one: who computes also waits for a CPU or the GIL. It has the state of most of it."""
+    merged: dict[tuple[str, str, str], SampledLine] = {}
+    for each in sorted(lines, key=lambda each: -abs(each.difference_ns)):
+        key = each.line, each.function, "" if each.state in COMPUTING else each.state
+        merged[key] = _added(merged[key], each) if key in merged else each
+    return list(merged.values())
 
 
 def _added(one: SampledLine, two: SampledLine) -> SampledLine:
