@@ -11,6 +11,8 @@ command -v mariadbd >/dev/null 2>&1 || [ -x /usr/sbin/mariadbd ] || missing="$mi
 command -v memcached >/dev/null 2>&1 || missing="$missing memcached"
 if [ "${1:-}" = integrations ]; then
     command -v redis-server >/dev/null 2>&1 || missing="$missing redis-server"
+    # for tests/examples
+    command -v curl >/dev/null 2>&1 || missing="$missing curl"
     # for tests/browser
     command -v chromium >/dev/null 2>&1 || missing="$missing chromium fonts-dejavu-core"
     # mysqlclient is compiled here

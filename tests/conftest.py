@@ -51,6 +51,7 @@ _LONGEST = (
     "collector/health/incidents/test_incidents.py",
     "collector/http/test_ports.py",
     "test_demo.py",
+    "examples/test_examples.py",
     "collector/slowlog/test_live.py",
     "collector/test_serve.py",
     "faults/test_clickhouse_server.py",
