@@ -22,7 +22,7 @@ DOCUMENTED = (ROOT / "docs" / "settings.md").read_text()
 README = (ROOT / "README.md").read_text()
 PAGES = sorted(
     path.relative_to(ROOT)
-    for pattern in ("*.md", "docs/**/*.md", "dashboards/*.md", "examples/*.md", "examples/*/README.md", "sdk/*.md", "collector/*.md")
+    for pattern in ("*.md", "docs/**/*.md", "dashboards/*.md", "examples/**/README.md", "sdk/*.md", "collector/*.md")
     for path in ROOT.glob(pattern)
 )
 COMMANDS = [
