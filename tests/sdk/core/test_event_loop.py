@@ -83,6 +83,7 @@ async def _socket_wait(reply_s: float = 0.005) -> None:
     right.write(b"%f\n" % reply_s)
     await left.readline()
     right.close()
+    await right.wait_closed()
 
 
 async def _echo() -> tuple[str, int]:
@@ -210,6 +211,23 @@ def test_the_timer_stops_with_the_last_transaction(recorded: Sink, run: Callable
         return event_loop._loops[asyncio.get_running_loop()].is_beating
 
     assert run(ends()) is False
+
+
+def test_the_timer_comes_more_rarely_until_something_holds_the_loop_up(
+    recorded: Sink, run: Callable[[Awaitable[Any]], Any]
+) -> None:
+    beats_ns: list[int] = []
+
+    async def served() -> None:
+        loop = event_loop._loops[asyncio.get_running_loop()]
+        while loop.beat_ns < event_loop.LONGEST_BEAT_NS:
+            await asyncio.sleep(0.01)
+        time.sleep(0.01)
+        await asyncio.sleep(0)
+        beats_ns.append(loop.beat_ns)
+
+    run(request(served))
+    assert beats_ns == [event_loop.BEAT_NS]
 
 
 @pytest.mark.setting("loop_times")
