@@ -2,20 +2,13 @@
 
 from __future__ import annotations
 
-import ast
-import inspect
 import re
-from dataclasses import Field, fields
-from functools import cache
+from dataclasses import fields
 from pathlib import Path
 
 import pytest
-import walltime
 from walltime.settings.settings import Settings
 from walltime_collector.cli import app
-from walltime_collector.config.settings import Settings as CollectorSettings
-
-from tests.docstrings import documented_parameters
 
 ROOT = Path(__file__).parents[1]
 DOCUMENTED = (ROOT / "docs" / "settings.md").read_text()
@@ -38,28 +31,6 @@ def anchors(markdown: str) -> set[str]:
     return {re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-") for heading in headings}
 
 
-def row(setting: str) -> str:
-    found = [line for line in DOCUMENTED.splitlines() if line.startswith(f"| `{setting}` |")]
-    assert len(found) == 1, f"docs/settings.md should have one row for {setting}"
-    return found[0]
-
-
-def shown(default: object) -> str:
-    if isinstance(default, tuple):
-        return ", ".join(f"`{each}`" for each in default) or "none"
-    if isinstance(default, float):
-        return f"{default:g}"
-    return str(default) if isinstance(default, (bool, int)) else f"`{default}`" if default else "none"
-
-
-@pytest.mark.parametrize("setting", fields(Settings), ids=lambda each: str(each.name))
-def test_every_setting_of_the_sdk_is_documented_as_it_is_declared(setting: Field[object]) -> None:
-    variables = ", ".join(f"`{variable}`" for variable in setting.metadata["variables"])
-    default = shown(getattr(Settings(), setting.name))
-    meaning = documented_parameters(walltime.configure)[setting.name]
-    assert row(setting.name) == f"| `{setting.name}` | {variables} | {default} | {meaning} |"
-
-
 def test_every_safe_value_is_documented() -> None:
     """In the list of safe values for invalid variables."""
     listed = DOCUMENTED.partition("These settings have a safe value:\n")[2].partition("`walltime.Settings.from_env")[0]
@@ -73,32 +44,6 @@ def test_every_safe_value_is_documented() -> None:
         several = "`, `".join([value] if isinstance(value, str) else value) if isinstance(value, (str, tuple)) else ""
         says = str(value) if isinstance(value, bool) else f"`{several}`" if value else "none"
         assert says in " ".join(safe[name].split()), name
-
-
-def test_what_is_documented_of_the_sdk_is_there() -> None:
-    documented = re.findall(r"^\| `(\w+)` \|", DOCUMENTED.partition("## Collector")[0], re.MULTILINE)
-    assert documented == [each.name for each in fields(Settings)]
-
-
-@cache
-def descriptions() -> dict[str, str]:
-    """The text below each field of the collector's settings."""
-    (settings,) = ast.parse(inspect.getsource(CollectorSettings)).body
-    assert isinstance(settings, ast.ClassDef)
-    described = {}
-    for field, text in zip(settings.body, settings.body[1:], strict=False):
-        if isinstance(field, ast.AnnAssign) and isinstance(text, ast.Expr):
-            described[ast.unparse(field.target)] = " ".join(ast.literal_eval(text.value).split())
-    return described
-
-
-@pytest.mark.parametrize("setting", [name for name in CollectorSettings.model_fields if name != "crashpoint"])
-def test_every_setting_of_the_collector_is_documented(setting: str) -> None:
-    field = CollectorSettings.model_fields[setting]
-    assert f"`WALLTIME_{setting.upper()}`" in row(setting)
-    assert descriptions()[setting] in row(setting)
-    if isinstance(field.default, (int, float)):
-        assert row(setting).split("|")[3].strip() == str(field.default)
 
 
 @pytest.mark.parametrize("page", PAGES, ids=str)

@@ -71,7 +71,7 @@ def test_commands_before_an_output_are_parsed(block: Block) -> None:
 
 
 def parse(text: str) -> None:
-    arguments = shlex.split(text.partition(" || ")[0].partition(" | ")[0], comments=True)
+    arguments = shlex.split(re.split(r" (?:\|\|?|&&?)(?: |$)", text)[0], comments=True)
     command: Any = get_command(app)  # of a copy of click inside typer
     context, name = None, "walltime"
     while hasattr(command, "get_command"):

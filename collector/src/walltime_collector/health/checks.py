@@ -108,7 +108,7 @@ def check_database(status: Status) -> Check:
 def check_slow_logs(status: Status) -> Check:
     """Whether every slow log can be read. It names their paths, which are for the admin."""
     if errors := [f"{path}: {error}" for path, error in status.slow_logs.items() if error]:
-        advice = "docs/mysql.md lists the permissions that the collector needs"
+        advice = "docs/slow-log.md lists the permissions that the collector needs"
         return Check("slow logs", "FAIL", "; ".join(errors), advice)
     return Check("slow logs", "OK", ", ".join(status.slow_logs) or "none are followed")
 
