@@ -31,7 +31,7 @@ import time
 import uuid
 import zlib
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from functools import partial
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -50,7 +50,7 @@ TRANSPORT = {
 INSERT_WITH_DATA = re.compile(
     rb"\s*(INSERT\s+INTO\s+\S+(?:\s*\([^)]*\))?)\s+FORMAT\s+(\w+)[ \t]*(?:\n|\Z)", re.IGNORECASE
 )
-DDL = re.compile(rb"(?:\s|--[^\n]*\n)*(?:CREATE|ALTER)\b")
+DDL = re.compile(rb"(?:\s|--[^\n]*\n)*(?:CREATE|ALTER|DROP)\b")
 CLUSTER = """<clickhouse><tcp_port>9000</tcp_port><remote_servers><{name}>
 <shard><internal_replication>true</internal_replication><replica><host>127.0.0.1</host><port>9000</port></replica></shard>
 </{name}></remote_servers></clickhouse>"""
@@ -74,8 +74,8 @@ class Fault:
     What goes wrong with the next `times` statements that contain `match`.
 
     `run` says whether the statement is run all the same, `delay_s` how long the answer takes, `then` how it ends: a
-    whole answer, an error with `code` (0: without, like a proxy's) and `status`, half an answer, a reset connection,
-    the page of somebody who is no ClickHouse, or a way there.
+    whole answer (`body` when it is not run), an error with `code` (0: without, like a proxy's) and `status`, half an
+    answer, a reset connection, the page of somebody who is no ClickHouse, or a way there. `settings` replace its own.
     """
 
     match: str
@@ -86,6 +86,8 @@ class Fault:
     said: str = "asked for by the test"
     status: int = 500
     times: int = 1
+    body: str = ""
+    settings: Mapping[str, str] = field(default_factory=dict)
 
 
 class RefusedError(Exception):
@@ -212,8 +214,9 @@ class Handler(BaseHTTPRequestHandler):
         if not self.is_known():
             return self.refuse(RefusedError("Code: 516. DB::Exception: Authentication failed (AUTHENTICATION_FAILED)"))
         fault = self.ours.fault_of(statement) or Fault("", run=True)
+        said |= fault.settings
         try:
-            result = self.ours.engine.run(statement, said) if fault.run else b""
+            result = self.ours.engine.run(statement, said) if fault.run else fault.body.encode()
         except RefusedError as error:
             return self.refuse(error)
         time.sleep(fault.delay_s)

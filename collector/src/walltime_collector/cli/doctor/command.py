@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 from dataclasses import asdict
 from pathlib import Path
@@ -26,12 +27,23 @@ def doctor(
             help="File of the token for OTLP. WALLTIME_INGEST_TOKEN is the token itself.",
         ),
     ] = None,
+    clickhouse: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="Check this ClickHouse server instead, as in http://host:8123; repeatable, for the nodes of a cluster."
+            " User, password, TLS files and cluster are those of walltime serve."
+        ),
+    ] = None,
 ) -> None:
     """
-    Check the collector and the applications.
+    Check the collector and the applications, or with --clickhouse a server before a collector uses it.
 
-    Sends a test transaction through everything. The exit code is 1 if a check fails.
+    Sends a test transaction through everything. In a server it creates a database of its own and removes it. The exit
+    code is 1 if a check fails.
     """
+    if clickhouse:
+        _check_servers(clickhouse, as_json)
+        return
     from .checks import examine
     from .report import render
 
@@ -45,4 +57,20 @@ def doctor(
     else:
         print_rendered(lambda _: render(examination))
     if not examination.is_ok:
+        raise typer.Exit(1)
+
+
+def _check_servers(urls: list[str], as_json: bool) -> None:
+    from ...config.file import configure
+    from .clickhouse import examine_servers
+    from .report import render_servers
+
+    logging.getLogger("clickhouse_connect").setLevel(logging.CRITICAL)  # the checks report what it logs
+    examinations = examine_servers(configure({}, None).settings, urls)
+    is_ok = all(each.is_ok for each in examinations)
+    if as_json:
+        print_json({"is_ok": is_ok, "servers": [asdict(each) for each in examinations]})
+    else:
+        print_rendered(lambda _: render_servers(examinations))
+    if not is_ok:
         raise typer.Exit(1)

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
 from ...format import plural, printable
+from ...health.checks import Level, worst
 from ...health.findings import described
 from .checks import Examination
+from .clickhouse import ServerExamination
 
-_OK, _WARN, _FAIL = ("OK  ", "green"), ("WARN", "yellow"), ("FAIL", "bold red")
+_STYLES: dict[Level, str] = {"OK": "green", "WARN": "yellow", "FAIL": "bold red"}
 
 
 def render(examination: Examination) -> RenderableType:
@@ -24,7 +28,7 @@ def render(examination: Examination) -> RenderableType:
         words = Text(printable(step.said))
         if step.what_now:
             words.append(f"\n{printable(step.what_now)}")
-        mark = Text(*(_OK if step.is_ok else _FAIL))
+        mark = _mark("OK" if step.is_ok else "FAIL")
         steps.add_row(mark, Text(step.name, "bold"), Text(f"{step.took_s * 1000:.0f} ms", "dim"), words)
     warnings = sum(not finding.is_ill for finding in examination.findings)
     if not examination.is_ok:
@@ -36,6 +40,26 @@ def render(examination: Examination) -> RenderableType:
     return Group(steps, *_applications(examination), Text(last, "bold"))
 
 
+def render_servers(examinations: Sequence[ServerExamination]) -> RenderableType:
+    """Return what the terminal shows of ClickHouse servers."""
+    parts: list[RenderableType] = []
+    for each in examinations:
+        table = Table.grid(padding=(0, 2, 0, 0))
+        for check in each.checks:
+            words = Text(printable(check.what), overflow="fold")
+            if check.what_now:
+                words.append(f"\n{printable(check.what_now)}", "dim")
+            table.add_row(_mark(check.level), Text(check.name, "bold", no_wrap=True), words)
+        parts += [Text(printable(each.url), "bold"), table]
+    level = worst(check.level for each in examinations for check in each.checks)
+    last = {"OK": "OK: all checks passed", "WARN": "OK, with warnings: see above", "FAIL": "FAIL: see above"}
+    return Group(*parts, Text(last[level], "bold"))
+
+
+def _mark(level: Level) -> Text:
+    return Text(f"{level:4}", _STYLES[level])
+
+
 def _applications(examination: Examination) -> list[RenderableType]:
     lines: list[RenderableType] = []
     for each in examination.applications:
@@ -44,7 +68,7 @@ def _applications(examination: Examination) -> list[RenderableType]:
         table = Table.grid(padding=(0, 2, 0, 0))
         for finding in (one for one in examination.findings if one.service == each.service):
             words = Text(finding.said, overflow="fold").append(f"\n{finding.what_now}", "dim")
-            table.add_row(Text("  "), Text(*(_FAIL if finding.is_ill else _WARN)), words)
+            table.add_row(Text("  "), _mark("FAIL" if finding.is_ill else "WARN"), words)
         if table.row_count:
             lines.append(table)
     return [*lines, Text()] if lines else []

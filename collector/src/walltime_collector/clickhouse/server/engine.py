@@ -131,7 +131,7 @@ class ServerEngine(ClickHouseEngine):
             )
         except ClickHouseError as error:
             refusal = InsertRefused if _code(error) in REFUSED_DATA else EngineUnavailable
-            raise refusal(f"{where}: {_message(error)}") from error
+            raise refusal(f"{where}: {message(error)}") from error
         if not done.query_id():  # a proxy's page with status 200 does not mean that the data is stored
             raise EngineUnavailable(f"{where}: answered, but not as ClickHouse does; is the address right?")
 
@@ -152,8 +152,8 @@ class ServerEngine(ClickHouseEngine):
             return client.raw_query(sql, bound, dict(settings), format_name, in_database, None, headers)
         except ClickHouseError as error:
             if _is_unavailable(error):
-                raise EngineUnavailable(f"{self._address}: {_message(error)}") from error
-            raise QueryFailed(_message(error)) from error
+                raise EngineUnavailable(f"{self._address}: {message(error)}") from error
+            raise QueryFailed(message(error)) from error
 
     def _connected(self) -> Client:
         with self._connect_lock:
@@ -168,7 +168,7 @@ class ServerEngine(ClickHouseEngine):
                     )
                 except Exception as error:  # whatever listens there may answer anything
                     raise EngineUnavailable(
-                        f"{self._address}: cannot connect as {self._user}: {_message(error)}"
+                        f"{self._address}: cannot connect as {self._user}: {message(error)}"
                     ) from error
                 self._client.database = self._database  # not while connecting: at the first start it does not exist
             return self._client
@@ -194,7 +194,7 @@ def _is_unavailable(error: BaseException) -> bool:
     return code == 0 or code in _UNAVAILABLE
 
 
-def _message(error: BaseException) -> str:
+def message(error: BaseException) -> str:
     """The error's text from ClickHouse or the network, without the request's URL, which has the parameters in it."""
     if error.__cause__ is not None:
         return first_line(getattr(error.__cause__, "reason", None) or error.__cause__)
