@@ -238,6 +238,10 @@ def test_time_on_a_sampled_line_is_explained(engine: Engine, store: Store) -> No
     (service,) = (each for each in applications(engine).applications if each.service == "sampled")
     assert (service.uncovered_ns, service.other_ns) == (20 * 40 * MS, 20 * (40 * MS - 3 * SAMPLE_NS))
     assert service.uncovered == []
+    now_ns = time.time_ns()
+    scope = Scope(Window(now_ns - 3_600 * 10**9, now_ns + MINUTE_NS), Filters(service="sampled"))
+    (advice,) = (each for each in advise(engine, scope, now_ns).advice if each.category == "mostly_other")
+    assert "(75 % of it computing in shop/views.py:7 page)" in advice.change
 
 
 def test_counters_come_from_columns_maps_and_attributes_alike() -> None:

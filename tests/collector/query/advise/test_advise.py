@@ -50,7 +50,7 @@ def test_each_advice_names_what_to_change_and_its_evidence_can_be_opened(by_day:
         "rows_examined": ("index on visits (unindexed)",),
         "row_locks": ("POST /lock-holder", "stock_faulty"),
         "slow_cache": ("memcache.get on 127.0.0.1:",),
-        "mostly_other": ("GET /mostly-other", "it waits"),
+        "mostly_other": ("GET /mostly-other", "of it sleeping in application.py:"),
         "queue": ("more workers",),
     }
     for category, words in names.items():

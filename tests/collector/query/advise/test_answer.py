@@ -230,8 +230,9 @@ def test_the_page_says_who_may_dismiss(
 
 def test_a_dismissal_ends_by_itself(advised: Engine) -> None:
     advice = the_one(ask(advised))
+    started_s = time.monotonic()
     dismiss(advised, advice.id, for_s=2, why="", change=advice.change)
-    assert ask(advised).advice == ()
+    assert ask(advised).advice == () or time.monotonic() - started_s > 2  # on a busy machine it has ended already
     eventually(lambda: ask(advised).advice, 30)
 
 

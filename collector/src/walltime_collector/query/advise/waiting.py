@@ -7,10 +7,16 @@ from collections.abc import Iterator
 from shlex import quote
 
 from ...format import duration, percent
+from ..components import CONTAINERS
 from ..names import shown
+from ..profile.profile import profile_kind
+from ..sampling import COMPUTING, doing
 from .answer import LEAST_MEAN_NS, LEAST_OTHER_NS, LEAST_OTHER_SHARE, LEAST_QUEUE_NS, LEAST_QUEUE_SHARE
 from .candidate import Candidate, Removed, helped_most, worth
-from .observed import Key, Observed
+from .observed import Key, KindSums, Observed
+
+_FEWEST_SAMPLES = 5
+_LEAST_LINE_SHARE = 0.25
 
 
 def mostly_other(observed: Observed) -> Iterator[Candidate]:
@@ -21,12 +27,6 @@ def mostly_other(observed: Observed) -> Iterator[Candidate]:
             continue
         kinds = worth(observed, {key: float(kind.other_ns)})
         cpu_ns = kind.cpu_ns / kind.cpu_known if kind.cpu_known else None
-        if cpu_ns is not None and cpu_ns >= mean_ns / 2:
-            change = "it computes"
-        elif cpu_ns is not None:
-            change = "it waits, for a lock, a file, or a library that is not instrumented"
-        else:
-            change = "find out what it computes, or waits for"
         used = "" if cpu_ns is None else f"; its CPU time is {duration(cpu_ns)}"
         if kinds:
             yield Candidate(
@@ -36,12 +36,36 @@ def mostly_other(observed: Observed) -> Iterator[Candidate]:
                 kinds,
                 Removed("other"),
                 least_p50_ns=LEAST_MEAN_NS,
-                change=f"Look into what {shown(kind.name)} does outside of measured calls ({change}):"
+                change=f"Look into what {shown(kind.name)} does outside of measured calls"
+                f" ({_most_of(observed, kind) or _computes_or_waits(mean_ns, cpu_ns)}):"
                 f" `walltime profile {quote(kind.name)}` shows the lines; name its parts with walltime.component().",
                 finding=f"{percent(kind.other_ns / kind.duration_ns)} of its time is in no measured call,"
                 f" {duration(mean_ns)} a transaction{used}.",
                 certainty="The price is all of that time, so it is the most that a change can save.",
             )
+
+
+def _most_of(observed: Observed, kind: KindSums) -> str:
+    """`60 % of it computing in shop/serializers.py:88 to_json`; empty when no sampled line has a good part of it."""
+    sums: dict[tuple[str, bool], tuple[int, int, str]] = {}
+    for each in profile_kind(observed.engine, observed.of_kind((kind.service, kind.name))).lines:
+        if each.is_named and each.component in CONTAINERS:
+            key = each.where, each.state in COMPUTING
+            samples, time_ns, state = sums.get(key, (0, 0, each.state))
+            sums[key] = samples + each.samples, time_ns + each.time_ns, state
+    if not sums:
+        return ""
+    (where, _), (samples, time_ns, state) = max(sums.items(), key=lambda each: each[1][1])
+    share = min(time_ns / kind.other_ns, 1.0)
+    is_known = samples >= _FEWEST_SAMPLES and share >= _LEAST_LINE_SHARE
+    return f"{percent(share)} of it {doing(state)} in {where}" if is_known else ""
+
+
+def _computes_or_waits(mean_ns: float, cpu_ns: float | None) -> str:
+    if cpu_ns is None:
+        return "find out what it computes, or waits for"
+    is_computing = cpu_ns >= mean_ns / 2
+    return "it computes" if is_computing else "it waits, for a lock, a file, or a library that is not instrumented"
 
 
 def queue(observed: Observed) -> Iterator[Candidate]:
