@@ -1,5 +1,5 @@
 # make demo, make test, make lint, make bench: each does all the setup it needs.
-.PHONY: help setup demo test test-nightly lint format bench bench-ingest bench-scale bench-slowlog dashboards docs descriptors pins clean
+.PHONY: help setup demo test test-nightly lint format bench bench-ingest bench-scale bench-slowlog release dashboards docs descriptors pins clean
 PYTHON ?= python3
 BIN := .venv/bin
 # Without compiled files every server and every test starts twice as slowly.
@@ -39,6 +39,7 @@ test-nightly: .venv/integrations
 lint: .venv/integrations
 	@$(BIN)/codespell *.md docs dashboards examples sdk/src collector/src && $(BIN)/ruff check . && $(BIN)/ruff format --check . && $(BIN)/mypy && $(BIN)/mypy --python-version 3.11 dashboards
 
+## format        let ruff correct what it can
 format: setup
 	@$(BIN)/ruff check --fix . && $(BIN)/ruff format .
 
@@ -57,6 +58,10 @@ bench-scale: setup
 ## bench-slowlog CPU of 200 MiB of slow log and of long INSERTs until stored, beside pt-query-digest (ARGS='--mib 20')
 bench-slowlog: setup
 	@PYTHONPATH=examples $(BIN)/python -m tests.bench.slowlog $(ARGS)
+
+## release       build and check both packages, show what would be uploaded (UPLOAD=1: upload it)
+release: setup
+	@$(BIN)/python .ci/release.py $(if $(UPLOAD),--upload)
 
 ## dashboards    write dashboards/generated/*.json, after a change of dashboards/ or its queries
 dashboards: setup
@@ -83,5 +88,10 @@ pins: setup
 	@cd requirements && $(PINS) -c dev.txt ../sdk/pyproject.toml shop.in -o shop.txt
 	@cd requirements && $(PINS) --generate-hashes -c dev.txt build.in -o build.txt
 
+## clean         remove the environment and what the demo and the benchmarks left
 clean:
+<<<<<<< HEAD
 	rm -rf .venv .demo .bench .site
+=======
+	rm -rf .venv .demo .bench dist
+>>>>>>> 8f3f776 (One version for both packages, in one file; tests list what wheels and source distributions hold; make release checks, builds, installs, and shows what it would upload)

@@ -17,14 +17,13 @@ from walltime.configuration import configure
 from walltime.errors import SettingsError, WalltimeError
 from walltime.export.one_line import summary
 from walltime.instrumentation.libraries import instrument, uninstrument
-from walltime.runtime import VERSION, counters, flush, shutdown
+from walltime.runtime import counters, flush, shutdown
 from walltime.self_check import check
 from walltime.servers.gateways.asgi import ASGIMiddleware
 from walltime.servers.gateways.wsgi import WSGIMiddleware
 from walltime.servers.request.request import routed_to
 from walltime.settings.settings import Settings
-
-__version__ = VERSION
+from walltime.version import VERSION as __version__
 
 __all__ = [
     "ASGIMiddleware",

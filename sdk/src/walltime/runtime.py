@@ -19,6 +19,7 @@ from walltime.settings import tls
 from walltime.settings.environment import report
 from walltime.settings.fields import read
 from walltime.settings.settings import Settings
+from walltime.version import VERSION
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -26,8 +27,6 @@ if TYPE_CHECKING:
     from typing import Any
 
     from opentelemetry.context import Context
-
-VERSION: Final = "0.1.0"
 
 _lock = threading.Lock()
 _pid = os.getpid()

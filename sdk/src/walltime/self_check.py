@@ -19,6 +19,7 @@ from walltime.export.sender import Sender
 from walltime.instrumentation.libraries import LIBRARIES, PARTS, is_installed, state_of
 from walltime.redaction.redact import redact_url
 from walltime.settings import tls
+from walltime.version import VERSION
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -66,7 +67,7 @@ class Report:
         return "\n".join(self._lines())
 
     def _lines(self) -> Iterator[str]:
-        yield f"walltime {runtime.VERSION}, Python {sys.version.split()[0]}, process {os.getpid()}"
+        yield f"walltime {VERSION}, Python {sys.version.split()[0]}, process {os.getpid()}"
         width = max((len(f"{each.name} {each.version}") for each in self.libraries), default=0)
         for state in (MEASURED, WAITING, NOT_MEASURED):
             libraries = [each for each in self.libraries if each.state == state]
