@@ -60,7 +60,7 @@ def wait_for_kinds(url: str) -> list[dict[str, Any]]:
         )
         kinds: list[dict[str, Any]] = json.loads(top.stdout)["kinds"]
         if kinds:
-            return [{"service": each["service"], "name": each["name"], "count": each["count"]} for each in kinds]
+            return [{"service": each["service"], "name": each["name"], "count": each["transactions"]} for each in kinds]
         time.sleep(0.5)
     raise SystemExit("no bill was stored within 60 s")
 

@@ -6,6 +6,9 @@ import asyncio
 import logging
 import os
 import signal
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import NamedTuple
 
 import uvloop
 
@@ -19,13 +22,27 @@ log = logging.getLogger(__name__)
 _SWEEP_INTERVAL_S = 1.0
 
 
-def serve(settings: Settings) -> None:
+class Running(NamedTuple):
+    """A collector that accepts requests; other threads may use this."""
+
+    addresses: Mapping[str, str]
+    is_stopping: Callable[[], bool]
+    stop: Callable[[], object]
+
+
+def _print_ready(running: Running) -> None:
+    print("ready", *(f"{name}={address}" for name, address in running.addresses.items()), flush=True)  # noqa: T201
+
+
+def serve(settings: Settings, announce: Callable[[Running], object] = _print_ready) -> None:
     """
     Run until SIGTERM or Ctrl-C; then stop listening, end running requests, load the spool for `drain_s`, return.
 
     A second signal ends the process at once with status 1; no acknowledged data is lost.
-    When it accepts requests it prints one line: `ready grpc=127.0.0.1:4317 http=127.0.0.1:4318 web=127.0.0.1:8464`,
-    with `clickhouse=…` when that port is on.
+
+    Args:
+        announce: Called when it accepts requests. By default it prints one line: `ready grpc=127.0.0.1:4317
+            http=127.0.0.1:4318 web=127.0.0.1:8464`, with `clickhouse=…` when that port is on.
 
     Raises:
         CollectorError: It cannot start: SettingsRefused, DirectoryInUse, EngineUnavailable, MigrationFailed.
@@ -39,12 +56,12 @@ def serve(settings: Settings) -> None:
         log.warning("%s; data stays in the spool until the database answers", error)
     collector.start()
     try:
-        uvloop.run(_run(collector))
+        uvloop.run(_run(collector, announce))
     finally:
         collector.stop()
 
 
-async def _run(collector: Collector) -> None:
+async def _run(collector: Collector, announce: Callable[[Running], object]) -> None:
     stopping = asyncio.Event()
 
     def stop() -> None:
@@ -60,7 +77,7 @@ async def _run(collector: Collector) -> None:
     sweeping = asyncio.create_task(_sweep(collector))
     for port in collector.ports:
         port.start()
-    print("ready", *(f"{name}={address}" for name, address in collector.addresses.items()), flush=True)  # noqa: T201
+    announce(Running(collector.addresses, stopping.is_set, partial(loop.call_soon_threadsafe, stopping.set)))
     await stopping.wait()
     await asyncio.gather(*(port.stop() for port in collector.ports))
     sweeping.cancel()

@@ -18,6 +18,7 @@ from . import addresses
 from .advise.command import advise
 from .client import Client
 from .dead_letters import dead_letters
+from .demo.command import demo
 from .diff.command import diff
 from .doctor.command import doctor
 from .find.command import find
@@ -93,6 +94,7 @@ def before_the_command(
 
 
 app.command("serve")(serve)  # imports its engine when it runs: the other commands stay fast
+app.command("demo")(demo)  # the same
 app.command("incidents")(incidents)
 app.command("mcp")(mcp)  # the same
 app.add_typer(dead_letters, name="dead-letter")

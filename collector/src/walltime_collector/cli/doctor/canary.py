@@ -8,9 +8,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
-from opentelemetry.proto.common.v1.common_pb2 import AnyValue, KeyValue
-from opentelemetry.proto.trace.v1.trace_pb2 import ResourceSpans, ScopeSpans, Span
+from opentelemetry.proto.trace.v1.trace_pb2 import Span
+
+from ..otlp import export_request, pairs
 
 SERVICE = "walltime.doctor"
 NAME = "canary"
@@ -37,7 +37,7 @@ class Canary:
             kind=Span.SPAN_KIND_INTERNAL,
             start_time_unix_nano=self.started_ns,
             end_time_unix_nano=self.started_ns + DURATION_NS,
-            attributes=_pairs(
+            attributes=pairs(
                 {
                     "walltime.schema": 1,
                     "walltime.kept": "forced",
@@ -57,7 +57,7 @@ class Canary:
             kind=Span.SPAN_KIND_CLIENT,
             start_time_unix_nano=self.started_ns + 1_000,
             end_time_unix_nano=self.started_ns + 1_000 + QUERY_NS,
-            attributes=_pairs(
+            attributes=pairs(
                 {
                     "walltime.component": "mysql.query",
                     "walltime.own_ns": QUERY_NS,
@@ -66,9 +66,7 @@ class Canary:
                 }
             ),
         )
-        sent = ResourceSpans(scope_spans=[ScopeSpans(spans=[root, call])])
-        sent.resource.attributes.extend(_pairs({"service.name": SERVICE}))
-        return ExportTraceServiceRequest(resource_spans=[sent]).SerializeToString()
+        return export_request({"service.name": SERVICE}, [root, call])
 
     def differences(self, trace: Mapping[str, Any]) -> list[str]:
         """What the API returns for its trace that is not as sent; empty when all is equal."""
@@ -94,13 +92,3 @@ class Canary:
 def hatch() -> Canary:
     """A new canary that ends now."""
     return Canary(os.urandom(16).hex(), os.urandom(8).hex(), time.time_ns() - DURATION_NS)
-
-
-def _pairs(attributes: Mapping[str, str | int | float]) -> list[KeyValue]:
-    return [KeyValue(key=key, value=_value(value)) for key, value in attributes.items()]
-
-
-def _value(value: str | int | float) -> AnyValue:
-    if isinstance(value, str):
-        return AnyValue(string_value=value)
-    return AnyValue(int_value=value) if isinstance(value, int) else AnyValue(double_value=value)
