@@ -90,8 +90,4 @@ pins: setup
 
 ## clean         remove the environment and what the demo and the benchmarks left
 clean:
-<<<<<<< HEAD
-	rm -rf .venv .demo .bench .site
-=======
-	rm -rf .venv .demo .bench dist
->>>>>>> 8f3f776 (One version for both packages, in one file; tests list what wheels and source distributions hold; make release checks, builds, installs, and shows what it would upload)
+	rm -rf .venv .demo .bench .site dist
