@@ -87,7 +87,7 @@ def test_shell_completion_offers_commands_and_options() -> None:
         variables = {"_WALLTIME_COMPLETE": f"complete_{shell}", "COMP_WORDS": words, "COMP_CWORD": place}
         return run(environment=variables).stdout.split()
 
-    assert completed("walltime de") == ["dead-letter"]
+    assert completed("walltime dea") == ["dead-letter"]
     assert completed("walltime dead-letter re") == ["retry"]
     assert "--url" in completed("walltime top --")
     assert "_WALLTIME_COMPLETE=complete_bash" in run("--show-completion", "bash").stdout
