@@ -23,7 +23,9 @@ from walltime.servers.gateways.asgi import ASGIMiddleware
 from walltime.servers.gateways.wsgi import WSGIMiddleware
 from walltime.servers.request.request import routed_to
 from walltime.settings.settings import Settings
-from walltime.version import VERSION as __version__
+from walltime.version import VERSION
+
+__version__ = VERSION
 
 __all__ = [
     "ASGIMiddleware",
