@@ -81,9 +81,9 @@ def sizing() -> str:
                 f"{transactions_gb * 30:,.0f} GB",
                 f"{calls_gb * 7:,.0f} GB",
                 f"{transactions_gb * 30 + calls_gb * 7:,.0f} GB",
-                f"{rate * TRANSACTION_US / 1e6:.2f} cores",
-                f"{calls * CALL_US / 1e6:.2f} cores",
-                f"{inserts * INSERT_MS / 1e3:.2f} cores",
+                f"{rate * TRANSACTION_US / 1e6:.2g} cores",
+                f"{calls * CALL_US / 1e6:.2g} cores",
+                f"{inserts * INSERT_MS / 1e3:.2g} cores",
                 f"{cores:.1f} cores",
             )
         )
