@@ -3,7 +3,8 @@ A ClickHouse server for tests: its HTTP interface, the statements run on chDB, a
 
 No server binary is to be had on the test machines, but chDB is the same engine. What is understood is what
 clickhouse-connect sends: the statement in the body, in `query` or in a form; `database`, `param_…` and settings in the
-URL; a password in a header. `POST /faults` says what should go wrong with the next statements, `GET /seen` what came.
+URL; a password in a header. `POST /faults` says what should go wrong with the next statements, `GET /seen` what came,
+`GET /statements` every statement without its data, with the names of the settings sent with it.
 
     python -m tests.clickhouse_on_chdb FOLDER --port 8123 --user default --password '' --cluster ''
 
@@ -30,6 +31,7 @@ import threading
 import time
 import uuid
 import zlib
+from collections import defaultdict
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field
 from functools import partial
@@ -160,6 +162,7 @@ class Server(ThreadingHTTPServer):
         self.lock = threading.Lock()
         self.faults: list[Fault] = []
         self.seen: list[dict[str, str]] = []
+        self.statements: dict[str, set[str]] = defaultdict(set)
 
     def handle_error(self, request: Any, client_address: Any) -> None:
         """A client that went away is no news."""
@@ -189,7 +192,11 @@ class Handler(BaseHTTPRequestHandler):
 
     def do_GET(self) -> None:
         path = urlsplit(self.path).path
-        if path == "/seen":
+        if path == "/statements":
+            with self.ours.lock:
+                sent = {text: sorted(names) for text, names in self.ours.statements.items()}
+            self.answer(json.dumps(sent).encode())
+        elif path == "/seen":
             with self.ours.lock:
                 self.answer(json.dumps({"seen": self.ours.seen, "faults_left": len(self.ours.faults)}).encode())
         else:
@@ -211,6 +218,9 @@ class Handler(BaseHTTPRequestHandler):
         with self.ours.lock:
             said_of_it = {"target": self.path, "statement": statement[:200].decode("utf-8", "replace")}
             self.ours.seen.append({**said_of_it, "encoding": encoding, "user": self.user()})
+            insert = INSERT_WITH_DATA.match(statement)
+            text = (insert[0] if insert else statement).decode("utf-8", "replace")
+            self.ours.statements[text] |= {name for name in said if name not in TRANSPORT and name[:6] != "param_"}
         if not self.is_known():
             return self.refuse(RefusedError("Code: 516. DB::Exception: Authentication failed (AUTHENTICATION_FAILED)"))
         fault = self.ours.fault_of(statement) or Fault("", run=True)

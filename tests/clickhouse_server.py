@@ -74,3 +74,8 @@ class ClickHouseServer(Service):
         """The requests so far, and how many faults are still to come."""
         seen: dict[str, Any] = httpx.get(f"{self.url}/seen", verify=self._context()).json()
         return seen
+
+    def statements(self) -> dict[str, list[str]]:
+        """Every statement so far, without its data, and the names of the settings that were sent with it."""
+        sent: dict[str, list[str]] = httpx.get(f"{self.url}/statements", verify=self._context()).json()
+        return sent

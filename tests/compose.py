@@ -93,6 +93,12 @@ def image(service: Mapping[str, Any]) -> Image | None:
     return Image(path, arguments, stages)
 
 
+def images() -> dict[Path, Image]:
+    """Our own images, by the paths of their Dockerfiles."""
+    built = filter(None, map(image, services().values()))
+    return {each.path: each for each in built}
+
+
 def command(service: Mapping[str, Any]) -> list[str]:
     """What runs in one of our own images."""
     if "command" in service:

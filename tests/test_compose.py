@@ -18,7 +18,7 @@ from walltime.settings.settings import Settings as SdkSettings
 from walltime_collector.config.settings import Settings
 
 from tests import compose
-from tests.compose import ROOT, Image
+from tests.compose import ROOT
 
 SERVICES = compose.services()
 OUR_OWN = [
@@ -32,11 +32,6 @@ LISTENS = {
     "memcached-2": {11211},
 }
 """Ports of other people's images; those of our own are read from their settings and commands."""
-
-
-def images() -> dict[Path, Image]:
-    built = filter(None, map(compose.image, SERVICES.values()))
-    return {image.path: image for image in built}
 
 
 def listens(name: str) -> set[int]:
@@ -73,10 +68,10 @@ def test_every_variable_has_a_value_and_every_value_is_used() -> None:
 
 def test_images_are_pinned_to_a_version() -> None:
     pulled = [service["image"] for service in SERVICES.values() if "build" not in service]
-    bases = [stage.base for image in images().values() for stage in image.stages]
+    bases = [stage.base for image in compose.images().values() for stage in image.stages]
     for image in pulled + bases:
         assert re.fullmatch(r"[a-z/-]+:\d+\.\d+[\w.-]*", image), image
-    for image in images().values():
+    for image in compose.images().values():
         assert {name: compose.dotenv()[name] for name in image.arguments} == image.arguments
 
 
@@ -164,7 +159,7 @@ def test_the_slow_log_is_where_mysql_writes_it_and_the_collector_reads_it() -> N
     assert f"chown {collector['group_add'][0]}:{collector['group_add'][0]} {folder}" in made
 
 
-@pytest.mark.parametrize("path", images(), ids=str)
+@pytest.mark.parametrize("path", compose.images(), ids=str)
 def test_what_a_dockerfile_copies_is_there_and_not_ignored(path: Path) -> None:
     ignored: list[str] = []
     kept: list[str] = []
@@ -172,7 +167,7 @@ def test_what_a_dockerfile_copies_is_there_and_not_ignored(path: Path) -> None:
         if line and not line.startswith("#"):
             (kept if line.startswith("!") else ignored).append(line.removeprefix("!"))
     assert ignored[0] == "*"
-    for stage in images()[path].stages:
+    for stage in compose.images()[path].stages:
         for instruction, said in stage.instructions:
             sources = said.split()[:-1]
             if instruction == "COPY" and not sources[0].startswith("--from"):
@@ -181,7 +176,7 @@ def test_what_a_dockerfile_copies_is_there_and_not_ignored(path: Path) -> None:
                     assert any(source == each or source.startswith(f"{each}/") for each in kept), f"{source} is ignored"
                     assert not any(fnmatch.fnmatch(source, each) for each in ignored[1:])
             elif instruction == "COPY":
-                assert sources[0].removeprefix("--from=") in {each.name for each in images()[path].stages}
+                assert sources[0].removeprefix("--from=") in {each.name for each in compose.images()[path].stages}
 
 
 @pytest.mark.parametrize("name", OUR_OWN)

@@ -1,0 +1,150 @@
+"""The manifests of deploy/kubernetes: valid by the schemas of Kubernetes, and true of the image and the collector."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import kubernetes_validate
+import pytest
+import yaml
+from walltime_collector.config.settings import Settings
+
+from tests import compose
+from tests.servers import Collector, over_http
+
+FOLDER = compose.ROOT / "deploy" / "kubernetes"
+GUIDE = (compose.ROOT / "docs" / "deploy.md").read_text()
+KUSTOMIZATION: dict[str, Any] = yaml.safe_load((FOLDER / "kustomization.yaml").read_text())
+
+
+@cache
+def manifests() -> list[dict[str, Any]]:
+    return [each for name in KUSTOMIZATION["resources"] for each in yaml.safe_load_all((FOLDER / name).read_text())]
+
+
+def manifest(kind: str, name: str) -> dict[str, Any]:
+    (found,) = (each for each in manifests() if (each["kind"], each["metadata"]["name"]) == (kind, name))
+    return found
+
+
+def pod(name: str) -> dict[str, Any]:
+    spec: dict[str, Any] = manifest("StatefulSet", name)["spec"]["template"]["spec"]
+    return spec
+
+
+def container(name: str) -> dict[str, Any]:
+    (only,) = pod(name)["containers"]
+    return dict(only)
+
+
+COLLECTOR = container("walltime")
+IMAGE = compose.images()[compose.ROOT / "collector" / "Dockerfile"]
+
+
+@pytest.mark.parametrize("version", ["1.28", "1.34", kubernetes_validate.latest_version()])
+def test_every_manifest_is_valid_and_has_no_unknown_field(version: str) -> None:
+    assert len(manifests()) == 9
+    for each in manifests():
+        kubernetes_validate.validate(each, version, strict=True)
+    broken = {**manifest("Service", "walltime"), "spec": {"port": 1}}
+    with pytest.raises(kubernetes_validate.ValidationError):
+        kubernetes_validate.validate(broken, version, strict=True)
+
+
+def test_the_kustomization_has_every_file_and_image() -> None:
+    assert {f"{each}.yaml" for each in ("kustomization",)} | set(KUSTOMIZATION["resources"]) == {
+        each.name for each in FOLDER.iterdir()
+    }
+    named = {image["name"]: image for image in KUSTOMIZATION["images"]}
+    used = {container(each["metadata"]["name"])["image"] for each in manifests() if each["kind"] == "StatefulSet"}
+    assert used == set(named)
+    assert named["clickhouse/clickhouse-server"]["newTag"] == compose.dotenv()["CLICKHOUSE_VERSION"]
+    assert KUSTOMIZATION["namespace"] == manifest("Namespace", "walltime")["metadata"]["name"]
+
+
+def test_selectors_find_the_pods() -> None:
+    labels = {
+        each["metadata"]["name"]: each["spec"]["template"]["metadata"]["labels"]
+        for each in manifests()
+        if each["kind"] == "StatefulSet"
+    }
+    for each in manifests():
+        spec = each.get("spec", {})
+        selector = spec.get("selector") or spec.get("podSelector")
+        if selector:
+            selector = selector.get("matchLabels", selector)
+            assert any(selector.items() <= found.items() for found in labels.values()), each["metadata"]["name"]
+    for name in labels:
+        headless = manifest("Service", manifest("StatefulSet", name)["spec"]["serviceName"])
+        assert headless["spec"]["clusterIP"] == "None"
+
+
+def test_ports_are_those_that_the_image_listens_on() -> None:
+    listens = {int(port) for port in IMAGE.runs.last("EXPOSE").split()}
+    named = {port["name"]: port["containerPort"] for port in COLLECTOR["ports"]}
+    assert set(named.values()) == listens
+    for port in manifest("Service", "walltime")["spec"]["ports"]:
+        assert named[port["targetPort"]] == port["port"]
+    (rule,) = manifest("NetworkPolicy", "walltime")["spec"]["ingress"]
+    assert {each["port"] for each in rule["ports"]} == listens
+
+
+def test_variables_are_settings_and_together_the_collector_accepts_them(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    given = {each["name"]: each["value"] for each in COLLECTOR["env"]}
+    assert {name.removeprefix("WALLTIME_").lower() for name in given} <= set(Settings.model_fields)
+    secrets = {Path(value).name for name, value in given.items() if name.endswith("_FILE")}
+    (mount,) = (each for each in COLLECTOR["volumeMounts"] if each["name"] == "secrets")
+    assert all(
+        Path(value).parent == Path(mount["mountPath"]) for name, value in given.items() if name.endswith("_FILE")
+    )
+    (key,) = (each["valueFrom"]["secretKeyRef"] for each in container("clickhouse")["env"] if "valueFrom" in each)
+    created = set(re.findall(r"--from-literal=([\w-]+)=", GUIDE))
+    assert created == secrets
+    assert (key["name"], key["key"] in created) == ("walltime", True)
+    for name, value in {**IMAGE.runs.environment(), **given}.items():
+        if name.startswith("WALLTIME_"):
+            (tmp_path / Path(value).name).write_text("0123456789abcdef0123")
+            monkeypatch.setenv(name, str(tmp_path / Path(value).name) if name.endswith("_FILE") else value)
+    settings = Settings()
+    assert settings.clickhouse == f"http://clickhouse:{container('clickhouse')['ports'][0]['containerPort']}"
+    assert not settings.insecure
+    assert settings.secret("ingest_token")
+
+
+def test_pods_run_as_the_images_user_and_may_do_little() -> None:
+    (user,) = re.findall(r"--uid (\d+)", "\n".join(text for _, text in IMAGE.runs.instructions))
+    security = pod("walltime")["securityContext"]
+    assert {security["runAsUser"], security["runAsGroup"], security["fsGroup"]} == {int(user)}
+    for name in ("walltime", "clickhouse"):
+        assert pod(name)["securityContext"]["runAsNonRoot"] is True
+        assert pod(name)["securityContext"]["seccompProfile"] == {"type": "RuntimeDefault"}
+        assert pod(name)["automountServiceAccountToken"] is False
+        assert container(name)["securityContext"]["allowPrivilegeEscalation"] is False
+        assert container(name)["securityContext"]["capabilities"] == {"drop": ["ALL"]}
+        assert container(name)["resources"]["limits"]["memory"]
+    assert COLLECTOR["securityContext"]["readOnlyRootFilesystem"] is True
+    mounts = {each["mountPath"] for each in COLLECTOR["volumeMounts"]}
+    assert {IMAGE.runs.last("VOLUME"), "/tmp"} <= mounts  # noqa: S108
+
+
+def test_the_grace_period_is_longer_than_the_drain() -> None:
+    assert pod("walltime")["terminationGracePeriodSeconds"] > Settings.model_fields["drain_s"].default + 10
+
+
+@pytest.fixture(scope="module")
+def collector(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Collector]:
+    with Collector(tmp_path_factory.mktemp("probed") / "data", read_token="read-2b7e151628aed2") as running:
+        yield running
+
+
+@pytest.mark.parametrize("probe", ["startupProbe", "readinessProbe"])
+def test_probes_are_answered_without_a_token(collector: Collector, probe: str) -> None:
+    request = COLLECTOR[probe]["httpGet"]
+    assert request["port"] == "web"
+    assert over_http("GET", f"{collector.web_url}{request['path']}").status_code == 200
