@@ -28,7 +28,7 @@ def main() -> None:
         print(f"{each.name}  {each.stat().st_size:,} bytes  sha256 {digest}")
     if arguments.upload:
         python("twine", "upload", *map(str, built))
-        print(f"uploaded; now: git tag v{version} && git push --tags")
+        print(f"uploaded; now: git tag v{version}, push it, and keep a folder of it: tests/upgrades/make.py")
     else:
         print(f"dry run: nothing was uploaded. `make release UPLOAD=1` uploads these {len(built)} files.")
 

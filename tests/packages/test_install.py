@@ -35,7 +35,7 @@ print(sorted(direct), sorted(installed - seen))
 """
 """Prints what walltime names, and what is installed that neither walltime nor any of those needs."""
 
-pytestmark = pytest.mark.nightly
+pytestmark = [pytest.mark.nightly, pytest.mark.timeout(1200)]
 
 
 @pytest.fixture(scope="module")

@@ -21,7 +21,7 @@ The errors of the collector. Their messages say where, what, and what now.
         │   └── EngineHung     it did not respond in time, and was killed
         ├── InsertRefused      the data itself was refused: trying again will not help
         ├── QueryFailed        the query is wrong, or over a limit
-        └── MigrationFailed    a schema file could not be applied; those before it are applied and recorded
+        └── MigrationFailed    a schema file could not be applied, or a later version has applied more
 """
 
 from __future__ import annotations

@@ -220,3 +220,16 @@ def test_an_address_that_cannot_work_is_refused_at_once(url: str) -> None:
     with pytest.raises(SettingsRefused) as refused:
         ServerEngine(url, user="u", password="", database="walltime", timeout_s=1)
     assert "s3cret" not in str(refused.value)
+
+
+def test_a_database_that_a_later_version_has_migrated_is_used_with_a_warning(
+    clickhouse: ClickHouseServer, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Collectors that share it are updated one after the other; an embedded one is refused (tests/upgrades)."""
+    engine = clickhouse.engine("later")
+    engine.migrate()
+    assert "later" not in caplog.text
+    engine.command("INSERT INTO schema_migrations (name) SELECT '999_later.sql'")
+    engine.migrate()
+    assert "has migrated the database (it has 999_later.sql); this version goes on" in caplog.text
+    engine.close()

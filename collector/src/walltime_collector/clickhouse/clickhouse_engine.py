@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import logging
 from abc import abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
+from typing import ClassVar
 
 from ..errors import MigrationFailed, QueryFailed
 from ..spool.segment import Record
@@ -12,11 +14,16 @@ from .engine import Engine, Piece, Settings
 from .inserts import insert_settings, once_settings, protobuf_rows
 from .schema_files import schema_files, statements
 
+log = logging.getLogger(__name__)
+
 _HAS_MIGRATIONS = "SELECT 1 FROM system.tables WHERE database = currentDatabase() AND name = 'schema_migrations'"
 
 
 class ClickHouseEngine(Engine):
     """The part of an Engine that writes; `spans_schema` are the settings for the schema of an INSERT of spans."""
+
+    _is_shared: ClassVar[bool] = True
+    """Collectors of several versions may use the database while they are updated one after the other."""
 
     def __init__(self, placeholders: Mapping[str, str], spans_schema: Mapping[str, str]) -> None:
         self.placeholders, self._spans_schema = placeholders, spans_schema
@@ -27,7 +34,13 @@ class ClickHouseEngine(Engine):
             for statement in statements("schema/schema_migrations.sql", self.placeholders):
                 self.command(statement)
         applied = {row["name"] for row in self.query("SELECT name FROM schema_migrations")}
-        for name, made in schema_files(self.placeholders):
+        files = schema_files(self.placeholders)
+        if later := ", ".join(sorted(applied - {name for name, _ in files})):
+            found = f"a later version of Walltime has migrated the database (it has {later})"
+            if not self._is_shared:
+                raise MigrationFailed(f"{found}; start that version again. The data is untouched")
+            log.warning("%s; this version goes on, update it too", found)
+        for name, made in files:
             if name in applied:
                 continue
             try:

@@ -42,6 +42,8 @@ class EmbeddedEngine(ClickHouseEngine):
         DirectoryInUse: Another collector has it open.
     """
 
+    _is_shared = False
+
     def __init__(
         self, directory: Path, database: str, count: Callable[[str], object] | None = None, where: str = "--data"
     ) -> None:
