@@ -1,4 +1,4 @@
-"""The documentation as a site, in a real browser: readable on a desktop, on a phone and in the dark, from one host."""
+"""The documentation as a site, in a real browser: readable on a desktop, a phone and in the dark, from one host."""
 
 from __future__ import annotations
 
@@ -38,12 +38,16 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     [(chromium.DESKTOP, "light"), (chromium.DESKTOP, "dark"), (chromium.PHONE, "light"), (chromium.PHONE, "dark")],
     ids=["desktop", "desktop-dark", "phone", "phone-dark"],
 )
-def test_pages_fit_and_ask_no_other_host(browser: Browser, site: str, size: tuple[int, int], scheme: str) -> None:
+def test_pages_fit_are_accessible_and_ask_no_other_host(
+    browser: Browser, site: str, size: tuple[int, int], scheme: str
+) -> None:
     with chromium.watched(browser, site, size=size, scheme=scheme) as watch:
         for page in PAGES:
             response = watch.open(f"/{page}.html")
             assert response.ok
             assert watch.overflow_px() <= 0, page
+            if page == "settings" and size == chromium.DESKTOP:  # a phone scrolls the theme's tables with a finger
+                assert watch.serious() == []
             watch.screenshot(f"site-{page}-{size[0]}-{scheme}")
         assert watch.problems == []
 
