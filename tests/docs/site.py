@@ -17,6 +17,8 @@ _OUTSIDE = {
     "CONTRIBUTING.md": "contributing.md",
     "SECURITY.md": "security.md",
     "LICENSE": "license.txt",
+    "dashboards/README.md": "grafana.md",
+    "examples/README.md": "examples/index.md",
 }
 _LINK = re.compile(r"(!?\[[^\]]*\]\()(?!https?:|#|mailto:)([^)#\s]+)([^)]*\))")
 
@@ -25,8 +27,7 @@ def places() -> dict[Path, Path]:
     """Return file of the repository → its place on the site; folders are those of their README."""
     found = {ROOT / name: Path(place) for name, place in _OUTSIDE.items()}
     found |= {file: file.relative_to(ROOT / "docs") for file in (ROOT / "docs").rglob("*") if file.is_file()}
-    for folder in ("dashboards", "examples"):
-        found |= {file: file.relative_to(ROOT) for file in (ROOT / folder).glob("**/README.md")}
+    found |= {file: Path(f"examples/{file.parent.name}.md") for file in ROOT.glob("examples/*/README.md")}
     found[ROOT / "docs" / "decisions"] = Path("decisions/index.md")
     return found | {file.parent: place for file, place in found.items() if file.name == "README.md"}
 

@@ -25,8 +25,10 @@ def entries(navigation: object) -> Iterator[str]:
             yield from entries(each)
 
 
-def test_every_page_is_in_the_navigation_once() -> None:
+def test_every_page_is_in_the_navigation_once(html: Path) -> None:
     listed = list(entries(tomli.loads((ROOT / "zensical.toml").read_text())["project"]["nav"]))
+    home = (html / "index.html").read_text()
+    assert [page for page in listed if f'href="./{page.removesuffix(".md")}.html"' not in home] == ["index.md"]
     pages = {str(place) for place in places().values() if place.suffix == ".md"}
     decisions = {page for page in pages if page.startswith("decisions/0")}
     assert sorted(listed) == sorted(pages - decisions)
