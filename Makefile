@@ -1,5 +1,5 @@
 # make demo, make test, make lint, make bench: each does all the setup it needs.
-.PHONY: help setup demo test test-nightly lint format bench bench-ingest bench-scale bench-slowlog release dashboards docs descriptors pins clean
+.PHONY: help setup demo test test-nightly lint format bench bench-history bench-ingest bench-scale bench-slowlog release dashboards docs descriptors pins clean
 PYTHON ?= python3
 BIN := .venv/bin
 # Without compiled files every server and every test starts twice as slowly.
@@ -45,7 +45,11 @@ format: setup
 
 ## bench         CPU of the SDK per call and per request, beside OpenTelemetry's (QUICK=1: in half the time)
 bench: setup
-	@$(BIN)/python -m tests.bench.overhead $(if $(QUICK),--quick)
+	@$(BIN)/python -m tests.bench.overhead --history $(if $(QUICK),--quick)
+
+## bench-history a page of all runs of make bench, which adds to tests/bench/history.jsonl: .bench/history.html
+bench-history: setup
+	@$(BIN)/python -m tests.bench.history
 
 ## bench-ingest  CPU of the collector per span, throughput, delay (QUICK=1: in half the time)
 bench-ingest: setup

@@ -1,7 +1,7 @@
 """
 `make bench`: what the SDK costs per call and per request, beside OpenTelemetry's own instrumentations.
 
-    python -m tests.bench.overhead [--quick] [--json FILE]
+    python -m tests.bench.overhead [--quick] [--json FILE] [--history]
 
 Where Walltime's own part of it goes: `python -m tests.bench.shares`.
 """
@@ -19,6 +19,7 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
 from tests.bench import report
 from tests.bench.compare import Plan, compare
+from tests.bench.history import append
 from tests.bench.machine import ForeignLoad, pin
 from tests.bench.recorded import NotRecorded
 
@@ -30,6 +31,7 @@ def main(
     quick: Annotated[bool, typer.Option(help="A rough answer in half the time.")] = False,
     rounds: Annotated[int, typer.Option(min=1, help="Slices of each process.")] = 8,
     json_file: Annotated[Path | None, typer.Option("--json", help="Also write every sample to this file.")] = None,
+    history: Annotated[bool, typer.Option(help="Add the medians to tests/bench/history.jsonl.")] = False,
 ) -> None:
     """Measure what Walltime and OpenTelemetry's own instrumentations add to a request."""
     plan = Plan(processes=1 if quick else 2, rounds=rounds)
@@ -46,8 +48,11 @@ def main(
     console = Console()
     console.width = max(console.width, NARROWEST)
     console.print(report.for_people(results, plan, foreign_cores))
+    document = report.for_programs(results, plan, foreign_cores)
+    if history:
+        append(document)
     if json_file is not None:
-        json_file.write_text(json.dumps(report.for_programs(results, plan, foreign_cores), indent=1) + "\n")
+        json_file.write_text(json.dumps(document, indent=1) + "\n")
 
 
 if __name__ == "__main__":
