@@ -144,7 +144,7 @@ def _entry(sent: Sent, said: dict[str, Value], ended_ns: int, server_ns: int, is
         f"  Rows_sent: {rows}  Rows_examined: {examined}\n"
         f"# Rows_affected: 0  Bytes_sent: {rows * 90}\n"
         f"# Pages_accessed: {examined}  Pages_read: 0  Pages_prefetched: 0  Pages_updated: 0  Old_rows_read: 0\n"
-        f"# Pages_read_time: 0.0000  Engine_time: {(server_ns / MS) * (0.998 if is_waiting else 0.5):.4f}\n"
+        f"# Pages_read_time: 0.0000  Engine_time: {(server_ns / MS) * (0.998 if is_waiting else 0.05):.4f}\n"
         f"SET timestamp={ended_ns // S};\n{statement} {comment};\n"
     )
 
