@@ -36,11 +36,9 @@ class Block:
 
 
 def blocks() -> list[Block]:
-    """Return those of all pages of the site but the decisions, in order."""
+    """Return those of all pages of the site, in order."""
     found = []
     for file in sorted(file for file, place in places().items() if place.suffix == ".md" and file.is_file()):
-        if file.parent.name == "decisions":
-            continue
         for token in _MARKDOWN.parse(file.read_text()):
             if token.type in ("fence", "code_block"):
                 assert token.map is not None
