@@ -212,18 +212,28 @@ def test_views_without_effect_are_found(server: ClickHouseServer) -> None:
     assert "stored 0 and 0" in found["once"]["what"]
 
 
+_MACROS = [["shard", "1"], ["replica", "a"]]
+MACROS = Fault(
+    "system.macros", body=json.dumps({"meta": [{"name": "macro"}, {"name": "substitution"}], "data": _MACROS})
+)
+
+
 def test_a_cluster_needs_keeper_macros_and_its_name(server: ClickHouseServer) -> None:
     keeper = Fault("system.zookeeper", body=rows(n="2"))
-    macros = Fault("system.macros", body=json.dumps({"meta": [{"name": "macro"}, {"name": "substitution"}],
-                   "data": [["shard", "1"], ["replica", "a"]]}))  # fmt: skip
-    assert examined(server, keeper, macros, cluster="shop") == (0, {})
-    code, found = examined(server, macros, cluster="shop")  # without Keeper no table is created
+    assert before_tables(server, keeper, MACROS, cluster="shop") == (0, {})
+    code, found = examined(server, MACROS, cluster="shop")  # without Keeper no table is created
     assert (code, set(found)) == (1, {"keeper"})
     code, found = examined(server, keeper, cluster="other")
     assert code == 1
     assert found["cluster"]["what"] == "no cluster other"
     assert found["nodes"]["what"] == "no macro shard and no macro replica"
     assert set(found) == {"cluster", "nodes"}
+
+
+@pytest.mark.nightly
+def test_a_cluster_without_faults_passes_every_check(server: ClickHouseServer) -> None:
+    keeper = Fault("system.zookeeper", body=rows(n="2"))
+    assert examined(server, keeper, MACROS, cluster="shop") == (0, {})
 
 
 def node(**changes: Any) -> dict[str, Any]:
