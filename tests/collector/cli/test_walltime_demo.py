@@ -156,6 +156,7 @@ def test_requests_keep_coming_and_all_are_marked_as_synthetic(demo: Demo) -> Non
     assert demo.asked("sql", "SELECT DISTINCT environment FROM transactions")["rows"] == [["synthetic"]]
 
 
+@pytest.mark.nightly  # starts another one
 def test_a_second_demo_takes_free_ports(demo: Demo, tmp_path: Path) -> None:
     with started(tmp_path, "--once") as second:
         output, _ = second.communicate(timeout=200)

@@ -13,6 +13,7 @@ import time
 from collections.abc import Mapping
 from itertools import product
 from pathlib import Path
+from queue import Queue
 from typing import Annotated
 
 import typer
@@ -58,12 +59,13 @@ def demo(
         options = {"slow_log": (f"mysql01:3306={slow_log}",), "segment_age_s": 0.5, "incidents": False}
         settings = Settings(data=Path(folder) / "data", **ports, **options)  # type: ignore[arg-type]
 
-        def begin(running: Running) -> None:
-            threading.Thread(target=tell, args=(running,), daemon=True).start()
+        ready: Queue[Running] = Queue()
 
-        def tell(running: Running) -> None:
+        def tell() -> None:
+            story = _Story(slow_log)  # takes a second, as the collector does meanwhile
+            running = ready.get()
             try:
-                _Story(running.addresses, slow_log).tell(once=once)
+                story.tell(running.addresses, once=once)
             except Exception as error:  # noqa: BLE001  raised below, in the main thread
                 failures.append(error)
             if running.is_stopping():
@@ -71,7 +73,8 @@ def demo(
             else:
                 running.stop()
 
-        serve(settings, announce=begin)
+        threading.Thread(target=tell, daemon=True).start()
+        serve(settings, announce=ready.put)
     if failures:
         raise CommandFailed(f"the demo ended: {printable(str(failures[0]))}") from failures[0]
 
@@ -89,40 +92,44 @@ def _free_or_any(port: int) -> int:
 class _Story:
     """Sends the requests before the restart and after it, then those of now."""
 
-    def __init__(self, listening: Mapping[str, str], slow_log: Path) -> None:
+    def __init__(self, slow_log: Path) -> None:
         from .shop import Shop
 
-        now_s = int(time.time())
-        self._restarted_s = now_s - _AFTER_S
+        self._restarted_s = int(time.time()) - _AFTER_S
         self._shop = Shop((self._restarted_s - _BEFORE_S) * _S, self._restarted_s * _S)
         self._slow_log = slow_log
-        self._client = Client(f"http://{listening['web']}")
-        self._otlp_url = f"http://{listening['http']}/v1/traces"
         self._sent = 0
+        self._past = self._bodies()
 
-    def tell(self, *, once: bool) -> None:
+    def tell(self, addresses: Mapping[str, str], *, once: bool) -> None:
+        self._client = Client(f"http://{addresses['web']}")
+        self._otlp_url = f"http://{addresses['http']}/v1/traces"
         write(f"{self._client.url}/  the pages\n")
-        self._send()
+        self._send(self._past)
         self._wait_until_stored()
         self._explain()
         while not once:
             time.sleep(_EVERY_S)
-            self._send()
+            self._send(self._bodies())
 
-    def _send(self) -> None:
+    def _bodies(self) -> list[bytes]:
+        """OTLP requests with all that the shop did until now, since the last time."""
         from ..otlp import export_request
         from .shop import REPORTS, RESOURCE, SERVICE
 
         requests = list(self._shop.requests(time.time_ns()))
         bodies = []
-        for (service, host), at in product(
-            product((SERVICE, REPORTS), ("web-1", "web-2")), range(0, len(requests), _REQUESTS_OF_A_BODY)
+        for service, host, at in product(
+            (SERVICE, REPORTS), ("web-1", "web-2"), range(0, len(requests), _REQUESTS_OF_A_BODY)
         ):
             some = requests[at + (host == "web-1") : at + _REQUESTS_OF_A_BODY : 2]
             spans = [span for each in some if each.service == service for span in each.spans()]
             bodies.append(export_request({**RESOURCE, "service.name": service, "host.name": host}, spans))
             self._sent += len(spans)
-        for body in bodies:  # one after the other, so that few INSERTs store them
+        return bodies
+
+    def _send(self, bodies: list[bytes]) -> None:
+        for body in bodies:
             status, _ = self._client.send_otlp(self._otlp_url, body, "")
             if status != 200:
                 raise CommandFailed(f"the collector answered {status}")
