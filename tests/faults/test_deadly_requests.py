@@ -80,6 +80,7 @@ def test_two_deadly_requests_and_a_bad_one_are_put_aside_alone_and_the_others_ar
 
 
 @pytest.mark.timeout(180)
+@pytest.mark.nightly
 def test_what_was_stored_before_the_process_ended_is_not_stored_again(
     spool: Spool, mortal: EmbeddedEngine, tmp_path: Path
 ) -> None:
@@ -95,6 +96,7 @@ def test_what_was_stored_before_the_process_ended_is_not_stored_again(
 
 
 @pytest.mark.timeout(180)
+@pytest.mark.nightly
 def test_a_trial_returns_the_records_that_end_the_database_and_no_others(
     mortal: EmbeddedEngine, tmp_path: Path
 ) -> None:

@@ -143,8 +143,8 @@ def test_a_cluster_returns_rows_as_they_were_inserted(both: Both, table: str) ->
     assert len(rows) >= (600 if table == "transactions" else 20)
 
 
-@pytest.mark.parametrize("name", QUERIES)
-def test_every_query_has_the_answer_of_one_machine(both: Both, name: str) -> None:
+@pytest.mark.parametrize("name", QUERIES[::4])  # all of them, with all parameters, by night
+def test_a_query_has_the_answer_of_one_machine(both: Both, name: str) -> None:
     both.answer_alike(name)
 
 

@@ -2,27 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import pytest
 from walltime_collector.clickhouse.embedded.engine import EmbeddedEngine
 from walltime_collector.health.incidents import watch
+from walltime_collector.query.incidents.answer import Incident
 from walltime_collector.query.incidents.stored import incidents
 from walltime_collector.query.windows import Window
 
-from tests.collector.health.incidents.faults import EXPLAINED, Faulty
+from tests.collector.health.incidents.faults import EXPLAINED, FAULTS, Faulty
+from tests.collector.simulated_shop import Page
 from tests.servers import with_tables
 
 NOTICED_S = 120
 _EVER = Window(0, 4_000_000_000 * 10**9)
-each_fault = pytest.mark.parametrize("fault", EXPLAINED)
+DAILY = ("restart", "nothing")
+each_fault = pytest.mark.parametrize("fault", [name for name in EXPLAINED if name in DAILY])
 
 
-def played(folder: Path, runs: int, seed: int = 0) -> Iterator[Faulty]:
+def played(folder: Path, runs: int, faults: Mapping[str, Page] = FAULTS, seed: int = 0) -> Iterator[Faulty]:
     engine = EmbeddedEngine(with_tables(folder), "walltime")
     engine.migrate()
-    faulty = Faulty(engine, runs, seed)
+    faulty = Faulty(engine, runs, seed, faults)
     faulty.play()
     yield faulty
     engine.close()
@@ -30,7 +33,7 @@ def played(folder: Path, runs: int, seed: int = 0) -> Iterator[Faulty]:
 
 @pytest.fixture(scope="module")
 def faulty(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Faulty]:
-    yield from played(tmp_path_factory.mktemp("faulty"), 1)
+    yield from played(tmp_path_factory.mktemp("faulty"), 1, {name: FAULTS[name] for name in DAILY})
 
 
 @each_fault
@@ -50,6 +53,10 @@ def test_a_fault_is_explained_by_its_cause(faulty: Faulty, fault: str) -> None:
 def test_a_fault_that_is_over_is_closed_once(faulty: Faulty, fault: str) -> None:
     assert [each.event.what for each in faulty.of(fault)].count("closed") == 1
     (incident,) = (each for each in incidents(faulty.engine, _EVER).incidents if each.name == fault)
+    assert_over(incident)
+
+
+def assert_over(incident: Incident) -> None:
     assert not incident.is_open
     assert incident.ended_because == "over"
     assert 120 <= (incident.window.end_ns - incident.window.start_ns) / 1e9 <= 240
@@ -72,4 +79,7 @@ def test_twenty_of_twenty_faults_are_noticed_and_explained(tmp_path: Path, monke
             explained = [" ".join(each.sentences) for each in stored if each.name.startswith(f"{fault}/")]
             assert [each for each in explained if not all(word in each for word in words)] == []
             assert len(explained) == 20
+            for each in stored:
+                if each.name.startswith(f"{fault}/"):
+                    assert_over(each)
         assert faulty.of("nothing") == []
