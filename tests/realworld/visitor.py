@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import re
+import time
+from http import HTTPStatus
 from typing import Any, NamedTuple
 
 import httpx
@@ -14,6 +16,7 @@ _CHANGING = re.compile(
     r'|name="created" content="[^"]*"'
 )
 """What differs between two equal requests: tokens against forged requests, and the time."""
+_TRIES = 20
 
 
 class Answer(NamedTuple):
@@ -46,8 +49,13 @@ class Visitor:
         return self._read(self._client.post(path, data=fields, headers={"Referer": self._at}), path)
 
     def json(self, method: str, path: str, body: object = None) -> Any:
-        response = self._client.request(method, path, json=body)
+        for _ in range(_TRIES):
+            response = self._client.request(method, path, json=body)
+            if response.status_code != HTTPStatus.SERVICE_UNAVAILABLE:  # Prefect's SQLite is locked now and then
+                break
+            time.sleep(0.2)
         self.answers.append(Answer(method, re.sub(r"[0-9a-f-]{36}", "{id}", path), response.status_code, ""))
+        assert response.is_success, f"{method} {path}: {response.status_code} {response.text[:500]}"
         return response.json()
 
     def _read(self, response: httpx.Response, path: str) -> str:
