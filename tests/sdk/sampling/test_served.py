@@ -10,9 +10,17 @@ import threading
 import time
 from collections.abc import Awaitable, Callable
 from concurrent.futures import ThreadPoolExecutor
+from typing import Any
 
 import pytest
 import walltime
+from fastapi import APIRouter, FastAPI
+from starlette.applications import Starlette
+from starlette.middleware import Middleware
+from starlette.middleware.base import BaseHTTPMiddleware
+from starlette.requests import Request
+from starlette.responses import PlainTextResponse
+from starlette.routing import Route
 
 from tests.sdk.sampling.sampled import ALMOST_ALWAYS, COMPUTING, Entry, busy, entries, sampled, share
 from tests.sdk.sink import Sink
@@ -26,14 +34,24 @@ def sampled_in_asyncio(sink: Sink, view: Callable[[], Awaitable[object]], beside
     async def app(_scope: object, _receive: object, _send: object) -> None:
         await view()
 
-    asgi = walltime.ASGIMiddleware(app)
+    return sampled_asgi(sink, walltime.ASGIMiddleware(app), beside)
+
+
+def sampled_asgi(sink: Sink, asgi: Any, beside: int) -> list[Entry]:
     walltime.configure(endpoint=sink.endpoint, sample_hz=250)
+
+    async def receive() -> dict[str, Any]:
+        return {"type": "http.request", "body": b"", "more_body": False}
+
+    async def send(_message: object) -> None: ...
+
+    def scope() -> dict[str, Any]:
+        return {"type": "http", "method": "GET", "scheme": "http", "path": "/", "headers": [], "query_string": b""}
 
     async def serve() -> None:
         ends_s = time.monotonic() + 20
         while walltime.counters().get("samples", 0) < 30 and time.monotonic() < ends_s:
-            requests = [{"type": "http", "method": "GET", "path": "/", "headers": []} for _ in range(beside)]
-            await asyncio.gather(*[asgi(request, None, None) for request in requests])  # type: ignore[arg-type]
+            await asyncio.gather(*[asgi(scope(), receive, send) for _ in range(beside)])
 
     asyncio.run(serve())
     assert walltime.flush()
@@ -98,6 +116,29 @@ def test_a_child_task_that_waits(sink: Sink) -> None:
 
     found = sampled_in_asyncio(sink, view)
     assert share(found, stack="child (", state="sleep") >= ALMOST_ALWAYS
+
+
+@pytest.mark.parametrize("framework", ["starlette", "fastapi"])
+def test_a_route_behind_a_middleware_that_has_a_task_of_its_own(sink: Sink, framework: str) -> None:
+    async def page(request: Request) -> PlainTextResponse:
+        await asyncio.sleep(0.02)
+        return PlainTextResponse(request.url.path)
+
+    async def passes(request: Any, call_next: Any) -> Any:
+        return await call_next(request)
+
+    walltime.instrument("starlette", framework)
+    between = [Middleware(BaseHTTPMiddleware, dispatch=passes)]
+    app: Starlette
+    if framework == "fastapi":
+        router = APIRouter()
+        router.add_api_route("/", page)
+        app = FastAPI(middleware=between)
+        app.include_router(router)
+    else:
+        app = Starlette(routes=[Route("/", page)], middleware=between)
+    found = sampled_asgi(sink, app, beside=3)
+    assert share(found, stack="page (", state="sleep") >= ALMOST_ALWAYS
 
 
 def test_a_job_in_another_thread_decides_what_its_transaction_does(sink: Sink) -> None:

@@ -32,7 +32,8 @@ MAX_PLACES: Final = 4096
 
 INTERMEDIATE_PACKAGES: Final = frozenset({
     "pymysql", "MySQLdb", "mysql", "aiomysql", "asyncmy", "sqlalchemy", "django", "flask_sqlalchemy", "sqlmodel",
-    "peewee", "pony", "tortoise", "databases", "alembic", "pandas", "greenlet", "gevent", "opentelemetry",
+    "peewee", "pony", "tortoise", "databases", "alembic", "pandas", "greenlet", "gevent", "opentelemetry", "aiosqlite",
+    "anyio", "asyncpg", "psycopg", "psycopg2",
     "sentry_sdk", "ddtrace", "newrelic", "elasticapm",
 })  # fmt: skip
 """Packages that make calls for the application."""

@@ -78,14 +78,14 @@ def stop() -> None:
 
 def _start(hz: float) -> None:
     if isinstance(_start_new_thread, BuiltinFunctionType):  # otherwise it would be a greenlet among the others
-        serving.parking.runs.acquire()
-        _start_new_thread(_run, (hz,))
+        parking = serving.parking
+        parking.runs.acquire()
+        _start_new_thread(_run, (hz, parking))
         atexit.unregister(stop)
         atexit.register(stop)
 
 
-def _run(hz: float) -> None:
-    parking = serving.parking
+def _run(hz: float, parking: serving.Parking) -> None:
     try:
         _sample(round(1e9 / hz), parking)
     except Exception as ours:

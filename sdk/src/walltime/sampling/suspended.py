@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from types import CoroutineType
 from typing import TYPE_CHECKING, Any, Final
 
 from walltime.core.execution import running
@@ -39,23 +40,26 @@ def of(server: Any) -> tuple[Frames | None, str]:
     return frames, "" if frames is None else _state(frames)
 
 
+def is_over(server: Any) -> bool:
+    """Say whether the task or greenlet has ended."""
+    return bool(server.done() if hasattr(server, "get_coro") else server.dead)
+
+
 def _of_task(task: Any) -> tuple[Frames | None, str]:
     awaits: list[CodeType | int] = []
     waiter: Any = task
     for _ in range(MAX_TASKS):
         coroutine: Any = waiter.get_coro()
         for _ in range(stacks.MAX_FRAMES):
-            frame = next((frame for name in _FRAMES if (frame := getattr(coroutine, name, None)) is not None), None)
+            frame, awaited = _suspended(coroutine)
             if frame is None:
                 break
-            if not stacks.is_ours(frame.f_code.co_filename):
-                awaits += (frame.f_lasti, frame.f_code)
-            elif stacks.is_in_a_call(frame.f_code):
+            code = frame.f_code
+            if not stacks.is_ours(code.co_filename):
+                awaits += (frame.f_lasti, code)
+            elif stacks.is_in_a_call(code):
                 return None, ""
-            if frame.f_code is steps.__code__:
-                coroutine = frame.f_locals["coro"]
-            else:
-                coroutine = next((it for name in _AWAITS if (it := getattr(coroutine, name, None)) is not None), None)
+            coroutine = frame.f_locals["coro"] if code is steps.__code__ else awaited
         future = getattr(waiter, "_fut_waiter", None)
         if future is None or future.done():
             return tuple(awaits[::-1]), "loop"
@@ -69,8 +73,17 @@ def _of_task(task: Any) -> tuple[Frames | None, str]:
     return frames, _state(frames)
 
 
-_FRAMES: Final = ("cr_frame", "gi_frame", "ag_frame")
-_AWAITS: Final = ("cr_await", "gi_yieldfrom", "ag_await")
+def _suspended(coroutine: Any) -> tuple[FrameType | None, Any]:
+    """Return the frame, None when there is none, and what is awaited in it."""
+    if type(coroutine) is CoroutineType:
+        return coroutine.cr_frame, coroutine.cr_await
+    for frame, awaits in _NAMES:
+        if getattr(coroutine, frame, None) is not None:
+            return getattr(coroutine, frame), getattr(coroutine, awaits, None)
+    return None, None
+
+
+_NAMES: Final = (("cr_frame", "cr_await"), ("gi_frame", "gi_yieldfrom"), ("ag_frame", "ag_await"))
 
 
 def _state(frames: Frames) -> str:

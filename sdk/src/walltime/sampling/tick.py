@@ -140,14 +140,16 @@ class Ticks:
             self._served.append(serving.arrivals.popleft())
         if self._served:
             served, self._served = self._served, []
+            innermost: dict[Transaction, Any] = {}
             for each in served:
                 reference, of, thread = each
                 server = reference()
                 if of.duration_ns:
                     self._ended(of, due_ns, elapsed_ns)
-                elif server is not None:
+                elif server is not None and not suspended.is_over(server):
                     self._served.append(each)
-                    looks.append((of, thread, server))
+                    innermost[of] = of, thread, server  # the task that began last: those before it wait for it
+            looks += innermost.values()
         return [each for each in looks if each[0].started_ns <= due_ns]
 
     def _ended(self, of: Transaction, due_ns: int, elapsed_ns: int) -> None:

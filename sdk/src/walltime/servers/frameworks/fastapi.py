@@ -15,7 +15,7 @@ from walltime.core.execution import current
 from walltime.errors import contain
 from walltime.instrumentation.outermost import Outermost
 from walltime.instrumentation.patching import Patch
-from walltime.servers.frameworks.starlette import VIEW, name_by_template
+from walltime.servers.frameworks.starlette import VIEW, in_its_task, name_by_template
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -71,6 +71,6 @@ def _named(original: Callable[..., Any]) -> Callable[..., Any]:
         except Exception as ours:
             contain("fastapi", ours)
         name_by_template(scope, path)
-        await original(self, scope, receive, send)
+        await in_its_task(original(self, scope, receive, send))
 
     return handle

@@ -32,6 +32,7 @@ from walltime.instrumentation.outermost import Outermost
 from walltime.instrumentation.patching import Patch
 from walltime.propagation.propagation import span_context
 from walltime.runtime import running_task
+from walltime.sampling import serving
 from walltime.servers.gateways.asgi import served
 from walltime.servers.request.request import failed, name_by_route
 from walltime.servers.request.route import simplified
@@ -82,10 +83,27 @@ def name_by_template(scope: Any, path: str) -> None:
         contain("starlette", ours)
 
 
+def in_its_task(route: Any) -> Any:
+    """
+    Return what to await in place of a route's coroutine. Never raises.
+
+    Some middleware puts it into a task of its own, for which that of the request waits: its steps are timed, and the
+    sampler looks at it.
+    """
+    task = running_task()
+    try:
+        execution = current()
+        if execution is not None and execution.transaction.owner not in (0, 1, task):
+            serving.begin(execution.transaction)
+    except Exception as ours:
+        contain("starlette", ours)
+    return timed_here(route, task)
+
+
 def _named(original: Callable[..., Any]) -> Callable[..., Any]:
     async def handle(self: Route | WebSocketRoute, scope: Any, receive: Any, send: Any) -> None:
         name_by_template(scope, self.path)
-        await timed_here(original(self, scope, receive, send), running_task())
+        await in_its_task(original(self, scope, receive, send))
 
     return handle
 
