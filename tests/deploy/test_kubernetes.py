@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import re
+import shutil
+import subprocess
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
@@ -16,6 +19,7 @@ from walltime_collector.config.settings import Settings
 from tests import compose
 from tests.servers import Collector, over_http
 
+KUSTOMIZE = "sigs.k8s.io/kustomize/kustomize/v5@v5.6.0"  # later ones need a newer Go
 FOLDER = compose.ROOT / "deploy" / "kubernetes"
 GUIDE = (compose.ROOT / "docs" / "deploy.md").read_text()
 KUSTOMIZATION: dict[str, Any] = yaml.safe_load((FOLDER / "kustomization.yaml").read_text())
@@ -64,6 +68,23 @@ def test_the_kustomization_has_every_file_and_image() -> None:
     assert used == set(named)
     assert named["clickhouse/clickhouse-server"]["newTag"] == compose.dotenv()["CLICKHOUSE_VERSION"]
     assert KUSTOMIZATION["namespace"] == manifest("Namespace", "walltime")["metadata"]["name"]
+
+
+@pytest.mark.nightly
+@pytest.mark.timeout(1800)
+def test_kustomize_builds_valid_manifests_with_the_namespace_and_the_tags(tmp_path: Path) -> None:
+    if shutil.which("go") is None:
+        pytest.skip("go is not on this machine; it builds kustomize")
+    environment = {**os.environ, "GOBIN": str(tmp_path), "GOFLAGS": "-mod=mod"}
+    subprocess.run(["go", "install", KUSTOMIZE], env=environment, check=True, capture_output=True)
+    built = subprocess.run([tmp_path / "kustomize", "build", FOLDER], check=True, capture_output=True, text=True)
+    documents = list(yaml.safe_load_all(built.stdout))
+    assert len(documents) == len(manifests())
+    for each in documents:
+        kubernetes_validate.validate(each, kubernetes_validate.latest_version(), strict=True)
+        assert each["kind"] == "Namespace" or each["metadata"]["namespace"] == KUSTOMIZATION["namespace"]
+    for image in KUSTOMIZATION["images"]:
+        assert f"image: {image.get('newName', image['name'])}:{image['newTag']}\n" in built.stdout
 
 
 def test_selectors_find_the_pods() -> None:
@@ -137,14 +158,25 @@ def test_the_grace_period_is_longer_than_the_drain() -> None:
     assert pod("walltime")["terminationGracePeriodSeconds"] > Settings.model_fields["drain_s"].default + 10
 
 
+class OnAllAddresses(Collector):
+    options = ("--web", "0.0.0.0:0", "--http", "0.0.0.0:0", "--grpc", "0.0.0.0:0")
+
+
 @pytest.fixture(scope="module")
 def collector(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Collector]:
-    with Collector(tmp_path_factory.mktemp("probed") / "data", read_token="read-2b7e151628aed2") as running:
+    """With tokens and the names of the manifest."""
+    given = {each["name"]: each["value"] for each in COLLECTOR["env"]}
+    tokens = {"ingest_token": "ingest-9f1c0de5aa77", "read_token": "read-2b7e151628aed2"}
+    names = given["WALLTIME_ALLOWED_HOSTS"]
+    with OnAllAddresses(tmp_path_factory.mktemp("probed") / "data", allowed_hosts=names, **tokens) as running:
         yield running
 
 
 @pytest.mark.parametrize("probe", ["startupProbe", "readinessProbe"])
-def test_probes_are_answered_without_a_token(collector: Collector, probe: str) -> None:
+@pytest.mark.parametrize("host", ["10.1.2.3:8464", "walltime.walltime:8464"])
+def test_probes_are_answered_by_address_and_name_without_a_token(collector: Collector, probe: str, host: str) -> None:
     request = COLLECTOR[probe]["httpGet"]
     assert request["port"] == "web"
-    assert over_http("GET", f"{collector.web_url}{request['path']}").status_code == 200
+    url = f"{collector.web_url}{request['path']}"
+    assert over_http("GET", url, headers={"host": host}).status_code == 200
+    assert over_http("GET", url, headers={"host": "elsewhere.example"}).status_code != 200

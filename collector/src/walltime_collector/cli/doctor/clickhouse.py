@@ -243,7 +243,7 @@ def _may_be(row: Mapping[str, Any], value: str) -> bool:
         return False
     if not value.isdigit() or (row["min"] is None and row["max"] is None):
         return True
-    return int(row["min"] or 0) <= int(value) <= int(row["max"] or 2**63)
+    return float(row["min"] or 0) <= float(value) <= float(row["max"] or "inf")
 
 
 def _guarded(name: str, check: Callable[[], Check]) -> Check:
