@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 import os
 import re
+import resource
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,7 +19,6 @@ from walltime_collector.cli.demo.shop import RESTARTED, SERVICE, STORY, Shop
 from walltime_collector.pages import urls
 
 from tests.servers import eventually, over_http
-from tests.slowness import stretched
 
 WALLTIME = str(Path(sys.executable).with_name("walltime"))
 S = 1_000_000_000
@@ -165,14 +164,15 @@ def test_a_second_demo_takes_free_ports(demo: Demo, tmp_path: Path) -> None:
     assert f"because memcache.get on {RESTARTED}:11211" in " ".join(output.split())
 
 
-@pytest.mark.nightly  # measures
-def test_the_story_is_there_within_ten_seconds(tmp_path: Path) -> None:
-    limit_s = stretched(10)
-    began_s = time.monotonic()
+@pytest.mark.nightly  # starts another one
+def test_the_story_takes_few_seconds_of_cpu_time(tmp_path: Path) -> None:
+    """6 s, of which the collector's start is half: on an idle machine the answer is there in less than 10 s."""
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
     with started(tmp_path, "--once") as process:
         output, _ = process.communicate(timeout=200)
     assert process.returncode == 0, output
-    assert time.monotonic() - began_s < max(limit_s, stretched(10))
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    assert after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime < 10
 
 
 def test_the_same_seed_makes_the_same_requests_and_their_bills_add_up() -> None:
