@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import re
+import subprocess
+import sys
 import tarfile
 from collections.abc import Iterator
 from email.message import Message
@@ -128,3 +131,22 @@ def test_the_libraries_of_the_pages_have_their_licenses_beside_them_and_are_name
         assert (VENDOR / f"{name}-LICENSE.txt").stat().st_size > 500
         assert f"{name} {version}," in notice.lower()
         assert f"{name}-LICENSE.txt" in notice
+
+
+def test_the_command_of_a_wheel_starts(built: tuple[str, Path, Path], tmp_path: Path) -> None:
+    """Here with the libraries of this environment; test_install.py has environments of the wheels alone."""
+    package, wheel, _ = built
+    with ZipFile(wheel) as archive:
+        archive.extractall(tmp_path)  # noqa: S202  our own
+    module = "walltime_run" if package == "sdk" else "walltime_collector.cli"
+    program = f"import {module} as package; print(package.__file__); package.main()"
+    started = subprocess.run(
+        [sys.executable, "-c", program, "--version"],
+        env={**os.environ, "PYTHONPATH": str(tmp_path)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    place, version = started.stdout.splitlines()
+    assert place.startswith(str(tmp_path)), started.stderr
+    assert version == f"walltime {walltime.__version__}"

@@ -63,6 +63,7 @@ def started(folder: Path, *options: str) -> subprocess.Popen[str]:
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
+        start_new_session=True,
     )
 
 
@@ -162,6 +163,20 @@ def test_a_second_demo_takes_free_ports(demo: Demo, tmp_path: Path) -> None:
     assert second.returncode == 0, output
     assert f"{demo.url}/" not in output
     assert f"because memcache.get on {RESTARTED}:11211" in " ".join(output.split())
+
+
+@pytest.mark.nightly  # starts another one
+def test_ctrl_c_during_the_start_leaves_nothing_behind(tmp_path: Path) -> None:
+    """As in a terminal: all processes of the session get it."""
+    with started(tmp_path) as process:
+        assert process.stdout is not None
+        process.stdout.readline()
+        eventually(lambda: list(tmp_path.glob("temporary/walltime-demo-*/data/chdb")))
+        os.killpg(process.pid, signal.SIGINT)
+        rest = process.stdout.read()
+    assert (process.returncode, rest.strip().partition("\n")[0][:7]) in ((0, ""), (0, "http://"))
+    assert "Traceback" not in rest
+    assert list((tmp_path / "temporary").iterdir()) == []
 
 
 @pytest.mark.nightly  # starts another one

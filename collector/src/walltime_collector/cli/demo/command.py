@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import os
 import shlex
+import signal
 import socket
 import sys
 import tempfile
@@ -30,6 +32,7 @@ _REQUESTS_OF_A_BODY = 500
 _STORED_WITHIN_S = 60
 _EVERY_S = 2.0
 _WEB_PORT = 8464
+_LATER_S = 0.05
 
 
 def demo(
@@ -61,6 +64,10 @@ def demo(
 
         ready: Queue[Running] = Queue()
 
+        def announce(running: Running) -> None:
+            signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
+            asyncio.get_running_loop().call_later(_LATER_S, ready.put, running)  # a Ctrl-C that waited comes first
+
         def tell() -> None:
             story = _Story(slow_log)  # takes a second, as the collector does meanwhile
             running = ready.get()
@@ -73,8 +80,10 @@ def demo(
             else:
                 running.stop()
 
+        # a Ctrl-C waits until the start is over; the database's process, which inherits this, ends with the collector
+        signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
         threading.Thread(target=tell, daemon=True).start()
-        serve(settings, announce=ready.put)
+        serve(settings, announce=announce)
     if failures:
         raise CommandFailed(f"the demo ended: {printable(str(failures[0]))}") from failures[0]
 
