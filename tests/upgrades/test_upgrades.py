@@ -142,8 +142,9 @@ def test_bills_of_an_earlier_sdk_are_read(kept: Kept, tmp_path: Path) -> None:
     engine.close()
 
 
-def test_there_is_a_folder_of_the_oldest_schema_and_one_of_this_version() -> None:
-    assert [each.name for each in KEPT] == ["0.1.0-schema-011.tar.xz", "0.1.0-schema-020.tar.xz"]
+def test_the_folders_that_were_kept_stay() -> None:
+    """Of the oldest schema that can be opened, and of that before the first release; a release adds its own."""
+    assert [each.name for each in KEPT][:2] == ["0.1.0-schema-011.tar.xz", "0.1.0-schema-020.tar.xz"]
     assert all(each.stat().st_size < 300_000 for each in KEPT)
 
 
