@@ -32,12 +32,13 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ClickHouseServe
 Found = tuple[int, dict[str, dict[str, str]]]
 
 
-def examined(server: ClickHouseServer, *faults: Fault, cluster: str = "") -> Found:
+def examined(server: ClickHouseServer, *faults: Fault, cluster: str = "", database: str = "walltime") -> Found:
     """The exit status and the checks that are not OK."""
     server.goes_wrong(*faults)
     environment = {"WALLTIME_CLICKHOUSE_USER": server.user, "WALLTIME_CLICKHOUSE_PASSWORD": server.password}
     options = ["doctor", "--clickhouse", server.url, "--json"]
-    done = CliRunner().invoke(app, options, env={**environment, "WALLTIME_CLUSTER": cluster}, catch_exceptions=False)
+    environment |= {"WALLTIME_CLUSTER": cluster, "WALLTIME_DATABASE": database}
+    done = CliRunner().invoke(app, options, env=environment, catch_exceptions=False)
     (examination,) = json.loads(done.stdout)["servers"]
     left = server.seen()["faults_left"]
     server.goes_wrong()
@@ -172,6 +173,15 @@ def test_a_missing_right_is_a_failure_that_names_the_grant(
     assert "497" in found[check]["what"]
     assert "GRANT" in found[check]["what_now"] or check == "once"
     assert not any(name.startswith("walltime_doctor") for name in databases(server))
+
+
+def test_a_user_without_the_right_to_create_databases_may_use_one_that_exists(server: ClickHouseServer) -> None:
+    refused = Fault("CREATE DATABASE", then="error", code=497)
+    code, found = examined(server, refused, database="default")
+    assert (code, found["tables"]["level"], set(found)) == (0, "WARN", {"tables"})
+    assert "INSERT ON default.* is granted" in found["tables"]["what"]
+    code, found = examined(server, refused, Fault("CHECK GRANT", body="0\n"), database="default")
+    assert (code, found["tables"]["level"]) == (1, "FAIL")
 
 
 def test_a_missing_right_to_read_system_tables(server: ClickHouseServer) -> None:

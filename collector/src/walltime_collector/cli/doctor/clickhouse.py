@@ -193,7 +193,10 @@ class _Server:
                 yield Check("tables", "FAIL", str(error).partition(";")[0], f"if it is a missing right: {advice}")
                 return
             except CollectorError as error:
-                yield Check("tables", "FAIL", str(error), advice)
+                if error_code(error) == _ACCESS_DENIED:
+                    yield _guarded("tables", lambda: self._check_grants(advice))
+                else:
+                    yield Check("tables", "FAIL", str(error), "see the server's log")
                 return
             yield Check("tables", "OK", f"all tables and views were created in {self._database}")
             yield _guarded("once", self._check_once)
@@ -201,6 +204,16 @@ class _Server:
         finally:
             yield self._remove()
             engine.close()
+
+    def _check_grants(self, advice: str) -> Check:
+        """For a user who may not create databases: the collector can use one that exists."""
+        database = self._settings.database
+        exists = any(row["name"] == database for row in self._rows("SELECT name FROM system.databases"))
+        needed = f"CREATE TABLE, CREATE VIEW, ALTER, SELECT, INSERT ON {database}.*"
+        if not exists or str(self._client.command(f"CHECK GRANT {needed}", use_database=False)) != "1":
+            what = f"may not create databases (code {_ACCESS_DENIED}), nor use the tables of {database}"
+            return Check("tables", "FAIL", what, advice)
+        return Check("tables", "WARN", f"may not create a database to try; {needed} is granted", f"to try: {advice}")
 
     def _check_once(self) -> Check:
         canary = hatch()
