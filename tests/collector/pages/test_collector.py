@@ -106,3 +106,5 @@ def test_the_charts_are_of_the_time_in_the_address(collector: Collector) -> None
     assert (hour[0]["step_s"], day[0]["step_s"]) == (60, 900)
     assert all(len(chart["series"][0]["values"]) in (60, 61, 62, 96, 97) for chart in (*hour, *day))
     assert get(collector, "/collector?time=nonsense").status_code == 400
+    assert get(collector, "/collector.json?time=1d").json()["charts"][0]["step_s"] == day[0]["step_s"]
+    assert get(collector, "/collector?time=1x").status_code == 400

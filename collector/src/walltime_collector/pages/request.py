@@ -115,6 +115,8 @@ def read(
     if too_long := [name for name in SCOPE_PARAMS if len(given.get(name, "")) > _MAX_VALUE_CHARS]:
         raise BadParameter(too_long[0], "it is too long", f"use at most {_MAX_VALUE_CHARS:,} characters")
     params = {**defaults, **given}
+    if params["time"].strip()[0].isdigit() and ".." not in params["time"]:  # `2h`, as on the buttons beside the field
+        params["time"] = f"last {params['time']}"
     filters = Filters(**{name: params[name] for name in FILTERS})
     filters.check()
     during = window("during", params["during"], now_ns) if params["during"] else None
