@@ -69,8 +69,7 @@ def demo(
             asyncio.get_running_loop().call_later(_LATER_S, ready.put, running)  # a Ctrl-C that waited comes first
 
         def tell() -> None:
-            story = _Story(slow_log)  # takes a second, as the collector does meanwhile
-            running = ready.get()
+            story, running = _Story(slow_log), ready.get()  # both take seconds, side by side
             try:
                 story.tell(running.addresses, once=once)
             except Exception as error:  # noqa: BLE001  raised below, in the main thread

@@ -77,9 +77,8 @@ class Transaction:
             if call.statement:
                 named |= {"db.query.text": call.statement, "db.response.returned_rows": call.counts["rows"]}
             name, started_ns = call.statement.partition(" ")[0] or call.component, self.started_ns + call.offset_ns
-            yield self._span(
-                number, name, started_ns, call.counts["time_ns"], named, is_error=call.counts.get("errors", 0) > 0
-            )
+            is_error = call.counts.get("errors", 0) > 0
+            yield self._span(number, name, started_ns, call.counts["time_ns"], named, is_error=is_error)
 
     def _span(
         self, number: int, name: str, started_ns: int, duration_ns: int, named: dict[str, Value], *, is_error: bool
@@ -105,11 +104,10 @@ class Transaction:
             **{"walltime.cpu_user_ns": self.cpu_ns, "user.id": self.user},
             **{"http.request.method": method, "http.route": route, "http.response.status_code": self.status},
         }
-        components, longest = defaultdict[str, Counter[str]](Counter), Counter[str]()
-        targets, statements = (
-            defaultdict[tuple[str, str], Counter[str]](Counter),
-            defaultdict[str, Counter[str]](Counter),
-        )
+        components: dict[str, Counter[str]] = defaultdict(Counter)
+        targets: dict[tuple[str, str], Counter[str]] = defaultdict(Counter)
+        statements: dict[str, Counter[str]] = defaultdict(Counter)
+        longest = Counter[str]()
         for call in self._calls:
             components[call.component].update(call.counts)
             targets[call.component, call.server].update(call.counts)
@@ -126,10 +124,8 @@ class Transaction:
             bill["walltime.statement.text"] = list(statements)
             bill |= _counts("statement", ("calls", "time_ns", "errors"), statements.values())
         if self._samples:
-            bill |= {
-                "walltime.sample.interval_ns": _SAMPLE_NS,
-                "walltime.sample.component": ["other"] * len(self._samples),
-            }
+            bill["walltime.sample.interval_ns"] = _SAMPLE_NS
+            bill["walltime.sample.component"] = ["other"] * len(self._samples)
             bill |= _columns("sample", ("line", "function", "library", "state"), [each for each, _ in self._samples])
             bill["walltime.sample.stack"] = [f"{each[1]} ({each[0]})" for each, _ in self._samples]
             bill["walltime.sample.count"] = [count for _, count in self._samples]
