@@ -58,6 +58,7 @@ _LONGEST = (
     "faults/test_deadly_requests.py",
     "collector/sql/test_sql.py",
     "collector/cli/test_cli.py",
+    "collector/cli/test_walltime_demo.py",
     "collector/sql/test_clickhouse_http.py",
     "test_compose_commands.py",
     "collector/clickhouse/test_odd_spans.py",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import re
 import resource
@@ -38,10 +37,12 @@ class Demo:
         assert response.status_code == 200, path
         return response.text
 
-    def asked(self, *command: str) -> Any:
-        environment = {**os.environ, "WALLTIME_URL": self.url}
-        done = subprocess.run([WALLTIME, *command, "--json"], env=environment, capture_output=True, check=True)
-        return json.loads(done.stdout)
+    def api(self, path: str) -> Any:
+        return over_http("GET", f"{self.url}/api/{path}").json()
+
+    def sql(self, statement: str) -> list[list[Any]]:
+        rows: list[list[Any]] = over_http("POST", f"{self.url}/api/sql", json={"sql": statement}).json()["rows"]
+        return rows
 
 
 def started(folder: Path, *options: str) -> subprocess.Popen[str]:
@@ -121,11 +122,9 @@ def test_the_commands_that_it_shows_can_be_copied(demo: Demo) -> None:
 
 
 def test_every_page_has_something_to_show(demo: Demo) -> None:
-    kinds = {each["name"]: each for each in demo.asked("top", "--since", "1h")["kinds"]}
+    kinds = {each["name"]: each for each in demo.api("top?since=1h")["kinds"]}
     assert len(kinds) == 6
-    ((trace_id,),) = demo.asked(
-        "sql", "SELECT lower(hex(trace_id)) FROM spans WHERE component = 'mysql.query' LIMIT 1"
-    )["rows"]
+    ((trace_id,),) = demo.sql("SELECT lower(hex(trace_id)) FROM spans WHERE component = 'mysql.query' LIMIT 1")
     for path, shown in (
         (urls.overview(), STORY),
         (urls.kind(SERVICE, STORY), "Calls per transaction"),
@@ -144,16 +143,16 @@ def test_every_page_has_something_to_show(demo: Demo) -> None:
 
 
 def test_advice_slow_log_and_samples_are_of_the_faults_that_the_shop_has(demo: Demo) -> None:
-    categories = {each["category"] for each in demo.asked("advise", "--since", "1h")["advice"]}
+    categories = {each["category"] for each in demo.api("advice?since=1h")["advice"]}
     assert {"n_plus_one", "rows_examined", "row_locks", "missing_pool", "mostly_other"} <= categories
     logged = "SELECT count() AS n FROM slow_queries WHERE trace_id IN (SELECT trace_id FROM transactions)"
-    assert demo.asked("sql", logged)["rows"][0][0] > 20
+    assert demo.sql(logged)[0][0] > 20
 
 
 def test_requests_keep_coming_and_all_are_marked_as_synthetic(demo: Demo) -> None:
-    received = demo.asked("status")["spans"]["received"]
-    eventually(lambda: demo.asked("status")["spans"]["received"] > received)
-    assert demo.asked("sql", "SELECT DISTINCT environment FROM transactions")["rows"] == [["synthetic"]]
+    received = demo.api("status")["spans"]["received"]
+    eventually(lambda: demo.api("status")["spans"]["received"] > received)
+    assert demo.sql("SELECT DISTINCT environment FROM transactions") == [["synthetic"]]
 
 
 @pytest.mark.nightly  # starts another one
