@@ -61,7 +61,8 @@ class Example:
 
     def __init__(self, folder: Path, environment: Mapping[str, str]) -> None:
         self.folder = folder
-        clean = {name: value for name, value in os.environ.items() if not name.startswith(("OTEL_", "WALLTIME_"))}
+        of_tests = ("OTEL_", "WALLTIME_", "COLUMNS")  # xdist sets COLUMNS
+        clean = {name: value for name, value in os.environ.items() if not name.startswith(of_tests)}
         path = os.pathsep.join((str(Path(sys.executable).parent), os.environ["PATH"]))
         self.environment = {**clean, **environment, "PATH": path}
         self.commands = commands(folder / "README.md")
