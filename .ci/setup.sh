@@ -13,6 +13,8 @@ if [ "${1:-}" = integrations ]; then
     command -v redis-server >/dev/null 2>&1 || missing="$missing redis-server"
     # for tests/examples
     command -v curl >/dev/null 2>&1 || missing="$missing curl"
+    # for nightly tests with a Debian of their own, which only root can run
+    [ "$(id -u)" != 0 ] || command -v debootstrap >/dev/null 2>&1 || missing="$missing debootstrap"
     # for tests/browser
     command -v chromium >/dev/null 2>&1 || missing="$missing chromium fonts-dejavu-core"
     # mysqlclient is compiled here
