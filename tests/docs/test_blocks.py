@@ -112,9 +112,13 @@ def test_sql_is_permitted_and_runs(block: Block, web_url: str) -> None:
 
 
 def test_sql_for_other_servers_runs_or_is_parsed_there(tmp_path: Path) -> None:
-    """On MariaDB it runs; ClickHouse's engine parses what only a server can run. There is no MySQL to run it on."""
+    """
+    On MariaDB it runs; ClickHouse's engine parses what only a server can run. There is no MySQL to run it on.
+
+    The shortened statements are compared with the real ones in tests/collector/clickhouse/test_engine_cluster.py.
+    """
     titles = {block.title for block in BLOCKS["sql"]} - {""}
-    assert titles <= {"MariaDB", "MySQL 8", "Percona Server", "ClickHouse"}
+    assert titles <= {"MariaDB", "MySQL 8", "Percona Server", "ClickHouse", "ClickHouse, shortened"}
     engine = EmbeddedEngine(tmp_path / "chdb", "walltime")
     with server_folder() as folder, MariaDB(folder) as server, server.admin() as connection:
         for block in BLOCKS["sql"]:

@@ -23,6 +23,9 @@ _COUNTED_AS = {
 }
 """First word of where a failure was contained → the components that may have lost calls by it; others lose none."""
 
+_BY_CHANCE = ("python.gc", "memcache.pool")
+"""A busy machine makes the shortest wait for a pool long enough to be a call."""
+
 
 def read(encoded: bytes) -> Bill:
     """Return the bill in an exported transaction, from its bytes as they go to the collector."""
@@ -94,7 +97,7 @@ def troubles(whole: list[Bill], bills: list[Bill], contained: dict[str, int]) ->
     for bill in bills:
         for component, expected in without.get(bill["name"], {}).items():
             calls = bill["components"].get(component, {"calls": 0})["calls"]
-            if component == "python.gc" or calls == expected["calls"]:
+            if component in _BY_CHANCE or calls == expected["calls"]:
                 continue
             if calls > expected["calls"] or not component.startswith(may_lack):
                 found.append(f"{bill['name']}: {calls} calls of {component} in place of {expected['calls']}")

@@ -265,7 +265,7 @@ def test_the_documented_statements_are_the_real_ones() -> None:
     filled = statements(on_cluster("walltime", "walltime")).values()
     made = {" ".join(statement.split()) for each in filled for statement in each}
     documented = DOCUMENTED.read_text("utf-8").partition("## Tables")[2]
-    (block,) = re.findall(r"```sql\n(.*?)```", documented, re.DOTALL)
+    (block,) = re.findall(r"```sql.*?\n(.*?)```", documented, re.DOTALL)
     shown = [" ".join(statement.split()) for statement in block.split(";\n") if statement.strip()]
     assert len(shown) == 3
     for statement in shown:
