@@ -72,6 +72,7 @@ def test_what_an_open_incident_changed_is_not_usual_after_a_restart(engine: Embe
     assert 0 < faulty.sent[-1].after_s <= 120
 
 
+@pytest.mark.nightly
 def test_the_next_collector_goes_on_when_the_leader_has_stopped(engine: EmbeddedEngine) -> None:
     faulty = one_fault(engine)
     faulty.after_s = 420
