@@ -29,6 +29,8 @@ from tests import compose
 from tests.clickhouse_server import ClickHouseServer
 from tests.servers import eventually
 
+pytestmark = pytest.mark.nightly
+
 SERVICES = compose.services()
 PROGRAMS = Path(sys.executable).parent
 

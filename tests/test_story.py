@@ -214,6 +214,7 @@ def test_a_restarted_cache_is_why_there_are_more_queries(lab: Lab) -> None:
             assert lookups["slow"][counter] == after.memcached[cache.address][f"get_{counter}"]
 
 
+@pytest.mark.nightly
 def test_a_slow_cache_is_why_its_calls_take_longer(lab: Lab) -> None:
     answer = first_clear(lab.slow_down_a_cache, lambda answer: names_the_slow_cache(lab, answer))
     assert answer.after.memcached[lab.stack.caches[1].address]["get_misses"] == 0
@@ -223,6 +224,7 @@ def test_a_slow_cache_is_why_its_calls_take_longer(lab: Lab) -> None:
     assert slow["slow"]["per_call_ns"] > 3_000_000
 
 
+@pytest.mark.nightly
 def test_a_dropped_index_is_why_one_statement_takes_longer(lab: Lab) -> None:
     answer = first_clear(lab.drop_an_index, lambda answer: answer.why["verdict"] == "different")
     assert answer.first["component"] == "mysql.query"

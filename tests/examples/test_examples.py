@@ -123,6 +123,7 @@ def test_script(servers: Servers) -> None:
         assert re.search(r"mysql.query +21 ", bill)
 
 
+@pytest.mark.nightly
 def test_two_services(servers: Servers) -> None:
     with servers.example("two_services") as example:
         found = example.found(10)
@@ -133,6 +134,7 @@ def test_two_services(servers: Servers) -> None:
         assert re.search(r"http.request: each call takes [\d.]+× as long", example.ask("walltime why"))
 
 
+@pytest.mark.nightly
 def test_opentelemetry(servers: Servers) -> None:
     with servers.example("opentelemetry") as example:
         derived = example.found(5)

@@ -59,6 +59,7 @@ def load(spool: Spool, engine: EmbeddedEngine, trial: Trial) -> Health:
     return health
 
 
+@pytest.mark.nightly
 @pytest.mark.timeout(180)
 def test_two_deadly_requests_and_a_bad_one_are_put_aside_alone_and_the_others_are_stored_once(
     spool: Spool, mortal: EmbeddedEngine, tmp_path: Path

@@ -43,6 +43,7 @@ def kinds(collector: Collector) -> dict[str, Any]:
     return {kind["name"]: kind for kind in answer.get("kinds", ())}
 
 
+@pytest.mark.nightly
 def test_requests_of_a_stock_sdk_become_transactions_once_although_the_collector_is_killed(tmp_path: Path) -> None:
     run_through(tmp_path, "after_part", TODAY)
 

@@ -123,6 +123,7 @@ def test_no_query_has_final_which_works_on_each_shard_by_itself() -> None:
 # Their results, on a cluster of one node
 
 
+@pytest.mark.nightly
 def test_a_cluster_has_the_tables_of_one_machine_and_those_behind_them(both: Both) -> None:
     names = "SELECT name FROM system.tables WHERE database = currentDatabase() ORDER BY name"
     plain = {str(row["name"]) for row in both.embedded.query(names)}
@@ -137,14 +138,16 @@ def test_a_cluster_has_the_tables_of_one_machine_and_those_behind_them(both: Bot
     both.agree("SELECT name FROM schema_migrations ORDER BY name")
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize("table", ["transactions", "spans", "slow_queries"])
 def test_a_cluster_returns_rows_as_they_were_inserted(both: Both, table: str) -> None:
     rows = both.agree(f"SELECT * FROM {table} ORDER BY started_at, trace_id, span_id")
     assert len(rows) >= (600 if table == "transactions" else 20)
 
 
-@pytest.mark.parametrize("name", QUERIES[::4])  # all of them, with all parameters, by night
-def test_a_query_has_the_answer_of_one_machine(both: Both, name: str) -> None:
+@pytest.mark.nightly
+@pytest.mark.parametrize("name", QUERIES)
+def test_every_query_has_the_answer_of_one_machine(both: Both, name: str) -> None:
     both.answer_alike(name)
 
 
@@ -153,6 +156,7 @@ def test_every_query_has_the_answer_of_one_machine_with_all_parameters(both: Bot
     both.answer_everything_alike()
 
 
+@pytest.mark.nightly
 @pytest.mark.parametrize(
     "sql",
     [
@@ -176,6 +180,7 @@ def counts(engine: Engine) -> dict[str, int]:
     return {row["name"]: count(engine, row["name"]) for row in engine.query(names) if row["name"] != "otlp_spans"}
 
 
+@pytest.mark.nightly
 def test_while_a_node_is_away_tables_are_not_created_and_the_next_try_may_succeed(clickhouse: ClickHouseServer) -> None:
     engine = clickhouse.engine("once")
     clickhouse.goes_wrong(Fault("CREATE TABLE IF NOT EXISTS spans ON CLUSTER", run=True, then="error", code=159))
@@ -186,6 +191,7 @@ def test_while_a_node_is_away_tables_are_not_created_and_the_next_try_may_succee
     engine.close()
 
 
+@pytest.mark.nightly
 def test_a_token_stores_once_through_the_views_and_to_the_shard(clickhouse: ClickHouseServer) -> None:
     first, second = engines = [clickhouse.engine("once") for _ in range(2)]
     first.migrate()
@@ -208,6 +214,7 @@ def test_a_token_stores_once_through_the_views_and_to_the_shard(clickhouse: Clic
         each.close()
 
 
+@pytest.mark.nightly
 def test_collectors_start_while_a_node_is_away_once_the_tables_exist(clickhouse: ClickHouseServer, both: Both) -> None:
     clickhouse.goes_wrong(Fault("ON CLUSTER", then="error", code=159, times=9))
     again = clickhouse.engine(CLUSTER)
@@ -217,6 +224,7 @@ def test_collectors_start_while_a_node_is_away_once_the_tables_exist(clickhouse:
     clickhouse.goes_wrong()
 
 
+@pytest.mark.nightly
 def test_retention_is_changed_where_the_data_is(clickhouse: ClickHouseServer) -> None:
     engine = clickhouse.engine("once")
     engine.migrate()
@@ -228,10 +236,12 @@ def test_retention_is_changed_where_the_data_is(clickhouse: ClickHouseServer) ->
     engine.close()
 
 
+@pytest.mark.nightly
 def test_a_statement_can_be_stopped_on_a_cluster(both: Both) -> None:
     both.server.stop("a name that nothing has")
 
 
+@pytest.mark.nightly
 def test_inserts_wait_for_all_shards_and_for_the_quorum(clickhouse: ClickHouseServer) -> None:
     engine = clickhouse.engine("once", insert_quorum="2")
     engine.insert_rows("slow_log_entries", slow_rows(1), "quorum")

@@ -106,6 +106,7 @@ def test_a_regular_expression_that_backtracks(sink: Sink) -> None:
     assert share(found, library="re.match") >= ALMOST_ALWAYS
 
 
+@pytest.mark.nightly
 def test_another_thread_that_holds_the_gil(sink: Sink) -> None:
     ended = threading.Event()
 
@@ -129,6 +130,7 @@ def test_another_thread_that_holds_the_gil(sink: Sink) -> None:
     assert share(found, state={"gil", "cpu"}) > (1 - computed) / 4  # less where the other one waits for a CPU
 
 
+@pytest.mark.nightly
 def test_the_times_are_those_of_the_transactions(sink: Sink) -> None:
     """A part of the time is computed in bursts shorter than the interpreter's switch interval."""
 
