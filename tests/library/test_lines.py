@@ -21,7 +21,7 @@ from tests.servers import Collector, over_http
 pytestmark = [pytest.mark.nightly, pytest.mark.alone]
 
 ROOT = Path(__file__).parents[2]
-RUNS, VISITS = 20, 300
+RUNS, VISITS = 20, 400
 EXPECTED = {
     "json": ("to_json", "computing"),
     "lock": ("wait_for_lock", "lock"),
@@ -45,6 +45,7 @@ def address(collector: Collector) -> Iterator[str]:
         "PYTHONPATH": f"{ROOT}:{ROOT / 'examples'}",
         "OTEL_EXPORTER_OTLP_ENDPOINT": collector.otlp_url.removesuffix("/v1/traces"),
         "OTEL_BSP_SCHEDULE_DELAY": "200",
+        "WALLTIME_SAMPLE_HZ": "100",
     }
     with server_folder() as folder, ExitStack() as running:
         server = Gunicorn("faulty", folder, "tests.library.faulty:app", workers=1, threads=1, environment=environment)

@@ -35,6 +35,8 @@ LEAST_RUN_NS: Final = 50_000
 LATE_NS: Final = 200_000
 """A tick that is later had to wait for the GIL: a thread computed."""
 COMPUTED: Final = "computed"
+MOST_PAID: Final = 4
+"""Times its own time: what is owed goes to many samples, not to a rare line that comes first."""
 MAX_OWED: Final = 1000
 RECENT_TICKS: Final = 3
 """A thread that was looked at so many ticks ago served transactions in between."""
@@ -165,11 +167,18 @@ class Ticks:
             self._owed_ns[key] = self._owed_ns.get(key, 0) + time_ns
 
     def _pay(self, name: str, samples: list[Sample]) -> None:
-        """Add the time that is owed to transactions of this name to one of these samples."""
-        owed_ns = self._owed_ns.pop((name, False), 0)
-        if not waits_for(samples[0].frames)[0]:
-            owed_ns += self._owed_ns.pop((name, True), 0)
-        samples[0] = samples[0]._replace(time_ns=samples[0].time_ns + owed_ns)
+        """Add time that is owed to transactions of this name to one of these samples."""
+        time_ns = samples[0].time_ns
+        for is_computing in (False, True):
+            owed_ns = self._owed_ns.pop((name, is_computing), 0)
+            if is_computing and waits_for(samples[0].frames)[0]:
+                paid_ns = 0
+            else:
+                paid_ns = min(owed_ns, MOST_PAID * samples[0].time_ns)
+            if owed_ns > paid_ns:
+                self._owed_ns[name, is_computing] = owed_ns - paid_ns
+            time_ns += paid_ns
+        samples[0] = samples[0]._replace(time_ns=time_ns)
 
 
 def _observe(transaction: Transaction, thread: Thread, server: Any, late_ns: int) -> tuple[Frames | None, str]:
