@@ -22,7 +22,7 @@ def pause() -> None:
 
 
 walltime.configure(endpoint=sys.argv[1], service_name="sampled")
-for _ in range(60):
+for _ in range(200):
     with walltime.transaction("GET /report"):
         pause()
         if sys.argv[2] == "slow":

@@ -83,7 +83,7 @@ def test_lines_of_a_real_program_are_in_every_answer(receiver: servers.Collector
         command = [sys.executable, str(PROGRAM), receiver.otlp_url, name]
         subprocess.run(command, env={**os.environ, "WALLTIME_SAMPLE_HZ": "100"}, check=True, timeout=120)
         windows.append(f"{started[:23]}Z..{iso_time(time.time_ns())[:23]}Z")
-        servers.eventually(partial(are_stored, receiver, 60 * len(windows)))
+        servers.eventually(partial(are_stored, receiver, 200 * len(windows)))
     url = ("--url", receiver.web_url)
     profile = json.loads(run("profile", "GET /report", "--during", windows[1], "--json", *url).stdout)
     lines = [each for each in profile["lines"] if each["function"] == "to_json"]
