@@ -9,9 +9,10 @@ from itertools import starmap
 from typing import Final
 
 from opentelemetry.proto.trace.v1.trace_pb2 import ResourceSpans, ScopeSpans, Span
+from walltime_collector.cli.otlp import pairs
 
 from tests.bench.ingest_sender import Body
-from tests.collector.traffic import Value, pairs
+from tests.collector.traffic import Value
 
 RESOURCE_SPANS, SCOPE_SPANS, SPANS, ATTRIBUTES = 1, 2, 2, 9
 """Fields of OTLP's messages."""

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
-from opentelemetry.proto.common.v1.common_pb2 import AnyValue, ArrayValue, KeyValue
 from opentelemetry.proto.trace.v1.trace_pb2 import ResourceSpans, ScopeSpans, Span, Status
+from walltime_collector.cli.otlp import pairs
 
 Value: TypeAlias = str | int | float | list[str] | list[int]
 MS = 1_000_000
@@ -169,20 +169,6 @@ def _spans(sent: Sent) -> Iterator[Span]:
             attributes=pairs({"walltime.component": call.component, "walltime.own_ns": own_ns, **said}),
             status=Status(code=Status.STATUS_CODE_ERROR if "error.type" in said else Status.STATUS_CODE_UNSET),
         )
-
-
-def pairs(attributes: Mapping[str, Value]) -> list[KeyValue]:
-    return [KeyValue(key=key, value=_any(value)) for key, value in attributes.items()]
-
-
-def _any(value: Value) -> AnyValue:
-    if isinstance(value, str):
-        return AnyValue(string_value=value)
-    if isinstance(value, int):
-        return AnyValue(int_value=value)
-    if isinstance(value, float):
-        return AnyValue(double_value=value)
-    return AnyValue(array_value=ArrayValue(values=[_any(item) for item in value]))
 
 
 class Shop:
