@@ -48,7 +48,9 @@ def worker(sink: Sink, broker: str, folder: Path, *options: str) -> Program:
         "PYTHONPATH": os.pathsep.join(sys.path),
     }
     server = Program("celery", folder, command, r"celery@\S+ ready", environment)
-    server.stops_within_s = 20
+    # A child of the prefork pool waits up to 30 s for its parent to read its last result, and a parent that is ending
+    # sometimes does not read it (billiard/pool.py, `_ensure_messages_consumed`).
+    server.stops_within_s = 60
     return server
 
 
