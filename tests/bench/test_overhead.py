@@ -18,6 +18,8 @@ from tests.bench.subjects import by_name
 from tests.bench.workload import CALLS
 
 ROOT = Path(__file__).parents[2]
+pytestmark = pytest.mark.nightly
+
 WALLTIME = ("walltime 1 %", "walltime 100 %")
 
 

@@ -17,7 +17,7 @@ from tests.collector.health.incidents.stored import slower, with_incidents
 from tests.collector.traffic import Sent, SentCall, Value, export_request
 
 MS = 1_000_000
-BY_DAY = 2
+BY_DAY = 1
 """So many payloads; by night all of them."""
 
 

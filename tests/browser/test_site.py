@@ -11,6 +11,7 @@ import pytest
 from playwright.sync_api import Browser
 
 from tests.browser import chromium
+from tests.by_day import by_day
 from tests.docs.site import build
 
 PAGES = ("index", "why", "settings", "measurements", "architecture")
@@ -35,7 +36,10 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 
 @pytest.mark.parametrize(
     ("size", "scheme"),
-    [(chromium.DESKTOP, "light"), (chromium.DESKTOP, "dark"), (chromium.PHONE, "light"), (chromium.PHONE, "dark")],
+    by_day(
+        [(chromium.DESKTOP, "light"), (chromium.DESKTOP, "dark"), (chromium.PHONE, "light"), (chromium.PHONE, "dark")],
+        3,
+    ),
     ids=["desktop", "desktop-dark", "phone", "phone-dark"],
 )
 def test_pages_fit_are_accessible_and_ask_no_other_host(

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from tests.by_day import by_day
 from tests.dashboards.conftest import BUYER_TRACE_ID, Answer, Grafana
 from tests.dashboards.grafana import ALL, Plugin, dashboards, panels
 
@@ -69,7 +70,7 @@ def test_incidents_are_annotations(grafana: Grafana, layer: dict[str, Any]) -> N
 
 
 @pytest.mark.parametrize("choice", CHOICES)
-@pytest.mark.parametrize("panel", PANELS)
+@pytest.mark.parametrize("panel", by_day(PANELS, 2))
 def test_a_panel_draws_and_the_same_with_both_plugins(grafana: Grafana, panel: dict[str, Any], choice: str) -> None:
     query = panel["targets"][0]["rawSql"]
     answer = grafana.ask(query, "4", CHOICES[choice])

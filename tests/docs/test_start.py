@@ -21,7 +21,7 @@ from tests.redis_server import RedisServer
 from tests.server_folder import server_folder
 from tests.servers import Collector, eventually
 
-IN_EVERY_RUN = ("flask", "script")
+IN_EVERY_RUN = ("flask",)
 PAGES = sorted(path.stem for path in (ROOT / "docs" / "start").glob("*.md"))
 
 

@@ -90,6 +90,7 @@ def test_django(servers: Servers) -> None:
         assert re.search(r"GET /product/\{number\} +100 %", example.ask("walltime top"))
 
 
+@pytest.mark.nightly
 def test_fastapi(servers: Servers) -> None:
     with servers.example("fastapi") as example:
         found = example.found(10)
@@ -104,6 +105,7 @@ def test_fastapi(servers: Servers) -> None:
         assert re.search(r"http.request [\d.]+ ms ×1 ", top)
 
 
+@pytest.mark.nightly
 def test_celery(servers: Servers) -> None:
     with servers.example("celery") as example:
         (order,) = example.found(1, "walltime find --service shop")

@@ -17,6 +17,7 @@ from typing import Any
 import pytest
 from walltime_collector.clickhouse.server.engine import ServerEngine
 
+from tests.by_day import by_day
 from tests.clickhouse_server import ClickHouseServer, Fault
 from tests.collector.traffic import Sent, Shop, export_request
 from tests.servers import Collector, CollectorDied, eventually
@@ -107,21 +108,24 @@ def test_what_came_before_the_server_did_is_stored_when_it_does(storing: Storing
 
 @pytest.mark.parametrize(
     "fault",
-    [
-        Fault(INSERT, run=True, then="reset", times=2),
-        Fault(INSERT, run=False, then="reset", times=2),
-        Fault(INSERT, run=True, then="error", times=2),
-        Fault(INSERT, run=False, then="error", code=242, times=2),
-        Fault(INSERT, run=True, then="error", code=999, times=2),
-        Fault(INSERT, run=False, then="error", code=252, status=503, times=2),
-        Fault(INSERT, run=True, then="half", times=2),
-        Fault(INSERT, run=False, then="page", times=2),
-        Fault(INSERT, run=False, then="redirect", times=2),
-        Fault(INSERT, run=False, then="error", code=60, status=200, times=2),
-        Fault(INSERT, run=True, then="error", code=319, times=2),
-        Fault(INSERT, run=True, delay_s=3),
-        Fault(INSERT, run=False, delay_s=3, then="reset"),
-    ],
+    by_day(
+        [
+            Fault(INSERT, run=True, then="reset", times=2),
+            Fault(INSERT, run=False, then="reset", times=2),
+            Fault(INSERT, run=True, then="error", times=2),
+            Fault(INSERT, run=False, then="error", code=242, times=2),
+            Fault(INSERT, run=True, then="error", code=999, times=2),
+            Fault(INSERT, run=False, then="error", code=252, status=503, times=2),
+            Fault(INSERT, run=True, then="half", times=2),
+            Fault(INSERT, run=False, then="page", times=2),
+            Fault(INSERT, run=False, then="redirect", times=2),
+            Fault(INSERT, run=False, then="error", code=60, status=200, times=2),
+            Fault(INSERT, run=True, then="error", code=319, times=2),
+            Fault(INSERT, run=True, delay_s=3),
+            Fault(INSERT, run=False, delay_s=3, then="reset"),
+        ],
+        4,
+    ),
     ids=[
         "stored, then reset",
         "reset",

@@ -23,6 +23,7 @@ from walltime_collector.config.settings import Settings
 
 from tests.bench.process_usage import descendants, usage
 from tests.bench.sending import COLLECTOR_CORE, collector_on, send, to
+from tests.by_day import by_day
 from tests.collector.clickhouse.spans import request, span
 from tests.faults.load import MIB, SPANS_PER_S, WAYS, Bodies, Held, acks, check_all_stored, held, slope, stored
 from tests.servers import Collector, eventually
@@ -36,7 +37,7 @@ def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Collector]:
         yield collector
 
 
-@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("way", by_day(WAYS, 3))
 def test_ten_thousand_spans_a_second_are_all_stored(shared: Collector, bodies: Bodies, way: str) -> None:
     order = replace(WAYS[way], bodies=bodies(is_zipped="gzip" in way), seconds=0.8)
     before = stored(shared)

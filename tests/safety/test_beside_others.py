@@ -15,6 +15,7 @@ import pytest
 import walltime
 from pymysql.connections import Connection
 
+from tests.by_day import by_day
 from tests.sdk.sink import Sink
 
 ROOT = Path(__file__).parents[2]
@@ -26,7 +27,7 @@ THEIRS = {
 }
 
 
-@pytest.mark.parametrize("first", ["ours", "theirs"])
+@pytest.mark.parametrize("first", by_day(["ours", "theirs"], 2))
 @pytest.mark.parametrize("other", ["opentelemetry", "ddtrace", pytest.param("sentry", marks=pytest.mark.nightly)])
 def test_both_record_and_either_can_go(other: str, first: str, servers: dict[str, Any], sink: Sink) -> None:
     process = subprocess.run(

@@ -99,7 +99,9 @@ def test_without_a_module_every_installed_library_is_tried(tmp_path: Path) -> No
     assert checked.returncode == 1
     for name in libraries.LIBRARIES:
         assert f"\n  {name}" in checked.stdout.split("\ncollector")[0]
-    assert WAITING not in checked.stdout
+    waiting = checked.stdout.partition(f"\n{WAITING}\n")[2].partition("\n\n")[0]
+    assert [line.split()[0] for line in waiting.splitlines()] == ["rest_framework"]  # needs a project's settings
+    assert "rest_framework.views cannot be imported: ImproperlyConfigured" in checked.stderr
     assert "the service has no name" in checked.stdout
 
 

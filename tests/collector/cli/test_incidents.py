@@ -88,6 +88,7 @@ def test_an_unknown_id_is_one_sentence(watching: Watching) -> None:
     assert_one_sentence(done, 1, "there is no incident '0123'")
 
 
+@pytest.mark.nightly
 def test_a_fault_in_what_arrives_is_noticed_by_the_running_collector(watching: Watching) -> None:
     def opened() -> bool:
         now_ns = time.time_ns()

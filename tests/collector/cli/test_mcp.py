@@ -27,6 +27,7 @@ from walltime_collector.cli.mcp.tools import TOOLS
 from walltime_collector.web.answers import answer_routes
 from walltime_collector.web.incidents import incident_routes
 
+from tests.by_day import by_day
 from tests.collector.health.incidents.stored import slower, with_incidents
 from tests.collector.traffic import Sent, Shop, export_request
 from tests.servers import Collector, over_http
@@ -128,7 +129,7 @@ def calls_of(served: Served) -> dict[str, dict[str, Any]]:
     }
 
 
-@pytest.mark.parametrize("transport", ["stdio", "http"])
+@pytest.mark.parametrize("transport", by_day(["stdio", "http"], 2))
 def test_every_tool_has_a_description_and_a_typed_answer(served: Served, transport: str) -> None:
     async def every(client: Client) -> dict[str, tuple[Tool, CallToolResult]]:
         tools = {each.name: each for each in (await client.list_tools()).tools}
@@ -171,7 +172,7 @@ def steady(answer: Any) -> Any:
     return [steady(each) for each in answer] if isinstance(answer, list) else answer
 
 
-@pytest.mark.parametrize("transport", ["stdio", "http"])
+@pytest.mark.parametrize("transport", by_day(["http", "stdio"], 2))
 def test_every_tool_answers_as_the_api(served: Served, transport: str) -> None:
     asked = {name: dict(params) for name, params in calls_of(served).items() if name != "sql"}
     asked["show"]["calls"] = 10_000

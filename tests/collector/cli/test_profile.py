@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
 
+import pytest
 from walltime_collector.cli.profile.pprof import PprofProfile
 from walltime_collector.format import iso_time
 
@@ -76,6 +77,7 @@ def are_stored(receiver: servers.Collector, transactions: int) -> bool:
     return bool(over_http("POST", f"{receiver.web_url}/api/sql", json=counting).json()["rows"] == [[transactions]])
 
 
+@pytest.mark.nightly
 def test_lines_of_a_real_program_are_in_every_answer(receiver: servers.Collector) -> None:
     windows = []
     for name in ("usual", "slow"):

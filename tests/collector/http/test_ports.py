@@ -8,12 +8,14 @@ import resource
 import socket
 import ssl
 from collections.abc import Callable, Iterator
+from itertools import product
 
 import grpc
 import httpx
 import pytest
 import trustme
 
+from tests.by_day import by_day
 from tests.collector.http.few_descriptors import DESCRIPTORS, ONE_SPAN, FewDescriptors, Flood, sends
 from tests.collector.receive import http2_frames as frames
 from tests.servers import eventually, over_http
@@ -79,8 +81,9 @@ KEPT_ALIVE = {
 """What each port answers without closing the connection."""
 
 
-@pytest.mark.parametrize("is_kept_alive", [False, True], ids=["silent", "kept alive"])
-@pytest.mark.parametrize("port", ["web", "clickhouse", "http", "grpc"])
+@pytest.mark.parametrize(
+    ("port", "is_kept_alive"), by_day(product(["web", "clickhouse", "http", "grpc"], [False, True]), 3)
+)
 def test_idle_connections_on_any_port_stop_neither_ingest_nor_readers(
     few: FewDescriptors, port: str, is_kept_alive: bool
 ) -> None:
@@ -153,7 +156,7 @@ def secured(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[FewDescr
         yield running, trusting
 
 
-@pytest.mark.parametrize("port", ["web", "clickhouse", "http", "grpc"])
+@pytest.mark.parametrize("port", by_day(["web", "clickhouse", "http", "grpc"], 3))
 def test_half_open_handshakes_are_counted_and_closed(secured: tuple[FewDescriptors, ssl.SSLContext], port: str) -> None:
     collector, trusting = secured
     otlp = collector.otlp_url.replace("http:", "https:")

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.by_day import by_day
 from tests.collector.http.few_descriptors import ONE_SPAN, FewDescriptors, sends
 from tests.collector.receive.usage import cpu_s
 from tests.servers import PROTOBUF, eventually, over_http
@@ -96,7 +97,7 @@ def test_pipelined_requests_are_answered_in_order_and_too_many_close_the_connect
     assert over_http("GET", f"{collector.web_url}/metrics").text.count('reason="pipelined"')
 
 
-@pytest.mark.parametrize("port", PORTS)
+@pytest.mark.parametrize("port", by_day(PORTS, 3))
 def test_a_request_that_trickles_after_its_response_is_closed(collector: FewDescriptors, port: str) -> None:
     begun = b"GET /healthz HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1000\r\n\r\n"
     with socket.create_connection(collector.addresses[port], 30) as connection:

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from walltime_collector.slowlog.parser import Losses, Parser
 from walltime_collector.statements.long import MAX_STATEMENT_BYTES
 
+from tests.by_day import by_day
 from tests.collector.slowlog.real_logs import (
     HEADER,
     MARIADB,
@@ -190,15 +191,18 @@ def test_the_last_entry_is_complete_when_nothing_follows_it_for_a_while() -> Non
 
 @pytest.mark.parametrize(
     "line",
-    [
-        b";\n# Time: 261121  9:39:29\n",
-        b";\n# User@Host: a[a] @ h []\n# Query_time: 1\n",
-        b";\n# Query_time: 0.1  Lock_time: 0.0  Rows_sent: 0  Rows_examined: 0\n",
-        b"# User@Host: " + b"[" * 500 + b"\n",
-        b"'';\n# Time: \n",
-        b"\\",
-        b"/*",
-    ],
+    by_day(
+        [
+            b";\n# Time: 261121  9:39:29\n",
+            b";\n# User@Host: a[a] @ h []\n# Query_time: 1\n",
+            b";\n# Query_time: 0.1  Lock_time: 0.0  Rows_sent: 0  Rows_examined: 0\n",
+            b"# User@Host: " + b"[" * 500 + b"\n",
+            b"'';\n# Time: \n",
+            b"\\",
+            b"/*",
+        ],
+        3,
+    ),
 )
 def test_what_someone_may_write_into_a_string_costs_no_more_than_its_length(line: bytes) -> None:
     text = (line * (MAX_STATEMENT_BYTES // len(line) + 1))[: MAX_STATEMENT_BYTES - 100]  # a quadratic one takes hours

@@ -11,12 +11,14 @@ from typing import Any
 
 import pytest
 
+from tests.by_day import by_day
+
 ROOT = Path(__file__).parents[3]
 COUNTED = {"view", "template.render", "serialize", "orm.compile", "orm.load"}
 """What the site counts in every request, except Django's own queries for sessions and users."""
 
 
-@pytest.fixture(scope="module", params=["wsgi", "asgi", "wsgi --late"])
+@pytest.fixture(scope="module", params=by_day(["wsgi", "wsgi --late", "asgi"], 2))
 def site(request: pytest.FixtureRequest) -> Any:
     """The site's life in a process of its own: settings of Django are those of a process."""
     ran = subprocess.run(

@@ -18,6 +18,7 @@ from walltime_collector.query.find.search import ended, find
 from walltime_collector.query.scope import Filters, Scope
 from walltime_collector.query.windows import Window
 
+from tests.by_day import by_day
 from tests.collector.query.condition.rows import is_true, lock, make_rows, slow_log, stored_value
 
 S = 10**9
@@ -55,7 +56,8 @@ def pages(engine: Engine, filters: Filters, sort: str, limit: int) -> list[Match
 
 
 @pytest.mark.parametrize(
-    "sort", ["time", "duration", "mysql.query.calls", "redis.time", "memcache.misses", "tax.rows", "lock.time"]
+    "sort",
+    by_day(["time", "duration", "mysql.query.calls", "redis.time", "memcache.misses", "tax.rows", "lock.time"], 3),
 )
 @pytest.mark.parametrize("where", ["", "status = 5xx or duration > 1s"])
 def test_the_pages_have_every_transaction_once_and_in_order(

@@ -1,0 +1,15 @@
+"""Tests of many values: every few of them by day, all of them in `make test-nightly`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import pytest
+
+
+def by_day(values: Iterable[Any], every: int) -> list[Any]:
+    """Return the values as parameters of a test; all but each `every`-th, from the first on, are nightly."""
+    return [
+        each if at % every == 0 else pytest.param(each, marks=pytest.mark.nightly) for at, each in enumerate(values)
+    ]
