@@ -9,7 +9,14 @@ import pytest
 
 
 def by_day(values: Iterable[Any], every: int) -> list[Any]:
-    """Return the values as parameters of a test; all but each `every`-th, from the first on, are nightly."""
-    return [
-        each if at % every == 0 else pytest.param(each, marks=pytest.mark.nightly) for at, each in enumerate(values)
-    ]
+    """
+    Return the values as parameters of a test; all but each `every`-th, from the first on, are nightly.
+
+    A tuple is the values of as many parameters.
+    """
+    return [each if at % every == 0 else _nightly(each) for at, each in enumerate(values)]
+
+
+def _nightly(value: Any) -> Any:
+    values = value if isinstance(value, tuple) else (value,)
+    return pytest.param(*values, marks=pytest.mark.nightly)
