@@ -8,6 +8,7 @@ from playwright.sync_api import Browser
 from tests.browser import chromium
 from tests.browser.chromium import DESKTOP, PHONE, Watched
 from tests.browser.story import Story
+from tests.by_day import by_day
 
 VIEWS = (
     "overview",
@@ -29,7 +30,7 @@ WITH_CHARTS = ("overview", "kind", "server", "statement")
 HEAVIEST_BYTES = 250_000
 
 
-@pytest.mark.parametrize("view", VIEWS)
+@pytest.mark.parametrize("view", by_day(VIEWS, 2))
 @pytest.mark.parametrize(
     ("size", "scheme"),
     [
