@@ -68,7 +68,7 @@ class Site:
 
         Args:
             beside: Called with the id of the serving process before the visits.
-            more: Environment variables.
+            more: Environment variables; they replace others.
         """
         self.reset()
         port, bills = free_port(), self.folder / "bills.jsonl"
@@ -77,13 +77,13 @@ class Site:
         environment |= {
             "PYTHONHASHSEED": "0",
             **self.environment,
-            **more,
             "PATH": f"{self.bin}{os.pathsep}{os.environ['PATH']}",
         }
         command = [each.format(port=port) for each in self.command]
         if walltime:
             command.insert(0, "walltime-run")
             environment |= {"OTEL_TRACES_EXPORTER": "none", "WALLTIME_JSON_LINES": str(bills)}
+        environment |= more
         command[0] = str(self.bin / command[0])
         with (self.folder / "server.log").open("ab") as log:
             process = subprocess.Popen(
