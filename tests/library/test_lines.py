@@ -21,7 +21,7 @@ from tests.servers import Collector, over_http
 pytestmark = [pytest.mark.nightly, pytest.mark.alone]
 
 ROOT = Path(__file__).parents[2]
-RUNS, VISITS = 20, 400
+RUNS, VISITS = 20, 1000
 EXPECTED = {
     "json": ("to_json", "computing"),
     "lock": ("wait_for_lock", "lock"),
