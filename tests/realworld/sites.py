@@ -19,6 +19,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import MappingProxyType
 
 import httpx
 from shop.process import free_port, program
@@ -29,6 +30,7 @@ from tests.servers import eventually
 
 ROOT = Path(__file__).parents[2]
 HERE = Path(__file__).parent
+NOTHING: Mapping[str, str] = MappingProxyType({})
 _FILL = "import django; django.setup(); import fill"
 
 
@@ -62,13 +64,16 @@ class Site:
     def bin(self) -> Path:
         return virtual_environment(self.name)
 
-    def run(self, times: int, *, walltime: bool, beside: Callable[[int], object] = lambda _: None, **more: str) -> Run:
+    def run(
+        self, times: int, *, walltime: bool, more: Mapping[str, str] = NOTHING,
+        beside: Callable[[int], object] = lambda _: None,
+    ) -> Run:  # fmt: skip
         """
         Visit it so many times, after one visit that is not counted.
 
         Args:
-            beside: Called with the id of the serving process before the visits.
             more: Environment variables; they replace others.
+            beside: Called with the id of the serving process before the visits.
         """
         self.reset()
         port, bills = free_port(), self.folder / "bills.jsonl"

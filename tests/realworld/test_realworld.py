@@ -118,7 +118,7 @@ def test_it_costs_at_most_5_percent_of_cpu(site: Site) -> None:
         }
         for _ in range(7):
             bare.append(site.run(TIMES, walltime=False).cpu_s)
-            measured.append(site.run(TIMES, walltime=True, **sends).cpu_s)
+            measured.append(site.run(TIMES, walltime=True, more=sends).cpu_s)
     report = f"{site.name}: CPU in s, without Walltime {bare}, with it {measured}"
     print(report)
     assert statistics.median(measured) / statistics.median(bare) <= 1.05, report
