@@ -18,5 +18,7 @@ def by_day(values: Iterable[Any], every: int) -> list[Any]:
 
 
 def _nightly(value: Any) -> Any:
+    if isinstance(value, type(pytest.param())):  # a tuple too
+        return pytest.param(*value.values, id=value.id, marks=[*value.marks, pytest.mark.nightly])
     values = value if isinstance(value, tuple) else (value,)
     return pytest.param(*values, marks=pytest.mark.nightly)

@@ -86,7 +86,7 @@ def long_query(engine: EmbeddedEngine) -> Iterator[None]:
 
     def ask() -> None:
         with pytest.raises(EngineUnavailable, match="ended before it answered") as error:
-            engine.read("SELECT sum(sleepEachRow(1)) FROM numbers(20)", "CSV", name="long", settings={})
+            engine.read("SELECT sum(sipHash64(number)) FROM numbers(1000000000000)", "CSV", name="long", settings={})
         failed.append(error.value)
 
     thread = threading.Thread(target=ask)
