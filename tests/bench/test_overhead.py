@@ -17,9 +17,9 @@ from tests.bench.recorded import NotRecorded, Recorded, check, check_wires
 from tests.bench.subjects import by_name
 from tests.bench.workload import CALLS
 
-ROOT = Path(__file__).parents[2]
 pytestmark = pytest.mark.nightly
 
+ROOT = Path(__file__).parents[2]
 WALLTIME = ("walltime 1 %", "walltime 100 %")
 
 

@@ -17,7 +17,6 @@ from walltime_collector.errors import QueryFailed, StatementRefused, TooManyQues
 from walltime_collector.sql.limiter import QueryLimiter
 from walltime_collector.sql.runner import QueryRunner
 
-from tests.by_day import by_day
 from tests.collector.clickhouse.engine_processes import engines_of, is_there
 from tests.collector.sql.function_costs import main, measurable
 from tests.servers import Collector, eventually, with_tables
@@ -86,7 +85,7 @@ def read(runner: QueryRunner, sql: str, name: str = "one", seconds: float = 0) -
     return runner.run(sql, name=name, parameters={"tags": "['7']"}, seconds=seconds, client=client).content
 
 
-@pytest.mark.parametrize("call", by_day(REFUSED, 2))
+@pytest.mark.parametrize("call", REFUSED)
 def test_a_call_that_no_time_limit_ends_is_refused(runner: QueryRunner, call: str) -> None:
     with pytest.raises((StatementRefused, QueryFailed)) as refused:
         read(runner, f"SELECT {call} FROM numbers(1)")
@@ -95,7 +94,7 @@ def test_a_call_that_no_time_limit_ends_is_refused(runner: QueryRunner, call: st
         read(runner, f"SELECT arrayMap(x -> {call}, [1])")
 
 
-@pytest.mark.parametrize("call", by_day(ALLOWED, 2))
+@pytest.mark.parametrize("call", ALLOWED)
 def test_the_same_functions_take_a_short_value_that_is_written_out(runner: QueryRunner, call: str) -> None:
     assert read(runner, f"SELECT {call} FROM numbers(1)").decode() == ALLOWED[call] + "\n"
 
