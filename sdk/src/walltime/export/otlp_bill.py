@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from functools import lru_cache
-from itertools import compress
 from operator import attrgetter
 from typing import TYPE_CHECKING, Final
 
@@ -13,24 +12,31 @@ from walltime.redaction.cache import size_bounded_cache
 from walltime.sampling.samples import Entry
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Collection, Iterable
 
     from walltime.core.bill import Bill, Cell
     from walltime.core.event_loop import LoopTimes
     from walltime.core.transaction import Transaction
 
 
-class _Columns:
-    """Counters that are arrays on the wire. The first two are there also when they are zero."""
+class _Counters:
+    """
+    Counters of a part of the bill, divided in two.
 
-    def __init__(self, prefix: str, *names: str) -> None:
-        self.keys = [prefix + name for name in names]
-        self.numbers = attrgetter(*names)
+    Durations differ in every transaction. Counts do not: most transactions of a kind make the same calls, so their
+    bytes are cached.
+    """
+
+    def __init__(self, durations: tuple[str, ...], counts: tuple[str, ...]) -> None:
+        self.durations, self.counts = durations, counts
+        self.counts_of = attrgetter(*counts)
 
 
-_OF_TARGET: Final = _Columns("walltime.target.", "calls", "time_ns", "errors", "hits", "misses", "skipped")
-_OF_STATEMENT: Final = _Columns("walltime.statement.", "calls", "time_ns", "errors")
-_numbers_of_component: Final = attrgetter(*COUNTERS)
+_OF_COMPONENT: Final = _Counters(
+    ("time_ns", "max_ns", "cpu_ns"), tuple([name for name in COUNTERS if not name.endswith("_ns")])
+)
+_OF_TARGET: Final = _Counters(("time_ns",), ("calls", "errors", "hits", "misses", "skipped"))
+_OF_STATEMENT: Final = _Counters(("time_ns",), ("calls", "errors"))
 
 
 def encode(transaction: Transaction, bill: Bill) -> bytes:
@@ -52,16 +58,19 @@ def encode(transaction: Transaction, bill: Bill) -> bytes:
     if bill.undetailed:
         encoded.append(count("walltime.calls_dropped", bill.undetailed))
     for component, cell in bill.components.items():
-        keys, numbers = _keys(component), _numbers_of_component(cell)
-        present = (True, True, True, *numbers[3:])  # calls, time_ns and max_ns also when they are zero
-        encoded += map(count, compress(keys, present), compress(numbers, present))
+        time_ns, max_ns, cpu_ns = _duration_keys(component)
+        encoded += (
+            _counts(component, _OF_COMPONENT.counts_of(cell)), count(time_ns, cell.time_ns), count(max_ns, cell.max_ns)
+        )  # fmt: skip
+        if cell.cpu_ns:
+            encoded.append(count(cpu_ns, cell.cpu_ns))
     targets = bill.targets
     if targets:
-        encoded += _arrays(_OF_TARGET, list(targets.values()))
+        encoded += _arrays("target", _OF_TARGET, targets.values())
         encoded.append(_texts("walltime.target.component", [component for component, _ in targets]))
         encoded.append(_texts("walltime.target.address", [address for _, address in targets]))
     if bill.statements:
-        encoded += _arrays(_OF_STATEMENT, list(bill.statements.values()))
+        encoded += _arrays("statement", _OF_STATEMENT, bill.statements.values())
         encoded.append(_texts("walltime.statement.text", list(bill.statements)))
     if transaction.samples is not None:
         encoded += _samples(transaction)
@@ -92,16 +101,30 @@ def _loop(times: LoopTimes) -> Iterable[bytes]:
 
 
 @lru_cache(maxsize=1024)
-def _keys(component: str) -> tuple[str, ...]:
-    return tuple([f"walltime.{component}.{name}" for name in COUNTERS])
+def _duration_keys(component: str) -> tuple[str, ...]:
+    return tuple([f"walltime.{component}.{name}" for name in _OF_COMPONENT.durations])
 
 
-def _arrays(of: _Columns, cells: Sequence[Cell]) -> Iterable[bytes]:
-    columns = list(zip(*map(of.numbers, cells), strict=True))
-    present = [place < 2 or any(numbers) for place, numbers in enumerate(columns)]
-    if True in present[3:5]:  # of hits and misses there are both or none
-        present[3:5] = True, True
-    return map(counts, compress(of.keys, present), compress(columns, present))
+@lru_cache(maxsize=1024)
+def _counts(component: str, numbers: tuple[int, ...]) -> bytes:
+    """The number of a component's calls, and the other counts that are not zero."""
+    named = zip(_OF_COMPONENT.counts, numbers, strict=True)
+    return b"".join([count(f"walltime.{component}.{name}", n) for name, n in named if n or name == "calls"])
+
+
+def _arrays(part: str, of: _Counters, cells: Collection[Cell]) -> tuple[bytes, bytes]:
+    times_ns = counts(f"walltime.{part}.time_ns", [cell.time_ns for cell in cells])
+    return _arrays_of_counts(part, of, tuple(map(of.counts_of, cells))), times_ns
+
+
+@lru_cache(maxsize=512)
+def _arrays_of_counts(part: str, of: _Counters, rows: tuple[tuple[int, ...], ...]) -> bytes:
+    """The number of calls, and the other counts that are not zero for all; of hits and misses both or none."""
+    columns = dict(zip(of.counts, zip(*rows, strict=True), strict=True))
+    present = {name for name, numbers in columns.items() if any(numbers)} | {"calls"}
+    if not present.isdisjoint({"hits", "misses"}):
+        present |= {"hits", "misses"}
+    return b"".join([counts(f"walltime.{part}.{name}", columns[name]) for name in of.counts if name in present])
 
 
 def _texts(key: str, texts: list[str]) -> bytes:
