@@ -17,9 +17,8 @@ def bills(path: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in path.read_text("utf-8").splitlines()]
 
 
-def samples(bill: dict[str, Any]) -> Iterator[tuple[str, str, str, str, str, int]]:
-    """Component, line, function, library, state and time_ns of each."""
-    names = ("component", "line", "function", "library", "state", "time_ns")
+def columns(bill: dict[str, Any], *names: str) -> Iterator[tuple[Any, ...]]:
+    """The samples of a bill: of each what `walltime.sample.` names."""
     yield from zip(*(bill["attributes"].get(f"walltime.sample.{name}", ()) for name in names), strict=True)
 
 
@@ -72,7 +71,7 @@ def kinds(all_bills: Iterable[dict[str, Any]], least_share: float = 0.05) -> lis
         kind.transactions += 1
         kind.duration_ns += bill["duration_ns"]
         kind.times_ns.update(times_ns(bill))
-        for component, line, _, library, _, time_ns in samples(bill):
+        for component, line, library, time_ns in columns(bill, "component", "line", "library", "time_ns"):
             if line or library:
                 kind.sampled_ns[component] += time_ns
                 kind.samples += 1

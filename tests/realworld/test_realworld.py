@@ -11,7 +11,8 @@ import pytest
 from shop.services import MariaDB, Memcached
 
 from tests.realworld import sites
-from tests.realworld.bills import bills, kinds, total
+from tests.realworld.bills import bills, columns, kinds, total
+from tests.realworld.pyspy import Recording, short
 from tests.realworld.sites import Run, Site
 from tests.sdk.sink import Sink
 from tests.server_folder import server_folder
@@ -105,6 +106,32 @@ def test_of_each_large_kind_95_percent_of_the_time_is_on_a_named_line(site: Site
         each_ns = sum(kind.sampled_ns.values()) / max(kind.samples, 1)
         chance = 2 * (kind.unnamed_ns * each_ns) ** 0.5 / kind.duration_ns
         assert kind.named + chance >= 0.95, report
+
+
+def test_the_sampled_lines_are_those_that_py_spy_sees_in_the_same_run(site: Site, folder: Path) -> None:
+    if site.name == "prefect":
+        pytest.skip("py-spy does not see the stacks of suspended tasks")
+    recording = Recording(folder / f"{site.name}.raw")
+    run = site.run(5 * TIMES, walltime=True, beside=recording.start)
+    seen = recording.lines()
+    ours, squares = Counter[str](), 0.0
+    for bill in bills(run.bills):
+        for line, count, time_ns in columns(bill, "line", "count", "time_ns"):
+            ours[short(line)] += time_ns
+            squares += time_ns**2 / count
+    # Samples have weights, so they are as good as fewer equal ones: Kish, Survey Sampling (1965), section 11.7.
+    time_ns, looks = ours.total(), seen.total()
+    samples = time_ns**2 / squares
+    report = [f"{site.name}: {samples:.0f} samples, {looks} of py-spy; share of the time and of py-spy's, difference"]
+    errors = []
+    for line in {*dict(ours.most_common(10)), *dict(seen.most_common(10))}:
+        share, expected = ours[line] / time_ns, seen[line] / looks
+        both = (ours[line] + seen[line] / looks * time_ns) / (2 * time_ns)
+        errors.append((share - expected) / (both * (1 - both) * (1 / samples + 1 / looks)) ** 0.5)
+        report.append(f"{share:6.1%} {expected:6.1%} {errors[-1]:+.1f} standard errors  {line}")
+    print("\n".join(report))
+    assert samples > 50
+    assert max(map(abs, errors)) < 4, "\n".join(report)
 
 
 @pytest.mark.alone

@@ -34,6 +34,7 @@ INTERMEDIATE_PACKAGES: Final = frozenset({
     "pymysql", "MySQLdb", "mysql", "aiomysql", "asyncmy", "sqlalchemy", "django", "flask_sqlalchemy", "sqlmodel",
     "peewee", "pony", "tortoise", "databases", "alembic", "pandas", "greenlet", "gevent", "opentelemetry", "aiosqlite",
     "anyio", "asyncpg", "psycopg", "psycopg2",
+    "pymemcache", "redis", "requests", "urllib3", "httpx", "httpcore", "aiohttp",
     "sentry_sdk", "ddtrace", "newrelic", "elasticapm",
 })  # fmt: skip
 """Packages that make calls for the application."""

@@ -35,6 +35,7 @@ LEAST_RUN_NS: Final = 50_000
 LATE_NS: Final = 200_000
 """A tick that is later had to wait for the GIL: a thread computed."""
 COMPUTED: Final = "computed"
+COMPUTED_BEFORE_CALL: Final = "computed before a measured call"
 MOST_PAID: Final = 4
 """Times its own time: what is owed goes to many samples, not to a rare line that comes first."""
 MAX_OWED: Final = 1000
@@ -95,14 +96,15 @@ class Ticks:
                 seen[of] = None  # in a measured call, whatever its other threads do
             elif samples is None:
                 continue
-            elif state == COMPUTED:
+            elif state == COMPUTED or (state == COMPUTED_BEFORE_CALL and self._owes_little(of.name, elapsed_ns)):
                 self._owe(of.name, elapsed_ns, is_computing=True)
             else:
                 share = shares[thread]
                 others = max(0.0, others_share - share)
                 clocks = None if state else Clocks(share, others, thread.delay_share, thread.has_run)
+                shown = "computing" if state == COMPUTED_BEFORE_CALL else state
                 time_ns, is_main = round(factor * elapsed_ns), thread.execution is of
-                samples.append(Sample(due_ns, time_ns, stack, clocks, state, is_main))
+                samples.append(Sample(due_ns, time_ns, stack, clocks, shown, is_main))
         self.is_contended = cpu_ns - max(each.used_ns for each in shares) > ALONE_SHARE * elapsed_ns
         for of, samples in seen.items():
             if samples:
@@ -166,6 +168,10 @@ class Ticks:
         if key in self._owed_ns or len(self._owed_ns) < MAX_OWED:
             self._owed_ns[key] = self._owed_ns.get(key, 0) + time_ns
 
+    def _owes_little(self, name: str, time_ns: int) -> bool:
+        """Say whether the next sample of a computing thread can still stand for all that is owed."""
+        return self._owed_ns.get((name, True), 0) < MOST_PAID * time_ns
+
     def _pay(self, name: str, samples: list[Sample]) -> None:
         """Add time that is owed to transactions of this name to one of these samples."""
         time_ns = samples[0].time_ns
@@ -186,7 +192,8 @@ def _observe(transaction: Transaction, thread: Thread, server: Any, late_ns: int
     Return the stack, innermost first, and the state of a suspended task or greenlet, '' for what runs.
 
     There is no stack of a thread that went on while it was looked at, nor inside a measured call, unless that may have
-    begun after the tick was due. The state is COMPUTED for a thread that waits now, and computed when the tick was due.
+    begun after the tick was due. The state is COMPUTED for a thread that waits now, and computed when the tick was due;
+    COMPUTED_BEFORE_CALL when it waits in a measured call: the stack is the caller's, which may not have computed.
     """
     for _ in range(MAX_TRIES):
         before_ns = thread.cpu_ns()
@@ -199,7 +206,7 @@ def _observe(transaction: Transaction, thread: Thread, server: Any, late_ns: int
             stack = _stack(thread, frame)
             if late_ns > LATE_NS and 2 * (before_ns - thread.clock_ns) > late_ns:
                 if stack is None:
-                    stack, state = frames_of(frame, in_calls=True), "computing"
+                    stack, state = frames_of(frame, in_calls=True), COMPUTED_BEFORE_CALL
                 elif waits_for(stack)[0]:
                     state = COMPUTED
         elif suspended.runs(server, transaction, frame):
