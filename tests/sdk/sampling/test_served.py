@@ -266,14 +266,18 @@ def test_a_subinterpreter_ends_with_its_sampler(sink: Sink) -> None:
     sampled_by_a_program(
         sink,
         """
-        import _xxsubinterpreters as interpreters
-
-        one = interpreters.create(isolated=False)
-        interpreters.run_string(one, "import time, walltime\\n"
+        try:
+            import _interpreters as interpreters
+            one = interpreters.create("legacy")
+        except ImportError:  # before Python 3.13
+            import _xxsubinterpreters as interpreters
+            one = interpreters.create(isolated=False)
+        failed = interpreters.run_string(one, "import time, walltime\\n"
             "walltime.configure(exporters='none', sample_hz=250)\\n"
             "with walltime.transaction('work'): time.sleep(0.1)\\n"
             "assert walltime.counters().get('samples')\\n"
             "walltime.shutdown()\\n")
+        assert failed is None, failed
         interpreters.destroy(one)
         """,
     )

@@ -103,12 +103,14 @@ def _called(code: CodeType, offset: int) -> str:
     before: list[dis.Instruction] = []
     for each in dis.get_instructions(code):
         if each.offset == offset:
-            if each.opname in {"BEFORE_WITH", "SETUP_WITH", "LOAD_SPECIAL"}:
+            if each.opname in {"BEFORE_WITH", "SETUP_WITH"}:
                 return "__enter__"
             if each.opname == "FOR_ITER":
                 return each.opname
             if not each.opname.startswith(("CALL", "PRECALL")):
                 return ""
+            if before and before[-1].opname == "LOAD_SPECIAL":  # `with`, from Python 3.14 on
+                return before[-1].argrepr
             start = _start(each)
             names = [each for each in before if each.opname.startswith("LOAD_") and isinstance(each.argval, str)]
             if start is not None:  # the expression that is called begins where the call begins
