@@ -8,7 +8,7 @@ import sys
 from collections import Counter
 from dataclasses import dataclass, replace
 from http.client import HTTPException
-from importlib.metadata import entry_points, packages_distributions, version
+from importlib.metadata import PackageNotFoundError, entry_points, packages_distributions, version
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, NoReturn
 
@@ -189,8 +189,12 @@ def _problems(settings: Settings, *, is_reached: bool) -> Iterator[str]:
 
 
 def _version(module: str, distributions: Mapping[str, list[str]]) -> str:
-    names = distributions.get(module.partition(".")[0])
-    return version(names[0]) if names else ""
+    package = module.partition(".")[0]
+    name, *_ = distributions.get(package, [package])  # Python 3.10 does not list packages without a top_level.txt
+    try:
+        return version(name)
+    except PackageNotFoundError:  # of the standard library
+        return ""
 
 
 def main(modules: Sequence[str]) -> NoReturn:
