@@ -24,7 +24,7 @@ class Bare:
     root: Path
     bin: str
 
-    def run(self, *command: str, environment: Mapping[str, str] | None = None, timeout_s: float = 300) -> str:
+    def run(self, *command: str, environment: Mapping[str, str] | None = None, timeout_s: float = 600) -> str:
         """Run a program of the environment; returns its stdout and stderr."""
         program, *arguments = command
         prefix = [] if self.root == Path("/") else ["chroot", str(self.root)]
@@ -51,11 +51,16 @@ class Bare:
         return f"/srv/{file.name}"
 
 
-def bare(version: str, folder: Path) -> Bare:
-    """Make an environment in `folder`; what it needs for an interpreter that is not there takes 300 MB and a minute."""
+def bare(version: str, folder: Path, *packages: str) -> Bare:
+    """
+    Make an environment in `folder`; what it needs for an interpreter that is not there takes 300 MB and a minute.
+
+    Args:
+        packages: More of Debian's, for an interpreter that comes from there.
+    """
     interpreter = _found(version)
     if interpreter is None:
-        root = _debian(version, folder / "debian")
+        root = _debian(version, folder / "debian", packages)
         subprocess.run(["chroot", root, f"python{version}", "-m", "venv", "/srv/venv"], check=True)
         return Bare(root, "/srv/venv/bin")
     subprocess.run([interpreter, "-m", "venv", folder / "venv"], check=True)
@@ -75,13 +80,13 @@ def _found(version: str) -> Path | None:
     return None
 
 
-def _debian(version: str, root: Path) -> Path:
+def _debian(version: str, root: Path, packages: tuple[str, ...]) -> Path:
     program = shutil.which("debootstrap", path=f"{os.environ['PATH']}:/usr/sbin")
     if program is None or os.geteuid() != 0:
         raise InterpreterMissingError(f"install python{version}; or, as root, debootstrap, which gets that of {_SID}")
-    packages = f"--include=python{version}-venv,ca-certificates"
+    include = ",".join((f"python{version}-venv", "ca-certificates", *packages))
     made = subprocess.run(
-        [program, "--variant=minbase", packages, "sid", root], capture_output=True, text=True, check=False
+        [program, "--variant=minbase", f"--include={include}", "sid", root], capture_output=True, text=True, check=False
     )
     if made.returncode:
         raise InterpreterMissingError(f"{_SID} gave no python{version}: {made.stdout[-2000:]}{made.stderr}")

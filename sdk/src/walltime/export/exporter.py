@@ -190,6 +190,7 @@ class Exporter:
     def _work(self) -> None:
         settings = self._settings
         self._sender = sender = Sender(settings, self.counts, self._tls)
+        sender.prepare()
         resource = _resource(settings)
         encoder = otlp.Encoder(resource, self._version, settings.sample_probability, self._redaction)
         file = JsonLines(settings.json_lines_path, resource, self.counts) if settings.json_lines_path else None

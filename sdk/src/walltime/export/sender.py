@@ -6,6 +6,8 @@ import contextlib
 import encodings.idna  # noqa: F401  # import it now: a fork during an import in the export thread would block the child
 import gzip
 import random
+import socket
+import sys
 import time
 from base64 import b64encode
 from collections import deque
@@ -63,6 +65,16 @@ class Sender:
             self._headers.setdefault("Authorization", f"Basic {b64encode(login.encode()).decode()}")
         if settings.gzip:
             self._headers["Content-Encoding"] = "gzip"
+
+    def prepare(self) -> None:
+        """
+        Do what can no longer be done at the interpreter's exit.
+
+        gevent resolves names in native threads, and since Python 3.12 none starts then: the last bills would be lost.
+        """
+        if "gevent" in sys.modules:
+            with contextlib.suppress(OSError, ValueError):
+                socket.getaddrinfo(self._host, self._port)
 
     def add(self, request: bytes, count: int) -> None:
         if self._settings.gzip:
