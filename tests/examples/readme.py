@@ -35,6 +35,8 @@ def commands(readme: Path) -> list[str]:
 class _Server(Service):
     """A command that a README starts in the background; it answers when it listens."""
 
+    stops_within_s = 60  # a child of Celery's worker may wait 30 s for its parent
+
     def __init__(self, folder: Path, line: str, environment: Mapping[str, str]) -> None:
         super().__init__(re.sub(r"\W+", "-", line)[:60], folder, environment)
         self.line = line
