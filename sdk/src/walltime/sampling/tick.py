@@ -96,7 +96,7 @@ class Ticks:
                 seen[of] = None  # in a measured call, whatever its other threads do
             elif samples is None:
                 continue
-            elif state == COMPUTED or (state == COMPUTED_BEFORE_CALL and self._owes_little(of.name, elapsed_ns)):
+            elif state == COMPUTED or (state == COMPUTED_BEFORE_CALL and (of.name, True) not in self._owed_ns):
                 self._owe(of.name, elapsed_ns, is_computing=True)
             else:
                 share = shares[thread]
@@ -167,10 +167,6 @@ class Ticks:
         key = name, is_computing
         if key in self._owed_ns or len(self._owed_ns) < MAX_OWED:
             self._owed_ns[key] = self._owed_ns.get(key, 0) + time_ns
-
-    def _owes_little(self, name: str, time_ns: int) -> bool:
-        """Say whether the next sample of a computing thread can still stand for all that is owed."""
-        return self._owed_ns.get((name, True), 0) < MOST_PAID * time_ns
 
     def _pay(self, name: str, samples: list[Sample]) -> None:
         """Add time that is owed to transactions of this name to one of these samples."""
