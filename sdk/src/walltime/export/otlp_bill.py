@@ -19,24 +19,22 @@ if TYPE_CHECKING:
     from walltime.core.transaction import Transaction
 
 
-class _Counters:
-    """
-    Counters of a part of the bill, divided in two.
-
-    Durations differ in every transaction. Counts do not: most transactions of a kind make the same calls, so their
-    bytes are cached.
-    """
-
-    def __init__(self, durations: tuple[str, ...], counts: tuple[str, ...]) -> None:
-        self.durations, self.counts = durations, counts
-        self.counts_of = attrgetter(*counts)
+# Durations differ in every transaction. Counts do not: most transactions of a kind make the same calls, so the bytes of
+# their counts are cached.
+_DURATIONS: Final = tuple([name for name in COUNTERS if name.endswith("_ns")])
 
 
-_OF_COMPONENT: Final = _Counters(
-    ("time_ns", "max_ns", "cpu_ns"), tuple([name for name in COUNTERS if not name.endswith("_ns")])
-)
-_OF_TARGET: Final = _Counters(("time_ns",), ("calls", "errors", "hits", "misses", "skipped"))
-_OF_STATEMENT: Final = _Counters(("time_ns",), ("calls", "errors"))
+class _Counts:
+    """The counters of a part of the bill that are no durations."""
+
+    def __init__(self, *names: str) -> None:
+        self.names = names
+        self.of = attrgetter(*names)
+
+
+_OF_COMPONENT: Final = _Counts(*[name for name in COUNTERS if name not in _DURATIONS])
+_OF_TARGET: Final = _Counts("calls", "errors", "hits", "misses", "skipped")
+_OF_STATEMENT: Final = _Counts("calls", "errors")
 
 
 def encode(transaction: Transaction, bill: Bill) -> bytes:
@@ -60,7 +58,7 @@ def encode(transaction: Transaction, bill: Bill) -> bytes:
     for component, cell in bill.components.items():
         time_ns, max_ns, cpu_ns = _duration_keys(component)
         encoded += (
-            _counts(component, _OF_COMPONENT.counts_of(cell)), count(time_ns, cell.time_ns), count(max_ns, cell.max_ns)
+            _counts(component, _OF_COMPONENT.of(cell)), count(time_ns, cell.time_ns), count(max_ns, cell.max_ns)
         )  # fmt: skip
         if cell.cpu_ns:
             encoded.append(count(cpu_ns, cell.cpu_ns))
@@ -102,29 +100,29 @@ def _loop(times: LoopTimes) -> Iterable[bytes]:
 
 @lru_cache(maxsize=1024)
 def _duration_keys(component: str) -> tuple[str, ...]:
-    return tuple([f"walltime.{component}.{name}" for name in _OF_COMPONENT.durations])
+    return tuple([f"walltime.{component}.{name}" for name in _DURATIONS])
 
 
 @lru_cache(maxsize=1024)
 def _counts(component: str, numbers: tuple[int, ...]) -> bytes:
     """The number of a component's calls, and the other counts that are not zero."""
-    named = zip(_OF_COMPONENT.counts, numbers, strict=True)
+    named = zip(_OF_COMPONENT.names, numbers, strict=True)
     return b"".join([count(f"walltime.{component}.{name}", n) for name, n in named if n or name == "calls"])
 
 
-def _arrays(part: str, of: _Counters, cells: Collection[Cell]) -> tuple[bytes, bytes]:
+def _arrays(part: str, counted: _Counts, cells: Collection[Cell]) -> tuple[bytes, bytes]:
     times_ns = counts(f"walltime.{part}.time_ns", [cell.time_ns for cell in cells])
-    return _arrays_of_counts(part, of, tuple(map(of.counts_of, cells))), times_ns
+    return _arrays_of_counts(part, counted.names, tuple(map(counted.of, cells))), times_ns
 
 
 @lru_cache(maxsize=512)
-def _arrays_of_counts(part: str, of: _Counters, rows: tuple[tuple[int, ...], ...]) -> bytes:
+def _arrays_of_counts(part: str, names: tuple[str, ...], rows: tuple[tuple[int, ...], ...]) -> bytes:
     """The number of calls, and the other counts that are not zero for all; of hits and misses both or none."""
-    columns = dict(zip(of.counts, zip(*rows, strict=True), strict=True))
+    columns = dict(zip(names, zip(*rows, strict=True), strict=True))
     present = {name for name, numbers in columns.items() if any(numbers)} | {"calls"}
     if not present.isdisjoint({"hits", "misses"}):
         present |= {"hits", "misses"}
-    return b"".join([counts(f"walltime.{part}.{name}", columns[name]) for name in of.counts if name in present])
+    return b"".join([counts(f"walltime.{part}.{name}", columns[name]) for name in names if name in present])
 
 
 def _texts(key: str, texts: list[str]) -> bytes:

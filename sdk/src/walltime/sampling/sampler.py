@@ -35,7 +35,7 @@ HOLD_S: Final = 0.005
 Python's switch interval during a tick, which takes about 0.1 ms: the thread that computes does not ask for the GIL.
 
 Now and then it does, as it has begun to wait before the interval was set; then the sampler waits so long for the GIL.
-At 0.5 ms it lost the GIL in the middle of deep stacks, and Python 3.11 crashed in `f_back` of a frame that had ended.
+At 0.5 ms Python 3.11 crashed in `f_back`, beside deep stacks: most likely the sampler lost the GIL while it walked one.
 """
 
 _sleep: Final = serving.unpatched("time", "sleep")
