@@ -7,16 +7,21 @@ It only reads, waits for nothing but time and the GIL, and sleeps while no trans
 from __future__ import annotations
 
 import atexit
+import gc
 import random
 import sys
 import time
+from contextlib import contextmanager
 from types import BuiltinFunctionType
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from walltime.core.transaction import clock
 from walltime.errors import contain
 from walltime.sampling import serving
 from walltime.sampling.tick import Ticks
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
 
 MAX_CPU_SHARE: Final = 0.0045
 """Of one CPU. Ticks that cost more come more rarely, and each sample then stands for more time."""
@@ -30,12 +35,19 @@ A thread that computes gives the GIL up after this time, 5 ms by default. Most r
 next call, so a sampler that waits that long sees nearly all of them in a call (docs/decisions/040-sampler.md).
 """
 
-HOLD_S: Final = 0.005
+HOLD_S: Final = 0.0005
 """
 Python's switch interval during a tick, which takes about 0.1 ms: the thread that computes does not ask for the GIL.
 
 Now and then it does, as it has begun to wait before the interval was set; then the sampler waits so long for the GIL.
-At 0.5 ms Python 3.11 crashed in `f_back`, beside deep stacks: most likely the sampler lost the GIL while it walked one.
+"""
+COLLECTS_IN_FRAMES: Final = sys.version_info[:2] == (3, 11)
+"""
+Whether Python may collect garbage in `sys._current_frames()` and `f_back`.
+
+3.11 allocates a frame object when it is asked for, and collects in allocations. A destructor that releases the GIL
+there lets the observed thread end that frame, and Python crashes, or deadlocks (python/cpython issue 106883).
+Before 3.11 the objects existed; from 3.12 on, garbage is collected between instructions.
 """
 
 _sleep: Final = serving.unpatched("time", "sleep")
@@ -62,6 +74,19 @@ def _restore_switch_interval() -> None:
     """Restore the application's. One that it has set in the meantime stays."""
     if sys.getswitchinterval() == _our_switch_s:
         sys.setswitchinterval(_host_switch_s)
+
+
+@contextmanager
+def _without_collection() -> Iterator[None]:
+    """Switch the garbage collector off where it could make Python crash, if it is on; 1 µs."""
+    is_on = COLLECTS_IN_FRAMES and gc.isenabled()
+    if is_on:
+        gc.disable()
+    try:
+        yield
+    finally:
+        if is_on:
+            gc.enable()
 
 
 def install(hz: float, *, is_forked: bool = False) -> None:
@@ -108,7 +133,8 @@ def _sample(interval_ns: int, parking: serving.Parking) -> None:
         try:
             if not ticks.is_contended:
                 _shorten_switch_interval(HOLD_S)  # at once: before the other thread begins to wait for the GIL
-            is_open = ticks.tick(due_ns)
+            with _without_collection():
+                is_open = ticks.tick(due_ns)
             if ticks.is_contended:
                 _restore_switch_interval()
             else:
@@ -117,7 +143,8 @@ def _sample(interval_ns: int, parking: serving.Parking) -> None:
                 open_ns = ticks.at_ns
             elif ticks.at_ns - open_ns > PARK_AFTER_NS:
                 _restore_switch_interval()
-                serving.forget_ended()
+                with _without_collection():
+                    serving.forget_ended()
                 if parking.wait(serving.is_idle):
                     due_ns = _after_a_pause(ticks, interval_ns, parking.woken_ns)
                 open_ns = clock()
