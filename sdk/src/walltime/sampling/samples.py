@@ -48,7 +48,7 @@ class Sample(NamedTuple):
     clocks: Clocks | None
     """Of a thread that runs; None for a suspended task or greenlet."""
     state: str = ""
-    """Of a suspended one."""
+    """Of a suspended one, and of one that was seen too late, in its next call; empty otherwise."""
     is_main: bool = False
     """Whether it is the thread of the transaction itself, not one that works for it."""
 

@@ -17,12 +17,16 @@ from walltime.sampling.stacks import frames_of
 from walltime.sampling.states import Clocks, waits_for
 
 if TYPE_CHECKING:
+    from collections.abc import Hashable
     from types import FrameType
+    from typing import TypeVar
     from weakref import ref
 
     from walltime.core.transaction import Transaction
     from walltime.sampling.serving import Thread
     from walltime.sampling.stacks import Frames
+
+    K = TypeVar("K", bound=Hashable)
 
 ALONE_SHARE: Final = 0.1
 """Share of a CPU that all threads but the busiest may use together when that one computes alone."""
@@ -38,7 +42,9 @@ COMPUTED: Final = "computed"
 COMPUTED_BEFORE_CALL: Final = "computed before a measured call"
 MOST_PAID: Final = 4
 """Times its own time: what is owed goes to many samples, not to a rare line that comes first."""
-MAX_OWED: Final = 1000
+MOST_OWED: Final = 0.04
+"""Of the time sampled for a name, or one tick: so much computing before calls may wait for a sample that computes."""
+MAX_NAMES: Final = 1000
 RECENT_TICKS: Final = 3
 """A thread that was looked at so many ticks ago served transactions in between."""
 DELAYS_EVERY: Final = 16
@@ -65,6 +71,8 @@ class Ticks:
 
         By name, and whether the thread is known to have computed: then it is for the next sample that does not wait.
         """
+        self._sampled_ns: dict[str, int] = {}
+        """By name, since the start."""
 
     def tick(self, due_ns: int) -> bool:
         """
@@ -96,7 +104,7 @@ class Ticks:
                 seen[of] = None  # in a measured call, whatever its other threads do
             elif samples is None:
                 continue
-            elif state == COMPUTED or (state == COMPUTED_BEFORE_CALL and (of.name, True) not in self._owed_ns):
+            elif state == COMPUTED or (state == COMPUTED_BEFORE_CALL and self._may_owe(of.name, elapsed_ns)):
                 self._owe(of.name, elapsed_ns, is_computing=True)
             else:
                 share = shares[thread]
@@ -113,6 +121,7 @@ class Ticks:
                 if of.samples is None:
                     of.samples = Samples()
                 of.samples.add(samples)
+                _add(self._sampled_ns, of.name, samples[0].time_ns)
                 counts["samples"] += len(samples)
         drawn = looks[int(random.random() * len(looks))][1]
         if (self.is_contended or random.random() * DELAYS_EVERY < 1) and drawn.share < _BUSY_SHARE:
@@ -163,24 +172,32 @@ class Ticks:
             if not any(is_measured(call[0]) for call in calls):
                 self._owe(of.name, elapsed_ns, is_computing=False)
 
+    def _may_owe(self, name: str, time_ns: int) -> bool:
+        owed_ns = self._owed_ns.get((name, True), 0)
+        return not owed_ns or owed_ns + time_ns <= MOST_OWED * self._sampled_ns.get(name, 0)
+
     def _owe(self, name: str, time_ns: int, *, is_computing: bool) -> None:
-        key = name, is_computing
-        if key in self._owed_ns or len(self._owed_ns) < MAX_OWED:
-            self._owed_ns[key] = self._owed_ns.get(key, 0) + time_ns
+        _add(self._owed_ns, (name, is_computing), time_ns)
 
     def _pay(self, name: str, samples: list[Sample]) -> None:
         """Add time that is owed to transactions of this name to one of these samples."""
         time_ns = samples[0].time_ns
         for is_computing in (False, True):
             owed_ns = self._owed_ns.pop((name, is_computing), 0)
-            if is_computing and waits_for(samples[0].frames)[0]:
-                paid_ns = 0
+            if is_computing and (samples[0].state or waits_for(samples[0].frames)[0]):
+                paid_ns = 0  # no line that computes is known: it is suspended, waits, or was seen in the next call
             else:
                 paid_ns = min(owed_ns, MOST_PAID * samples[0].time_ns)
             if owed_ns > paid_ns:
                 self._owed_ns[name, is_computing] = owed_ns - paid_ns
             time_ns += paid_ns
         samples[0] = samples[0]._replace(time_ns=time_ns)
+
+
+def _add(times_ns: dict[K, int], key: K, time_ns: int) -> None:
+    """Add to an entry; without room for another one, do nothing."""
+    if key in times_ns or len(times_ns) < MAX_NAMES:
+        times_ns[key] = times_ns.get(key, 0) + time_ns
 
 
 def _observe(transaction: Transaction, thread: Thread, server: Any, late_ns: int) -> tuple[Frames | None, str]:
