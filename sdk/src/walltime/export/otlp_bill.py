@@ -67,9 +67,10 @@ def encode(transaction: Transaction, bill: Bill) -> bytes:
         encoded += _arrays("target", _OF_TARGET, targets.values())
         encoded.append(_texts("walltime.target.component", [component for component, _ in targets]))
         encoded.append(_texts("walltime.target.address", [address for _, address in targets]))
-    if bill.statements:
-        encoded += _arrays("statement", _OF_STATEMENT, bill.statements.values())
-        encoded.append(_texts("walltime.statement.text", list(bill.statements)))
+    statements = bill.statements
+    if statements:
+        encoded += _arrays("statement", _OF_STATEMENT, statements.values())
+        encoded.append(_texts("walltime.statement.text", list(statements)))
     if transaction.samples is not None:
         encoded += _samples(transaction)
     return b"".join(encoded)
