@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
@@ -47,7 +48,13 @@ class Kind:
     times_ns: Counter[str] = field(default_factory=Counter)
     sampled_ns: Counter[str] = field(default_factory=Counter)
     """Component → time of its samples that have a line or a function."""
-    samples: int = 0
+    squares: float = 0.0
+    """Sum of the squares of the samples' times, ns²: the variance of their sum."""
+
+    @property
+    def chance(self) -> float:
+        """Two standard errors of the sampled time, as a share of the duration."""
+        return 2 * math.sqrt(self.squares) / self.duration_ns
 
     @property
     def unnamed_ns(self) -> int:
@@ -59,7 +66,8 @@ class Kind:
 
     def __str__(self) -> str:
         parts = ", ".join(f"{name} {ns / self.duration_ns:.0%}" for name, ns in self.times_ns.most_common(8))
-        return f"{self.named:4.0%} named, {self.duration_ns / 1e6 / self.transactions:6.1f} ms  {self.name}: {parts}"
+        named = f"{self.named:4.0%} ± {self.chance:3.0%} named"
+        return f"{named}, {self.duration_ns / 1e6 / self.transactions:6.1f} ms  {self.name}: {parts}"
 
 
 def kinds(all_bills: Iterable[dict[str, Any]], least_share: float = 0.05) -> list[Kind]:
@@ -71,10 +79,12 @@ def kinds(all_bills: Iterable[dict[str, Any]], least_share: float = 0.05) -> lis
         kind.transactions += 1
         kind.duration_ns += bill["duration_ns"]
         kind.times_ns.update(times_ns(bill))
-        for component, line, library, time_ns in columns(bill, "component", "line", "library", "time_ns"):
+        for component, line, library, count, time_ns in columns(
+            bill, "component", "line", "library", "count", "time_ns"
+        ):
             if line or library:
                 kind.sampled_ns[component] += time_ns
-                kind.samples += 1
+                kind.squares += time_ns**2 / count * (component in CONTAINERS)
     least_ns = least_share * sum(kind.duration_ns for kind in by_name.values())
     large = [kind for kind in by_name.values() if kind.duration_ns >= least_ns]
     return sorted(large, key=lambda kind: -kind.duration_ns)
