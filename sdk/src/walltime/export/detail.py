@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from walltime.core.transaction import Transaction
     from walltime.settings.settings import Settings
 
-ALMOST_SLOW: Final = 0.8
+ALMOST_SLOW: Final = 0.95
 """Of the 99th percentile, which may fall until the export thread decides."""
 
 
