@@ -25,6 +25,7 @@ from walltime.export.json_lines import JsonLines
 from walltime.export.metrics import Metrics
 from walltime.export.sender import Sender
 from walltime.redaction.redact import Redaction
+from walltime.sampling import serving
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -141,11 +142,12 @@ class Exporter:
             self._wake.set()
 
     def _needs_no_calls(self, transaction: Transaction) -> bool:
-        """Say whether the bill is all that is left of it, and its own thread may add it up."""
+        """Say whether nobody needs its calls: not its detail, not another thread of it, not the sampler."""
         return (
             len(transaction.calls) <= MAX_ADDED_UP_AT_ONCE
             and not transaction.has_branches  # other threads may still record calls
             and transaction.samples is None
+            and transaction.started_ns + transaction.duration_ns < serving.parking.next_tick_ns
             and not self._detail.may_keep(transaction)
         )
 
