@@ -196,7 +196,8 @@ class Open:
                 steps (core/steps.py). Greenlets do too, and their CPU time is unknown and absent.
         """
         self.transaction.owner = task
-        self._usage = None if task or cpu.is_greenlet() else cpu.begin(self.transaction.settings.cpu_wait)
+        has_thread = not task and cpu.greenlet_here() is None
+        self._usage = cpu.begin(self.transaction.settings.cpu_wait) if has_thread else None
         self._otel_token = propagation.enter(self.transaction, self._parent)
         self._execution_token: Token[ExecutionContext | None] = enter(self.transaction)
         if self.transaction.settings.sample_hz:

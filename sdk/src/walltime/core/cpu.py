@@ -159,10 +159,13 @@ def of_thread() -> tuple[int, bytes]:
     return thread_clock(), _read()
 
 
-def is_greenlet() -> bool:
-    """Say whether a greenlet runs here, which shares its thread with others."""
+def greenlet_here() -> Any:
+    """Return the greenlet that runs here, which shares its thread with others; None in a thread's main one."""
     greenlet = sys.modules.get("greenlet")
-    return greenlet is not None and greenlet.getcurrent().parent is not None
+    if greenlet is None:
+        return None
+    here = greenlet.getcurrent()
+    return None if here.parent is None else here
 
 
 def split(cpu_ns: int) -> tuple[int, int]:

@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Final
 
 from walltime.core.call import lines
-from walltime.core.cpu import is_greenlet, thread_clock
+from walltime.core.cpu import greenlet_here, thread_clock
 from walltime.core.execution import current, inside, task_execution
 from walltime.instrumentation.measure import Measure
 
@@ -27,7 +27,7 @@ def computing(measure: Measure) -> Measure:
     """Return the measure with the thread's CPU time in the calls of a synchronous method, which cost 1.5 µs more."""
 
     def begin(of: Any, _args: Any) -> Any:
-        return of, None if is_greenlet() else thread_clock()
+        return of, thread_clock() if greenlet_here() is None else None
 
     def describe(begun: Any, args: Any, result: Any, error: BaseException | None) -> Any:
         of, before_ns = begun

@@ -16,6 +16,7 @@ from time import perf_counter_ns
 from typing import TYPE_CHECKING, Any, Final
 from weakref import ref
 
+from walltime.core.cpu import greenlet_here
 from walltime.errors import contain
 
 if TYPE_CHECKING:
@@ -159,7 +160,7 @@ def begin(transaction: Transaction) -> None:
         if transaction.owner:
             server = sys.modules["asyncio"].current_task() if transaction.owner > 1 else None
         else:
-            server = _greenlet()
+            server = greenlet_here()
         if server is not None:
             arrivals.append((ref(server), transaction, here))
         elif not transaction.owner:
@@ -177,22 +178,13 @@ def swap(execution: ExecutionContext | None) -> ExecutionContext | None:
             here: Thread = _local.thread
         except AttributeError:
             here = _this_thread()
-        if _greenlet() is not None:  # others run on this thread in between
+        if greenlet_here() is not None:  # others run on this thread in between
             return None
         before, here.execution = here.execution, execution
     except Exception as ours:
         contain("sampler", ours)
         return None
     return before
-
-
-def _greenlet() -> Any:
-    """Return the greenlet that runs here; None in a thread's main one."""
-    greenlet = sys.modules.get("greenlet")
-    if greenlet is None:
-        return None
-    here = greenlet.getcurrent()
-    return None if here.parent is None else here
 
 
 def reset(start: Callable[[], None] | None, *, is_forked: bool) -> None:
