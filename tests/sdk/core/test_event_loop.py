@@ -157,8 +157,13 @@ def test_what_held_the_loop_up_is_noted_by_line(recorded: Sink, run: Callable[[A
         await request(_culprit, "/culprit")
         await victim
 
-    run(both())
-    found = {span.span.name: span.attributes for span in recorded.transactions()}
+    for _ in range(5):  # on a busy machine, the sampler may have no CPU while the loop is held up
+        run(both())
+        found = {span.span.name: span.attributes for span in recorded.transactions()}
+        if found["GET /victim"].get("walltime.loop_held_line") and found["GET /culprit"].get(
+            "walltime.loop_longest_line"
+        ):
+            break
     line = f"{__name__.replace('.', '/')}.py:{_culprit.__code__.co_firstlineno + 1} _culprit"
     assert found["GET /victim"]["walltime.loop_held_line"] == line
     assert found["GET /culprit"]["walltime.loop_longest_line"] == line
