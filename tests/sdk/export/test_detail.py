@@ -11,14 +11,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from opentelemetry.sdk.trace.sampling import Decision, TraceIdRatioBased
 from opentelemetry.trace import SpanContext, TraceFlags
-from walltime.core.call import lines
 from walltime.core.ids import Ids
 from walltime.core.transaction import Transaction
 from walltime.export import detail, quantile
 from walltime.export.detail import Detail
 from walltime.export.quantile import KindsP99, RunningP99
 from walltime.propagation import propagation
-from walltime.sampling import serving
 from walltime.settings.settings import Settings
 
 from tests.running import running_transaction
@@ -165,57 +163,6 @@ def test_the_slow_ones_of_each_name_are_kept(sink: Sink) -> None:
                 transaction = running_transaction()
                 transaction.started_ns -= 10**9
     assert [found.attributes.get("walltime.kept") for found in sink.transactions()][-1] == "slow"
-
-
-# ---- calls that nothing will keep ----
-
-
-def test_they_are_dropped_at_once_and_the_bill_stays_the_same(sink: Sink, monkeypatch: pytest.MonkeyPatch) -> None:
-    walltime.configure(endpoint=sink.endpoint, sample_probability=0.0)
-
-    def one(slow_ns: int = 0) -> Transaction:
-        with walltime.transaction("job") as shown:
-            transaction = running_transaction()
-            transaction.started_ns -= slow_ns
-            for number in range(4):
-                statement = f"select {number} from secret{number % 2}"
-                transaction.record(lines("mysql.query")["db", 3306], statement, 0, 100, transaction.nested_ns)
-            transaction.record(lines("memcache.get")["cache", 11211], "key", 0, 10, transaction.nested_ns, None, 3, 2)
-            shown.annotate("of", "test")
-        return transaction
-
-    for _ in range(quantile.WARM_UP):
-        assert not one(slow_ns=10**8).is_bill_only, "no percentile is known yet"
-    assert walltime.flush()
-    quick = one()
-    assert quick.is_bill_only
-    assert not quick.calls
-    assert not one(slow_ns=10**9).is_bill_only, "slow"
-    monkeypatch.setattr(serving.parking, "next_tick_ns", 0)
-    assert not one().is_bill_only, "the sampler comes late, and looks in which call the transaction was"
-    *before, dropped, slow, _ = sink.transactions()
-    assert len(sink.calls("mysql.query")) == 4, "those of the slow one"
-    assert slow.attributes["walltime.kept"] == "slow"
-    first, second = before[-1].attributes, dropped.attributes
-    assert second["walltime.statement.text"] == ["select ? from secret0", "select ? from secret1"]
-    differing = {key for key in first.keys() | second.keys() if first.get(key) != second.get(key)}
-    assert all("cpu" in key or "rss" in key for key in differing), differing
-
-
-@pytest.mark.parametrize("sigma", [0.1, 1.0, 2.0])
-def test_what_is_kept_is_not_dropped_before(sigma: float) -> None:
-    source = random.Random(5)
-    decide = Detail(Settings(sample_probability=0.01, slow_per_minute=10**6))
-    dropped = 0
-    for _ in range(20_000):
-        made = finished(source.getrandbits(128), duration_ns=max(1, round(source.lognormvariate(15, sigma))))
-        made.is_error, made.is_forced = source.random() < 0.01, source.random() < 0.01
-        may_keep = decide.may_keep(made)
-        assert may_keep or not decide.why_kept(made)
-        if may_keep:
-            decide.why_kept(made)
-        dropped += not may_keep
-    assert dropped > 15_000
 
 
 # ---- the running percentile ----

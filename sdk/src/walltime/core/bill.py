@@ -1,4 +1,4 @@
-"""The bill: calls added up by component, target and statement. Arithmetic only, at the end of the request."""
+"""The bill: calls added up by component, target and statement. Arithmetic only; runs in the export thread."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ from walltime.core.call import CONTINUED, LINES, OTHER, SKIPPED
 from walltime.core.call import lines as component_lines
 from walltime.core.pieces import joined, parted, without_calls
 from walltime.redaction.redact import redact_sql
-from walltime.redaction.sanitize import sql_text
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Sequence
@@ -41,6 +40,7 @@ STORES: Final = frozenset({
 DEADLOCK: Final = "1213"
 LOCK_TIMEOUT: Final = "1205"
 
+
 _COUNTS_OF: Final = (
     {"mysql.query": (_SQL := 1), "mysql.fetch": (_ROWS := 4)}
     | dict.fromkeys(LOOKUPS, _LOOKUP := 2)
@@ -49,8 +49,11 @@ _COUNTS_OF: Final = (
 )
 """Meaning of the last number of a call (`matched`), by component."""
 _READS: Final = (_SQL, _ROWS)
+
 _LINE: Final = itemgetter(0)
 _OWN_NS: Final = itemgetter(4)
+
+
 COUNTERS: Final = (
     "calls", "time_ns", "max_ns", "errors", "keys", "hits", "misses", "not_stored", "skipped", "rows", "deadlocks",
     "lock_timeouts", "cpu_ns",
@@ -91,22 +94,12 @@ class Bill:
     `OTHER`.
     """
 
-    __slots__ = (
-        "_covered_until_ns",
-        "_raw",
-        "_servers",
-        "_statements",
-        "covered_ns",
-        "lines",
-        "still_open",
-        "undetailed",
-    )
+    __slots__ = ("_covered_until_ns", "_servers", "covered_ns", "lines", "statements", "still_open", "undetailed")
 
     def __init__(self) -> None:
         self.lines: dict[Line, Cell] = {}
-        self._raw: dict[str | bytes, Cell] = {}
-        """By statement with its literals, which are redacted in the export thread."""
-        self._statements: dict[str, Cell] = {}
+        self.statements: dict[str, Cell] = {}
+        """By statement without literals; only calls, time and errors."""
         self.covered_ns = 0
         """Wall time inside measured calls; each nanosecond counts once, even when calls overlap."""
         self.undetailed = 0
@@ -125,13 +118,12 @@ class Bill:
             self.undetailed += self._calls() - before
 
     def add_early(self, calls: Sequence[Call], has_pieces: bool) -> None:
-        """Add finished calls before the end, except those that may continue. They are not kept."""
+        """Add finished calls before the transaction's end, except those that may continue. They are not kept."""
         if has_pieces:
             calls, self.still_open = parted(joined([*self.still_open, *calls]))
             if len(self.still_open) > MAX_STILL_OPEN:
                 calls, self.still_open = calls + without_calls(self.still_open), []
         self.add(calls, detail=False)
-        self._redact()  # else the literals of all statements would stay in memory
 
     def _add_line(self, line: Line, calls: list[Call]) -> None:
         # Local variables are several times as fast as a cell's attributes. An addition costs as much as three
@@ -183,7 +175,7 @@ class Bill:
             if subject is not last:  # loops send the same statement many times
                 last = subject
                 sql = subject[0] if type(subject) is tuple else subject
-                text = sql if type(sql) is str else sql_text(sql)
+                text = sql if type(sql) is str else _as_text(sql)
                 if text in times_by_text:
                     times_ns = times_by_text[text]
                 else:
@@ -194,21 +186,9 @@ class Bill:
             if failure is not None:
                 errors[text] = errors.get(text, 0) + 1
         for text, times_ns in times_by_text.items():
-            cell = self._raw.get(text) or self._raw.setdefault(text, Cell())
-            cell.calls += counts * len(times_ns)
-            cell.time_ns += sum(times_ns)
-            cell.errors += errors.get(text, 0)
-
-    def _redact(self) -> None:
-        raw, self._raw = self._raw, {}
-        for text, cell in raw.items():
-            _put(self._statements, redact_sql(text), cell, MAX_STATEMENTS, OTHER)
-
-    @property
-    def statements(self) -> dict[str, Cell]:
-        """By statement without literals; only calls, time and errors. The cells are read-only."""
-        self._redact()
-        return self._statements
+            cell = Cell()
+            cell.calls, cell.time_ns, cell.errors = counts * len(times_ns), sum(times_ns), errors.get(text, 0)
+            _put(self.statements, redact_sql(text), cell, MAX_STATEMENTS, OTHER)
 
     def _calls(self) -> int:
         return sum(cell.calls for cell in self.lines.values())
@@ -274,6 +254,14 @@ class Bill:
                 self.covered_ns += ended_ns - max(started_ns, until_ns)
                 until_ns = ended_ns
         self._covered_until_ns = until_ns
+
+
+def _as_text(subject: object) -> str | bytes:
+    """Return SQL that is not exactly `str`. No method of the application's classes is called: it may do anything."""
+    kind = type(subject)
+    if issubclass(kind, str):
+        return str.__str__(subject)
+    return b"".join((subject,)) if issubclass(kind, (bytes, bytearray)) else f"({kind.__name__})"  # type: ignore[arg-type]
 
 
 def _fail(cell: Cell, failure: str) -> None:

@@ -73,10 +73,10 @@ class Transaction:
     __slots__ = (
         "_traceparent", "after", "after_error_type", "after_ns", "annotations", "bill", "calls", "cpu_system_ns",
         "cpu_throttled_ns", "cpu_user_ns", "duration_ns", "error_type", "has_branches", "has_pieces", "http_status",
-        "ids", "is_bill_only", "is_error", "is_forced", "is_over", "kind", "locate_ns", "loop", "method", "name",
-        "nested_ns", "open_components", "outgoing", "outgoing_context", "outgoing_lines", "owner", "parent_span_id",
-        "path", "peak_rss_growth_bytes", "places", "queue_ns", "samples", "schedstat", "scheme", "session",
-        "settings", "sql_comment", "started_at_ns", "started_ns", "statement", "user",
+        "ids", "is_error", "is_forced", "is_over", "kind", "locate_ns", "loop", "method", "name", "nested_ns",
+        "open_components", "outgoing", "outgoing_context", "outgoing_lines", "owner", "parent_span_id", "path",
+        "peak_rss_growth_bytes", "places", "queue_ns", "samples", "schedstat", "scheme", "session", "settings",
+        "sql_comment", "started_at_ns", "started_ns", "statement", "user",
     )  # fmt: skip
 
     def __init__(
@@ -99,8 +99,6 @@ class Transaction:
         self.after_error_type = ""
         self.is_over = False
         """The exporter has it, and it no longer changes."""
-        self.is_bill_only = False
-        """It is added up, and its calls are dropped: nothing asks for them."""
         self.nested_ns = 0
         """
         Exclusive time of all calls recorded in this execution context so far; it only grows.
@@ -238,12 +236,6 @@ class Transaction:
         if not self.has_branches:
             bill.covered_ns = bill.time_ns  # no calls overlapped; this also holds when adding up early has failed
         return bill
-
-    def drop_calls(self) -> None:
-        """Add up after the end and forget the calls: at once, while they are in the CPU's caches."""
-        self.add_up(detail=True)
-        self.calls.clear()
-        self.is_bill_only = True
 
     def set_name(self, name: str) -> None:
         self.name = text(name)

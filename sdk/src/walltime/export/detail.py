@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from walltime.export.quantile import KindsP99
 from walltime.propagation.propagation import is_sampled
@@ -11,9 +11,6 @@ from walltime.propagation.propagation import is_sampled
 if TYPE_CHECKING:
     from walltime.core.transaction import Transaction
     from walltime.settings.settings import Settings
-
-ALMOST_SLOW: Final = 0.95
-"""Of the 99th percentile, which may fall until the export thread decides."""
 
 
 class Detail:
@@ -39,24 +36,10 @@ class Detail:
         self._slow = Allowance(settings.slow_per_minute)
         self._p99 = KindsP99()
 
-    def may_keep(self, transaction: Transaction) -> bool:
-        """Say whether `why_kept` may find a reason; runs in the request's thread; 0.4 µs."""
-        ids = transaction.ids
-        if transaction.is_error or transaction.is_forced or ids.trace_flags & 1:
-            return True
-        bound_ns = self._p99.bound_ns(transaction.name)
-        return (
-            bound_ns is None
-            or transaction.duration_ns >= ALMOST_SLOW * bound_ns
-            or is_sampled(ids.trace_id, self._probability)
-        )
-
     def why_kept(self, transaction: Transaction) -> str:
         """Decide once for each transaction, in the order they ended; about 1 µs."""
         ids = transaction.ids
         is_slow = self._p99.is_slow(transaction.name, transaction.duration_ns)  # first: it has to see all transactions
-        if transaction.is_bill_only:
-            return ""
         is_random = is_sampled(ids.trace_id, self._probability)
         if is_random and self._random.take():
             return "random"

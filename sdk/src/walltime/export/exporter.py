@@ -10,6 +10,7 @@ from __future__ import annotations
 import atexit
 import os
 import secrets
+import socket
 import sys
 import threading
 import time
@@ -17,15 +18,18 @@ from collections import deque
 from contextvars import Context
 from typing import TYPE_CHECKING, Final
 
+from opentelemetry.sdk import version as otel_version
+from opentelemetry.sdk.resources import OTELResourceDetector
+
 from walltime.core.transaction import clock, outside_calls
 from walltime.errors import contain
 from walltime.export import one_line, otlp
 from walltime.export.detail import Detail
 from walltime.export.json_lines import JsonLines
 from walltime.export.metrics import Metrics
+from walltime.export.protobuf import resource_attribute
 from walltime.export.sender import Sender
 from walltime.redaction.redact import Redaction
-from walltime.sampling import serving
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -37,8 +41,6 @@ if TYPE_CHECKING:
 
 MAX_QUEUED_CALLS: Final = 50_000
 """Calls that may wait in the queue, about 12 MB. A further transaction is added up at once and loses its detail."""
-MAX_ADDED_UP_AT_ONCE: Final = 200
-"""Calls of a transaction that its own thread adds up, in about 0.05 ms; more of them are the export thread's."""
 BATCH: Final = 512
 """Transactions in one export; as many waiting transactions wake the thread early."""
 BEFORE_YIELD: Final = 16
@@ -115,21 +117,10 @@ class Exporter:
         return self._thread is not None
 
     def submit(self, transaction: Transaction) -> None:
-        """
-        Queue a finished transaction; never waits. When the queue is full, it is dropped and counted.
-
-        0.3 µs, and 0.3 µs a call to add up those whose calls will not be kept.
-        """
+        """Queue a finished transaction; 0.3 µs, never waits. When the queue is full, it is dropped and counted."""
         if len(self._queue) >= self._settings.max_queue or self._closing:
             self.counts["lost_queue_full"] += 1
             return
-        if self._needs_no_calls(transaction):
-            try:
-                transaction.drop_calls()
-            except Exception as ours:
-                self.counts["lost_internal"] += 1
-                contain("bill", ours)
-                return
         self._queued_calls += len(transaction.calls)
         if self._queued_calls > MAX_QUEUED_CALLS:
             self._queued_calls -= len(transaction.calls)
@@ -140,16 +131,6 @@ class Exporter:
             self._start()
         elif len(self._queue) == BATCH:
             self._wake.set()
-
-    def _needs_no_calls(self, transaction: Transaction) -> bool:
-        """Say whether nobody needs its calls: not its detail, not another thread of it, not the sampler."""
-        return (
-            len(transaction.calls) <= MAX_ADDED_UP_AT_ONCE
-            and not transaction.has_branches  # other threads may still record calls
-            and transaction.samples is None
-            and transaction.started_ns + transaction.duration_ns < serving.parking.next_tick_ns
-            and not self._detail.may_keep(transaction)
-        )
 
     def _start(self) -> None:
         # Never wait here: under gevent, the lock may be a native one and would block the hub.
@@ -210,7 +191,7 @@ class Exporter:
         settings = self._settings
         self._sender = sender = Sender(settings, self.counts, self._tls)
         sender.prepare()
-        resource = otlp.resource(settings)
+        resource = _resource(settings)
         encoder = otlp.Encoder(resource, self._version, settings.sample_probability, self._redaction)
         file = JsonLines(settings.json_lines_path, resource, self.counts) if settings.json_lines_path else None
         while True:
@@ -293,3 +274,22 @@ def _at_child_exit(act: Callable[[], None]) -> None:
         from multiprocessing.util import Finalize
 
         Finalize(None, act, exitpriority=-1000)  # after those of the application: they may make transactions
+
+
+def _resource(settings: Settings) -> bytes:
+    """Return this process as an encoded OTLP Resource (attributes = 1), with OTEL_RESOURCE_ATTRIBUTES."""
+    # Not Resource.create: it starts a thread pool, which fails while the interpreter exits.
+    resource = OTELResourceDetector().detect().attributes
+    attributes: dict[str, object] = {
+        "telemetry.sdk.language": "python",
+        "telemetry.sdk.name": "opentelemetry",
+        "telemetry.sdk.version": otel_version.__version__,
+        "service.name": "unknown_service",
+        "service.instance.id": secrets.token_hex(8),
+        "host.name": socket.gethostname(),
+        "process.pid": os.getpid(),
+        **resource,
+    }
+    if settings.service_name:
+        attributes["service.name"] = settings.service_name
+    return b"".join([resource_attribute(key, value) for key, value in attributes.items()])

@@ -67,10 +67,9 @@ def encode(transaction: Transaction, bill: Bill) -> bytes:
         encoded += _arrays("target", _OF_TARGET, targets.values())
         encoded.append(_texts("walltime.target.component", [component for component, _ in targets]))
         encoded.append(_texts("walltime.target.address", [address for _, address in targets]))
-    statements = bill.statements
-    if statements:
-        encoded += _arrays("statement", _OF_STATEMENT, statements.values())
-        encoded.append(_texts("walltime.statement.text", list(statements)))
+    if bill.statements:
+        encoded += _arrays("statement", _OF_STATEMENT, bill.statements.values())
+        encoded.append(_texts("walltime.statement.text", list(bill.statements)))
     if transaction.samples is not None:
         encoded += _samples(transaction)
     return b"".join(encoded)

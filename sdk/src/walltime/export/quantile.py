@@ -71,11 +71,6 @@ class KindsP99:
         p99.add(duration_ns)
         return bound_ns is not None and duration_ns >= bound_ns
 
-    def bound_ns(self, kind: str) -> int | None:
-        """Return how long a slow one of this kind takes at least, None when unknown; for any thread."""
-        p99 = self._kinds.get(kind)
-        return None if p99 is None else p99.bound_ns
-
 
 def _bucket(value: int) -> int:
     if value < 2 * _STEPS:

@@ -42,11 +42,3 @@ def decoded(value: object) -> str:
     if issubclass(kind, (bytes, bytearray)):
         return b"".join((value,)).decode("utf-8", "replace")  # type: ignore[arg-type]  # join copies without calling a method
     return f"({kind.__name__})"
-
-
-def sql_text(subject: object) -> str | bytes:
-    """Return SQL that is not exactly `str`. No method of the application's classes is called: it may do anything."""
-    kind = type(subject)
-    if issubclass(kind, str):
-        return str.__str__(subject)
-    return b"".join((subject,)) if issubclass(kind, (bytes, bytearray)) else f"({kind.__name__})"  # type: ignore[arg-type]

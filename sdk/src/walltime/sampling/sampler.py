@@ -128,7 +128,7 @@ def _sample(interval_ns: int, parking: serving.Parking) -> None:
     cost_ns, planned_ns = 0.0, interval_ns
     used_ns = open_ns = 0
     parking.on_wake()
-    due_ns = _after_a_pause(ticks, interval_ns, parking)
+    due_ns = _after_a_pause(ticks, interval_ns, parking.woken_ns)
     while parking is serving.parking:
         try:
             if not ticks.is_contended:
@@ -146,7 +146,7 @@ def _sample(interval_ns: int, parking: serving.Parking) -> None:
                 with _without_collection():
                     serving.forget_ended()
                 if parking.wait(serving.is_idle):
-                    due_ns = _after_a_pause(ticks, interval_ns, parking)
+                    due_ns = _after_a_pause(ticks, interval_ns, parking.woken_ns)
                 open_ns = clock()
                 continue
         except Exception as ours:
@@ -155,17 +155,17 @@ def _sample(interval_ns: int, parking: serving.Parking) -> None:
         cost_ns += (used_ns - before_ns - cost_ns) / 16
         planned_ns = max(interval_ns, round(cost_ns / MAX_CPU_SHARE))
         pause_ns = round(planned_ns * (0.5 + random.random()))  # not in step with what repeats
-        due_ns = parking.next_tick_ns = clock() + pause_ns
+        due_ns = clock() + pause_ns
         _sleep(pause_ns / 1e9)
 
 
-def _after_a_pause(ticks: Ticks, interval_ns: int, parking: serving.Parking) -> int:
+def _after_a_pause(ticks: Ticks, interval_ns: int, woken_ns: int) -> int:
     """
     Wait until the first tick after a pause, at a random moment of the first interval, and return when it was due.
 
     The transaction that ended the pause is looked at with the same probability as any other.
     """
-    due_ns = parking.next_tick_ns = parking.woken_ns + round(random.random() * interval_ns)
+    due_ns = woken_ns + round(random.random() * interval_ns)
     ticks.at_ns = due_ns - interval_ns
     _sleep(max(0, due_ns - clock()) / 1e9)
     return due_ns

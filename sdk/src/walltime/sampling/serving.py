@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from walltime.core.execution import ExecutionContext
     from walltime.core.transaction import Transaction
 
-NEVER: Final = sys.maxsize
 MAX_ARRIVALS: Final = 10_000
 """Tasks and greenlets between two ticks; the oldest ones are not sampled."""
 
@@ -88,8 +87,6 @@ class Parking:
         self.is_parked = start is not None
         self.woken_ns = 0
         """When the transaction began for which the sampler woke up."""
-        self.next_tick_ns = NEVER
-        """When the next tick is due, or was, and the sampler has not looked yet; 0 when that is not decided."""
         self._start = start
         """Starts the thread; None when it runs, or when there is none."""
         self.on_wake: Callable[[], None] = lambda: None
@@ -102,7 +99,6 @@ class Parking:
     def wake(self) -> None:
         """Wake the sampler; the first time, start it."""
         self.is_parked = False
-        self.next_tick_ns = 0
         self.woken_ns = perf_counter_ns()
         start, self._start = self._start, None
         if start is not None:
@@ -113,7 +109,6 @@ class Parking:
 
     def wait(self, is_idle: Callable[[], bool]) -> bool:
         """Wait until the next transaction begins; False when one has begun already."""
-        self.next_tick_ns = NEVER
         self.is_parked = True
         if is_idle():
             self._wake.acquire()
