@@ -95,5 +95,6 @@ def test_the_line_of_each_fault_is_named_every_time(collector: Collector, addres
                     right[name] += 1
                 else:
                     wrong.append((name, first, answer.get("sentences", answer)))
+                    print(wrong[-1], flush=True)
             print(f"named in {run + 1} runs: {dict(right)}", flush=True)
     assert dict(right) == dict.fromkeys(EXPECTED, RUNS), wrong
