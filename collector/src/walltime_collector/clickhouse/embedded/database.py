@@ -15,6 +15,7 @@ import chdb
 
 from ..dialect import LOST_TEXT, QUERY_CONNECTIONS, QUERY_FORMAT, QUERY_LIMITS
 from ..parameters import as_text
+from .deduplication import forget_lost_parts
 
 _STREAMED = "Streaming query failed: "
 _MIB = 1024 * 1024
@@ -39,6 +40,7 @@ class Database:
 
     Raises:
         RuntimeError: It does not open.
+        OSError: A deduplication log cannot be read or written.
     """
 
     def __init__(self, path: Path, name: str) -> None:
@@ -46,6 +48,7 @@ class Database:
         self._opened = f"{path}?{'&'.join(f'{name}={value}' for name, value in _SETTINGS.items())}"
         self._write_lock = threading.Lock()
         self._idle: queue.LifoQueue[Any] = queue.LifoQueue()
+        forget_lost_parts(path)
         self._writer = self._connect()
         self._writer.query("CREATE DATABASE IF NOT EXISTS {name:Identifier}", params={"name": name})
         self._use(self._writer)

@@ -38,7 +38,7 @@ def main() -> None:
     os.chdir(directory)  # chDB writes some files into the working directory
     try:
         database = Database(Path(directory) / "data", name)
-    except RuntimeError as error:
+    except (RuntimeError, OSError) as error:
         with contextlib.suppress(OSError):
             send(control, {"failed": str(error)})
         os._exit(1)
