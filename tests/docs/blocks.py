@@ -11,7 +11,7 @@ from markdown_it import MarkdownIt
 
 from tests.docs.site import ROOT, places
 
-_MARKDOWN = MarkdownIt()
+_MARKDOWN = MarkdownIt().disable("inline")  # half of the CPU; a block of code has nothing inline
 
 
 @dataclass(frozen=True)
