@@ -14,7 +14,6 @@ import pytest
 from opentelemetry.sdk.trace import ReadableSpan, TracerProvider
 from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
-from shop.demo import collector as walltime_serve
 from walltime_collector.clickhouse.embedded.engine import EmbeddedEngine
 from walltime_collector.clickhouse.engine import Engine
 from walltime_collector.spool.segment import Record
@@ -109,15 +108,9 @@ def stock_spans() -> list[ReadableSpan]:
 def collector(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Collector]:
     first_ns, makes = time.time_ns() - 5 * MINUTE_NS, Shop(seed=11)
     sent = [each for at in range(200) for each in makes.visit(first_ns + at * MINUTE_NS // 50)]
-    folder = tmp_path_factory.mktemp("collector")
-    servers.with_tables(folder / "data" / "chdb")
-    with walltime_serve(folder) as program:
-        assert program.ready is not None
-        connection = http.client.HTTPConnection(program.ready["http"], timeout=30)
-        connection.request("POST", "/v1/traces", export_request(sent), {"Content-Type": "application/x-protobuf"})
-        assert connection.getresponse().status == 200
-        connection.close()
-        running = Collector(program.ready["web"], sent)
+    with servers.Collector(tmp_path_factory.mktemp("collector") / "data") as program:
+        assert program.send(export_request(sent)).status_code == 200
+        running = Collector(program.web_url.removeprefix("http://"), sent)
         deadline = time.monotonic() + 60
         while running.get("/api/top?since=1h")[1]["transactions"] < len(sent):
             assert time.monotonic() < deadline, "what was acknowledged is not visible"

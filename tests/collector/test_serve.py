@@ -17,6 +17,7 @@ from urllib.parse import urlsplit
 import pytest
 
 from tests.collector.clickhouse.spans import request, span
+from tests.forked import Forked
 from tests.servers import FREE_PORTS, Collector, CollectorDied, Program, eventually
 
 WALLTIME = Path(sys.executable).with_name("walltime")
@@ -42,19 +43,21 @@ def stored(collector: Collector) -> int:
 
 def refused(*options: str, **variables: str) -> str:
     """The message of `walltime serve` when it does not start."""
-    ended = subprocess.run(
+    start = Forked if Collector.is_forked else subprocess.Popen
+    with start(
         [WALLTIME, "serve", *options],
         env={**os.environ, **variables},
-        capture_output=True,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
         text=True,
-        timeout=30,
-        check=False,
-    )
+    ) as ended:
+        stdout, stderr = ended.communicate(timeout=30)
     assert ended.returncode in (1, 2)
-    assert ended.stdout == ""
-    assert "Traceback" not in ended.stderr
-    assert len(ended.stderr.strip().splitlines()) == 1
-    return ended.stderr
+    assert stdout == ""
+    assert "Traceback" not in stderr
+    assert len(stderr.strip().splitlines()) == 1
+    return stderr
 
 
 def test_acknowledged_data_is_visible_at_once(tmp_path: Path) -> None:

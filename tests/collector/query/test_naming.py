@@ -13,7 +13,6 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from rich.console import Console
-from shop.demo import collector as walltime_serve
 from walltime_collector.cli.top import render
 from walltime_collector.clickhouse.engine import Engine
 from walltime_collector.errors import BadParameter, NotStored
@@ -24,11 +23,12 @@ from walltime_collector.query.top import top
 from walltime_collector.query.why.explain import explain
 from walltime_collector.query.windows import comparison
 
+from tests import servers
 from tests.by_day import by_day
 from tests.collector.cli.command import assert_one_sentence, run
 from tests.collector.conftest import Collector, Store
 from tests.collector.traffic import MS, Sent, export_request
-from tests.servers import eventually, over_http, with_tables
+from tests.servers import eventually
 
 OSCAR = r"GET /en-gb/catalogue/category/(?P<category_slug>[\w-]+(/[\w-]+)*)_(?P<pk>\d+)/$"
 WAGTAIL = r"GET /((?:[\w\-]+/)*)$"
@@ -178,14 +178,9 @@ def hostile_names(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Collecto
         )
         for at, kind in enumerate(kind for kind in KNOWN for _ in range(10))
     ]
-    folder = tmp_path_factory.mktemp("names")
-    with_tables(folder / "data" / "chdb")
-    with walltime_serve(folder) as program:
-        assert program.ready is not None
-        headers = {"Content-Type": "application/x-protobuf"}
-        url = f"http://{program.ready['http']}/v1/traces"
-        assert over_http("POST", url, content=export_request(sent), headers=headers).status_code == 200
-        running = Collector(program.ready["web"], sent)
+    with servers.Collector(tmp_path_factory.mktemp("names") / "data") as program:
+        assert program.send(export_request(sent)).status_code == 200
+        running = Collector(program.web_url.removeprefix("http://"), sent)
         eventually(lambda: running.get("/api/top?since=1h")[1]["transactions"] == len(sent), 20)
         yield running
 
