@@ -30,7 +30,7 @@ WITH_CHARTS = ("overview", "kind", "server", "statement")
 HEAVIEST_BYTES = 250_000
 
 
-@pytest.mark.parametrize("view", by_day(VIEWS, 2))
+@pytest.mark.parametrize("view", by_day(VIEWS, 3))
 @pytest.mark.parametrize(
     ("size", "scheme"),
     [

@@ -50,7 +50,7 @@ def empty() -> Iterator[Grafana]:
         shutil.rmtree(folder)
 
 
-@pytest.mark.parametrize("panel", by_day(PANELS, 2))
+@pytest.mark.parametrize("panel", by_day(PANELS, 3))
 def test_an_empty_database_draws_nothing_that_is_not_a_number(empty: Grafana, panel: dict[str, Any]) -> None:
     assert odd_numbers(empty, "SELECT 0 / 0") == {"nan"}
     assert odd_numbers(empty, panel["targets"][0]["rawSql"]) == set()

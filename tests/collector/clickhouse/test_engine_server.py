@@ -51,7 +51,7 @@ def test_inserted_rows_are_the_same_in_every_column(both: Both, table: str) -> N
     assert len(rows) >= (600 if table == "transactions" else 20)
 
 
-@pytest.mark.parametrize("name", by_day(QUERIES, 3))
+@pytest.mark.parametrize("name", by_day(QUERIES, 5))
 def test_every_query_has_the_embedded_engines_answer(both: Both, name: str) -> None:
     both.answer_alike(name)
 
