@@ -36,8 +36,7 @@ gc.disable()
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
-# The files that take longest, which are begun with: what comes last is waited for by one process alone. Those of the
-# collector are together: a worker leaves them once, and ends the collectors that they share.
+# The files that take longest, which are begun with: what comes last is waited for by one process alone.
 _LONGEST = (
     "browser/test_kind.py",
     "browser/test_numbers.py",
@@ -47,36 +46,32 @@ _LONGEST = (
     "browser/test_views.py",
     "browser/test_waterfall.py",
     "dashboards/test_queries.py",
-    "test_demo.py",
-    "examples/test_examples.py",
-    "faults/test_clickhouse_server.py",
-    "faults/test_deadly_requests.py",
-    "test_compose_commands.py",
-    "test_glue.py",
-    "test_end_to_end.py",
-    "faults/test_kill9.py",
-    "test_shop.py",
-    "bench/test_overhead.py",
-    "safety/test_faults.py",
-    "safety/test_forks.py",
-    "safety/test_hostile_values.py",
     "collector/clickhouse/test_engine_cluster.py",
     "collector/clickhouse/test_engine_server.py",
     "collector/health/incidents/test_incidents.py",
     "collector/http/test_ports.py",
+    "test_demo.py",
+    "examples/test_examples.py",
     "collector/slowlog/test_live.py",
     "collector/test_serve.py",
+    "faults/test_clickhouse_server.py",
+    "faults/test_deadly_requests.py",
     "collector/sql/test_sql.py",
     "collector/cli/test_cli.py",
     "collector/cli/test_walltime_demo.py",
     "collector/sql/test_clickhouse_http.py",
+    "test_compose_commands.py",
     "collector/clickhouse/test_odd_spans.py",
     "collector/sql/test_guard_runaway.py",
+    "test_glue.py",
     "collector/clickhouse/test_engine_process.py",
+    "test_end_to_end.py",
     "collector/http/test_ports_hostile.py",
     "collector/sql/test_guard.py",
     "collector/health/test_cardinality_limit.py",
+    "faults/test_kill9.py",
     "collector/clickhouse/test_schema.py",
+    "test_shop.py",
     "collector/cli/test_dead_letters.py",
     "collector/query/why/test_why.py",
     "collector/clickhouse/test_engine_server_trouble.py",
@@ -89,7 +84,11 @@ _LONGEST = (
     "collector/config/test_bad_settings.py",
     "collector/clickhouse/test_otel_traces.py",
     "collector/query/test_show.py",
+    "bench/test_overhead.py",
     "collector/sql/test_clickhouse_requests.py",
+    "safety/test_faults.py",
+    "safety/test_forks.py",
+    "safety/test_hostile_values.py",
 )
 
 

@@ -83,7 +83,7 @@ class Collector:
             connection.close()
 
 
-@pytest.fixture(scope="package")
+@pytest.fixture(scope="session")
 def receiver(tmp_path_factory: pytest.TempPathFactory) -> Iterator[servers.Collector]:
     """A `walltime serve` to send anything to, with short deadlines."""
     directory = tmp_path_factory.mktemp("receiver") / "data"
@@ -104,7 +104,7 @@ def stock_spans() -> list[ReadableSpan]:
     return list(made.get_finished_spans())
 
 
-@pytest.fixture(scope="package")
+@pytest.fixture(scope="session")
 def collector(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Collector]:
     first_ns, makes = time.time_ns() - 5 * MINUTE_NS, Shop(seed=11)
     sent = [each for at in range(200) for each in makes.visit(first_ns + at * MINUTE_NS // 50)]

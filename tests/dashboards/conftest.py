@@ -90,7 +90,7 @@ class Grafana:
         return response
 
 
-@pytest.fixture(scope="package")
+@pytest.fixture(scope="session")
 def grafana() -> Iterator[Grafana]:
     folder = fast_folder()
     settings: dict[str, str | float] = {
