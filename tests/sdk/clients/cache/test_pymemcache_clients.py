@@ -48,7 +48,7 @@ def test_waiting_for_a_client_of_a_pool_has_its_line(recorded: Sink, memcache_se
 def test_a_pool_without_a_free_client_is_an_error_of_the_pool(recorded: Sink, memcache_server: tuple[str, int]) -> None:
     client = PooledClient(memcache_server, max_pool_size=1)
     taken = client.client_pool.get_and_release()
-    with walltime.transaction("job"), taken, pytest.raises(RuntimeError, match="Too many objects"):
+    with taken, walltime.transaction("job"), pytest.raises(RuntimeError, match="Too many objects"):
         client.get("k")
     client.close()
     assert recorded.transaction().cell("memcache.pool") == {"calls": 1, "errors": 1}
