@@ -79,7 +79,7 @@ class CallEncoder:
                 about += count("db.response.returned_rows", matched) if failure is None else _failed(failure, of_line)
                 return about + count("walltime.mysql.connection_id", requested) if requested else about
             return self._described(line, None, failure, requested, matched)
-        if (type(subject) is str and len(subject) <= MAX_DESCRIBED_CHARS) or _is_short(subject):
+        if _is_short(subject):
             return self._described_before(line, subject, failure, requested, matched)
         return self._described(line, subject, failure, requested, matched)
 
@@ -186,8 +186,11 @@ def _failed(failure: str, of_line: _OfLine) -> bytes:
 
 def _is_short(subject: object) -> bool:
     """Say whether it is only texts, none of them long: another object may be anything, and must not be kept."""
-    texts = subject if type(subject) is tuple else (subject,)
-    return subject is None or all(type(text) is str and len(text) <= MAX_DESCRIBED_CHARS for text in texts)
+    if type(subject) is str:
+        return len(subject) <= MAX_DESCRIBED_CHARS
+    return subject is None or (
+        type(subject) is tuple and all(type(text) is str and _is_short(text) for text in subject)
+    )
 
 
 def _cache_result(component: str, failure: str | None, requested: int, matched: int) -> str:
