@@ -15,7 +15,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -39,8 +39,6 @@ class Run:
     """One start of the application, the visitors' requests, and its end."""
 
     answers: list[Answer]
-    cpu_s: float
-    """Of all its processes while it was visited."""
     bills: Path
     """Lines of JSON; not there without Walltime."""
 
@@ -53,7 +51,9 @@ class Site:
     folder: Path
     """With its settings; the programs run here."""
     command: list[str]
-    """`{port}` is its port."""
+    """`{port}` is its port; the last item is its application."""
+    turns: str
+    """`turns.py`'s application that is served in place of it."""
     visit: Callable[[Visitor, random.Random], None]
     reset: Callable[[], None]
     """Makes its data what they were before the first visit."""
@@ -75,20 +75,59 @@ class Site:
             more: Environment variables; they replace others.
             beside: Called with the id of the serving process before the visits.
         """
-        self.reset()
-        port, bills = free_port(), self.folder / "bills.jsonl"
+        bills = self.folder / "bills.jsonl"
         bills.unlink(missing_ok=True)
+        writes = {"OTEL_TRACES_EXPORTER": "none", "WALLTIME_JSON_LINES": str(bills)}
+        with self._serving(self.command, {**writes, **more}, walltime=walltime) as (process, url):
+            self._visit(url, -1)
+            time.sleep(1.5)  # the bills of that visit are written
+            bills.unlink(missing_ok=True)
+            beside(max(_processes(process.pid)))
+            answers = [answer for number in range(times) for answer in self._visit(url, number)]
+        return Run(answers, bills)
+
+    def cpu_of_turns(self, rounds: int, ways: Sequence[str], endpoint: str) -> dict[str, list[float]]:
+        """
+        Return the CPU time of each visit in seconds, of all threads of one process and with its exports.
+
+        Args:
+            rounds: Visits in each way, in an order by chance.
+            ways: `walltime`, or any other name for visits without it.
+            endpoint: Where bills are sent.
+        """
+        shutil.copy(HERE / "turns.py", self.folder)
+        command = [*self.command[:-1], self.turns]
+        more = {"TURNS_OF": self.command[-1], "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT": endpoint}
+        order, used_s = random.Random(1), {way: list[float]() for way in ways}
+        with self._serving(command, more, walltime=True) as (_, url), httpx.Client(timeout=60) as client:
+
+            def turn(way: str) -> float:
+                return int(client.get(f"{url}/walltime-turn?{way}").text) / 1e9
+
+            for number in range(-2, rounds):
+                for way in order.sample(ways, len(ways)):
+                    began_s = turn(way)
+                    self._visit(url, number)
+                    if number >= 0:
+                        used_s[way].append(turn("") - began_s)
+        return used_s
+
+    @contextmanager
+    def _serving(
+        self, command: list[str], more: Mapping[str, str], *, walltime: bool
+    ) -> Iterator[tuple[subprocess.Popen[bytes], str]]:
+        self.reset()
+        port = free_port()
         environment = {name: value for name, value in os.environ.items() if not name.startswith(("OTEL_", "WALLTIME_"))}
         environment |= {
             "PYTHONHASHSEED": "0",
             **self.environment,
             "PATH": f"{self.bin}{os.pathsep}{os.environ['PATH']}",
         }
-        command = [each.format(port=port) for each in self.command]
+        command = [each.format(port=port) for each in command]
         if walltime:
             command.insert(0, "walltime-run")
-            environment |= {"OTEL_TRACES_EXPORTER": "none", "WALLTIME_JSON_LINES": str(bills)}
-        environment |= more
+            environment |= more
         command[0] = str(self.bin / command[0])
         with (self.folder / "server.log").open("ab") as log:
             process = subprocess.Popen(
@@ -98,17 +137,10 @@ class Site:
             url = f"http://127.0.0.1:{port}"
             eventually(lambda: process.poll() is not None or _answers(url + self.ready), 120)
             assert process.poll() is None, (self.folder / "server.log").read_text()[-3000:]
-            self._visit(url, -1)
-            time.sleep(1.5)  # the bills of that visit are written
-            bills.unlink(missing_ok=True)
-            beside(max(_processes(process.pid)))
-            before_s = cpu_s(process.pid)
-            answers = [answer for number in range(times) for answer in self._visit(url, number)]
-            used_s = cpu_s(process.pid) - before_s
+            yield process, url
         finally:
             process.send_signal(signal.SIGTERM)
             process.wait(30)
-        return Run(answers, used_s, bills)
 
     def _visit(self, url: str, number: int) -> list[Answer]:
         with Visitor(url) as visitor:
@@ -148,15 +180,6 @@ def _processes(session: int) -> list[int]:
         if int(fields[3]) == session:
             found.append(int(stat.parent.name))
     return found
-
-
-def cpu_s(session: int) -> float:
-    """User and system time of the processes of a session."""
-    ticks = 0
-    for pid in _processes(session):
-        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(") ")[2].split()
-        ticks += int(fields[11]) + int(fields[12])
-    return ticks / os.sysconf("SC_CLK_TCK")
 
 
 def _run(site: Path, environment: Mapping[str, str], *command: str | Path) -> None:
@@ -202,7 +225,7 @@ def oscar(folder: Path, mariadb: MariaDB, memcached: Memcached) -> Iterator[Site
         _run(folder, environment, virtual_environment("oscar") / "python", "-c", _FILL)
         command = ["gunicorn", "--workers=1", "--bind=127.0.0.1:{port}", "shop_wsgi:application"]
         reset = _resets("oscar", mariadb, memcached, folder)
-        yield Site("oscar", folder, command, _visit_oscar, reset, environment)
+        yield Site("oscar", folder, command, "turns:wsgi", _visit_oscar, reset, environment)
 
 
 def _visit_oscar(visitor: Visitor, chance: random.Random) -> None:
@@ -237,7 +260,7 @@ def codered(folder: Path, mariadb: MariaDB, memcached: Memcached) -> Iterator[Si
         _run(folder, environment, bin_folder / "python", "-c", _FILL)
         command = ["gunicorn", "--workers=1", "--bind=127.0.0.1:{port}", "mysite.wsgi:application"]
         reset = _resets("codered", mariadb, memcached, folder)
-        yield Site("codered", folder, command, _visit_codered, reset, environment)
+        yield Site("codered", folder, command, "turns:wsgi", _visit_codered, reset, environment)
 
 
 def _visit_codered(visitor: Visitor, chance: random.Random) -> None:
@@ -263,10 +286,10 @@ def prefect(folder: Path) -> Iterator[Site]:
         "PREFECT_HOME": str(home), "PREFECT_SERVER_ANALYTICS_ENABLED": "false", "PREFECT_SERVER_UI_ENABLED": "false",
         "PREFECT_LOGGING_LEVEL": "ERROR", "DO_NOT_TRACK": "1",
     }  # fmt: skip
-    command = ["uvicorn", "--factory", "prefect.server.api.server:create_app", "--port={port}", "--log-level=error"]
+    command = ["uvicorn", "--factory", "--port={port}", "--log-level=error", "prefect.server.api.server:create_app"]
     yield Site(
-        "prefect", folder, command, _visit_prefect, lambda: shutil.rmtree(home, ignore_errors=True), environment,
-        "/api/health",
+        "prefect", folder, command, "turns:asgi", _visit_prefect, lambda: shutil.rmtree(home, ignore_errors=True),
+        environment, "/api/health",
     )  # fmt: skip
 
 
