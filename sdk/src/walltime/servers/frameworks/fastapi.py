@@ -26,9 +26,13 @@ _MAX_MADE: Final = 4096
 """A full cache is cleared."""
 
 
+_included: Final[Any] = getattr(routing, "_get_scope_effective_route_context", None)
+"""Of versions that do not copy an included route; the others' is Starlette's as any."""
+
+
 def patches() -> list[Patch]:
     return [
-        Patch(routing.APIRoute, "handle", _named),
+        *([] if _included is None else [Patch(routing.APIRoute, "handle", _named)]),
         Patch(routing, "run_endpoint_function", _viewed),
         Patch(routing, "serialize_response", Outermost("serialize").awaited),
     ]
@@ -75,18 +79,20 @@ def _in_thread(dependant: Any) -> _InThread:
 
 
 def _named(original: Callable[..., Any]) -> Callable[..., Any]:
-    # Newer versions do not copy an included route: its full path is that of a context in the scope.
-    included = getattr(routing, "_get_scope_effective_route_context", None)
+    """Name a route that was included by its full path, which a context in the scope has."""
 
     async def handle(self: routing.APIRoute, scope: Any, receive: Any, send: Any) -> None:
-        path = self.path
+        path: str | None = None
         try:
-            context = None if included is None else included(scope)
+            context = _included(scope)
             if context is not None and context.original_route is self:
                 path = context.path
         except Exception as ours:
             contain("fastapi", ours)
-        name_by_template(scope, path)
-        await in_its_task(original(self, scope, receive, send))
+        if path is None:
+            await original(self, scope, receive, send)  # Starlette's, which names it
+        else:
+            name_by_template(scope, path)
+            await in_its_task(original(self, scope, receive, send))
 
     return handle
