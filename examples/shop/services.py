@@ -171,10 +171,14 @@ class MariaDB(Service):
         )
         install = [program("mariadb-install-db", "mariadb-server"), "--no-defaults", f"--datadir={self.data}"]
         install += ["--skip-test-db", "--skip-name-resolve", f"--extra-file={accounts}", *self._settings()]
-        done = subprocess.run(install, capture_output=True, text=True, check=False, stdin=subprocess.DEVNULL)
+        for _ in range(2):  # on a busy machine it crashes once in some thousand times
+            done = subprocess.run(install, capture_output=True, text=True, check=False, stdin=subprocess.DEVNULL)
+            if done.returncode:
+                shutil.rmtree(self.data, ignore_errors=True)
+            if "Segmentation fault" not in done.stdout + done.stderr:
+                break
         accounts.unlink()
         if done.returncode:
-            shutil.rmtree(self.data, ignore_errors=True)
             tail = "\n    ".join((done.stdout + done.stderr).splitlines()[-15:])
             raise ServiceError(f"{self.name}: mariadb-install-db could not make {self.data}:\n    {tail}")
 

@@ -90,7 +90,8 @@ def test_shell_completion_offers_commands_and_options() -> None:
     assert completed("walltime dea") == ["dead-letter"]
     assert completed("walltime dead-letter re") == ["retry"]
     assert "--url" in completed("walltime top --")
-    assert "_WALLTIME_COMPLETE=complete_bash" in run("--show-completion", "bash").stdout
+    named = {"_TYPER_COMPLETE_TEST_DISABLE_SHELL_DETECTION": "1"}  # else it is the shell that the tests were started by
+    assert "_WALLTIME_COMPLETE=complete_bash" in run("--show-completion", "bash", environment=named).stdout
 
 
 def test_show_takes_a_whole_traceparent_and_shows_the_transaction_it_names(collector: Collector) -> None:
