@@ -26,7 +26,7 @@ from tests.clickhouse_server import ClickHouseServer, Fault
 from tests.collector.clickhouse.conftest import CLUSTER
 from tests.collector.clickhouse.spans import store
 from tests.collector.clickhouse.two_engines import Both, count, slow_rows, some_records
-from tests.collector.every_question import QUERIES
+from tests.collector.every_question import QUERIES, Questions
 from tests.collector.load.otel_transactions.traces import requests, trace
 
 COMMENTS = re.compile(r"\A(?:\s|--[^\n]*(?:\n|\Z))*")
@@ -147,13 +147,13 @@ def test_a_cluster_returns_rows_as_they_were_inserted(both: Both, table: str) ->
 
 @pytest.mark.nightly
 @pytest.mark.parametrize("name", QUERIES)
-def test_every_query_has_the_answer_of_one_machine(both: Both, name: str) -> None:
-    both.answer_alike(name)
+def test_every_query_has_the_answer_of_one_machine(both: Both, everything: Questions, name: str) -> None:
+    both.answer_alike(everything[name])
 
 
 @pytest.mark.nightly
-def test_every_query_has_the_answer_of_one_machine_with_all_parameters(both: Both) -> None:
-    both.answer_everything_alike()
+def test_every_query_has_the_answer_of_one_machine_with_all_parameters(both: Both, everything: Questions) -> None:
+    both.answer_everything_alike(everything)
 
 
 @pytest.mark.nightly

@@ -11,11 +11,10 @@ from walltime_collector.clickhouse.engine import Parameter
 from walltime_collector.errors import QueryFailed, StatementRefused
 from walltime_collector.sql.runner import QueryRunner
 
-from tests.by_day import by_day
 from tests.clickhouse_server import ClickHouseServer
 from tests.collector.clickhouse.conftest import SERVER
 from tests.collector.clickhouse.two_engines import Both, count
-from tests.collector.every_question import QUERIES
+from tests.collector.every_question import QUERIES, Questions
 from tests.servers import eventually
 
 
@@ -51,14 +50,20 @@ def test_inserted_rows_are_the_same_in_every_column(both: Both, table: str) -> N
     assert len(rows) >= (600 if table == "transactions" else 20)
 
 
-@pytest.mark.parametrize("name", by_day(QUERIES, 5))
-def test_every_query_has_the_embedded_engines_answer(both: Both, name: str) -> None:
-    both.answer_alike(name)
+def test_the_main_commands_have_the_embedded_engines_answers(both: Both, by_commands: Questions) -> None:
+    assert {name.partition("/")[0] for name in by_commands} > {"kinds", "digest", "show", "find", "why"}
+    assert both.answer_everything_alike(by_commands) > 50
 
 
 @pytest.mark.nightly
-def test_every_query_has_the_embedded_engines_answer_with_all_parameters(both: Both) -> None:
-    both.answer_everything_alike()
+@pytest.mark.parametrize("name", QUERIES)
+def test_every_query_has_the_embedded_engines_answer(both: Both, everything: Questions, name: str) -> None:
+    both.answer_alike(everything[name])
+
+
+@pytest.mark.nightly
+def test_every_query_has_the_embedded_engines_answer_with_all_parameters(both: Both, everything: Questions) -> None:
+    both.answer_everything_alike(everything)
 
 
 @given(text=st.text(st.characters(exclude_categories=["Cs"])), numbers=st.lists(st.integers(-(2**63), 2**63 - 1)))

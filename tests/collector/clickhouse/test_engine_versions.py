@@ -9,17 +9,20 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 
 import pytest
 from walltime_collector.cli.doctor.clickhouse import OLDEST, OLDEST_FOR_SQL
 from walltime_collector.clickhouse.dialect import QUERY_LIMITS
 from walltime_collector.clickhouse.retention import keep
 from walltime_collector.config.settings import Settings
+from walltime_collector.query.queries import query_text
 from walltime_collector.sql.runner import QueryRunner
 
 from tests.clickhouse_server import ClickHouseServer
 from tests.collector.clickhouse.conftest import SERVER
 from tests.collector.clickhouse.two_engines import Both, slow_rows, some_records
+from tests.collector.every_question import QUERIES, Questions
 
 Version = tuple[int, ...]
 _OLD = "Array Bool Date DateTime DateTime64 Enum8 FixedString Float32 Float64 LowCardinality Map Nullable String Tuple"
@@ -45,14 +48,16 @@ def older(request: pytest.FixtureRequest, shared_clickhouse: ClickHouseServer, b
     """The server, as compatible with an older version as the engine can be."""
     engine = shared_clickhouse.engine(SERVER, cluster="")
     engine._query_settings = {"compatibility": request.param}
-    yield Both(both.embedded, engine, both.questions)
+    yield replace(both, server=engine)
     engine.close()
 
 
 @pytest.mark.nightly
-def test_every_query_has_the_same_answer_with_the_functions_and_defaults_of_an_older_version(older: Both) -> None:
-    for name in older.questions:
-        older.answer_alike(name)
+def test_every_query_has_the_same_answer_with_the_functions_and_defaults_of_an_older_version(
+    older: Both, everything: Questions
+) -> None:
+    for asked in everything.values():
+        older.answer_alike(asked)
 
 
 @pytest.mark.nightly
@@ -77,7 +82,7 @@ def test_tables_are_created_and_filled_once_with_the_defaults_of_an_older_versio
 
 
 @pytest.fixture(scope="module")
-def sent(both: Both, shared_clickhouse: ClickHouseServer) -> dict[str, list[str]]:
+def sent(shared_clickhouse: ClickHouseServer) -> dict[str, list[str]]:
     """All statements that a collector sends, and the settings with them: tables, data, queries, retention, SQL."""
     engine = shared_clickhouse.engine("recorded")
     engine.migrate()
@@ -87,7 +92,7 @@ def sent(both: Both, shared_clickhouse: ClickHouseServer) -> dict[str, list[str]
     engine.stop("nobody")
     QueryRunner(engine, "recorded").run("SELECT count() FROM spans", name="x", parameters={}, format_name="CSV")
     engine.close()
-    queries = {sql: list(QUERY_LIMITS) for questions in both.questions.values() for sql, _ in questions}
+    queries = {query_text(name): list(QUERY_LIMITS) for name in QUERIES}
     return {**queries, **shared_clickhouse.statements()}
 
 
@@ -138,12 +143,14 @@ def test_data_types_are_in_the_oldest_supported_version(both: Both) -> None:
 
 
 @pytest.mark.nightly
-def test_answers_do_not_depend_on_the_time_zone_of_the_server(shared_clickhouse: ClickHouseServer, both: Both) -> None:
+def test_answers_do_not_depend_on_the_time_zone_of_the_server(
+    shared_clickhouse: ClickHouseServer, both: Both, everything: Questions
+) -> None:
     engine = shared_clickhouse.engine(SERVER, cluster="")
     engine._query_settings = {"session_timezone": "America/St_Johns"}
-    elsewhere = Both(both.embedded, engine, both.questions)
-    for name in elsewhere.questions:
-        elsewhere.answer_alike(name)
+    elsewhere = replace(both, server=engine)
+    for asked in everything.values():
+        elsewhere.answer_alike(asked)
     engine.close()
 
 

@@ -6,7 +6,6 @@ import json
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 from opentelemetry.proto.trace.v1.trace_pb2 import Span
 from walltime_collector.clickhouse.engine import Engine, Parameters, Rows
@@ -15,7 +14,7 @@ from walltime_collector.statements.fingerprint import fingerprint_id, of_templat
 
 from tests.collector.clickhouse.spans import pairs
 from tests.collector.clickhouse.spans import request as stock_request
-from tests.collector.every_question import Questions, ask_everything, store_incident
+from tests.collector.every_question import Asked, Questions
 from tests.collector.traffic import MS, Sent, Shop, export_request
 
 MINUTE_NS = 60_000_000_000
@@ -135,28 +134,22 @@ def count(engine: Engine, table: str = "transactions") -> int:
     return int(engine.query("SELECT count() AS n FROM {table:Identifier}", {"table": table})[0]["n"])
 
 
-def ask_of_first(engines: Sequence[Engine], data: Path) -> Questions:
-    """Store everything in all of them, and ask everything of the first."""
-    sent = store_everything(engines)
-    return ask_everything(engines[0], data, sent, store_incident(engines, sent))
-
-
 @dataclass
 class Both:
     """The embedded engine and the server's, with the same ten minutes of the shop in both."""
 
     embedded: Engine
     server: Engine
-    questions: Questions
+    sent: list[Sent]
+    incident_id: str
 
     def agree(self, sql: str, parameters: Parameters | None = None) -> Rows:
         answer = self.embedded.query(sql, parameters)
         assert self.server.query(sql, parameters) == answer
         return answer
 
-    def answer_alike(self, name: str) -> None:
+    def answer_alike(self, asked: Asked) -> None:
         """Run each text of a query on both, once, with as many parameters as the product does; it finds something."""
-        asked = self.questions[name]
         assert asked, "every_question.py asks nothing that needs it"
         by_text = {
             sql: (sql, params) for sql, params in sorted(asked, key=lambda each: sum(map(bool, each[1].values())))
@@ -164,11 +157,9 @@ class Both:
         rows = sum(len(self._same_rows(*each)) for each in by_text.values())
         assert rows or any(self._same_rows(*each) for each in asked), "no row: store_everything lacks something"
 
-    def answer_everything_alike(self) -> None:
-        """Run all queries on both with all parameters that the product runs them with."""
-        for asked in self.questions.values():
-            for each in asked:
-                self._same_rows(*each)
+    def answer_everything_alike(self, questions: Questions) -> int:
+        """Run all queries on both with all parameters that the product runs them with; return the number of rows."""
+        return sum(len(self._same_rows(*each)) for asked in questions.values() for each in asked)
 
     def _same_rows(self, sql: str, parameters: Parameters) -> Rows:
         answers = [engine.query(sql, parameters) for engine in (self.embedded, self.server)]
