@@ -221,21 +221,25 @@ def _takes_only_self(method: Callable[..., Any]) -> bool:
         return False
 
 
-# No generators: closing the one that is iterated is not changed by one more around it.
+class Around:
+    """What wraps an iterator has its attributes. It is no generator: closing the iterator stays what it is."""
 
+    next_method = "__next__"
 
-class _Items:
-    """An iterator whose items are measured one by one."""
-
-    def __init__(self, items: Any, of: Any, end: Callable[..., None]) -> None:
-        self._items, self._of, self._end = items, of, end
-        self._next = self._following(items)
-
-    def _following(self, items: Any) -> Callable[[], Any]:
-        return items.__next__  # type: ignore[no-any-return]
+    def __init__(self, items: Any) -> None:
+        self._items = items
+        self._next = getattr(items, self.next_method)
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._items, name)
+
+
+class _Items(Around):
+    """An iterator whose items are measured one by one."""
+
+    def __init__(self, items: Any, of: Any, end: Callable[..., None]) -> None:
+        super().__init__(items)
+        self._of, self._end = of, end
 
     def __iter__(self) -> Iterator[Any]:
         return self
@@ -259,8 +263,7 @@ class _Items:
 class _AsyncItems(_Items):
     """`_Items` of an asynchronous iterator."""
 
-    def _following(self, items: Any) -> Callable[[], Any]:
-        return items.__anext__  # type: ignore[no-any-return]
+    next_method = "__anext__"
 
     def __aiter__(self) -> AsyncIterator[Any]:
         return self

@@ -15,6 +15,7 @@ from walltime.core.components import BITS, CONTAINERS, LINES
 from walltime.core.execution import current, task_execution
 from walltime.core.transaction import clock
 from walltime.errors import contain
+from walltime.instrumentation.measure import Around
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
@@ -121,24 +122,15 @@ def measured(items: Any, component: str, kind: type[Items], subject: tuple[objec
         return items
 
 
-# No generators: closing the one that is iterated is not changed by one more around it.
-
-
-class Items:
+class Items(Around):
     """An iterator that makes its items in one call of a component. The time between two items is not the call's."""
 
     def __init__(self, items: Any, component: str, subject: tuple[object, ...] | None = None) -> None:
         """`subject`: that of a recorded call of which the items are a part; None when they are a call of their own."""
-        self._items, self._component, self._bit = items, component, BITS[component]
+        super().__init__(items)
+        self._component, self._bit = component, BITS[component]
         self.subject = subject or (component,)  # compared by identity
         self._piece = None if subject is None else Piece(self.subject)
-        self._next = self._following(items)
-
-    def _following(self, items: Any) -> Callable[[], Any]:
-        return items.__next__  # type: ignore[no-any-return]
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._items, name)
 
     def __iter__(self) -> Iterator[Any]:
         return self
@@ -173,8 +165,7 @@ class Items:
 class AsyncItems(Items):
     """`Items` of an asynchronous iterator."""
 
-    def _following(self, items: Any) -> Callable[[], Any]:
-        return items.__anext__  # type: ignore[no-any-return]
+    next_method = "__anext__"
 
     def __aiter__(self) -> AsyncIterator[Any]:
         return self
