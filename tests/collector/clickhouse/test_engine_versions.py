@@ -149,8 +149,8 @@ def test_answers_do_not_depend_on_the_time_zone_of_the_server(
     engine = shared_clickhouse.engine(SERVER, cluster="")
     engine._query_settings = {"session_timezone": "America/St_Johns"}
     elsewhere = replace(both, server=engine)
-    for asked in everything.values():
-        elsewhere.answer_alike(asked)
+    # not `answer_alike`: beside other tests it comes so late that a query of the last minutes finds no row
+    assert elsewhere.answer_everything_alike(everything) > 1_000
     engine.close()
 
 
