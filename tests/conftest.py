@@ -93,7 +93,9 @@ _LONGEST = (
 
 
 # They share a collector, an engine, data or a browser that take long to start: one worker runs them all.
-_TOGETHER = re.compile(r"tests/(browser/|dashboards/|collector/clickhouse/test_engine_(?=(server|cluster|versions)\.))")
+_TOGETHER = re.compile(
+    r"tests/(browser/|dashboards/|collector/clickhouse/test_engine_(?=(answers|server|cluster|versions)\.))"
+)
 
 
 class ByFile(LoadFileScheduling):  # type: ignore[misc]  # xdist has no types

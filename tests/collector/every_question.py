@@ -171,7 +171,7 @@ def ask_by_commands(engine: Engine, data: Path, sent: list[Sent]) -> Questions:
         "/api/top?since=15m",
         "/api/digest?since=15m",
         f"/api/transactions/{one.trace_id}",
-        f"/api/find?{urlencode({'since': '1d', 'where': _WHERE})}",
+        f"/api/find?{urlencode({'since': '1d', 'sort': 'mysql.time', 'where': _WHERE})}",
         f"/api/why?{urlencode({'kind': one.name, 'slowest': '5'})}",
     )
     _open(cast(Engine, recording), Health(), data, addresses)

@@ -14,7 +14,6 @@ from walltime_collector.sql.runner import QueryRunner
 from tests.clickhouse_server import ClickHouseServer
 from tests.collector.clickhouse.conftest import SERVER
 from tests.collector.clickhouse.two_engines import Both, count
-from tests.collector.every_question import QUERIES, Questions
 from tests.servers import eventually
 
 
@@ -42,28 +41,6 @@ def test_the_tables_are_the_embedded_engines_tables(both: Both) -> None:
         " WHERE database = currentDatabase() ORDER BY table, position"
     )
     assert both.agree("SELECT name FROM schema_migrations ORDER BY name")
-
-
-@pytest.mark.parametrize("table", ["transactions", "spans", "slow_queries"])
-def test_inserted_rows_are_the_same_in_every_column(both: Both, table: str) -> None:
-    rows = both.agree(f"SELECT * FROM {table} ORDER BY started_at, trace_id, span_id")
-    assert len(rows) >= (600 if table == "transactions" else 20)
-
-
-def test_the_main_commands_have_the_embedded_engines_answers(both: Both, by_commands: Questions) -> None:
-    assert {name.partition("/")[0] for name in by_commands} > {"kinds", "digest", "show", "find", "why"}
-    assert both.answer_everything_alike(by_commands) > 50
-
-
-@pytest.mark.nightly
-@pytest.mark.parametrize("name", QUERIES)
-def test_every_query_has_the_embedded_engines_answer(both: Both, everything: Questions, name: str) -> None:
-    both.answer_alike(everything[name])
-
-
-@pytest.mark.nightly
-def test_every_query_has_the_embedded_engines_answer_with_all_parameters(both: Both, everything: Questions) -> None:
-    both.answer_everything_alike(everything)
 
 
 @given(text=st.text(st.characters(exclude_categories=["Cs"])), numbers=st.lists(st.integers(-(2**63), 2**63 - 1)))
