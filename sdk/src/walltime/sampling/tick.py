@@ -260,12 +260,12 @@ def _measure_delay(thread: Thread, now_ns: int) -> None:
     """Measure for how much of the time in which the thread did not run it could have run, had there been a CPU."""
     try:
         file = os.open(f"/proc/self/task/{thread.native_id}/schedstat", os.O_RDONLY)
-    except OSError:  # not Linux, or it has just ended
+        try:
+            text = os.read(file, 100)
+        finally:
+            os.close(file)
+    except OSError:  # not Linux, or it has just ended, before or after the file was opened
         return
-    try:
-        text = os.read(file, 100)
-    finally:
-        os.close(file)
     ran_ns, delay_ns = (int(number) for number in text.split()[:2])
     before_ns, before_ran_ns, before_delay_ns = thread.delays
     thread.delays = now_ns, ran_ns, delay_ns
