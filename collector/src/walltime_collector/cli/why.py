@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from datetime import datetime, timedelta
 
 from rich.console import Console, Group, RenderableType
 from rich.padding import Padding
@@ -97,8 +98,10 @@ def _client_errors(why: Why, side: Population) -> int:
 
 
 def _span(side: Population) -> str:
+    """Of less than a day, the date of its start alone: so lines are as long around midnight as at noon."""
     start, end = side.since[:19].replace("T", " "), side.until[:19].replace("T", " ")
-    return f"{start} … {end[11:] if end[:10] == start[:10] else end} UTC"
+    is_short = datetime.fromisoformat(end) - datetime.fromisoformat(start) < timedelta(days=1)
+    return f"{start} … {end[11:] if is_short else end} UTC"
 
 
 def _sentence(text: str) -> Text:

@@ -70,6 +70,17 @@ def test_more_computing_than_there_are_cpus(compare: Callable[..., Why]) -> None
     assert "it also computes more (9.00 ms → 19.0 ms), and there are not enough CPUs" in why.headline
 
 
+def test_a_wait_that_is_small_beside_the_cause_comes_after_it(compare: Callable[..., Why]) -> None:
+    """More queries compute more, so on two CPUs they wait more too: that is an effect."""
+    few = {"mysql.query.calls": 1, "mysql.query.time_ns": 2 * MS, "mysql.query.max_ns": 2 * MS, "covered_ns": 2 * MS}
+    many: dict[str, Value] = {"mysql.query.calls": 15, "mysql.query.time_ns": 30 * MS, "covered_ns": 30 * MS}
+    why = compare(30 * MS, {**USUAL, **few}, **many, cpu_wait_ns=5 * MS)
+    assert "15× the calls" in why.headline
+    assert "Waiting for a CPU" not in why.headline
+    (said,) = (each for each in why.sentences if each.startswith("Waiting for a CPU: 100 µs → 5.00 ms"))
+    assert said == why.sentences[2]
+
+
 def test_an_event_loop_that_is_held_up(compare: Callable[..., Why]) -> None:
     usual = {"loop_run_ns": 2 * MS, "loop_wait_ns": 0}
     held: dict[str, Value] = {"loop_held_ns": 29 * MS, "loop_held_line": "shop/report.py:17 render"}

@@ -100,13 +100,12 @@ def explain_kind(engine: Engine, filters: Filters, compared: Comparison, of: Sam
     causes = cause.find(components, targets, statements, calls_per_lost_lookup([*map(_losers, by_lost.result())]))
     times = judged.times if judged else None
     classes = statuses.by_status(by_status.result())
-    is_mix_changed = statuses.is_notable(classes, usual.mean_ns)
-    mixed = classes if is_mix_changed else ()
+    mixed = classes if statuses.is_notable(classes, usual.mean_ns) else ()
     difference_ns = slow.mean_ns - usual.mean_ns
     part = "of those that match" if compared.when else "" if compared.slowest_percent is None else "of the slowest"
     said = of_dimensions(who.values, difference_ns, part, without="status" if mixed else "")
     lines = tuple(sampled_line(row, usual.transactions, slow.transactions) for row in by_line.result())
-    waiting = waits(engine, params, usual, slow, is_known=verdict in ("different", "selected"))
+    waiting = waits(engine, params, usual, slow, causes) if verdict in ("different", "selected") else ((), ())
     written = sentences.write(
         shown(filters.kind),
         verdict,
@@ -122,13 +121,13 @@ def explain_kind(engine: Engine, filters: Filters, compared: Comparison, of: Sam
         sampled,
         compared.when,
         lines,
-        waiting,
+        *waiting,
     )
     return Why(
         service=filters.service,
         name=filters.kind,
         verdict=verdict,
-        headline=" ".join(written[: 2 + bool(said) + len(waiting)]),
+        headline=" ".join(written[: 2 + bool(said) + len(waiting[0])]),
         sentences=written,
         slowest_percent=compared.slowest_percent,
         threshold_ns=threshold_ns,
@@ -146,7 +145,7 @@ def explain_kind(engine: Engine, filters: Filters, compared: Comparison, of: Sam
         usual_examples=of_usual.result(),
         slow_examples=of_slow.result(),
         statuses=classes,
-        is_mix_changed=is_mix_changed,
+        is_mix_changed=bool(mixed),
         dimensions=who.values,
         looked_at=who.looked_at,
         sampled=sampled,

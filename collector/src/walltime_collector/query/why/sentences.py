@@ -34,6 +34,7 @@ def write(
     when: str = "",
     lines: Sequence[SampledLine] = (),
     waits: Sequence[str] = (),
+    lesser_waits: Sequence[str] = (),
 ) -> tuple[str, ...]:
     """
     All sentences, the headline first.
@@ -44,7 +45,7 @@ def write(
         process: How busy the processes were, if that is known.
         when: The condition, when those that match are compared with the rest.
         lines: The sampled lines of both sides.
-        waits: The sentences about waiting for a CPU or the event loop.
+        waits, lesser_waits: The sentences about waiting for a CPU or the event loop, before and after the causes.
         sampled: What the exact means are, when the others are of a sample.
     """
     difference_ns = slow.mean_ns - usual.mean_ns
@@ -61,6 +62,7 @@ def write(
             written.append(of_everything(factor, usual, slow))
         elif not (factor and inside):
             written += of_causes(causes, usual, slow, lines, are_calls_slower=is_slower_everywhere(components))
+        written += lesser_waits
     carrying = {each.part.component for each in causes} if verdict != "chance" else set()
     written += [of_failing(each) for each in failing(targets)[:_MAX_FAILING] if each.component not in carrying]
     if judged and verdict == "different" and judged.times.explains_it:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
 from ...clickhouse.engine import Engine, Parameter
 from ...format import duration, printable
 from ..queries import run
 from .answer import Population
+from .cause import Cause
 from .wording import signed
 
 _LEAST_NS = 1_000_000
@@ -17,38 +18,45 @@ _MUCH_MORE = 1.3
 
 
 def waits(
-    engine: Engine, params: Mapping[str, Parameter], usual: Population, slow: Population, *, is_known: bool
-) -> tuple[str, ...]:
+    engine: Engine, params: Mapping[str, Parameter], usual: Population, slow: Population, causes: Sequence[Cause]
+) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """
-    A sentence for each of these waits that is a good part of the difference, and what is known of its cause.
+    A sentence for each of these waits that is a good part of the difference: those before the causes, those after.
 
-    Args:
-        is_known: False when chance explains the difference.
+    A wait that is small beside the largest cause is likely its effect: more calls compute more, so they wait more.
 
     Raises:
         EngineUnavailable, QueryFailed: No answer.
     """
-    return tuple(_sentences(engine, params, usual, slow)) if is_known else ()
+    least_ns = _MOSTLY * max((each.part.difference_ns for each in causes), default=0)
+    found = [*_find(engine, params, usual, slow)]
+    before, after = ([text for ns, text in found if (ns >= least_ns) is leads] for leads in (True, False))
+    return tuple(before), tuple(after)
 
 
 def grew_ns(before_ns: float | None, now_ns: float | None) -> float | None:
     return None if before_ns is None or now_ns is None else now_ns - before_ns
 
 
-def _sentences(engine: Engine, params: Mapping[str, Parameter], usual: Population, slow: Population) -> Iterator[str]:
+def _find(
+    engine: Engine, params: Mapping[str, Parameter], usual: Population, slow: Population
+) -> Iterator[tuple[float, str]]:
+    """By how much each grew, in nanoseconds, and its sentence."""
     difference_ns = slow.mean_ns - usual.mean_ns
     cpu_ns = grew_ns(usual.cpu_wait_ns, slow.cpu_wait_ns) or 0
     loop_ns = grew_ns(usual.loop_wait_ns, slow.loop_wait_ns) or 0
     least_ns = max(_LEAST_NS, _NOTABLE * difference_ns)
     if cpu_ns >= least_ns:
         change = f"{duration(usual.cpu_wait_ns or 0)} → {duration(slow.cpu_wait_ns or 0)}"
-        yield f"Waiting for a CPU: {change} a transaction, {signed(cpu_ns)}; {_of_cpu(usual, slow, cpu_ns)}."
+        words = f"Waiting for a CPU: {change} a transaction, {signed(cpu_ns)}; {_of_cpu(usual, slow, cpu_ns)}."
+        yield cpu_ns, words
     if loop_ns >= least_ns:
         change = f"{duration(usual.loop_wait_ns or 0)} → {duration(slow.loop_wait_ns or 0)}"
         rows = run(engine, "why/held_up", **params, least_ns=_LEAST_NS)
         line = next((printable(row["line"]) for row in rows if row["line"]), "")
         by = f"above all `{line}`" if line else "in a step or callback of its own or of another task"
-        yield f"Waiting for the event loop: {change} a transaction, {signed(loop_ns)}; something held it up, {by}."
+        words = f"Waiting for the event loop: {change} a transaction, {signed(loop_ns)}; something held it up, {by}."
+        yield loop_ns, words
 
 
 def _of_cpu(usual: Population, slow: Population, wait_ns: float) -> str:
