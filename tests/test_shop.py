@@ -153,6 +153,7 @@ def test_the_load_counts_every_answer_and_stops_at_its_limit(stack: Stack) -> No
     assert sent.requests["GET /product/{id}"] > 75
 
 
+@pytest.mark.nightly
 def test_threaded_workers_serve_the_same_shop() -> None:
     folder = fast_folder()
     try:

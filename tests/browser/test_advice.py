@@ -128,6 +128,7 @@ def test_it_is_for_everybody(browser: Browser, url: str, size: tuple[int, int], 
         assert watch.overflow_px() <= 0
 
 
+@pytest.mark.nightly
 def test_without_javascript_there_is_the_command(browser: Browser, url: str) -> None:
     context = browser.new_context(java_script_enabled=False)
     page = context.new_page()

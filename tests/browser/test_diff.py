@@ -82,6 +82,7 @@ def test_it_is_for_everybody(browser: Browser, deploy: Deploy, size: tuple[int, 
         assert watch.problems == []
 
 
+@pytest.mark.nightly
 def test_without_javascript_the_form_compares_too(browser: Browser, deploy: Deploy) -> None:
     context = browser.new_context(java_script_enabled=False)
     page = context.new_page()

@@ -9,11 +9,12 @@ from walltime_collector.format import iso_time
 from tests.browser import chromium
 from tests.browser.chromium import DESKTOP, PHONE, Watched
 from tests.browser.story import KIND, Story
+from tests.by_day import by_day
 
 MARKED = ("overview", "kind", "server")
 
 
-@pytest.mark.parametrize("view", MARKED)
+@pytest.mark.parametrize("view", by_day(MARKED, 3))
 def test_every_chart_over_time_marks_the_incident_when_it_began(
     watch: Watched, told: Story, views: dict[str, str], view: str
 ) -> None:

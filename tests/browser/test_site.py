@@ -38,7 +38,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     ("size", "scheme"),
     by_day(
         [(chromium.DESKTOP, "light"), (chromium.DESKTOP, "dark"), (chromium.PHONE, "light"), (chromium.PHONE, "dark")],
-        3,
+        4,
     ),
     ids=["desktop", "desktop-dark", "phone", "phone-dark"],
 )
@@ -56,6 +56,7 @@ def test_pages_fit_are_accessible_and_ask_no_other_host(
         assert watch.problems == []
 
 
+@pytest.mark.nightly
 def test_the_search_finds_a_setting(browser: Browser, site: str) -> None:
     with chromium.watched(browser, site) as watch:
         watch.open("/index.html")

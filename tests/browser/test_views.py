@@ -69,6 +69,7 @@ def test_the_views_can_be_walked_through_with_the_keyboard(watch: Watched) -> No
     assert any(href.startswith("/kinds/shop/") for href in reached)
 
 
+@pytest.mark.nightly
 def test_a_page_without_javascript_has_its_numbers(browser: Browser, told: Story, views: dict[str, str]) -> None:
     context = browser.new_context(java_script_enabled=False)
     try:

@@ -200,6 +200,7 @@ def test_after_a_partial_update_it_is_drawn_too(browser: Browser, url: str) -> N
         assert watch.problems == []
 
 
+@pytest.mark.nightly
 def test_without_javascript_there_is_the_table(browser: Browser, url: str, sent: Sent) -> None:
     context = browser.new_context(java_script_enabled=False)
     page = context.new_page()

@@ -15,6 +15,7 @@ from walltime_collector.cli.doctor.cluster import Node, check_cluster, check_nod
 from walltime_collector.clickhouse.dialect import QUERY_LIMITS
 from walltime_collector.clickhouse.inserts import insert_settings
 
+from tests.by_day import by_day
 from tests.clickhouse_server import ClickHouseServer, Fault
 from tests.collector.cli.command import assert_one_sentence, run
 
@@ -89,7 +90,8 @@ def test_the_exit_status_is_1_when_one_of_several_servers_fails(server: ClickHou
 
 
 @pytest.mark.parametrize(
-    ("version", "level"), [("24.8.14.39", "FAIL"), ("26.0.1.1", "FAIL"), ("26.1.2.3", "WARN"), ("26.7.9.9", "WARN")]
+    ("version", "level"),
+    by_day([("26.0.1.1", "FAIL"), ("24.8.14.39", "FAIL"), ("26.1.2.3", "WARN"), ("26.7.9.9", "WARN")], 2),
 )
 def test_an_old_version_is_named_with_what_would_go_wrong(server: ClickHouseServer, version: str, level: str) -> None:
     examine = examined if level == "FAIL" else before_tables  # an old one is not asked for tables
@@ -108,7 +110,7 @@ def test_a_wrong_password_fails_the_connection(server: ClickHouseServer) -> None
     assert done.exit_code == 1
 
 
-@pytest.mark.parametrize(("ahead_s", "level"), [(3, "WARN"), (-3, "WARN"), (60, "FAIL"), (-60, "FAIL")])
+@pytest.mark.parametrize(("ahead_s", "level"), by_day([(3, "WARN"), (60, "FAIL"), (-60, "FAIL"), (-3, "WARN")], 2))
 def test_a_clock_that_differs(server: ClickHouseServer, ahead_s: int, level: str) -> None:
     body = rows(ns=str(time.time_ns() + ahead_s * 10**9))
     code, found = before_tables(server, Fault("now64(9)", body=body))
@@ -131,14 +133,17 @@ def settings(**changes: list[Any]) -> str:
 
 @pytest.mark.parametrize(
     ("name", "row", "level", "expected"),
-    [
-        ("async_insert", ["1", None, None, 1], "FAIL", "does not allow to set async_insert"),
-        ("readonly", ["2", None, None, 1], "FAIL", "does not allow to set readonly"),
-        ("max_execution_time", ["0", None, "10", 0], "FAIL", "does not allow to set max_execution_time"),
-        ("max_memory_usage", ["0", "2000000000", None, 0], "FAIL", "does not allow to set max_memory_usage"),
-        ("input_format_protobuf_oneof_presence", [], "FAIL", "does not know the settings input_format_protobuf"),
-        ("compatibility", ["24.8", None, None, 0], "WARN", "compatibility = '24.8'"),
-    ],
+    by_day(
+        [
+            ("max_execution_time", ["0", None, "10", 0], "FAIL", "does not allow to set max_execution_time"),
+            ("async_insert", ["1", None, None, 1], "FAIL", "does not allow to set async_insert"),
+            ("input_format_protobuf_oneof_presence", [], "FAIL", "does not know the settings input_format_protobuf"),
+            ("readonly", ["2", None, None, 1], "FAIL", "does not allow to set readonly"),
+            ("compatibility", ["24.8", None, None, 0], "WARN", "compatibility = '24.8'"),
+            ("max_memory_usage", ["0", "2000000000", None, 0], "FAIL", "does not allow to set max_memory_usage"),
+        ],
+        2,
+    ),
 )
 def test_a_profile_that_refuses_or_changes_settings(
     server: ClickHouseServer, name: str, row: list[Any], level: str, expected: str

@@ -11,6 +11,7 @@ from urllib.parse import urlencode
 
 import pytest
 
+from tests.by_day import by_day
 from tests.collector.conftest import MINUTE_NS, Store
 from tests.collector.pages.conftest import Browser
 from tests.collector.pages.elements import Page
@@ -102,12 +103,15 @@ def test_a_time_is_compared_with_what_is_before_or_beside_it(browser: Browser, c
 
 @pytest.mark.parametrize(
     "params",
-    [
-        {"version": NEW, "against_version": "1"},
-        {"when": "version != 1"},
-        {"when": "version != 1", "against_when": "version = 1", "where": "mysql.query.calls > 0"},
-        {},
-    ],
+    by_day(
+        [
+            {"version": NEW, "against_version": "1"},
+            {"when": "version != 1"},
+            {"when": "version != 1", "against_when": "version = 1", "where": "mysql.query.calls > 0"},
+            {},
+        ],
+        2,
+    ),
 )
 def test_why_on_the_page_of_the_kind_compares_the_same_transactions(
     browser: Browser, changed_ns: int, params: dict[str, str]

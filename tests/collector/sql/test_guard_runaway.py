@@ -74,7 +74,7 @@ def own(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EmbeddedEngine]:
 
 @pytest.fixture
 def runner(own: EmbeddedEngine, monkeypatch: pytest.MonkeyPatch) -> Iterator[QueryRunner]:
-    monkeypatch.setattr(embedded, "_GRACE_S", 5.0)
+    monkeypatch.setattr(embedded, "_GRACE_S", 2.0)
     runner = QueryRunner(own, "walltime")
     yield runner
     runner.close()
@@ -181,6 +181,7 @@ def test_abandoned_statements_are_allowed_up_to_a_number() -> None:
     assert not limiter.has_left("a")
 
 
+@pytest.mark.nightly
 @pytest.mark.timeout(300)
 def test_closing_the_connections_frees_the_port(tmp_path_factory: pytest.TempPathFactory) -> None:
     with Collector(tmp_path_factory.mktemp("port") / "data", clickhouse_http="127.0.0.1:0") as collector:
