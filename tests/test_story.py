@@ -159,9 +159,7 @@ def lab() -> Iterator[Lab]:
         }
         with Stack(folder, environment, workers=2, far={"mariadb": 0.0, "memcached-2": 0.0}) as stack:
             lab = Lab(stack, receiver.web_url)
-            lab.visits //= 4  # the first seconds of new servers are not like those that follow
-            lab.do_nothing()
-            lab.visits = VISITS
+            lab.do_nothing()  # the first seconds of new servers are not like those that follow
             yield lab
 
 

@@ -19,6 +19,7 @@ from walltime_collector.format import (
     share,
     since_s,
     size,
+    time_span,
 )
 
 UNITS = {"µs": 1e3, "ms": 1e6, "s": 1e9}
@@ -131,3 +132,17 @@ def test_a_size_has_three_digits_and_a_unit(number_bytes: float, expected: str) 
 )
 def test_an_age_is_rounded_to_one_unit(seconds: float, expected: str) -> None:
     assert age(seconds) == expected
+
+
+@pytest.mark.parametrize(
+    ("until", "expected"),
+    [
+        ("2026-11-23T23:39:27.000000000Z", "2026-11-23 23:39:26 … 23:39:27 UTC"),
+        ("2026-11-24T00:06:26.500000000Z", "2026-11-23 23:39:26 … 00:06:26 UTC"),
+        ("2026-11-24T23:39:25.000000000Z", "2026-11-23 23:39:26 … 23:39:25 UTC"),
+        ("2026-11-24T23:39:26.000000000Z", "2026-11-23 23:39:26 … 2026-11-24 23:39:26 UTC"),
+        ("2026-12-01T00:00:00.000000000Z", "2026-11-23 23:39:26 … 2026-12-01 00:00:00 UTC"),
+    ],
+)
+def test_a_span_of_less_than_a_day_has_one_date(until: str, expected: str) -> None:
+    assert time_span("2026-11-23T23:39:26.000000000Z", until) == expected

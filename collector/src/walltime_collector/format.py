@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from datetime import datetime, timezone
+from datetime import datetime, timedelta, timezone
 
 _ESCAPES = re.compile(
     r"\x1b\[[0-?]*[ -/]*[@-~]"  # colours and cursor movements
@@ -69,6 +69,17 @@ def iso_time(ns: int) -> str:
 def unix_ns(iso: str) -> int:
     """The inverse of `iso_time`."""
     return int(datetime.fromisoformat(f"{iso[:19]}+00:00").timestamp()) * 1_000_000_000 + int(iso[20:29])
+
+
+def time_span(since: str, until: str) -> str:
+    """
+    Two ISO times: `2026-11-23 23:39:26 … 00:06:26 UTC`.
+
+    Of less than a day, only the start has a date, so that it is as long around midnight as at noon.
+    """
+    start, end = since[:19].replace("T", " "), until[:19].replace("T", " ")
+    is_short = datetime.fromisoformat(end) - datetime.fromisoformat(start) < timedelta(days=1)
+    return f"{start} … {end[11:] if is_short else end} UTC"
 
 
 def age(seconds: float) -> str:

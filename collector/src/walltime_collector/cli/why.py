@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import re
-from datetime import datetime, timedelta
 
 from rich.console import Console, Group, RenderableType
 from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from ..format import duration, plural, printable, share
+from ..format import duration, plural, printable, share, time_span
 from ..query.components import family
 from ..query.names import shown
 from ..query.transaction.wording import has_every_call
@@ -69,7 +68,7 @@ def _populations(why: Why, layout: Layout) -> Table:
         if client_errors := _client_errors(why, side):
             failed.append(f"  {share(client_errors / side.transactions)} 4xx", "yellow")
         who = Text(plural(side.transactions, "transaction"))
-        rows.append((Text(name, "dim"), Text(_span(side)), who, Text(times, "dim"), failed))
+        rows.append((Text(name, "dim"), Text(time_span(side.since, side.until)), who, Text(times, "dim"), failed))
     needed = 2 + sum(max(cell.cell_len for cell in column) + 2 for column in zip(*rows, strict=True))
     table = Table.grid(padding=(0, 2, 0, 0))
     for name_cell, span, who, took, failed in rows:
@@ -95,13 +94,6 @@ def _populations(why: Why, layout: Layout) -> Table:
 def _client_errors(why: Why, side: Population) -> int:
     mine = [each for each in why.statuses if each.status == "4xx"]
     return sum(each.slow_transactions if side is why.slow else each.usual_transactions for each in mine)
-
-
-def _span(side: Population) -> str:
-    """Of less than a day, the date of its start alone: so lines are as long around midnight as at noon."""
-    start, end = side.since[:19].replace("T", " "), side.until[:19].replace("T", " ")
-    is_short = datetime.fromisoformat(end) - datetime.fromisoformat(start) < timedelta(days=1)
-    return f"{start} … {end[11:] if is_short else end} UTC"
 
 
 def _sentence(text: str) -> Text:

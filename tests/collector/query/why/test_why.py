@@ -24,7 +24,7 @@ from walltime_collector.query.windows import Comparison, Window, comparison
 from tests.collector.simulated_shop import CACHE_1, CACHE_2, MINUTE_NS, SECOND_NS, USUAL, Page, simulate
 from tests.servers import with_tables
 
-REPETITIONS, BY_NIGHT = 2, 20
+REPETITIONS, BY_NIGHT = 3, 20
 FEWER, FEWER_BY_NIGHT = 2, 5
 USUAL_TRANSACTIONS, SLOW_TRANSACTIONS = 1500, 300
 

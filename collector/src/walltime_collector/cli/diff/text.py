@@ -9,10 +9,10 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from ...format import duration, plural, printable, share
+from ...format import duration, plural, printable, share, time_span
 from ...query.components import family
 from ...query.diff import wording
-from ...query.diff.answer import Diff, KindDifference, Numbers, Side
+from ...query.diff.answer import Diff, KindDifference, Numbers
 from ...query.names import shown
 from ...query.why.answer import Contribution
 from ...query.why.wording import signed
@@ -45,13 +45,9 @@ def _sides(answer: Diff) -> RenderableType:
         what = " ".join(filter(None, (side.version and f"version {side.version}", side.where)))
         sample = f", read one in about {side.one_in}" if side.one_in > 1 else ""
         counts = f"{plural(side.transactions, 'transaction')}{sample}, {duration(side.total_ns)}"
-        table.add_row(Text(name, "bold"), Text(_span(side)), Text(printable(what)), Text(counts))
+        span = time_span(side.since, side.until)
+        table.add_row(Text(name, "bold"), Text(span), Text(printable(what)), Text(counts))
     return table
-
-
-def _span(side: Side) -> str:
-    start, end = side.since[:19].replace("T", " "), side.until[:19].replace("T", " ")
-    return f"{start} … {end[11:] if end[:10] == start[:10] else end} UTC"
 
 
 def _head(each: KindDifference) -> Text:

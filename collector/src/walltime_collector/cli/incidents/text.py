@@ -7,7 +7,7 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from ...format import age, count, printable, unix_ns
+from ...format import age, count, printable, time_span, unix_ns
 from ...query.incidents import wording
 from ...query.incidents.answer import Incident, Incidents
 from ...query.names import shown
@@ -53,13 +53,11 @@ def detail(one: Incident) -> RenderableType:
 
 
 def _times(each: Incident, now_ns: int) -> str:
-    start, end = each.started_at[:19].replace("T", " "), each.ended_at[11:19]
+    if each.is_open:
+        start = each.started_at[:19].replace("T", " ")
+        return f"since {start} UTC, {age((now_ns - unix_ns(each.started_at)) / 1e9)}"
     lasted = age((unix_ns(each.ended_at) - unix_ns(each.started_at)) / 1e9)
-    return (
-        f"since {start} UTC, {age((now_ns - unix_ns(each.started_at)) / 1e9)}"
-        if each.is_open
-        else (f"{start} … {end} UTC, {lasted}")
-    )
+    return f"{time_span(each.started_at, each.ended_at)}, {lasted}"
 
 
 def _windows(one: Incident) -> tuple[tuple[str, str], tuple[str, str]]:

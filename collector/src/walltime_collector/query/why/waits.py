@@ -15,6 +15,7 @@ _LEAST_NS = 1_000_000
 _NOTABLE = 0.1
 _MOSTLY = 0.5
 _MUCH_MORE = 1.3
+_LEADING = 0.5
 
 
 def waits(
@@ -28,10 +29,10 @@ def waits(
     Raises:
         EngineUnavailable, QueryFailed: No answer.
     """
-    least_ns = _MOSTLY * max((each.part.difference_ns for each in causes), default=0)
+    least_ns = _LEADING * max((each.part.difference_ns for each in causes), default=0)
     found = [*_find(engine, params, usual, slow)]
-    before, after = ([text for ns, text in found if (ns >= least_ns) is leads] for leads in (True, False))
-    return tuple(before), tuple(after)
+    before = tuple(words for wait_ns, words in found if wait_ns >= least_ns)
+    return before, tuple(words for wait_ns, words in found if wait_ns < least_ns)
 
 
 def grew_ns(before_ns: float | None, now_ns: float | None) -> float | None:
