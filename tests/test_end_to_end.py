@@ -26,7 +26,6 @@ from shop.load import Load, Sent
 from shop.services import fast_folder
 from shop.stack import Stack
 
-from tests.by_day import by_day
 from tests.server_folder import server_folder
 from tests.servers import with_tables
 from tests.slowness import ended_within
@@ -270,7 +269,8 @@ def test_queue_time_and_cpu_are_known_for_every_request_of_the_shop(run: Run) ->
     assert all(each["cpu_user_ns"] is not None for each in run.transactions)
 
 
-@pytest.mark.parametrize("is_listening", by_day([True, False], 2), ids=["never answers", "refuses"])
+@pytest.mark.nightly
+@pytest.mark.parametrize("is_listening", [True, False], ids=["never answers", "refuses"])
 def test_without_a_collector_the_shop_serves_and_its_workers_exit_within_2_s(is_listening: bool) -> None:
     folder = fast_folder()
     try:

@@ -94,6 +94,7 @@ def test_an_advice_is_dismissed_with_the_admin_token_and_shown_again(watch: Watc
     assert _get(url, "/api/advice/dismissed") == {"dismissals": []}
 
 
+@pytest.mark.nightly
 def test_it_is_done_with_the_keyboard_and_the_token_is_typed_once(watch: Watched, url: str) -> None:
     page = watch.page
     page.locator(".decision summary").first.focus()

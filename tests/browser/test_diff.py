@@ -10,6 +10,7 @@ from playwright.sync_api import Browser, expect
 from tests.browser import chromium
 from tests.browser.chromium import DESKTOP, PHONE, Watched
 from tests.browser.deploy import AFTER, BEFORE, FAILING, FASTER, NEW, SLOWER, Deploy, deployed
+from tests.by_day import by_day
 
 
 @pytest.fixture(scope="module")
@@ -40,6 +41,7 @@ def test_what_changed_is_named_and_a_click_explains_it(watch: Watched, deploy: D
     expect(rows).to_have_count(3)
 
 
+@pytest.mark.nightly
 def test_two_versions_are_chosen_with_the_keyboard(watch: Watched) -> None:
     page = watch.page
     watch.open("/")
@@ -71,7 +73,7 @@ def test_the_overview_leads_to_the_comparison_of_its_selection(watch: Watched, d
 
 @pytest.mark.parametrize(
     ("size", "scheme"),
-    [(DESKTOP, "light"), pytest.param(DESKTOP, "dark", marks=pytest.mark.nightly), (PHONE, "light")],
+    by_day([(PHONE, "light"), (DESKTOP, "light"), (DESKTOP, "dark")], 3),
 )
 def test_it_is_for_everybody(browser: Browser, deploy: Deploy, size: tuple[int, int], scheme: str) -> None:
     with chromium.watched(browser, deploy.web_url, size=size, scheme=scheme) as watch:

@@ -93,6 +93,7 @@ def _harmless(browser: Browser, web_url: str, paths: list[str]) -> None:
             assert watch.problems == [], path
 
 
+@pytest.mark.nightly
 def test_lists_of_hostile_names_run_nothing(browser: Browser, hostile: tuple[str, list[Sent]]) -> None:
     _harmless(
         browser,

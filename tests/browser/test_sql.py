@@ -11,6 +11,7 @@ from playwright.sync_api import Browser, Page, expect
 from walltime_collector.sql.runner import MAX_EXECUTION_S, RUN_AT_ONCE
 
 from tests.browser import chromium, story
+from tests.by_day import by_day
 from tests.collector.cli.command import run
 from tests.servers import over_http
 
@@ -58,14 +59,17 @@ def test_a_time_and_numbers_are_a_chart_and_a_trace_is_a_link(watch: chromium.Wa
 
 @pytest.mark.parametrize(
     ("statement", "marked"),
-    [
-        ("SELECT 'ä€', sleep(1)", "sleep"),
-        ("SELECT 'nothing' AS a,\n  nothing\nFROM transactions", "nothing"),
-        ("SELECT * FROM system.users", "system.users"),
-        ("SELECT 'ä€' AS a\nFROM transactions WHERE ,", ","),
-        ("SELECT 1 INTO OUTFILE 'x'", "INTO OUTFILE"),
-        ("DROP TABLE transactions", "DROP"),
-    ],
+    by_day(
+        [
+            ("SELECT 'ä€', sleep(1)", "sleep"),
+            ("SELECT 'nothing' AS a,\n  nothing\nFROM transactions", "nothing"),
+            ("SELECT * FROM system.users", "system.users"),
+            ("SELECT 'ä€' AS a\nFROM transactions WHERE ,", ","),
+            ("SELECT 1 INTO OUTFILE 'x'", "INTO OUTFILE"),
+            ("DROP TABLE transactions", "DROP"),
+        ],
+        3,
+    ),
 )
 def test_what_is_refused_is_marked_where_it_is(
     browser: Browser, told: story.Story, statement: str, marked: str

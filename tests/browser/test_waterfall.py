@@ -186,6 +186,7 @@ def test_it_is_for_everybody(browser: Browser, url: str, sent: Sent, size: tuple
         assert watch.problems == []
 
 
+@pytest.mark.nightly
 def test_after_a_partial_update_it_is_drawn_too(browser: Browser, url: str) -> None:
     with chromium.watched(browser, url) as watch:
         watch.open("/")

@@ -47,6 +47,7 @@ def all_is_well_again(clickhouse: ClickHouseServer) -> Iterator[None]:
 # Migrating
 
 
+@pytest.mark.nightly
 def test_several_collectors_may_migrate_at_once_and_again(clickhouse: ClickHouseServer) -> None:
     engines = [clickhouse.engine("crowded") for _ in range(3)]
     threads = [threading.Thread(target=engine.migrate) for engine in engines]

@@ -84,6 +84,7 @@ def test_a_service_with_ten_thousand_names_is_within_the_limit(tmp_path: Path) -
     engine.close()
 
 
+@pytest.mark.nightly
 def test_the_limit_holds_after_a_restart_and_for_every_collector_of_the_database(tmp_path: Path) -> None:
     engine = EmbeddedEngine(with_tables(tmp_path), "walltime")
     transactions(engine, "shop", "GET /1", "GET /2", "GET /2")
@@ -112,6 +113,7 @@ def test_status_shows_the_service_and_the_number_of_its_transactions(crowded: En
     assert "shop has too many names: 2 transactions since yesterday stored as _OTHER" in shown.get()
 
 
+@pytest.mark.nightly
 def test_the_limit_holds_for_derived_transactions_too(crowded: Engine) -> None:
     looked(crowded)
     from_s = clock(crowded)

@@ -15,6 +15,7 @@ from walltime_collector.query.answers import from_json
 from walltime_collector.query.transaction.place import FEWEST, SAMPLED, Place, place
 from walltime_collector.query.transaction.place_words import percentile
 
+from tests.by_day import by_day
 from tests.collector.conftest import Store, Stored
 from tests.collector.query.showing import asked, make
 from tests.collector.traffic import DATABASE, MS, Sent, SentCall, Value
@@ -56,7 +57,7 @@ def usual(name: str, n: int, seed: int = 1, around_ns: int = 0, **fields: object
     return made
 
 
-@pytest.mark.parametrize("name", ["GET /product/{id}", "GET /search", "GET /rank"])
+@pytest.mark.parametrize("name", by_day(["GET /product/{id}", "GET /search", "GET /rank"], 3))
 def test_the_place_is_the_one_by_brute_force(shop: Stored, name: str) -> None:
     same = [sent for sent in shop.sent if sent.name == name]
     for sent in [*same[:5], min(same, key=lambda each: each.duration_ns), max(same, key=lambda each: each.duration_ns)]:

@@ -344,7 +344,7 @@ def test_statements_beyond_the_limits_are_refused_and_the_others_run(collector: 
         connection.request("POST", "/", ENDLESS)
     eventually(lambda: is_busy(port))
     with ThreadPoolExecutor(56) as pool:
-        asked = [pool.submit(port.post, ENDLESS, "max_execution_time=0.2") for _ in range(56)]
+        asked = [pool.submit(port.post, ENDLESS, "max_execution_time=0.05") for _ in range(56)]
         assert collector.health()["ok"]
         eventually(lambda: sum(each.done() for each in asked) >= 56 - MAX_WAITING)
         for connection in connections:

@@ -93,6 +93,7 @@ def test_the_next_collector_goes_on_when_the_leader_has_stopped(engine: Embedded
     assert stored(engine).ended_because == "over"
 
 
+@pytest.mark.nightly
 def test_of_two_collectors_on_an_empty_store_one_looks(engine: EmbeddedEngine) -> None:
     faulty = one_fault(engine)
     watches = {name: faulty.watch(name, is_shared=True) for name in ("a", "b")}
@@ -107,6 +108,7 @@ def test_of_two_collectors_on_an_empty_store_one_looks(engine: EmbeddedEngine) -
     assert looking == [[], ["b"], ["a"], ["a"]]
 
 
+@pytest.mark.nightly
 def test_a_store_of_an_older_version_gets_the_table(tmp_path: Path) -> None:
     older = EmbeddedEngine(with_tables(tmp_path), "walltime")
     older.migrate()
