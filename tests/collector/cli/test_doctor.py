@@ -62,7 +62,7 @@ def test_an_unreadable_slow_log_fails_and_the_other_checks_run(collector: Collec
     code, steps = examined(collector)
     assert code == 1
     assert [name for name, step in steps.items() if not step["is_ok"]] == ["slow logs"]
-    assert "does not exist yet" in steps["slow logs"]["said"]
+    assert "does not exist yet" in steps["slow logs"]["message"]
     assert list(steps) == STEPS
     logged = [json.loads(line) for line in collector.log().splitlines()]
     assert [line["logger"] for line in logged if "does not exist yet" in line["message"]] == [
@@ -76,7 +76,7 @@ def test_the_canary_is_stored_as_sent_and_every_check_has_its_duration(collector
     eventually(lambda: not any(report(collector)["slow_logs"].values()))
     code, steps = examined(collector)
     assert list(steps) == STEPS
-    assert [step["said"] for step in steps.values() if not step["is_ok"]] == []
+    assert [step["message"] for step in steps.values() if not step["is_ok"]] == []
     assert code == 0
     assert all(step["took_s"] >= 0 for step in steps.values())
     code, shown, _ = walltime(collector, "doctor")

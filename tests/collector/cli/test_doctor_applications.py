@@ -80,7 +80,7 @@ def test_lost_transactions_and_wrong_clocks_fail_and_the_rest_is_a_warning(
     assert code == 1
     assert [step["name"] for step in document["steps"] if not step["is_ok"]] == ["applications"]
     assert document["steps"][-1]["name"] == "once"  # all others ran
-    ill = {(finding["service"], finding["said"][:22]) for finding in document["findings"] if finding["is_ill"]}
+    ill = {(finding["service"], finding["message"][:22]) for finding in document["findings"] if finding["is_failure"]}
     assert ill == {("losing", "2,262 transactions los"), ("tomorrow", "the clock of host web-")}
     assert all(finding["what_now"] for finding in document["findings"])
     assert "OK: all checks passed" not in shown
@@ -102,7 +102,7 @@ def test_each_finding_has_what_was_found_and_what_to_do(
 ) -> None:
     _, document, shown = examined
     mine = [finding for finding in document["findings"] if finding["service"] == service]
-    (finding,) = [each for each in mine if expected in each["said"]]
+    (finding,) = [each for each in mine if expected in each["message"]]
     assert what_now in finding["what_now"]
     assert expected in shown
     assert finding["what_now"] in shown
@@ -124,7 +124,7 @@ def test_a_silent_service_is_a_warning_and_a_silent_job_is_not() -> None:
     job = Application("nightly", 0, int(now_s) - 7_200, 3, 0, 9, 0, busy_minutes=2)
     seen = Applications(now_s, (shop, job))
     (finding,) = findings(seen)
-    assert (finding.service, finding.is_ill, finding.said) == ("shop", False, "it has sent nothing for 2 h")
+    assert (finding.service, finding.is_failure, finding.message) == ("shop", False, "it has sent nothing for 2 h")
     assert summary(seen) == "2 services in 7 days: shop, nightly"
     assert described(Application("old", 0, int(now_s) - 400_000), now_s).startswith("last seen 5 days ago")
 
@@ -149,6 +149,6 @@ def test_status_of_an_empty_collector_explains_how_to_begin(tmp_path: Path) -> N
 def test_losses_of_a_service_that_sent_no_transaction_lately_are_found_too() -> None:
     lost = Application("gone", losses=[Loss("gone", "lost.unreachable", 5, 1)])
     (finding,) = findings(Applications(time.time(), (lost,)))
-    assert finding.is_ill
+    assert finding.is_failure
     assert "OTEL_EXPORTER_OTLP_ENDPOINT" in finding.what_now
     assert from_json(Applications, {"now_s": 1.0, "applications": []}) == Applications(1.0, ())

@@ -53,7 +53,7 @@ def looked(engine: Engine) -> Health:
 def test_beyond_ten_thousand_names_of_a_service_the_rarest_are_other_and_keep_their_name_as_an_attribute(
     crowded: Engine,
 ) -> None:
-    assert looked(crowded).report()["counts"] == {"crowded_services": 1}
+    assert looked(crowded).report()["counts"] == {"services_over_limit": 1}
     assert looked(crowded).report()["counts"] == {}  # known
     transactions(crowded, "shop", "GET /0", f"GET /{MAX_NAMES}", "GET /new", "GET /newer")
     transactions(crowded, "quiet", "GET /new")
@@ -80,7 +80,7 @@ def test_a_service_with_ten_thousand_names_is_within_the_limit(tmp_path: Path) -
     transactions(engine, "shop", *(f"GET /{at}" for at in range(MAX_NAMES)))
     assert looked(engine).report()["counts"] == {}
     transactions(engine, "shop", "GET /new")
-    assert looked(engine).report()["counts"] == {"crowded_services": 1}
+    assert looked(engine).report()["counts"] == {"services_over_limit": 1}
     engine.close()
 
 
@@ -106,7 +106,7 @@ def test_status_shows_the_service_and_the_number_of_its_transactions(crowded: En
     looked(crowded)
     transactions(crowded, "shop", "GET /new", "GET /newer")
     report = status(crowded, Health(), Settings(data=tmp_path), {})
-    assert report.crowded == (OverLimit("shop", 2),)
+    assert report.over_limit == (OverLimit("shop", 2),)
     console = Console(width=200)
     with console.capture() as shown:
         console.print(render(report, console))

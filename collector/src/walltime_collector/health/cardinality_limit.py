@@ -44,7 +44,7 @@ class CardinalityLimit:
         if started_s < self._next_s:
             return
         self._next_s = started_s + _INTERVAL_S
-        services = [str(row["service"]) for row in run(self._engine, "status/crowded_services", most=self._most)]
+        services = [str(row["service"]) for row in run(self._engine, "status/services_over_limit", most=self._most)]
         if services:
             self._limit(services)
         now_s = time.monotonic()
@@ -53,7 +53,7 @@ class CardinalityLimit:
     def _limit(self, services: list[str]) -> None:
         sql = (files(__package__) / "cardinality_limit.sql").read_text("utf-8")
         self._engine.command(sql, {"services": services, "most": self._most})
-        self._health.add("crowded_services", len(services))
+        self._health.add("services_over_limit", len(services))
         for service in services:
             log.warning(
                 "%s: its transactions have more than %d names; until midnight all but the most frequent"

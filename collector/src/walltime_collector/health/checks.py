@@ -142,7 +142,7 @@ def counted_problems(status: Status) -> Iterator[tuple[str, list[str]]]:
 
 def over_limit(status: Status) -> Iterator[str]:
     """Each service over the cardinality limit, as a sentence."""
-    for each in status.crowded:
+    for each in status.over_limit:
         transactions = plural(each.transactions, "transaction")
         service = printable(each.service)
         yield f"{service} has too many names: {transactions} since yesterday stored as _OTHER; name them by route"

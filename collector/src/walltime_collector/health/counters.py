@@ -66,7 +66,7 @@ DESCRIPTIONS = {
     "incident_messages_sent": "messages about incidents that the webhook accepted",
     "incident_messages_retried": "times that sending a message about incidents failed and was tried again",
     "incident_messages_lost": "messages about incidents that were refused, or tried for too long",
-    "crowded_services": "services over the limit of names per day; the other names are stored as _OTHER",
+    "services_over_limit": "services over the limit of names per day; the other names are stored as _OTHER",
 }
 """Of the counters that /metrics and `walltime status` show."""
 

@@ -20,23 +20,23 @@ _MAX_NAMES = 5
 @dataclass(frozen=True)
 class Finding:
     """
-    A failure (`is_ill`: data is lost or wrong) or a warning. The field names are those of --json.
+    A failure (`is_failure`: data is lost or wrong) or a warning. The field names are those of --json.
 
     Args:
-        said: What was found.
+        message: What was found.
         what_now: What to do.
     """
 
     service: str
-    is_ill: bool
-    said: str
+    is_failure: bool
+    message: str
     what_now: str
 
 
 def findings(seen: Applications) -> tuple[Finding, ...]:
     """All findings, the failures first."""
     rows = [Finding(each.service, *finding) for each in seen.applications for finding in _findings(each, seen.now_s)]
-    return tuple(sorted(rows, key=lambda each: not each.is_ill))
+    return tuple(sorted(rows, key=lambda each: not each.is_failure))
 
 
 def summary(seen: Applications) -> str:

@@ -132,7 +132,7 @@ class Status:
     tables: tuple[Table, ...] = ()
     collectors: tuple[Other, ...] = ()
     sdk_losses: tuple[Loss, ...] = ()
-    crowded: tuple[OverLimit, ...] = ()
+    over_limit: tuple[OverLimit, ...] = ()
 
 
 def status(engine: Engine, health: Health, settings: Settings, listens: Mapping[str, str]) -> Status:
@@ -177,7 +177,7 @@ def _query_engine(engine: Engine) -> dict[str, Any]:
             "tables": tables,
             "collectors": tuple(Other(**row) for row in run(engine, "status/collectors", within_s=COLLECTORS_WITHIN_S)),
             "sdk_losses": tuple(Loss(**row) for row in run(engine, "status/sdk_losses")),
-            "crowded": tuple(OverLimit(**row) for row in run(engine, "status/crowded")),
+            "over_limit": tuple(OverLimit(**row) for row in run(engine, "status/over_limit")),
         }
     except EngineError as error:
         return {"engine_error": str(error)}

@@ -49,7 +49,7 @@ class Step:
     name: str
     is_ok: bool
     took_s: float
-    said: str
+    message: str
     what_now: str = ""
 
 
@@ -140,7 +140,7 @@ class _Doctor:
 
     def _check_applications(self) -> str:
         self.applications = from_json(Applications, self._client.get("/api/applications"))
-        failed = [finding.service for finding in findings(self.applications) if finding.is_ill]
+        failed = [finding.service for finding in findings(self.applications) if finding.is_failure]
         if failed:
             services = ", ".join(dict.fromkeys(printable(service) for service in failed))
             raise CheckFailed(f"{summary(self.applications)}; problems in {services}", "see below, service by service")

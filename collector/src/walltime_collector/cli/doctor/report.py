@@ -25,12 +25,12 @@ def render(examination: Examination) -> RenderableType:
     steps.add_column(justify="right", no_wrap=True)
     steps.add_column(overflow="fold")
     for step in examination.steps:
-        words = Text(printable(step.said))
+        words = Text(printable(step.message))
         if step.what_now:
             words.append(f"\n{printable(step.what_now)}")
         mark = _mark("OK" if step.is_ok else "FAIL")
         steps.add_row(mark, Text(step.name, "bold"), Text(f"{step.took_s * 1000:.0f} ms", "dim"), words)
-    warnings = sum(not finding.is_ill for finding in examination.findings)
+    warnings = sum(not finding.is_failure for finding in examination.findings)
     if not examination.is_ok:
         last = "FAIL: see above"
     elif warnings:
@@ -67,8 +67,8 @@ def _applications(examination: Examination) -> list[RenderableType]:
         lines.append(line.append(f"  {described(each, examination.now_s)}", "not bold"))
         table = Table.grid(padding=(0, 2, 0, 0))
         for finding in (one for one in examination.findings if one.service == each.service):
-            words = Text(finding.said, overflow="fold").append(f"\n{finding.what_now}", "dim")
-            table.add_row(Text("  "), _mark("FAIL" if finding.is_ill else "WARN"), words)
+            words = Text(finding.message, overflow="fold").append(f"\n{finding.what_now}", "dim")
+            table.add_row(Text("  "), _mark("FAIL" if finding.is_failure else "WARN"), words)
         if table.row_count:
             lines.append(table)
     return [*lines, Text()] if lines else []

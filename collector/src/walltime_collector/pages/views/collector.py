@@ -83,7 +83,7 @@ def collector(request: PageRequest) -> CollectorPage:
     since_start = (*recent, *over_limit(status))
     checks = (check_data_moves(status), check_disk(status), check_database(status), slow_logs, check_incidents(status))
     levels = [check.level for check in checks]
-    levels += ["FAIL" if finding.is_ill else "WARN" for service in services for finding in service.findings]
+    levels += ["FAIL" if finding.is_failure else "WARN" for service in services for finding in service.findings]
     verdict = worst([*levels, "WARN"] if since_start else levels)
     letters = request.sources.dead_letters()
     return CollectorPage(
@@ -106,14 +106,15 @@ def _sentence(
 ) -> str:
     """The verdict in words."""
     failed = [check for check in checks if check.level == "FAIL"]
-    ill = [service.name for service in services if any(finding.is_ill for finding in service.findings)]
-    warnings = len(since_start) + sum(not each.is_ill for service in services for each in service.findings)
+    failing = [service.name for service in services if any(finding.is_failure for finding in service.findings)]
+    warnings = len(since_start) + sum(not each.is_failure for service in services for each in service.findings)
     if failed:
-        more = len(failed) - 1 + len(ill)
+        more = len(failed) - 1 + len(failing)
         others = f"; {plural(more, 'more failure')} below" if more else ""
         return f"{failed[0].what[:1].upper()}{failed[0].what[1:]}{others}"
-    if ill:
-        return f"The collector works; data of {plural(len(ill), 'application')} is lost or wrong: {', '.join(ill[:5])}"
+    if failing:
+        applications = plural(len(failing), "application")
+        return f"The collector works; data of {applications} is lost or wrong: {', '.join(failing[:5])}"
     if verdict == "WARN":
         return f"Data moves, every span is accounted for; {plural(warnings, 'warning')}"
     return "Data moves, every span is accounted for"

@@ -1,4 +1,4 @@
-"""What is said of a profile: the command and the page print the same words."""
+"""The words about a profile: the command and the page print the same words."""
 
 from __future__ import annotations
 

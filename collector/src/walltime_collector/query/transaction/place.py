@@ -16,7 +16,7 @@ from ..components import Component, counter_of
 from ..queries import Row, run
 
 FEWEST = 100
-"""With fewer others to compare with, nothing is said."""
+"""With fewer others to compare with, there is no place, and nothing is called unusual."""
 SAMPLED = 2_000
 """Of the others so many are compared, counter by counter."""
 TAIL = 0.01

@@ -1,4 +1,4 @@
-"""What is said of the place of a transaction among the others of its kind, and of what is unusual about it."""
+"""The words about the place of a transaction among the others of its kind, and of what is unusual about it."""
 
 from __future__ import annotations
 

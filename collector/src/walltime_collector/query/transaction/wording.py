@@ -1,4 +1,4 @@
-"""What is said of one transaction: the command and the page print the same rows and words."""
+"""The words about one transaction: the command and the page print the same rows and words."""
 
 from __future__ import annotations
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from typing import Any
 
 from ...clickhouse.dialect import QUERY_CONNECTIONS
 from ...clickhouse.engine import Engine, Parameter
@@ -21,13 +22,21 @@ from . import cause, chance, dimensions, sentences, statuses
 from .answer import Contribution, Example, Population, Sampled, Verdict, Why
 from .arithmetic import Losers, Totals, calls_per_lost_lookup, contribution, contributions
 from .chance import Block, Judged
-from .dimension_sentences import of_dimensions
 from .process import MAX_LINES, process, sampled_line
 from .sample import ALL, Sample, exact_mean_ns, sample
+from .sentences import Evidence
 from .waits import waits
 
 MAX_TARGETS = 1_000
 MAX_STATEMENTS = 100
+_DETAILS: Mapping[str, Mapping[str, int]] = {
+    "targets": {"limit": MAX_TARGETS},
+    "statements": {"limit": MAX_STATEMENTS},
+    "sampled_lines": {"limit": MAX_LINES},
+    "lost_lookups": {},
+    "statuses": {},
+}
+"""The queries that split the difference, with the number of their rows at most."""
 SMALL = 0.05
 """A difference below this part of the usual time is called small: a machine drifts by so much without a cause."""
 
@@ -63,77 +72,43 @@ def explain_kind(engine: Engine, filters: Filters, compared: Comparison, of: Sam
         EngineUnavailable, QueryFailed: No answer.
     """
     of = of or sample(engine, filters, compared)
-    threshold_ns = 0
-    if compared.slowest_percent is not None:
-        level = 1 - compared.slowest_percent / 100
-        window = {"start_ns": compared.slow.start_ns, "end_ns": compared.slow.end_ns, "level": level}
-        (row,) = run(engine, "why/threshold", **filters.parameters(), **window, minutes=of.minutes)
-        threshold_ns = int(row["threshold_ns"] or 0)
-    params: dict[str, Parameter] = {**filters.parameters(), **compared.parameters(), "minutes": of.minutes}
-    params["threshold_ns"], params["when"] = threshold_ns, compared.when
-
+    params = _parameters(engine, filters, compared, of)
     sides = {bool(row["is_slow"]): row for row in run(engine, "why/populations", **params)}
     if len(sides) < 2:
         raise _missing(filters.kind, compared, has_slow=True in sides, has_usual=False in sides)
     usual, slow = _population(sides[False], compared.usual), _population(sides[True], compared.slow)
     numbers = {"usual_transactions": usual.transactions, "slow_transactions": slow.transactions}
     components = contributions(_totals(sides[False]), _totals(sides[True]))
-    unless = f"not ({compared.when})" if compared.when else ""
-    slowest_usual_ns = (threshold_ns or _LONGEST_NS) - 1
     with ThreadPoolExecutor(QUERY_CONNECTIONS - 1, "why") as threads:
-        by_target = threads.submit(run, engine, "why/targets", **params, **numbers, limit=MAX_TARGETS)
-        by_statement = threads.submit(run, engine, "why/statements", **params, **numbers, limit=MAX_STATEMENTS)
-        by_line = threads.submit(run, engine, "why/sampled_lines", **params, **numbers, limit=MAX_LINES)
-        by_lost = threads.submit(run, engine, "why/lost_lookups", **params)
-        by_status = threads.submit(run, engine, "why/statuses", **params)
-        of_usual = threads.submit(_examples, engine, params, compared.usual, usual, 0, slowest_usual_ns, unless)
-        of_slow = threads.submit(
-            _examples, engine, params, compared.slow, slow, threshold_ns, _LONGEST_NS, compared.when
-        )
+        asked = {
+            name: threads.submit(run, engine, f"why/{name}", **params, **numbers, **limit)
+            for name, limit in _DETAILS.items()
+        }
+        usual_examples = threads.submit(_examples, engine, params, compared, usual, is_slow=False)
+        slow_examples = threads.submit(_examples, engine, params, compared, slow, is_slow=True)
         judged = _judged(engine, params, compared, usual, slow, components)
         verdict = _verdict(compared, usual, slow, judged)
         is_different = verdict in ("different", "small", "selected")
-        who = dimensions.find(engine, params, compared, usual, slow, is_different=is_different)
+        by_value = dimensions.find(engine, params, compared, usual, slow, is_different=is_different)
         how_busy = process(engine, params, compared, components) if verdict == "different" else None
         sampled = None if of is ALL else _sampled(engine, filters, params, compared, of)
-    targets, statements = (_drilled(each.result(), usual, slow) for each in (by_target, by_statement))
-    causes = cause.find(components, targets, statements, calls_per_lost_lookup([*map(_losers, by_lost.result())]))
+    rows = {name: each.result() for name, each in asked.items()}
+    targets, statements = _drilled(rows["targets"], usual, slow), _drilled(rows["statements"], usual, slow)
+    lost_lookups = calls_per_lost_lookup([*map(_losers, rows["lost_lookups"])])
+    causes = cause.find(components, targets, statements, lost_lookups)
+    by_status = statuses.by_status(rows["statuses"])
     times = judged.times if judged else None
-    classes = statuses.by_status(by_status.result())
-    mixed = classes if statuses.is_notable(classes, usual.mean_ns) else ()
-    difference_ns = slow.mean_ns - usual.mean_ns
-    part = "of those that match" if compared.when else "" if compared.slowest_percent is None else "of the slowest"
-    said = of_dimensions(who.values, difference_ns, part, without="status" if mixed else "")
-    lines = tuple(sampled_line(row, usual.transactions, slow.transactions) for row in by_line.result())
-    waiting = waits(engine, params, usual, slow, causes) if verdict in ("different", "selected") else ((), ())
-    written = sentences.write(
-        shown(filters.kind),
-        verdict,
-        judged,
-        usual,
-        slow,
-        components,
-        causes,
-        targets,
-        mixed,
-        said,
-        how_busy,
-        sampled,
-        compared.when,
-        lines,
-        *waiting,
-    )
-    return Why(
+    answer = Why(
         service=filters.service,
         name=filters.kind,
         verdict=verdict,
-        headline=" ".join(written[: 2 + bool(said) + len(waiting[0])]),
-        sentences=written,
+        headline="",
+        sentences=(),
         slowest_percent=compared.slowest_percent,
-        threshold_ns=threshold_ns,
+        threshold_ns=int(params["threshold_ns"]),
         usual=usual,
         slow=slow,
-        difference_ns=difference_ns,
+        difference_ns=slow.mean_ns - usual.mean_ns,
         p_value=times.p_value if times else None,
         calls_p_value=judged.calls.p_value if judged else None,
         drift_ns=times.drift_ns if times else None,
@@ -142,16 +117,30 @@ def explain_kind(engine: Engine, filters: Filters, compared: Comparison, of: Sam
         components=components,
         targets=targets,
         statements=statements,
-        usual_examples=of_usual.result(),
-        slow_examples=of_slow.result(),
-        statuses=classes,
-        is_mix_changed=bool(mixed),
-        dimensions=who.values,
-        looked_at=who.looked_at,
+        usual_examples=usual_examples.result(),
+        slow_examples=slow_examples.result(),
+        statuses=by_status,
+        is_mix_changed=statuses.is_notable(by_status, usual.mean_ns),
+        dimensions=by_value.values,
+        looked_at=by_value.looked_at,
         sampled=sampled,
-        lines=lines,
+        lines=tuple(sampled_line(row, usual.transactions, slow.transactions) for row in rows["sampled_lines"]),
         when=compared.when,
     )
+    waiting = waits(engine, params, usual, slow, causes) if verdict in ("different", "selected") else ((), ())
+    return sentences.write(answer, Evidence(judged, causes, how_busy, *waiting))
+
+
+def _parameters(engine: Engine, filters: Filters, compared: Comparison, of: Sample) -> dict[str, Any]:
+    """Of all queries; `threshold_ns` is 0 unless the slowest are compared with the rest."""
+    params = {**filters.parameters(), **compared.parameters(), "minutes": of.minutes, "when": compared.when}
+    params["threshold_ns"] = 0
+    if compared.slowest_percent is not None:
+        level = 1 - compared.slowest_percent / 100
+        window = {"start_ns": compared.slow.start_ns, "end_ns": compared.slow.end_ns, "level": level}
+        (row,) = run(engine, "why/threshold", **filters.parameters(), **window, minutes=of.minutes)
+        params["threshold_ns"] = int(row["threshold_ns"] or 0)
+    return params
 
 
 def _kind(engine: Engine, written: str, service: str, compared: Comparison) -> tuple[str, str]:
@@ -280,14 +269,13 @@ def _verdict(compared: Comparison, usual: Population, slow: Population, judged: 
 
 
 def _examples(
-    engine: Engine,
-    params: Mapping[str, Parameter],
-    window: Window,
-    population: Population,
-    least_ns: int,
-    most_ns: int,
-    when: str,
+    engine: Engine, params: Mapping[str, Parameter], compared: Comparison, population: Population, *, is_slow: bool
 ) -> tuple[Example, ...]:
+    threshold_ns = int(str(params["threshold_ns"]))
+    window, least_ns, most_ns, when = compared.slow, threshold_ns, _LONGEST_NS, compared.when
+    if not is_slow:
+        window, least_ns, most_ns = compared.usual, 0, (threshold_ns or _LONGEST_NS) - 1
+        when = f"not ({compared.when})" if compared.when else ""
     own = {"start_ns": window.start_ns, "end_ns": window.end_ns, "least_ns": least_ns, "most_ns": most_ns}
     rows = run(engine, "why/examples", **{**params, **own, "mean_ns": population.mean_ns, "when": when})
     return tuple(

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 
 from ...format import count, duration, percent, plural, printable, ratio, share
+from ..names import shown
 from . import statuses
-from .answer import Contribution, Cost, Population, Sampled, SampledLine, StatusClass, Verdict
+from .answer import Contribution, Cost, Population, Sampled, SampledLine, StatusClass, Verdict, Why
 from .cause import Cause, Lookup, everything_is_slower, failing, fails_more, pace
 from .chance import CHANCE, Chance, Judged
+from .dimension_sentences import of_dimensions
 from .process import BUSY, Process, in_lines, is_slower_everywhere, of_other, of_process
 from .wording import as_long, joined, number, short, signed, times
 
@@ -18,56 +21,67 @@ _MAX_FAILING = 3
 _ALSO = 0.5
 
 
-def write(
-    name: str,
-    verdict: Verdict,
-    judged: Judged | None,
-    usual: Population,
-    slow: Population,
-    components: Sequence[Contribution],
-    causes: Sequence[Cause],
-    targets: Sequence[Contribution],
-    mixed: Sequence[StatusClass],
-    dimensions: Sequence[str] = (),
-    process: Process | None = None,
-    sampled: Sampled | None = None,
-    when: str = "",
-    lines: Sequence[SampledLine] = (),
-    waits: Sequence[str] = (),
-    lesser_waits: Sequence[str] = (),
-) -> tuple[str, ...]:
-    """
-    All sentences, the headline first.
+@dataclass(frozen=True)
+class Evidence:
+    """What the sentences need beside the fields of the answer."""
 
-    Args:
-        mixed: The classes of statuses when their mix changed.
-        dimensions: The sentences about hosts, users and others (dimension_sentences.py).
-        process: How busy the processes were, if that is known.
-        when: The condition, when those that match are compared with the rest.
-        lines: The sampled lines of both sides.
-        waits, lesser_waits: The sentences about waiting for a CPU or the event loop, before and after the causes.
-        sampled: What the exact means are, when the others are of a sample.
-    """
-    difference_ns = slow.mean_ns - usual.mean_ns
-    written = [headline(name, verdict, judged.times if judged else None, usual, slow, sampled, when), *dimensions]
+    judged: Judged | None
+    """Whether chance explains the difference; None when this was not tested."""
+    causes: Sequence[Cause]
+    process: Process | None
+    """How busy the processes were, if that is known."""
+    waits: Sequence[str] = ()
+    """The sentences about waiting for a CPU or the event loop that come before the causes."""
+    lesser_waits: Sequence[str] = ()
+    """Those that come after the causes."""
+
+
+def write(answer: Why, evidence: Evidence) -> Why:
+    """Return the answer with its sentences; the headline is the first of them."""
+    usual, slow, verdict = answer.usual, answer.slow, answer.verdict
+    mixed = answer.statuses if answer.is_mix_changed else ()
+    dimensions = of_dimensions(
+        answer.dimensions, answer.difference_ns, _slow_part(answer), without="status" if mixed else ""
+    )
+    times = evidence.judged.times if evidence.judged else None
+    first = headline(shown(answer.name), verdict, times, usual, slow, answer.sampled, answer.when)
+    written = [first, *dimensions]
     if mixed:
-        written.append(of_statuses(mixed, difference_ns))
-    if verdict != "chance" and not (mixed and statuses.is_all_of_it(mixed, difference_ns)):
-        factor = everything_is_slower(components)
-        # a slower CPU makes the process busier too, but everything slower by one factor
-        is_machine = factor and process and process.slow_busy < BUSY
-        inside = [*waits, *of_process(components, None if is_machine else process)]
-        written += inside
-        if factor and not inside:
-            written.append(of_everything(factor, usual, slow))
-        elif not (factor and inside):
-            written += of_causes(causes, usual, slow, lines, are_calls_slower=is_slower_everywhere(components))
-        written += lesser_waits
-    carrying = {each.part.component for each in causes} if verdict != "chance" else set()
-    written += [of_failing(each) for each in failing(targets)[:_MAX_FAILING] if each.component not in carrying]
-    if judged and verdict == "different" and judged.times.explains_it:
-        written.append(of_calls_alone(judged.times, judged.calls))
-    return tuple(each for each in [*written, of_queue(usual, slow)] if each)
+        written.append(of_statuses(mixed, answer.difference_ns))
+    if verdict != "chance" and not (mixed and statuses.is_all_of_it(mixed, answer.difference_ns)):
+        written += _of_times(answer, evidence)
+    carrying = {each.part.component for each in evidence.causes} if verdict != "chance" else set()
+    failed = [each for each in failing(answer.targets)[:_MAX_FAILING] if each.component not in carrying]
+    written += map(of_failing, failed)
+    if evidence.judged and verdict == "different" and evidence.judged.times.explains_it:
+        written.append(of_calls_alone(evidence.judged.times, evidence.judged.calls))
+    written = [each for each in [*written, of_queue(usual, slow)] if each]
+    leading = 2 + bool(dimensions) + len(evidence.waits)
+    return replace(answer, headline=" ".join(written[:leading]), sentences=tuple(written))
+
+
+def _of_times(answer: Why, evidence: Evidence) -> Iterator[str]:
+    """What the time went to: the process, waits and causes; or everything is slower by one factor."""
+    factor = everything_is_slower(answer.components)
+    # a slower CPU makes the process busier too, but everything slower by one factor
+    is_machine = factor and evidence.process and evidence.process.slow_busy < BUSY
+    inside = [*evidence.waits, *of_process(answer.components, None if is_machine else evidence.process)]
+    yield from inside
+    if factor and not inside:
+        yield of_everything(factor, answer.usual, answer.slow)
+    elif not factor:
+        are_calls_slower = is_slower_everywhere(answer.components)
+        yield from of_causes(
+            evidence.causes, answer.usual, answer.slow, answer.lines, are_calls_slower=are_calls_slower
+        )
+    yield from evidence.lesser_waits
+
+
+def _slow_part(answer: Why) -> str:
+    """What the slow side is called when both sides are of one time."""
+    if answer.when:
+        return "of those that match"
+    return "" if answer.slowest_percent is None else "of the slowest"
 
 
 def headline(
@@ -227,11 +241,8 @@ def _lookups(cause: Cause) -> str:
 
 
 def _lookup(lookup: Lookup) -> str:
-    cache, now, before = (
-        f"{lookup.target.component} on {lookup.target.address}",
-        lookup.target.slow,
-        lookup.target.usual,
-    )
+    target = lookup.target
+    cache, now, before = f"{target.component} on {target.address}", target.slow, target.usual
     if now.errors > now.misses:
         return f"{cache} fails in {ratio(now.errors, now.calls)} of its calls"
     more = now.calls_per_transaction / before.calls_per_transaction
