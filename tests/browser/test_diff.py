@@ -64,6 +64,7 @@ def test_two_versions_are_chosen_with_the_keyboard(watch: Watched) -> None:
     expect(page.get_by_label("against version")).to_have_value(BEFORE)
 
 
+@pytest.mark.nightly
 def test_the_overview_leads_to_the_comparison_of_its_selection(watch: Watched, deploy: Deploy) -> None:
     page = watch.page
     watch.open(f"/?during={deploy.after}")

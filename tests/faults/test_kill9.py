@@ -127,6 +127,7 @@ def end_and_start(folder: Path, times: int, pause_s: float = 0.0) -> None:
     assert set(oracle.refused) <= {503}
 
 
+@pytest.mark.nightly
 def test_an_end_under_load_loses_nothing(tmp_path: Path) -> None:
     end_and_start(tmp_path, 1, pause_s=0.02)
 

@@ -196,7 +196,7 @@ def test_every_tool_answers_as_the_api(served: Served, transport: str) -> None:
         assert steady(answer) == steady(api), name
 
 
-@pytest.mark.parametrize("transport", ["stdio", "http"])
+@pytest.mark.parametrize("transport", by_day(["http", "stdio"], 2))
 def test_every_tool_refuses_wrong_arguments_with_a_sentence(served: Served, transport: str) -> None:
     wrong: dict[str, dict[str, Any]] = {name: {key: [] for key in params} for name, params in calls_of(served).items()}
 

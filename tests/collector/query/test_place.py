@@ -273,6 +273,7 @@ def test_a_percentile_claims_no_more_than_its_support(quantile: float, others: i
     assert percentile(quantile, others) == words
 
 
+@pytest.mark.nightly
 def test_ten_minutes_of_the_shop_have_few_unusual_transactions(shop: Stored) -> None:
     searches = [sent for sent in shop.sent if sent.name == "GET /product/{id}"][:15]
     assert sum(bool(place_of(shop.engine, sent).unusual) for sent in searches) < len(searches) / 3

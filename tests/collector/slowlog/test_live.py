@@ -252,6 +252,7 @@ def test_rotation_under_load_loses_nothing(mariadb: MariaDB, collector: Collecto
         each.unlink()
 
 
+@pytest.mark.nightly
 def test_a_truncated_log_is_read_from_its_new_beginning(mariadb: MariaDB, collector: Collector) -> None:
     log = mariadb.slow_log
     assert log is not None

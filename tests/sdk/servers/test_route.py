@@ -138,6 +138,7 @@ def test_a_django_project_with_languages_namespaces_and_rest_framework(sink: Sin
     assert routes == [name.partition(" ")[2] or None for name in names]
 
 
+@pytest.mark.nightly
 def test_wagtails_pages_are_named_by_their_class(sink: Sink) -> None:
     paths = {
         "/": "GET /{HomePage}",

@@ -21,6 +21,7 @@ from walltime_collector.query.why.answer import Contribution, Why
 from walltime_collector.query.why.explain import explain
 from walltime_collector.query.windows import Comparison, Window, comparison
 
+from tests.by_day import by_day
 from tests.collector.simulated_shop import CACHE_1, CACHE_2, MINUTE_NS, SECOND_NS, USUAL, Page, simulate
 from tests.servers import with_tables
 
@@ -142,7 +143,7 @@ def part(parts: tuple[Contribution, ...], component: str, address: str = "") -> 
     return next(each for each in parts if (each.component, each.address) == (component, address))
 
 
-@pytest.mark.parametrize("cause", [cause for cause in CAUSES if cause != "nothing"])
+@pytest.mark.parametrize("cause", [*STORY, *by_day([each for each in CAUSES if each not in (*STORY, "nothing")], 2)])
 def test_the_right_cause_is_named_in_every_repetition(days: Days, cause: str) -> None:
     days.right_causes(cause, REPETITIONS if cause in STORY else FEWER)
 

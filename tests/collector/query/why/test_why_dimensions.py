@@ -155,7 +155,7 @@ each_seeded = pytest.mark.parametrize("case", SEEDED)
 each_other = pytest.mark.parametrize("case", NOT_SEEDED)
 
 
-@each_seeded
+@pytest.mark.parametrize("case", by_day(SEEDED, 2))
 def test_the_slow_one_is_named(days: Days, case: str) -> None:
     value, _ = SEEDED[case]
     answer = days.compared_with_usual(case, 0)
@@ -165,7 +165,7 @@ def test_the_slow_one_is_named(days: Days, case: str) -> None:
     assert (who(slowest)[0].lift or 9) > 1.5  # None: no usual transaction has the value
 
 
-@each_other
+@pytest.mark.parametrize("case", by_day(["busy machine", "cache 1 emptied", "nothing"], 2))
 def test_nobody_is_named_where_nobody_is_slower(days: Days, case: str) -> None:
     for answer in (days.compared_with_usual(case, 0), days.slowest(case, 0)):
         assert who(answer) == [], answer.sentences
