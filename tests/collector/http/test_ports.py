@@ -82,7 +82,7 @@ KEPT_ALIVE = {
 
 
 @pytest.mark.parametrize(
-    ("port", "is_kept_alive"), by_day(product(["web", "clickhouse", "http", "grpc"], [False, True]), 3)
+    ("port", "is_kept_alive"), by_day(product(["web", "clickhouse", "http", "grpc"], [False, True]), 5)
 )
 def test_idle_connections_on_any_port_stop_neither_ingest_nor_readers(
     few: FewDescriptors, port: str, is_kept_alive: bool
@@ -156,7 +156,7 @@ def secured(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[FewDescr
         yield running, trusting
 
 
-@pytest.mark.parametrize("port", by_day(["web", "clickhouse", "http", "grpc"], 3))
+@pytest.mark.parametrize("port", by_day(["grpc", "web", "clickhouse", "http"], 4))
 def test_half_open_handshakes_are_counted_and_closed(secured: tuple[FewDescriptors, ssl.SSLContext], port: str) -> None:
     collector, trusting = secured
     otlp = collector.otlp_url.replace("http:", "https:")
