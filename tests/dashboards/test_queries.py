@@ -70,7 +70,7 @@ def test_incidents_are_annotations(grafana: Grafana, layer: dict[str, Any]) -> N
 
 
 @pytest.mark.parametrize("choice", CHOICES)
-@pytest.mark.parametrize("panel", by_day(PANELS, 3))
+@pytest.mark.parametrize("panel", by_day(PANELS, 4))
 def test_a_panel_draws_and_the_same_with_both_plugins(grafana: Grafana, panel: dict[str, Any], choice: str) -> None:
     query = panel["targets"][0]["rawSql"]
     answer = grafana.ask(query, "4", CHOICES[choice])

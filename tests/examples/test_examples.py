@@ -70,6 +70,7 @@ def servers() -> Iterator[Servers]:
             yield Servers(mariadb, memcached, redis, collector, copy)
 
 
+@pytest.mark.nightly
 def test_django(servers: Servers) -> None:
     with servers.example("django") as example:
         found = example.found(20)

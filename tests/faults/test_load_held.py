@@ -37,7 +37,7 @@ def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Collector]:
         yield collector
 
 
-@pytest.mark.parametrize("way", by_day(WAYS, 3))
+@pytest.mark.parametrize("way", by_day(WAYS, 4))
 def test_ten_thousand_spans_a_second_are_all_stored(shared: Collector, bodies: Bodies, way: str) -> None:
     order = replace(WAYS[way], bodies=bodies(is_zipped="gzip" in way), seconds=0.8)
     before = stored(shared)

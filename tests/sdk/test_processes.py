@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 from shop.process import Program
 
+from tests.by_day import by_day
 from tests.sdk.gunicorn_program import ALARM_S, GUNICORN, READY, ask
 from tests.sdk.run_program import PROGRAMS, RUN, environment
 from tests.sdk.sink import Sink
@@ -79,8 +80,10 @@ def test_each_request_is_one_transaction_and_none_is_lost_at_a_graceful_stop(
 
 @pytest.mark.parametrize(
     ("method", "children"),
-    [("os.fork", 4), ("fork in C", 4), ("fork", 4)]
-    + [pytest.param(*case, marks=pytest.mark.nightly) for case in (("spawn", 2), ("forkserver", 2), ("pool", 40))],
+    by_day(
+        [("os.fork", 4), ("fork", 4), ("spawn", 2), ("forkserver", 2), ("fork in C", 4), ("pool", 40)],
+        4,
+    ),
 )
 def test_children_send_their_own_and_only_their_own(sink: Sink, method: str, children: int) -> None:
     subprocess.run(

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 import socket
+from collections.abc import Iterator
 from functools import partial
 from ssl import SSLContext
 from typing import Any
@@ -105,46 +107,8 @@ class Collector:
         self._intake = Intake(
             self._commit, health, arrivals.in_flight, self._access.ingest, max_request_bytes=settings.max_request_bytes
         )
-        senders, readers = self.connections = groups(settings, health, descriptors)
-        limits = GrpcLimits(settings.header_deadline_s, settings.request_deadline_s)
-        grpc = partial(GrpcConnection, OtlpGrpc(self._intake, health), limits)
-        self.ports = [
-            Port(
-                "grpc",
-                self._sockets["grpc"],
-                senders,
-                grpc,
-                tls=tls.grpc,
-                handshake_s=limits.header_s,
-                grace_s=_GRACE_S,
-            )
-        ]
-
-        def add_http(
-            name: str, app: Any, connections: Connections, tls: SSLContext | None, most_bytes: int, wording: Wording
-        ) -> None:
-            port = HttpPort(
-                name,
-                self._sockets[name],
-                connections,
-                app,
-                header_s=settings.header_deadline_s,
-                request_s=settings.request_deadline_s,
-                max_request_bytes=most_bytes,
-                tls=tls,
-                grace_s=_GRACE_S,
-                count_refused=self._intake.count_refused,
-                wording=wording,
-            )
-            self.ports.append(port)
-
-        otlp_http = OtlpHttp(self._intake, arrivals, origins)
-        otlp_app = otlp_http if origins is None else with_cors(otlp_http, origins)
-        add_http("http", otlp_app, senders, tls.ingest, settings.max_request_bytes, otlp_wording)
-        add_http("web", self._web_application(), readers, tls.read, _MAX_READ_REQUEST_BYTES, web_wording)
-        if settings.clickhouse_http:
-            endpoint = self._clickhouse_application()
-            add_http("clickhouse", endpoint, readers, tls.read, _MAX_READ_REQUEST_BYTES, clickhouse_wording)
+        self.connections = groups(settings, health, descriptors)
+        self.ports = [*self._ingest_ports(arrivals, origins), *self._read_ports()]
 
     @property
     def addresses(self) -> dict[str, str]:
@@ -173,6 +137,50 @@ class Collector:
         self._upkeep.stop(2)  # it stores its last row if the engine accepts it soon
         self._spool.close()
         self.engine.close()
+
+    def _ingest_ports(self, arrivals: Arrivals, origins: re.Pattern[str] | None) -> Iterator[Port]:
+        """OTLP over gRPC and over HTTP."""
+        settings, tls, (senders, _) = self._settings, self._tls, self.connections
+        limits = GrpcLimits(settings.header_deadline_s, settings.request_deadline_s)
+        grpc = partial(GrpcConnection, OtlpGrpc(self._intake, self.health), limits)
+        yield Port(
+            "grpc",
+            self._sockets["grpc"],
+            senders,
+            grpc,
+            tls=tls.grpc,
+            handshake_s=limits.header_s,
+            grace_s=_GRACE_S,
+        )
+        app: Any = OtlpHttp(self._intake, arrivals, origins)
+        if origins is not None:
+            app = with_cors(app, origins)
+        yield self._http_port("http", app, senders, tls.ingest, settings.max_request_bytes, otlp_wording)
+
+    def _read_ports(self) -> Iterator[Port]:
+        """The web port and the ClickHouse HTTP interface."""
+        most_bytes, tls, (_, readers) = _MAX_READ_REQUEST_BYTES, self._tls.read, self.connections
+        yield self._http_port("web", self._web_application(), readers, tls, most_bytes, web_wording)
+        if self._settings.clickhouse_http:
+            app = self._clickhouse_application()
+            yield self._http_port("clickhouse", app, readers, tls, most_bytes, clickhouse_wording)
+
+    def _http_port(
+        self, name: str, app: Any, connections: Connections, tls: SSLContext | None, most_bytes: int, wording: Wording
+    ) -> HttpPort:
+        return HttpPort(
+            name,
+            self._sockets[name],
+            connections,
+            app,
+            header_s=self._settings.header_deadline_s,
+            request_s=self._settings.request_deadline_s,
+            max_request_bytes=most_bytes,
+            tls=tls,
+            grace_s=_GRACE_S,
+            count_refused=self._intake.count_refused,
+            wording=wording,
+        )
 
     def _watch_for_incidents(self) -> IncidentWatch:
         settings, health = self._settings, self.health

@@ -87,6 +87,7 @@ def test_a_file_without_a_certificate_is_refused_before_connecting(tmp_path: Pat
         ClientTls(certificate=tmp_path / broken)
 
 
+@pytest.mark.nightly
 def test_compressed_inserts_are_stored_the_same(secured: Secured) -> None:
     records, rows, ways = some_records(seed=2, visits=100), slow_rows(5), ("none", "gzip", "zstd")
     for compression in ways:

@@ -21,6 +21,7 @@ from walltime.settings.fields import read
 from walltime.settings.settings import Settings
 from walltime_collector.config.settings import Settings as CollectorSettings
 
+from tests.by_day import by_day
 from tests.sdk.settings.set_by import SET_BY
 from tests.sdk.sink import Sink
 
@@ -240,18 +241,25 @@ def test_code_that_is_wrong_is_told_and_nothing_is_measured_until_it_is_right(
 
 @pytest.mark.parametrize(
     "environ",
-    [
-        {"OTEL_PROPAGATORS": "nonsense"},
-        {"OTEL_PROPAGATORS": "tracecontext,b4"},
-        {"OTEL_RESOURCE_ATTRIBUTES": "nonsense,service.name=a\udcffb,x=%zz"},
-        {"OTEL_SERVICE_NAME": "a\udcffb"},
-        {"OTEL_EXPORTER_OTLP_TIMEOUT": "1e300", "OTEL_BSP_SCHEDULE_DELAY": "1e300", "WALLTIME_EXIT_TIMEOUT": "1e300"},
-        {"OTEL_BSP_SCHEDULE_DELAY": "0"},
-        {"OTEL_EXPORTER_OTLP_HEADERS": "a=1%0d%0ax:1"},
-        {"OTEL_ATTRIBUTE_COUNT_LIMIT": "abc"},
-        {"WALLTIME_KEY_SALT": "\udcff"},
-        {"WALLTIME_JSON_LINES": "/no/such/\udcff"},
-    ],
+    by_day(
+        [
+            {"OTEL_PROPAGATORS": "nonsense"},
+            {"OTEL_PROPAGATORS": "tracecontext,b4"},
+            {"OTEL_RESOURCE_ATTRIBUTES": "nonsense,service.name=a\udcffb,x=%zz"},
+            {"OTEL_SERVICE_NAME": "a\udcffb"},
+            {
+                "OTEL_EXPORTER_OTLP_TIMEOUT": "1e300",
+                "OTEL_BSP_SCHEDULE_DELAY": "1e300",
+                "WALLTIME_EXIT_TIMEOUT": "1e300",
+            },
+            {"OTEL_BSP_SCHEDULE_DELAY": "0"},
+            {"OTEL_EXPORTER_OTLP_HEADERS": "a=1%0d%0ax:1"},
+            {"OTEL_ATTRIBUTE_COUNT_LIMIT": "abc"},
+            {"WALLTIME_KEY_SALT": "\udcff"},
+            {"WALLTIME_JSON_LINES": "/no/such/\udcff"},
+        ],
+        2,
+    ),
     ids=repr,
 )
 def test_an_application_runs_and_is_billed_in_a_hostile_environment(environ: dict[str, str], sink: Sink) -> None:

@@ -30,14 +30,23 @@ from .find import FILTER_PARAMS, filters_of, find_route
 from .openapi import ApiRoute, Param, answer_route
 
 SINCE = Param("How far back: 90s, 15m, 2h, 7d.", "15m")
+KIND = Param("The name of the transactions, as /api/top shows it.", is_required=True)
+WITHIN = Param("How much time to look at: 90s, 15m, 2h, 7d.", "1h")
 SERVICE = Param("Only this service.")
 LIMIT = Param("At most so many rows.", "20", Annotated[int, Field(ge=1, le=MAX_LIMIT)])
+RANKED_BY = "What to rank by, largest first."
 CONDITION = "version = 2.1, mysql.query.calls > 50 and memcache.get.misses > 3"
 WINDOW = "'last 90s', 10m..5m, 5m.., 2026-11-21T09:30Z..now"
 
 
 def answer_routes(engine: Engine) -> list[ApiRoute]:
     """Return the routes."""
+    routes = (top_route, transaction_route, why_route, profile_route, diff_route, digest_route, find_route)
+    return [route(engine) for route in routes]
+
+
+def top_route(engine: Engine) -> ApiRoute:
+    """Of the kinds of transaction."""
 
     def top(params: dict[str, str]) -> Top:
         """Which kinds of transaction take the time, and in which components."""
@@ -50,14 +59,30 @@ def answer_routes(engine: Engine) -> list[ApiRoute]:
         )
         return answer if answer.kinds else replace(answer, services=tuple(kinds.services(engine)))
 
+    parameters = {"since": SINCE, "service": SERVICE, "by": Param(RANKED_BY, "total", Ranking), "limit": LIMIT}
+    return answer_route("/api/top", top, parameters)
+
+
+def transaction_route(engine: Engine) -> ApiRoute:
+    """Of one request."""
+
     def transactions(params: dict[str, str]) -> Trace:
         """One request: the transactions of its trace with bill, servers, statements, kept calls, slow-log entries."""
         return read_trace(engine, params["trace_id"])[0]
 
+    return answer_route(
+        "/api/transactions/{trace_id}",
+        transactions,
+        {"trace_id": Param("A trace id or its beginning, or a traceparent.")},
+    )
+
+
+def why_route(engine: Engine) -> ApiRoute:
+    """Of the explanation of one kind."""
+
     def why(params: dict[str, str]) -> Why:
         """Why transactions of a kind became slower, or what makes the slowest of them slow."""
-        if not params["kind"]:
-            raise BadParameter("kind", "it is missing", "give the name of a transaction, as /api/top shows it")
+        kind = _kind(params)
         compared = comparison(
             time.time_ns(),
             during=params["during"],
@@ -66,27 +91,49 @@ def answer_routes(engine: Engine) -> list[ApiRoute]:
             since=params["since"],
             when=params["when"],
         )
-        return explain(engine, params["kind"], compared, service=params["service"])
+        return explain(engine, kind, compared, service=params["service"])
+
+    return answer_route(
+        "/api/why",
+        why,
+        {
+            "kind": KIND,
+            "service": Param("The service, when several have a kind of this name."),
+            "during": Param(f"Explain this time: {WINDOW}."),
+            "against": Param(f"Compare it with this time: {WINDOW}. By default, `since` before `during`."),
+            "slowest": Param("Without `during`: compare this share in percent, the slowest, with the rest: 5."),
+            "when": Param(f"Compare those that match with the others: {CONDITION}."),
+            "since": WITHIN,
+        },
+    )
+
+
+def profile_route(engine: Engine) -> ApiRoute:
+    """Of the time that no measured call explains."""
 
     def where_other_goes(params: dict[str, str]) -> Profile:
         """Where the time of a kind goes that no measured call explains: its bill, and sampled lines and stacks."""
-        if not params["kind"]:
-            raise BadParameter("kind", "it is missing", "give the name of a transaction, as /api/top shows it")
+        _kind(params)
         now_ns, filters = time.time_ns(), filters_of(params)
         start_ns = now_ns - since_s(params["since"]) * 10**9
         during = window("during", params["during"], now_ns) if params["during"] else Window(start_ns, now_ns)
         return profile(engine, Scope(during, filters), state=params["state"])
 
-    def statements(params: dict[str, str]) -> Digest:
-        """Which SQL statements take the time, in the application and on the server, and which kinds send them."""
-        return digest(
-            engine,
-            since_s=None if params["since"] == "all" else since_s(params["since"]),
-            service=kinds.service(engine, params["service"]),
-            by=one_of("by", params["by"], DIGEST_RANKINGS),
-            limit=limit(params["limit"]),
-            statement=params["statement"],
-        )
+    return answer_route(
+        "/api/profile",
+        where_other_goes,
+        {
+            **FILTER_PARAMS,
+            "kind": KIND,
+            "since": WITHIN,
+            "during": Param(f"Instead of `since`: {WINDOW}."),
+            "state": Param("Only lines and stacks in this state: computing, gil, cpu, lock, sleep, file, socket."),
+        },
+    )
+
+
+def diff_route(engine: Engine) -> ApiRoute:
+    """Of the comparison of all kinds."""
 
     def differences(params: dict[str, str]) -> Diff:
         """What got slower or faster beyond chance, of all kinds, between two times, versions or conditions."""
@@ -103,70 +150,54 @@ def answer_routes(engine: Engine) -> list[ApiRoute]:
         )
         return diff(engine, usual, now, now_ns, limit=limit(params["limit"]))
 
-    ranked_by = "What to rank by, largest first."
-    return [
-        answer_route(
-            "/api/top",
-            top,
-            {"since": SINCE, "service": SERVICE, "by": Param(ranked_by, "total", Ranking), "limit": LIMIT},
-        ),
-        answer_route(
-            "/api/transactions/{trace_id}",
-            transactions,
-            {"trace_id": Param("A trace id or its beginning, or a traceparent.")},
-        ),
-        answer_route(
-            "/api/why",
-            why,
-            {
-                "kind": Param("The name of the transactions, as /api/top shows it.", is_required=True),
-                "service": Param("The service, when several have a kind of this name."),
-                "during": Param(f"Explain this time: {WINDOW}."),
-                "against": Param(f"Compare it with this time: {WINDOW}. By default, `since` before `during`."),
-                "slowest": Param("Without `during`: compare this share in percent, the slowest, with the rest: 5."),
-                "when": Param(f"Compare those that match with the others: {CONDITION}."),
-                "since": Param("How much time to look at: 90s, 15m, 2h, 7d.", "1h"),
-            },
-        ),
-        answer_route(
-            "/api/profile",
-            where_other_goes,
-            {
-                **FILTER_PARAMS,
-                "kind": Param("The name of the transactions, as /api/top shows it.", is_required=True),
-                "since": Param("How much time to look at: 90s, 15m, 2h, 7d.", "1h"),
-                "during": Param(f"Instead of `since`: {WINDOW}."),
-                "state": Param("Only lines and stacks in this state: computing, gil, cpu, lock, sleep, file, socket."),
-            },
-        ),
-        answer_route(
-            "/api/diff",
-            differences,
-            {
-                "during": Param(
-                    f"Compare this time, the last 15m by default: {WINDOW}. Of versions and conditions: only this time."
-                ),
-                "against": Param(f"With this time: {WINDOW}. By default, `since` before `during`."),
-                "since": Param("How much time to look at: 90s, 15m, 2h, 7d.", "1h"),
-                "version": Param("Compare this version with `against_version`, in one time."),
-                "against_version": Param("The usual version."),
-                "when": Param(f"Compare those that match, in one time: {CONDITION}."),
-                "against_when": Param("With those that match this condition. By default, with all others."),
-                "service": SERVICE,
-                "where": Param("Only those that match, on both sides."),
-                "limit": Param("At most so many kinds.", "100", Annotated[int, Field(ge=1, le=MAX_LIMIT)]),
-            },
-        ),
-        answer_route(
-            "/api/digest",
-            statements,
-            {
-                "since": Param("How far back: 90s, 15m, 2h, 7d; or all, for logs of any age.", "15m"),
-                "service": Param("Only what this service sends."),
-                "by": Param(ranked_by, "total", DigestRanking),
-                "limit": LIMIT,
-                "statement": Param("Only this statement, whole: its id, or the beginning of its id or text."),
-            },
-        ),
-        find_route(engine),
-    ]
+    return answer_route(
+        "/api/diff",
+        differences,
+        {
+            "during": Param(
+                f"Compare this time, the last 15m by default: {WINDOW}. Of versions and conditions: only this time."
+            ),
+            "against": Param(f"With this time: {WINDOW}. By default, `since` before `during`."),
+            "since": WITHIN,
+            "version": Param("Compare this version with `against_version`, in one time."),
+            "against_version": Param("The usual version."),
+            "when": Param(f"Compare those that match, in one time: {CONDITION}."),
+            "against_when": Param("With those that match this condition. By default, with all others."),
+            "service": SERVICE,
+            "where": Param("Only those that match, on both sides."),
+            "limit": Param("At most so many kinds.", "100", Annotated[int, Field(ge=1, le=MAX_LIMIT)]),
+        },
+    )
+
+
+def digest_route(engine: Engine) -> ApiRoute:
+    """Of SQL statements."""
+
+    def statements(params: dict[str, str]) -> Digest:
+        """Which SQL statements take the time, in the application and on the server, and which kinds send them."""
+        return digest(
+            engine,
+            since_s=None if params["since"] == "all" else since_s(params["since"]),
+            service=kinds.service(engine, params["service"]),
+            by=one_of("by", params["by"], DIGEST_RANKINGS),
+            limit=limit(params["limit"]),
+            statement=params["statement"],
+        )
+
+    return answer_route(
+        "/api/digest",
+        statements,
+        {
+            "since": Param("How far back: 90s, 15m, 2h, 7d; or all, for logs of any age.", "15m"),
+            "service": Param("Only what this service sends."),
+            "by": Param(RANKED_BY, "total", DigestRanking),
+            "limit": LIMIT,
+            "statement": Param("Only this statement, whole: its id, or the beginning of its id or text."),
+        },
+    )
+
+
+def _kind(params: dict[str, str]) -> str:
+    if not params["kind"]:
+        raise BadParameter("kind", "it is missing", "give the name of a transaction, as /api/top shows it")
+    return params["kind"]
