@@ -11,10 +11,10 @@ from importlib.metadata import version
 from pathlib import Path
 
 import pytest
-from shop.process import free_port
 
 from tests.collector.cli.command import WALLTIME, assert_one_sentence, on_a_terminal, run
 from tests.collector.conftest import Collector
+from tests.ports import refusing_port
 
 UNKNOWN = "e" * 32
 
@@ -67,7 +67,7 @@ def test_global_options_work_before_and_after_the_command(
 ) -> None:
     (tmp_path / "token").write_text("unused\n")
     options = ["--url", collector.url, "--json", "--token-file", str(tmp_path / "token")]
-    elsewhere = {"WALLTIME_URL": f"http://127.0.0.1:{free_port()}"}
+    elsewhere = {"WALLTIME_URL": f"http://127.0.0.1:{refusing_port()}"}
     before, after = run(*options, *command, environment=elsewhere), run(*command, *options, environment=elsewhere)
 
     assert (before.returncode, before.stderr, after.returncode, after.stderr) == (0, "", 0, "")
@@ -138,7 +138,7 @@ def test_a_closed_pipe_is_no_error(collector: Collector) -> None:
 
 @pytest.mark.parametrize("command", [["top"], ["show", UNKNOWN], ["top", "--json"]])
 def test_a_collector_that_is_not_running_is_one_sentence(command: list[str]) -> None:
-    url = f"http://127.0.0.1:{free_port()}"
+    url = f"http://127.0.0.1:{refusing_port()}"
     assert_one_sentence(run(*command, "--url", url), 1, f"no collector answers at {url}")
 
 

@@ -7,13 +7,13 @@ import re
 from urllib.parse import quote
 
 import pytest
-from shop.process import free_port
 from walltime_collector.format import iso_time
 from walltime_collector.query.answers import from_json
 from walltime_collector.query.why.answer import Why
 
 from tests.collector.cli.command import assert_one_sentence, on_a_terminal, run
 from tests.collector.conftest import Collector
+from tests.ports import refusing_port
 
 KIND = "GET /product/{id}"
 
@@ -96,7 +96,7 @@ def test_a_time_without_transactions_is_one_sentence(collector: Collector) -> No
 
 
 def test_a_collector_that_is_not_running_is_one_sentence() -> None:
-    url = f"http://127.0.0.1:{free_port()}"
+    url = f"http://127.0.0.1:{refusing_port()}"
     assert_one_sentence(run("why", KIND, "--url", url), 1, f"no collector answers at {url}")
 
 

@@ -12,13 +12,14 @@ import redis.asyncio
 import walltime
 from pymemcache.client.base import Client, PooledClient
 from pymemcache.client.hash import HashClient
-from shop.services import LOOPBACK, Memcached, free_port
+from shop.services import LOOPBACK, Memcached
 from walltime import errors
 from walltime.clients.cache import pymemcache, pymemcache_hash, redis_calls, redis_servers
 from walltime.clients.cache import redis as redis_client
 from walltime.core.transaction import Transaction
 from walltime.instrumentation import timed
 
+from tests.ports import refusing_port
 from tests.redis_server import RedisServer
 from tests.sdk.sink import Sink
 
@@ -119,7 +120,7 @@ def names(functions: list[tuple[Any, str]]) -> list[str]:
 def test_pymemcache_gives_what_it_always_gives(
     broken: Callable[[Any, str], None], memcached: tuple[Memcached, Memcached], module: Any, name: str
 ) -> None:
-    server, dead = (LOOPBACK, memcached[0].port), (LOOPBACK, free_port())
+    server, dead = (LOOPBACK, memcached[0].port), (LOOPBACK, refusing_port())
     expected = use_memcached(server, dead)
     broken(module, name)
     walltime.instrument("pymemcache")

@@ -9,8 +9,9 @@ from typing import Any
 import pytest
 import walltime
 from django.core.cache import CacheHandler
-from shop.services import LOOPBACK, Memcached, free_port
+from shop.services import LOOPBACK, Memcached
 
+from tests.ports import refusing_port
 from tests.redis_server import RedisServer
 from tests.sdk.clients.cache.redis_counts import Counted
 from tests.sdk.sink import Received, Sink
@@ -121,7 +122,7 @@ def test_a_value_that_is_too_large_is_an_error(
 
 
 def test_a_dead_server_is_an_error_once_and_skipped_then(recorded: Sink, cache: Open) -> None:
-    opened = cache(MEMCACHED, f"{LOOPBACK}:{free_port()}", ignore_exc=True, retry_timeout=60)
+    opened = cache(MEMCACHED, f"{LOOPBACK}:{refusing_port()}", ignore_exc=True, retry_timeout=60)
     opened._cache._failed_clients.clear()  # it was cleared when it was opened, which failed
     with walltime.transaction("job"):
         assert [opened.get("k", "a default") for _ in range(5)] == ["a default"] * 5

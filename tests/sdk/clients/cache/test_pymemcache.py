@@ -10,8 +10,9 @@ import pytest
 import walltime
 from pymemcache.client.base import Client, PooledClient
 from pymemcache.client.hash import HashClient
-from shop.services import LOOPBACK, Memcached, free_port
+from shop.services import LOOPBACK, Memcached
 
+from tests.ports import refusing_port
 from tests.sdk.sink import Sink
 
 Servers = tuple[Memcached, Memcached]
@@ -108,7 +109,7 @@ def test_every_operation_has_its_line(recorded: Sink, memcache_server: tuple[str
 
 @pytest.mark.parametrize("make", [Client, PooledClient])
 def test_an_error_that_ignore_exc_swallows_is_an_error_and_not_a_miss(recorded: Sink, make: Any) -> None:
-    client = make((LOOPBACK, free_port()), connect_timeout=0.5, ignore_exc=True)
+    client = make((LOOPBACK, refusing_port()), connect_timeout=0.5, ignore_exc=True)
     with walltime.transaction("job"):
         assert client.get("anything", "fallback") == "fallback"
         assert client.gets("anything") == (None, None)

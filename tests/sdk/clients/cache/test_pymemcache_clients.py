@@ -12,17 +12,18 @@ from pymemcache.client.base import Client, PooledClient
 from pymemcache.client.hash import HashClient
 from pymemcache.client.retrying import RetryingClient
 from pymemcache.exceptions import MemcacheServerError
-from shop.services import LOOPBACK, Memcached, free_port
+from shop.services import LOOPBACK, Memcached
 from walltime.clients.cache.pymemcache import patches
 from walltime.errors import PatchError
 
+from tests.ports import refusing_port
 from tests.sdk.sink import Sink
 
 Servers = tuple[Memcached, Memcached]
 
 
 def test_each_attempt_of_a_retrying_client_is_a_call(recorded: Sink) -> None:
-    client = RetryingClient(Client((LOOPBACK, free_port()), connect_timeout=0.5), attempts=3)
+    client = RetryingClient(Client((LOOPBACK, refusing_port()), connect_timeout=0.5), attempts=3)
     with walltime.transaction("job"), pytest.raises(ConnectionRefusedError):
         client.get("k")
     assert recorded.transaction().cell("memcache.get") == {"calls": 3, "keys": 3, "errors": 3}
@@ -63,7 +64,7 @@ def test_a_library_that_takes_more_than_we_know_stays_as_it_is(monkeypatch: pyte
 
 
 def test_a_dead_server_reaches_the_caller_unchanged(recorded: Sink) -> None:
-    client = Client((LOOPBACK, free_port()), connect_timeout=0.5)
+    client = Client((LOOPBACK, refusing_port()), connect_timeout=0.5)
     with walltime.transaction("job"), pytest.raises(ConnectionRefusedError):
         client.get("anything")
     assert recorded.transaction().cell("memcache.get") == {"calls": 1, "keys": 1, "errors": 1}

@@ -10,8 +10,9 @@ import pytest
 import walltime
 from pymemcache.client.hash import HashClient
 from pymemcache.exceptions import MemcacheError, MemcacheIllegalInputError
-from shop.services import LOOPBACK, Memcached, free_port
+from shop.services import LOOPBACK, Memcached
 
+from tests.ports import refusing_port
 from tests.sdk.sink import Received, Sink
 
 LOST: dict[str, Any] = {"connect_timeout": 0.5, "ignore_exc": True, "retry_attempts": 2, "retry_timeout": 60}
@@ -20,7 +21,7 @@ LOST: dict[str, Any] = {"connect_timeout": 0.5, "ignore_exc": True, "retry_attem
 
 @pytest.fixture
 def dead() -> tuple[str, int]:
-    return (LOOPBACK, free_port())
+    return (LOOPBACK, refusing_port())
 
 
 def cells(bill: Received) -> dict[str, dict[str, int]]:

@@ -9,10 +9,11 @@ import redis
 import walltime
 from redis.backoff import NoBackoff
 from redis.retry import Retry
-from shop.services import LOOPBACK, free_port
+from shop.services import LOOPBACK
 from walltime.clients.cache import redis_commands
 from walltime.core import transaction as transaction_module
 
+from tests.ports import refusing_port
 from tests.redis_server import RedisServer
 from tests.sdk.clients.cache.redis_counts import Connect, Counted, Redis, commands, lookups
 from tests.sdk.sink import Sink
@@ -183,7 +184,7 @@ def test_results_and_exceptions_are_the_libraries_own(recorded: Sink, redis_clie
 
 
 def test_a_dead_server_is_an_error_and_not_a_miss(recorded: Sink) -> None:
-    port = free_port()
+    port = refusing_port()
     r = Redis(host=LOOPBACK, port=port, retry=Retry(NoBackoff(), 2))
     with r, walltime.transaction("job"), pytest.raises(redis.ConnectionError):
         r.get("anything")

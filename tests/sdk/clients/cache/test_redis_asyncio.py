@@ -13,8 +13,9 @@ import redis.asyncio
 import walltime
 from redis.asyncio.retry import Retry
 from redis.backoff import NoBackoff
-from shop.services import LOOPBACK, free_port
+from shop.services import LOOPBACK
 
+from tests.ports import refusing_port
 from tests.redis_server import RedisServer
 from tests.sdk.clients.cache.redis_counts import Counted, commands, lookups
 from tests.sdk.sink import Sink
@@ -88,7 +89,7 @@ def test_a_connect_inside_a_get_is_billed_once(recorded: Sink, redis_server: Red
 
 def test_a_dead_server_is_an_error_and_not_a_miss(recorded: Sink) -> None:
     async def main() -> None:
-        async with AsyncRedis(host=LOOPBACK, port=free_port(), retry=Retry(NoBackoff(), 2)) as r:
+        async with AsyncRedis(host=LOOPBACK, port=refusing_port(), retry=Retry(NoBackoff(), 2)) as r:
             with walltime.transaction("job"), pytest.raises(redis.ConnectionError):
                 await r.get("anything")
 
