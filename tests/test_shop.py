@@ -14,6 +14,8 @@ from shop.stack import Stack
 
 from tests.server_folder import server_folder
 
+pytestmark = pytest.mark.nightly  # by day, end_to_end, glue and the dashboards run the shop
+
 Get = Callable[..., "tuple[int, str, str]"]
 
 
@@ -153,7 +155,6 @@ def test_the_load_counts_every_answer_and_stops_at_its_limit(stack: Stack) -> No
     assert sent.requests["GET /product/{id}"] > 75
 
 
-@pytest.mark.nightly
 def test_threaded_workers_serve_the_same_shop() -> None:
     folder = fast_folder()
     try:

@@ -57,6 +57,7 @@ def test_the_slow_minutes_stand_out_and_a_click_explains_them(page: Page) -> Non
     expect(page.locator("#why .headline")).to_contain_text(KIND, timeout=_MS)
 
 
+@pytest.mark.nightly
 def test_the_slowest_are_explained_with_a_click_and_closed_with_another(page: Page) -> None:
     page.get_by_role("link", name="Compare them with the others").click()
     expect(page.locator("#why .headline")).to_contain_text("the slowest 5", timeout=_MS)

@@ -90,6 +90,7 @@ def test_what_is_refused_is_marked_where_it_is(
         assert page.locator(".marks mark").count() == 0
 
 
+@pytest.mark.nightly
 def test_the_downloads_are_what_the_command_prints(watch: chromium.Watched, told: story.Story) -> None:
     page = watch.page
     columns = "name, count() AS n, [1, 2] AS list, NULL AS x, 'a\"b,\nc' AS t, toUInt64(-1) AS big"

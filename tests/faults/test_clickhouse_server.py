@@ -150,6 +150,7 @@ def test_the_loader_goes_on_and_all_is_stored_once(storing: Storing, fault: Faul
     storing.assert_all_is_stored_once()
 
 
+@pytest.mark.nightly
 def test_a_server_that_restarts_in_the_middle_loses_nothing(storing: Storing) -> None:
     storing.send()
     storing.clickhouse.kill()

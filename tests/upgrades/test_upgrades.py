@@ -20,6 +20,7 @@ from walltime_collector.query.top import top_of
 from walltime_collector.query.windows import Window
 from walltime_collector.spool.segment import Record
 
+from tests.by_day import by_day
 from tests.servers import Collector, CollectorDied, Program, over_http, with_tables
 
 HERE = Path(__file__).parent
@@ -56,7 +57,7 @@ def attributes(span: Span) -> dict[str, int]:
     return {each.key: each.value.int_value for each in span.attributes if each.value.HasField("int_value")}
 
 
-@pytest.fixture(scope="module", params=KEPT, ids=lambda path: path.name.removesuffix(".tar.xz"))
+@pytest.fixture(scope="module", params=by_day(KEPT, 2), ids=lambda path: path.name.removesuffix(".tar.xz"))
 def kept(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Kept:
     folder = tmp_path_factory.mktemp("kept")
     with tarfile.open(request.param) as archive:
