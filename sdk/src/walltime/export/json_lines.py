@@ -125,8 +125,8 @@ def _span(message: bytes) -> dict[str, Any]:
     started_ns = ended_ns = 0
     for number, value in _fields(message):
         if number == 9:
-            key, said = _attribute(value)
-            attributes[key] = said
+            key, attribute = _attribute(value)
+            attributes[key] = attribute
         elif number in _IDS:
             span[_IDS[number]] = value.hex()
         elif number == 5:

@@ -99,8 +99,8 @@ def _item(component: str, cell: Cell) -> str:
         )
         if words
     ]
-    said = f"{_UNPRINTABLE.sub('?', component)} {_ms(cell.time_ns)} in {_plural(cell.calls, 'call')}"
-    return f"{said} ({', '.join(notes)})" if notes else said
+    cost = f"{_UNPRINTABLE.sub('?', component)} {_ms(cell.time_ns)} in {_plural(cell.calls, 'call')}"
+    return f"{cost} ({', '.join(notes)})" if notes else cost
 
 
 def _plural(number: int, noun: str) -> str:

@@ -54,7 +54,7 @@ def _what(value_of: _Attributes, is_producer: bool) -> tuple[str, str, object, i
     if system := value_of("db.system.name", "db.system"):
         name = _word(system)
         if name in _SQL or _OUR_NAMES.get(name) in _SQL:
-            text = value_of("db.query.text", "db.statement") or "(not told)"
+            text = value_of("db.query.text", "db.statement") or "(unknown)"
             return system, "query", text, value_of.number("db.response.returned_rows")
         return system, value_of("db.operation.name", "db.operation", "rpc.method") or "query", None, 0
     if system := value_of("rpc.system.name", "rpc.system"):
