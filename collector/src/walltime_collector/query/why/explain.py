@@ -19,8 +19,9 @@ from ..queries import Row, run
 from ..scope import Filters
 from ..windows import Comparison, Window
 from . import cause, chance, dimensions, sentences, statuses
-from .answer import Contribution, Example, Population, Sampled, Verdict, Why
+from .answer import Contribution, Dimension, Example, Population, Sampled, Verdict, Why
 from .arithmetic import Losers, Totals, calls_per_lost_lookup, contribution, contributions
+from .cause import Cause
 from .chance import Block, Judged
 from .process import MAX_LINES, process, sampled_line
 from .sample import ALL, Sample, exact_mean_ns, sample
@@ -121,7 +122,7 @@ def explain_kind(engine: Engine, filters: Filters, compared: Comparison, of: Sam
         slow_examples=slow_examples.result(),
         statuses=by_status,
         is_mix_changed=statuses.is_notable(by_status, usual.mean_ns),
-        dimensions=by_value.values,
+        dimensions=_without_effects(by_value.values, causes),
         looked_at=by_value.looked_at,
         sampled=sampled,
         lines=tuple(sampled_line(row, usual.transactions, slow.transactions) for row in rows["sampled_lines"]),
@@ -141,6 +142,12 @@ def _parameters(engine: Engine, filters: Filters, compared: Comparison, of: Samp
         (row,) = run(engine, "why/threshold", **filters.parameters(), **window, minutes=of.minutes)
         params["threshold_ns"] = int(row["threshold_ns"] or 0)
     return params
+
+
+def _without_effects(values: Sequence[Dimension], causes: Sequence[Cause]) -> tuple[Dimension, ...]:
+    """Without the statements where lost lookups are why there are more of them: they would be named twice."""
+    has_lost = any(each.lookups.losing for each in causes)
+    return tuple(each for each in values if not (has_lost and each.dimension == "statement"))
 
 
 def _kind(engine: Engine, written: str, service: str, compared: Comparison) -> tuple[str, str]:
