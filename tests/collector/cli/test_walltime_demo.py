@@ -110,6 +110,7 @@ def test_why_names_the_cache_that_was_restarted(demo: Demo) -> None:
     assert f"because memcache.get on {RESTARTED}:11211 hits " in headline
     assert "memcache02:11211 is unchanged" in headline
     assert not re.search(r"^  statement ", answer, re.MULTILINE)  # an effect of the cache
+    assert "\n\n\n" not in answer
 
 
 def test_the_commands_that_it_shows_can_be_copied(demo: Demo) -> None:

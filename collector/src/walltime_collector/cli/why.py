@@ -125,7 +125,7 @@ def _beside(why: Why) -> RenderableType:
     if usual.queue_ns is not None and slow.queue_ns is not None:
         change = f"{duration(usual.queue_ns)} → {duration(slow.queue_ns)}"
         table.add_row(Text("queue", "dim"), Text(change), Text("before it started, not in the time", "dim"))
-    return Padding(table, (1, 0, 0, 2)) if table.row_count else Text()
+    return Padding(table, (1, 0, 0, 2)) if table.row_count else Group()
 
 
 def _of_other(why: Why) -> Text:
