@@ -61,7 +61,7 @@ def refused(*options: str, **variables: str) -> str:
 
 
 def test_acknowledged_data_is_visible_at_once(tmp_path: Path) -> None:
-    with Collector(tmp_path / "data") as collector:
+    with FirstStart(tmp_path / "data") as collector:
         for _ in range(3):
             before = stored(collector)
             assert collector.send(body()).status_code == 200

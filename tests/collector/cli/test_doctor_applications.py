@@ -80,8 +80,10 @@ def test_lost_transactions_and_wrong_clocks_fail_and_the_rest_is_a_warning(
     assert code == 1
     assert [step["name"] for step in document["steps"] if not step["is_ok"]] == ["applications"]
     assert document["steps"][-1]["name"] == "once"  # all others ran
-    ill = {(finding["service"], finding["message"][:22]) for finding in document["findings"] if finding["is_failure"]}
-    assert ill == {("losing", "2,262 transactions los"), ("tomorrow", "the clock of host web-")}
+    failures = {
+        (finding["service"], finding["message"][:22]) for finding in document["findings"] if finding["is_failure"]
+    }
+    assert failures == {("losing", "2,262 transactions los"), ("tomorrow", "the clock of host web-")}
     assert all(finding["what_now"] for finding in document["findings"])
     assert "OK: all checks passed" not in shown
 

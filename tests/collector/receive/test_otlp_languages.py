@@ -13,6 +13,7 @@ import pytest
 from opentelemetry.exporter.otlp.proto.grpc.trace_exporter import OTLPSpanExporter
 from opentelemetry.sdk.trace import ReadableSpan
 from opentelemetry.sdk.trace.export import SpanExportResult
+from shop.process import free_port
 
 from tests.collector.receive.language_runs import prepare, run
 from tests.collector.receive.taken import Counted
@@ -81,10 +82,3 @@ def test_a_stock_collector_passes_everything_on(
     assert counted.added() == {"received": exporters * len(stock_spans)}
     assert b"error" not in log.read_bytes().lower()
     sys.stdout.write(f"\notelcol: {exporters} exporters, {exporters * len(stock_spans)} spans sent, as many received\n")
-
-
-def free_port() -> int:
-    import socket
-
-    with socket.create_server(("127.0.0.1", 0)) as probe:
-        return int(probe.getsockname()[1])

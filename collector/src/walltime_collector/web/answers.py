@@ -82,7 +82,7 @@ def why_route(engine: Engine) -> ApiRoute:
 
     def why(params: dict[str, str]) -> Why:
         """Why transactions of a kind became slower, or what makes the slowest of them slow."""
-        kind = _kind(params)
+        kind = _required_kind(params)
         compared = comparison(
             time.time_ns(),
             during=params["during"],
@@ -113,7 +113,7 @@ def profile_route(engine: Engine) -> ApiRoute:
 
     def where_other_goes(params: dict[str, str]) -> Profile:
         """Where the time of a kind goes that no measured call explains: its bill, and sampled lines and stacks."""
-        _kind(params)
+        _required_kind(params)
         now_ns, filters = time.time_ns(), filters_of(params)
         start_ns = now_ns - since_s(params["since"]) * 10**9
         during = window("during", params["during"], now_ns) if params["during"] else Window(start_ns, now_ns)
@@ -197,7 +197,7 @@ def digest_route(engine: Engine) -> ApiRoute:
     )
 
 
-def _kind(params: dict[str, str]) -> str:
+def _required_kind(params: dict[str, str]) -> str:
     if not params["kind"]:
         raise BadParameter("kind", "it is missing", "give the name of a transaction, as /api/top shows it")
     return params["kind"]

@@ -103,7 +103,7 @@ def rows(engine: Engine) -> list[dict[str, Any]]:
     return rows
 
 
-@settings(max_examples=50, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(text=conditions)
 @example(text="rows = 0")
 @example(text="hits > 3")

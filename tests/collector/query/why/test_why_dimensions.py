@@ -151,10 +151,6 @@ def check_seeded(answer: Why, case: str, value: str) -> None:
     assert value in answer.headline
 
 
-each_seeded = pytest.mark.parametrize("case", SEEDED)
-each_other = pytest.mark.parametrize("case", NOT_SEEDED)
-
-
 @pytest.mark.parametrize("case", by_day(SEEDED, 2))
 def test_the_slow_one_is_named(days: Days, case: str) -> None:
     value, _ = SEEDED[case]
@@ -172,7 +168,7 @@ def test_nobody_is_named_where_nobody_is_slower(days: Days, case: str) -> None:
 
 
 @pytest.mark.nightly
-@each_seeded
+@pytest.mark.parametrize("case", SEEDED)
 def test_the_slow_one_is_named_twenty_times(many_days: Days, case: str) -> None:
     for repetition in range(BY_NIGHT):
         for answer in (many_days.compared_with_usual(case, repetition), many_days.slowest(case, repetition)):
@@ -180,7 +176,7 @@ def test_the_slow_one_is_named_twenty_times(many_days: Days, case: str) -> None:
 
 
 @pytest.mark.nightly
-@each_other
+@pytest.mark.parametrize("case", NOT_SEEDED)
 def test_nobody_is_named_twenty_times(many_days: Days, case: str) -> None:
     for repetition in range(BY_NIGHT):
         for answer in (many_days.compared_with_usual(case, repetition), many_days.slowest(case, repetition)):

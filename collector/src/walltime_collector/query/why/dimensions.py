@@ -14,6 +14,7 @@ from ..condition.tree import field_names
 from ..queries import Row, run
 from ..windows import Comparison
 from .answer import DIMENSIONS, Dimension, Population
+from .cause import Cause
 from .chance import CHANCE
 from .effects import BLOCKS, NONE, SUPPORT, Cell, Effect, Side, between, of_part, relative_error
 
@@ -26,6 +27,8 @@ _LEAST_PART = 0.1
 """A value explains at least this part of the difference,"""
 _LEAST_OF_USUAL = 0.025
 """and of the usual time, when two times are compared."""
+_AS_USUAL = 1.1
+"""A share of the transactions that is up to so many times the usual one, or its reciprocal, has not changed."""
 _INSIDE = 0.05
 _ALIKE = 0.9
 
@@ -98,6 +101,17 @@ def find(
         candidates = [each for each in left if each.row is not best.row and any(each.row is one.row for one in clear)]
     named += [search.dimension(each, []) for each in called[:_MOST_NAMED]]
     return Dimensions(tuple(named), search.looked_at)
+
+
+def without_effects(values: Sequence[Dimension], causes: Sequence[Cause]) -> tuple[Dimension, ...]:
+    """Without statements that more, or fewer, transactions send because of lost lookups: the causes name them."""
+    if not any(each.lookups.losing for each in causes):
+        return tuple(values)
+    return tuple(each for each in values if each.dimension != "statement" or _is_sent_as_usual(each))
+
+
+def _is_sent_as_usual(statement: Dimension) -> bool:
+    return statement.lift is not None and 1 / _AS_USUAL <= statement.lift <= _AS_USUAL
 
 
 def relative_errors(

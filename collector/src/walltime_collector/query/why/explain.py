@@ -19,9 +19,8 @@ from ..queries import Row, run
 from ..scope import Filters
 from ..windows import Comparison, Window
 from . import cause, chance, dimensions, sentences, statuses
-from .answer import Contribution, Dimension, Example, Population, Sampled, Verdict, Why
+from .answer import Contribution, Example, Population, Sampled, Verdict, Why
 from .arithmetic import Losers, Totals, calls_per_lost_lookup, contribution, contributions
-from .cause import Cause
 from .chance import Block, Judged
 from .process import MAX_LINES, process, sampled_line
 from .sample import ALL, Sample, exact_mean_ns, sample
@@ -106,7 +105,7 @@ def explain_kind(engine: Engine, filters: Filters, compared: Comparison, of: Sam
         headline="",
         sentences=(),
         slowest_percent=compared.slowest_percent,
-        threshold_ns=int(params["threshold_ns"]),
+        threshold_ns=params["threshold_ns"],
         usual=usual,
         slow=slow,
         difference_ns=slow.mean_ns - usual.mean_ns,
@@ -122,7 +121,7 @@ def explain_kind(engine: Engine, filters: Filters, compared: Comparison, of: Sam
         slow_examples=slow_examples.result(),
         statuses=by_status,
         is_mix_changed=statuses.is_notable(by_status, usual.mean_ns),
-        dimensions=_without_effects(by_value.values, causes),
+        dimensions=dimensions.without_effects(by_value.values, causes),
         looked_at=by_value.looked_at,
         sampled=sampled,
         lines=tuple(sampled_line(row, usual.transactions, slow.transactions) for row in rows["sampled_lines"]),
@@ -142,12 +141,6 @@ def _parameters(engine: Engine, filters: Filters, compared: Comparison, of: Samp
         (row,) = run(engine, "why/threshold", **filters.parameters(), **window, minutes=of.minutes)
         params["threshold_ns"] = int(row["threshold_ns"] or 0)
     return params
-
-
-def _without_effects(values: Sequence[Dimension], causes: Sequence[Cause]) -> tuple[Dimension, ...]:
-    """Without the statements where lost lookups are why there are more of them: they would be named twice."""
-    has_lost = any(each.lookups.losing for each in causes)
-    return tuple(each for each in values if not (has_lost and each.dimension == "statement"))
 
 
 def _kind(engine: Engine, written: str, service: str, compared: Comparison) -> tuple[str, str]:
@@ -276,9 +269,9 @@ def _verdict(compared: Comparison, usual: Population, slow: Population, judged: 
 
 
 def _examples(
-    engine: Engine, params: Mapping[str, Parameter], compared: Comparison, population: Population, *, is_slow: bool
+    engine: Engine, params: Mapping[str, Any], compared: Comparison, population: Population, *, is_slow: bool
 ) -> tuple[Example, ...]:
-    threshold_ns = int(str(params["threshold_ns"]))
+    threshold_ns = params["threshold_ns"]
     window, least_ns, most_ns, when = compared.slow, threshold_ns, _LONGEST_NS, compared.when
     if not is_slow:
         window, least_ns, most_ns = compared.usual, 0, (threshold_ns or _LONGEST_NS) - 1

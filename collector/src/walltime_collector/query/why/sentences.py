@@ -30,9 +30,9 @@ class Evidence:
     causes: Sequence[Cause]
     process: Process | None
     """How busy the processes were, if that is known."""
-    waits: Sequence[str] = ()
+    waits: Sequence[str]
     """The sentences about waiting for a CPU or the event loop that come before the causes."""
-    lesser_waits: Sequence[str] = ()
+    lesser_waits: Sequence[str]
     """Those that come after the causes."""
 
 
