@@ -74,7 +74,8 @@ def own(tmp_path_factory: pytest.TempPathFactory) -> Iterator[EmbeddedEngine]:
 
 @pytest.fixture
 def runner(own: EmbeddedEngine, monkeypatch: pytest.MonkeyPatch) -> Iterator[QueryRunner]:
-    monkeypatch.setattr(embedded, "_GRACE_S", 2.0)
+    monkeypatch.setattr(embedded, "_GRACE_S", 1.0)
+    monkeypatch.setattr(embedded, "_STOP_S", 1.0)
     runner = QueryRunner(own, "walltime")
     yield runner
     runner.close()
