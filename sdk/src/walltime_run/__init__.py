@@ -1,5 +1,5 @@
 """
-`walltime-run gunicorn shop:app`: a program with its clients and servers instrumented, without a change of its code.
+`walltime-run gunicorn shop:app`: runs a program with its clients and servers instrumented, without code changes.
 
 The program replaces this one, with `bootstrap/` first on PYTHONPATH: every Python it starts imports the
 `sitecustomize` there before anything else. This is a package of its own, which needs nothing: whatever is wrong with

@@ -1,1 +1,1 @@
-"""ClickHouse, embedded or a server, behind few verbs."""
+"""ClickHouse, embedded or as a server, behind one small interface."""

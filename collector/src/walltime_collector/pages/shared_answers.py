@@ -1,4 +1,4 @@
-"""Answers that several people ask for at once are computed once: the same parameters, the same ten or 60 seconds."""
+"""Requests with the same parameters within 10 or 60 seconds share one answer: it is computed once."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Of very many transactions, answers that the sums per minute lack are estimated from one in 16, 32, 64 … of them."""
+"""Estimates from one in 16, 32, 64 … transactions what the sums per minute do not have, when there are very many."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 """
-Samples of stacks, and what they stand for: n samples have a standard error of their time ÷ √n.
+Estimates of time from sampled stacks: the standard error of n samples is their time ÷ √n.
 
 The samples of a line are a Poisson process: their number varies by its square root. A line that one transaction is at
 for long is sampled often at once; who compares two populations adds up the squares of each transaction's samples

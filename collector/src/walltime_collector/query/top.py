@@ -1,4 +1,4 @@
-"""`walltime top`: which kinds of transaction take the time, and on what."""
+"""`walltime top`: which kinds of transaction take the time, and in which components."""
 
 from __future__ import annotations
 

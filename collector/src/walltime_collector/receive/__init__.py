@@ -1,1 +1,1 @@
-"""Takes what applications send: check, spool, and only then answer."""
+"""Receives what applications send: checks it, writes it to the spool, and only then answers."""

@@ -1,1 +1,1 @@
-"""The slow-log join's database side: a slow log is followed, parsed and stored without literals."""
+"""Follows the database's slow log, parses it, and stores its entries without literals."""

@@ -1,4 +1,4 @@
-"""The lines above a statement in, an Entry out."""
+"""Parses the lines above a statement into an Entry."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 """
-Entries of one log that are read and not yet stored, and where to read on: one small file, replaced as a whole.
+The journal of one log: entries that are not yet stored, and the next position; one small file, replaced whole.
 
     write(batch) ──fsync──► insert under the batch's token ──► stored() ──► write(next batch) …
 

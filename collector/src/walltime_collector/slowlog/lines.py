@@ -1,4 +1,4 @@
-"""How the lines of a slow log look that are no part of a statement."""
+"""Patterns of the lines of a slow log that are not part of a statement."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 """
-Bytes of a slow log in, entries out: MySQL 5 to 9 with and without log_slow_extra, Percona Server, MariaDB.
+Parses the bytes of a slow log into entries: MySQL 5 to 9 with and without log_slow_extra, Percona Server, MariaDB.
 
     # Time: …              )
     # User@Host: …         )  a header: lines that begin with `#`

@@ -1,4 +1,4 @@
-"""Entries become rows of slow_log_entries, without the literals of their statements."""
+"""Converts entries to rows of slow_log_entries, without the literals of their statements."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The statements of a log, lexed, in a size-bounded cache by their exact bytes: logs repeat themselves."""
+"""Lexes the statements of a log; a size-bounded cache by exact bytes saves the work for repeated ones."""
 
 from __future__ import annotations
 

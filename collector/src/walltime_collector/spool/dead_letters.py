@@ -1,4 +1,4 @@
-"""Requests that the engine refuses for good: each is a segment of its own in dead/, with a file of the reason."""
+"""Requests that the engine refuses permanently: each is a segment in dead/, with the reason in a file beside it."""
 
 from __future__ import annotations
 

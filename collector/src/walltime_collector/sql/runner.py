@@ -1,4 +1,4 @@
-"""Runs other people's SQL: through the guard, within limits, a few statements at the same time."""
+"""Runs the SQL of users: through the guard, within limits, a few statements at the same time."""
 
 from __future__ import annotations
 

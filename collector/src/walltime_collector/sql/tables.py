@@ -1,4 +1,4 @@
-"""The tables that people can query, with their columns: asked as anybody's SQL, so they are what the guard shows."""
+"""The tables and columns that users can query. They are read through the guard, so they are what it allows."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 """
-Where a statement ends that has lines of a header in it, and may still be inside a literal there.
+Finds the end of a statement that contains lines like a header, perhaps inside a literal.
 
 The server writes `;` and a line feed behind every statement, and then the next header. A statement may have all of
 that inside a literal: a piece of a log was stored. So if a place is inside a literal in some dialect, the statement

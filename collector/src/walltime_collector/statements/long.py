@@ -1,5 +1,5 @@
 """
-Long statements: an INSERT of a megabyte is read as what it begins and ends with.
+Long statements: of an INSERT of a megabyte, only the beginning and the end are lexed.
 
 The middle is a list of values, and only what may open or close a literal matters there: it decides whether the end is
 inside one. Everything else is removed from the middle at the speed of `bytes.translate`.

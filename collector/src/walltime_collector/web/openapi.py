@@ -1,4 +1,4 @@
-"""The routes under /api/ with what they take and answer; /api/openapi.json is made from them and the answers' types."""
+"""The routes under /api/ with their parameters and answers; the source of /api/openapi.json."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 """
-Django's ORM: SQL that is made for a query (`orm.compile`), and rows made into objects (`orm.load`).
+Django's ORM: compiling queries to SQL (`orm.compile`), and making objects from rows (`orm.load`).
 
 A result set is one load, without a cost per row. The rows of `QuerySet.iterator()` come one by one and are in the time
 of their reader.

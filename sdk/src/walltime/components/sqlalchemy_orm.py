@@ -1,5 +1,5 @@
 """
-SQLAlchemy: statements made into SQL, also from its cache (`orm.compile`), and rows made into objects (`orm.load`).
+SQLAlchemy: compiling statements to SQL, cached or not (`orm.compile`), and making objects from rows (`orm.load`).
 
 A result is one load, without a cost per row: its preparation and the chunks in which its rows are loaded, by default
 one. Relations that are loaded with it are a part of it.

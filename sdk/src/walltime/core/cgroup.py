@@ -1,4 +1,4 @@
-"""How long the kernel has kept this process's cgroup from running because its CPU quota was used up."""
+"""CPU throttling: how long the kernel stopped this process's cgroup because its CPU quota was used up."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The components of frameworks: the same few in every framework, without a server (docs/instrumentation.md)."""
+"""The components of frameworks: the same names in every framework; they have no server (docs/instrumentation.md)."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 """
-The time of an asyncio transaction on its event loop: running, and ready but waiting for the loop.
+Event-loop time of an asyncio transaction: running, and ready but waiting for the loop.
 
 The coroutine runs in steps, from one suspension to the next (core/steps.py): their time is exact.
 

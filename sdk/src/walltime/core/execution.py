@@ -1,5 +1,5 @@
 """
-Which transaction this thread, task or greenlet works for: `current()`.
+The current transaction of this thread, task or greenlet: `current()`.
 
 The transaction is its own first execution context. Another thread or task that works for it has a `Branch`, so that
 calls that run at the same time never count as nested in each other.

@@ -1,5 +1,5 @@
 """
-One deadline for the collector's whole response; used by the export thread.
+One deadline for the whole response of the collector; used by the export thread.
 
 The timeout of `http.client` is per read: a response of one byte a second would block the thread for hours.
 """

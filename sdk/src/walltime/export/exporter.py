@@ -1,5 +1,5 @@
 """
-The bounded queue between requests and the export thread, and that thread: add up, decide, encode, send.
+The export thread and the bounded queue in front of it: adds up, decides what to keep, encodes, sends.
 
 A request only appends to the queue. The thread starts with the first finished transaction of a process, so a forked
 child gets its own. It delays the exit of the process by at most `exit_timeout_s`.

@@ -1,4 +1,4 @@
-"""The bill in one line, for people who read logs: `walltime.summary()`, and the setting that logs it at the end."""
+"""The bill as one line of text for logs: `walltime.summary()`, and the setting that logs it for each transaction."""
 
 from __future__ import annotations
 

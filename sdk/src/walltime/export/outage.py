@@ -1,4 +1,4 @@
-"""Log once when the collector is back: since when it was away, and what was lost."""
+"""Logs the end of an outage of the collector once: since when it was away, and what was lost."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""ThreadPoolExecutor, and with it asyncio's `to_thread` and `run_in_executor`: a job works for who submits it."""
+"""ThreadPoolExecutor, asyncio's `to_thread`, `run_in_executor`: a job works for the transaction that submitted it."""
 
 from __future__ import annotations
 

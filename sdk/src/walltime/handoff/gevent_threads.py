@@ -1,4 +1,4 @@
-"""gevent's pool of native threads: a job works for who spawns it."""
+"""gevent's pool of native threads: a job works for the transaction that spawned it."""
 
 from __future__ import annotations
 

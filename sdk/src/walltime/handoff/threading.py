@@ -1,4 +1,4 @@
-"""Threads (and timers): a thread that is started in a transaction works for it."""
+"""Threads and timers: those that are started in a transaction work for it."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 """
-Replacing methods of other people's classes, and putting them back; and waiting until those classes exist.
+Patches methods of libraries, restores them, and waits for the import of libraries that are not loaded yet.
 
 A library is patched when the application has imported it: importing Django or Celery for the application would cost it
 0.1 to 0.5 s, and some libraries look at their settings when they are imported.

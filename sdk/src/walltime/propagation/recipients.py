@@ -1,4 +1,4 @@
-"""The hosts that get trace headers: setting `propagate_to`."""
+"""The hosts that receive trace headers: setting `propagate_to`."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 """
-Values from the application, reduced to exact built-in types of bounded size before they are kept.
+Reduces values from the application to exact built-in types of bounded size before they are kept.
 
 No method of the application's objects is called: it might block, fail, or call Walltime again.
 """

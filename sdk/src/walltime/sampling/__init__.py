@@ -1,5 +1,5 @@
 """
-Samples of what the transactions do outside of measured calls: a thread looks at the threads that serve them.
+Samples what transactions do outside measured calls: a sampler thread reads the stacks of their threads.
 
     request's thread ─► serving (who serves what) ◄── sampler ─► Transaction.samples ─► table (exported)
 

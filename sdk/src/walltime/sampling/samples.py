@@ -1,5 +1,5 @@
 """
-The samples of one transaction: what the sampler saw, and what that means for its bill.
+The samples of one transaction, and what they add to its bill.
 
 The sampler appends what it saw; the export thread finds names and lines for it, and the component it was in. A sample
 in a measured call is left out, because that time has its own row: the calls are known only when they have ended.

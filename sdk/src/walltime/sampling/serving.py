@@ -1,5 +1,5 @@
 """
-Which threads, tasks and greenlets serve a transaction now: all that a request does for the sampler.
+Which threads, tasks and greenlets serve a transaction now; a request's only work for the sampler.
 
 A sampler could find the frames of our entry points on each stack, but not the `with walltime.transaction(…)` of an
 application, nor a transaction whose task is suspended; and it would walk the stacks of threads that serve nothing.

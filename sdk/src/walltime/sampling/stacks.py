@@ -1,4 +1,4 @@
-"""Where a thread is: its stack as code objects, read by the sampler; as lines and names, read by the export thread."""
+"""The stack of a thread: the sampler reads code objects, the export thread turns them into lines and names."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 """
-The start and end of transactions: each server opens one, names it by its route, and closes it.
+Starts and ends transactions: each server opens one per request, names it by its route, and closes it.
 
 `WSGIMiddleware` and `ASGIMiddleware` serve any application. For the frameworks of the table neither is needed: their
 modules here have the shape of the clients', `REQUIRES`, the versions they are tested with, and `patches()`. A request

@@ -1,5 +1,5 @@
 """
-The WALLTIME_… variables that are no spelling mistakes although the SDK does not read them.
+The WALLTIME_… variables that other programs read: the SDK does not warn about them.
 
 tests/collector/test_configuration.py compares the list with the collector's settings.
 """

@@ -1,4 +1,4 @@
-"""What the text of a variable means: a parser each, which says what it takes. Used by settings.py alone."""
+"""Parsers for the text of variables, one for each type of setting. Used only by settings.py."""
 
 from __future__ import annotations
 

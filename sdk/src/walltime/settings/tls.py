@@ -1,4 +1,4 @@
-"""How an https:// collector is trusted, and how we show who we are: made when configured, so that mistakes are told."""
+"""TLS to the collector: trusted CAs and the client certificate. Loaded in `configure`, so that errors show at start."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is wrong with a setting's value, in the words that follow it in a message; "" when it can be used."""
+"""Checks values of settings: each function returns what is wrong, for a message, or "" when the value is valid."""
 
 from __future__ import annotations
 

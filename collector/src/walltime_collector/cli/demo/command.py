@@ -1,4 +1,4 @@
-"""`walltime demo`: a collector of its own, filled with synthetic requests over OTLP, that tells the usual story."""
+"""`walltime demo`: starts a collector, sends it synthetic requests over OTLP, and prints where to look."""
 
 from __future__ import annotations
 

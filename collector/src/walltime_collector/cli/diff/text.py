@@ -1,4 +1,4 @@
-"""The output of `walltime diff`: the kinds that changed, with the components that carry the change."""
+"""The output of `walltime diff`: the kinds that changed, and the components that changed most."""
 
 from __future__ import annotations
 

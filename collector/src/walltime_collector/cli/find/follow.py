@@ -1,4 +1,4 @@
-"""Transactions as they arrive: asks for those that ended lately, again and again, and keeps which ones were there."""
+"""Follows transactions as they arrive: polls for those that ended lately, and remembers which were shown."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A frame of a stack, as other programs want it."""
+"""A frame of a stack in the form that pprof and speedscope need."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 """
-One window of roots of other SDKs: planned, assembled, and checked for late spans; each step is stored once.
+One window of root spans of other SDKs: planned, assembled, checked for late spans; each step is stored once.
 
 Every function here raises EngineError when there is no answer now; doing it again is harmless.
 """

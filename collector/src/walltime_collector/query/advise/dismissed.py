@@ -1,4 +1,4 @@
-"""Advice that somebody does not want to see, for a time."""
+"""Dismissed advice: hidden until it is restored or the dismissal ends."""
 
 from __future__ import annotations
 

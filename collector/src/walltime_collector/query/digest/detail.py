@@ -1,4 +1,4 @@
-"""One statement in detail: over time, who sends it from where, both its ends, examples."""
+"""One statement in detail: over time, its senders, its time in the client and in the server, examples."""
 
 from __future__ import annotations
 

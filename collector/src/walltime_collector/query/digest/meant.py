@@ -1,4 +1,4 @@
-"""Finds the statements that an id means, or a printed text, or a statement with its values."""
+"""Finds the stored statements that match an id, a printed text, or a statement with its values."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Single transactions of a Scope: the slowest, and those that took as long as most."""
+"""Single transactions of a Scope: the slowest, and typical ones."""
 
 from __future__ import annotations
 

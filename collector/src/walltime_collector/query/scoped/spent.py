@@ -1,4 +1,4 @@
-"""Where the transactions of a Scope spent their time: components on their servers, and statements."""
+"""Where the transactions of a Scope spent their time: components by server, and statements."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Of very many transactions `why` can compare a sample: those of some minutes of each side, chosen by chance."""
+"""Samples for `why` when there are very many transactions: randomly chosen minutes of each side."""
 
 from __future__ import annotations
 

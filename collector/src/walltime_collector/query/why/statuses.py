@@ -1,4 +1,4 @@
-"""Splits a difference by HTTP status: a part because the mix of statuses changed, and the rest, like with like."""
+"""Splits a difference by HTTP status: the part caused by another mix of statuses, and the part within each status."""
 
 from __future__ import annotations
 

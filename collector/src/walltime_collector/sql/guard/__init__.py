@@ -1,5 +1,5 @@
 """
-The guard: allows or refuses other people's SQL by allow-lists, on the engine's own parse of the statement.
+The guard: allows or refuses the SQL of users by allow-lists, on the engine's own parse of the statement.
 
     text ─parseQueryToJSON─► tree ─rewrite─► tree ─formatQueryFromJSON─► text ─parseQueryToJSON─► tree ─check
                                                                           └────────── what is run ──────────┘

@@ -1,4 +1,4 @@
-"""Refuses a syntax tree, which ClickHouse made as JSON, that has anything in it that is not allowed."""
+"""Refuses a syntax tree (JSON from ClickHouse) if it contains anything that is not allowed."""
 
 from __future__ import annotations
 

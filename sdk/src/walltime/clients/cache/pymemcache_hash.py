@@ -1,5 +1,5 @@
 """
-pymemcache's `HashClient`: the calls it does not make, because the server failed a moment ago or none is left.
+pymemcache's `HashClient`: the calls it skips because the server failed a moment ago or no server is left.
 
 It answers them with a default, as if they had missed. Here they are counted as `skipped`; the calls that are made are
 those of `Client`, in pymemcache.py.

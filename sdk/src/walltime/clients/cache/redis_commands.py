@@ -1,5 +1,5 @@
 """
-What a Redis command is billed as: its component, its key, and how many keys it requested and matched.
+How a Redis command appears on the bill: its component, its key, and how many keys it requested and matched.
 
 The table is ours because redis-py has none: it queries the server (`COMMAND`), whose answer does not say what a hit is
 or which argument is a secret. Data commands have a component each, `redis.<command>`; those that manage the server

@@ -1,5 +1,5 @@
 """
-http.client, where it is used by itself: urllib.request, xmlrpc.client, boto 2, httplib2 and other users of it.
+http.client, used directly or by urllib.request, xmlrpc.client, boto 2, httplib2 and others.
 
 A request and its response are two calls here: sending is time of the call that waiting for the response is. What is
 sent by `send` after the headers, chunk by chunk, is not seen; a redirect that urllib.request follows is a further call.

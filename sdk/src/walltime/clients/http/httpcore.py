@@ -1,5 +1,5 @@
 """
-httpcore, what httpx sends with: connecting, TLS included, apart from the request.
+httpcore, the transport of httpx: connecting, TLS included, is measured apart from the request.
 
 The connection attempts that a transport with `retries` makes are one call here, with the waits between them. Not seen
 apart from the request: TLS to the server behind a proxy, and connecting to a SOCKS proxy.

@@ -1,5 +1,5 @@
 """
-Calls that other instrumentations of OpenTelemetry see, of psycopg, elasticsearch, boto, kafka, gRPC and more.
+Bills calls that OpenTelemetry's instrumentations measure: psycopg, elasticsearch, boto, kafka, gRPC and more.
 
 A span of kind CLIENT or PRODUCER that ends inside a transaction becomes a call of it: `postgresql.query`,
 `s3.PutObject`, `kafka.publish`. What the application exports itself stays as it is.

@@ -1,4 +1,4 @@
-"""OpenTelemetry's API while the application has set up no SDK: spans that nobody records are calls on our bill."""
+"""OpenTelemetry's API without an SDK: spans of other instrumentations become calls on the bill."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 """
-OpenTelemetry's SDK, set up by the application: its spans are measured as they are, those its sampler drops too.
+OpenTelemetry's SDK of the application: its spans become calls on the bill, unsampled ones too; it works unchanged.
 
 Not by a sampler and a span processor of ours: a tracer keeps the sampler it was made with, and a span that is recorded
 for us alone would reach every processor of the application's (docs/decisions/013-other-instrumentations.md).

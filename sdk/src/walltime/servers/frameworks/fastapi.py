@@ -1,5 +1,5 @@
 """
-FastAPI: what starlette.py does, with the prefixes of the routers a route was included by.
+FastAPI: as starlette.py, plus the prefixes of the routers that include a route.
 
 Components: `view` (the function of a route; on the thread of the pool for a plain `def`), `serialize` (its result).
 """

@@ -1,5 +1,5 @@
 """
-Flask: every application, without a change of it; named by the rule of the URL, `GET /product/{id}`.
+Flask: instruments every application without code changes; named by the URL rule, `GET /product/{id}`.
 
 Components: `middleware` (the functions before and after the view, error handlers), `view`, `serialize` (`jsonify`),
 `session` (in the cookie). Templates are Jinja2's.

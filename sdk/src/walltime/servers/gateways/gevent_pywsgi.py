@@ -1,4 +1,4 @@
-"""gevent's WSGI server: whatever application it runs, without a change of it."""
+"""gevent's WSGI server: instruments the application that it runs, without code changes."""
 
 from __future__ import annotations
 

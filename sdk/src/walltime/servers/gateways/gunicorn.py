@@ -1,4 +1,4 @@
-"""gunicorn, with any of its workers: whatever application it runs, without a change of it."""
+"""gunicorn with any of its workers: instruments the application that it runs, without code changes."""
 
 from __future__ import annotations
 

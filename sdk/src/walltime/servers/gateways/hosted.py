@@ -1,4 +1,4 @@
-"""Any application that a server is about to run, with the middleware around it that its interface asks for."""
+"""Wraps the application that a server runs in the middleware of its interface, WSGI or ASGI."""
 
 from __future__ import annotations
 

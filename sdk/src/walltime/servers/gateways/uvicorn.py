@@ -1,5 +1,5 @@
 """
-uvicorn: whatever application it runs, ASGI or WSGI, without a change of it.
+uvicorn: instruments the application that it runs, ASGI or WSGI, without code changes.
 
 It ends by the signal that stopped it, past exit handlers, so what waits is sent when it shuts down.
 """

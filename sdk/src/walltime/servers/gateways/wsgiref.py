@@ -1,4 +1,4 @@
-"""The WSGI server of the standard library: whatever application it runs, without a change of it."""
+"""The WSGI server of the standard library: instruments the application that it runs, without code changes."""
 
 from __future__ import annotations
 

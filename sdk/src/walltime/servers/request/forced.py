@@ -1,4 +1,4 @@
-"""The header with which a request requests its own detail, and its bill in the response."""
+"""The request header that asks for the detail of this request, and for its bill in the response."""
 
 from __future__ import annotations
 
