@@ -60,7 +60,7 @@ FAULTS: Mapping[str, Fault] = {
         lambda lab: lab.set_fault({"compute_s": 0.015}), ["other, in no measured call: ", "so this is computing"]
     ),
     "sleeping": Fault(
-        lambda lab: lab.set_fault({"sleep_s": 0.03}), ["other, in no measured call: ", "waiting that nobody measures"]
+        lambda lab: lab.set_fault({"sleep_s": 0.03}), ["other, in no measured call: ", "waiting that is not measured"]
     ),
     "garbage": Fault(lambda lab: lab.set_fault({"rings": 20_000}), ["The garbage collector: "]),
     "busy interpreter": Fault(lambda lab: lab.during(lab.compute)(), ["The interpreter (GIL): "], Lab.stop),

@@ -52,7 +52,7 @@ def context(settings: Settings, given: Container[str], unusable: list[Unusable])
             with_key = f" with client_key {settings.client_key!r}" if settings.client_key else ""
             message = f"{settings.client_certificate!r}{with_key} cannot be used: {error}"
             is_given = "client_certificate" in given or "client_key" not in given
-            fault("client_certificate" if is_given else "client_key", message, "no certificate of ours is shown")
+            fault("client_certificate" if is_given else "client_key", message, "no client certificate is sent")
     elif settings.client_key:
         message = f"{settings.client_key!r} has no client_certificate beside it; give both"
         fault("client_key", message, "it is not used")

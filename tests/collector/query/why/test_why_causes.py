@@ -194,7 +194,7 @@ GUESS = Chance(4.0 * MS, 0.2, 0.1 * MS, -1.0 * MS, 9.0 * MS)
         ("chance", GUESS, "(+4.00 ms): no difference beyond chance (p = 0.2)."),
         ("chance", DRIFT, "no difference beyond chance (the usual time goes up and down as much by itself)."),
         ("small", TOLD, "(+4.00 ms): more than chance, but little."),
-        ("too_few", None, "but with 100 transactions against 100, nobody can tell that from chance."),
+        ("too_few", None, "but with 100 transactions against 100, this can be chance."),
         ("selected", None, "the slowest 50 % take 9.00 ms, the others 5.00 ms (+4.00 ms)."),
     ],
 )

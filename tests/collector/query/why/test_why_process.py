@@ -81,7 +81,7 @@ def test_computing_is_named_beside_a_longer_wait(windows: tuple[EmbeddedEngine, 
     engine, usual, _, busy = windows
     answer = explain(engine, "GET /product/{id}", Comparison(later(busy, 2), usual))
     said = " ".join(answer.sentences)
-    assert "so this is computing and waiting that nobody measures" in said
+    assert "so this is computing and waiting that is not measured" in said
     assert "The interpreter (GIL)" not in said
     usual_side, slow_side = replace(answer.usual, cpu_ns=3e6), replace(answer.slow, cpu_ns=18e6)
     other = contribution(Sums(), 100, Sums(time_ns=30_000 * MS), 100, component="other")

@@ -133,7 +133,7 @@ def of_other(part: Contribution, usual: Population, slow: Population, code: str 
     if cpu_ns >= 0.7 * part.difference_ns if part.difference_ns > 0 else cpu_ns <= 0.7 * part.difference_ns:
         return f"{words}, so this is computing."
     wait_ns = grew_ns(usual.cpu_wait_ns, slow.cpu_wait_ns)
-    waiting = f"waiting that nobody measures (a lock, a sleep, the GIL{'' if wait_ns is not None else ', a busy CPU'})"
+    waiting = f"waiting that is not measured (a lock, a sleep, the GIL{'' if wait_ns is not None else ', a busy CPU'})"
     if wait_ns is not None and wait_ns >= 0.7 * abs(part.difference_ns - max(cpu_ns, 0)):
         waiting = "waiting for a CPU"
     # a sleep makes no call slower; who computes more waits longer for a CPU, and so do the others

@@ -108,7 +108,7 @@ def headline(
         return f"{change}: no difference beyond chance ({why})."
     if verdict == "too_few":
         few = f"{plural(slow.transactions, 'transaction')} against {count(usual.transactions)}"
-        return f"{change}; but with {few}, nobody can tell that from chance."
+        return f"{change}; but with {few}, this can be chance."
     if verdict == "small":
         return f"{change}: more than chance, but little."
     return f"{change}."
