@@ -249,7 +249,7 @@ def native_threads() -> set[str]:
 
 def test_the_switch_interval_is_restored(sink: Sink) -> None:
     before = sys.getswitchinterval()
-    sampled(sink, to_json, samples=10)
+    sampled(sink, to_json)
     waits_until(lambda: serving.parking.is_parked)
     assert sys.getswitchinterval() == before
 

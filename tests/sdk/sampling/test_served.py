@@ -148,7 +148,7 @@ def test_a_job_in_another_thread_decides_what_its_transaction_does(sink: Sink) -
         busy(50)
 
     with ThreadPoolExecutor(1) as pool:
-        found = sampled(sink, lambda: pool.submit(job).result())
+        found = sampled(sink, lambda: pool.submit(job).result(), samples=60)
     assert share(found, stack="job (", state=COMPUTING) >= ALMOST_ALWAYS
 
 

@@ -1,4 +1,4 @@
-"""The output of `walltime diff`: the kinds that changed, and the components that changed most."""
+"""The output of `walltime diff`: the kinds that changed, and the components with the largest parts of each change."""
 
 from __future__ import annotations
 
