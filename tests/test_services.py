@@ -11,7 +11,9 @@ from pathlib import Path
 
 import pytest
 from shop import process
-from shop.services import Memcached, Program, ProgramMissingError, ServiceError
+from shop.services import MariaDB, Memcached, Program, ProgramMissingError, ServiceError
+
+from tests.server_folder import server_folder
 
 EXAMPLES = str(Path(__file__).parents[1] / "examples")
 
@@ -97,3 +99,13 @@ def test_a_missing_program_is_one_sentence_that_says_what_to_install(monkeypatch
         process.program("mariadbd", "mariadb-server")
     sentence = "mariadbd is not installed. Install it, for example: sudo apt-get install mariadb-server"
     assert str(missing.value) == sentence
+
+
+def test_a_mariadb_that_starts_leaves_the_temporary_tables_of_other_servers(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    table = tmp_path / "#sql-temptable-1-2-3.MAD"
+    table.touch()
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    with server_folder() as folder, MariaDB(folder / "mariadb"):
+        assert table.exists()

@@ -149,7 +149,7 @@ class MariaDB(Service):
         slow_log_s: float | None = None,
     ) -> None:
         super().__init__(name, folder)
-        self.data = folder / "data"
+        self.data, self.tmpdir = folder / "data", folder / "tmp"
         self.general_log = folder / "general.log" if general_log else None
         self.slow_log = folder / "slow.log" if slow_log_s is not None else None
         self.slow_log_s = slow_log_s
@@ -157,6 +157,7 @@ class MariaDB(Service):
         self.admin_password = secrets.token_hex(16)
 
     def prepare(self) -> None:
+        self.tmpdir.mkdir(exist_ok=True)
         if self.data.exists():
             return
         accounts = self.folder / "accounts.sql"
@@ -243,7 +244,8 @@ class MariaDB(Service):
 
     def _settings(self) -> list[str]:
         as_root = ["--user=root"] if os.geteuid() == 0 else []
-        return [*as_root, "--innodb-buffer-pool-size=64M", "--innodb-log-file-size=16M"]
+        # a server that starts deletes all temporary tables in its tmpdir: in /tmp, those of other servers too
+        return [*as_root, f"--tmpdir={self.tmpdir}", "--innodb-buffer-pool-size=64M", "--innodb-log-file-size=16M"]
 
 
 def fast_folder(prefix: str = "walltime-") -> Path:
