@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 import walltime
-from walltime.sampling import serving, tick
+from walltime.sampling import sampler, serving, tick
 
 from tests.sdk.sampling.sampled import ALMOST_ALWAYS, COMPUTING, busy, entries, sampled, share
 from tests.sdk.sink import Sink
@@ -226,6 +226,21 @@ def test_while_idle_the_sampler_does_not_run(sink: Sink, monkeypatch: pytest.Mon
     assert len(ticks) == before
     with walltime.transaction("work"):
         waits_until(lambda: len(ticks) > before)
+
+
+def test_ticks_that_cost_more_than_their_share_of_a_cpu_come_more_rarely(
+    sink: Sink, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sampler, "MAX_CPU_SHARE", 0.0001)
+    ticks: list[None] = []
+    monkeypatch.setattr(tick.Ticks, "tick", counted(ticks, tick.Ticks.tick))
+    walltime.configure(endpoint=sink.endpoint, sample_hz=250)
+    with walltime.transaction("work"):
+        time.sleep(0.3)
+    assert 0 < len(ticks) < 20  # about 75 without the limit
+    running = serving.parking.runs
+    walltime.shutdown()
+    waits_until(lambda: not running.locked())
 
 
 def counted(calls: list[None], function: Callable[..., bool]) -> Callable[..., bool]:
