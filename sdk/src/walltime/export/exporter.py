@@ -7,15 +7,11 @@ child gets its own. It delays the exit of the process by at most `exit_timeout_s
 
 from __future__ import annotations
 
-import atexit
 import os
 import secrets
 import socket
-import sys
-import threading
 import time
 from collections import deque
-from contextvars import Context
 from typing import TYPE_CHECKING, Final
 
 from opentelemetry.sdk import version as otel_version
@@ -29,10 +25,10 @@ from walltime.export.json_lines import JsonLines
 from walltime.export.metrics import Metrics
 from walltime.export.protobuf import resource_attribute
 from walltime.export.sender import Sender
+from walltime.export_thread import ExportThread
 from walltime.redaction.redact import Redaction
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
     from ssl import SSLContext
 
     from walltime.core.bill import Bill
@@ -71,10 +67,10 @@ class Exporter:
             hash_users=settings.hash_user_ids,
             denied=settings.denied_annotations,
         )
-        self._detail = Detail(settings)
         self._metrics = Metrics(version) if settings.metrics else None
+        self.successor: Exporter | None = None
+        """The one in force since another `configure`: it takes what comes too late here."""
         self.begin()
-        atexit.register(self.shutdown)
 
     def begin(self) -> None:
         """Create the state of this process. A forked child starts empty: its parent sends what the parent measured."""
@@ -83,19 +79,17 @@ class Exporter:
         self._queued_calls = 0
         self._held: dict[int, tuple[Transaction, int]] = {}
         """By `id`: transactions after their response whose application has not returned, and since when."""
-        self._flushes_requested = self._flushes_done = 0
-        self._thread: threading.Thread | None = None
+        self._detail = Detail(self._settings)
         self._sender: Sender | None = None
-        self._starting = threading.Lock()
-        self._closing = False
+        self._thread = ExportThread(self._work, self.shutdown)
         self.counts = {"sent": 0, "lost_queue_full": 0, "lost_unreachable": 0, "lost_refused": 0, "lost_internal": 0}
 
     def hold(self, transaction: Transaction) -> None:
         """Keep a transaction whose response is over until `release`, at most LONGEST_AFTER_RESPONSE_S."""
-        if self._thread is None:
+        if not self._thread.is_started:
             self._start()
         self._held[id(transaction)] = transaction, clock()
-        if self._closing or len(self._held) > self._settings.max_queue:
+        if self._thread.is_closing or len(self._held) > self._settings.max_queue:
             self.release(transaction)
 
     def release(self, transaction: Transaction) -> None:
@@ -114,11 +108,16 @@ class Exporter:
     @property
     def is_used(self) -> bool:
         """Whether this process has submitted a transaction."""
-        return self._thread is not None
+        return self._thread.is_started
+
+    @property
+    def is_over(self) -> bool:
+        """Whether its counts stay as they are: it is closed, and its thread has ended."""
+        return self._thread.is_over
 
     def submit(self, transaction: Transaction) -> None:
         """Queue a finished transaction; 0.3 µs, never waits. When the queue is full, it is dropped and counted."""
-        if len(self._queue) >= self._settings.max_queue or self._closing:
+        if len(self._queue) >= self._settings.max_queue:
             self.counts["lost_queue_full"] += 1
             return
         self._queued_calls += len(transaction.calls)
@@ -127,65 +126,61 @@ class Exporter:
             transaction.add_up(detail=False)
             transaction.calls.clear()
         self._queue.append(transaction)
-        if self._thread is None:
+        if not self._thread.is_started:
             self._start()
         elif len(self._queue) == BATCH:
-            self._wake.set()
+            self._thread.wake()
+        if self._thread.has_ended:
+            self._pass_on()
 
     def _start(self) -> None:
-        # Never wait here: under gevent, the lock may be a native one and would block the hub.
-        if not self._starting.acquire(blocking=False):
-            return
         try:
-            if self._thread is None:
-                # Created here and not in `begin`: gevent may patch these classes in between.
-                self._wake = threading.Event()
-                self._flushes = threading.Condition()
-                self._thread = threading.Thread(target=self._run, name="walltime-export", daemon=True)
-                Context().run(self._thread.start)  # without the context of the current transaction
-                _at_child_exit(self.shutdown)
+            self._thread.start()
         except RuntimeError:  # the interpreter is shutting down and cannot start threads
-            self._thread = None
             self.counts["lost_queue_full"] += len(self._queue)
             self._queue.clear()
-        finally:
-            self._starting.release()
+
+    def _pass_on(self) -> None:
+        """Give what was added after the thread's last look to the exporter in force."""
+        following = self
+        while following.successor is not None:
+            following = following.successor
+        while self._queue:
+            try:
+                transaction = self._queue.popleft()
+            except IndexError:  # another thread was faster
+                return
+            if following is self:
+                self.counts["lost_queue_full"] += 1
+            else:
+                following.submit(transaction)
 
     def flush(self, timeout_s: float | None = None) -> bool:
         """Send the queue; True when everything is sent or lost, False after the timeout."""
-        thread = self._thread
-        if thread is None or not thread.is_alive() or self._pid != os.getpid():
+        if self._pid != os.getpid():
             return True
-        with self._flushes:
-            self._flushes_requested += 1
-            mine = self._flushes_requested
-            self._wake.set()
-            return self._flushes.wait_for(
-                lambda: self._flushes_done >= mine, self._settings.timeout_s if timeout_s is None else timeout_s
-            )
+        return self._thread.flush(self._settings.timeout_s if timeout_s is None else timeout_s)
 
     def shutdown(self, timeout_s: float | None = None) -> None:
         """Send the queue and stop; takes at most `exit_timeout_s`, in any state of the collector."""
-        atexit.unregister(self.shutdown)
-        thread = self._thread
-        if thread is None or self._pid != os.getpid():
-            return
+        if self._pid == os.getpid() and self._thread.is_started:
+            self._close(timeout_s)
+
+    def retire(self, successor: Exporter) -> None:
+        """Send the queue and stop, as another exporter is in force, which gets what comes here from now on."""
+        self.successor = successor
+        if self._pid == os.getpid():
+            self._close(None)
+            if self._thread.has_ended:
+                self._pass_on()
+
+    def _close(self, timeout_s: float | None) -> None:
+        self._thread.is_closing = True  # first: what is held from now on is released at once
         for transaction, _ in self._held.copy().values():  # their later calls are on no bill
             self.release(transaction)
-        self._closing = True
-        self._wake.set()
-        thread.join(self._settings.exit_timeout_s if timeout_s is None else timeout_s)
+        self._thread.close(self._settings.exit_timeout_s if timeout_s is None else timeout_s)
 
     # ---- the thread ----
-
-    def _run(self) -> None:
-        try:
-            self._work()
-        except Exception as error:  # a bug of ours; the next transaction starts a new thread
-            if self._sender is not None:
-                self._sender.lose("lost_internal")
-            contain("export thread", error)
-            self._thread = None
 
     def _work(self) -> None:
         settings = self._settings
@@ -194,23 +189,30 @@ class Exporter:
         resource = _resource(settings)
         encoder = otlp.Encoder(resource, self._version, settings.sample_probability, self._redaction)
         file = JsonLines(settings.json_lines_path, resource, self.counts) if settings.json_lines_path else None
-        while True:
-            self._release_overdue(clock())
-            closing, requested = self._closing, self._flushes_requested
-            while self._queue:
-                self._export_batch(encoder, sender, file)
-            sender.send_pending(closing)
-            if not sender.pending:
-                with self._flushes:  # everything before these requests is sent, or lost and counted
-                    self._flushes_done = requested
-                    self._flushes.notify_all()
-            if closing:
-                sender.close()
-                if file is not None:
-                    file.close()
-                return
-            self._wake.wait(max(LEAST_WAIT_S, self._settings.export_delay_s))
-            self._wake.clear()
+        try:
+            while not self._thread.has_ended:
+                self._release_overdue(clock())
+                flushes = self._thread.flushes
+                self._export_all(encoder, sender, file)
+                if self._thread.is_closing:
+                    self._thread.end()
+                    self._export_all(encoder, sender, file)
+                    flushes = self._thread.flushes
+                if not sender.pending:  # everything before these flushes is sent, or lost and counted
+                    self._thread.flushed(flushes)
+                if not self._thread.has_ended:
+                    self._thread.wait(max(LEAST_WAIT_S, self._settings.export_delay_s))
+        except Exception:
+            sender.lose("lost_internal")
+            raise
+        sender.close()
+        if file is not None:
+            file.close()
+
+    def _export_all(self, encoder: otlp.Encoder, sender: Sender, file: JsonLines | None) -> None:
+        while self._queue:
+            self._export_batch(encoder, sender, file)
+        sender.send_pending(self._thread.is_closing)
 
     def _export_batch(self, encoder: otlp.Encoder, sender: Sender, file: JsonLines | None) -> None:
         spans = bytearray()
@@ -237,11 +239,11 @@ class Exporter:
             self.counts["lost_unreachable"] += count  # an invalid variable: the address is unknown
         elif count and "otlp" in self._settings.exporters:
             sender.add(encoder.request(bytes(spans), self._missing()), count)
-            sender.send_pending(self._closing)
+            sender.send_pending(self._thread.is_closing)
 
     def _has_time(self) -> bool:
         """Say whether the thread may yield: no flush waits, and the queue is short. Yielding may take long."""
-        return len(self._queue) < BATCH and self._flushes_requested == self._flushes_done and not self._closing
+        return len(self._queue) < BATCH and not self._thread.flushes and not self._thread.is_closing
 
     def _missing(self) -> dict[str, int]:
         """Return what of this process is on no bill so far: attributes of the scope in docs/wire.md."""
@@ -265,15 +267,6 @@ class Exporter:
                 self._metrics.add(transaction, bill, kept)
         except Exception as error:  # of the application's MeterProvider, or ours
             contain("metrics", error)
-
-
-def _at_child_exit(act: Callable[[], None]) -> None:
-    """Call it at the end of a multiprocessing child, which does not run its parent's exit handlers."""
-    process = sys.modules.get("multiprocessing.process")
-    if process is not None and process.parent_process() is not None:
-        from multiprocessing.util import Finalize
-
-        Finalize(None, act, exitpriority=-1000)  # after those of the application: they may make transactions
 
 
 def _resource(settings: Settings) -> bytes:
