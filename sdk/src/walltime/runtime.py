@@ -133,7 +133,7 @@ def _counts() -> Counter[str]:
             _counted.update(each.counts)
         counts = _counted.copy()
         for each in (*_retired, exporter()):
-            counts.update(each.counts.copy())
+            counts.update(each.counters())
     return counts
 
 

@@ -9,22 +9,17 @@ from __future__ import annotations
 
 import os
 import secrets
-import socket
 import time
 from collections import deque
 from typing import TYPE_CHECKING, Final
 
-from opentelemetry.sdk import version as otel_version
-from opentelemetry.sdk.resources import OTELResourceDetector
-
 from walltime.core.transaction import clock, outside_calls
 from walltime.errors import contain
 from walltime.export import one_line, otlp
-from walltime.export.detail import Detail
+from walltime.export.detail import Detail, held_bytes, keep_totals
 from walltime.export.json_lines import JsonLines
 from walltime.export.metrics import Metrics
-from walltime.export.protobuf import resource_attribute
-from walltime.export.sender import Sender
+from walltime.export.sender import BATCH, Sender
 from walltime.export_thread import ExportThread
 from walltime.redaction.redact import Redaction
 
@@ -35,10 +30,12 @@ if TYPE_CHECKING:
     from walltime.core.transaction import Transaction
     from walltime.settings.settings import Settings
 
-MAX_QUEUED_CALLS: Final = 50_000
-"""Calls that may wait in the queue, about 12 MB. A further transaction is added up at once and loses its detail."""
-BATCH: Final = 512
-"""Transactions in one export; as many waiting transactions wake the thread early."""
+BYTES_EACH: Final = 16_384
+"""
+Memory of the transactions that wait: 32 MiB with the usual `max_queue` of 2,048. Of a transaction beyond three quarters
+of it only the totals are kept; beyond all of it, it is lost. A call without its text takes 245 bytes, so this is a
+hundred thousand calls, or two thousand with a statement of 16 KB each.
+"""
 BEFORE_YIELD: Final = 16
 """
 Transactions to encode, about 0.05 ms each, before the thread yields the GIL.
@@ -75,32 +72,42 @@ class Exporter:
     def begin(self) -> None:
         """Create the state of this process. A forked child starts empty: its parent sends what the parent measured."""
         self._pid = os.getpid()
-        self._queue: deque[Transaction] = deque()
-        self._queued_calls = 0
-        self._held: dict[int, tuple[Transaction, int]] = {}
-        """By `id`: transactions after their response whose application has not returned, and since when."""
+        self._queue: deque[tuple[Transaction, int]] = deque()
+        """Transactions and their memory in bytes."""
+        self._waiting_bytes = 0
+        self._held: dict[int, tuple[Transaction, int, int]] = {}
+        """By `id`: transactions after their response whose application has not returned, since when, and memory."""
         self._detail = Detail(self._settings)
         self._sender: Sender | None = None
         self._thread = ExportThread(self._work, self.shutdown)
-        self.counts = {"sent": 0, "lost_queue_full": 0, "lost_unreachable": 0, "lost_refused": 0, "lost_internal": 0}
+        self.counts = {
+            "sent": 0, "lost_queue_full": 0, "lost_unreachable": 0, "lost_refused": 0, "lost_too_large": 0,
+            "lost_rejected": 0, "lost_internal": 0, "rejected_spans": 0,
+        }  # fmt: skip
 
     def hold(self, transaction: Transaction) -> None:
         """Keep a transaction whose response is over until `release`, at most LONGEST_AFTER_RESPONSE_S."""
         if not self._thread.is_started:
             self._start()
-        self._held[id(transaction)] = transaction, clock()
-        if self._thread.is_closing or len(self._held) > self._settings.max_queue:
+        size = held_bytes(transaction)
+        self._held[id(transaction)] = transaction, clock(), size
+        self._waiting_bytes += size
+        max_queue = self._settings.max_queue
+        is_full = len(self._held) > max_queue or self._waiting_bytes > max_queue * BYTES_EACH // 2
+        if is_full or self._thread.is_closing:
             self.release(transaction)
 
     def release(self, transaction: Transaction) -> None:
         """Submit a held transaction; does nothing when it was submitted before."""
-        if self._held.pop(id(transaction), None) is not None:
+        held = self._held.pop(id(transaction), None)
+        if held is not None:
+            self._waiting_bytes -= held[2]
             transaction.is_over = True
             transaction.after_ns = max(0, clock() - transaction.started_ns - transaction.duration_ns)
             self.submit(transaction)
 
     def _release_overdue(self, now_ns: int) -> None:
-        for transaction, held_since_ns in self._held.copy().values():
+        for transaction, held_since_ns, _ in self._held.copy().values():
             if now_ns - held_since_ns < LONGEST_AFTER_RESPONSE_S * 1e9:
                 break  # they are in the order of their time
             self.release(transaction)
@@ -116,40 +123,59 @@ class Exporter:
         return self._thread.is_over
 
     def submit(self, transaction: Transaction) -> None:
-        """Queue a finished transaction; 0.3 µs, never waits. When the queue is full, it is dropped and counted."""
-        if len(self._queue) >= self._settings.max_queue:
+        """Queue a finished transaction; 1 µs, never waits. When the queue is full, it is dropped and counted."""
+        try:
+            self._put(transaction)
+        except Exception:
+            self.counts["lost_internal"] += 1
+            raise
+
+    def _put(self, transaction: Transaction) -> None:
+        max_bytes = self._settings.max_queue * BYTES_EACH
+        waiting_bytes = self._waiting_bytes
+        size = held_bytes(transaction)
+        if waiting_bytes + size > max_bytes * 3 // 4:
+            keep_totals(transaction)
+            size = held_bytes(transaction)
+        if len(self._queue) >= self._settings.max_queue or waiting_bytes + size > max_bytes:
             self.counts["lost_queue_full"] += 1
             return
-        self._queued_calls += len(transaction.calls)
-        if self._queued_calls > MAX_QUEUED_CALLS:
-            self._queued_calls -= len(transaction.calls)
-            transaction.add_up(detail=False)
-            transaction.calls.clear()
-        self._queue.append(transaction)
+        self._waiting_bytes += size
+        self._queue.append((transaction, size))
         if not self._thread.is_started:
             self._start()
-        elif len(self._queue) == BATCH:
+        elif len(self._queue) == BATCH or waiting_bytes <= max_bytes // 4 < waiting_bytes + size:
             self._thread.wake()
         if self._thread.has_ended:
             self._pass_on()
+
+    def _next(self) -> Transaction | None:
+        """Take the first transaction from the queue; None without one. Each is taken once."""
+        try:
+            transaction, size = self._queue.popleft()
+        except IndexError:
+            return None
+        self._waiting_bytes -= size
+        return transaction
+
+    def counters(self) -> dict[str, int]:
+        """Return the counts and what is neither sent nor lost so far."""
+        waiting = len(self._queue) + len(self._held) + (0 if self._sender is None else self._sender.waiting)
+        return {**self.counts, "queued": waiting}
 
     def _start(self) -> None:
         try:
             self._thread.start()
         except RuntimeError:  # the interpreter is shutting down and cannot start threads
-            self.counts["lost_queue_full"] += len(self._queue)
-            self._queue.clear()
+            while self._next() is not None:
+                self.counts["lost_queue_full"] += 1
 
     def _pass_on(self) -> None:
         """Give what was added after the thread's last look to the exporter in force."""
         following = self
         while following.successor is not None:
             following = following.successor
-        while self._queue:
-            try:
-                transaction = self._queue.popleft()
-            except IndexError:  # another thread was faster
-                return
+        while (transaction := self._next()) is not None:
             if following is self:
                 self.counts["lost_queue_full"] += 1
             else:
@@ -176,7 +202,7 @@ class Exporter:
 
     def _close(self, timeout_s: float | None) -> None:
         self._thread.is_closing = True  # first: what is held from now on is released at once
-        for transaction, _ in self._held.copy().values():  # their later calls are on no bill
+        for transaction, _, _ in self._held.copy().values():  # their later calls are on no bill
             self.release(transaction)
         self._thread.close(self._settings.exit_timeout_s if timeout_s is None else timeout_s)
 
@@ -184,10 +210,11 @@ class Exporter:
 
     def _work(self) -> None:
         settings = self._settings
-        self._sender = sender = Sender(settings, self.counts, self._tls)
-        sender.prepare()
-        resource = _resource(settings)
+        resource = otlp.resource(settings)
         encoder = otlp.Encoder(resource, self._version, settings.sample_probability, self._redaction)
+        request_of = lambda spans: encoder.request(spans, self._missing())  # noqa: E731
+        self._sender = sender = Sender(settings, self.counts, self._tls, request_of)
+        sender.prepare()
         file = JsonLines(settings.json_lines_path, resource, self.counts) if settings.json_lines_path else None
         try:
             while not self._thread.has_ended:
@@ -210,22 +237,18 @@ class Exporter:
             file.close()
 
     def _export_all(self, encoder: otlp.Encoder, sender: Sender, file: JsonLines | None) -> None:
-        while self._queue:
-            self._export_batch(encoder, sender, file)
+        self._drain(encoder, sender, file)
+        sender.pack()
         sender.send_pending(self._thread.is_closing)
 
-    def _export_batch(self, encoder: otlp.Encoder, sender: Sender, file: JsonLines | None) -> None:
-        spans = bytearray()
+    def _drain(self, encoder: otlp.Encoder, sender: Sender, file: JsonLines | None) -> None:
+        """Encode what waits, and send full requests."""
         count = 0
-        while self._queue and count < BATCH:
-            transaction = self._queue.popleft()
-            self._queued_calls = max(0, self._queued_calls - len(transaction.calls))
+        while (transaction := self._next()) is not None:
             try:
                 bill = transaction.add_up(detail=True)
                 kept = self._detail.why_kept(transaction)
                 encoded = encoder.transaction(transaction, bill, kept)
-                spans += encoded
-                count += 1
                 transaction.calls.clear()  # a thread or task that outlives it may keep a reference
                 transaction.after = transaction.samples = None
             except Exception as error:  # a transaction that cannot be encoded affects no other
@@ -233,13 +256,15 @@ class Exporter:
                 contain("export", error)
             else:
                 self._write_locally(transaction, bill, kept, encoded, file)
+                if "otlp" in self._settings.exporters and not self._settings.endpoint:
+                    self.counts["lost_unreachable"] += 1  # an invalid variable: the address is unknown
+                elif "otlp" in self._settings.exporters:
+                    sender.add(encoded)
+            count += 1
             if count % BEFORE_YIELD == 0 and self._has_time():
                 time.sleep(YIELD_S)
-        if count and "otlp" in self._settings.exporters and not self._settings.endpoint:
-            self.counts["lost_unreachable"] += count  # an invalid variable: the address is unknown
-        elif count and "otlp" in self._settings.exporters:
-            sender.add(encoder.request(bytes(spans), self._missing()), count)
-            sender.send_pending(self._thread.is_closing)
+            if sender.pending:
+                sender.send_pending(self._thread.is_closing)
 
     def _has_time(self) -> bool:
         """Say whether the thread may yield: no flush waits, and the queue is short. Yielding may take long."""
@@ -267,22 +292,3 @@ class Exporter:
                 self._metrics.add(transaction, bill, kept)
         except Exception as error:  # of the application's MeterProvider, or ours
             contain("metrics", error)
-
-
-def _resource(settings: Settings) -> bytes:
-    """Return this process as an encoded OTLP Resource (attributes = 1), with OTEL_RESOURCE_ATTRIBUTES."""
-    # Not Resource.create: it starts a thread pool, which fails while the interpreter exits.
-    resource = OTELResourceDetector().detect().attributes
-    attributes: dict[str, object] = {
-        "telemetry.sdk.language": "python",
-        "telemetry.sdk.name": "opentelemetry",
-        "telemetry.sdk.version": otel_version.__version__,
-        "service.name": "unknown_service",
-        "service.instance.id": secrets.token_hex(8),
-        "host.name": socket.gethostname(),
-        "process.pid": os.getpid(),
-        **resource,
-    }
-    if settings.service_name:
-        attributes["service.name"] = settings.service_name
-    return b"".join([resource_attribute(key, value) for key, value in attributes.items()])
