@@ -25,11 +25,11 @@ S = 1_000 * MS
 
 
 def of(
-    service: str, name: str, *, in_call_ns: int = 90 * MS, ahead_ns: int = 0, **counters: int
+    service: str, name: str, *, in_call_ns: int = 90 * MS, all_ns: int = 100 * MS, ahead_ns: int = 0, **counters: int
 ) -> ExportTraceServiceRequest:
-    """One transaction of 100 ms with a kept call, and the counters that its process reports."""
+    """One transaction with a kept call, and the counters that its process reports."""
     started_ns = time.time_ns() - S + ahead_ns
-    times = {"start_time_unix_nano": started_ns, "end_time_unix_nano": started_ns + 100 * MS}
+    times = {"start_time_unix_nano": started_ns, "end_time_unix_nano": started_ns + all_ns}
     bill = {
         "walltime.schema": 1,
         "walltime.kept": "forced",
@@ -55,6 +55,7 @@ def collector(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Collector]:
         of("unknown_service", "GET /x"),
         of("tomorrow", "GET /x", ahead_ns=3_600 * S),
         of("opaque", "GET /slow", in_call_ns=10 * MS),
+        of("one line", "GET /health", in_call_ns=MS, all_ns=5 * MS),
         of("routeless", "GET"),
         of("well", "GET /fine"),
     ]
@@ -125,7 +126,9 @@ def test_each_finding_has_what_was_found_and_what_to_do(
 def test_every_service_is_listed_with_its_sdk_and_its_measured_time(examined: tuple[int, dict[str, Any], str]) -> None:
     _, document, shown = examined
     seen = {each["service"]: each for each in document["applications"]}
-    assert set(seen) == {"losing", "unknown_service", "tomorrow", "opaque", "routeless", "well", "unbilled"}
+    services = {"losing", "unknown_service", "tomorrow", "opaque", "one line", "routeless", "well", "unbilled"}
+    assert set(seen) == services
+    assert [each for each in document["findings"] if each["service"] == "one line"] == []  # 4 ms are a framework's
     assert "unbilled  no transaction in 7 days" in shown
     assert seen["well"]["sdks"] == ["walltime 0.4.2"]
     assert [each["is_failure"] for each in document["findings"] if each["service"] == "well"] == [False]

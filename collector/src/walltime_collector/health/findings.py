@@ -105,7 +105,7 @@ def _findings(each: Application, now_s: float) -> Iterator[tuple[bool, str, str]
             f" call and on no sampled line ({duration(kind.other_ns / kind.transactions)} each,"
             f" at most {share(computing)} of it CPU)",
             "see what `walltime-run --check` says there, and whether sample_hz is 0; or put"
-            ' `with walltime.component("name"):` around its parts',
+            ' `with walltime.component("name"):` around parts of its view or handler',
         )
 
 
