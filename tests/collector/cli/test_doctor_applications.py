@@ -48,6 +48,13 @@ def of(
     return body
 
 
+def without_calls(body: ExportTraceServiceRequest, resource: dict[str, object]) -> ExportTraceServiceRequest:
+    """The transaction without its kept call, from a process with this resource too."""
+    del body.resource_spans[0].scope_spans[0].spans[1:]
+    body.resource_spans[0].resource.attributes.extend(pairs(resource))
+    return body
+
+
 @pytest.fixture(scope="module")
 def collector(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Collector]:
     sent = [
@@ -55,7 +62,10 @@ def collector(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Collector]:
         of("unknown_service", "GET /x"),
         of("tomorrow", "GET /x", ahead_ns=3_600 * S),
         of("opaque", "GET /slow", in_call_ns=10 * MS),
-        of("one line", "GET /health", in_call_ns=MS, all_ns=5 * MS),
+        without_calls(
+            of("one line", "GET /health", in_call_ns=MS, all_ns=5 * MS), {"telemetry.distro.version": "0.4.3"}
+        ),
+        without_calls(of("old", "GET /health"), {}),
         of("routeless", "GET"),
         of("well", "GET /fine"),
     ]
@@ -66,7 +76,7 @@ def collector(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Collector]:
     with Collector(tmp_path_factory.mktemp("applications") / "data") as running:
         for body in [unbilled, of_jobs, *sent]:
             assert running.send(body.SerializeToString()).status_code == 200
-        running.wait_until_loaded(2 * len(sent))
+        running.wait_until_loaded(2 * len(sent) - 2)
         yield running
 
 
@@ -126,11 +136,12 @@ def test_each_finding_has_what_was_found_and_what_to_do(
 def test_every_service_is_listed_with_its_sdk_and_its_measured_time(examined: tuple[int, dict[str, Any], str]) -> None:
     _, document, shown = examined
     seen = {each["service"]: each for each in document["applications"]}
-    services = {"losing", "unknown_service", "tomorrow", "opaque", "one line", "routeless", "well", "unbilled"}
+    services = {"losing", "unknown_service", "tomorrow", "opaque", "one line", "old", "routeless", "well", "unbilled"}
     assert set(seen) == services
     assert [each for each in document["findings"] if each["service"] == "one line"] == []  # 4 ms are a framework's
     assert "unbilled  no transaction in 7 days" in shown
-    assert seen["well"]["sdks"] == ["walltime 0.4.2"]
+    sdks = [seen[service]["sdks"] for service in ("well", "one line", "old")]
+    assert sdks == [["walltime 0.4.2"], ["walltime 0.4.3"], ["walltime"]]
     assert [each["is_failure"] for each in document["findings"] if each["service"] == "well"] == [False]
     (line,) = [line for line in shown.splitlines() if line.startswith("well  ")]
     assert "SDK walltime 0.4.2, 1 transaction in a day, 0 % failed, 90.0 % of their time on lines of the bill" in line
