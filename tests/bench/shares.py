@@ -22,7 +22,6 @@ from rich.console import Console
 from rich.table import Table
 from walltime import runtime
 from walltime.core.transaction import Transaction, clock
-from walltime.export import exporter as exporting
 from walltime.export import otlp
 from walltime.export.sender import Sender
 from walltime.propagation import propagation
@@ -127,10 +126,9 @@ def _headers_us(turns: int) -> float:
 def _export(ours: Application, probability: float, turns: int) -> dict[str, float]:
     """What the thread does with a transaction, by the functions it calls."""
     exporter = runtime.exporter()
-    encoder = otlp.Encoder(
-        exporting._resource(runtime.settings()), walltime.__version__, probability, Redaction(b"salt")
-    )
-    sender = Sender(runtime.settings(), dict(exporter.counts))
+    settings = runtime.settings()
+    encoder = otlp.Encoder(otlp.resource(settings), walltime.__version__, probability, Redaction(b"salt"))
+    sender = Sender(settings, dict(exporter.counts))
     taken: list[Transaction] = []
     spent_ns: dict[str, list[float]] = {"add up": [], "decide and encode": [], "send": []}
     submit = exporter.submit

@@ -10,7 +10,6 @@ from __future__ import annotations
 import atexit
 import os
 import secrets
-import socket
 import sys
 import threading
 import time
@@ -18,16 +17,12 @@ from collections import deque
 from contextvars import Context
 from typing import TYPE_CHECKING, Final
 
-from opentelemetry.sdk import version as otel_version
-from opentelemetry.sdk.resources import OTELResourceDetector
-
 from walltime.core.transaction import clock, outside_calls
 from walltime.errors import contain
 from walltime.export import one_line, otlp
 from walltime.export.detail import Detail
 from walltime.export.json_lines import JsonLines
 from walltime.export.metrics import Metrics
-from walltime.export.protobuf import resource_attribute
 from walltime.export.sender import Sender
 from walltime.redaction.redact import Redaction
 
@@ -88,6 +83,9 @@ class Exporter:
         self._sender: Sender | None = None
         self._starting = threading.Lock()
         self._closing = False
+        self._has_exported = False
+        self._report_is_due = False
+        self._program = ""
         self.counts = {"sent": 0, "lost_queue_full": 0, "lost_unreachable": 0, "lost_refused": 0, "lost_internal": 0}
 
     def hold(self, transaction: Transaction) -> None:
@@ -114,7 +112,18 @@ class Exporter:
     @property
     def is_used(self) -> bool:
         """Whether this process has submitted a transaction."""
-        return self._thread is not None
+        return bool(self._has_exported or self._queue or self._held or any(self.counts.values()))
+
+    def report(self, program: str) -> None:
+        """
+        Send the counters of a process without transactions.
+
+        Args:
+            program: what it is, `<kind>.<module>` as in servers/unsupported.py; '' when unknown.
+        """
+        self._program, self._report_is_due = program, True
+        if self._thread is None:
+            self._start()
 
     def submit(self, transaction: Transaction) -> None:
         """Queue a finished transaction; 0.3 µs, never waits. When the queue is full, it is dropped and counted."""
@@ -191,14 +200,18 @@ class Exporter:
         settings = self._settings
         self._sender = sender = Sender(settings, self.counts, self._tls)
         sender.prepare()
-        resource = _resource(settings)
+        resource = otlp.resource(settings)
         encoder = otlp.Encoder(resource, self._version, settings.sample_probability, self._redaction)
         file = JsonLines(settings.json_lines_path, resource, self.counts) if settings.json_lines_path else None
         while True:
             self._release_overdue(clock())
             closing, requested = self._closing, self._flushes_requested
+            self._has_exported = self._has_exported or bool(self._queue)
             while self._queue:
                 self._export_batch(encoder, sender, file)
+            if self._report_is_due and "otlp" in settings.exporters and settings.endpoint:
+                sender.add(encoder.request(b"", self._missing()), 0)
+            self._report_is_due = False
             sender.send_pending(closing)
             if not sender.pending:
                 with self._flushes:  # everything before these requests is sent, or lost and counted
@@ -247,6 +260,8 @@ class Exporter:
         """Return what of this process is on no bill so far: attributes of the scope in docs/wire.md."""
         missing = {f"walltime.lost.{why[5:]}": n for why, n in self.counts.items() if why.startswith("lost_")}
         missing["walltime.outside.calls"] = sum(outside_calls.copy().values())
+        if self._program and not self.is_used:
+            missing[f"walltime.outside.{self._program}"] = missing["walltime.outside.calls"]
         return missing
 
     def _write_locally(
@@ -274,22 +289,3 @@ def _at_child_exit(act: Callable[[], None]) -> None:
         from multiprocessing.util import Finalize
 
         Finalize(None, act, exitpriority=-1000)  # after those of the application: they may make transactions
-
-
-def _resource(settings: Settings) -> bytes:
-    """Return this process as an encoded OTLP Resource (attributes = 1), with OTEL_RESOURCE_ATTRIBUTES."""
-    # Not Resource.create: it starts a thread pool, which fails while the interpreter exits.
-    resource = OTELResourceDetector().detect().attributes
-    attributes: dict[str, object] = {
-        "telemetry.sdk.language": "python",
-        "telemetry.sdk.name": "opentelemetry",
-        "telemetry.sdk.version": otel_version.__version__,
-        "service.name": "unknown_service",
-        "service.instance.id": secrets.token_hex(8),
-        "host.name": socket.gethostname(),
-        "process.pid": os.getpid(),
-        **resource,
-    }
-    if settings.service_name:
-        attributes["service.name"] = settings.service_name
-    return b"".join([resource_attribute(key, value) for key, value in attributes.items()])

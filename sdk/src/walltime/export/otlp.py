@@ -8,13 +8,19 @@ docs/wire.md says what the attributes mean.
 
 from __future__ import annotations
 
+import os
+import secrets
+import socket
 from functools import lru_cache
 from typing import TYPE_CHECKING, Final
+
+from opentelemetry.sdk import version as otel_version
+from opentelemetry.sdk.resources import OTELResourceDetector
 
 from walltime.export import otlp_bill
 from walltime.export.otlp_calls import CallEncoder
 from walltime.export.otlp_span import CONSUMER, INTERNAL, IS_REMOTE, IS_REMOTE_KNOWN, SERVER, span
-from walltime.export.protobuf import attribute, block, few, scope_attribute
+from walltime.export.protobuf import attribute, block, few, resource_attribute, scope_attribute
 from walltime.redaction.cache import size_bounded_cache
 from walltime.redaction.redact import redact_path
 
@@ -24,6 +30,7 @@ if TYPE_CHECKING:
     from walltime.core.bill import Bill
     from walltime.core.transaction import Transaction
     from walltime.redaction.redact import Redaction
+    from walltime.settings.settings import Settings
 
 _SPAN_KINDS: Final = {"internal": INTERNAL, "server": SERVER, "consumer": CONSUMER}
 
@@ -113,3 +120,22 @@ def _request(name: str, method: str, scheme: str, status: int) -> bytes:
 @size_bounded_cache(max_chars=100_000)
 def _path(path: str) -> bytes:
     return attribute("url.path", redact_path(path))
+
+
+def resource(settings: Settings) -> bytes:
+    """Return this process as an encoded OTLP Resource (attributes = 1), with OTEL_RESOURCE_ATTRIBUTES."""
+    # Not Resource.create: it starts a thread pool, which fails while the interpreter exits.
+    detected = OTELResourceDetector().detect().attributes
+    attributes: dict[str, object] = {
+        "telemetry.sdk.language": "python",
+        "telemetry.sdk.name": "opentelemetry",
+        "telemetry.sdk.version": otel_version.__version__,
+        "service.name": "unknown_service",
+        "service.instance.id": secrets.token_hex(8),
+        "host.name": socket.gethostname(),
+        "process.pid": os.getpid(),
+        **detected,
+    }
+    if settings.service_name:
+        attributes["service.name"] = settings.service_name
+    return b"".join([resource_attribute(key, value) for key, value in attributes.items()])
