@@ -23,7 +23,7 @@ _CONVERTER: Final = re.compile(r"<(?:[A-Za-z_][\w.]*(?:\([^<>]*\))?:)?([A-Za-z_]
 _BRACED: Final = re.compile(r"\{([A-Za-z_]\w*):[^{}]*(?:\{[^{}]*\}[^{}]*)*\}")
 """`{path:path}`, `{year:\\d{4}}`: Starlette and aiohttp."""
 _NAMED: Final = re.compile(r"\(\?P<(\w+)>")
-_QUANTIFIER: Final = re.compile(r"(?:[*+?]|\{\d*,?\d*\})[?+]?")
+_QUANTIFIER: Final = re.compile(r"(?:[*+?]|\{\d*(?:,\d*)?\})[?+]?")
 _ASSERTION: Final = re.compile(r"\?(?:[=!#]|<[=!])")
 _FLAGS: Final = re.compile(r"\?[a-zA-Z-]*(:|\)|$)")
 _TEMPLATED: Final = re.compile(r"\{\w*\}")
