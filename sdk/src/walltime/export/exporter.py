@@ -55,6 +55,7 @@ class Exporter:
 
     def __init__(self, settings: Settings, version: str, tls: SSLContext | None) -> None:
         self._settings = settings
+        self._sends = "otlp" in settings.exporters
         self._version = version
         self._tls = tls
         self._redaction = Redaction(
@@ -80,6 +81,9 @@ class Exporter:
         self._detail = Detail(self._settings)
         self._sender: Sender | None = None
         self._thread = ExportThread(self._work, self.shutdown)
+        self._has_exported = False
+        self._report_is_due = False
+        self._program = ""
         self.counts = {
             "sent": 0, "lost_queue_full": 0, "lost_unreachable": 0, "lost_refused": 0, "lost_too_large": 0,
             "lost_rejected": 0, "lost_internal": 0, "rejected_spans": 0,
@@ -115,12 +119,23 @@ class Exporter:
     @property
     def is_used(self) -> bool:
         """Whether this process has submitted a transaction."""
-        return self._thread.is_started
+        return bool(self._has_exported or self._queue or self._held or any(self.counts.values()))
 
     @property
     def is_over(self) -> bool:
         """Whether its counts stay as they are: it is closed, and its thread has ended."""
         return self._thread.is_over
+
+    def report(self, program: str) -> None:
+        """
+        Send the counters of a process without transactions.
+
+        Args:
+            program: what it is, `<kind>.<module>` as in servers/unsupported.py; '' when unknown.
+        """
+        self._program, self._report_is_due = program, True
+        if not self._thread.is_started:
+            self._start()
 
     def submit(self, transaction: Transaction) -> None:
         """Queue a finished transaction; 1 µs, never waits. When the queue is full, it is dropped and counted."""
@@ -197,14 +212,14 @@ class Exporter:
         self.successor = successor
         if self._pid == os.getpid():
             self._close(None)
-            if self._thread.has_ended:
-                self._pass_on()
 
     def _close(self, timeout_s: float | None) -> None:
         self._thread.is_closing = True  # first: what is held from now on is released at once
         for transaction, _, _ in self._held.copy().values():  # their later calls are on no bill
             self.release(transaction)
         self._thread.close(self._settings.exit_timeout_s if timeout_s is None else timeout_s)
+        if self._thread.has_ended:
+            self._pass_on()
 
     # ---- the thread ----
 
@@ -219,27 +234,24 @@ class Exporter:
         try:
             while not self._thread.has_ended:
                 self._release_overdue(clock())
-                flushes = self._thread.flushes
-                self._export_all(encoder, sender, file)
                 if self._thread.is_closing:
                     self._thread.end()
-                    self._export_all(encoder, sender, file)
-                    flushes = self._thread.flushes
+                flushes = self._thread.flushes
+                self._has_exported = self._has_exported or bool(self._queue)
+                self._drain(encoder, sender, file)
+                sender.pack(even_empty=self._report_is_due and self._sends and bool(settings.endpoint))
+                self._report_is_due = False
+                sender.send_pending(self._thread.is_closing)
                 if not sender.pending:  # everything before these flushes is sent, or lost and counted
                     self._thread.flushed(flushes)
                 if not self._thread.has_ended:
-                    self._thread.wait(max(LEAST_WAIT_S, self._settings.export_delay_s))
+                    self._thread.wait(max(LEAST_WAIT_S, settings.export_delay_s))
         except Exception:
             sender.lose("lost_internal")
             raise
         sender.close()
         if file is not None:
             file.close()
-
-    def _export_all(self, encoder: otlp.Encoder, sender: Sender, file: JsonLines | None) -> None:
-        self._drain(encoder, sender, file)
-        sender.pack()
-        sender.send_pending(self._thread.is_closing)
 
     def _drain(self, encoder: otlp.Encoder, sender: Sender, file: JsonLines | None) -> None:
         """Encode what waits, and send full requests."""
@@ -256,24 +268,23 @@ class Exporter:
                 contain("export", error)
             else:
                 self._write_locally(transaction, bill, kept, encoded, file)
-                if "otlp" in self._settings.exporters and not self._settings.endpoint:
+                if self._sends and not self._settings.endpoint:
                     self.counts["lost_unreachable"] += 1  # an invalid variable: the address is unknown
-                elif "otlp" in self._settings.exporters:
+                elif self._sends:
                     sender.add(encoded)
             count += 1
-            if count % BEFORE_YIELD == 0 and self._has_time():
+            is_short = len(self._queue) < BATCH  # yielding may take long
+            if count % BEFORE_YIELD == 0 and is_short and not self._thread.flushes and not self._thread.is_closing:
                 time.sleep(YIELD_S)
             if sender.pending:
                 sender.send_pending(self._thread.is_closing)
-
-    def _has_time(self) -> bool:
-        """Say whether the thread may yield: no flush waits, and the queue is short. Yielding may take long."""
-        return len(self._queue) < BATCH and not self._thread.flushes and not self._thread.is_closing
 
     def _missing(self) -> dict[str, int]:
         """Return what of this process is on no bill so far: attributes of the scope in docs/wire.md."""
         missing = {f"walltime.lost.{why[5:]}": n for why, n in self.counts.items() if why.startswith("lost_")}
         missing["walltime.outside.calls"] = sum(outside_calls.copy().values())
+        if self._program and not self.is_used:
+            missing[f"walltime.outside.{self._program}"] = missing["walltime.outside.calls"]
         return missing
 
     def _write_locally(
