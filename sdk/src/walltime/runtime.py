@@ -131,7 +131,7 @@ def shutdown() -> None:
 @guarded("counters", dict)
 def counters() -> dict[str, int]:
     """Return this process's counts: sent, lost, samples, calls outside of any transaction, failures of Walltime."""
-    sent = {} if _exporter is None else dict(_exporter.counts)
+    sent = {} if _exporter is None else _exporter.counters()
     outside = {f"outside_{library}": count for library, count in outside_calls.copy().items()}
     samples = {name: count for name, count in tick.counts.items() if count}
     return {**sent, **samples, **outside, **{f"failed_{where}": count for where, count in contained.items()}}

@@ -81,7 +81,7 @@ def test_a_full_queue_loses_the_newest_and_counts_them(silent_port: int) -> None
 def test_many_waiting_calls_are_added_up_and_only_their_detail_is_lost(
     sink: Sink, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(exporter, "MAX_QUEUED_CALLS", 10)
+    monkeypatch.setattr(exporter, "BYTES_EACH", 5)
     walltime.configure(endpoint=sink.endpoint, sample_probability=1.0, export_delay_s=60)
     with walltime.transaction("first"):
         pass

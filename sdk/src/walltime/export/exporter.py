@@ -20,10 +20,10 @@ from typing import TYPE_CHECKING, Final
 from walltime.core.transaction import clock, outside_calls
 from walltime.errors import contain
 from walltime.export import one_line, otlp
-from walltime.export.detail import Detail
+from walltime.export.detail import Detail, held_bytes, keep_totals
 from walltime.export.json_lines import JsonLines
 from walltime.export.metrics import Metrics
-from walltime.export.sender import Sender
+from walltime.export.sender import BATCH, Sender
 from walltime.redaction.redact import Redaction
 
 if TYPE_CHECKING:
@@ -34,10 +34,12 @@ if TYPE_CHECKING:
     from walltime.core.transaction import Transaction
     from walltime.settings.settings import Settings
 
-MAX_QUEUED_CALLS: Final = 50_000
-"""Calls that may wait in the queue, about 12 MB. A further transaction is added up at once and loses its detail."""
-BATCH: Final = 512
-"""Transactions in one export; as many waiting transactions wake the thread early."""
+BYTES_EACH: Final = 16_384
+"""
+Memory of the transactions that wait: 32 MiB with the usual `max_queue` of 2,048. Of a transaction beyond three quarters
+of it only the totals are kept; beyond all of it, it is lost. A call without its text takes 245 bytes, so this is a
+hundred thousand calls, or two thousand with a statement of 16 KB each.
+"""
 BEFORE_YIELD: Final = 16
 """
 Transactions to encode, about 0.05 ms each, before the thread yields the GIL.
@@ -74,10 +76,11 @@ class Exporter:
     def begin(self) -> None:
         """Create the state of this process. A forked child starts empty: its parent sends what the parent measured."""
         self._pid = os.getpid()
-        self._queue: deque[Transaction] = deque()
-        self._queued_calls = 0
-        self._held: dict[int, tuple[Transaction, int]] = {}
-        """By `id`: transactions after their response whose application has not returned, and since when."""
+        self._queue: deque[tuple[Transaction, int]] = deque()
+        """Transactions and their memory in bytes."""
+        self._waiting_bytes = 0
+        self._held: dict[int, tuple[Transaction, int, int]] = {}
+        """By `id`: transactions after their response whose application has not returned, since when, and memory."""
         self._flushes_requested = self._flushes_done = 0
         self._thread: threading.Thread | None = None
         self._sender: Sender | None = None
@@ -86,25 +89,33 @@ class Exporter:
         self._has_exported = False
         self._report_is_due = False
         self._program = ""
-        self.counts = {"sent": 0, "lost_queue_full": 0, "lost_unreachable": 0, "lost_refused": 0, "lost_internal": 0}
+        self.counts = {
+            "sent": 0, "lost_queue_full": 0, "lost_unreachable": 0, "lost_refused": 0, "lost_too_large": 0,
+            "lost_rejected": 0, "lost_internal": 0, "rejected_spans": 0,
+        }  # fmt: skip
 
     def hold(self, transaction: Transaction) -> None:
         """Keep a transaction whose response is over until `release`, at most LONGEST_AFTER_RESPONSE_S."""
         if self._thread is None:
             self._start()
-        self._held[id(transaction)] = transaction, clock()
-        if self._closing or len(self._held) > self._settings.max_queue:
+        size = held_bytes(transaction)
+        self._held[id(transaction)] = transaction, clock(), size
+        self._waiting_bytes += size
+        max_queue = self._settings.max_queue
+        if self._closing or len(self._held) > max_queue or self._waiting_bytes > max_queue * BYTES_EACH // 2:
             self.release(transaction)
 
     def release(self, transaction: Transaction) -> None:
         """Submit a held transaction; does nothing when it was submitted before."""
-        if self._held.pop(id(transaction), None) is not None:
+        held = self._held.pop(id(transaction), None)
+        if held is not None:
+            self._waiting_bytes -= held[2]
             transaction.is_over = True
             transaction.after_ns = max(0, clock() - transaction.started_ns - transaction.duration_ns)
             self.submit(transaction)
 
     def _release_overdue(self, now_ns: int) -> None:
-        for transaction, held_since_ns in self._held.copy().values():
+        for transaction, held_since_ns, _ in self._held.copy().values():
             if now_ns - held_since_ns < LONGEST_AFTER_RESPONSE_S * 1e9:
                 break  # they are in the order of their time
             self.release(transaction)
@@ -126,20 +137,34 @@ class Exporter:
             self._start()
 
     def submit(self, transaction: Transaction) -> None:
-        """Queue a finished transaction; 0.3 µs, never waits. When the queue is full, it is dropped and counted."""
-        if len(self._queue) >= self._settings.max_queue or self._closing:
+        """Queue a finished transaction; 1 µs, never waits. When the queue is full, it is dropped and counted."""
+        try:
+            self._put(transaction)
+        except Exception:
+            self.counts["lost_internal"] += 1
+            raise
+
+    def _put(self, transaction: Transaction) -> None:
+        max_bytes = self._settings.max_queue * BYTES_EACH
+        waiting_bytes = self._waiting_bytes
+        size = held_bytes(transaction)
+        if waiting_bytes + size > max_bytes * 3 // 4:
+            keep_totals(transaction)
+            size = held_bytes(transaction)
+        if len(self._queue) >= self._settings.max_queue or waiting_bytes + size > max_bytes or self._closing:
             self.counts["lost_queue_full"] += 1
             return
-        self._queued_calls += len(transaction.calls)
-        if self._queued_calls > MAX_QUEUED_CALLS:
-            self._queued_calls -= len(transaction.calls)
-            transaction.add_up(detail=False)
-            transaction.calls.clear()
-        self._queue.append(transaction)
+        self._waiting_bytes += size
+        self._queue.append((transaction, size))
         if self._thread is None:
             self._start()
-        elif len(self._queue) == BATCH:
+        elif len(self._queue) == BATCH or waiting_bytes <= max_bytes // 4 < waiting_bytes + size:
             self._wake.set()
+
+    def counters(self) -> dict[str, int]:
+        """Return the counts and what is neither sent nor lost so far."""
+        waiting = len(self._queue) + len(self._held) + (0 if self._sender is None else self._sender.waiting)
+        return {**self.counts, "queued": waiting}
 
     def _start(self) -> None:
         # Never wait here: under gevent, the lock may be a native one and would block the hub.
@@ -179,7 +204,7 @@ class Exporter:
         thread = self._thread
         if thread is None or self._pid != os.getpid():
             return
-        for transaction, _ in self._held.copy().values():  # their later calls are on no bill
+        for transaction, _, _ in self._held.copy().values():  # their later calls are on no bill
             self.release(transaction)
         self._closing = True
         self._wake.set()
@@ -198,20 +223,20 @@ class Exporter:
 
     def _work(self) -> None:
         settings = self._settings
-        self._sender = sender = Sender(settings, self.counts, self._tls)
-        sender.prepare()
         resource = otlp.resource(settings)
         encoder = otlp.Encoder(resource, self._version, settings.sample_probability, self._redaction)
+        request_of = lambda spans: encoder.request(spans, self._missing())  # noqa: E731
+        self._sender = sender = Sender(settings, self.counts, self._tls, request_of)
+        sender.prepare()
         file = JsonLines(settings.json_lines_path, resource, self.counts) if settings.json_lines_path else None
         while True:
             self._release_overdue(clock())
             closing, requested = self._closing, self._flushes_requested
             self._has_exported = self._has_exported or bool(self._queue)
-            while self._queue:
-                self._export_batch(encoder, sender, file)
-            if self._report_is_due and "otlp" in settings.exporters and settings.endpoint:
-                sender.add(encoder.request(b"", self._missing()), 0)
+            self._drain(encoder, sender, file)
+            has_report = self._report_is_due and "otlp" in settings.exporters and bool(settings.endpoint)
             self._report_is_due = False
+            sender.pack(even_empty=has_report)
             sender.send_pending(closing)
             if not sender.pending:
                 with self._flushes:  # everything before these requests is sent, or lost and counted
@@ -225,18 +250,16 @@ class Exporter:
             self._wake.wait(max(LEAST_WAIT_S, self._settings.export_delay_s))
             self._wake.clear()
 
-    def _export_batch(self, encoder: otlp.Encoder, sender: Sender, file: JsonLines | None) -> None:
-        spans = bytearray()
+    def _drain(self, encoder: otlp.Encoder, sender: Sender, file: JsonLines | None) -> None:
+        """Encode what waits, and send full requests."""
         count = 0
-        while self._queue and count < BATCH:
-            transaction = self._queue.popleft()
-            self._queued_calls = max(0, self._queued_calls - len(transaction.calls))
+        while self._queue:
+            transaction, size = self._queue.popleft()
+            self._waiting_bytes = max(0, self._waiting_bytes - size)
             try:
                 bill = transaction.add_up(detail=True)
                 kept = self._detail.why_kept(transaction)
                 encoded = encoder.transaction(transaction, bill, kept)
-                spans += encoded
-                count += 1
                 transaction.calls.clear()  # a thread or task that outlives it may keep a reference
                 transaction.after = transaction.samples = None
             except Exception as error:  # a transaction that cannot be encoded affects no other
@@ -244,13 +267,15 @@ class Exporter:
                 contain("export", error)
             else:
                 self._write_locally(transaction, bill, kept, encoded, file)
+                if "otlp" in self._settings.exporters and not self._settings.endpoint:
+                    self.counts["lost_unreachable"] += 1  # an invalid variable: the address is unknown
+                elif "otlp" in self._settings.exporters:
+                    sender.add(encoded)
+            count += 1
             if count % BEFORE_YIELD == 0 and self._has_time():
                 time.sleep(YIELD_S)
-        if count and "otlp" in self._settings.exporters and not self._settings.endpoint:
-            self.counts["lost_unreachable"] += count  # an invalid variable: the address is unknown
-        elif count and "otlp" in self._settings.exporters:
-            sender.add(encoder.request(bytes(spans), self._missing()), count)
-            sender.send_pending(self._closing)
+            if sender.pending:
+                sender.send_pending(self._closing)
 
     def _has_time(self) -> bool:
         """Say whether the thread may yield: no flush waits, and the queue is short. Yielding may take long."""
