@@ -140,7 +140,7 @@ class Sender:
         self._open_bytes += len(transaction)
 
     def pack(self, *, even_empty: bool = False) -> None:
-        """Make a request of what was added; an empty one has the counters of the process."""
+        """Make a request of what was added; without any transaction it has the process's counters only."""
         if self._open or even_empty:
             self.pending.append(self._packed(self._open))
             self._open, self._open_bytes = [], 0
@@ -195,7 +195,7 @@ class Sender:
     def _split(self, batch: Batch) -> None:
         """Make two requests of one that was too large, and smaller ones from now on; a single transaction is lost."""
         size = sum(batch.sizes)
-        if len(batch.sizes) <= 1:
+        if len(batch.sizes) < 2:
             self._counts["lost_too_large"] += len(batch.sizes)
             message = "walltime: the collector at %s refuses a transaction of %d bytes as too large; it is lost. Raise "
             message += "its limit, or the one of a proxy in front of it"
