@@ -41,11 +41,7 @@ _OFF: Final = Settings(enabled=False)
 
 
 def _lock() -> Any:
-    """
-    Return this process's lock for what is in force, held for assignments alone.
-
-    Under gevent it is native too. A signal handler or a destructor may take it on the thread that holds it.
-    """
+    """Return the lock of what is in force: held for assignments alone, native under gevent, free on its own thread."""
     return _locks.setdefault(os.getpid(), serving.unpatched("_thread", "RLock")())
 
 
@@ -57,8 +53,8 @@ def _after_fork() -> None:
             return
         try:
             _after_fork_in_parent()
-            for counts in (_counted, outside_calls, contained):
-                counts.clear()
+            _counted.clear()
+            contained.clear()
             _retired.clear()
             transaction.after_fork()
             cpu.after_fork()
@@ -96,12 +92,7 @@ def _off() -> Settings:
 
 @guarded("configure", _off)
 def configure(given: Mapping[str, Any], *, is_first: bool = False) -> Settings:
-    """
-    `walltime.configure` with the settings as a mapping.
-
-    Args:
-        is_first: settings in force stay: threads whose first transactions begin at the same time come here together.
-    """
+    """`walltime.configure` with a mapping. With `is_first`, settings that another thread has put in force stay."""
     global _settings, _exporter  # one set-up for a process
     try:
         values, unusable = read(Settings, os.environ, given)
@@ -171,6 +162,9 @@ def shutdown() -> None:
         _exporter.shutdown()
 
 
+atexit.register(shutdown)
+
+
 @guarded("counters", dict)
 def counters() -> dict[str, int]:
     """Return this process's counts: sent, lost, samples, calls outside of any transaction, failures of Walltime."""
@@ -185,9 +179,6 @@ def is_of_several() -> bool:
     return _is_of_several
 
 
-atexit.register(shutdown)
-
-
 def notice_fork() -> None:
     """Begin anew in a process that was forked outside of Python, as in uWSGI."""
     if os.getpid() != _pid:
@@ -197,9 +188,7 @@ def notice_fork() -> None:
 def running_task() -> int:
     """Return the id of the asyncio task that runs here, 0 outside of asyncio; 60 ns."""
     asyncio = sys.modules.get("asyncio")
-    if asyncio is None:
-        return 0
-    loop = asyncio._get_running_loop()
+    loop = asyncio and asyncio._get_running_loop()
     return 0 if loop is None else id(asyncio.current_task(loop))
 
 

@@ -59,12 +59,9 @@ class Exporter:
         self._version = version
         self._tls = tls
         self._redaction = Redaction(
-            settings.key_salt.encode() or secrets.token_bytes(16),
-            raw_sessions=settings.raw_session_ids,
-            raw_keys=settings.raw_keys,
-            hash_users=settings.hash_user_ids,
-            denied=settings.denied_annotations,
-        )
+            settings.key_salt.encode() or secrets.token_bytes(16), raw_sessions=settings.raw_session_ids,
+            raw_keys=settings.raw_keys, hash_users=settings.hash_user_ids, denied=settings.denied_annotations,
+        )  # fmt: skip
         self._metrics = Metrics(version) if settings.metrics else None
         self.successor: Exporter | None = None
         """The one in force since another `configure`: it takes what comes too late here."""
@@ -134,8 +131,7 @@ class Exporter:
             program: what it is, `<kind>.<module>` as in servers/unsupported.py; '' when unknown.
         """
         self._program, self._report_is_due = program, True
-        if not self._thread.is_started:
-            self._start()
+        self._start()
 
     def submit(self, transaction: Transaction) -> None:
         """Queue a finished transaction; 1 µs, never waits. When the queue is full, it is dropped and counted."""
@@ -191,10 +187,10 @@ class Exporter:
         while following.successor is not None:
             following = following.successor
         while (transaction := self._next()) is not None:
-            if following is self:
-                self.counts["lost_queue_full"] += 1
-            else:
+            if following is not self:
                 following.submit(transaction)
+            else:
+                self.counts["lost_queue_full"] += 1
 
     def flush(self, timeout_s: float | None = None) -> bool:
         """Send the queue; True when everything is sent or lost, False after the timeout."""
@@ -221,8 +217,6 @@ class Exporter:
         if self._thread.has_ended:
             self._pass_on()
 
-    # ---- the thread ----
-
     def _work(self) -> None:
         settings = self._settings
         resource = otlp.resource(settings)
@@ -237,7 +231,7 @@ class Exporter:
                 if self._thread.is_closing:
                     self._thread.end()
                 flushes = self._thread.flushes
-                self._has_exported = self._has_exported or bool(self._queue)
+                self._has_exported |= bool(self._queue)
                 self._drain(encoder, sender, file)
                 sender.pack(even_empty=self._report_is_due and self._sends and bool(settings.endpoint))
                 self._report_is_due = False

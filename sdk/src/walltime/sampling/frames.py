@@ -40,6 +40,8 @@ low threshold of the garbage collector, no more than a quarter of it.
 """
 FEW: Final = 4
 """Allocations beside those that are counted."""
+OWN: Final = 64
+"""More than the objects that a check allocates, about 30."""
 MAX_TRIES: Final = 3
 _NOTHING: Final = object()
 _first: Final = operator.itemgetter(0)
@@ -126,7 +128,7 @@ def _read(read: Callable[[Any], T], argument: Any, allocations: int, more: Calla
         found = next(reading, _NOTHING)
         if found is not _NOTHING:
             return found  # type: ignore[return-value]  # of `read`
-        _let_collect(allocations + more() + 1)
+        _let_collect(allocations + more() + OWN)
     raise NotReadableError
 
 

@@ -17,7 +17,7 @@ from walltime.core.transaction import clock
 from walltime.errors import contain, warn
 from walltime.sampling import serving
 from walltime.sampling.frames import can_be_read
-from walltime.sampling.tick import Ticks
+from walltime.sampling.tick import Ticks, counts
 
 MAX_CPU_SHARE: Final = 0.0045
 """Of one CPU. Ticks that cost more come more rarely, and each sample then stands for more time."""
@@ -67,6 +67,8 @@ def install(hz: float, *, is_forked: bool = False) -> None:
     # where gevent has replaced the starting of threads for good, it would be a greenlet among the others
     is_possible = hz and isinstance(serving.start_new_thread, BuiltinFunctionType)
     serving.reset(partial(_run, hz) if is_possible else None, is_forked=is_forked)
+    if is_forked:
+        counts.update(dict.fromkeys(counts, 0))
     _restore_switch_interval()
 
 

@@ -213,7 +213,8 @@ def reset(run: Callable[[Parking], None] | None, *, is_forked: bool) -> None:
         is_forked: only this thread is left, and what it serves is the parent's.
     """
     global parking
-    before, parking = parking, Parking(run)
+    made = Parking(run)
+    before, parking = parking, made  # at once: two threads that come here end two
     if is_forked:
         threads.clear()
         vars(_local).clear()
