@@ -19,6 +19,7 @@ from weakref import ref
 from walltime.core.cpu import greenlet_here
 from walltime.errors import contain
 from walltime.sampling import frames
+from walltime.sampling.switch_interval import begun
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -99,7 +100,7 @@ class Parking:
         self.woken_ns = 0
         """When the transaction began for which the sampler woke up."""
         self.on_wake: Callable[[], None] = lambda: None
-        """Called on the request's thread, as the sampler has no GIL yet."""
+        """Called on the request's thread when no other is open: the sampler has no GIL yet."""
         self._claims = [] if run is None else [run]
         """Who takes it starts the thread, or makes sure that none starts."""
         self._wake = allocate_lock()
@@ -167,8 +168,9 @@ def _this_thread() -> Thread:
 
 
 def begin(transaction: Transaction) -> None:
-    """Register the transaction that this thread, task or greenlet serves, until its response ends; 0.2 µs."""
+    """Register the transaction that this thread, task or greenlet serves, until its response ends; 0.4 µs."""
     try:
+        is_first = begun()
         try:
             here: Thread = _local.thread
         except AttributeError:
@@ -184,6 +186,8 @@ def begin(transaction: Transaction) -> None:
             here.execution = transaction
         if parking.is_parked:
             parking.wake()
+        elif is_first:
+            parking.on_wake()
     except Exception as ours:
         contain("sampler", ours)
 
