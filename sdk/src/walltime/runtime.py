@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import atexit
 import os
 import sys
 import threading
@@ -11,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 from walltime.core import cpu, transaction
 from walltime.core.execution import ExecutionContext, current, enter, running
 from walltime.core.transaction import Transaction, clock, outside_calls
-from walltime.errors import SettingsError, contain, contained, guarded, warn
+from walltime.errors import SettingsError, contain, contained, guarded
 from walltime.export.exporter import Exporter
 from walltime.propagation import propagation
 from walltime.sampling import sampler, serving, tick
@@ -138,24 +137,15 @@ def counters() -> dict[str, int]:
     return {**sent, **samples, **outside, **{f"failed_{where}": count for where, count in contained.items()}}
 
 
-@guarded("hint")
-def hint() -> None:
-    """
-    Log at the exit of a program that made calls and no transaction: nothing of it is on a bill.
-
-    Not in a process that has forked or is a fork: a server's main process may use its database without any request.
-    """
-    outside = sum(count for library, count in outside_calls.items() if library != "late")
-    if not outside or _is_of_several or not settings().enabled:
-        return
-    if _exporter is not None and (_exporter.is_used or any(_exporter.counts.values())):
-        return
-    message = "walltime: %d calls were made outside of any transaction, so they are on no bill; "
-    message += "put the program's work into `with walltime.transaction(name):` (docs/processes.md)"
-    warn("outside", message, outside)
+def is_of_several() -> bool:
+    """Return whether this process has forked, or is a fork."""
+    return _is_of_several
 
 
-atexit.register(hint)
+def notice_fork() -> None:
+    """Begin anew in a process that was forked outside of Python, as in uWSGI."""
+    if os.getpid() != _pid:
+        _after_fork()
 
 
 def running_task() -> int:

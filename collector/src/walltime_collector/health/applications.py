@@ -12,6 +12,8 @@ from ..query.queries import run
 from .status import Loss
 
 _MOST_CALLS = 2_000_000
+_LEAST_UNCOVERED_NS = 5_000_000
+"""A transaction: a framework alone takes up to some ms for a page of one line, and nothing can be done about that."""
 _DAY_NS = 86_400_000_000_000
 
 
@@ -90,7 +92,7 @@ def applications(engine: Engine) -> Applications:
     for row in run(engine, "status/applications_sdks", below=_traces_below(engine)):
         if row["service"] in services:
             services[row["service"]].sdks.extend(sorted(row["sdks"]))
-    for row in run(engine, "status/applications_coverage"):
+    for row in run(engine, "status/applications_coverage", least_ns=_LEAST_UNCOVERED_NS):
         if row["service"] in services:
             sums = (int(row[name]) for name in ("transactions", "time_ns", "other_ns", "cpu_ns"))
             services[row["service"]].uncovered.append(Uncovered(row["name"], *sums))

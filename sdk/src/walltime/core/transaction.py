@@ -25,6 +25,8 @@ from walltime.redaction.sanitize import text, value_of
 from walltime.settings.settings import DEFAULTS
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from walltime.core.after_response import After
     from walltime.core.call import Call, Line
     from walltime.core.caller import Place
@@ -52,15 +54,21 @@ def after_fork() -> None:
     """Replace the lock: in the parent, a thread that the child does not have may hold it."""
     global adding  # noqa: PLW0603
     adding = Lock()
+    outside_calls.clear()
 
 
 outside_calls: dict[str, int] = {}
 """Number of calls outside of any transaction, by library; `late` are calls that ended after their transaction."""
 
+at_many_outside: Callable[[], None] | None = None
+"""Called after each tenth of them (unbilled.py)."""
+
 
 def outside(library: str) -> None:
     """Count a call outside of any transaction. There is no lock: when threads race, a call may be missing."""
-    outside_calls[library] = outside_calls.get(library, 0) + 1
+    count = outside_calls[library] = outside_calls.get(library, 0) + 1
+    if not count % 10 and at_many_outside is not None and library != "late":
+        at_many_outside()
 
 
 class Transaction:

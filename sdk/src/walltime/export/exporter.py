@@ -86,6 +86,9 @@ class Exporter:
         self._sender: Sender | None = None
         self._starting = threading.Lock()
         self._closing = False
+        self._has_exported = False
+        self._report_is_due = False
+        self._program = ""
         self.counts = {
             "sent": 0, "lost_queue_full": 0, "lost_unreachable": 0, "lost_refused": 0, "lost_too_large": 0,
             "lost_rejected": 0, "lost_internal": 0, "rejected_spans": 0,
@@ -120,7 +123,18 @@ class Exporter:
     @property
     def is_used(self) -> bool:
         """Whether this process has submitted a transaction."""
-        return self._thread is not None
+        return bool(self._has_exported or self._queue or self._held or any(self.counts.values()))
+
+    def report(self, program: str) -> None:
+        """
+        Send the counters of a process without transactions.
+
+        Args:
+            program: what it is, `<kind>.<module>` as in servers/unsupported.py; '' when unknown.
+        """
+        self._program, self._report_is_due = program, True
+        if self._thread is None:
+            self._start()
 
     def submit(self, transaction: Transaction) -> None:
         """Queue a finished transaction; 1 µs, never waits. When the queue is full, it is dropped and counted."""
@@ -218,8 +232,11 @@ class Exporter:
         while True:
             self._release_overdue(clock())
             closing, requested = self._closing, self._flushes_requested
+            self._has_exported = self._has_exported or bool(self._queue)
             self._drain(encoder, sender, file)
-            sender.pack()
+            has_report = self._report_is_due and "otlp" in settings.exporters and bool(settings.endpoint)
+            self._report_is_due = False
+            sender.pack(even_empty=has_report)
             sender.send_pending(closing)
             if not sender.pending:
                 with self._flushes:  # everything before these requests is sent, or lost and counted
@@ -268,6 +285,8 @@ class Exporter:
         """Return what of this process is on no bill so far: attributes of the scope in docs/wire.md."""
         missing = {f"walltime.lost.{why[5:]}": n for why, n in self.counts.items() if why.startswith("lost_")}
         missing["walltime.outside.calls"] = sum(outside_calls.copy().values())
+        if self._program and not self.is_used:
+            missing[f"walltime.outside.{self._program}"] = missing["walltime.outside.calls"]
         return missing
 
     def _write_locally(

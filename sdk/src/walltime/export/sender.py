@@ -139,9 +139,9 @@ class Sender:
         self._open.append(transaction)
         self._open_bytes += len(transaction)
 
-    def pack(self) -> None:
-        """Make a request of what was added."""
-        if self._open:
+    def pack(self, *, even_empty: bool = False) -> None:
+        """Make a request of what was added; without any transaction it has the process's counters only."""
+        if self._open or even_empty:
             self.pending.append(self._packed(self._open))
             self._open, self._open_bytes = [], 0
         while self._pending_bytes > self._settings.max_pending_bytes and len(self.pending) > 1:
@@ -195,8 +195,8 @@ class Sender:
     def _split(self, batch: Batch) -> None:
         """Make two requests of one that was too large, and smaller ones from now on; a single transaction is lost."""
         size = sum(batch.sizes)
-        if len(batch.sizes) == 1:
-            self._counts["lost_too_large"] += 1
+        if len(batch.sizes) < 2:
+            self._counts["lost_too_large"] += len(batch.sizes)
             message = "walltime: the collector at %s refuses a transaction of %d bytes as too large; it is lost. Raise "
             message += "its limit, or the one of a proxy in front of it"
             warn("too large", message, self._shown, size)

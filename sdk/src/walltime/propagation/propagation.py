@@ -49,8 +49,8 @@ MAX_MEMBERS: Final = 180
 """Members of `baggage` that W3C requires; OpenTelemetry drops a `tracestate` with more than 32."""
 _MEMBERS: Final = {
     # https://www.w3.org/TR/trace-context/#tracestate-header and https://www.w3.org/TR/baggage/#definition
-    "tracestate": re.compile(r"[ \t]*(?:[a-z0-9][_0-9a-z\-*/@]*=[\x20-\x2b\x2d-\x3c\x3e-\x7e]+)?[ \t]*"),
-    "baggage": re.compile(r"[ \t]*[!#-'*+\-.0-9A-Z^-z|~]+[ \t]*=[ \t!#-+\--\[\]-~]*"),
+    "tracestate": re.compile(r"(?:[a-z0-9][_0-9a-z\-*/@]*=[\x20-\x2b\x2d-\x3c\x3e-\x7e]+)?"),
+    "baggage": re.compile(r"[!#-'*+\-.0-9A-Z^-z|~]+[ \t]*=[ \t!#-+\--\[\]-~]*"),
 }
 """Syntax of a member of these headers. Others are left out: OpenTelemetry would log a warning for each, and the client
 controls their number."""
@@ -75,7 +75,7 @@ def _well_formed(header: str, member: re.Pattern[str], *, is_whole: bool) -> lis
     if len(header) > MAX_HEADER_CHARS:
         header = header[:MAX_HEADER_CHARS].rpartition(",")[0]
     members = header.split(",")
-    kept = [each for each in members if member.fullmatch(each)]
+    kept = [each for each in members if member.fullmatch(each.strip(" \t"))]
     return None if not kept or (is_whole and len(kept) < len(members)) else [",".join(kept[:MAX_MEMBERS])]
 
 
