@@ -276,6 +276,8 @@ class Exporter:
                 time.sleep(YIELD_S)
             if sender.pending:
                 sender.send_pending(self._closing)
+        # Recomputed here: several threads change it, and an update that is lost must not stay.
+        self._waiting_bytes = sum([size for _, _, size in self._held.copy().values()])
 
     def _has_time(self) -> bool:
         """Say whether the thread may yield: no flush waits, and the queue is short. Yielding may take long."""
