@@ -272,6 +272,8 @@ class Exporter:
                 time.sleep(YIELD_S)
             if sender.pending:
                 sender.send_pending(self._thread.is_closing)
+        # Recomputed here: several threads change it, and an update that is lost must not stay.
+        self._waiting_bytes = sum([size for _, _, size in self._held.copy().values()])
 
     def _missing(self) -> dict[str, int]:
         """Return what of this process is on no bill so far: attributes of the scope in docs/wire.md."""
