@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Final
 from opentelemetry.sdk import version as otel_version
 from opentelemetry.sdk.resources import OTELResourceDetector
 
+from walltime.core.execution import close
 from walltime.core.transaction import clock, outside_calls
 from walltime.errors import contain
 from walltime.export import one_line, otlp
@@ -101,7 +102,7 @@ class Exporter:
     def release(self, transaction: Transaction) -> None:
         """Submit a held transaction; does nothing when it was submitted before."""
         if self._held.pop(id(transaction), None) is not None:
-            transaction.is_over = True
+            close(transaction)
             transaction.after_ns = max(0, clock() - transaction.started_ns - transaction.duration_ns)
             self.submit(transaction)
 

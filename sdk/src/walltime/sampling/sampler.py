@@ -15,6 +15,7 @@ from contextlib import contextmanager
 from types import BuiltinFunctionType
 from typing import TYPE_CHECKING, Final
 
+from walltime.core.execution import unpatched
 from walltime.core.transaction import clock
 from walltime.errors import contain
 from walltime.sampling import serving
@@ -50,8 +51,8 @@ there lets the observed thread end that frame, and Python crashes, or deadlocks 
 Before 3.11 the objects existed; from 3.12 on, garbage is collected between instructions.
 """
 
-_sleep: Final = serving.unpatched("time", "sleep")
-_start_new_thread: Final = serving.unpatched("_thread", "start_new_thread")
+_sleep: Final = unpatched("time", "sleep")
+_start_new_thread: Final = unpatched("_thread", "start_new_thread")
 
 _host_switch_s = 0.0
 """The application's switch interval while one of ours is set."""

@@ -11,12 +11,12 @@ import sys
 import time
 from _thread import allocate_lock
 from collections import deque
-from importlib import import_module
 from time import perf_counter_ns
 from typing import TYPE_CHECKING, Any, Final
 from weakref import ref
 
 from walltime.core.cpu import greenlet_here
+from walltime.core.execution import get_ident, unpatched
 from walltime.errors import contain
 
 if TYPE_CHECKING:
@@ -29,13 +29,6 @@ MAX_ARRIVALS: Final = 10_000
 """Tasks and greenlets between two ticks; the oldest ones are not sampled."""
 
 
-def unpatched(module: str, name: str) -> Any:
-    """Return a function of the standard library as it is without gevent's monkey patches."""
-    monkey = sys.modules.get("gevent.monkey")
-    return getattr(import_module(module), name) if monkey is None else monkey.get_original(module, name)
-
-
-get_ident: Callable[[], int] = unpatched("_thread", "get_ident")
 _local: Any = unpatched("_thread", "_local")()
 
 
@@ -153,7 +146,9 @@ def begin(transaction: Transaction) -> None:
             here = _this_thread()
         server: Any = None
         if transaction.owner:
-            server = sys.modules["asyncio"].current_task() if transaction.owner > 1 else None
+            asyncio: Any = sys.modules.get("asyncio")
+            if asyncio is not None and asyncio._get_running_loop() is not None:  # not under Trio
+                server = asyncio.current_task()
         else:
             server = greenlet_here()
         if server is not None:
