@@ -13,6 +13,7 @@ import time
 from collections import deque
 from typing import TYPE_CHECKING, Final
 
+from walltime.core.execution import close
 from walltime.core.transaction import clock, outside_calls
 from walltime.errors import contain
 from walltime.export import one_line, otlp
@@ -103,7 +104,7 @@ class Exporter:
         held = self._held.pop(id(transaction), None)
         if held is not None:
             self._waiting_bytes -= held[2]
-            transaction.is_over = True
+            close(transaction)
             transaction.after_ns = max(0, clock() - transaction.started_ns - transaction.duration_ns)
             self.submit(transaction)
 
