@@ -11,6 +11,7 @@ from functools import partial
 from types import BuiltinFunctionType
 from typing import Final
 
+from walltime.core.execution import unpatched
 from walltime.core.ids import generator
 from walltime.core.transaction import clock
 from walltime.errors import contain, warn
@@ -23,7 +24,7 @@ MAX_CPU_SHARE: Final = 0.0045
 """Of one CPU. Ticks that cost more come more rarely, and each sample then stands for more time."""
 PARK_AFTER_NS: Final = 200_000_000
 """Without an open transaction for this long, the thread waits until one begins."""
-_sleep: Final = serving.unpatched("time", "sleep")
+_sleep: Final = unpatched("time", "sleep")
 
 
 def install(hz: float, *, is_forked: bool = False) -> None:
