@@ -218,7 +218,7 @@ class Open:
         self._otel_token = propagation.enter(self.transaction, self._parent)
         self._execution_token: Token[ExecutionContext | None] = enter(self.transaction)
         if self.transaction.settings.sample_hz:
-            serving.begin(self.transaction)
+            serving.begin(self.transaction, is_first=switch_interval.begun())
 
     def finish(self) -> None:
         """Close the transaction and leave it. Never raises; a second call does nothing."""
