@@ -11,7 +11,7 @@ that the application sets is never overwritten.
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -35,7 +35,8 @@ _OURS: Final = frozenset({_as_python_returns_it(SHORT_S), _as_python_returns_it(
 
 def _setting(interval_s: float, instead_of: Iterable[float]) -> Iterator[object]:
     """Return an iterator whose every step sets the interval if one of those is in force, and is a TypeError else."""
-    return map(sys.setswitchinterval, map(dict.fromkeys(instead_of, interval_s).get, iter(sys.getswitchinterval, None)))
+    instead: Any = dict.fromkeys(instead_of, interval_s)
+    return map(sys.setswitchinterval, map(instead.get, iter(sys.getswitchinterval, None)))
 
 
 _open: list[None] = []
