@@ -84,6 +84,7 @@ def play(file: Path, chance: random.Random) -> None:
     sys.setswitchinterval(1e-5)
     gc.set_threshold(chance.choice([20, 700]))
     os.environ.update(OTEL_TRACES_EXPORTER="none", WALLTIME_JSON_LINES=str(file), WALLTIME_SAMPLE_HZ="1000")
+    os.environ["WALLTIME_EXIT_TIMEOUT"] = str(HUNG_S)
     troubles: list[str] = []
     barrier = threading.Barrier(THREADS + 4)
     stops = chance.random() < 0.3
@@ -107,7 +108,7 @@ def play(file: Path, chance: random.Random) -> None:
 
     def configure() -> None:
         for _ in range(chance.randrange(4)):
-            walltime.configure(sample_hz=chance.choice([0, 1000]), exit_timeout_s=HUNG_S)
+            walltime.configure(sample_hz=chance.choice([0, 1000]))
 
     def flush() -> None:
         for _ in range(3):
