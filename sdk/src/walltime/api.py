@@ -6,15 +6,16 @@ from typing import TYPE_CHECKING, Any, Final, Literal, TypeVar, cast
 
 from walltime import runtime
 from walltime.core import execution as executions
-from walltime.core.call import Piece, line
-from walltime.core.execution import ExecutionContext, inherited, running_task, task_execution
+from walltime.core.call import line
+from walltime.core.execution import inherited, running_task, task_execution
 from walltime.core.transaction import clock
 from walltime.errors import contain
-from walltime.instrumentation.decorated import Part, decorated
+from walltime.instrumentation.decorated import Component, Part, decorated
 from walltime.instrumentation.expected import failure_of, is_broken_off
 from walltime.redaction.sanitize import text
 from walltime.sampling import serving
 from walltime.servers.request.request import incomplete
+from walltime.servers.request.route import named
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -76,7 +77,7 @@ class transaction(_Measured):  # noqa: N801  # used as a context manager and as 
     __slots__ = ("kind",)
 
     def __init__(self, name: str, *, kind: Literal["internal", "consumer", "server"] = "internal") -> None:
-        self.name = text(name)
+        self.name = named(text(name))
         self.kind = kind
         self._uses = []
 
@@ -120,7 +121,7 @@ class component(_Measured):  # noqa: N801  # used as a context manager and as a 
         self._uses = []
 
     def _part(self) -> Part:
-        return _Component(self.name)
+        return Component(self.name)
 
     def __enter__(self) -> component:
         try:
@@ -147,45 +148,6 @@ class component(_Measured):  # noqa: N801  # used as a context manager and as a 
             contain("component", ours)
 
 
-class _Component:
-    """One use of a component: a call, in pieces when it pauses (core/pieces.py)."""
-
-    __slots__ = ("_name", "_outer_ns", "_started_ns", "_subject", "execution")
-
-    def __init__(self, name: str) -> None:
-        self._name = name
-        self._subject: tuple[object, ...] | None = None
-        self.execution: ExecutionContext | None = None
-
-    def begin(self) -> None:
-        try:
-            self.execution = execution = task_execution()
-            if execution is not None:
-                self._outer_ns = execution.nested_ns
-                self._started_ns = clock()
-        except Exception as ours:
-            contain("component", ours)
-
-    def pause(self) -> None:
-        before, self._subject = self._subject, self._subject or (self._name,)  # compared by identity
-        self._record(self._subject if before is None else Piece(before), None)
-
-    def end(self, error: BaseException | None) -> None:
-        self._record(None if self._subject is None else Piece(self._subject), error)
-
-    def _record(self, subject: object, error: BaseException | None) -> None:
-        execution = self.execution
-        if execution is not None:
-            try:
-                ended_ns = clock()
-                if subject is not None:
-                    execution.transaction.has_pieces = True
-                failure = None if error is None else failure_of(error)
-                execution.record(line(self._name), subject, self._started_ns, ended_ns, self._outer_ns, failure)
-            except Exception as ours:
-                contain("component", ours)
-
-
 class _Opened:
     """One use of `transaction`: a transaction, or a component of the one that runs."""
 
@@ -194,17 +156,17 @@ class _Opened:
     def __init__(self, name: str, kind: str) -> None:
         self._name = name
         self._kind = kind
-        self._opened: runtime.Open | _Component | None = None
+        self._opened: runtime.Open | Component | None = None
 
     def begin(self) -> None:
         try:
             opened = self._opened
-            if isinstance(opened, _Component):
+            if isinstance(opened, Component):
                 opened.begin()
             elif opened is not None:
                 opened.resume(running_task())
             elif (running := executions.current()) is not None and not running.transaction.duration_ns:
-                part = _Component(self._name)
+                part = Component(self._name)
                 part.begin()
                 self._opened = part
             elif runtime.settings().enabled:
@@ -216,7 +178,7 @@ class _Opened:
 
     def pause(self) -> None:
         opened = self._opened
-        if isinstance(opened, _Component):
+        if isinstance(opened, Component):
             opened.pause()
         elif opened is not None:
             opened.leave()
@@ -225,7 +187,7 @@ class _Opened:
     def end(self, error: BaseException | None) -> None:
         try:
             opened = self._opened
-            if isinstance(opened, _Component):
+            if isinstance(opened, Component):
                 opened.end(error)
             elif opened is not None:
                 if error is not None and is_broken_off(error):
@@ -260,9 +222,13 @@ class CurrentTransaction:
         return "" if self._transaction is None else self._transaction.name
 
     def set_name(self, name: str) -> None:
-        """Name it by its route, `GET /product/{id}`: few distinct names, no ids or user input in them."""
+        """
+        Name it by its route, `GET /product/{id}`: few distinct names, no ids or user input in them.
+
+        Parameters of a route become `{id}` in any notation: `<int:id>`, `:id`, `(?P<id>…)`, `{id:path}`, `*`.
+        """
         if self._transaction is not None:
-            self._transaction.set_name(name)
+            self._transaction.set_name(named(text(name)))
 
     def set_user(self, user: str) -> None:
         """Set the user it is for. It is sent unchanged as `user.id`: give an id or a hash, not a person's name."""

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 from weakref import ref
 
 from walltime.core.after_response import record_after_response
-from walltime.core.transaction import MANY_CALLS, outside
+from walltime.core.transaction import outside
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -93,8 +93,8 @@ class Branch(_Beside):
         self.nested_ns = nested_ns
         if failure is not None or elapsed_ns >= transaction.locate_ns:
             transaction.locate(line, started_ns)
-        if len(calls) >= MANY_CALLS:
-            transaction.add_up_early()
+        if len(calls) >= transaction.look_at:
+            transaction.make_room()
 
 
 class Inside(_Beside):

@@ -11,8 +11,16 @@ import inspect
 from collections.abc import AsyncGenerator, Coroutine, Generator
 from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
 
+from walltime.core.call import Piece, line
+from walltime.core.execution import task_execution
+from walltime.core.transaction import clock
+from walltime.errors import contain
+from walltime.instrumentation.expected import failure_of
+
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+    from walltime.core.execution import ExecutionContext
 
     Function: TypeAlias = "Callable[..., Any]"
 
@@ -25,6 +33,45 @@ class Part(Protocol):
 
     def pause(self) -> None: ...
     def end(self, error: BaseException | None) -> None: ...
+
+
+class Component:
+    """One use of a component: a call, in pieces when it pauses (core/pieces.py)."""
+
+    __slots__ = ("_name", "_outer_ns", "_started_ns", "_subject", "execution")
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+        self._subject: tuple[object, ...] | None = None
+        self.execution: ExecutionContext | None = None
+
+    def begin(self) -> None:
+        try:
+            self.execution = execution = task_execution()
+            if execution is not None:
+                self._outer_ns = execution.nested_ns
+                self._started_ns = clock()
+        except Exception as ours:
+            contain("component", ours)
+
+    def pause(self) -> None:
+        before, self._subject = self._subject, self._subject or (self._name,)  # compared by identity
+        self._record(self._subject if before is None else Piece(before), None)
+
+    def end(self, error: BaseException | None) -> None:
+        self._record(None if self._subject is None else Piece(self._subject), error)
+
+    def _record(self, subject: object, error: BaseException | None) -> None:
+        execution = self.execution
+        if execution is not None:
+            try:
+                ended_ns = clock()
+                if subject is not None:
+                    execution.transaction.has_pieces = True
+                failure = None if error is None else failure_of(error)
+                execution.record(line(self._name), subject, self._started_ns, ended_ns, self._outer_ns, failure)
+            except Exception as ours:
+                contain("component", ours)
 
 
 def decorated(function: Any, part: Callable[[], Part], who: str) -> Any:

@@ -17,7 +17,7 @@ from typing import Any
 
 from ...errors import EngineEnded, EngineHung, EngineUnavailable
 from ..engine import Piece
-from .channel import CLOSE, CONNECTION, receive, send
+from .channel import CLOSE, CONNECTION, WRITE_FAILED, receive, send
 
 log = logging.getLogger(__name__)
 
@@ -237,6 +237,8 @@ class Child:
                     self._idle.pop().socket.close()
         if "failed" in message:
             return f"does not open: {message['failed']}"
+        if status == WRITE_FAILED:
+            return "ended itself because a file could not be written: see to its disk"
         return f"ended ({signal.Signals(-status).name if status < 0 else f'status {status}'})"
 
     def _start(self, control: socket.socket) -> subprocess.Popen[bytes]:

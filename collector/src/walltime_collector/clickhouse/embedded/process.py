@@ -17,17 +17,19 @@ import signal
 import socket
 import sys
 import threading
+import time
 from pathlib import Path
 from typing import Any
 
 from ... import crashpoint
-from .channel import CONNECTION, receive, send
+from .channel import CONNECTION, WRITE_FAILED, receive, send
 
 # chDB imports pyarrow where it can, for formats that are not used here: 0.15 s of CPU at each start, and 37 MB
 sys.modules["pyarrow"] = None  # type: ignore[assignment]
 from .database import Database, error_text  # noqa: E402
 
 _PR_SET_PDEATHSIG = 1
+_LOOK_EVERY_S = 5.0
 
 
 def main() -> None:
@@ -42,6 +44,7 @@ def main() -> None:
         with contextlib.suppress(OSError):
             send(control, {"failed": str(error)})
         os._exit(1)
+    threading.Thread(target=_end_when_damaged, args=(database,), daemon=True).start()
     with contextlib.suppress(OSError):  # the collector has ended, and nobody waits for what runs here
         send(control, {"ready": True})
         while _accept(control, database):
@@ -59,6 +62,20 @@ def _end_only_with_the_collector() -> None:
         ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
         with contextlib.suppress(OSError):  # when memory runs out, the kernel ends this process, not the collector
             Path("/proc/self/oom_score_adj").write_text("500")
+
+
+def _end_when_damaged(database: Database) -> None:
+    """End this process soon after a merge could not write, while what it merged is still there: 8 minutes."""
+    while True:
+        time.sleep(_LOOK_EVERY_S)
+        with contextlib.suppress(RuntimeError):
+            database.check_writes()
+        _end_if_damaged(database)
+
+
+def _end_if_damaged(database: Database) -> None:
+    if database.has_damage:
+        os._exit(WRITE_FAILED)
 
 
 def _accept(control: socket.socket, database: Database) -> bool:
@@ -79,6 +96,7 @@ def _serve(connection: socket.socket, database: Database) -> None:
             response, result = _run(request, content, database)
             del content
             send(connection, response, [result])
+            _end_if_damaged(database)
 
 
 def _run(request: dict[str, Any], content: bytes, database: Database) -> tuple[dict[str, Any], bytes]:
