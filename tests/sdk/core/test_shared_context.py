@@ -18,8 +18,11 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 import aiomysql
+import anyio.from_thread
+import anyio.to_thread
 import pytest
 import walltime
+from asgiref.sync import async_to_sync
 from walltime.core.execution import ExecutionContext, current
 from walltime.instrumentation.timed import whole_async
 
@@ -147,6 +150,40 @@ def test_after_a_loop_the_thread_is_where_it_was(recorded: Sink) -> None:
     (outer,) = recorded.calls("parent")
     inner = [*recorded.calls("in the loop"), *recorded.calls("child")]
     assert outer.attributes["walltime.own_ns"] == outer.duration_ns - sum(call.duration_ns for call in inner)
+
+
+async def in_the_loop() -> None:
+    with walltime.component("inner"):
+        await asyncio.sleep(0)
+
+
+async def on_a_worker(way: Callable[[], Any]) -> None:
+    with walltime.transaction("job"):
+        await anyio.to_thread.run_sync(way)
+
+
+@pytest.mark.parametrize(
+    "start",
+    [
+        lambda outer: outer(async_to_sync(in_the_loop)),
+        lambda outer: asyncio.run(on_a_worker(lambda: outer(lambda: anyio.from_thread.run(in_the_loop)))),
+        lambda outer: asyncio.run(on_a_worker(lambda: outer(async_to_sync(in_the_loop)))),
+    ],
+    ids=["async_to_sync", "anyio.from_thread", "async_to_sync on a worker"],
+)
+def test_a_coroutine_that_a_thread_waits_for_is_nested_in_it(recorded: Sink, start: Any) -> None:
+    def outer(way: Callable[[], Any]) -> None:
+        with walltime.transaction("job"), walltime.component("outer"):
+            for _ in range(2):
+                way()
+                child()
+
+    start(outer)
+    recorded.transactions()
+    (around,) = recorded.calls("outer")
+    inner = [*recorded.calls("inner"), *recorded.calls("child")]
+    assert len(inner) == 4
+    assert around.attributes["walltime.own_ns"] == around.duration_ns - sum(call.duration_ns for call in inner)
 
 
 async def connects(_self: object) -> None:
