@@ -44,7 +44,7 @@ _OF_OPENTELEMETRY: Final = {
 _OF_NOBODY: Final = ("aiomcache", "bmemcached", "mariadb", "memcache", "pycurl", "pylibmc", "treq")
 """Clients that nobody instruments."""
 _OURS: Final = str(Path(__file__).parent)
-_FRAMEWORKS: Final = ("aiohttp_web", "django", "flask", "starlette")
+_FRAMEWORKS, _JOBS = ("aiohttp_web", "django", "flask", "starlette"), ("celery", "rq")
 _OPENS: Final = re.compile(
     r"\bwalltime\.(?:transaction|WSGIMiddleware|ASGIMiddleware)\b"
     r"|^\s*from walltime import .*\b(?:transaction|WSGIMiddleware|ASGIMiddleware)\b",
@@ -174,6 +174,16 @@ def _unsupported(distributions: _Distributions, is_there: Callable[[str], bool])
         yield LibraryCheck(module, _version(module, distributions), state, reason)
 
 
+def _opens() -> bool:
+    """Return whether something that this process has imported opens transactions, or is known not to."""
+    known = {module for module in UNSUPPORTED if module.partition(".")[0] not in sys.stdlib_module_names}
+    return (
+        any(map(is_wrapped, (*_FRAMEWORKS, *_JOBS)))
+        or not known.union(*HOSTS.values()).isdisjoint(sys.modules)
+        or bool(_application_that_opens())
+    )
+
+
 def _application_that_opens() -> str:
     """Return the first imported module outside of the installed packages that opens transactions itself, or ''."""
     installed = {sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "purelib", "platlib")}
@@ -262,11 +272,18 @@ def main(modules: Sequence[str]) -> NoReturn:
     is_good = True
     for module in modules or [PARTS[name][1] for name in LIBRARIES if is_installed(PARTS[name][1])]:
         try:
-            importlib.import_module(module)
+            # As servers and shells have it: shop:app, shop/wsgi.py.
+            name = module.partition(":")[0]
+            is_file = name.endswith(".py") and Path(name).is_file()
+            importlib.import_module(name.removesuffix(".py").strip("./").replace("/", ".") if is_file else name)
         except Exception as error:  # the application's or a library's own mistake
             sys.stderr.write(f"walltime-run: {module} cannot be imported: {type(error).__name__}: {error}\n")
             is_good = False
     is_there = sys.modules.__contains__ if modules else is_installed
     report = _report(2.0, is_there, is_there)
+    if modules and not _opens():
+        found = "nothing that was imported opens transactions: run it under gunicorn or uvicorn, or "
+        found += f"{REMEDIES['wsgi']}, or with walltime.transaction(name): (docs/servers.md)"
+        report = replace(report, problems=(*report.problems, found))
     sys.stdout.write(f"{report}\n")
     sys.exit(not is_good or bool(report.problems) or any(each.state == NOT_MEASURED for each in report.libraries))
