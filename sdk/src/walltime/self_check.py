@@ -218,7 +218,7 @@ def _collector(settings: Settings, timeout_s: float) -> tuple[str, bool]:
         asking = replace(settings, timeout_s=timeout_s, gzip=False)
         sender = Sender(asking, Counter(), tls.context(asking, (), []))
         try:
-            status, _ = sender.exchange(b"")  # an ExportTraceServiceRequest without spans
+            status = sender.exchange(b"").status  # an ExportTraceServiceRequest without spans
         finally:
             sender.close()
     except (OSError, HTTPException, ValueError, SettingsError) as error:

@@ -161,5 +161,8 @@ _ADVICE_BY_REASON = {
     "unreachable": "the collector was unreachable for too long, or the process ended first; its address is"
     " OTEL_EXPORTER_OTLP_ENDPOINT (docs/settings.md)",
     "refused": "the collector refused them: `walltime status` counts refused requests, its log shows why",
+    "too_large": "each was larger than the collector or a proxy in front of it accepts: raise max_request_bytes, or the"
+    " proxy's limit (client_max_body_size of nginx)",
+    "rejected": "the collector rejected spans of them; the application's log has its reason",
     "internal": "a failure inside the SDK: the application's log has the details; please report it",
 }

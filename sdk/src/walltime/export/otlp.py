@@ -60,6 +60,8 @@ class Encoder:
     def transaction(self, transaction: Transaction, bill: Bill, kept: str) -> bytes:
         """Return the root span with its bill, and the calls behind it when they are kept; about 10 µs without them."""
         ids = transaction.ids
+        calls, left_out = self._calls.spans(transaction) if kept else (b"", 0)
+        bill.undetailed += left_out
         parent = transaction.parent_span_id.to_bytes(8, "big") if transaction.parent_span_id else b""
         root = span(
             ids.trace_id.to_bytes(16, "big"), ids.span_id.to_bytes(8, "big"), parent, transaction.name,
@@ -71,7 +73,7 @@ class Encoder:
             transaction.is_error, ids.trace_flags | IS_REMOTE_KNOWN | (IS_REMOTE if parent else 0),
             ids.trace_state.to_header() if ids.trace_state is not None else "",
         )  # fmt: skip
-        return root + self._calls.spans(transaction) if kept else root
+        return root + calls
 
 
 def _about(transaction: Transaction, redaction: Redaction) -> bytes:
