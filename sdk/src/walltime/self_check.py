@@ -44,7 +44,6 @@ _OF_OPENTELEMETRY: Final = {
 _OF_NOBODY: Final = ("aiomcache", "bmemcached", "mariadb", "memcache", "pycurl", "pylibmc", "treq")
 """Clients that nobody instruments."""
 _OURS: Final = str(Path(__file__).parent)
-_FRAMEWORKS, _JOBS = ("aiohttp_web", "django", "flask", "starlette"), ("celery", "rq")
 _OPENS: Final = re.compile(
     r"\bwalltime\.(?:transaction|WSGIMiddleware|ASGIMiddleware)\b"
     r"|^\s*from walltime import .*\b(?:transaction|WSGIMiddleware|ASGIMiddleware)\b",
@@ -159,7 +158,7 @@ def _unsupported(distributions: _Distributions, is_there: Callable[[str], bool])
     if runtime.exporter().is_used:
         return  # this process has opened some
     opener = _application_that_opens()
-    has_framework = any(map(is_wrapped, _FRAMEWORKS))
+    has_framework = any(map(is_wrapped, unbilled.FRAMEWORKS))
     for module, (_, kind, is_server) in UNSUPPORTED.items():
         package = module.partition(".")[0]
         if package in sys.stdlib_module_names or not is_there(module) or (is_server and has_framework):
@@ -177,11 +176,7 @@ def _unsupported(distributions: _Distributions, is_there: Callable[[str], bool])
 def _opens() -> bool:
     """Return whether something that this process has imported opens transactions, or is known not to."""
     known = {module for module in UNSUPPORTED if module.partition(".")[0] not in sys.stdlib_module_names}
-    return (
-        any(map(is_wrapped, (*_FRAMEWORKS, *_JOBS)))
-        or not known.union(*HOSTS.values()).isdisjoint(sys.modules)
-        or bool(_application_that_opens())
-    )
+    return unbilled.opens() or not known.isdisjoint(sys.modules) or bool(_application_that_opens())
 
 
 def _application_that_opens() -> str:
