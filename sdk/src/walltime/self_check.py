@@ -277,8 +277,8 @@ def main(modules: Sequence[str]) -> NoReturn:
     is_there = sys.modules.__contains__ if modules else is_installed
     report = _report(2.0, is_there, is_there)
     if modules and not _opens():
-        found = "nothing that was imported opens transactions: run it under gunicorn or uvicorn, or "
-        found += f"{REMEDIES['wsgi']}, or with walltime.transaction(name): (docs/servers.md)"
+        found = "nothing that was imported opens transactions: name the application's module, run it under gunicorn or"
+        found += f" uvicorn, or {REMEDIES['wsgi']}, or with walltime.transaction(name): (docs/servers.md)"
         report = replace(report, problems=(*report.problems, found))
     sys.stdout.write(f"{report}\n")
     sys.exit(not is_good or bool(report.problems) or any(each.state == NOT_MEASURED for each in report.libraries))

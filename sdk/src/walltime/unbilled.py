@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Final
 from walltime import runtime
 from walltime.core import transaction
 from walltime.core.transaction import outside_calls
-from walltime.errors import guarded, warn
+from walltime.errors import contain, guarded, warn
 from walltime.instrumentation.libraries import PARTS, is_wrapped
 from walltime.servers.unsupported import HOSTS, REMEDIES, UNSUPPORTED
 
@@ -85,9 +85,15 @@ def opens() -> bool:
     return has_host or any(map(is_wrapped, (*FRAMEWORKS, *_JOBS)))
 
 
-@guarded("unbilled")
 def _many() -> None:
-    """Run at each tenth call of a library outside of any transaction."""
+    """Run at each tenth call of a library outside of any transaction, on its thread. Never raises."""
+    try:
+        _look()
+    except Exception as ours:
+        contain("unbilled", ours)
+
+
+def _look() -> None:
     if _process.pid != os.getpid():  # a fork outside of Python, as in uWSGI
         runtime.notice_fork()
         _process.__init__()  # type: ignore[misc]
@@ -98,7 +104,7 @@ def _many() -> None:
     exporter = runtime.exporter()
     if exporter.is_used:
         return
-    module, is_normal = _around(sys._getframe(1))
+    module, is_normal = _around(sys._getframe(2))
     if is_normal or (not module and (_process.has_forked or _may_begin())):  # forked: the main process of a server
         _process.next = calls + 1
         return
