@@ -454,3 +454,17 @@ def test_an_error_reaches_every_request_of_its_batch_and_none_after_it(tmp_path:
 
     asyncio.run(run())
     spool.close()
+
+
+def test_the_folders_of_a_new_spool_survive_a_power_cut(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A folder is on disk when its parent was synced after it was made."""
+    synced: list[tuple[Path, set[Path]]] = []
+
+    def sync(folder: Path) -> None:
+        synced.append((folder, set(folder.iterdir())))
+
+    monkeypatch.setattr("walltime_collector.spool.directory.sync_directory", sync)
+    open_spool(tmp_path / "new" / "data" / "spool").close()
+    survived = set[Path]().union(*(names for _, names in synced))
+    made = {each for each in (tmp_path / "new").rglob("*") if each.is_dir()} | {tmp_path / "new"}
+    assert made - survived == set()

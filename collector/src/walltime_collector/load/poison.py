@@ -10,44 +10,19 @@ from __future__ import annotations
 
 import shutil
 import uuid
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 from ..clickhouse.embedded.engine import EmbeddedEngine
 from ..errors import EngineEnded, InsertRefused
 from ..spool.segment import Record
+from .search import Part, search
 
-Numbered = Sequence[tuple[int, Record]]
+Numbered = Part[Record]
 """Records with their positions in the segment."""
 
 _TRIES = 2
 """How often the process must end over a single record: processes end for other reasons too."""
-
-
-def search(part: Numbered, fails: Callable[[Numbered], bool]) -> list[int]:
-    """The positions of the records that fail, each by itself, by halving what fails."""
-    steps = searching(part, fails)
-    while True:
-        try:
-            next(steps)
-        except StopIteration as end:
-            return list(end.value)
-
-
-def searching(
-    part: Numbered, fails: Callable[[Numbered], bool], *, is_known: bool = False
-) -> Generator[None, None, list[int]]:
-    """The same, yielding before each try; `is_known`: the part surely fails."""
-    is_one = len(part) == 1
-    if is_one or not is_known:
-        yield
-        if not fails(part):
-            return []
-    if is_one:
-        return [part[0][0]]
-    left, right = part[: len(part) // 2], part[len(part) // 2 :]
-    failing = yield from searching(left, fails)
-    return failing + (yield from searching(right, fails, is_known=not failing))
 
 
 class Trial:

@@ -11,7 +11,8 @@ from ..clickhouse.engine import Engine
 from ..errors import InsertRefused
 from ..spool.segment import Record
 from ..spool.spool import Content, Segment, Spool
-from .poison import Numbered, searching
+from .poison import Numbered
+from .search import searching
 
 log = logging.getLogger(__name__)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import queue
+import shutil
 import sys
 import threading
 import time
@@ -44,24 +45,32 @@ class Database:
     `has_damage` is set after the first, and what was running raises: when the database opens again, it sets the damaged
     parts aside, and takes back what a merged one was made of.
 
+    Args:
+        is_damaged: It was closed with `has_damage`. What it sets aside now is removed, because its rows are stored
+            again; then `has_damage` is set once more, so that the next process knows nothing of the damage.
+
     Raises:
         RuntimeError: It does not open.
         OSError: A deduplication log cannot be read or written.
     """
 
-    def __init__(self, path: Path, name: str) -> None:
+    def __init__(self, path: Path, name: str, *, is_damaged: bool = False) -> None:
         self._path, self._name = str(path), name
         self._opened = f"{path}?{'&'.join(f'{name}={value}' for name, value in _SETTINGS.items())}"
         self._write_lock = threading.Lock()
         self._idle: queue.LifoQueue[Any] = queue.LifoQueue()
         self.has_damage = False
         forget_lost_parts(path)
+        set_aside = _set_aside(path)
         self._writer = self._connect()
         self._writer.query("SELECT count() FROM system.parts")  # returns when all tables are loaded
         if any(lost_parts(path)):  # damaged parts are set aside: their INSERTs, repeated, must store them again
             self._writer.close()
             forget_lost_parts(path)
             self._writer = self._connect()
+        for part in _set_aside(path) - set_aside if is_damaged else ():
+            shutil.rmtree(part)
+            self.has_damage = True
         self._writer.query("CREATE DATABASE IF NOT EXISTS {name:Identifier}", params={"name": name})
         self._use(self._writer)
         for _ in range(QUERY_CONNECTIONS):
@@ -169,6 +178,11 @@ class Database:
                 session.close()
         except (RuntimeError, UnicodeDecodeError) as error:
             raise RuntimeError(error_text(error).replace(self._path, "data").removeprefix(_STREAMED)) from error
+
+
+def _set_aside(path: Path) -> set[Path]:
+    """The damaged parts that were found at an opening."""
+    return set(path.glob("store/*/*/detached/broken-on-start_*"))
 
 
 @contextmanager
