@@ -14,6 +14,7 @@ from walltime.core.execution import ExecutionContext
 from walltime.core.transaction import clock
 from walltime.errors import contain
 from walltime.redaction.sanitize import text
+from walltime.servers.request.route import named
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -57,7 +58,7 @@ class transaction(_Decorator):  # noqa: N801  # used as a context manager and as
     """
 
     def __init__(self, name: str, *, kind: Literal["internal", "consumer", "server"] = "internal") -> None:
-        self.name = text(name)
+        self.name = named(text(name))
         self.kind = kind
         self._opened: list[runtime.Open | component | None] = []
 
@@ -162,9 +163,13 @@ class CurrentTransaction:
         return "" if self._transaction is None else self._transaction.name
 
     def set_name(self, name: str) -> None:
-        """Name it by its route, `GET /product/{id}`: few distinct names, no ids or user input in them."""
+        """
+        Name it by its route, `GET /product/{id}`: few distinct names, no ids or user input in them.
+
+        Parameters of a route become `{id}` in any notation: `<int:id>`, `:id`, `(?P<id>…)`, `{id:path}`, `*`.
+        """
         if self._transaction is not None:
-            self._transaction.set_name(name)
+            self._transaction.set_name(named(text(name)))
 
     def set_user(self, user: str) -> None:
         """Set the user it is for. It is sent unchanged as `user.id`: give an id or a hash, not a person's name."""

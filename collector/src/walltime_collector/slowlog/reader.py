@@ -19,6 +19,7 @@ from ..load.search import Part, search
 from ..spool.directory import make_private
 from ..spool.disk import Disk, write_whole
 from .follow import Follower, Look
+from .header import ALWAYS_LOGGED_NS
 from .journal import Checkpoint, Journal
 from .rows import TABLE, rows
 
@@ -38,15 +39,27 @@ _in_use: set[Path] = set()
 
 
 class FollowedLog:
-    """One log, which need not exist yet, and its journal in `directory`; `server` is the column of its rows."""
+    """
+    One log, which need not exist yet, and its journal in `directory`; `server` is the column of its rows.
 
-    def __init__(self, path: Path, server: str, directory: Path, health: Health) -> None:
+    Args:
+        always_logged_ns: See header.read_header.
+    """
+
+    def __init__(
+        self,
+        path: Path,
+        server: str,
+        directory: Path,
+        health: Health,
+        always_logged_ns: int = ALWAYS_LOGGED_NS,
+    ) -> None:
         self.path = path.absolute()  # not resolved: after a rotation a link may have another target
         self._server, self._health = server, health
         self._dead = directory / "dead"
         self._journal = Journal(_journal_path(directory, self.path, server))
         _in_use.add(self._journal.path)
-        self._follower = Follower(self.path, self._journal.checkpoint)
+        self._follower = Follower(self.path, self._journal.checkpoint, always_logged_ns=always_logged_ns)
 
     def step(self, engine: Engine) -> bool:
         """
@@ -133,14 +146,25 @@ class FollowedLog:
 
 
 class SlowLogReader(BackgroundThread):
-    """The thread that follows the logs of the setting; one that cannot be read is tried again, beside the others."""
+    """
+    The thread that follows the logs of the setting; one that cannot be read is tried again, beside the others.
 
-    def __init__(self, logs: Sequence[str], directory: Path, engine: Engine, health: Health) -> None:
+    Args:
+        always_write_s: `slow_query_log_always_write_time` of the servers.
+    """
+
+    def __init__(
+        self, logs: Sequence[str], directory: Path, engine: Engine, health: Health, always_write_s: float
+    ) -> None:
         super().__init__("slow logs", "read slow logs", _LOOK_EVERY_S)
         self._engine, self._health = engine, health
         if logs:
             make_private(directory)
-        self._logs = [FollowedLog(path, server, directory, health) for server, path in dict.fromkeys(map(named, logs))]
+        always_logged_ns = round(always_write_s * 1_000_000_000)
+        self._logs = [
+            FollowedLog(path, server, directory, health, always_logged_ns)
+            for server, path in dict.fromkeys(map(named, logs))
+        ]
         paths = [each.path for each in self._logs]
         for twice in sorted({path for path in paths if paths.count(path) > 1}):
             log.warning("%s: it has two names in slow_log, so its entries are stored twice; name it once", twice)

@@ -11,7 +11,7 @@ from contextvars import ContextVar
 from typing import TYPE_CHECKING, Final, TypeAlias
 
 from walltime.core.after_response import record_after_response
-from walltime.core.transaction import MANY_CALLS, outside
+from walltime.core.transaction import outside
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -68,8 +68,8 @@ class Branch(_Beside):
         self.nested_ns += own_ns
         if failure is not None or elapsed_ns >= transaction.locate_ns:
             transaction.locate(line, started_ns)
-        if len(calls) >= MANY_CALLS:
-            transaction.add_up_early()
+        if len(calls) >= transaction.look_at:
+            transaction.make_room()
 
 
 class Inside(_Beside):

@@ -7,7 +7,6 @@ instrumentations see the transaction as the current span.
 
 from __future__ import annotations
 
-import random
 import re
 from functools import lru_cache
 from typing import TYPE_CHECKING, Final
@@ -19,7 +18,7 @@ from opentelemetry.propagators.composite import CompositePropagator
 from opentelemetry.propagators.textmap import Getter
 from opentelemetry.trace import NonRecordingSpan, SpanContext, TraceFlags
 
-from walltime.core.ids import Ids
+from walltime.core.ids import Ids, generator
 from walltime.propagation.propagators import get_global_textmap
 
 if TYPE_CHECKING:
@@ -29,11 +28,6 @@ if TYPE_CHECKING:
     from opentelemetry.propagators.textmap import TextMapPropagator
 
     from walltime.core.transaction import Transaction
-
-# A separate generator: when an application seeds `random`, request ids must not repeat.
-_ids = random.Random()
-reseed = _ids.seed
-"""A forked child calls this, so that its ids differ from its parent's."""
 
 _LOW_64_BITS: Final = (1 << 64) - 1
 _RANDOM: Final = 0x02
@@ -49,8 +43,8 @@ MAX_MEMBERS: Final = 180
 """Members of `baggage` that W3C requires; OpenTelemetry drops a `tracestate` with more than 32."""
 _MEMBERS: Final = {
     # https://www.w3.org/TR/trace-context/#tracestate-header and https://www.w3.org/TR/baggage/#definition
-    "tracestate": re.compile(r"[ \t]*(?:[a-z0-9][_0-9a-z\-*/@]*=[\x20-\x2b\x2d-\x3c\x3e-\x7e]+)?[ \t]*"),
-    "baggage": re.compile(r"[ \t]*[!#-'*+\-.0-9A-Z^-z|~]+[ \t]*=[ \t!#-+\--\[\]-~]*"),
+    "tracestate": re.compile(r"(?:[a-z0-9][_0-9a-z\-*/@]*=[\x20-\x2b\x2d-\x3c\x3e-\x7e]+)?"),
+    "baggage": re.compile(r"[!#-'*+\-.0-9A-Z^-z|~]+[ \t]*=[ \t!#-+\--\[\]-~]*"),
 }
 """Syntax of a member of these headers. Others are left out: OpenTelemetry would log a warning for each, and the client
 controls their number."""
@@ -75,7 +69,7 @@ def _well_formed(header: str, member: re.Pattern[str], *, is_whole: bool) -> lis
     if len(header) > MAX_HEADER_CHARS:
         header = header[:MAX_HEADER_CHARS].rpartition(",")[0]
     members = header.split(",")
-    kept = [each for each in members if member.fullmatch(each)]
+    kept = [each for each in members if member.fullmatch(each.strip(" \t"))]
     return None if not kept or (is_whole and len(kept) < len(members)) else [",".join(kept[:MAX_MEMBERS])]
 
 
@@ -127,8 +121,8 @@ def own_ids(parent: SpanContext | None, probability: float) -> Ids:
         flags = parent.trace_flags & (_RANDOM | _SAMPLED)
         if not flags & _SAMPLED and is_sampled(parent.trace_id, probability):
             flags |= _SAMPLED
-        return Ids(parent.trace_id, _ids.getrandbits(64) or 1, flags, parent.trace_state or None)
-    number = _ids.getrandbits(192)  # for both ids
+        return Ids(parent.trace_id, generator.getrandbits(64) or 1, flags, parent.trace_state or None)
+    number = generator.getrandbits(192)  # for both ids
     trace_id = number >> 64 or 1
     flags = _RANDOM | _SAMPLED if is_sampled(trace_id, probability) else _RANDOM
     # The same as `Ids(…)`, without a Python function call.

@@ -6,7 +6,7 @@ import re
 
 _HINT = re.compile(r" ?Maybe you meant:? (?!\[)[`\"']?([^\s`\"'.?]+)[`\"']?\.[^\s?]+\?")
 _PART = re.compile(r"\(while reading from part \S+ in table (\S+) [^()]*(?:\([^()]*\)[^()]*)*\)")
-_STORED_FILE = re.compile(r"[^\s'\"(),:]*\bstore/[0-9a-f]{3}/[0-9a-f-]{36}[^\s'\"(),:]*")
+_STORED_FILE = re.compile(r"(?<![^\s'\"(),:])[^\s'\"(),:]*\bstore/[0-9a-f]{3}/[0-9a-f-]{36}[^\s'\"(),:]*")
 _TABLE_ID = re.compile(r" \([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\)")
 _MACHINE = re.compile(r"Received from \S+:\d+\. (?:DB::Exception: )?")
 

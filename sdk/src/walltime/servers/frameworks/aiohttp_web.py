@@ -4,7 +4,8 @@ named by the resource, `GET /product/{id}`.
 
 Not a middleware of aiohttp: those return before the body is written, and do not see what the router refuses.
 
-Components: `view` (a handler with the middlewares around it), `serialize` (`json_response`).
+Components: `view` (a handler with the middlewares around it), `serialize` (`json_response`), `middleware` (the rest:
+errors, sending).
 """
 
 from __future__ import annotations
@@ -51,6 +52,8 @@ def patches() -> list[Patch]:
 
 
 def _served(original: Callable[..., Any]) -> Callable[..., Any]:
+    original = Outermost("middleware").awaited(original)
+
     async def _handle_request(self: RequestHandler, request: Request, *more: Any) -> Any:
         started_ns = clock()
         try:
