@@ -13,7 +13,7 @@ from walltime_collector.errors import EngineUnavailable, InsertRefused
 from walltime_collector.health.counters import Health
 from walltime_collector.slowlog.reader import FollowedLog, SlowLogReader
 
-from tests.collector.slowlog.test_follow import Log
+from tests.collector.slowlog.numbered_log import Log
 
 
 class Picky:
@@ -90,7 +90,7 @@ def test_a_log_with_two_names_is_stored_under_both_also_after_a_restart(
 ) -> None:
     names = [f"{name}={log.path}" for name in ("one", "other", "one")]
     for _ in range(3):
-        reader = SlowLogReader(names, tmp_path / "journal", engine, Health())
+        reader = SlowLogReader(names, tmp_path / "journal", engine, Health(), 10.0)
         for _ in range(4):
             reader.step()
         for each in reader._logs:

@@ -52,7 +52,7 @@ DESCRIPTIONS = {
     "slow_log_malformed": "entries of slow logs without a statement or a readable time",
     "slow_log_skipped_bytes": "bytes of slow logs that belong to no entry",
     "slow_log_gaps": "times that the log after the last entry read was gone",
-    "slow_log_refused": "entries of slow logs that the database refused",
+    "slow_log_refused": "entries of slow logs that the database refused; they are in slowlog/dead/",
     "foreign_roots": "spans of other SDKs that can be requests, in windows that this collector assembled",
     "foreign_roots_late": "of them, stored after their window, assembled later",
     "foreign_spans_late": "spans of other SDKs stored after their request's window: on no bill",
