@@ -74,7 +74,7 @@ class transaction(_Decorator):  # noqa: N801  # used as a context manager and as
                 opened.__enter__()
             elif runtime.settings().enabled:
                 made = runtime.Open(self.name, self.kind, None, clock())
-                made.enter(runtime.running_task())
+                made.enter(executions.running_task())
                 opened = made  # when entering fails, no empty bill is sent
         except Exception as ours:  # contained: the application goes on
             contain("transaction", ours)
@@ -117,10 +117,7 @@ class component(_Decorator):  # noqa: N801  # used as a context manager and as a
 
     def __enter__(self) -> component:
         try:
-            execution = executions.current()
-            if execution is not None and (execution.owner or runtime.running_task()):
-                execution = executions.task_execution()
-            self._execution = execution
+            self._execution = execution = executions.task_execution()
             if execution is not None:
                 self._outer_ns = execution.nested_ns
                 self._started_ns = clock()

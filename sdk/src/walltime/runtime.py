@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import atexit
 import os
-import sys
 from collections import Counter
 from typing import TYPE_CHECKING, Any, Final
 
 from walltime.core import cpu, ids, transaction
-from walltime.core.execution import ExecutionContext, current, enter, running
+from walltime.core.execution import ExecutionContext, close, enter, get_ident, inherited, leave, running, unpatched
 from walltime.core.transaction import Transaction, clock, outside_calls
 from walltime.errors import SettingsError, contain, contained, guarded
 from walltime.export.exporter import Exporter
@@ -42,7 +41,7 @@ _OFF: Final = Settings(enabled=False)
 
 def _lock() -> Any:
     """Return the lock of what is in force: held for assignments alone, native under gevent, free on its own thread."""
-    return _locks.setdefault(os.getpid(), serving.unpatched("_thread", "RLock")())
+    return _locks.setdefault(os.getpid(), unpatched("_thread", "RLock")())
 
 
 def _after_fork() -> None:
@@ -59,10 +58,10 @@ def _after_fork() -> None:
             transaction.after_fork()
             cpu.after_fork()
             ids.reseed()
-            execution = current()
+            execution = inherited()
             if execution is not None:
                 execution.transaction.duration_ns = 1  # its parent sends it
-                execution.transaction.is_over = True
+                close(execution.transaction)
                 running.set(None)  # the child may serve other transactions, as in a process pool
                 propagation.forget()
             sampler.install(0 if _settings is None else _settings.sample_hz, is_forked=True)
@@ -185,13 +184,6 @@ def notice_fork() -> None:
         _after_fork()
 
 
-def running_task() -> int:
-    """Return the id of the asyncio task that runs here, 0 outside of asyncio; 60 ns."""
-    asyncio = sys.modules.get("asyncio")
-    loop = asyncio and asyncio._get_running_loop()
-    return 0 if loop is None else id(asyncio.current_task(loop))
-
-
 class Open:
     """A transaction in progress, with everything that is needed to close it and to restore the context."""
 
@@ -217,7 +209,7 @@ class Open:
         Make the transaction the current one, in Walltime and in OpenTelemetry.
 
         Args:
-            task: the `id` of the asyncio task that serves it. Tasks share a thread, so CPU time is that of its
+            task: the `id` of the asyncio or Trio task that serves it. Tasks share a thread, so CPU time is that of its
                 steps (core/steps.py). Greenlets do too, and their CPU time is unknown and absent.
         """
         self.transaction.owner = task
@@ -237,19 +229,19 @@ class Open:
         """
         Close the transaction and hand it to the exporter. Never raises; a second call does nothing.
 
-        It stays the current one until `leave`: calls in between are counted as late and keep their trace.
+        Nobody is in it any more: what still has it is outside of any transaction (core/execution.py).
         """
         transaction = self.transaction
         try:
             if not transaction.duration_ns:
-                transaction.is_over = True  # first: no time after its response
+                close(transaction)  # first: no time after its response
                 self._stop()
                 if self._pid == _pid:  # otherwise it began before a fork, and the parent sends it
                     (_exporter or exporter()).submit(transaction)
             elif self._holder is not None:
                 self._holder.release(transaction)
             elif self._pid == _pid and not transaction.is_over:  # holding it failed
-                transaction.is_over = True
+                close(transaction)
                 (_exporter or exporter()).submit(transaction)
         except Exception as ours:
             contain("finish", ours)
@@ -277,7 +269,7 @@ class Open:
         try:
             if transaction.loop is not None:
                 transaction.cpu_user_ns, transaction.cpu_system_ns = transaction.loop.stop()
-            elif self._usage is not None and current() is transaction:
+            elif self._usage is not None and inherited() is transaction and get_ident() == transaction.home:
                 (
                     transaction.cpu_user_ns, transaction.cpu_system_ns, transaction.peak_rss_growth_bytes,
                     transaction.schedstat, transaction.cpu_throttled_ns,
@@ -288,13 +280,7 @@ class Open:
     def leave(self) -> None:
         """Restore what was current before. Never raises; does nothing in another context."""
         try:
-            if current() is not self.transaction:
-                return
-            try:
-                running.reset(self._execution_token)
-            except ValueError:  # a copy of its context: OpenTelemetry's token is invalid here too
-                running.set(None)
-            else:
+            if leave(self.transaction, self._execution_token):  # else OpenTelemetry's token is invalid here too
                 propagation.leave(self.transaction, self._otel_token)
         except Exception as ours:
             contain("finish", ours)

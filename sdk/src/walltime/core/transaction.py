@@ -26,6 +26,7 @@ from walltime.settings.settings import DEFAULTS
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from weakref import ref
 
     from walltime.core.after_response import After
     from walltime.core.call import Call, Line
@@ -79,13 +80,13 @@ class Transaction:
     """
 
     __slots__ = (
-        "_traceparent", "after", "after_error_type", "after_ns", "annotations", "bill",
-        "calls", "cpu_system_ns", "cpu_throttled_ns", "cpu_user_ns", "duration_ns", "error_type", "has_branches",
-        "has_pieces", "http_status", "ids", "is_error", "is_forced", "is_over", "kept_calls", "kind", "locate_ns",
-        "look_at", "loop", "method", "name", "nested_ns", "open_components", "outgoing", "outgoing_context",
-        "outgoing_lines", "owner", "parent_span_id", "path", "peak_rss_growth_bytes", "places", "queue_ns", "samples",
-        "schedstat", "scheme", "session", "settings", "sql_comment", "started_at_ns", "started_ns", "statement",
-        "text_bytes", "user",
+        "_traceparent", "after", "after_error_type", "after_ns", "annotations", "bill", "calls", "cpu_system_ns",
+        "cpu_throttled_ns", "cpu_user_ns", "duration_ns", "error_type", "handed", "has_branches", "has_pieces", "home",
+        "http_status", "ids", "is_error", "is_forced", "is_over", "kept_calls", "kind", "lent", "locate_ns", "look_at",
+        "loop", "method", "name", "nested_ns", "open_components", "outgoing", "outgoing_context", "outgoing_lines",
+        "owner", "parent_span_id", "path", "peak_rss_growth_bytes", "places", "queue_ns", "samples", "schedstat",
+        "scheme", "session", "settings", "sql_comment", "started_at_ns", "started_ns", "statement", "text_bytes",
+        "thread", "user",
     )  # fmt: skip
 
     def __init__(
@@ -107,7 +108,11 @@ class Transaction:
         """From the end of the response until its application returned."""
         self.after_error_type = ""
         self.is_over = False
-        """The exporter has it, and it no longer changes."""
+        """The exporter has it, and it no longer changes: `execution.close`."""
+        self.handed: set[ref[Any]] = set()
+        """What others got of it and what ends with it, as weak references: `execution.hand_out`."""
+        self.lent: Any = None
+        """The context of OpenTelemetry that is current in it."""
         self.nested_ns = 0
         """
         Exclusive time of all calls recorded in this execution context so far; it only grows.
@@ -119,8 +124,12 @@ class Transaction:
         """Components of frameworks of which no further call is recorded, as `BITS`: in progress, or switched off."""
         self.statement: str | bytes | None = None
         """SQL with placeholders while a cursor executes it; below the cursor, the values are in the text."""
+        self.home = 0
+        """The thread it belongs to as an execution context; 0 before its first use."""
         self.owner = 0
-        """The asyncio task it belongs to (its `id`); 0 outside of asyncio."""
+        """The asyncio or Trio task it belongs to (its `id`); 0 outside of both."""
+        self.thread = 0
+        """The thread that uses it without a further look: `home`, and 0 when it belongs to a task or has ended."""
         self.calls: list[Call] = []
         self.kept_calls = 0
         """Calls at the beginning of `calls` that stay when the others are added up early; 0 before that."""
@@ -139,14 +148,10 @@ class Transaction:
         """Some calls were recorded in pieces and have to be joined."""
         self.bill: Bill | None = None
         self.annotations: dict[str, str | int | float | bool] | None = None
-        self.user = ""
-        self.session = ""
-        self.method = ""
-        self.path = ""
-        self.scheme = ""
+        self.user = self.session = ""
+        self.method = self.path = self.scheme = ""
         self.http_status = 0
-        self.is_error = False
-        self.is_forced = False
+        self.is_error = self.is_forced = False
         self.error_type = ""
         self.queue_ns: int | None = None
         self.cpu_user_ns: int | None = None
@@ -185,10 +190,11 @@ class Transaction:
                 outside("late")
             return
         elapsed_ns = ended_ns - started_ns
-        own_ns = elapsed_ns - (self.nested_ns - outer_ns)
+        nested_ns = outer_ns + elapsed_ns
+        own_ns = nested_ns - self.nested_ns
         calls = self.calls
         calls.append((line, subject, started_ns, ended_ns, own_ns, failure, requested, matched))
-        self.nested_ns += own_ns
+        self.nested_ns = nested_ns
         if failure is not None or elapsed_ns >= self.locate_ns:
             self.locate(line, started_ns)
         if len(calls) >= self.look_at:

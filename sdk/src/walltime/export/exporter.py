@@ -1,8 +1,8 @@
 """
 The export thread and the bounded queue in front of it: adds up, decides what to keep, encodes, sends.
 
-A request only appends to the queue. The thread starts with the first finished transaction of a process, so a forked
-child gets its own. It delays the exit of the process by at most `exit_timeout_s`.
+A request only appends to the queue. The thread starts with a process's first finished transaction, so a forked child
+gets its own. It delays the exit of the process by at most `exit_timeout_s`.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ import time
 from collections import deque
 from typing import TYPE_CHECKING, Final
 
+from walltime.core.execution import close
 from walltime.core.transaction import clock, outside_calls
 from walltime.errors import contain
 from walltime.export import one_line, otlp
@@ -78,8 +79,7 @@ class Exporter:
         self._detail = Detail(self._settings)
         self._sender: Sender | None = None
         self._thread = ExportThread(self._work, self.shutdown)
-        self._has_exported = False
-        self._report_is_due = False
+        self._has_exported = self._report_is_due = False
         self._program = ""
         self.counts = {
             "sent": 0, "lost_queue_full": 0, "lost_unreachable": 0, "lost_refused": 0, "lost_too_large": 0,
@@ -94,8 +94,7 @@ class Exporter:
         self._held[id(transaction)] = transaction, clock(), size
         self._waiting_bytes += size
         max_queue = self._settings.max_queue
-        is_full = len(self._held) > max_queue or self._waiting_bytes > max_queue * BYTES_EACH // 2
-        if is_full or self._thread.is_closing:
+        if len(self._held) > max_queue or self._waiting_bytes > max_queue * BYTES_EACH // 2 or self._thread.is_closing:
             self.release(transaction)
 
     def release(self, transaction: Transaction) -> None:
@@ -103,7 +102,7 @@ class Exporter:
         held = self._held.pop(id(transaction), None)
         if held is not None:
             self._waiting_bytes -= held[2]
-            transaction.is_over = True
+            close(transaction)
             transaction.after_ns = max(0, clock() - transaction.started_ns - transaction.duration_ns)
             self.submit(transaction)
 

@@ -12,6 +12,7 @@ from functools import partial
 from types import BuiltinFunctionType
 from typing import Final
 
+from walltime.core.execution import unpatched
 from walltime.core.ids import generator
 from walltime.core.transaction import clock
 from walltime.errors import contain, warn
@@ -37,7 +38,7 @@ Python's switch interval during a tick, which takes about 0.1 ms: the thread tha
 
 Now and then it does, as it has begun to wait before the interval was set; then the sampler waits so long for the GIL.
 """
-_sleep: Final = serving.unpatched("time", "sleep")
+_sleep: Final = unpatched("time", "sleep")
 
 _host_switch_s = 0.0
 """The application's switch interval while one of ours is set."""

@@ -11,12 +11,12 @@ import sys
 import time
 from collections import deque
 from contextlib import suppress
-from importlib import import_module
 from time import perf_counter_ns
 from typing import TYPE_CHECKING, Any, Final
 from weakref import ref
 
 from walltime.core.cpu import greenlet_here
+from walltime.core.execution import get_ident, unpatched
 from walltime.errors import contain
 from walltime.sampling import frames
 
@@ -30,14 +30,7 @@ MAX_ARRIVALS: Final = 10_000
 """Tasks and greenlets between two ticks; the oldest ones are not sampled."""
 
 
-def unpatched(module: str, name: str) -> Any:
-    """Return a function of the standard library as it is without gevent's monkey patches."""
-    monkey = sys.modules.get("gevent.monkey")
-    return getattr(import_module(module), name) if monkey is None else monkey.get_original(module, name)
-
-
 allocate_lock: Final = unpatched("_thread", "allocate_lock")
-get_ident: Callable[[], int] = unpatched("_thread", "get_ident")
 start_new_thread: Final = unpatched("_thread", "start_new_thread")
 _local: Any = unpatched("_thread", "_local")()
 
@@ -175,7 +168,9 @@ def begin(transaction: Transaction) -> None:
             here = _this_thread()
         server: Any = None
         if transaction.owner:
-            server = sys.modules["asyncio"].current_task() if transaction.owner > 1 else None
+            asyncio: Any = sys.modules.get("asyncio")
+            if asyncio is not None and asyncio._get_running_loop() is not None:  # not under Trio
+                server = asyncio.current_task()
         else:
             server = greenlet_here()
         if server is not None:
