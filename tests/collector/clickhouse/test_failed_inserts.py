@@ -266,3 +266,16 @@ def test_a_merge_that_could_not_write_is_taken_back(tmp_path: Path) -> None:
         health = Health()
         DamagedParts(engine, health.damaged).look()
         assert health.report()["ok"], "what was damaged is stored again, and nothing of it is left"
+
+
+def test_tables_are_not_made_on_a_full_disk_and_are_when_there_is_space(tmp_path: Path) -> None:
+    """Their descriptions would be cut short, and the database would not open any more."""
+    with (
+        small_disk(tmp_path / "disk", 64 * 1024 * 1024) as disk,
+        closing(EmbeddedEngine(disk / "data", "walltime")) as engine,
+    ):
+        eventually(lambda: answers(engine))
+        with filled(disk, 64 * 1024), pytest.raises(EngineUnavailable, match="the disk is full"):
+            engine.migrate()
+        engine.migrate()
+        Store(engine).insert("spans", "after")

@@ -32,6 +32,8 @@ QUERY_LIMITS = {
 REFUSED_DATA = frozenset({6, 25, 26, 27, 32, 33, 38, 41, 69, 70, 72, 117, 128, 130, 131, 190, 321, 407, 436, 444, 467})
 # Memory limit exceeded, not enough space, too many bytes or partitions: of a large INSERT, not of a small one.
 _TOO_MUCH: Final = frozenset({241, 243, 173, 307})
+# Cannot write to a file, cannot open one, no space: the disk's fault, whatever the statement is.
+DISK_FAILED: Final = frozenset({75, 76, 243})
 LOST_TEXT: Final = "ClickHouse refused it with a text that is not UTF-8, which Python before 3.11.3 does not pass on"
 _CODE = re.compile(r"Code: (\d+)")
 

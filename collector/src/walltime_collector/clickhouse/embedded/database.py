@@ -22,6 +22,7 @@ from .deduplication import forget_lost_parts, lost_parts
 _STREAMED = "Streaming query failed: "
 _MIB = 1024 * 1024
 _SHORT_S = 0.5
+_LEAST_FREE_BYTES = _MIB
 _FAILED_WRITES = "SELECT value FROM system.events WHERE event = 'WriteBufferFromFileDescriptorWriteFailed'"
 
 # Of the database as a whole. Its default caches are for servers, 5 GiB and more; merges must not slow down receiving.
@@ -78,6 +79,9 @@ class Database:
 
     def command(self, sql: str, parameters: Mapping[str, str], settings: Mapping[str, str]) -> bytes:
         """Run one statement of the collector's own, in a session with these settings."""
+        disk = os.statvfs(self._path)
+        if disk.f_bavail * disk.f_frsize < _LEAST_FREE_BYTES:  # the description of a table must not be cut short
+            raise RuntimeError("Code: 243. DB::Exception: the disk is full. (NOT_ENOUGH_SPACE)")
         with self._session(settings) as session:
             answer = bytes(session.query(sql, QUERY_FORMAT, params=dict(parameters)).bytes())
             self._check_writes(session)
@@ -85,7 +89,7 @@ class Database:
 
     def insert(self, table: str, format_name: str, settings: Mapping[str, str], content: bytes) -> None:
         """Store all of the content or nothing."""
-        with self._write_lock, _as_file(content) as path:
+        with self._write_lock, as_file(content) as path:
             _set(self._writer, settings)
             # not send_insert(), whose finish() raises nothing for most failures: no space, too many parts, in a view
             self._writer.query(f"INSERT INTO {table} FROM INFILE '{path}' COMPRESSION 'none' FORMAT {format_name}")
@@ -186,7 +190,7 @@ def _set_aside(path: Path) -> set[Path]:
 
 
 @contextmanager
-def _as_file(content: bytes) -> Iterator[str]:
+def as_file(content: bytes) -> Iterator[str]:
     """The path of a file in memory with that content."""
     handle = os.memfd_create("insert", os.MFD_CLOEXEC)
     try:
