@@ -59,6 +59,7 @@ class Child:
         self._named: dict[str, _Connection] = {}
         self._killed: subprocess.Popen[bytes] | None = None
         self._failure = ""
+        self._status = 0
         self._is_closing = False
         # one thread starts all processes: the kernel ends a child with the thread that started it
         self._thread = threading.Thread(target=self._run, name="engine", daemon=True)
@@ -229,7 +230,7 @@ class Child:
                     if self._is_closing:
                         process.kill()
                     self._changed.notify_all()
-            status = process.wait()
+            self._status = status = process.wait()
             with self._changed:
                 self._control = self._process = None
                 self._changed.notify_all()
@@ -244,7 +245,14 @@ class Child:
     def _start(self, control: socket.socket) -> subprocess.Popen[bytes]:
         with self._changed:
             self._process = subprocess.Popen(
-                [sys.executable, "-m", f"{__package__}.process", str(control.fileno()), *self._arguments],
+                [
+                    sys.executable,
+                    "-m",
+                    f"{__package__}.process",
+                    str(control.fileno()),
+                    str(self._status),
+                    *self._arguments,
+                ],
                 pass_fds=(control.fileno(), *self._inherited),
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,

@@ -1,11 +1,12 @@
 """
 The embedded engine's own process: owns chDB, and serves the collector on the connections that it is handed.
 
-    python -m walltime_collector.clickhouse.embedded.process CONTROL DIRECTORY DATABASE CRASHPOINT
+    python -m walltime_collector.clickhouse.embedded.process CONTROL STATUS DIRECTORY DATABASE CRASHPOINT
 
 CONTROL is the number of an inherited socket. The process sends `{"ready": true}` or `{"failed": "why"}` on it, once;
 the collector then sends connections, as file descriptors. The socket closes when the collector ends, for whatever
-reason, and this process ends with it. CRASHPOINT is empty except in tests.
+reason, and this process ends with it. STATUS is that of the process before this one, or 0. CRASHPOINT is empty except
+in tests.
 """
 
 from __future__ import annotations
@@ -34,16 +35,17 @@ _LOOK_EVERY_S = 5.0
 
 def main() -> None:
     """Serve until the collector sends CLOSE or ends."""
-    number, directory, name, crashpoint.armed = sys.argv[1:]
+    number, status, directory, name, crashpoint.armed = sys.argv[1:]
     _end_only_with_the_collector()
     control = socket.socket(fileno=int(number))
     os.chdir(directory)  # chDB writes some files into the working directory
     try:
-        database = Database(Path(directory) / "data", name)
+        database = Database(Path(directory) / "data", name, is_damaged=status == str(WRITE_FAILED))
     except (RuntimeError, OSError) as error:
         with contextlib.suppress(OSError):
             send(control, {"failed": str(error)})
         os._exit(1)
+    _end_if_damaged(database)
     threading.Thread(target=_end_when_damaged, args=(database,), daemon=True).start()
     with contextlib.suppress(OSError):  # the collector has ended, and nobody waits for what runs here
         send(control, {"ready": True})
