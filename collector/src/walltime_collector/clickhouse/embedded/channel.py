@@ -19,6 +19,9 @@ from ..engine import Piece
 CONNECTION, CLOSE = b"L", b"C"
 """What the collector sends on the control socket: a new connection (with its file descriptor), or an order to end."""
 
+KEPT_MEMORY = 75
+"""Status with which the process ends to give memory back."""
+
 _LENGTHS = struct.Struct("<IQ")
 _BLOCK_BYTES = 64 * 1024
 

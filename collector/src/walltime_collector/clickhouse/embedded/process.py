@@ -21,13 +21,16 @@ from pathlib import Path
 from typing import Any
 
 from ... import crashpoint
-from .channel import CONNECTION, receive, send
+from .channel import CONNECTION, KEPT_MEMORY, receive, send
+from .memory import limit_memory, wait_until_large
 
 # chDB imports pyarrow where it can, for formats that are not used here: 0.15 s of CPU at each start, and 37 MB
 sys.modules["pyarrow"] = None  # type: ignore[assignment]
 from .database import Database, error_text  # noqa: E402
 
 _PR_SET_PDEATHSIG = 1
+_running: set[int] = set()
+"""The threads in which a request runs."""
 
 
 def main() -> None:
@@ -42,6 +45,8 @@ def main() -> None:
         with contextlib.suppress(OSError):
             send(control, {"failed": str(error)})
         os._exit(1)
+    limit_memory()
+    threading.Thread(target=_end_when_large, args=(database,), daemon=True).start()
     with contextlib.suppress(OSError):  # the collector has ended, and nobody waits for what runs here
         send(control, {"ready": True})
         while _accept(control, database):
@@ -61,6 +66,12 @@ def _end_only_with_the_collector() -> None:
             Path("/proc/self/oom_score_adj").write_text("500")
 
 
+def _end_when_large(database: Database) -> None:
+    """End this process when it keeps much memory; the collector starts it again, and repeats what ran."""
+    wait_until_large(database.release_memory, lambda: len(_running))
+    os._exit(KEPT_MEMORY)
+
+
 def _accept(control: socket.socket, database: Database) -> bool:
     """Take one message of the control socket; False for CLOSE."""
     message, connections, _, _ = socket.recv_fds(control, 1, 1)
@@ -76,7 +87,11 @@ def _serve(connection: socket.socket, database: Database) -> None:
     with connection, contextlib.suppress(EOFError, OSError):
         while True:
             request, content = receive(connection)
-            response, result = _run(request, content, database)
+            _running.add(threading.get_ident())
+            try:
+                response, result = _run(request, content, database)
+            finally:
+                _running.discard(threading.get_ident())
             del content
             send(connection, response, [result])
 

@@ -9,7 +9,6 @@ from typing import Any, NamedTuple
 from ...errors import StatementRefused
 from .check import Node
 
-
 _MAX_CHARS = 1024 * 1024
 
 
