@@ -26,9 +26,11 @@ QUERY_LIMITS = {
 }
 
 # ClickHouse's codes about the bytes that were sent: cannot parse (a number, a quote, a date …), read after the end, out
-# of bounds, incorrect data, too large, sizes differ, bad cast. An INSERT with any other code is repeated for ever: a
-# full disk that is taken for bad data would lose good data.
-REFUSED_DATA = frozenset({6, 25, 26, 27, 32, 33, 38, 41, 69, 70, 72, 117, 128, 130, 131, 190, 321, 407, 436, 444, 467})
+# of bounds, bad arguments (a value that is two), incorrect data, too large, sizes differ, bad cast. An INSERT with any
+# other code is repeated for ever: a full disk that is taken for bad data would lose good data.
+REFUSED_DATA = frozenset(
+    {6, 25, 26, 27, 32, 33, 36, 38, 41, 69, 70, 72, 117, 128, 130, 131, 190, 321, 407, 436, 444, 467}
+)
 LOST_TEXT: Final = "ClickHouse refused it with a text that is not UTF-8, which Python before 3.11.3 does not pass on"
 _CODE = re.compile(r"Code: (\d+)")
 

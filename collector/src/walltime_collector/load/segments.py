@@ -8,6 +8,7 @@ from collections.abc import Collection, Iterator, Sequence
 
 from ..clickhouse.engine import Engine
 from ..errors import InsertRefused
+from ..receive.check import usual
 from ..spool.segment import Record
 from ..spool.spool import Content, Segment, Spool
 from .poison import Numbered, search
@@ -49,7 +50,12 @@ def store(spool: Spool, engine: Engine, segment: Segment, content: Content, dead
         is_all = len(received_together) == len(content.records)
         token = content.token if is_all else _part_token(content.token, received_together)
         group = [each for each in received_together if each[0] not in deadly]
-        for at in search(group, is_refused):
+        if not is_refused(group):
+            continue
+        # protobuf allows encodings that ClickHouse refuses; to look for them at receipt would double its cost
+        again = [(at, record._replace(payload=usual(record.payload))) for at, record in group]
+        is_known, group = again == group, again
+        for at in search(group, is_refused, is_known=is_known):
             outcome += _put_aside(spool, segment, at, content.records[at], reasons[at])
     for at in sorted(deadly):
         outcome += _put_aside(spool, segment, at, content.records[at], reasons[at])
