@@ -220,6 +220,11 @@ class Open:
         if self.transaction.settings.sample_hz:
             serving.begin(self.transaction, is_first=switch_interval.begun())
 
+    def resume(self, task: int = 0) -> None:
+        """Make it the current one again, after `leave`. Others ran in between, so its CPU time is unknown."""
+        self.enter(task)
+        self._usage = None
+
     def finish(self) -> None:
         """Close the transaction and leave it. Never raises; a second call does nothing."""
         self.end()
