@@ -27,9 +27,11 @@ QUERY_LIMITS = {
 }
 
 # ClickHouse's codes about the bytes that were sent: cannot parse (a number, a quote, a date …), read after the end, out
-# of bounds, incorrect data, too large, sizes differ, bad cast. An INSERT with any other code is repeated for ever: a
-# full disk that is taken for bad data would lose good data.
-REFUSED_DATA = frozenset({6, 25, 26, 27, 32, 33, 38, 41, 69, 70, 72, 117, 128, 130, 131, 190, 321, 407, 436, 444, 467})
+# of bounds, bad arguments (a value that is two), incorrect data, too large, sizes differ, bad cast. An INSERT with any
+# other code is repeated for ever: a full disk that is taken for bad data would lose good data.
+REFUSED_DATA = frozenset(
+    {6, 25, 26, 27, 32, 33, 36, 38, 41, 69, 70, 72, 117, 128, 130, 131, 190, 321, 407, 436, 444, 467}
+)
 # Memory limit exceeded, not enough space, too many bytes or partitions: of a large INSERT, not of a small one.
 _TOO_MUCH: Final = frozenset({241, 243, 173, 307})
 # Cannot write to a file, cannot open one, no space: the disk's fault, whatever the statement is.

@@ -17,7 +17,8 @@ from typing import Any
 
 from ...errors import EngineEnded, EngineHung, EngineUnavailable
 from ..engine import Piece
-from .channel import CLOSE, CONNECTION, WRITE_FAILED, receive, send
+from .channel import CLOSE, CONNECTION, KEPT_MEMORY, WRITE_FAILED, receive, send
+from .memory import ENVIRONMENT
 
 log = logging.getLogger(__name__)
 
@@ -240,6 +241,8 @@ class Child:
             return f"does not open: {message['failed']}"
         if status == WRITE_FAILED:
             return "ended itself because a file could not be written: see to its disk"
+        if status == KEPT_MEMORY:
+            return "ended because it kept too much memory"
         return f"ended ({signal.Signals(-status).name if status < 0 else f'status {status}'})"
 
     def _start(self, control: socket.socket) -> subprocess.Popen[bytes]:
@@ -256,7 +259,7 @@ class Child:
                 pass_fds=(control.fileno(), *self._inherited),
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,
-                env={name: value for name, value in os.environ.items() if name in _ENVIRONMENT},
+                env={name: value for name, value in os.environ.items() if name in _ENVIRONMENT} | ENVIRONMENT,
                 cwd="/",  # Python looks for modules here first, and nobody but root can put one here
             )
             return self._process

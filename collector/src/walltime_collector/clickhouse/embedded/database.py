@@ -9,7 +9,7 @@ import sys
 import threading
 import time
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +24,8 @@ _MIB = 1024 * 1024
 _SHORT_S = 0.5
 _LEAST_FREE_BYTES = _MIB
 _FAILED_WRITES = "SELECT value FROM system.events WHERE event = 'WriteBufferFromFileDescriptorWriteFailed'"
+# of an answer without rows chDB writes the totals before the document
+_WITHOUT_TOTALS = "SELECT * FROM (%s) GROUP BY ALL"
 
 # Of the database as a whole. Its default caches are for servers, 5 GiB and more; merges must not slow down receiving.
 _SETTINGS = {
@@ -126,6 +128,8 @@ class Database:
                 content, summary = _bounded(session, sql, limit_bytes, is_kept=format_name == "Native")
                 if format_name == "Native":
                     return content, summary
+                if not summary["result_rows"] and "WITH TOTALS" in sql:
+                    sql = _WITHOUT_TOTALS % sql
                 spent_s = time.monotonic() - started_s
                 if not limit_s or spent_s < _SHORT_S:
                     return bytes(session.query(sql, format_name).bytes()), summary
@@ -141,6 +145,11 @@ class Database:
         """Stop the statement with that `log_comment`."""
         with self._session({}) as session:
             session.query("KILL QUERY WHERE Settings['log_comment'] = {name:String} ASYNC", params={"name": name})
+
+    def release_memory(self) -> None:
+        """Give memory back that is not in use."""
+        with suppress(RuntimeError), self._session({}) as session:
+            session.query("SYSTEM JEMALLOC PURGE")
 
     def close(self) -> None:
         """Close the files, after the INSERT that is running."""

@@ -23,7 +23,8 @@ from pathlib import Path
 from typing import Any
 
 from ... import crashpoint
-from .channel import CONNECTION, WRITE_FAILED, receive, send
+from .channel import CONNECTION, KEPT_MEMORY, WRITE_FAILED, receive, send
+from .memory import limit_memory, wait_until_large
 
 # chDB imports pyarrow where it can, for formats that are not used here: 0.15 s of CPU at each start, and 37 MB
 sys.modules["pyarrow"] = None  # type: ignore[assignment]
@@ -31,6 +32,8 @@ from .database import Database, error_text  # noqa: E402
 
 _PR_SET_PDEATHSIG = 1
 _LOOK_EVERY_S = 5.0
+_running: set[int] = set()
+"""The threads in which a request runs."""
 
 
 def main() -> None:
@@ -47,6 +50,8 @@ def main() -> None:
         os._exit(1)
     _end_if_damaged(database)
     threading.Thread(target=_end_when_damaged, args=(database,), daemon=True).start()
+    limit_memory()
+    threading.Thread(target=_end_when_large, args=(database,), daemon=True).start()
     with contextlib.suppress(OSError):  # the collector has ended, and nobody waits for what runs here
         send(control, {"ready": True})
         while _accept(control, database):
@@ -80,6 +85,12 @@ def _end_if_damaged(database: Database) -> None:
         os._exit(WRITE_FAILED)
 
 
+def _end_when_large(database: Database) -> None:
+    """End this process when it keeps much memory; the collector starts it again, and repeats what ran."""
+    wait_until_large(database.release_memory, lambda: len(_running))
+    os._exit(KEPT_MEMORY)
+
+
 def _accept(control: socket.socket, database: Database) -> bool:
     """Take one message of the control socket; False for CLOSE."""
     message, connections, _, _ = socket.recv_fds(control, 1, 1)
@@ -95,7 +106,11 @@ def _serve(connection: socket.socket, database: Database) -> None:
     with connection, contextlib.suppress(EOFError, OSError):
         while True:
             request, content = receive(connection)
-            response, result = _run(request, content, database)
+            _running.add(threading.get_ident())
+            try:
+                response, result = _run(request, content, database)
+            finally:
+                _running.discard(threading.get_ident())
             del content
             send(connection, response, [result])
             _end_if_damaged(database)
