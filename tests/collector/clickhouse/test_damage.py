@@ -33,7 +33,7 @@ def looked(engine: EmbeddedEngine) -> str:
     return "".join(f"{trouble['reason']}: {trouble['what']}" for trouble in report["troubles"])
 
 
-@pytest.mark.parametrize("damage", ["cut", "gone"])
+@pytest.mark.parametrize("damage", ["cut", pytest.param("gone", marks=pytest.mark.nightly)])
 def test_a_part_that_was_damaged_while_the_collector_was_stopped_is_reported(
     tmp_path: Path, damage: str, caplog: pytest.LogCaptureFixture
 ) -> None:
