@@ -1,8 +1,8 @@
 """
 The export thread and the bounded queue in front of it: adds up, decides what to keep, encodes, sends.
 
-A request only appends to the queue. The thread starts with the first finished transaction of a process, so a forked
-child gets its own. It delays the exit of the process by at most `exit_timeout_s`.
+A request only appends to the queue. The thread starts with a process's first finished transaction, so a forked child
+gets its own. It delays the exit of the process by at most `exit_timeout_s`.
 """
 
 from __future__ import annotations
@@ -79,8 +79,7 @@ class Exporter:
         self._detail = Detail(self._settings)
         self._sender: Sender | None = None
         self._thread = ExportThread(self._work, self.shutdown)
-        self._has_exported = False
-        self._report_is_due = False
+        self._has_exported = self._report_is_due = False
         self._program = ""
         self.counts = {
             "sent": 0, "lost_queue_full": 0, "lost_unreachable": 0, "lost_refused": 0, "lost_too_large": 0,
@@ -95,8 +94,7 @@ class Exporter:
         self._held[id(transaction)] = transaction, clock(), size
         self._waiting_bytes += size
         max_queue = self._settings.max_queue
-        is_full = len(self._held) > max_queue or self._waiting_bytes > max_queue * BYTES_EACH // 2
-        if is_full or self._thread.is_closing:
+        if len(self._held) > max_queue or self._waiting_bytes > max_queue * BYTES_EACH // 2 or self._thread.is_closing:
             self.release(transaction)
 
     def release(self, transaction: Transaction) -> None:
@@ -125,12 +123,7 @@ class Exporter:
         return self._thread.is_over
 
     def report(self, program: str) -> None:
-        """
-        Send the counters of a process without transactions.
-
-        Args:
-            program: what it is, `<kind>.<module>` as in servers/unsupported.py; '' when unknown.
-        """
+        """Send the counters of a process without transactions, a `<kind>.<module>` of servers/unsupported.py or ''."""
         self._program, self._report_is_due = program, True
         self._start()
 
@@ -207,6 +200,7 @@ class Exporter:
     def retire(self, successor: Exporter) -> None:
         """Send the queue and stop, as another exporter is in force, which gets what comes here from now on."""
         self.successor = successor
+        successor._has_exported |= self.is_used
         if self._pid == os.getpid():
             self._close(None)
 
