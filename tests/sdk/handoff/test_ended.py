@@ -23,6 +23,7 @@ import pymysql
 import pytest
 import urllib3
 import walltime
+from gevent.threadpool import ThreadPool
 from opentelemetry import baggage, trace
 from opentelemetry import context as otel_context
 from opentelemetry.sdk.trace import TracerProvider
@@ -72,16 +73,22 @@ def a_timer() -> Any:
     return worker(threading.Timer(0, work).start)
 
 
-def a_job_of_an_executor() -> Any:
-    return worker(functools.partial(ThreadPoolExecutor(1).submit, work))
+@contextmanager
+def a_job_of_an_executor() -> Iterator[Callable[[Job], None]]:
+    with ThreadPoolExecutor(1) as pool, worker(functools.partial(pool.submit, work)) as run:
+        yield run
 
 
 def a_copied_context_in_a_thread() -> Any:
     return worker(threading.Thread(target=contextvars.copy_context().run, args=(work,)).start)
 
 
-def a_thread_of_gevent() -> Any:
-    return worker(functools.partial(gevent.get_hub().threadpool.spawn, work))
+@contextmanager
+def a_thread_of_gevent() -> Iterator[Callable[[Job], None]]:
+    pool = ThreadPool(1)
+    with worker(functools.partial(pool.spawn, work)) as run:
+        yield run
+    pool.kill()
 
 
 @contextmanager
