@@ -27,6 +27,8 @@ from gevent.threadpool import ThreadPool
 from opentelemetry import baggage, trace
 from opentelemetry import context as otel_context
 from opentelemetry.sdk.trace import TracerProvider
+from opentelemetry.sdk.trace.export import BatchSpanProcessor, SpanExporter
+from sentry_sdk.worker import BackgroundWorker
 from walltime.core.execution import current
 
 from tests.sdk.clients.http.upstream import Upstream
@@ -309,6 +311,38 @@ def test_a_listener_of_logs_does_not_give_its_own_request_to_records(recorded: S
         records.put(logging.makeLogRecord({"msg": "of another request"}))
         listener.stop()
     assert handler.ids == [""]
+
+
+class Exports(SpanExporter):
+    def __init__(self, act: Callable[[], None]) -> None:
+        self.export = lambda _spans: act()  # type: ignore[method-assign, assignment]
+
+
+def by_opentelemetry(act: Callable[[], None]) -> None:
+    processor = BatchSpanProcessor(Exports(act), schedule_delay_millis=1)
+    (provider := TracerProvider()).add_span_processor(processor)
+    provider.get_tracer("application").start_span("their own").end()
+
+
+def by_sentry(act: Callable[[], None]) -> None:
+    BackgroundWorker().submit(act)
+
+
+@pytest.mark.parametrize("by", [by_opentelemetry, by_sentry])
+def test_the_thread_of_an_agent_that_a_request_starts_is_not_of_that_request(
+    recorded: Sink, by: Callable[[Callable[[], None]], None]
+) -> None:
+    seen: list[str] = []
+    called = threading.Event()
+
+    def act() -> None:
+        seen.append(walltime.current().request_id)
+        called.set()
+
+    with walltime.transaction("first"):
+        by(act)
+        assert called.wait(20)
+    assert seen == [""]
 
 
 def test_a_worker_draws_its_own_sample(recorded: Sink) -> None:
