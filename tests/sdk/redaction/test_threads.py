@@ -61,6 +61,11 @@ def statements(count: int) -> Iterator[str]:
 numbers = itertools.count()
 
 
+def record_all(execution: Any) -> None:
+    for sql in statements(2500):
+        record(sql, execution=execution)
+
+
 STATEMENT = "SELECT a FROM t WHERE b = ? AND c = ?"
 
 
@@ -82,7 +87,7 @@ def test_so_are_those_of_other_threads_and_those_after_the_response(lexed_by: li
     walltime.configure(endpoint=sink.endpoint)
     with walltime.transaction("import"):
         mine = branch(current())  # type: ignore[arg-type]  # there is one
-        thread = threading.Thread(target=lambda: [record(sql, execution=mine) for sql in statements(2500)])
+        thread = threading.Thread(target=record_all, args=(mine,))
         thread.start()
         thread.join()
     after = After(0)
