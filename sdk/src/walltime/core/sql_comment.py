@@ -205,7 +205,7 @@ def _mark(text: str) -> str:
 def _comment(transaction: Transaction) -> Comment:
     """Build the transaction's comment, and cache it there unless it names the caller of each statement."""
     settings = transaction.settings
-    if settings.sql_comment == "off":
+    if settings.sql_comment == "off" or transaction.is_over:
         comment: Comment = NONE
     else:
         style = _style(settings)

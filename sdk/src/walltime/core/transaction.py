@@ -26,6 +26,7 @@ from walltime.settings.settings import DEFAULTS
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from weakref import ref
 
     from walltime.core.after_response import After
     from walltime.core.call import Call, Line
@@ -40,9 +41,7 @@ clock = time.perf_counter_ns
 MAX_CALLS: Final = 1000
 """Calls that a transaction keeps one by one. Of later ones only the totals remain."""
 MANY_CALLS: Final = 2 * MAX_CALLS
-
 MAX_ANNOTATIONS: Final = 64
-
 Comment: TypeAlias = "tuple[str, bytes, int]"
 """An SQL comment as text and as bytes, and the length below which a statement gets it at its end (`sql_comment`)."""
 
@@ -79,13 +78,13 @@ class Transaction:
     """
 
     __slots__ = (
-        "_traceparent", "after", "after_error_type", "after_ns", "annotations", "bill",
-        "calls", "cpu_system_ns", "cpu_throttled_ns", "cpu_user_ns", "duration_ns", "error_type", "has_branches",
-        "has_pieces", "http_status", "ids", "is_error", "is_forced", "is_over", "kept_calls", "kind", "locate_ns",
-        "look_at", "loop", "method", "name", "nested_ns", "open_components", "outgoing", "outgoing_context",
-        "outgoing_lines", "owner", "parent_span_id", "path", "peak_rss_growth_bytes", "places", "queue_ns", "samples",
-        "schedstat", "scheme", "session", "settings", "sql_comment", "started_at_ns", "started_ns", "statement",
-        "text_bytes", "user",
+        "_traceparent", "after", "after_error_type", "after_ns", "annotations", "bill", "calls", "cpu_system_ns",
+        "cpu_throttled_ns", "cpu_user_ns", "duration_ns", "error_type", "handed", "has_branches", "has_pieces", "home",
+        "http_status", "ids", "is_error", "is_forced", "is_over", "kept_calls", "kind", "lent", "locate_ns", "look_at",
+        "loop", "method", "name", "nested_ns", "open_components", "outgoing", "outgoing_context", "outgoing_lines",
+        "owner", "parent_span_id", "path", "peak_rss_growth_bytes", "places", "queue_ns", "samples", "schedstat",
+        "scheme", "session", "settings", "sql_comment", "started_at_ns", "started_ns", "statement", "text_bytes",
+        "thread", "user",
     )  # fmt: skip
 
     def __init__(
@@ -102,25 +101,26 @@ class Transaction:
         self.duration_ns = 0
         """From its start to the end of its response; 0 before that end."""
         self.after: After | None = None
-        """Its calls after the response."""
         self.after_ns = 0
         """From the end of the response until its application returned."""
-        self.after_error_type = ""
         self.is_over = False
-        """The exporter has it, and it no longer changes."""
+        """The exporter has it, and it no longer changes: `execution.close`."""
+        self.handed: set[ref[Any]] = set()
+        """What others got of it and what ends with it, as weak references: `execution.hand_out`."""
+        self.lent: Any = None
+        """The context of OpenTelemetry that is current in it."""
         self.nested_ns = 0
         """
-        Exclusive time of all calls recorded in this execution context so far; it only grows.
-
-        A wrapper reads it before its call and passes it to `record`; the growth is the time of the nested calls. A
-        wrapper that fails before `record` leaves nothing to undo, so a failure of ours never counts a call twice.
+        Exclusive time of all calls recorded in this execution context so far; it only grows. A wrapper reads it before
+        its call and passes it to `record`; the growth is the time of the nested calls. A wrapper that fails before
+        `record` leaves nothing to undo.
         """
         self.open_components = bits(settings.disabled_components) if settings.disabled_components else 0
         """Components of frameworks of which no further call is recorded, as `BITS`: in progress, or switched off."""
         self.statement: str | bytes | None = None
         """SQL with placeholders while a cursor executes it; below the cursor, the values are in the text."""
-        self.owner = 0
-        """The asyncio task it belongs to (its `id`); 0 outside of asyncio."""
+        self.home = self.owner = self.thread = 0
+        """As an execution context: its thread, its task and `home` without a task, else 0 (core/execution.py)."""
         self.calls: list[Call] = []
         self.kept_calls = 0
         """Calls at the beginning of `calls` that stay when the others are added up early; 0 before that."""
@@ -134,31 +134,22 @@ class Transaction:
         """Calls of at least this duration are located; 0 when all calls will be kept."""
         self.samples: Any = None
         """What the sampler saw of it: `sampling.samples.Samples`."""
-        self.has_branches = False
-        self.has_pieces = False
+        self.has_branches = self.has_pieces = False
         """Some calls were recorded in pieces and have to be joined."""
         self.bill: Bill | None = None
         self.annotations: dict[str, str | int | float | bool] | None = None
-        self.user = ""
-        self.session = ""
-        self.method = ""
-        self.path = ""
-        self.scheme = ""
-        self.http_status = 0
-        self.is_error = False
-        self.is_forced = False
-        self.error_type = ""
+        self.user = self.session = self.method = self.path = self.scheme = ""
+        self.error_type = self.after_error_type = self._traceparent = ""
+        self.is_error = self.is_forced = False
+        self.http_status = self.cpu_throttled_ns = self.peak_rss_growth_bytes = 0
         self.queue_ns: int | None = None
         self.cpu_user_ns: int | None = None
         self.cpu_system_ns: int | None = None
         self.schedstat: tuple[bytes, bytes] | None = None
         """The kernel's text at its start and its end (core/cpu.py)."""
-        self.cpu_throttled_ns = 0
         self.loop: LoopTimes | None = None
         """Its time on the asyncio event loop."""
-        self.peak_rss_growth_bytes = 0
         self.sql_comment: Comment | None = None
-        self._traceparent = ""
         self.outgoing: list[tuple[str, str]] | None = None
         self.outgoing_context: object = None
         self.outgoing_lines: list[tuple[bytes, bytes]] | None = None
@@ -185,10 +176,11 @@ class Transaction:
                 outside("late")
             return
         elapsed_ns = ended_ns - started_ns
-        own_ns = elapsed_ns - (self.nested_ns - outer_ns)
+        nested_ns = outer_ns + elapsed_ns
+        own_ns = nested_ns - self.nested_ns
         calls = self.calls
         calls.append((line, subject, started_ns, ended_ns, own_ns, failure, requested, matched))
-        self.nested_ns += own_ns
+        self.nested_ns = nested_ns
         if failure is not None or elapsed_ns >= self.locate_ns:
             self.locate(line, started_ns)
         if len(calls) >= self.look_at:

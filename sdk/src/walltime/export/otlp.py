@@ -23,6 +23,7 @@ from walltime.export.otlp_span import CONSUMER, INTERNAL, IS_REMOTE, IS_REMOTE_K
 from walltime.export.protobuf import attribute, block, few, resource_attribute, scope_attribute
 from walltime.redaction.cache import size_bounded_cache
 from walltime.redaction.redact import redact_path
+from walltime.version import VERSION
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -132,6 +133,8 @@ def resource(settings: Settings) -> bytes:
         "telemetry.sdk.language": "python",
         "telemetry.sdk.name": "opentelemetry",
         "telemetry.sdk.version": otel_version.__version__,
+        "telemetry.distro.name": "walltime",
+        "telemetry.distro.version": VERSION,
         "service.name": "unknown_service",
         "service.instance.id": secrets.token_hex(8),
         "host.name": socket.gethostname(),

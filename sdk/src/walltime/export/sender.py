@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import encodings.idna  # noqa: F401  # import it now: a fork during an import in the export thread would block the child
 import gzip
-import random
 import re
 import socket
 import sys
@@ -17,6 +16,7 @@ from itertools import accumulate, pairwise
 from typing import TYPE_CHECKING, Final, NamedTuple
 from urllib.parse import unquote, urlsplit
 
+from walltime.core.ids import generator
 from walltime.errors import warn
 from walltime.export.deadline import response_until
 from walltime.export.outage import Outage
@@ -227,7 +227,7 @@ class Sender:
         self._outage.begin()
         self._pause_s = min(LONGEST_PAUSE_S, max(FIRST_PAUSE_S, self._pause_s * 2))
         pause_s = self._pause_s if retry_after_s is None else min(LONGEST_PAUSE_S, retry_after_s)
-        self._not_before_s = time.monotonic() + pause_s * random.uniform(0.8, 1.2)
+        self._not_before_s = time.monotonic() + pause_s * generator.uniform(0.8, 1.2)
         message = (
             "walltime: no collector at %s (%s); start one with `walltime serve`. At most %d bytes of bills wait here"
         )

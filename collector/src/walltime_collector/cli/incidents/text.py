@@ -7,10 +7,11 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from ...format import age, count, printable, time_span, unix_ns
+from ...format import age, count, printable, shell_command, time_span, unix_ns
 from ...query.incidents import wording
 from ...query.incidents.answer import Incident, Incidents
 from ...query.names import shown
+from ..output import left_out
 
 _COLOURS = {"critical": "bold red", "warning": "yellow"}
 
@@ -26,7 +27,9 @@ def render(answer: Incidents, console: Console) -> RenderableType:
         line.append(f"  {wording.state(each)}", _COLOURS[each.severity] if each.is_open else "green")
         line.append(f"  {_times(each, now_ns)}", "dim").append(f"  {printable(each.service)}", "dim")
         blocks.append(Group(line, Padding(Text(printable(each.headline), overflow="fold"), (0, 0, 1, 2))))
-    return Group(Text(f"{wording.several(answer.open)}, {count(len(answer.incidents))} in all\n", "bold"), *blocks)
+    if more := answer.all - len(answer.incidents):
+        blocks.append(Text(left_out(more, "incident", len(answer.incidents)), "dim"))
+    return Group(Text(f"{wording.several(answer.open)}, {count(answer.all)} in all\n", "bold"), *blocks)
 
 
 def detail(one: Incident) -> RenderableType:
@@ -40,7 +43,7 @@ def detail(one: Incident) -> RenderableType:
             Text(wording.what(each)), Text(f"{before} → {now}"), Text(f"worst {wording.worst(each)}", "dim")
         )
     during, against = (f"{start[:19]}Z..{end[:19]}Z" for start, end in _windows(one))
-    ask = f"walltime why '{shown(one.name)}' --service '{printable(one.service)}' --during {during} --against {against}"
+    ask = shell_command("walltime why", one.name, service=one.service, during=during, against=against)
     return Group(
         title,
         Text(_times(one, unix_ns(one.ended_at)), "dim"),
@@ -48,7 +51,7 @@ def detail(one: Incident) -> RenderableType:
         Text("\nwhat changed", "bold"),
         Padding(changes, (0, 0, 0, 2)),
         Text("\nmore", "bold"),
-        Padding(Text(ask, overflow="fold"), (0, 0, 0, 2)),
+        Text(f"  {ask}", no_wrap=True, overflow="ignore"),
     )
 
 

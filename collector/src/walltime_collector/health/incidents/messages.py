@@ -82,9 +82,10 @@ def _slack(events: Sequence[Event], pages_url: str) -> dict[str, Any]:
     texts = [_line(event, pages_url) for event in events[:_MOST_EVENTS]]
     if more := len(events) - len(texts):
         texts.append(f"and {more} more: <{pages_url}/incidents|all incidents>")
-    blocks = [{"type": "section", "text": {"type": "mrkdwn", "text": each}} for each in texts]
+    blocks = [{"type": "section", "text": {"type": "mrkdwn", "text": each, "verbatim": True}} for each in texts]
+    first = [f"{_WORDS[what]}: {_escaped(each.headline)}" for what, each in events[:3]]
     return {
-        "text": "\n".join(f"{_WORDS[what]}: {_escaped(each.headline)}" for what, each in events[:3]),
+        "text": "\n".join(first + [f"and {len(events) - 3} more"] * (len(events) > 3)),
         "blocks": blocks,
     }
 

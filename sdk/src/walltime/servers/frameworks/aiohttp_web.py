@@ -18,13 +18,13 @@ from aiohttp.web_request import Request
 from aiohttp.web_urldispatcher import UrlDispatcher
 
 from walltime import runtime
-from walltime.core.execution import current
+from walltime.core.execution import current, running_task
 from walltime.core.steps import timed
 from walltime.core.transaction import clock
 from walltime.errors import contain, guarded
+from walltime.instrumentation.expected import expect
 from walltime.instrumentation.outermost import Outermost
 from walltime.instrumentation.patching import Patch
-from walltime.runtime import running_task
 from walltime.servers.request.headers import from_mapping
 from walltime.servers.request.request import answered, failed, failed_now, incomplete, name_by_route, open_request
 from walltime.servers.request.server_timing import server_timing
@@ -38,6 +38,9 @@ REQUIRES: Final = "aiohttp >= 3.9, < 4"
 
 _shown_to: dict[int, Transaction] = {}
 """Requests whose answer carries the bill, until it begins; what a request holds under a name, aiohttp warns of."""
+
+
+expect(web.HTTPException)
 
 
 def patches() -> list[Patch]:

@@ -13,8 +13,10 @@ from flask import Flask
 from flask.globals import request
 from flask.json.provider import DefaultJSONProvider
 from flask.sessions import SecureCookieSessionInterface
+from werkzeug.exceptions import HTTPException
 
 from walltime.errors import contain
+from walltime.instrumentation.expected import expect
 from walltime.instrumentation.outermost import Outermost
 from walltime.instrumentation.patching import Patch
 from walltime.servers.gateways.wsgi import served
@@ -27,6 +29,9 @@ if TYPE_CHECKING:
 REQUIRES: Final = "Flask >= 2.3, < 4"
 
 _MIDDLEWARE: Final = Outermost("middleware")
+
+
+expect(HTTPException)
 
 
 def patches() -> list[Patch]:
