@@ -101,6 +101,7 @@ def test_so_is_a_transaction_for_which_the_queue_has_no_room(
     lexed_by: list[str], sink: Sink, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(exporter_module, "BYTES_EACH", 64)
+    monkeypatch.setattr(exporter_module, "LEAST_BYTES", 0)
     walltime.configure(endpoint=sink.endpoint, export_delay_s=60, sample_probability=1.0)
     for _ in range(5):
         with walltime.transaction("page"):
