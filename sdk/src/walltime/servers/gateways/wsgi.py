@@ -82,7 +82,7 @@ def serve(app: Application, environ: Environ, start_response: StartResponse) -> 
             return body
         if isinstance(file_wrapper, type) and isinstance(body, file_wrapper):
             return _closing(body, opened)
-        return _BODIES.get(type(body), _SizedBody if hasattr(body, "__len__") else _Body)(body, opened)  # type: ignore[no-any-return]
+        return _kind_of(body)(body, opened)
     except Exception as ours:
         contain("wsgi", ours)
         opened.finish()
@@ -221,4 +221,11 @@ class _BytesBody(_Body, bytes):  # type: ignore[misc]  # it iterates as the appl
         return bytes.__new__(cls, body)
 
 
-_BODIES: Final[dict[type, Any]] = {list: _ListBody, tuple: _TupleBody, bytes: _BytesBody}
+_BODIES: Final[dict[type, type[_Body]]] = {list: _ListBody, tuple: _TupleBody, bytes: _BytesBody}
+
+
+def _kind_of(body: Any) -> type[_Body]:
+    for kind, of_kind in _BODIES.items():
+        if issubclass(type(body), kind):
+            return of_kind
+    return _SizedBody if hasattr(body, "__len__") else _Body
