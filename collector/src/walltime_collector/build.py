@@ -86,7 +86,9 @@ class Collector:
         # the spool shares a disk with the embedded engine, not with a server
         shared_disk = (None, None) if settings.clickhouse else (Reserve(settings.data), Trial(settings.data / "trial"))
         self._loader = Loader(self._spool, engine, health, *shared_disk)
-        self._slow_logs = SlowLogReader(settings.slow_log, settings.data / "slowlog", engine, health)
+        self._slow_logs = SlowLogReader(
+            settings.slow_log, settings.data / "slowlog", engine, health, settings.slow_log_always_write_s
+        )
         self._assembler = Assembler(
             engine, health, window_s=settings.derived_window_s, settle_s=settings.derived_settle_s
         )

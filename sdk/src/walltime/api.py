@@ -14,6 +14,7 @@ from walltime.core.execution import ExecutionContext
 from walltime.core.transaction import clock
 from walltime.errors import contain
 from walltime.redaction.sanitize import text
+from walltime.servers.request.route import named
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -57,7 +58,7 @@ class transaction(_Decorator):  # noqa: N801  # used as a context manager and as
     """
 
     def __init__(self, name: str, *, kind: Literal["internal", "consumer", "server"] = "internal") -> None:
-        self.name = text(name)
+        self.name = named(text(name))
         self.kind = kind
         self._opened: list[runtime.Open | component | None] = []
 
@@ -73,7 +74,7 @@ class transaction(_Decorator):  # noqa: N801  # used as a context manager and as
                 opened.__enter__()
             elif runtime.settings().enabled:
                 made = runtime.Open(self.name, self.kind, None, clock())
-                made.enter(runtime.running_task())
+                made.enter(executions.running_task())
                 opened = made  # when entering fails, no empty bill is sent
         except Exception as ours:  # contained: the application goes on
             contain("transaction", ours)
@@ -116,10 +117,7 @@ class component(_Decorator):  # noqa: N801  # used as a context manager and as a
 
     def __enter__(self) -> component:
         try:
-            execution = executions.current()
-            if execution is not None and (execution.owner or runtime.running_task()):
-                execution = executions.task_execution()
-            self._execution = execution
+            self._execution = execution = executions.task_execution()
             if execution is not None:
                 self._outer_ns = execution.nested_ns
                 self._started_ns = clock()
@@ -162,9 +160,13 @@ class CurrentTransaction:
         return "" if self._transaction is None else self._transaction.name
 
     def set_name(self, name: str) -> None:
-        """Name it by its route, `GET /product/{id}`: few distinct names, no ids or user input in them."""
+        """
+        Name it by its route, `GET /product/{id}`: few distinct names, no ids or user input in them.
+
+        Parameters of a route become `{id}` in any notation: `<int:id>`, `:id`, `(?P<id>…)`, `{id:path}`, `*`.
+        """
         if self._transaction is not None:
-            self._transaction.set_name(name)
+            self._transaction.set_name(named(text(name)))
 
     def set_user(self, user: str) -> None:
         """Set the user it is for. It is sent unchanged as `user.id`: give an id or a hash, not a person's name."""

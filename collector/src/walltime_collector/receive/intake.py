@@ -131,7 +131,7 @@ class Intake:
             self._health.add(f"not_stored_{head.signal.name.lower()}", checked.spans)
             return 0
         good = checked.spans - checked.rejected
-        if good:
+        if good or (payload and not checked.spans):  # without spans: the counters of a process without transactions
             held_bytes = len(payload) if payload is not body else 0
             self.in_flight.take(held_bytes)
             try:

@@ -13,6 +13,8 @@ from .entry import NO_FLAGS, Carried, Entry
 MAX_FIELDS = 64
 MAX_FIELD_CHARS = 256
 MAX_EXPLAIN_CHARS = 4_096
+ALWAYS_LOGGED_NS: Final = 10_000_000_000
+"""Percona Server's default of slow_query_log_always_write_time."""
 _LONGEST_S = 10 * 366 * 86_400
 """A Query_time beyond this is a counter that wrapped around."""
 _MAX_COUNT = 2**64 - 1
@@ -72,7 +74,9 @@ _NO_FIELDS: Final = frozenset({"Time", "User", "Host", "Start", "End"})
 _LIKE_ABSENT: Final = frozenset({"No", "0", "0.000000", "0.0000"})
 
 
-def read_header(lines: bytes, settings: bytes, use: bytes | None, carried: Carried) -> tuple[Entry | None, Carried]:
+def read_header(
+    lines: bytes, settings: bytes, use: bytes | None, carried: Carried, always_logged_ns: int = ALWAYS_LOGGED_NS
+) -> tuple[Entry | None, Carried]:
     """
     Read the lines above a statement; None without a Query_time.
 
@@ -80,6 +84,7 @@ def read_header(lines: bytes, settings: bytes, use: bytes | None, carried: Carri
         lines: Those that begin with `#`.
         settings: The `SET timestamp=…;` line.
         use: The `use …;` line.
+        always_logged_ns: From this Query_time on the server logs every statement, whatever log_slow_rate_limit is.
     """
     text = lines.decode("utf-8", "replace").replace("\r\n", "\n")
     free_text: dict[str, str] = {}
@@ -136,7 +141,11 @@ def read_header(lines: bytes, settings: bytes, use: bytes | None, carried: Carri
     own_id, own_errno = columns.pop("id", 0), columns.pop("mysql_errno", 0)
     columns["connection_id"] = columns.get("connection_id") or own_id
     columns["errno"] = min(columns.get("errno") or own_errno, 2**32 - 1)
-    columns["weight"] = max(min(columns.get("weight", 1), 2**32 - 1), 1)
+    if "weight" in columns:
+        is_by_session = pairs.get("Log_slow_rate_type") == "session"
+        columns["weight"] = _weight(
+            columns["weight"], query_ns >= always_logged_ns, columns["connection_id"] if is_by_session else 0
+        )
     entry = Entry(
         started_us=_started_us(pairs.get("Start", ""), carried.time, settings, query_ns, is_mariadb="QC_hit" in pairs),
         database=((schema["schema"] or "").strip() if schema else carried.database)[:MAX_FIELD_CHARS],
@@ -156,6 +165,18 @@ def nanoseconds(seconds: str) -> int | None:
     whole, _, part = seconds.partition(".")
     whole_s = int(whole)
     return whole_s * 1_000_000_000 + int((part + "000000000")[:9]) if whole_s < _LONGEST_S else None
+
+
+def _weight(rate_limit: int, is_always_logged: bool, session: int) -> int:
+    """
+    How many statements an entry stands for.
+
+    Args:
+        session: The connection where the server chooses whole ones, every n-th; of others it logs slow statements only.
+            0 elsewhere.
+    """
+    rate_limit = min(rate_limit, 2**32 - 1)
+    return 1 if is_always_logged or not rate_limit or session % rate_limit else rate_limit
 
 
 @lru_cache(maxsize=1024)

@@ -17,6 +17,7 @@ from ..errors import CollectorError, InsertRefused
 from ..health.counters import Health
 from ..spool.directory import make_private
 from .follow import Follower, Look
+from .header import ALWAYS_LOGGED_NS
 from .journal import Checkpoint, Journal
 from .rows import TABLE, rows
 
@@ -33,14 +34,26 @@ _ENOUGH_BYTES = 256 * 1024
 
 
 class FollowedLog:
-    """One log, which need not exist yet, and its journal in `directory`; `server` is the column of its rows."""
+    """
+    One log, which need not exist yet, and its journal in `directory`; `server` is the column of its rows.
 
-    def __init__(self, path: Path, server: str, directory: Path, health: Health) -> None:
+    Args:
+        always_logged_ns: See header.read_header.
+    """
+
+    def __init__(
+        self,
+        path: Path,
+        server: str,
+        directory: Path,
+        health: Health,
+        always_logged_ns: int = ALWAYS_LOGGED_NS,
+    ) -> None:
         self.path = path.absolute()  # not resolved: after a rotation a link may have another target
         self._server, self._health = server, health
         name = hashlib.sha256(str(self.path).encode("utf-8", "surrogateescape")).hexdigest()[:16]
         self._journal = Journal(directory / f"{name}.journal")
-        self._follower = Follower(self.path, self._journal.checkpoint)
+        self._follower = Follower(self.path, self._journal.checkpoint, always_logged_ns=always_logged_ns)
 
     def step(self, engine: Engine) -> bool:
         """
@@ -103,14 +116,24 @@ class FollowedLog:
 
 
 class SlowLogReader(BackgroundThread):
-    """The thread that follows the logs of the setting; one that cannot be read is tried again, beside the others."""
+    """
+    The thread that follows the logs of the setting; one that cannot be read is tried again, beside the others.
 
-    def __init__(self, logs: Sequence[str], directory: Path, engine: Engine, health: Health) -> None:
+    Args:
+        always_write_s: `slow_query_log_always_write_time` of the servers.
+    """
+
+    def __init__(
+        self, logs: Sequence[str], directory: Path, engine: Engine, health: Health, always_write_s: float
+    ) -> None:
         super().__init__("slow logs", "read slow logs", _LOOK_EVERY_S)
         self._engine, self._health = engine, health
         if logs:
             make_private(directory)
-        self._logs = [FollowedLog(path, server, directory, health) for server, path in map(named, logs)]
+        always_logged_ns = round(always_write_s * 1_000_000_000)
+        self._logs = [
+            FollowedLog(path, server, directory, health, always_logged_ns) for server, path in map(named, logs)
+        ]
         for each in self._logs:
             health.slow_log(str(each.path))
         self._retry_at_s: dict[FollowedLog, tuple[float, float]] = {}

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from asgiref.sync import AsyncToSync, SyncToAsync
 
-from walltime.core.execution import current, running
+from walltime.core.execution import inherited, running
 from walltime.handoff import on_a_branch
 from walltime.instrumentation.patching import Patch
 
@@ -31,11 +31,11 @@ def _thread_handler(original: Callable[..., Any]) -> Callable[..., Any]:
 
 def _in_its_own_context(original: Callable[..., Any]) -> Callable[..., Any]:
     def __call__(self: AsyncToSync[Any, Any], *args: Any, **kwargs: Any) -> Any:  # noqa: N807
-        execution = current()
+        execution = inherited()
         try:
             return original(self, *args, **kwargs)
         finally:
-            if current() is not execution:  # it takes over the task's context, and so the execution context
+            if inherited() is not execution:  # it takes over the task's context, and so the execution context
                 running.set(execution)
 
     return __call__

@@ -17,7 +17,7 @@ from typing import Any
 
 from ...errors import EngineEnded, EngineHung, EngineUnavailable
 from ..engine import Piece
-from .channel import CLOSE, CONNECTION, KEPT_MEMORY, receive, send
+from .channel import CLOSE, CONNECTION, KEPT_MEMORY, WRITE_FAILED, receive, send
 from .memory import ENVIRONMENT
 
 log = logging.getLogger(__name__)
@@ -240,6 +240,8 @@ class Child:
             return f"does not open: {message['failed']}"
         if status == KEPT_MEMORY:
             return "ended because it kept too much memory"
+        if status == WRITE_FAILED:
+            return "ended itself because a file could not be written: see to its disk"
         return f"ended ({signal.Signals(-status).name if status < 0 else f'status {status}'})"
 
     def _start(self, control: socket.socket) -> subprocess.Popen[bytes]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import queue
 import sys
 import threading
@@ -15,13 +16,14 @@ import chdb
 
 from ..dialect import LOST_TEXT, QUERY_CONNECTIONS, QUERY_FORMAT, QUERY_LIMITS
 from ..parameters import as_text
-from .deduplication import forget_lost_parts
+from .deduplication import forget_lost_parts, lost_parts
 
 _STREAMED = "Streaming query failed: "
 _MIB = 1024 * 1024
 _SHORT_S = 0.5
 # of an answer without rows chDB writes the totals before the document
 _WITHOUT_TOTALS = "SELECT * FROM (%s) GROUP BY ALL"
+_FAILED_WRITES = "SELECT value FROM system.events WHERE event = 'WriteBufferFromFileDescriptorWriteFailed'"
 
 # Of the database as a whole. Its default caches are for servers, 5 GiB and more; merges must not slow down receiving.
 _SETTINGS = {
@@ -40,6 +42,10 @@ class Database:
     Parameters are texts as as_text() makes them. A statement that ClickHouse refuses raises RuntimeError with its text.
     A process must not fork after this.
 
+    chDB takes a file that it could not write for whole, of an INSERT and of a merge, and only counts the failure. So
+    `has_damage` is set after the first, and what was running raises: when the database opens again, it sets the damaged
+    parts aside, and takes back what a merged one was made of.
+
     Raises:
         RuntimeError: It does not open.
         OSError: A deduplication log cannot be read or written.
@@ -50,8 +56,14 @@ class Database:
         self._opened = f"{path}?{'&'.join(f'{name}={value}' for name, value in _SETTINGS.items())}"
         self._write_lock = threading.Lock()
         self._idle: queue.LifoQueue[Any] = queue.LifoQueue()
+        self.has_damage = False
         forget_lost_parts(path)
         self._writer = self._connect()
+        self._writer.query("SELECT count() FROM system.parts")  # returns when all tables are loaded
+        if any(lost_parts(path)):  # damaged parts are set aside: their INSERTs, repeated, must store them again
+            self._writer.close()
+            forget_lost_parts(path)
+            self._writer = self._connect()
         self._writer.query("CREATE DATABASE IF NOT EXISTS {name:Identifier}", params={"name": name})
         self._use(self._writer)
         for _ in range(QUERY_CONNECTIONS):
@@ -60,15 +72,22 @@ class Database:
     def command(self, sql: str, parameters: Mapping[str, str], settings: Mapping[str, str]) -> bytes:
         """Run one statement of the collector's own, in a session with these settings."""
         with self._session(settings) as session:
-            return bytes(session.query(sql, QUERY_FORMAT, params=dict(parameters)).bytes())
+            answer = bytes(session.query(sql, QUERY_FORMAT, params=dict(parameters)).bytes())
+            self._check_writes(session)
+            return answer
 
     def insert(self, table: str, format_name: str, settings: Mapping[str, str], content: bytes) -> None:
         """Store all of the content or nothing."""
-        with self._write_lock:
+        with self._write_lock, _as_file(content) as path:
             _set(self._writer, settings)
-            with self._writer.send_insert(f"INSERT INTO {table}", format_name) as stream:
-                stream.append(content)
-                stream.finish()
+            # not send_insert(), whose finish() raises nothing for most failures: no space, too many parts, in a view
+            self._writer.query(f"INSERT INTO {table} FROM INFILE '{path}' COMPRESSION 'none' FORMAT {format_name}")
+            self._check_writes(self._writer)
+
+    def check_writes(self) -> None:
+        """Raise RuntimeError, and set `has_damage`, if a file could not be written, by a merge for example."""
+        with self._session({}) as session:
+            self._check_writes(session)
 
     def query(self, sql: str, parameters: Mapping[str, str]) -> bytes:
         """Run one SELECT of the collector's own; at most QUERY_CONNECTIONS run at once, others wait."""
@@ -126,6 +145,14 @@ class Database:
             while not self._idle.empty():
                 self._idle.get().close()
 
+    def _check_writes(self, connection: Any) -> None:
+        if connection.query(_FAILED_WRITES, "TSV").bytes():
+            self.has_damage = True
+            raise RuntimeError(
+                "Code: 75. DB::Exception: a file of the database could not be written (is the disk full, or broken?);"
+                " what was written since is checked. (CANNOT_WRITE_TO_FILE_DESCRIPTOR)"
+            )
+
     def _connect(self) -> Any:
         return chdb.connect(self._opened)
 
@@ -151,6 +178,20 @@ class Database:
                 session.close()
         except (RuntimeError, UnicodeDecodeError) as error:
             raise RuntimeError(error_text(error).replace(self._path, "data").removeprefix(_STREAMED)) from error
+
+
+@contextmanager
+def _as_file(content: bytes) -> Iterator[str]:
+    """The path of a file in memory with that content."""
+    handle = os.memfd_create("insert", os.MFD_CLOEXEC)
+    try:
+        with open(handle, "wb", buffering=0, closefd=False) as file:
+            left = memoryview(content)
+            while left:
+                left = left[file.write(left) :]
+        yield f"/proc/self/fd/{handle}"
+    finally:
+        os.close(handle)
 
 
 def error_text(error: Exception) -> str:

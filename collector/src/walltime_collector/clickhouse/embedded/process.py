@@ -17,11 +17,12 @@ import signal
 import socket
 import sys
 import threading
+import time
 from pathlib import Path
 from typing import Any
 
 from ... import crashpoint
-from .channel import CONNECTION, KEPT_MEMORY, receive, send
+from .channel import CONNECTION, KEPT_MEMORY, WRITE_FAILED, receive, send
 from .memory import limit_memory, wait_until_large
 
 # chDB imports pyarrow where it can, for formats that are not used here: 0.15 s of CPU at each start, and 37 MB
@@ -31,6 +32,7 @@ from .database import Database, error_text  # noqa: E402
 _PR_SET_PDEATHSIG = 1
 _running: set[int] = set()
 """The threads in which a request runs."""
+_LOOK_EVERY_S = 5.0
 
 
 def main() -> None:
@@ -47,6 +49,7 @@ def main() -> None:
         os._exit(1)
     limit_memory()
     threading.Thread(target=_end_when_large, args=(database,), daemon=True).start()
+    threading.Thread(target=_end_when_damaged, args=(database,), daemon=True).start()
     with contextlib.suppress(OSError):  # the collector has ended, and nobody waits for what runs here
         send(control, {"ready": True})
         while _accept(control, database):
@@ -72,6 +75,20 @@ def _end_when_large(database: Database) -> None:
     os._exit(KEPT_MEMORY)
 
 
+def _end_when_damaged(database: Database) -> None:
+    """End this process soon after a merge could not write, while what it merged is still there: 8 minutes."""
+    while True:
+        time.sleep(_LOOK_EVERY_S)
+        with contextlib.suppress(RuntimeError):
+            database.check_writes()
+        _end_if_damaged(database)
+
+
+def _end_if_damaged(database: Database) -> None:
+    if database.has_damage:
+        os._exit(WRITE_FAILED)
+
+
 def _accept(control: socket.socket, database: Database) -> bool:
     """Take one message of the control socket; False for CLOSE."""
     message, connections, _, _ = socket.recv_fds(control, 1, 1)
@@ -94,6 +111,7 @@ def _serve(connection: socket.socket, database: Database) -> None:
                 _running.discard(threading.get_ident())
             del content
             send(connection, response, [result])
+            _end_if_damaged(database)
 
 
 def _run(request: dict[str, Any], content: bytes, database: Database) -> tuple[dict[str, Any], bytes]:

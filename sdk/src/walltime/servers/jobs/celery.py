@@ -15,9 +15,11 @@ from weakref import WeakKeyDictionary
 from celery import signals
 from celery.app import trace
 from celery.app.base import Celery
+from celery.exceptions import TaskPredicate
 
 from walltime import runtime
 from walltime.errors import contain, guarded
+from walltime.instrumentation.expected import expect, failure_of
 from walltime.instrumentation.patching import Hook, Patch
 from walltime.instrumentation.timed import timed
 from walltime.servers.jobs.job import Job, headers_for_job
@@ -34,6 +36,9 @@ _SENT_AT: Final = "walltime-sent-at-ns"
 _FAILURES: Final = frozenset({"FAILURE", "RETRY"})
 
 _brokers: WeakKeyDictionary[Celery, Target] = WeakKeyDictionary()
+
+
+expect(TaskPredicate)
 
 
 def patches() -> list[Patch | Hook]:
@@ -71,7 +76,7 @@ def _run(original: Callable[..., Any], name: str) -> Callable[..., Any]:
         try:
             result = original(uuid, args, kwargs, request)
         except BaseException as error:
-            job.end(type(error).__name__)
+            job.end(failure_of(error))
             raise
         _note(job, uuid, request)
         job.end(_failure(result))

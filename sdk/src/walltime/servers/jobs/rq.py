@@ -13,6 +13,7 @@ from rq.worker import BaseWorker
 
 from walltime import runtime
 from walltime.errors import guarded
+from walltime.instrumentation.expected import failure_of
 from walltime.instrumentation.patching import Patch
 from walltime.servers.jobs.job import Job, headers_for_job
 
@@ -38,7 +39,7 @@ def _performed(original: Callable[..., Any]) -> Callable[..., Any]:
         try:
             result = original(self)
         except BaseException as error:
-            job.end(type(error).__name__)
+            job.end(failure_of(error))
             raise
         job.end()
         return result
