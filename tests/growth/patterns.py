@@ -49,7 +49,7 @@ def used_patterns() -> list[Used]:
         assigned = {
             node.id for node in ast.walk(tree) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)
         }
-        for variable in sorted(assigned & set(vars(module))):
+        for variable in sorted(assigned & set(vars(loaded))):
             patterns += [(name, variable, each) for each in _inside(vars(loaded)[variable])]
     methods = {module: dict(_methods(parsed)) for module, parsed in trees.items()}
     imported = {module: dict(_imports(parsed)) for module, parsed in trees.items()}
