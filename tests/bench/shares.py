@@ -167,7 +167,7 @@ def _request_thread_ns(app: Application) -> float:
 
 
 def _export_thread_ns(app: Application) -> float:
-    thread = runtime.exporter()._thread
+    thread = runtime.exporter()._thread._thread
     assert thread is not None
     assert thread.ident is not None
     its_clock = time.pthread_getcpuclockid(thread.ident)

@@ -112,6 +112,30 @@ def test_a_full_disk_of_the_database_gives_up_its_ballast_and_resumes_by_itself(
     assert verdict.is_clean, verdict
 
 
+def test_a_small_disk_that_the_database_fills_loses_nothing_that_was_acknowledged(tmp_path: Path) -> None:
+    """Spans that hardly compress, until the disk is full and for some time after: INSERTs and merges lack space."""
+    with small_disk(tmp_path / "disk", 160_000_000) as small:
+        with Collector(small / "data") as collector:
+            acknowledged, until_s = 0, time.monotonic() + 60
+            while time.monotonic() < until_s:
+                fat = request(*[span({"fill": os.urandom(600).hex()}) for _ in range(400)])
+                if collector.send(fat.SerializeToString()).status_code == 200:
+                    acknowledged += 400
+                else:
+                    until_s = min(until_s, time.monotonic() + 10)
+            wait_until_loaded(collector)
+            spans = collector.health()["spans"]
+        engine = open_engine(Settings(data=small / "data"))
+        try:
+            stored = engine.query("SELECT count() AS n, uniqExact(span_id) AS ids, count(attributes) AS all FROM spans")
+        finally:
+            engine.close()
+    print(f"\n{acknowledged} acknowledged; {spans}; stored {stored}")
+    assert acknowledged > 40_000
+    assert stored == [{"n": acknowledged, "ids": acknowledged, "all": acknowledged}]
+    assert (spans["stored"], spans["lost"], spans["dead"]) == (acknowledged, 0, 0)
+
+
 def test_where_the_oldest_day_may_go_a_full_disk_takes_data_again_by_itself(tmp_path: Path) -> None:
     """Where nobody makes room: the spool stops at the reserve, days go until it need not."""
     day_ns = 86_400 * 1_000_000_000

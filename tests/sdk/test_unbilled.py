@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import subprocess
 import time
-import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -14,6 +13,7 @@ import pytest
 from walltime.servers.unsupported import HOSTS, REMEDIES, UNSUPPORTED
 
 from tests.sdk.clients.http.upstream import Upstream
+from tests.sdk.gunicorn_program import ask
 from tests.sdk.run_program import PROGRAMS, RUN, environment
 from tests.sdk.sink import Sink, attributes_of
 
@@ -36,12 +36,6 @@ def program(kind: str, upstream: Upstream, sink: Sink, log: Path) -> Iterator[tu
             run.terminate()
 
 
-def ask(url: str, times: int) -> None:
-    for _ in range(times):
-        with urllib.request.urlopen(url, timeout=60) as answer:  # noqa: S310  # our own server
-            assert answer.read() == b"called"
-
-
 def reported(sink: Sink, counter: str) -> dict[str, Any]:
     """The resource and the counters of the first request that has this counter."""
     deadline_s = time.monotonic() + 60
@@ -60,7 +54,8 @@ def reported(sink: Sink, counter: str) -> dict[str, Any]:
     ("kind", "counter", "remedy"),
     [
         ("forked", "wsgi.bottle", "none in Bottle: app = walltime.WSGIMiddleware(app)"),
-        ("tornado", "handler.tornado", 'none in Tornado: with walltime.transaction("GET /product/{id}", '),
+        ("tornado", "handler.tornado.web", 'none in Tornado: with walltime.transaction("GET /product/{id}", '),
+        ("library", "calls", "put the program's work into `with walltime.transaction(name):`"),
         ("script", "calls", "put the program's work into `with walltime.transaction(name):`"),
         pytest.param(
             *("bottle", "wsgi.bottle", "none in Bottle: app = walltime.WSGIMiddleware(app)"), marks=pytest.mark.nightly
@@ -76,10 +71,10 @@ def test_a_process_without_transactions_says_once_what_opens_them_in_its_framewo
 ) -> None:
     log = tmp_path / "log"
     with program(kind, upstream, sink, log) as (running, url):
-        if kind != "script":
-            ask(url, 4)
+        if kind not in ("script", "library"):
+            assert [ask(url) for _ in range(4)] == ["called"] * 4
             assert log.read_text() == ""  # they may be those of a start
-            ask(url, 8)
+            assert [ask(url) for _ in range(8)] == ["called"] * 8
         about = reported(sink, f"walltime.outside.{counter}")
         running.kill()
     said = [line for line in log.read_text().splitlines() if SAID in line]
@@ -90,19 +85,21 @@ def test_a_process_without_transactions_says_once_what_opens_them_in_its_framewo
     assert about[f"walltime.outside.{counter}"] >= 100
 
 
-def test_a_main_process_of_gunicorn_says_nothing_and_its_workers_begin_at_zero(
-    upstream: Upstream, sink: Sink, tmp_path: Path
+@pytest.mark.parametrize("kind", ["master", "lifespan"])
+def test_what_a_server_does_before_its_first_request_is_normal_and_a_fork_begins_at_zero(
+    kind: str, upstream: Upstream, sink: Sink, tmp_path: Path
 ) -> None:
     log = tmp_path / "log"
-    with program("master", upstream, sink, log) as (running, url):
-        ask(url, 1)
+    with program(kind, upstream, sink, log) as (running, url):
+        assert ask(url) == "called"
         (transaction,) = sink.wait_for(1)
         running.terminate()
         running.wait(60)
     assert transaction.cell("http.request")["calls"] == 10
     assert SAID not in log.read_text()
     counted = [attributes_of(one.resource_spans[0].scope_spans[0].scope.attributes) for one in sink.requests]
-    assert counted == [{}]  # nothing is lost, and the calls of the main process are not the worker's
+    # Nothing is lost, and the calls of a main process are not its worker's.
+    assert counted == [{} if kind == "master" else {"walltime.outside.calls": 240}]
 
 
 def test_every_kind_of_program_has_a_remedy() -> None:

@@ -13,7 +13,7 @@ from walltime.core.transaction import Transaction, clock, outside_calls
 from walltime.errors import SettingsError, contain, contained, guarded
 from walltime.export.exporter import Exporter
 from walltime.propagation import propagation
-from walltime.sampling import sampler, serving, tick
+from walltime.sampling import sampler, serving, switch_interval, tick
 from walltime.settings import tls
 from walltime.settings.environment import report
 from walltime.settings.fields import read
@@ -218,7 +218,12 @@ class Open:
         self._otel_token = propagation.enter(self.transaction, self._parent)
         self._execution_token: Token[ExecutionContext | None] = enter(self.transaction)
         if self.transaction.settings.sample_hz:
-            serving.begin(self.transaction)
+            serving.begin(self.transaction, is_first=switch_interval.begun())
+
+    def resume(self, task: int = 0) -> None:
+        """Make it the current one again, after `leave`. Others ran in between, so its CPU time is unknown."""
+        self.enter(task)
+        self._usage = None
 
     def finish(self) -> None:
         """Close the transaction and leave it. Never raises; a second call does nothing."""
@@ -266,6 +271,8 @@ class Open:
     def _stop(self) -> None:
         transaction = self.transaction
         transaction.duration_ns = clock() - transaction.started_ns or 1  # first: the bill needs it
+        if transaction.settings.sample_hz:
+            switch_interval.ended()
         try:
             if transaction.loop is not None:
                 transaction.cpu_user_ns, transaction.cpu_system_ns = transaction.loop.stop()

@@ -44,7 +44,6 @@ _OF_OPENTELEMETRY: Final = {
 _OF_NOBODY: Final = ("aiomcache", "bmemcached", "mariadb", "memcache", "pycurl", "pylibmc", "treq")
 """Clients that nobody instruments."""
 _OURS: Final = str(Path(__file__).parent)
-_FRAMEWORKS: Final = ("aiohttp_web", "django", "flask", "starlette")
 _OPENS: Final = re.compile(
     r"\bwalltime\.(?:transaction|WSGIMiddleware|ASGIMiddleware)\b"
     r"|^\s*from walltime import .*\b(?:transaction|WSGIMiddleware|ASGIMiddleware)\b",
@@ -159,7 +158,7 @@ def _unsupported(distributions: _Distributions, is_there: Callable[[str], bool])
     if runtime.exporter().is_used:
         return  # this process has opened some
     opener = _application_that_opens()
-    has_framework = any(map(is_wrapped, _FRAMEWORKS))
+    has_framework = any(map(is_wrapped, unbilled.FRAMEWORKS))
     for module, (_, kind, is_server) in UNSUPPORTED.items():
         package = module.partition(".")[0]
         if package in sys.stdlib_module_names or not is_there(module) or (is_server and has_framework):
@@ -172,6 +171,12 @@ def _unsupported(distributions: _Distributions, is_there: Callable[[str], bool])
         else:
             state, reason = NOT_MEASURED, f"no transaction is opened in it: {REMEDIES[kind]}"
         yield LibraryCheck(module, _version(module, distributions), state, reason)
+
+
+def _opens() -> bool:
+    """Return whether something that this process has imported opens transactions, or is known not to."""
+    known = {module for module in UNSUPPORTED if module.partition(".")[0] not in sys.stdlib_module_names}
+    return unbilled.opens() or not known.isdisjoint(sys.modules) or bool(_application_that_opens())
 
 
 def _application_that_opens() -> str:
@@ -262,11 +267,18 @@ def main(modules: Sequence[str]) -> NoReturn:
     is_good = True
     for module in modules or [PARTS[name][1] for name in LIBRARIES if is_installed(PARTS[name][1])]:
         try:
-            importlib.import_module(module)
+            # As servers and shells have it: shop:app, shop/wsgi.py.
+            name = module.partition(":")[0]
+            is_file = name.endswith(".py") and Path(name).is_file()
+            importlib.import_module(name.removesuffix(".py").strip("./").replace("/", ".") if is_file else name)
         except Exception as error:  # the application's or a library's own mistake
             sys.stderr.write(f"walltime-run: {module} cannot be imported: {type(error).__name__}: {error}\n")
             is_good = False
     is_there = sys.modules.__contains__ if modules else is_installed
     report = _report(2.0, is_there, is_there)
+    if modules and not _opens():
+        found = "nothing that was imported opens transactions: name the application's module, run it under gunicorn or"
+        found += f" uvicorn, or {REMEDIES['wsgi']}, or with walltime.transaction(name): (docs/servers.md)"
+        report = replace(report, problems=(*report.problems, found))
     sys.stdout.write(f"{report}\n")
     sys.exit(not is_good or bool(report.problems) or any(each.state == NOT_MEASURED for each in report.libraries))

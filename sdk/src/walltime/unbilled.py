@@ -10,22 +10,31 @@ from __future__ import annotations
 import atexit
 import os
 import sys
+import threading
+import time
 from typing import TYPE_CHECKING, Final
 
 from walltime import runtime
 from walltime.core import transaction
 from walltime.core.transaction import outside_calls
-from walltime.errors import guarded, warn
-from walltime.instrumentation.libraries import PARTS
-from walltime.servers.unsupported import REMEDIES, UNSUPPORTED
+from walltime.errors import contain, guarded, warn
+from walltime.instrumentation.libraries import PARTS, is_wrapped
+from walltime.servers.unsupported import HOSTS, REMEDIES, UNSUPPORTED
 
 if TYPE_CHECKING:
     from types import FrameType
 
 MANY: Final = 100
+STARTING_S: Final = 60.0
+"""A process that may serve requests or jobs can make many calls in so long before the first of them."""
+FRAMEWORKS: Final = ("aiohttp_web", "django", "flask", "starlette")
+_JOBS: Final = ("celery", "rq")
 _GENERAL: Final = "put the program's work into `with walltime.transaction(name):` (docs/processes.md)"
-_NORMAL: Final = ("celery.worker", "celery.beat", "celery.apps", "rq.worker", "rq.scheduler")
-"""Modules of workers, which make calls between their transactions."""
+_NORMAL: Final = (
+    *("celery.worker", "celery.beat", "celery.apps", "rq.worker", "rq.scheduler"),
+    "walltime.servers.gateways",
+)
+"""Modules of workers, which make calls between their transactions, and our own, around the start of an application."""
 _CLIENTS: Final = {module.partition(".")[0] for _, module in PARTS.values()} | sys.stdlib_module_names | {"walltime"}
 _IMPORT: Final = ("importlib._bootstrap", "_frozen_importlib")
 
@@ -36,6 +45,7 @@ class _Process:
     def __init__(self) -> None:
         self.pid = os.getpid()
         self.next = MANY
+        self.began_s = time.monotonic()
         self.has_said = self.has_forked = False
 
 
@@ -64,13 +74,26 @@ def remedy(module: str) -> str:
 
 
 def imported() -> str:
-    """Return the first module of UNSUPPORTED that this process has imported, or ''."""
-    return next((module for module in UNSUPPORTED if module in sys.modules and module != "http.server"), "")
+    """Return the first module of UNSUPPORTED that this process has imported, or ''; a server only if nothing opens."""
+    is_open, here = opens(), [module for module in UNSUPPORTED if module in sys.modules and module != "http.server"]
+    return next((module for module in here if not (is_open and UNSUPPORTED[module].is_server)), "")
 
 
-@guarded("unbilled")
+def opens() -> bool:
+    """Return whether this process has imported something that opens transactions."""
+    has_host = any(host in sys.modules for hosts in HOSTS.values() for host in hosts)
+    return has_host or any(map(is_wrapped, (*FRAMEWORKS, *_JOBS)))
+
+
 def _many() -> None:
-    """Run at each tenth call of a library outside of any transaction."""
+    """Run at each tenth call of a library outside of any transaction, on its thread. Never raises."""
+    try:
+        _look()
+    except Exception as ours:
+        contain("unbilled", ours)
+
+
+def _look() -> None:
     if _process.pid != os.getpid():  # a fork outside of Python, as in uWSGI
         runtime.notice_fork()
         _process.__init__()  # type: ignore[misc]
@@ -81,8 +104,8 @@ def _many() -> None:
     exporter = runtime.exporter()
     if exporter.is_used:
         return
-    module, is_normal = _around(sys._getframe(1))
-    if is_normal or (not module and _process.has_forked):  # the main process of a server
+    module, is_normal = _around(sys._getframe(2))
+    if is_normal or (not module and (_process.has_forked or _may_begin())):  # forked: the main process of a server
         _process.next = calls + 1
         return
     module = module or imported()
@@ -90,6 +113,12 @@ def _many() -> None:
         _process.has_said = True
         _say(calls, module)
     exporter.report(f"{UNSUPPORTED[module].kind}.{module}" if module else "")
+
+
+def _may_begin() -> bool:
+    """Return whether this may be the start of a server, which has transactions later."""
+    is_start = opens() or (imported() and threading.current_thread() is threading.main_thread())
+    return bool(is_start) and time.monotonic() - _process.began_s < STARTING_S
 
 
 def _around(frame: FrameType | None) -> tuple[str, bool]:

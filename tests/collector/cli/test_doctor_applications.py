@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import json
 import time
 from collections.abc import Iterator
@@ -19,7 +20,7 @@ from walltime_collector.query.answers import from_json
 
 from tests.collector.clickhouse.spans import pairs, request, span
 from tests.collector.traffic import MS
-from tests.servers import Collector
+from tests.servers import Collector, over_http
 
 S = 1_000 * MS
 
@@ -145,6 +146,15 @@ def test_every_service_is_listed_with_its_sdk_and_its_measured_time(examined: tu
     assert [each["is_failure"] for each in document["findings"] if each["service"] == "well"] == [False]
     (line,) = [line for line in shown.splitlines() if line.startswith("well  ")]
     assert "SDK walltime 0.4.2, 1 transaction in a day, 0 % failed, 90.0 % of their time on lines of the bill" in line
+
+
+def test_the_page_of_the_collector_has_the_same_findings(
+    collector: Collector, examined: tuple[int, dict[str, Any], str]
+) -> None:
+    page = html.unescape(over_http("GET", f"{collector.web_url}/collector").text)
+    assert "200 calls outside of any transaction in bottle, on no bill" in page
+    for finding in examined[1]["findings"]:
+        assert finding["what_now"] in page, finding
 
 
 def test_a_silent_service_is_a_warning_and_a_silent_job_is_not() -> None:

@@ -13,9 +13,12 @@ from contextlib import AbstractContextManager, closing, contextmanager
 from pathlib import Path
 
 import pytest
+from walltime_collector.clickhouse.embedded import child
+from walltime_collector.clickhouse.embedded.damage import DamagedParts
 from walltime_collector.clickhouse.embedded.engine import EmbeddedEngine
 from walltime_collector.clickhouse.inserts import insert_settings, once_settings, protobuf_rows
 from walltime_collector.errors import EngineError, EngineUnavailable, InsertRefused, QueryFailed
+from walltime_collector.health.counters import Health
 from walltime_collector.spool.segment import Record
 
 from tests.collector.clickhouse.engine_processes import answers, engines_of
@@ -77,6 +80,12 @@ def store(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Store]:
         store = Store(engine)
         store.insert("spans", "there is something to copy")
         yield store
+
+
+@pytest.fixture(autouse=True)
+def every_life_is_long_enough(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The engine is started again soon, however often a test makes it end."""
+    monkeypatch.setattr(child, "_WELL_S", 0.0)
 
 
 def fails_then_stores_once(store: Store, what: str, fault: AbstractContextManager[object]) -> str:
@@ -254,3 +263,19 @@ def test_a_merge_that_could_not_write_is_taken_back(tmp_path: Path) -> None:
         ]
         store.insert("spans", "part 1")
         assert store.rows() == before
+        health = Health()
+        DamagedParts(engine, health.damaged).look()
+        assert health.report()["ok"], "what was damaged is stored again, and nothing of it is left"
+
+
+def test_tables_are_not_made_on_a_full_disk_and_are_when_there_is_space(tmp_path: Path) -> None:
+    """Their descriptions would be cut short, and the database would not open any more."""
+    with (
+        small_disk(tmp_path / "disk", 64 * 1024 * 1024) as disk,
+        closing(EmbeddedEngine(disk / "data", "walltime")) as engine,
+    ):
+        eventually(lambda: answers(engine))
+        with filled(disk, 64 * 1024), pytest.raises(EngineUnavailable, match="the disk is full"):
+            engine.migrate()
+        engine.migrate()
+        Store(engine).insert("spans", "after")

@@ -47,7 +47,7 @@ def flask_serving() -> Iterator[Client]:
         return "sorry", getattr(error, "code", 500)
 
     app.add_url_rule("/fine/", "fine", lambda: "fine")
-    app.add_url_rule("/fails", "fails", lambda: 1 / 0)
+    app.add_url_rule("/fails", "fails", lambda: str(1 / 0))
     with wsgi_serving(app) as client:
         yield client
 
@@ -74,7 +74,7 @@ def aiohttp_web_serving() -> Iterator[Client]:
         raise ZeroDivisionError
 
     class Slow(logging.Handler):
-        emit = slow  # type: ignore[assignment]
+        emit = slow
 
     app = web.Application()
     app.on_response_prepare.append(prepared)

@@ -4,16 +4,27 @@ from __future__ import annotations
 
 import asyncio
 import contextvars
+import gc
 import queue
+import socket
+import sys
 import threading
 import time
+import traceback
+import warnings
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from typing import Any, TypeAlias
 
+import aiomysql
+import anyio.from_thread
+import anyio.to_thread
 import pytest
 import walltime
+from asgiref.sync import async_to_sync
 from walltime.core.execution import ExecutionContext, current
+from walltime.instrumentation.timed import whole_async
 
 from tests.sdk.sink import Sink
 
@@ -139,3 +150,102 @@ def test_after_a_loop_the_thread_is_where_it_was(recorded: Sink) -> None:
     (outer,) = recorded.calls("parent")
     inner = [*recorded.calls("in the loop"), *recorded.calls("child")]
     assert outer.attributes["walltime.own_ns"] == outer.duration_ns - sum(call.duration_ns for call in inner)
+
+
+async def in_the_loop() -> None:
+    with walltime.component("inner"):
+        await asyncio.sleep(0)
+
+
+async def on_a_worker(way: Callable[[], Any]) -> None:
+    with walltime.transaction("job"):
+        await anyio.to_thread.run_sync(way)
+
+
+@pytest.mark.parametrize(
+    "start",
+    [
+        lambda outer: outer(async_to_sync(in_the_loop)),
+        lambda outer: asyncio.run(on_a_worker(lambda: outer(lambda: anyio.from_thread.run(in_the_loop)))),
+        lambda outer: asyncio.run(on_a_worker(lambda: outer(async_to_sync(in_the_loop)))),
+    ],
+    ids=["async_to_sync", "anyio.from_thread", "async_to_sync on a worker"],
+)
+def test_a_coroutine_that_a_thread_waits_for_is_nested_in_it(recorded: Sink, start: Any) -> None:
+    def outer(way: Callable[[], Any]) -> None:
+        with walltime.transaction("job"), walltime.component("outer"):
+            for _ in range(2):
+                way()
+                child()
+
+    start(outer)
+    recorded.transactions()
+    (around,) = recorded.calls("outer")
+    inner = [*recorded.calls("inner"), *recorded.calls("child")]
+    assert len(inner) == 4
+    assert around.attributes["walltime.own_ns"] == around.duration_ns - sum(call.duration_ns for call in inner)
+
+
+async def connects(_self: object) -> None:
+    await asyncio.sleep(10)
+
+
+def waiting_in(context: contextvars.Context, wrapped: Callable[..., Any]) -> Any:
+    """Return a coroutine that waits within a transaction of another context."""
+
+    def begin() -> Any:
+        with walltime.transaction("first"):
+            coroutine = wrapped(None)
+            coroutine.send(None)
+        return coroutine
+
+    async def main() -> Any:
+        return begin()
+
+    return context.run(asyncio.run, main())
+
+
+@pytest.mark.parametrize("ends", ["close", "throw", "collected"])
+def test_a_call_that_is_closed_in_another_context_raises_nothing_there_and_changes_nothing(
+    recorded: Sink, ends: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    coroutine = waiting_in(contextvars.copy_context(), whole_async(connects))
+    error = KeyError("mine")
+    with walltime.transaction("second"):
+        second = current()
+        if ends == "close":
+            coroutine.close()
+        elif ends == "throw":
+            with pytest.raises(KeyError) as raised:
+                coroutine.throw(error)
+            assert raised.value is error
+            assert error.__context__ is None
+        del coroutine
+        gc.collect()
+        assert current() is second
+    assert [bill.span.name for bill in recorded.transactions()] == ["first", "second"]
+    assert capsys.readouterr().err == ""
+
+
+def test_a_loop_that_is_stopped_while_a_driver_connects_prints_no_frame_of_ours(
+    recorded: Sink, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    printed: list[str] = []
+    monkeypatch.setattr(sys, "unraisablehook", lambda it: printed.extend(traceback.format_tb(it.exc_traceback)))
+    with socket.create_server(("127.0.0.1", 0)) as silent:  # accepts, never greets
+
+        async def main() -> None:
+            with walltime.transaction("connects"):
+                await aiomysql.connect(host="127.0.0.1", port=silent.getsockname()[1], user="x", password="x")
+
+        loop = asyncio.new_event_loop()
+        loop.set_exception_handler(lambda _loop, _context: None)
+        task = loop.create_task(main())
+        loop.call_later(0.05, loop.stop)
+        loop.run_forever()
+        loop.close()
+        del task
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            gc.collect()
+    assert [frame for frame in printed if str(Path(walltime.__file__).parent) in frame] == []

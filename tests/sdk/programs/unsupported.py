@@ -80,6 +80,35 @@ def tornado() -> None:
     asyncio.run(serve())
 
 
+def lifespan() -> None:
+    """A server that is supported warms its caches before its first request."""
+    from collections.abc import AsyncIterator
+    from contextlib import asynccontextmanager
+
+    import fastapi
+    import uvicorn
+
+    @asynccontextmanager
+    async def warm(_: fastapi.FastAPI) -> AsyncIterator[None]:
+        call(120)
+        yield
+
+    app = fastapi.FastAPI(lifespan=warm)
+    app.get("/", response_class=fastapi.responses.PlainTextResponse)(call)
+    config = uvicorn.Config(app, log_config=None)
+    print((sockets := [config.bind_socket()])[0].getsockname()[1], flush=True)
+    uvicorn.Server(config).run(sockets)
+
+
+def library() -> None:
+    """A script that uses the application of a server, and goes on for long."""
+    import flask  # noqa: F401
+    from walltime import unbilled
+
+    unbilled.STARTING_S = 0  # type: ignore[misc]
+    script()
+
+
 def script() -> None:
     call(120)
     print(0, flush=True)

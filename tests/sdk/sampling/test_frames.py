@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from walltime.core.caller import MAX_FRAMES
 from walltime.sampling import frames
 
 only_311 = pytest.mark.skipif(not frames.COLLECTS_IN_FRAMES, reason="this Python collects between instructions only")
@@ -79,7 +80,7 @@ def test_a_stack_is_read_whole_to_its_limit() -> None:
             expected.append(around)
         assert found[depth + 1 :] == expected
         assert len({id(each) for each in found}) == len(found)
-    assert frames.MAX_FRAMES <= len(recurse(300)) <= frames.MAX_FRAMES + frames.PART
+    assert MAX_FRAMES <= len(recurse(300)) <= MAX_FRAMES + frames.PART
 
 
 @only_311

@@ -11,6 +11,7 @@ from ..query.digest.answer import Digest, DigestedStatement, ServerView
 from ..query.digest.short import shortened
 from ..query.names import shown
 from .drawing.bars import COLOURS, LETTERS, is_coloured, span
+from .output import left_out
 
 _MAX_SENDERS = 3
 _MAX_WHOLE = 3
@@ -42,7 +43,7 @@ def render(digest: Digest, console: Console) -> RenderableType:
             Text(share(statement.share)), *([bar] if console.width >= 100 else []), _lines(statement, is_whole=is_whole)
         )
     left = digest.all_statements - len(digest.statements)
-    more = [Text(f"{plural(left, 'more statement')}: --limit {digest.all_statements}", "dim")] if left else []
+    more = [Text(left_out(left, "statement", len(digest.statements)), "dim")] if left else []
     if any(shortened(each.fingerprint) != each.fingerprint for each in digest.statements) and not is_whole:
         more.append(Text("a whole statement: walltime digest ID", "dim"))
     return Group(_headline(digest), Text(), table, *more)
@@ -88,8 +89,8 @@ def _lines(statement: DigestedStatement, *, is_whole: bool) -> Text:
         for at, sender in enumerate(statement.senders[:_MAX_SENDERS]):
             name = f"{shown(sender.name) if sender.name else ''}  {printable(sender.service)}".strip()
             words.append(f"{'   ' if at else ''}{name} {share(sender.share)}", "not bold")
-        if len(statement.senders) > _MAX_SENDERS:
-            words.append(f"   and {plural(len(statement.senders) - _MAX_SENDERS, 'other')}", "not bold dim")
+        if statement.all_senders > _MAX_SENDERS:
+            words.append(f"   and {plural(statement.all_senders - _MAX_SENDERS, 'other')}", "not bold dim")
     elif statement.is_unsent:
         words.append("\nsent by ", "not bold dim").append("no known service", "not bold yellow")
         source = (

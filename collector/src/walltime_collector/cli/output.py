@@ -9,6 +9,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from ..errors import CommandFailed
+from ..format import plural
 from ..query.answers import from_json
 
 if TYPE_CHECKING:
@@ -17,6 +18,9 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 PIPED_WIDTH = 120
 """Columns in a pipe: the output must not depend on the size of the window."""
+
+MOST_ROWS = 1_000
+"""Of --limit."""
 
 HOW_TO_BEGIN = (
     "Is the application instrumented (walltime-run), and does it send to this collector? A script opens its "
@@ -67,6 +71,11 @@ def print_rendered(render: Callable[[Console], RenderableType], page: str = "") 
     with console.capture() as capture:
         console.print(rendered, crop=False)  # a name that is longer than a line stays whole
     return write("".join(f"{line.rstrip()}\n" for line in capture.get().splitlines()))
+
+
+def left_out(number: int, what: str, shown: int) -> str:
+    """`12 more kinds: --limit 32`, or with the largest limit when that is not enough."""
+    return f"{plural(number, f'more {what}') if what else f'{number} more'}: --limit {min(shown + number, MOST_ROWS)}"
 
 
 def write(text: str) -> None:

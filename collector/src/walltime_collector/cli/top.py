@@ -13,7 +13,7 @@ from ..query.answers import Kind, Top
 from ..query.components import FAMILIES, family
 from ..query.names import NO_ROUTE, shown
 from .drawing.bars import COLOURS, by_family, filled, is_coloured, legend, stacked
-from .output import HOW_TO_BEGIN
+from .output import HOW_TO_BEGIN, left_out
 
 WIDE = 112
 """From this width on a kind is one row of a table; below, a block of lines."""
@@ -46,13 +46,15 @@ def render(top: Top, console: Console) -> RenderableType:
     if any(shown(kind.name).endswith(NO_ROUTE) for kind in top.kinds):
         lines.append(Text(f"{NO_ROUTE}: {_ABOUT_NO_ROUTE}", "dim"))
     if top.all_kinds > len(top.kinds):
-        lines.append(Text(f"{plural(top.all_kinds - len(top.kinds), 'more kind')}: --limit {top.all_kinds}", "dim"))
+        lines.append(Text(left_out(top.all_kinds - len(top.kinds), "kind", len(top.kinds)), "dim"))
     return Group(*lines)
 
 
 def _nothing(top: Top) -> str:
     """Why there may be no transactions, and what to do."""
+    more = len(top.services) - _MAX_SERVICES
     names = ", ".join(printable(name) for name in top.services[:_MAX_SERVICES])
+    names += f" and {more} more" if more > 0 else ""
     if top.service and names and top.service not in top.services:
         return f"Nothing is stored for this service. Stored services: {names}."
     if names:

@@ -150,7 +150,8 @@ _ADVICE_BY_KIND = {
     "handler": 'in the handlers of requests: with walltime.transaction("GET /product/{id}", kind="server"):'
     " (docs/servers.md)",
     "worker": 'above the function of each job: @walltime.transaction("name", kind="consumer") (docs/servers.md)',
-    "calls": 'open one around the work: with walltime.transaction("name"): (docs/processes.md, docs/servers.md)',
+    "calls": 'open one around the work: with walltime.transaction("name"): (docs/processes.md, docs/servers.md); a'
+    " worker's own calls between its jobs need none",
 }
 """By the kind of program, as in the SDK's servers/unsupported.py."""
 

@@ -18,9 +18,9 @@ from ..errors import BadParameter, NotStored
 from ..format import quoted
 from ..http.authentication import Access
 from ..http.body import Arrivals
-from ..http.parameters import MAX_LIMIT, json_body, limit, one_of, since_s, without_permission
+from ..http.parameters import json_body, limit, one_of, since_s, without_permission
 from ..http.responses import json_response
-from ..query.advise.advise import advise
+from ..query.advise.advise import advise, change_of
 from ..query.advise.answer import Advised, Dismissal, Dismissals
 from ..query.advise.dismissed import dismiss, dismissals, restore
 from ..query.scope import FILTERS, Scope
@@ -125,11 +125,10 @@ def _dismiss(engine: Engine, document: Mapping[str, str]) -> Dismissal:
         searched = window("during", during, now_ns)
     else:
         searched = window("since", f"last {document.get('since', '1h')}", now_ns)
-    scope = Scope(searched, filters_of({**dict.fromkeys(FILTERS, ""), **document}))
-    for each in advise(engine, scope, now_ns, limit=MAX_LIMIT, with_dismissed=True).advice:
-        if each.id == document["id"]:
-            why = document.get("why", "")[:_MAX_WHY_CHARS]
-            return dismiss(engine, each.id, for_s=since_s(document.get("for", "30d")), why=why, change=each.change)
+    filters = filters_of({**dict.fromkeys(FILTERS, ""), **document})
+    for_s, why = since_s(document.get("for", "30d")), document.get("why", "")[:_MAX_WHY_CHARS]
+    if change := change_of(engine, Scope(searched, meant(engine, filters, searched)), document["id"]):
+        return dismiss(engine, document["id"], for_s=for_s, why=why, change=change)
     raise NotStored(
         "id", f"there is no advice {quoted(document['id'])} now", "see walltime advise, or look further back"
     )

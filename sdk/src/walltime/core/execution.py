@@ -142,6 +142,10 @@ def task_execution() -> ExecutionContext | None:
     return elsewhere(execution)
 
 
+LENT: Final = -1
+"""`home` of an execution context whose thread waits for a task: that works in it (`handoff.waiting`)."""
+
+
 def elsewhere(execution: ExecutionContext) -> ExecutionContext | None:
     """Return the execution context of this thread or task, which may have inherited this one; None after its end."""
     transaction = execution.transaction
@@ -150,8 +154,10 @@ def elsewhere(execution: ExecutionContext) -> ExecutionContext | None:
     thread, task = get_ident(), running_task()
     if execution.home == thread and execution.owner == task:
         return execution
-    if not execution.home or (execution.home == thread and not (execution.owner and task)):
-        # Nobody has it yet; or an event loop runs inside, or has ended: they wait for each other.
+    if execution.home == LENT and not task:
+        return execution  # on the way to the task
+    if execution.home <= 0 or (execution.home == thread and not (execution.owner and task)):
+        # Nobody has it now; or an event loop runs inside, or has ended: they wait for each other.
         execution.home, execution.owner = thread, task
         execution.thread = 0 if task else thread
         if transaction.is_over:  # meanwhile

@@ -41,9 +41,7 @@ clock = time.perf_counter_ns
 MAX_CALLS: Final = 1000
 """Calls that a transaction keeps one by one. Of later ones only the totals remain."""
 MANY_CALLS: Final = 2 * MAX_CALLS
-
 MAX_ANNOTATIONS: Final = 64
-
 Comment: TypeAlias = "tuple[str, bytes, int]"
 """An SQL comment as text and as bytes, and the length below which a statement gets it at its end (`sql_comment`)."""
 
@@ -103,10 +101,8 @@ class Transaction:
         self.duration_ns = 0
         """From its start to the end of its response; 0 before that end."""
         self.after: After | None = None
-        """Its calls after the response."""
         self.after_ns = 0
         """From the end of the response until its application returned."""
-        self.after_error_type = ""
         self.is_over = False
         """The exporter has it, and it no longer changes: `execution.close`."""
         self.handed: set[ref[Any]] = set()
@@ -115,21 +111,16 @@ class Transaction:
         """The context of OpenTelemetry that is current in it."""
         self.nested_ns = 0
         """
-        Exclusive time of all calls recorded in this execution context so far; it only grows.
-
-        A wrapper reads it before its call and passes it to `record`; the growth is the time of the nested calls. A
-        wrapper that fails before `record` leaves nothing to undo, so a failure of ours never counts a call twice.
+        Exclusive time of all calls recorded in this execution context so far; it only grows. A wrapper reads it before
+        its call and passes it to `record`; the growth is the time of the nested calls. A wrapper that fails before
+        `record` leaves nothing to undo.
         """
         self.open_components = bits(settings.disabled_components) if settings.disabled_components else 0
         """Components of frameworks of which no further call is recorded, as `BITS`: in progress, or switched off."""
         self.statement: str | bytes | None = None
         """SQL with placeholders while a cursor executes it; below the cursor, the values are in the text."""
-        self.home = 0
-        """The thread it belongs to as an execution context; 0 before its first use."""
-        self.owner = 0
-        """The asyncio or Trio task it belongs to (its `id`); 0 outside of both."""
-        self.thread = 0
-        """The thread that uses it without a further look: `home`, and 0 when it belongs to a task or has ended."""
+        self.home = self.owner = self.thread = 0
+        """As an execution context: its thread, its task and `home` without a task, else 0 (core/execution.py)."""
         self.calls: list[Call] = []
         self.kept_calls = 0
         """Calls at the beginning of `calls` that stay when the others are added up early; 0 before that."""
@@ -143,27 +134,22 @@ class Transaction:
         """Calls of at least this duration are located; 0 when all calls will be kept."""
         self.samples: Any = None
         """What the sampler saw of it: `sampling.samples.Samples`."""
-        self.has_branches = False
-        self.has_pieces = False
+        self.has_branches = self.has_pieces = False
         """Some calls were recorded in pieces and have to be joined."""
         self.bill: Bill | None = None
         self.annotations: dict[str, str | int | float | bool] | None = None
-        self.user = self.session = ""
-        self.method = self.path = self.scheme = ""
-        self.http_status = 0
+        self.user = self.session = self.method = self.path = self.scheme = ""
+        self.error_type = self.after_error_type = self._traceparent = ""
         self.is_error = self.is_forced = False
-        self.error_type = ""
+        self.http_status = self.cpu_throttled_ns = self.peak_rss_growth_bytes = 0
         self.queue_ns: int | None = None
         self.cpu_user_ns: int | None = None
         self.cpu_system_ns: int | None = None
         self.schedstat: tuple[bytes, bytes] | None = None
         """The kernel's text at its start and its end (core/cpu.py)."""
-        self.cpu_throttled_ns = 0
         self.loop: LoopTimes | None = None
         """Its time on the asyncio event loop."""
-        self.peak_rss_growth_bytes = 0
         self.sql_comment: Comment | None = None
-        self._traceparent = ""
         self.outgoing: list[tuple[str, str]] | None = None
         self.outgoing_context: object = None
         self.outgoing_lines: list[tuple[bytes, bytes]] | None = None

@@ -123,12 +123,7 @@ class Exporter:
         return self._thread.is_over
 
     def report(self, program: str) -> None:
-        """
-        Send the counters of a process without transactions.
-
-        Args:
-            program: what it is, `<kind>.<module>` as in servers/unsupported.py; '' when unknown.
-        """
+        """Send the counters of a process without transactions, a `<kind>.<module>` of servers/unsupported.py or ''."""
         self._program, self._report_is_due = program, True
         self._start()
 
@@ -205,6 +200,7 @@ class Exporter:
     def retire(self, successor: Exporter) -> None:
         """Send the queue and stop, as another exporter is in force, which gets what comes here from now on."""
         self.successor = successor
+        successor._has_exported |= self.is_used
         if self._pid == os.getpid():
             self._close(None)
 

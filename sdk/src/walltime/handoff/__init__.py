@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 from opentelemetry import context as otel_context
 
 from walltime.core.cpu import of_thread
-from walltime.core.execution import branch, current, enter, running
+from walltime.core.execution import LENT, branch, current, enter, inherited, running
 from walltime.errors import contain
 from walltime.propagation.propagation import lend
 from walltime.sampling import serving
@@ -50,6 +50,26 @@ def carrying(original: Callable[..., Any]) -> Callable[..., Any]:
         return original(self, carried(func), *args, **kwargs)
 
     return submit
+
+
+def waiting(original: Callable[..., Any]) -> Callable[..., Any]:
+    """Wrap a function that waits for a coroutine on another thread: it runs in the execution context that waits."""
+
+    def call(*args: Any, **kwargs: Any) -> Any:
+        execution = current()
+        if execution is None:
+            return original(*args, **kwargs)
+        before = execution.home, execution.owner, execution.thread
+        execution.home, execution.owner, execution.thread = LENT, 0, 0
+        try:
+            return original(*args, **kwargs)
+        finally:
+            if not execution.transaction.is_over:
+                execution.home, execution.owner, execution.thread = before
+            if inherited() is not execution:  # asgiref takes over the task's context
+                running.set(execution)
+
+    return call
 
 
 def run(execution: ExecutionContext, otel: Context, job: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:

@@ -21,9 +21,7 @@ def expect(*exceptions: type[BaseException]) -> None:
 
 
 def is_broken_off(error: BaseException) -> bool:
-    """Return whether a task, generator or process ends from outside: the client left, the server stops."""
-    if isinstance(error, SystemExit):
-        return not error.code
+    """Return whether a task or generator was ended from outside: the client left, the server stops."""
     return type(error).__name__ in _BROKEN_OFF and not isinstance(error, Exception)
 
 
@@ -33,7 +31,7 @@ def failure_of(error: BaseException | None) -> str | None:
 
 
 def _is_expected(error: BaseException) -> bool:
-    if is_broken_off(error):
+    if is_broken_off(error) or (isinstance(error, SystemExit) and not error.code):
         return True
     if isinstance(error, tuple(_expected)):
         return not 500 <= _status(error) < 600  # a websocket has other codes

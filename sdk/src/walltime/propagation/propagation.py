@@ -206,6 +206,8 @@ def enter(transaction: Transaction, base: Context | None) -> object:
         return None
     else:
         span = _Caller(transaction, trace.get_current_span(base).get_span_context())
+    if transaction.lent is not None:  # it goes on, somewhere else
+        hand_out(transaction, transaction.lent)
     transaction.lent = lent = _Lent(around if base is None else base)
     lent.before = around
     _put(lent, _SPAN, span)
@@ -215,12 +217,11 @@ def enter(transaction: Transaction, base: Context | None) -> object:
 def lend(transaction: Transaction) -> Context:
     """Return OpenTelemetry's current context for another thread or greenlet, until the transaction ends."""
     context = otel_context.get_current()
-    if context is transaction.lent:
-        return context
-    lent = _Lent(context)
-    lent.before = _NOTHING
-    hand_out(transaction, lent)
-    return lent
+    if context is not transaction.lent:
+        context = lent = _Lent(context)
+        lent.before = _NOTHING
+        hand_out(transaction, lent)
+    return context
 
 
 def leave(transaction: Transaction, token: object) -> None:

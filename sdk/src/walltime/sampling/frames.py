@@ -45,6 +45,9 @@ OWN: Final = 64
 MAX_TRIES: Final = 3
 _NOTHING: Final = object()
 _first: Final = operator.itemgetter(0)
+_attribute: Final[Callable[[Any, Any], Any]] = getattr
+_audit: Final[Callable[[Any], None]] = sys.audit
+"""Without hooks it does not look at its argument and returns None; with some, it is a TypeError before any of them."""
 _OF_PYTHON: Final = frozenset({AsyncGeneratorType, CoroutineType, GeneratorType})
 
 
@@ -56,7 +59,7 @@ def can_be_read() -> bool:
     """Say whether frames can be read in this process. On 3.11 not with audit hooks, which run where frames are read."""
     try:
         if COLLECTS_IN_FRAMES:
-            sys.audit(None)  # type: ignore[arg-type]  # without hooks it does not look at its argument
+            _audit(None)
     except TypeError:
         return False
     return True
@@ -76,7 +79,7 @@ def outward(frame: FrameType | None) -> Iterator[FrameType]:
             break
         part: deque[Any] = deque()
         with suppress(AttributeError):  # of None, behind the outermost
-            _read(part.extend, accumulate(chain((frame,), repeat("f_back", PART)), getattr), PART)
+            _read(part.extend, accumulate(chain((frame,), repeat("f_back", PART)), _attribute), PART)
         frame = part.pop()  # the first of the next part, or None
         yield from part
 
@@ -119,7 +122,7 @@ def _read(read: Callable[[Any], T], argument: Any, allocations: int, more: Calla
         threshold, count = (map(_first, iter(each, None)) for each in (gc.get_threshold, gc.get_count))
         room = map(operator.sub, map(operator.sub, threshold, count), iter(more, None))
         conditions = chain(
-            map(sys.audit, (None,)),  # type: ignore[arg-type]  # as in `can_be_read`; it returns None
+            map(_audit, (None,)),
             map(operator.is_, (False,), iter(gc.isenabled, None)),
             map(operator.eq, (0,), map(_first, iter(gc.get_threshold, None))),
             map(operator.lt, (allocations,), room),

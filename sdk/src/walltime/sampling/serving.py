@@ -92,7 +92,7 @@ class Parking:
         self.woken_ns = 0
         """When the transaction began for which the sampler woke up."""
         self.on_wake: Callable[[], None] = lambda: None
-        """Called on the request's thread, as the sampler has no GIL yet."""
+        """Called on the request's thread when no other is open: the sampler has no GIL yet."""
         self._claims = [] if run is None else [run]
         """Who takes it starts the thread, or makes sure that none starts."""
         self._wake = allocate_lock()
@@ -159,8 +159,13 @@ def _this_thread() -> Thread:
     return here
 
 
-def begin(transaction: Transaction) -> None:
-    """Register the transaction that this thread, task or greenlet serves, until its response ends; 0.2 µs."""
+def begin(transaction: Transaction, *, is_first: bool = False) -> None:
+    """
+    Register the transaction that this thread, task or greenlet serves, until its response ends; 0.2 µs.
+
+    Args:
+        is_first: it begins, and no other is open.
+    """
     try:
         try:
             here: Thread = _local.thread
@@ -179,6 +184,8 @@ def begin(transaction: Transaction) -> None:
             here.execution = transaction
         if parking.is_parked:
             parking.wake()
+        elif is_first:
+            parking.on_wake()
     except Exception as ours:
         contain("sampler", ours)
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 import sys
 from typing import TYPE_CHECKING, Any, Final
 
+from walltime.core.caller import MAX_FRAMES
 from walltime.core.execution import running
 from walltime.core.steps import steps
 from walltime.sampling import frames, stacks, states
-from walltime.sampling.frames import MAX_FRAMES
 
 if TYPE_CHECKING:
     from types import CodeType, FrameType

@@ -33,7 +33,7 @@ UNSUPPORTED: Final = {
     "quart": Unsupported("Quart", "asgi"),
     "robyn": Unsupported("Robyn", "handler"),
     "sanic": Unsupported("Sanic", "handler"),
-    "tornado": Unsupported("Tornado", "handler"),
+    "tornado.web": Unsupported("Tornado", "handler"),
     "twisted.web": Unsupported("Twisted", "handler"),
     "apscheduler": Unsupported("APScheduler", "worker"),
     "arq": Unsupported("arq", "worker"),

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from walltime_collector.clickhouse.engine import Engine
 from walltime_collector.load.otel_transactions.windows import Window, assemble
+from walltime_collector.query.after_response import after_response
 from walltime_collector.query.components import counters_by_component
 
 from tests.collector.clickhouse.spans import store
@@ -53,7 +54,10 @@ def as_billed(row: Mapping[str, Any]) -> Billed:
             *(row[f"statement.{each}"] for each in ("text", "calls", "time_ns", "errors")), strict=True
         )
     }
-    return Billed(row["covered_ns"], components, targets, statements)  # type: ignore[arg-type]
+    after = after_response(row["attributes"])
+    late = {each.component: (each.calls, each.time_ns, 0, each.errors) for each in after.components} if after else {}
+    late_ns = after.duration_ns if after else 0
+    return Billed(row["covered_ns"], components, targets, statements, late, late_ns)  # type: ignore[arg-type]
 
 
 def without_longest(billed: Billed) -> Billed:
@@ -63,7 +67,8 @@ def without_longest(billed: Billed) -> Billed:
         {key: (calls, time_ns, errors) for key, (calls, time_ns, _, errors) in of.items() if calls or time_ns}
         for of in (billed.targets, billed.statements)
     )
-    return Billed(billed.covered_ns, components, targets, statements)  # type: ignore[arg-type]
+    late = {name: (calls, time_ns, 0, errors) for name, (calls, time_ns, _, errors) in billed.late.items()}
+    return Billed(billed.covered_ns, components, targets, statements, late, billed.late_ns)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("seed", [1, *(pytest.param(seed, marks=pytest.mark.nightly) for seed in range(2, 22))])
@@ -80,5 +85,6 @@ def test_bills_are_those_of_a_simple_program(engine: Engine, seed: int) -> None:
     actual = {(row["trace"], row["span"]): as_billed(row) for row in engine.query(BILLS) if row["trace"] in traces}
     assert len(expected) > TRACES / 2
     assert sum(len(each.components) for each in expected.values()) > TRACES
+    assert sum(len(each.late) for each in expected.values()) > TRACES / 20
     assert set(actual) == set(expected)
-    assert [(key, actual[key]) for key in expected if actual[key] != expected[key]][:3] == []
+    assert [(key, actual[key], expected[key]) for key in expected if actual[key] != expected[key]][:1] == []

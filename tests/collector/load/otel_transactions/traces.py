@@ -68,6 +68,9 @@ class Billed:
     components: dict[str, Counters]
     targets: dict[tuple[str, str], Counters]
     statements: dict[str, Counters]
+    late: dict[str, Counters]
+    """After the response."""
+    late_ns: int = 0
 
 
 def trace(chance: random.Random, now_ns: int, largest: int = 24) -> list[Made]:
@@ -161,12 +164,19 @@ def _ancestors(span: Made, here: Mapping[bytes, Made]) -> Iterator[Made]:
 def _bill(root: Made, here: Mapping[bytes, Made]) -> Billed:
     calls = [each for each in here.values() if each.component and root in _ancestors(each, here)]
     inside = {each.span_id: _moments(each) & _moments(root) for each in calls}
-    bill = Billed(len(set().union(*inside.values())), {}, {}, {})
+    bill = Billed(len(set().union(*inside.values())), {}, {}, {}, {})
+    late = {each.span_id for each in calls if each.starts_ns >= root.ends_ns}
     for each in calls:
         below = [call for call in calls if next((up for up in _ancestors(call, here) if up.component), None) is each]
-        own_ns = len(inside[each.span_id] - set().union(*(inside[call.span_id] for call in below)))
+        below = [call for call in below if (call.span_id in late) == (each.span_id in late)]
+        moments = _moments if each.span_id in late else lambda call: inside[call.span_id]
+        own_ns = len(moments(each) - set().union(*map(moments, below)))
         once = not any(call.component == each.component for call in below)
         counted = (int(once), own_ns, own_ns, int(once and _failed(each)))
+        if each.span_id in late:
+            _add(bill.late, each.component, counted)
+            bill.late_ns = max(bill.late_ns, each.ends_ns - root.ends_ns)
+            continue
         _add(bill.components, each.component, counted)
         if each.address:
             _add(bill.targets, (each.component, each.address), counted)

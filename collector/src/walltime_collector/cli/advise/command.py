@@ -40,7 +40,8 @@ def advise(
         raise typer.BadParameter("choose one", param_hint="--dismiss, --dismissed, --restore")
     if dismiss or restore:
         check_since(time_hidden, "--for")
-        decision = {"id": dismiss, "for": time_hidden, "why": reason, "since": since} if dismiss else {"id": restore}
+        about = {"since": since, "service": service, "kind": kind}
+        decision = {"id": dismiss, "for": time_hidden, "why": reason, **about} if dismiss else {"id": restore}
         document = client.post(f"/api/advice/{'dismiss' if dismiss else 'restore'}", decision)
         if as_json:
             return print_json(document)

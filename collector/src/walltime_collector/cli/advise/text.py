@@ -9,6 +9,7 @@ from rich.text import Text
 from ...format import count, duration, plural, printable
 from ...query.advise.answer import Advice, Advised
 from ...query.names import shown
+from ..output import left_out
 
 
 def render(answer: Advised, console: Console) -> RenderableType:
@@ -25,7 +26,7 @@ def render(answer: Advised, console: Console) -> RenderableType:
     for each in answer.advice:
         lines += [Text(), *_advice(each, answer)]
     if answer.left_out:
-        lines += [Text(), Text(f"{answer.left_out} more: --limit {len(answer.advice) + answer.left_out}", "dim")]
+        lines += [Text(), Text(f"up to {left_out(answer.left_out, '', len(answer.advice))}", "dim")]
     if answer.hidden:
         lines += [Text(), Text(f"{answer.hidden} dismissed: walltime advise --dismissed", "dim")]
     return Group(*lines)
@@ -37,10 +38,13 @@ def _advice(advice: Advice, answer: Advised) -> list[RenderableType]:
     saves.append(f"; {duration(price.p50_ns)} at p50, {duration(price.p95_ns)} at p95, {duration(price.mean_ns)}")
     saves.append(f" ± {duration(price.uncertainty_ns)} on average" if price.uncertainty_ns else " on average")
     saves.append(f" of {shown(advice.name)} {printable(advice.service)}")
+    if price.helped < price.transactions:
+        saves.append(f", in {count(price.helped)} of {plural(price.transactions, 'transaction')}")
     if price.transactions < price.of:
         saves.append(f" (from {count(price.transactions)} of {plural(price.of, 'transaction')})", "dim")
     if others := [shown(each.name) for each in advice.affected[1:4]]:
-        saves.append(f"; also {', '.join(others)}")
+        more = f" and {len(advice.affected) - 4} more" if len(advice.affected) > 4 else ""
+        saves.append(f"; also {', '.join(others)}{more}")
     more = [
         Text(printable(advice.finding)),
         saves,

@@ -11,6 +11,7 @@ from ...format import age, count, printable, shell_command, time_span, unix_ns
 from ...query.incidents import wording
 from ...query.incidents.answer import Incident, Incidents
 from ...query.names import shown
+from ..output import left_out
 
 _COLOURS = {"critical": "bold red", "warning": "yellow"}
 
@@ -26,7 +27,9 @@ def render(answer: Incidents, console: Console) -> RenderableType:
         line.append(f"  {wording.state(each)}", _COLOURS[each.severity] if each.is_open else "green")
         line.append(f"  {_times(each, now_ns)}", "dim").append(f"  {printable(each.service)}", "dim")
         blocks.append(Group(line, Padding(Text(printable(each.headline), overflow="fold"), (0, 0, 1, 2))))
-    return Group(Text(f"{wording.several(answer.open)}, {count(len(answer.incidents))} in all\n", "bold"), *blocks)
+    if more := answer.all - len(answer.incidents):
+        blocks.append(Text(left_out(more, "incident", len(answer.incidents)), "dim"))
+    return Group(Text(f"{wording.several(answer.open)}, {count(answer.all)} in all\n", "bold"), *blocks)
 
 
 def detail(one: Incident) -> RenderableType:

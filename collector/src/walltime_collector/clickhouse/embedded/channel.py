@@ -19,8 +19,10 @@ from ..engine import Piece
 CONNECTION, CLOSE = b"L", b"C"
 """What the collector sends on the control socket: a new connection (with its file descriptor), or an order to end."""
 
-WRITE_FAILED, KEPT_MEMORY = 75, 76
-"""The exit status of the engine's process after it could not write a file, and to give memory back."""
+WRITE_FAILED = 75
+"""The exit status of the engine's process after it could not write a file."""
+KEPT_MEMORY = 76
+"""Status with which the process ends to give memory back."""
 
 _LENGTHS = struct.Struct("<IQ")
 _BLOCK_BYTES = 64 * 1024

@@ -60,6 +60,7 @@ class Child:
         self._named: dict[str, _Connection] = {}
         self._killed: subprocess.Popen[bytes] | None = None
         self._failure = ""
+        self._status = 0
         self._is_closing = False
         # one thread starts all processes: the kernel ends a child with the thread that started it
         self._thread = threading.Thread(target=self._run, name="engine", daemon=True)
@@ -230,7 +231,7 @@ class Child:
                     if self._is_closing:
                         process.kill()
                     self._changed.notify_all()
-            status = process.wait()
+            self._status = status = process.wait()
             with self._changed:
                 self._control = self._process = None
                 self._changed.notify_all()
@@ -238,16 +239,23 @@ class Child:
                     self._idle.pop().socket.close()
         if "failed" in message:
             return f"does not open: {message['failed']}"
-        if status == KEPT_MEMORY:
-            return "ended because it kept too much memory"
         if status == WRITE_FAILED:
             return "ended itself because a file could not be written: see to its disk"
+        if status == KEPT_MEMORY:
+            return "ended because it kept too much memory"
         return f"ended ({signal.Signals(-status).name if status < 0 else f'status {status}'})"
 
     def _start(self, control: socket.socket) -> subprocess.Popen[bytes]:
         with self._changed:
             self._process = subprocess.Popen(
-                [sys.executable, "-m", f"{__package__}.process", str(control.fileno()), *self._arguments],
+                [
+                    sys.executable,
+                    "-m",
+                    f"{__package__}.process",
+                    str(control.fileno()),
+                    str(self._status),
+                    *self._arguments,
+                ],
                 pass_fds=(control.fileno(), *self._inherited),
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import queue
+import shutil
 import sys
 import threading
 import time
@@ -21,9 +22,10 @@ from .deduplication import forget_lost_parts, lost_parts
 _STREAMED = "Streaming query failed: "
 _MIB = 1024 * 1024
 _SHORT_S = 0.5
+_LEAST_FREE_BYTES = _MIB
+_FAILED_WRITES = "SELECT value FROM system.events WHERE event = 'WriteBufferFromFileDescriptorWriteFailed'"
 # of an answer without rows chDB writes the totals before the document
 _WITHOUT_TOTALS = "SELECT * FROM (%s) GROUP BY ALL"
-_FAILED_WRITES = "SELECT value FROM system.events WHERE event = 'WriteBufferFromFileDescriptorWriteFailed'"
 
 # Of the database as a whole. Its default caches are for servers, 5 GiB and more; merges must not slow down receiving.
 _SETTINGS = {
@@ -46,24 +48,32 @@ class Database:
     `has_damage` is set after the first, and what was running raises: when the database opens again, it sets the damaged
     parts aside, and takes back what a merged one was made of.
 
+    Args:
+        is_damaged: It was closed with `has_damage`. What it sets aside now is removed, because its rows are stored
+            again; then `has_damage` is set once more, so that the next process knows nothing of the damage.
+
     Raises:
         RuntimeError: It does not open.
         OSError: A deduplication log cannot be read or written.
     """
 
-    def __init__(self, path: Path, name: str) -> None:
+    def __init__(self, path: Path, name: str, *, is_damaged: bool = False) -> None:
         self._path, self._name = str(path), name
         self._opened = f"{path}?{'&'.join(f'{name}={value}' for name, value in _SETTINGS.items())}"
         self._write_lock = threading.Lock()
         self._idle: queue.LifoQueue[Any] = queue.LifoQueue()
         self.has_damage = False
         forget_lost_parts(path)
+        set_aside = _set_aside(path)
         self._writer = self._connect()
         self._writer.query("SELECT count() FROM system.parts")  # returns when all tables are loaded
         if any(lost_parts(path)):  # damaged parts are set aside: their INSERTs, repeated, must store them again
             self._writer.close()
             forget_lost_parts(path)
             self._writer = self._connect()
+        for part in _set_aside(path) - set_aside if is_damaged else ():
+            shutil.rmtree(part)
+            self.has_damage = True
         self._writer.query("CREATE DATABASE IF NOT EXISTS {name:Identifier}", params={"name": name})
         self._use(self._writer)
         for _ in range(QUERY_CONNECTIONS):
@@ -71,6 +81,9 @@ class Database:
 
     def command(self, sql: str, parameters: Mapping[str, str], settings: Mapping[str, str]) -> bytes:
         """Run one statement of the collector's own, in a session with these settings."""
+        disk = os.statvfs(self._path)
+        if disk.f_bavail * disk.f_frsize < _LEAST_FREE_BYTES:  # the description of a table must not be cut short
+            raise RuntimeError("Code: 243. DB::Exception: the disk is full. (NOT_ENOUGH_SPACE)")
         with self._session(settings) as session:
             answer = bytes(session.query(sql, QUERY_FORMAT, params=dict(parameters)).bytes())
             self._check_writes(session)
@@ -78,7 +91,7 @@ class Database:
 
     def insert(self, table: str, format_name: str, settings: Mapping[str, str], content: bytes) -> None:
         """Store all of the content or nothing."""
-        with self._write_lock, _as_file(content) as path:
+        with self._write_lock, as_file(content) as path:
             _set(self._writer, settings)
             # not send_insert(), whose finish() raises nothing for most failures: no space, too many parts, in a view
             self._writer.query(f"INSERT INTO {table} FROM INFILE '{path}' COMPRESSION 'none' FORMAT {format_name}")
@@ -180,8 +193,13 @@ class Database:
             raise RuntimeError(error_text(error).replace(self._path, "data").removeprefix(_STREAMED)) from error
 
 
+def _set_aside(path: Path) -> set[Path]:
+    """The damaged parts that were found at an opening."""
+    return set(path.glob("store/*/*/detached/broken-on-start_*"))
+
+
 @contextmanager
-def _as_file(content: bytes) -> Iterator[str]:
+def as_file(content: bytes) -> Iterator[str]:
     """The path of a file in memory with that content."""
     handle = os.memfd_create("insert", os.MFD_CLOEXEC)
     try:

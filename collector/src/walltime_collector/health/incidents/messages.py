@@ -83,8 +83,9 @@ def _slack(events: Sequence[Event], pages_url: str) -> dict[str, Any]:
     if more := len(events) - len(texts):
         texts.append(f"and {more} more: <{pages_url}/incidents|all incidents>")
     blocks = [{"type": "section", "text": {"type": "mrkdwn", "text": each, "verbatim": True}} for each in texts]
+    first = [f"{_WORDS[what]}: {_escaped(each.headline)}" for what, each in events[:3]]
     return {
-        "text": "\n".join(f"{_WORDS[what]}: {_escaped(each.headline)}" for what, each in events[:3]),
+        "text": "\n".join(first + [f"and {len(events) - 3} more"] * (len(events) > 3)),
         "blocks": blocks,
     }
 

@@ -3,7 +3,8 @@
 --   process_spans   the spans of the processes that served these traces, each as a call
 --   linked          per trace and process, as arrays: where in them each span's parent is
 --   owned           for each span the root that it belongs to (owner) and the call that it was made in (caller)
---   clipped         per root, its calls: the part of each inside the root's time; the union of all is `covered`
+--   clipped         per root, its calls: the part of each inside the root's time; the union of all is `covered`. Calls
+--                   that begin after it are late: they are whole, and not part of the bill
 --   measured        each call's own time: its duration without the union of the calls made in it
 --   counted         per root, by component, by target (its name and its address are two lines of one key), by statement
 --   bills           a row per root
@@ -141,6 +142,7 @@ WITH
     ),
     clipped AS
     (
+        WITH each -> each.1 != owner AND each.3.2 >= root.3 AS is_late
         SELECT
             trace_id, process, owner,
             anyIf(span, at = owner) AS root,
@@ -150,9 +152,11 @@ WITH
             arrayMap(
                 each -> (
                     each.1, each.2, each.3.4, each.3.5, each.3.6, each.3.7,
-                    greatest(root.2, least(root.3, each.3.2)), greatest(root.2, least(root.3, each.3.3))),
+                    if(is_late(each), each.3.2, greatest(root.2, least(root.3, each.3.2))),
+                    if(is_late(each), greatest(each.3.2, each.3.3), greatest(root.2, least(root.3, each.3.3))),
+                    is_late(each)),
                 all) AS calls,
-            arrayFilter(call -> call.3 != '', calls) AS true_calls,
+            arrayFilter(call -> call.3 != '' AND NOT call.9, calls) AS true_calls,
             arrayReduce('intervalLengthSum', arrayMap(call -> call.7, true_calls),
                 arrayMap(call -> call.8, true_calls)) AS covered_ns
         FROM owned
@@ -162,25 +166,27 @@ WITH
     measured AS
     (
         SELECT
-            trace_id, root_id, any(root_covered_ns) AS covered_ns,
+            trace_id, root_id, any(root_covered_ns) AS covered_ns, any(root_ends_ns) AS ends_ns,
+            anyIf(part_is_late, is_itself) AS is_late,
             anyIf(part_component, is_itself) AS component, anyIf(part_address, is_itself) AS address,
             anyIf(part_text_id, is_itself) AS text_id,
-            anyIf(part_is_error, is_itself) AS is_error, anyIf(starts_ns, is_itself) AS from_ns,
-            anyIf(ends_ns, is_itself) AS to_ns,
-            groupArrayIf((starts_ns, ends_ns), NOT is_itself) AS within,
+            anyIf(part_is_error, is_itself) AS is_error, anyIf(call_starts_ns, is_itself) AS from_ns,
+            anyIf(call_ends_ns, is_itself) AS to_ns,
+            groupArrayIf((call_starts_ns, call_ends_ns), NOT is_itself) AS within,
             toUInt64(to_ns - from_ns - arrayReduce(
                 'intervalLengthSum',
                 arrayMap(each -> greatest(from_ns, least(to_ns, each.1)), within),
                 arrayMap(each -> greatest(from_ns, least(to_ns, each.2)), within))) AS own_ns,
             -- SQLAlchemy's span around PyMySQL's: one call seen twice. The time is the component's, the call is the
             -- inner one
-            has(groupArrayIf(part_component, NOT is_itself), component) AS is_seen_within
+            has(groupArrayIf((part_component, part_is_late), NOT is_itself), (component, is_late)) AS is_seen_within
         FROM
         (
             SELECT
-                trace_id, root.1 AS root_id, covered_ns AS root_covered_ns, arrayJoin(calls) AS call,
+                trace_id, root.1 AS root_id, covered_ns AS root_covered_ns, root.3 AS root_ends_ns,
+                arrayJoin(calls) AS call,
                 call.3 AS part_component, call.4 AS part_address, call.5 AS part_text_id, call.6 AS part_is_error,
-                call.7 AS starts_ns, call.8 AS ends_ns,
+                call.7 AS call_starts_ns, call.8 AS call_ends_ns, call.9 AS part_is_late,
                 arrayJoin(if(call.2 = 0, [(call.1, true)], [(call.1, true), (call.2, false)])) AS part,
                 part.1 AS measured_at, part.2 AS is_itself
             FROM clipped
@@ -191,10 +197,12 @@ WITH
     (
         SELECT
             trace_id, root_id, any(covered_ns) AS covered_ns,
-            sumMap([component], [own_ns], [calls], [errors]) AS by_component,
-            maxMap([component], [own_ns]) AS longest,
-            sumMap([target], [own_ns], [calls], [errors]) AS by_target,
-            sumMap([text], [own_ns], [calls], [errors]) AS by_text
+            sumMapIf([component], [own_ns], [calls], [errors], NOT is_late) AS by_component,
+            maxMapIf([component], [own_ns], NOT is_late) AS longest,
+            sumMapIf([target], [own_ns], [calls], [errors], NOT is_late) AS by_target,
+            sumMapIf([text], [own_ns], [calls], [errors], NOT is_late) AS by_text,
+            sumMapIf([component], [own_ns], [calls], [errors], is_late) AS by_late_component,
+            maxIf(toUInt64(to_ns - ends_ns), is_late) AS late_ns
         FROM
         (
             SELECT
@@ -215,7 +223,9 @@ WITH
     listed AS
     (
         SELECT
-            trace_id, root_id, covered_ns, CAST(longest, 'Map(String, UInt64)') AS longest_ns,
+            trace_id, root_id, covered_ns, late_ns, CAST(longest, 'Map(String, UInt64)') AS longest_ns,
+            arraySort(arrayMap((name, ns, calls, errors) -> (-toInt64(ns), name, calls, errors), by_late_component.1,
+                    by_late_component.2, by_late_component.3, by_late_component.4)) AS late_components,
             arraySort(arrayFilter(entry -> entry.2 != '',
                     arrayMap((name, ns, calls, errors) -> (-toInt64(ns), name, calls, errors), by_component.1,
                         by_component.2, by_component.3, by_component.4))) AS components,
@@ -231,7 +241,11 @@ WITH
     bounded AS
     (
         SELECT
-            trace_id, root_id, covered_ns, longest_ns,
+            trace_id, root_id, covered_ns, late_ns, longest_ns,
+            arrayConcat(
+                arraySlice(late_components, 1, 32),
+                arrayMap(rest -> (arraySum(rest.1), '(other)', arraySum(rest.3), arraySum(rest.4)),
+                    arrayFilter(rest -> notEmpty(rest), [arraySlice(late_components, 33)]))) AS late_rows,
             arrayConcat(
                 arraySlice(components, 1, 32),
                 arrayMap(rest -> (arraySum(rest.1), '(other)', arraySum(rest.3), arraySum(rest.4)),
@@ -250,6 +264,14 @@ WITH
     (
         SELECT
             trace_id, root_id, covered_ns, statement_rows, target_rows,
+            -- as query/after_response.py reads it
+            if(empty(late_rows), map(), map(
+                'walltime.after_response.duration_ns', toString(late_ns),
+                'walltime.after_response.component', toJSONString(late_rows.2),
+                'walltime.after_response.calls', toJSONString(arrayMap(entry -> toString(entry.3), late_rows)),
+                'walltime.after_response.time_ns', toJSONString(arrayMap(entry -> toString(-entry.1), late_rows)),
+                'walltime.after_response.errors', toJSONString(arrayMap(entry -> toString(entry.4), late_rows))))
+                AS after_response,
             arrayMap(entry -> splitByChar('\n', entry.2), target_rows) AS target_names,
             mapFromArrays(component_rows.2,
                 arrayMap(entry -> (entry.3, toUInt64(-entry.1), longest_ns[entry.2], entry.4),
@@ -313,7 +335,8 @@ SELECT
     mapConcat(
         mapFilter((key, value) -> key NOT IN ('http.request.method', 'http.method', 'http.response.status_code',
                 'http.status_code', 'user.id', 'enduser.id', 'error.type'), attributes),
-        if(is_crowded_out, map('walltime.name', full_name), map())),
+        if(is_crowded_out, map('walltime.name', full_name), map()),
+        bills.after_response),
     resource
 FROM
 (

@@ -114,7 +114,8 @@ def _sentence(
         return f"{failed[0].what[:1].upper()}{failed[0].what[1:]}{others}"
     if failing:
         applications = plural(len(failing), "application")
-        return f"The collector works; data of {applications} is lost or wrong: {', '.join(failing[:5])}"
+        others = f" and {len(failing) - 5} more" if len(failing) > 5 else ""
+        return f"The collector works; data of {applications} is lost or wrong: {', '.join(failing[:5])}{others}"
     if verdict == "WARN":
         return f"Data moves, every span is accounted for; {plural(warnings, 'warning')}"
     return "Data moves, every span is accounted for"

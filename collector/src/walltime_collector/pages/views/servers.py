@@ -64,6 +64,8 @@ class ServersPage:
 
     charts: tuple[Chart, ...]
     worse: tuple[Worse, ...]
+    more_worse: int
+    """Besides those in `worse`."""
     groups: tuple[Group, ...]
     longest_ns: int
     """Of the server that took the most time."""
@@ -105,6 +107,7 @@ def all_servers(request: PageRequest) -> ServersPage:
     return ServersPage(
         _all_charts(whole, request),
         tuple(worse[:_MOST_MOMENTS]),
+        max(len(worse) - _MOST_MOMENTS, 0),
         _groups(rows, selected),
         max((each.time_ns for each in selected.servers), default=0),
         selected.transactions,

@@ -8,8 +8,9 @@ from concurrent.futures import ThreadPoolExecutor
 
 from ...clickhouse.dialect import QUERY_CONNECTIONS
 from ...clickhouse.engine import Engine
-from ...format import iso_time
-from ..queries import run
+from ...format import count, iso_time, plural
+from ..names import shown
+from ..queries import Row, run
 from ..scope import Scope
 from .answer import LEAST_MEAN_NS, LEAST_SHARE, THRESHOLDS, Advice, Advised, Affected, Dismissal, Price
 from .caches import repeated_gets, slow_cache
@@ -34,7 +35,7 @@ FINDERS: Sequence[Finder] = (
     mostly_other,
     queue,
 )
-_MOST_PRICED, _SPARE = 40, 5
+_SPARE = 5
 """Some are not worth what the sums promise."""
 _HOUR_NS = 3_600_000_000_000
 _CERTAIN = 1.96
@@ -54,15 +55,14 @@ def advise(engine: Engine, scope: Scope, now_ns: int, *, limit: int = 20, with_d
     """
     observed = observe(engine, scope)
     with ThreadPoolExecutor(QUERY_CONNECTIONS - 1, "advise") as threads:
-        searching = [threads.submit(_all, find, observed) for find in FINDERS]
-        candidates = [each for search in searching for each in search.result()]
+        candidates = _candidates(observed, threads)
         candidates.sort(key=lambda each: (-sum(each.saved_ns.values()), each.id))
         hidden = dismissals(engine) if candidates else {}
         shown = [each for each in candidates if with_dismissed or each.id not in hidden]
         (first,) = run(engine, "digest/first")
         first_ns = max(scope.window.start_ns, int(first["first_us"]) * 1_000)
         window_ns = max(min(scope.window.end_ns, now_ns) - first_ns, 10**9)
-        most = min(limit + _SPARE, _MOST_PRICED)
+        most = limit + _SPARE
         priced = threads.map(lambda each: _priced(observed, each, window_ns, hidden), shown[:most])
         advice = sorted((each for each in priced if each), key=lambda each: (-each.price.per_hour_ns, each.id))
     return Advised(
@@ -79,8 +79,20 @@ def advise(engine: Engine, scope: Scope, now_ns: int, *, limit: int = 20, with_d
     )
 
 
-def _all(find: Finder, observed: Observed) -> list[Candidate]:
-    return list(find(observed))
+def change_of(engine: Engine, scope: Scope, advice_id: str) -> str:
+    """
+    What an advice about a scope would change; empty when there is none with this id.
+
+    Raises:
+        EngineUnavailable, QueryFailed: No answer.
+    """
+    with ThreadPoolExecutor(QUERY_CONNECTIONS - 1, "advise") as threads:
+        candidates = _candidates(observe(engine, scope), threads)
+    return next((each.change for each in candidates if each.id == advice_id), "")
+
+
+def _candidates(observed: Observed, threads: ThreadPoolExecutor) -> list[Candidate]:
+    return [each for found in threads.map(lambda find: list(find(observed)), FINDERS) for each in found]
 
 
 def _priced(observed: Observed, candidate: Candidate, window_ns: int, hidden: Mapping[str, Dismissal]) -> Advice | None:
@@ -108,7 +120,7 @@ def _priced(observed: Observed, candidate: Candidate, window_ns: int, hidden: Ma
         service=service,
         name=name,
         change=candidate.change,
-        finding=candidate.finding,
+        finding=_finding(candidate, row),
         certainty=candidate.certainty,
         price=Price(
             p50_ns=p50_ns,
@@ -116,6 +128,7 @@ def _priced(observed: Observed, candidate: Candidate, window_ns: int, hidden: Ma
             mean_ns=round(row["mean_ns"]),
             uncertainty_ns=round(_CERTAIN * row["deviation_ns"] / math.sqrt(read)) if is_sample else 0,
             per_hour_ns=sum(per_hour.values()),
+            helped=int(row["helped"]),
             transactions=read,
             of=max(kind.transactions, read),
         ),
@@ -129,3 +142,12 @@ def _priced(observed: Observed, candidate: Candidate, window_ns: int, hidden: Ma
         address=candidate.address,
         dismissed=hidden.get(candidate.id),
     )
+
+
+def _finding(candidate: Candidate, row: Row) -> str:
+    """Of a repeated statement, in how many transactions it is repeated, and how often there."""
+    if not candidate.removed.is_repeated:
+        return candidate.finding
+    times, helped, read = (int(row[name]) for name in ("helped_calls", "helped", "transactions"))
+    where = f"times in {count(helped)} of {plural(read, 'transaction')}" if helped < read else "times a transaction"
+    return f"{shown(candidate.most[1])} sends it {count(round(times / max(helped, 1), 1))} {where}, {candidate.finding}"

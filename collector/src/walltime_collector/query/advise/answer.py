@@ -39,6 +39,8 @@ class Price:
     uncertainty_ns: int
     """Half of the 95 % interval of the mean; 0 when all transactions were read."""
     per_hour_ns: int
+    helped: int
+    """Of those that were read, the transactions that the change makes faster."""
     transactions: int
     """How many of the kind were read for the percentiles."""
     of: int
@@ -141,12 +143,14 @@ LEAST_QUEUE_NS = 10_000_000
 THRESHOLDS: Mapping[str, str] = {
     "all": f"at least {LEAST_TRANSACTIONS} transactions of the kind, of whose time the change saves at least 5 % and"
     " 0.5 ms each",
-    "n_plus_one": "one statement at least 5 times in each transaction that sends it",
-    "repeated_gets": "keys of one prefix at least 5 times one by one in each transaction that gets them",
+    "n_plus_one": "one statement at least 5 times, on average, in the transactions that send it",
+    "repeated_gets": "keys of one prefix at least 5 times one by one, on average, in the transactions that get them",
     "sequential_calls": "HTTP requests and SELECTs to at least two servers, at least 5 ms each; saves 10 %",
-    "connect_per_query": "at least 2 connections to a server in each transaction that uses it, 1 for every 2 calls",
+    "connect_per_query": "at least 2 connections to a server, on average, in the transactions that use it, 1 for every"
+    " 2 calls",
     "missing_pool": "at least 1 connection to a server in every 2 transactions that use it",
-    "rows_examined": "at least 1,000 rows examined by each call, and 100 for each row that it returns or changes",
+    "rows_examined": "at least 1,000 rows examined by a logged call on average, and 100 for each row that it returns or"
+    " changes",
     "row_locks": "at least 3 waits of 1 ms or more in the slow log; of 20 ms on average where no holder is known",
     "slow_cache": "at least 90 % hits, and 3 ms a call; beside other servers, twice the fastest one's time, or 10 ms;"
     " saves 3 ms a call at p50",

@@ -44,6 +44,7 @@ class Candidate:
     removed: Removed
     change: str
     finding: str
+    """Of a repeated statement, its end: how often it is repeated follows from the bills that are read."""
     certainty: str = ""
     statement_id: str = ""
     component: str = ""

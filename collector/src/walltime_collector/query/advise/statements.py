@@ -9,13 +9,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from ...format import count, duration, plural, printable
 from ..digest.short import shortened
 from ..kept.sample import kept_sample
-from ..names import shown
 from ..queries import Row
 from .answer import LEAST_CALLS, LEAST_EXAMINED, LEAST_EXAMINED_PER_ROW
 from .candidate import Candidate, Removed, helped_most, worth
 from .observed import Key, Observed, StatementSums
 
-_MOST = 20
+_MOST_PLACED = 100
+"""Of so many statements that are sent repeatedly it is looked up where."""
 _SHORT = 160
 _REPEATED = re.compile(r"\s*(select|insert|replace|update|delete)\b", re.IGNORECASE)
 _TABLES = re.compile(r"\b(?:from|into|update|join)\s+([\w.$`]+)", re.IGNORECASE)
@@ -25,6 +25,8 @@ _CONDITIONS = re.compile(
 _COMPARED = re.compile(r"(?<![\w.$`])([\w.$`]+)\s*(?:=|<|>|!=|\b(?:in|like|between|is|not)\b)", re.IGNORECASE)
 _WORDS = {"and", "or", "not", "null", "is", "in"}
 _AGGREGATES = re.compile(r"\b(count|sum|avg|min|max)\s*\(|\bgroup by\b|\bdistinct\b", re.IGNORECASE)
+_OF_AGGREGATE = "It computes something from many rows: an index helps only if few of them match."
+_OF_LOGGED = "The price has the time of the logged calls only, shared out to all."
 _INSTEAD = {
     "select": "one statement, with WHERE … IN (…) or a JOIN",
     "insert": "one INSERT with several rows",
@@ -44,8 +46,8 @@ def n_plus_one(observed: Observed) -> Iterator[Candidate]:
         saved = {(s.service, s.name): s.time_ns * (1 - s.transactions / s.calls) * outside for s in senders}
         if kinds := worth(observed, saved):
             candidates.append((max(kinds.values()), service, text, outside, kinds))
-    candidates = sorted(candidates, reverse=True, key=lambda each: each[0])[:_MOST]
-    places = _places(observed, [text for _, _, text, _, _ in candidates])
+    candidates.sort(reverse=True, key=lambda each: each[0])
+    places = _places(observed, [text for _, _, text, _, _ in candidates[:_MOST_PLACED]])
     for _, service, text, outside, kinds in candidates:
         most = helped_most(kinds)
         sums = next(each for each in groups[service, text] if (each.service, each.name) == most)
@@ -58,8 +60,7 @@ def n_plus_one(observed: Observed) -> Iterator[Candidate]:
             Removed("statements", (text,), is_repeated=True, share=outside),
             change=f"Replace the repeated `{_short(text)}`{places.get(text, '')} by"
             f" {_INSTEAD.get(verb, 'one statement for all rows')}.",
-            finding=f"{shown(most[1])} sends it {count(round(sums.calls / sums.transactions, 1))} times a transaction,"
-            f" {duration(sums.time_ns / sums.calls)} each.",
+            finding=f"{duration(sums.time_ns / sums.calls)} each.",
             certainty="The price leaves the time that the server needs for the rows."
             if outside < 1
             else "The slow log does not have all of these calls, so the price is the most it can be: it includes the"
@@ -84,6 +85,8 @@ def rows_examined(observed: Observed) -> Iterator[Candidate]:
             saved[each.service, each.name] += each.time_ns * share
         if not (kinds := worth(observed, saved)):
             continue
+        sent = sum(each.calls for each in senders[fingerprint])
+        logged = f"Of {plural(sent, 'call')} the slow log has {count(calls)}: " if calls < sent else ""
         is_aggregate = bool(_AGGREGATES.search(fingerprint.partition(" from ")[0] + fingerprint[-200:]))
         yield Candidate(
             "rows_examined",
@@ -92,11 +95,10 @@ def rows_examined(observed: Observed) -> Iterator[Candidate]:
             kinds,
             Removed("statements", tuple({each.text for each in senders[fingerprint]}), share=share),
             change=_index(fingerprint, is_aggregate=is_aggregate),
-            finding=f"Each call examines {plural(round(examined / calls), 'row')} and returns or changes"
+            finding=f"{logged}{'each of these' if logged else 'Each call'} examines"
+            f" {plural(round(examined / calls), 'row')} and returns or changes"
             f" {count(round(useful / calls, 1))}{_full_scan(row)}.",
-            certainty="It computes something from many rows: an index helps only if few of them match."
-            if is_aggregate
-            else "",
+            certainty=" ".join([_OF_LOGGED] * bool(logged) + [_OF_AGGREGATE] * is_aggregate),
             statement_id=observed.statement_id(senders[fingerprint][0].text),
         )
 

@@ -72,6 +72,8 @@ class DigestedStatement:
     server: ServerView | None
     senders: tuple[Sender, ...]
     """Most expensive first; the applications when known, otherwise the services that the comments name."""
+    all_senders: int
+    """Also those that are not in `senders`, which has the most expensive ones only."""
     is_before_applications: bool = False
     """No known service sent it, and its last entry is older than the first transaction that is stored."""
 

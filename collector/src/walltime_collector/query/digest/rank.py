@@ -195,5 +195,6 @@ def _answer(number: int, each: _Statement, whole_ns: int, first_us: int, max_sen
             Sender(service, name, sums.calls, sums.time_ns, sums.time_ns / max(sent_ns, 1))
             for (service, name), sums in ranked[:max_senders]
         ),
+        all_senders=len(senders),
         is_before_applications=not senders and each.last_us < first_us,
     )

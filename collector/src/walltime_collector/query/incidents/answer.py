@@ -71,4 +71,6 @@ class Incidents:
     since: str
     until: str
     open: int
+    all: int
+    """`open` and `all` count those that the limit leaves out too."""
     incidents: tuple[Incident, ...]

@@ -8,6 +8,7 @@ from ...format import count, duration, percent, plural, printable
 from ..names import shown
 from .answer import Change, Incident
 
+_MOST_CHANGES = 4
 ENDINGS = {
     "over": "it is as usual again",
     "silent": "it has no transactions any more",
@@ -17,7 +18,8 @@ ENDINGS = {
 
 def of_changes(name: str, changes: Sequence[Change]) -> str:
     """What changed, in one sentence."""
-    return f"{shown(name)}: {', '.join(map(of_change, changes[:4]))}."
+    more = f" and {plural(len(changes) - _MOST_CHANGES, 'other change')}" if len(changes) > _MOST_CHANGES else ""
+    return f"{shown(name)}: {', '.join(map(of_change, changes[:_MOST_CHANGES]))}{more}."
 
 
 def of_change(change: Change) -> str:

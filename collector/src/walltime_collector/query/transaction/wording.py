@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Container, Iterator, Mapping
+from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -62,10 +62,15 @@ def choose(trace: Trace, span_id: str) -> Bill:
     if len(matches) == 1:
         return matches[0]
     if matches:
-        spans = ", ".join(bill.span_id for bill in matches[:5])
+        spans = _listed(matches)
         raise LookupError(f"trace {trace.trace_id} has {len(matches)} transactions whose span id begins so: {spans}")
-    known = ", ".join(bill.span_id for bill in trace.transactions[:5])
+    known = _listed(trace.transactions)
     raise LookupError(f"trace {trace.trace_id} has no transaction with span id {span_id}; it has {known}")
+
+
+def _listed(bills: Sequence[Bill], most: int = 5) -> str:
+    more = f" and {len(bills) - most} more" if len(bills) > most else ""
+    return ", ".join(bill.span_id for bill in bills[:most]) + more
 
 
 def when(bill: Bill) -> str:

@@ -21,6 +21,7 @@ from walltime.core.execution import running_task, task_execution
 from walltime.core.steps import timed
 from walltime.core.transaction import clock
 from walltime.errors import contain, guarded
+from walltime.servers.gateways.transparent import SERVES, Transparent
 from walltime.servers.request.headers import from_asgi
 from walltime.servers.request.request import MARK, WEBSOCKET, answered, failed, incomplete, open_request
 from walltime.servers.request.server_timing import server_timing
@@ -39,7 +40,7 @@ _UNKNOWN_LOOP = 1
 """Owner under an event loop other than asyncio's and Trio's."""
 
 
-class ASGIMiddleware:
+class ASGIMiddleware(Transparent):
     """
     Wraps an ASGI application; every request and every websocket becomes a transaction.
 
@@ -50,7 +51,7 @@ class ASGIMiddleware:
     """
 
     def __init__(self, app: Application) -> None:
-        self.app = app
+        super().__init__(app)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         await serve(self.app, scope, receive, send)
@@ -93,6 +94,7 @@ def served(original: Callable[..., Any]) -> Callable[..., Any]:
         else:
             await serve(partial(original, self), scope, receive, send)
 
+    __call__.__dict__[SERVES] = True
     return __call__
 
 

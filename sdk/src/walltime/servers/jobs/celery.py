@@ -8,6 +8,7 @@ A run that asks for a retry has failed, as `Retry`; the next run is a transactio
 from __future__ import annotations
 
 import time
+from contextlib import suppress
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Final
 from weakref import WeakKeyDictionary
@@ -93,15 +94,13 @@ def _sent(request: Any) -> dict[str, Any]:
 
 @guarded("celery")
 def _ready_at_ns(sent: dict[str, Any]) -> int | None:
-    """From when it could have run: its `eta`, else when it was sent."""
-    try:
-        eta = sent.get("eta")
-        if eta:
-            return round(datetime.fromisoformat(str(eta).replace("Z", "+00:00")).timestamp() * 1e9)
-        sent_at_ns = sent.get(_SENT_AT)
-        return sent_at_ns if type(sent_at_ns) is int else None
-    except ValueError:
-        return None
+    """From when it could have run: when it was sent, or its `eta`, if that is later."""
+    sent_at_ns = sent.get(_SENT_AT)
+    moments_ns = [sent_at_ns] if type(sent_at_ns) is int else []
+    with suppress(ValueError):
+        if eta := sent.get("eta"):
+            moments_ns.append(round(datetime.fromisoformat(str(eta).replace("Z", "+00:00")).timestamp() * 1e9))
+    return max(moments_ns, default=None)
 
 
 @guarded("celery")

@@ -24,6 +24,9 @@ WITH
         toFloat64({locked_ns:Array(UInt64)}[indexOf({spans:Array(String)}, lower(hex(span_id)))])))) AS saved_ns
 SELECT
     count() AS transactions,
+    countIf(saved_ns > 0) AS helped,
+    sumIf(arraySum((text, calls) -> if(has({texts:Array(String)}, text), calls, 0), statement.text, statement.calls), saved_ns > 0)
+        AS helped_calls,
     avg(saved_ns) AS mean_ns,
     stddevPop(saved_ns) AS deviation_ns,
     quantilesExact(0.5, 0.95)(base_ns) AS now_ns,
