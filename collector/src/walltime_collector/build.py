@@ -9,6 +9,7 @@ from functools import partial
 from ssl import SSLContext
 from typing import Any
 
+from .clickhouse.embedded.damage import DamagedParts
 from .clickhouse.opening import open_engine
 from .clickhouse.retention import keep
 from .config.settings import Settings, is_loopback
@@ -87,12 +88,16 @@ class Collector:
         # the spool shares a disk with the embedded engine, not with a server
         shared_disk = (None, None) if settings.clickhouse else (Reserve(settings.data), Trial(settings.data / "trial"))
         self._loader = Loader(self._spool, engine, health, *shared_disk)
-        self._slow_logs = SlowLogReader(settings.slow_log, settings.data / "slowlog", engine, health)
+        self._slow_logs = SlowLogReader(
+            settings.slow_log, settings.data / "slowlog", engine, health, settings.slow_log_always_write_s
+        )
         self._assembler = Assembler(
             engine, health, window_s=settings.derived_window_s, settle_s=settings.derived_settle_s
         )
         self._watch = Watch(settings, self._spool, health, tls)
         checks = [CardinalityLimit(engine, health).look]
+        if not settings.clickhouse:
+            checks.append(DamagedParts(engine, health.damaged).look)
         if settings.when_disk_full == "drop_oldest_day" and not settings.clickhouse:
             checks.append(OldestDays(engine, health, lambda: room(settings.data)).look)
         minutes = HealthMinutes(engine, health, settings.data)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 from datetime import datetime, timedelta, timezone
 
 _ESCAPES = re.compile(
@@ -11,6 +12,7 @@ _ESCAPES = re.compile(
     r"|\x1b[ -/]*[0-~]?",
     re.DOTALL,
 )
+_PLAIN_OPTION = re.compile(r"[0-9][\w:.+-]*", re.ASCII)
 _SINCE = re.compile(r"([0-9]{1,9})\s*(s|m|h|d)")
 _SECONDS = {"s": 1, "m": 60, "h": 3_600, "d": 86_400}
 LONGEST_SINCE_S = 400 * 86_400
@@ -128,6 +130,33 @@ def printable(text: str) -> str:
 def quoted(text: str) -> str:
     """Text from outside for an error message: in quotes, sanitized, at most 80 characters."""
     return repr(printable(text)[:80])
+
+
+def shell_quoted(text: str) -> str:
+    """
+    Text as one word for a POSIX shell, which reads back exactly this text, on one line of printable letters.
+
+    What a terminal would not show as it is, as a line break, is written by printf; at the end of the text the shell
+    removes line breaks.
+    """
+    if printable(text) == text:
+        return f"'{text}'" if "'" not in text else shlex.quote(text)
+    encoded = text.encode("utf-8", "replace")
+    octal = "".join(chr(byte) if chr(byte).isascii() and chr(byte).isalnum() else f"\\{byte:03o}" for byte in encoded)
+    return f"\"$(printf '{octal}')\""
+
+
+def shell_command(command: str, *arguments: str, **options: str | int) -> str:
+    """A command to copy into a shell; empty options are left out."""
+    named = [f"--{name} {_option(str(value))}" for name, value in options.items() if value != ""]
+    words = [shell_quoted(each) for each in arguments]
+    if any(each.startswith("-") for each in arguments):  # it would be taken for an option
+        return " ".join([command, *named, "--", *words])
+    return " ".join([command, *words, *named])
+
+
+def _option(value: str) -> str:
+    return value if _PLAIN_OPTION.fullmatch(value) else shell_quoted(value)
 
 
 def since_s(text: str) -> int:

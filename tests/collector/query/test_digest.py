@@ -20,6 +20,7 @@ from walltime_collector.statements.fingerprint import fingerprint
 
 from tests.collector.conftest import Collector, Store, Stored
 from tests.collector.query.digesting import HOUR_S, keep, log_of, said
+from tests.collector.slowlog.real_logs import parsed, percona
 from tests.collector.traffic import MS, Sent, SentCall
 
 
@@ -91,6 +92,16 @@ def test_the_servers_view_is_weighted_and_laid_beside_the_applications(engine: E
     assert "500 rows examined for each sent or changed" in shown
     assert "sent by GET /weighted shop 100 %" in shown
     assert from_json(Digest, asdict(answer)) == answer
+
+
+def test_statements_that_are_always_logged_are_not_multiplied_by_the_rate_limit(engine: Engine) -> None:
+    log = b"".join(map(percona, ("0.010000", "0.020000", "12.000000")))
+    keep(engine, parsed(log.replace(b"heavy", b"always_logged"))[0], "always logged")
+    server = only(digest(engine, since_s=None, limit=1_000), "select always_logged from reports where y=?").server
+    assert server is not None
+    assert (server.entries, server.calls, server.time_ns) == (3, 201, 15_000 * MS)
+    assert (server.rows_examined, server.max_ns) == (402, 12_000 * MS)
+    assert 19.9 * MS < server.p95_ns <= 20 * MS
 
 
 @pytest.mark.parametrize("by", DIGEST_RANKINGS)

@@ -114,6 +114,17 @@ SELECT foo FROM bar;
 """
 
 
+def percona(query_s: str, *, limit: int = 100, rate_type: str = "query", connection: int = 12) -> bytes:
+    """An entry of a log that has one in so many statements, as Percona Server 8.0 writes it."""
+    return (
+        f"# Time: 2026-11-25T03:49:00.000000Z\n# User@Host: app[app] @ localhost []  Id:    {connection}\n"
+        f"# Schema: shop  Last_errno: 0  Killed: 0\n"
+        f"# Query_time: {query_s}  Lock_time: 0.000100  Rows_sent: 1  Rows_examined: 2\n"
+        f"# Log_slow_rate_type: {rate_type}  Log_slow_rate_limit: {limit}\n"
+        f"SET timestamp=1795578540;\nselect heavy from reports where y=1;\n"
+    ).encode()
+
+
 def parsed(log: bytes, *pieces: int) -> tuple[list[Entry], Losses]:
     parser, entries, at = Parser(), [], 0
     for size in pieces:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 import subprocess
 import tracemalloc
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -22,6 +24,7 @@ from tests.collector.slowlog.real_logs import (
     PT_QUERY_DIGEST_SAYS,
     REAL_LOGS,
     parsed,
+    percona,
 )
 
 
@@ -86,6 +89,46 @@ def test_percona_server_8() -> None:
     assert entry.flags == {"is_full_join", "is_tmp_table", "is_tmp_table_on_disk"}
     assert entry.fields["InnoDB_trx_id"] == "1A88583F"
     assert (entry.connection_id, entry.rows_affected, entry.client_host) == (99, 3, "10.0.0.7")
+
+
+@pytest.mark.parametrize(
+    ("query_s", "facts", "always_s", "weight"),
+    [
+        ("12.000000", {}, 10, 1),
+        ("10.000000", {}, 10, 1),
+        ("9.999999", {}, 10, 100),
+        ("0.999999", {}, 1, 100),
+        ("1.000000", {}, 1, 1),
+        ("0.000001", {}, 0, 1),
+        ("0.5", {"limit": 0}, 10, 1),
+        ("0.5", {"rate_type": "session", "connection": 300}, 10, 100),
+        ("12.5", {"rate_type": "session", "connection": 300}, 10, 1),
+        ("2.5", {"rate_type": "session", "connection": 301}, 10, 1),  # of no chosen session: logged because it is slow
+        ("2.5", {"rate_type": "query", "connection": 301}, 10, 100),
+    ],
+)
+@pytest.mark.parametrize("following", [b"", HEADER + b"select 1;\n"])  # the last entry is not read in the fast path
+def test_what_percona_server_always_logs_stands_for_itself(
+    query_s: str, facts: dict[str, Any], always_s: int, weight: int, following: bytes
+) -> None:
+    parser = Parser(always_logged_ns=always_s * 1_000_000_000)
+    entries = parser.feed(percona(query_s, **facts) + following) + parser.finish()
+    assert entries[0].weight == weight
+
+
+@pytest.mark.parametrize("indent", [b"  ", b"\t", b""])
+@pytest.mark.parametrize("line", range(4, 12))
+@pytest.mark.parametrize("is_last", [False, True])
+def test_a_line_of_the_header_may_lack_its_mark(line: int, indent: bytes, is_last: bool) -> None:
+    lines = PERCONA_8.splitlines(keepends=True)
+    log = b"".join([*lines[:line], indent + lines[line][1:].lstrip(), *lines[line + 1 :]])
+    log = log if is_last else log + MYSQL_8
+    for stop in range(0, len(log), 5):
+        entries, losses = parsed(log, stop)
+        assert entries[0] == parsed(PERCONA_8)[0][0]
+        assert (len(entries), losses.malformed) == (1 if is_last else 3, 0)
+    without_timestamp = re.sub(rb"SET [^\n]*\n", b"", log)
+    assert parsed(without_timestamp)[0][0].statement == "SELECT foo FROM bar"
 
 
 @given(st.lists(st.integers(1, 400), max_size=12))

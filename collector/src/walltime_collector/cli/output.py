@@ -60,7 +60,7 @@ def print_rendered(render: Callable[[Console], RenderableType], page: str = "") 
     console = Console(width=width, highlight=False, markup=False, emoji=False, soft_wrap=False)
     rendered = render(console)
     if console.is_terminal:
-        console.print(rendered)
+        console.print(rendered, crop=False)
         if page and sys.stdout.isatty():
             console.print(Text(f"\n{page}", "dim"), soft_wrap=True)  # on one line, which can be clicked and copied
         return None

@@ -114,6 +114,9 @@ class Settings(BaseSettings):
     space; `drop_oldest_day` deletes the oldest stored day, then the next, before their retention ends"""
     slow_log: Words = ()
     """slow logs of MySQL, MariaDB or Percona Server to follow, comma-separated: `PATH` or `NAME=PATH`"""
+    slow_log_always_write_s: NonNegativeFloat = 10.0
+    """`slow_query_log_always_write_time` of Percona Server: with `log_slow_rate_limit` = n, a slow-log entry counts for
+    n statements, from so many seconds on for itself only, because such statements are always logged"""
     incidents: bool = True
     """look for incidents: kinds that became slower, fail more or call more than usual"""
     incident_look_s: float = Field(default=30.0, ge=5, le=60)

@@ -87,10 +87,12 @@ def usual(payload: Payload) -> Payload:
     The same ExportTraceServiceRequest in the usual encoding, which ClickHouse never refuses.
 
     protobuf allows more than ClickHouse reads: a number in ten bytes or too large for its type, two values for one.
+    What does not parse, or has too many attributes, stays as it is.
     """
     try:
+        bound_attributes(bytes(payload))
         request = StrictRequest.FromString(payload)
-    except DecodeError:
+    except (DecodeError, RequestRefused):
         return payload
     request.DiscardUnknownFields()
     written: bytes = request.SerializeToString()

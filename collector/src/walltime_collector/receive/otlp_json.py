@@ -118,7 +118,8 @@ def _refuse_constant(name: str) -> float:
 
 def _scanner(depth: int) -> Any:
     """Reads a value; so many levels in Python, between whose parts other threads run, and the rest in C."""
-    in_c: Any = make_scanner(JSONDecoder(parse_constant=_refuse_constant))
+    decoder: Any = JSONDecoder(parse_constant=_refuse_constant)
+    in_c: Any = make_scanner(decoder)
     if not depth:
         return in_c
     inner = _scanner(depth - 1)

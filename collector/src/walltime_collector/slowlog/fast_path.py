@@ -21,7 +21,8 @@ _of_header: Final = attrgetter(*_NAMES[: _NAMES.index("position")])
 class FastPath:
     """Reads them, with a size-bounded cache of headers by their exact text: logs repeat themselves."""
 
-    def __init__(self) -> None:
+    def __init__(self, always_logged_ns: int) -> None:
+        self._always_logged_ns = always_logged_ns
         self._headers: dict[tuple[bytes, str, str, bool], tuple[Any, bytes, Carried]] = {}
         """By the exact text and what was carried: beginning of an Entry, part of a row, what is carried on."""
 
@@ -52,7 +53,8 @@ class FastPath:
                     break
                 if header.end("lines") == starts and known_header_bytes(lines) < len(lines):
                     break
-                entry, after = read_header(lines, header["set"] or b"", header["use"], carried)
+                settings = header["set"] or b""
+                entry, after = read_header(lines, settings, header["use"], carried, self._always_logged_ns)
                 if entry is None:
                     break
                 if not statement.has_rows:

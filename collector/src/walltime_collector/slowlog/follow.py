@@ -17,6 +17,7 @@ from pathlib import Path
 
 from .content import CompressedContent, Content, open_content
 from .entry import Entry
+from .header import ALWAYS_LOGGED_NS
 from .journal import Checkpoint
 from .parser import Losses, Parser
 
@@ -40,15 +41,21 @@ class Look:
 
 
 class Follower:
-    """Reads on from a checkpoint, or from the beginning of the log. Rotated logs are looked for beside it."""
+    """
+    Reads on from a checkpoint, or from the beginning of the log. Rotated logs are looked for beside it.
 
-    def __init__(self, path: Path, checkpoint: Checkpoint | None) -> None:
+    Args:
+        always_logged_ns: See header.read_header.
+    """
+
+    def __init__(self, path: Path, checkpoint: Checkpoint | None, *, always_logged_ns: int = ALWAYS_LOGGED_NS) -> None:
+        self._always_logged_ns = always_logged_ns
         self._path = path
         self._from = checkpoint
         self._file: Content | None = None
         self.losses = Losses()
         """Of all that was read."""
-        self._parser = Parser(losses=self.losses)
+        self._parser = self._parser_from(None)
         self._read_bytes = 0
         self._head = b""
         self._was_quiet = False
@@ -99,10 +106,14 @@ class Follower:
     def _begin(self, file: Content, at: Checkpoint | None) -> Content:
         self.close()
         self._file, self._was_quiet = file, False
-        self._parser = Parser(at.carried, at.offset, self.losses) if at else Parser(losses=self.losses)
+        self._parser = self._parser_from(at)
         self._read_bytes = self._parser.position
         self._head = file.read_at(0, min(HEAD_BYTES, self._read_bytes))
         return file
+
+    def _parser_from(self, at: Checkpoint | None) -> Parser:
+        at = at or Checkpoint()
+        return Parser(at.carried, at.offset, self.losses, always_logged_ns=self._always_logged_ns)
 
     def _find_again(self) -> Content:
         """Open the file the checkpoint is in, wherever it is by now; else the log from its beginning."""

@@ -13,19 +13,22 @@ from .entry import NO_FLAGS, Carried, Entry
 MAX_FIELDS = 64
 MAX_FIELD_CHARS = 256
 MAX_EXPLAIN_CHARS = 4_096
+ALWAYS_LOGGED_NS: Final = 10_000_000_000
+"""Percona Server's default of slow_query_log_always_write_time."""
 _LONGEST_S = 10 * 366 * 86_400
 """A Query_time beyond this is a counter that wrapped around."""
 _MAX_COUNT = 2**64 - 1
 
 _USER = re.compile(
-    r"# User(?:@Host)?: (?P<names>[^\n]*?) ?@ *(?P<host>[^\s\[\]]*) *\[(?P<ip>[^\s\[\]]*)\](?=\s+Id:\s*\d+\s*$|\s*$)",
+    r"# User(?:@Host)?: (?P<names>[^\n]*?) ?@ *(?:(?P<host>[^\s\[\]@]+) *)?\[(?P<ip>[^\s\[\]]*)\]"
+    r"(?=\s+Id:\s*\d+\s*$|\s*$)",
     re.MULTILINE,
 )
 _NAMES = re.compile(r"(?P<user>[^\[]*)(?:\[(?P<other>.*)\])?", re.DOTALL)
 _TIME = re.compile(
     r"# Time: (?:\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?(?:Z|[-+]\d\d:\d\d)?|\d{6}\s+\d{1,2}:\d\d:\d\d)"
 )
-_SCHEMA = re.compile(r"Schema:(?: (?P<schema>\S.*?)?)?(?=\s+\w+: |\s*$)", re.MULTILINE)
+_SCHEMA = re.compile(r"Schema:(?: (?P<schema>\S(?:.*?\S)??)?)?(?=\s+\w+: |\s*$)", re.MULTILINE)
 _PAIR = re.compile(r"\b(\w+): +(\S+)")
 _QUERY_TIME = re.compile(
     r"\n?# Query_time: +(\S+)\s+Lock_time: +(\S+)\s+Rows_sent: +(\S+)\s+Rows_examined: +(\S+)[ \t]*(?=\n)"
@@ -71,7 +74,9 @@ _NO_FIELDS: Final = frozenset({"Time", "User", "Host", "Start", "End"})
 _LIKE_ABSENT: Final = frozenset({"No", "0", "0.000000", "0.0000"})
 
 
-def read_header(lines: bytes, settings: bytes, use: bytes | None, carried: Carried) -> tuple[Entry | None, Carried]:
+def read_header(
+    lines: bytes, settings: bytes, use: bytes | None, carried: Carried, always_logged_ns: int = ALWAYS_LOGGED_NS
+) -> tuple[Entry | None, Carried]:
     """
     Read the lines above a statement; None without a Query_time.
 
@@ -79,6 +84,7 @@ def read_header(lines: bytes, settings: bytes, use: bytes | None, carried: Carri
         lines: Those that begin with `#`.
         settings: The `SET timestamp=…;` line.
         use: The `use …;` line.
+        always_logged_ns: From this Query_time on the server logs every statement, whatever log_slow_rate_limit is.
     """
     text = lines.decode("utf-8", "replace").replace("\r\n", "\n")
     free_text: dict[str, str] = {}
@@ -135,7 +141,11 @@ def read_header(lines: bytes, settings: bytes, use: bytes | None, carried: Carri
     own_id, own_errno = columns.pop("id", 0), columns.pop("mysql_errno", 0)
     columns["connection_id"] = columns.get("connection_id") or own_id
     columns["errno"] = min(columns.get("errno") or own_errno, 2**32 - 1)
-    columns["weight"] = max(min(columns.get("weight", 1), 2**32 - 1), 1)
+    if "weight" in columns:
+        is_by_session = pairs.get("Log_slow_rate_type") == "session"
+        columns["weight"] = _weight(
+            columns["weight"], query_ns >= always_logged_ns, columns["connection_id"] if is_by_session else 0
+        )
     entry = Entry(
         started_us=_started_us(pairs.get("Start", ""), carried.time, settings, query_ns, is_mariadb="QC_hit" in pairs),
         database=((schema["schema"] or "").strip() if schema else carried.database)[:MAX_FIELD_CHARS],
@@ -157,6 +167,18 @@ def nanoseconds(seconds: str) -> int | None:
     return whole_s * 1_000_000_000 + int((part + "000000000")[:9]) if whole_s < _LONGEST_S else None
 
 
+def _weight(rate_limit: int, is_always_logged: bool, session: int) -> int:
+    """
+    How many statements an entry stands for.
+
+    Args:
+        session: The connection where the server chooses whole ones, every n-th; of others it logs slow statements only.
+            0 elsewhere.
+    """
+    rate_limit = min(rate_limit, 2**32 - 1)
+    return 1 if is_always_logged or not rate_limit or session % rate_limit else rate_limit
+
+
 @lru_cache(maxsize=1024)
 def _read_user(line: str) -> tuple[str, str, str] | None:
     """
@@ -164,7 +186,7 @@ def _read_user(line: str) -> tuple[str, str, str] | None:
 
     `foo[foo] @ …` is foo, `[SQL_SLAVE] @ …` is SQL_SLAVE; a name may have brackets and `@` in it.
     """
-    match = _USER.search(line)
+    match = _USER.match(line)
     if match is None:
         return None
     name = match["names"].strip()

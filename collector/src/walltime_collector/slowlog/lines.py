@@ -10,27 +10,29 @@ MAX_HEADER_BYTES: Final = 32 * 1024
 _STARTS: Final = rb"#\s+(?:Time|User@Host|User|Thread_id|Schema|Query_time): ?"
 START: Final = re.compile(_STARTS)
 NEXT_START: Final = re.compile(rb"^(?:%b|# administrator command: )" % _STARTS, re.MULTILINE)
+_PAIR_NAMES: Final = (
+    rb"Schema|Query_time|Rows_\w+|Bytes_\w+|Tmp_\w+|InnoDB_\w+|QC_[Hh]it|Full_\w+|Filesort\w*|Log_slow_\w+|Stored_routine"
+    rb"|Pages_\w+|Killed|Errno|Last_errno|Profile_\w+|Merge_\w+|Disk_\w+|Sort_\w+|Read_\w+"
+)
+_LINE: Final = rb"(?:#(?! administrator command: )|[ \t]*(?:%b): +\S)[^\n]*\n" % _PAIR_NAMES
+"""Some releases of Percona Server 8.0 write a line of the header without `#`."""
 _USE: Final = rb"use (?:`(?:[^`]|``)*`|[^;`\n]+);[ \t\r]*\n"
 _SET: Final = rb"SET (?:last_insert_id|insert_id|timestamp)=[^;\n]*;[ \t\r]*\n"
-HEADER: Final = re.compile(
-    rb"(?P<lines>(?:(?:#(?! administrator command: )[^\n]*|[ \t\r]*)\n)+)(?P<use>%b)?(?P<set>%b)?" % (_USE, _SET)
-)
+HEADER: Final = re.compile(rb"(?P<lines>(?:%b|[ \t\r]*\n)+)(?P<use>%b)?(?P<set>%b)?" % (_LINE, _USE, _SET))
 USUAL_HEADER: Final = re.compile(
     rb"(?P<lines># (?:Time|User@Host|Query_time|Thread_id): [^\n]*\n"
-    rb"(?:#(?! administrator command: )[^\n]*\n)*)(?P<use>%b)?(?P<set>%b)?" % (_USE, _SET)
+    rb"(?:%b)*)(?P<use>%b)?(?P<set>%b)?" % (_LINE, _USE, _SET)
 )
 NEXT_HEADER: Final = re.compile(
-    rb"# (?:Query_time: +\d|(?:Time|User@Host|Thread_id): [^\n]*\n(?:#[^\n]*\n){0,39}?# Query_time: +\d)"
+    rb"# (?:Query_time: +\d|(?:Time|User@Host|Thread_id): [^\n]*\n(?:%b){0,39}?# Query_time: +\d)" % _LINE
 )
 KNOWN_LINE: Final = re.compile(
-    rb"# ?\s*(?:Time|User@Host|User|Thread_id|Schema|Query_time|Rows_\w+|Bytes_\w+|Tmp_\w+|InnoDB_\w+|QC_[Hh]it"
-    rb"|Full_\w+|Filesort\w*|Log_slow_\w+|Stored\s?routine|Stored_routine|Pages_\w+|Killed|Errno|Last_errno|Profile_\w+|Id"
-    rb"|Merge_\w+|explain|Disk_\w+|Sort_\w+|Read_\w+): |#\s*\n|\s*\n"
-    rb"|# (?:No InnoDB statistics|Warnings|Note \d|Warning \d|Error \d)"
+    rb"#\s*(?:Time|User@Host|User|Thread_id|Stored routine|Id|explain): |(?:#|[ \t]*)\s*(?:%b): |#?\s*\n"
+    rb"|# (?:No InnoDB statistics|Warnings|Note \d|Warning \d|Error \d)" % _PAIR_NAMES
 )
 BEGINS_NEXT: Final = (b"use ", b"SET ", b"#", b"\r", b"\n", b" ", b"\t")
-WHOLE: Final = re.compile(rb"(?:#[^\n]*\n){0,40}?# Query_time: +\d")
-ALL_HEADER: Final = re.compile(rb"(?:#[^\n]*\n){0,40}(?:#[^\n]*)?\Z")
+WHOLE: Final = re.compile(rb"(?:%b){0,40}?# Query_time: +\d" % _LINE)
+ALL_HEADER: Final = re.compile(rb"(?:%b){0,40}(?:#[^\n]*|[ \t]*[A-Z]\w*:[^\n]*|[ \t]*\w{0,32})\Z" % _LINE)
 AGAIN: Final = re.compile(rb"\n(?=# (?:Time|User@Host): )")
 SERVER_STARTS: Final = re.compile(
     rb"^(?:[^'\"\n]{0,512}(?:mysqld|mariadbd)[^\s,]{0,32}, Version: [^\n]+(?:started with:|embedded library)[^\n]*"

@@ -22,7 +22,7 @@ from ..statements.ends import Candidate, find_end
 from ..statements.long import MAX_STATEMENT_BYTES, TAIL_BYTES, Cut
 from .entry import Carried, Entry
 from .fast_path import FastPath
-from .header import read_header
+from .header import ALWAYS_LOGGED_NS, read_header
 from .lines import (
     AGAIN,
     ALL_HEADER,
@@ -68,9 +68,17 @@ class Parser:
         carried: As `carried` was at `position`.
         position: Byte of the file the first piece begins with.
         losses: Those of earlier parsers, to be continued.
+        always_logged_ns: See header.read_header.
     """
 
-    def __init__(self, carried: Carried | None = None, position: int = 0, losses: Losses | None = None) -> None:
+    def __init__(
+        self,
+        carried: Carried | None = None,
+        position: int = 0,
+        losses: Losses | None = None,
+        *,
+        always_logged_ns: int = ALWAYS_LOGGED_NS,
+    ) -> None:
         self.carried = carried or Carried()
         self.position = position
         """Reading may go on from here, with `carried`: everything before has become an entry or a loss."""
@@ -80,7 +88,8 @@ class Parser:
         """A shorter buffer need not be read again."""
         self._is_skipping_line = False
         self._cut: Cut | None = None
-        self._fast_path = FastPath()
+        self._always_logged_ns = always_logged_ns
+        self._fast_path = FastPath(always_logged_ns)
 
     def feed(self, piece: bytes) -> list[Entry]:
         """Read the next bytes and return the entries that are known to have ended."""
@@ -144,7 +153,7 @@ class Parser:
         lines = header["lines"]
         if not is_over and len(buffer) - starts < 256:
             rest = buffer[starts:]
-            if (not rest and not header["set"]) or (b"\n" not in rest and rest.startswith(BEGINS_NEXT)):
+            if b"\n" not in rest and (not header["set"] or rest.startswith(BEGINS_NEXT)):
                 return self._bounded_wait(at)
         query_time = lines.find(b"# Query_time: ")
         if again := AGAIN.search(
@@ -233,7 +242,8 @@ class Parser:
                 [line[:MAX_HEADER_LINE_BYTES] for line in lines.splitlines(keepends=True)][:_MAX_HEADER_LINES]
             )
             self.losses.skipped_bytes += whole - len(lines)
-        read, self.carried = read_header(lines, header["set"] or b"", header["use"], self.carried)
+        settings = header["set"] or b""
+        read, self.carried = read_header(lines, settings, header["use"], self.carried, self._always_logged_ns)
         cut, self._cut = self._cut, None
         if read is None or (starts >= ends and not header["set"]):
             self.losses.malformed += 1

@@ -52,4 +52,6 @@ def _advice(advice: Advice, answer: Advised) -> list[RenderableType]:
         why = f": {printable(advice.dismissed.why)}" if advice.dismissed.why else ""
         more.append(Text(f"dismissed until {advice.dismissed.until[:19]}Z{why}", "yellow"))
     head = Text(f"{advice.id}  ", "dim").append(printable(advice.change), "not dim bold")
+    if "`walltime " in advice.change:
+        head.no_wrap, head.overflow = True, "ignore"  # a command to copy
     return [head, Padding(Group(*more), (0, 0, 0, 2))]

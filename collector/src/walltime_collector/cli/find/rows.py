@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Mapping
 
 from rich.console import Console, Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from ...format import count, duration, printable
+from ...format import count, duration, printable, shell_command
 from ...query.components import family
 from ...query.find.answer import Match, Matches
 from ...query.find.wording import sort_value
@@ -27,8 +26,7 @@ def render(matches: Matches, params: Mapping[str, str | int], console: Console) 
         return Text("No transaction of this time matches. --since looks further back.")
     parts: list[RenderableType] = [table(matches.matches, matches.sort, console.width)]
     if matches.next:
-        options = [f"--{name} {shlex.quote(str(value))}" for name, value in params.items() if value != ""]
-        command = f"walltime find {' '.join([*options, '--after', matches.next])}"
+        command = shell_command("walltime find", **params, after=matches.next)
         parts.append(Text(f"\nnext page: {command}", "dim", no_wrap=True, overflow="ignore"))  # to copy whole
     return Group(*parts)
 

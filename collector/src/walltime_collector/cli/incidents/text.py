@@ -7,7 +7,7 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from ...format import age, count, printable, time_span, unix_ns
+from ...format import age, count, printable, shell_command, time_span, unix_ns
 from ...query.incidents import wording
 from ...query.incidents.answer import Incident, Incidents
 from ...query.names import shown
@@ -40,7 +40,7 @@ def detail(one: Incident) -> RenderableType:
             Text(wording.what(each)), Text(f"{before} → {now}"), Text(f"worst {wording.worst(each)}", "dim")
         )
     during, against = (f"{start[:19]}Z..{end[:19]}Z" for start, end in _windows(one))
-    ask = f"walltime why '{shown(one.name)}' --service '{printable(one.service)}' --during {during} --against {against}"
+    ask = shell_command("walltime why", one.name, service=one.service, during=during, against=against)
     return Group(
         title,
         Text(_times(one, unix_ns(one.ended_at)), "dim"),
@@ -48,7 +48,7 @@ def detail(one: Incident) -> RenderableType:
         Text("\nwhat changed", "bold"),
         Padding(changes, (0, 0, 0, 2)),
         Text("\nmore", "bold"),
-        Padding(Text(ask, overflow="fold"), (0, 0, 0, 2)),
+        Text(f"  {ask}", no_wrap=True, overflow="ignore"),
     )
 
 

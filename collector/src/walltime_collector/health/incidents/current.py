@@ -17,8 +17,9 @@ from ...query.windows import Window
 
 CALM_LOOKS = 4
 """After so many looks in which nothing of it is changed it is over."""
-_SILENT_S = 900
-_LASTING_S = 86_400
+SILENT_S = 900
+"""After so many seconds without transactions too."""
+LASTING_S = 86_400
 _CRITICAL_SLOWER = 3.0
 _CRITICAL_ERRORS = 0.25
 _S = 1_000_000_000
@@ -58,8 +59,10 @@ class Current:
 
     def look(self, now_s: int, window: Piece | None, changed: Mapping[Series, Usual], looks: Looks) -> None:
         """Take what a look saw of the kind; without a window it had no transactions."""
+        if now_s - self.started_s >= LASTING_S:
+            self.ended_because = "lasting"
         if window is None:
-            if now_s - max(self.seen_s, self.opened_s) >= _SILENT_S:
+            if now_s - self.seen_s >= SILENT_S:
                 self.ended_because = "silent"
             return
         self.seen_s = now_s
@@ -82,8 +85,6 @@ class Current:
         self._judge_severity()
         if self.calm_looks >= CALM_LOOKS:
             self.ended_because = "over"
-        elif now_s - self.started_s >= _LASTING_S:
-            self.ended_because = "lasting"
         if not self.sentences:
             self.headline = of_changes(self.kind.name, self.sorted_changes())
 
@@ -122,8 +123,12 @@ class Current:
                 self.severity = "critical"
 
 
-def adopted(incident: Incident) -> Current:
-    """An incident that is stored as open, by this collector before it was restarted or by another one."""
+def adopted(incident: Incident, now_s: int) -> Current:
+    """
+    An incident that is stored as open, by this collector before it was restarted or by another one.
+
+    Whether the kind had transactions meanwhile is not known, so its silence begins now.
+    """
     started_s, opened_s, ended_s = (
         unix_ns(at) // _S for at in (incident.started_at, incident.opened_at, incident.ended_at)
     )
@@ -138,7 +143,7 @@ def adopted(incident: Incident) -> Current:
         sentences=incident.sentences,
         usual=incident.usual,
         explained_s=ended_s,
-        seen_s=ended_s,
+        seen_s=now_s,
     )
 
 

@@ -82,7 +82,7 @@ def _slack(events: Sequence[Event], pages_url: str) -> dict[str, Any]:
     texts = [_line(event, pages_url) for event in events[:_MOST_EVENTS]]
     if more := len(events) - len(texts):
         texts.append(f"and {more} more: <{pages_url}/incidents|all incidents>")
-    blocks = [{"type": "section", "text": {"type": "mrkdwn", "text": each}} for each in texts]
+    blocks = [{"type": "section", "text": {"type": "mrkdwn", "text": each, "verbatim": True}} for each in texts]
     return {
         "text": "\n".join(f"{_WORDS[what]}: {_escaped(each.headline)}" for what, each in events[:3]),
         "blocks": blocks,

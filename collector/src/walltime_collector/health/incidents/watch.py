@@ -18,7 +18,7 @@ from ...query.incidents.stored import incidents
 from ...query.queries import Row, run
 from ...query.windows import Window
 from ..counters import Health
-from .current import Current, adopted
+from .current import SILENT_S, Current, adopted
 from .explanation import explain, usual_window
 
 _TABLE = "incidents"
@@ -40,7 +40,7 @@ _ALIKE = 1.25
 """A time or calls above the worst of the same time of earlier days by less than this factor are not news."""
 _LEAST_DAYS = 2
 _S = 1_000_000_000
-_DAY_S = 86_400
+_EVER_S = 4_000_000_000
 
 
 class Event(NamedTuple):
@@ -79,8 +79,8 @@ class IncidentWatch(BackgroundThread):
         self._collector, self._is_shared = collector, is_shared
         self._run, self._stored = uuid.uuid4().hex, 0
         self._looks: Looks | None = None
-        self._open: dict[KindName, Current] = {}
-        self._stored_s: dict[KindName, int] = {}
+        self._open: dict[str, Current] = {}
+        self._stored_s: dict[str, int] = {}
         self._events: list[Event] = []
         """Not yet stored, and so not yet sent."""
 
@@ -110,13 +110,15 @@ class IncidentWatch(BackgroundThread):
         if self._is_shared and not self._is_leader(now_s):
             self._looks = None
         else:
-            looks = self._looks or self._begin(now_s)
+            looks = self._looks if self._continues(now_s) else None
+            looks = looks or self._begin(now_s)
             first_s = now_s // _MINUTE_S * _MINUTE_S
             with _without_garbage_collection():
                 windows = looks.look(now_s, *self._sums(first_s - (MINUTES - 1) * _MINUTE_S, first_s + 2 * _MINUTE_S))
                 judged = looks.judge(windows)
             self._update(looks, windows, {each.kind: each for each in judged}, now_s)
-            new = [each for each in judged if each.has_changed_twice and each.kind not in self._open]
+            known = {each.kind for each in self._open.values()}
+            new = [each for each in judged if each.has_changed_twice and each.kind not in known]
             self._open_new(looks, self._unlike_earlier_days(new[:_MOST_OPENED], now_s), now_s)
             self._explain(now_s)
             looks.forget(now_s)
@@ -129,17 +131,22 @@ class IncidentWatch(BackgroundThread):
         (row,) = run(self._engine, "incidents/leader", now_s=now_s)
         return bool(row["collector"] == self._collector)
 
+    def _continues(self, now_s: int) -> bool:
+        """Not after a long pause or when the clock went back: which kinds had transactions meanwhile is not known."""
+        return self._looks is not None and 0 <= now_s - (self._looks.looked_s or now_s) < SILENT_S
+
     def _begin(self, now_s: int) -> Looks:
         """What is usual comes from the last half hour at first, and open incidents from the table."""
         looks = Looks(self._thresholds, self._look_s)
-        stored = incidents(self._engine, Window(0, (now_s + _DAY_S) * _S), is_open=True, limit=10_000)
-        self._open = {KindName(each.service, each.name): adopted(each) for each in stored.incidents}
+        stored = incidents(self._engine, Window(0, _EVER_S * _S), is_open=True, limit=10_000)
+        self._open = {each.id: adopted(each, now_s) for each in stored.incidents}
+        self._stored_s, self._events = {}, []
         end_s = now_s // _MINUTE_S * _MINUTE_S - (MINUTES - 1) * _MINUTE_S
         step_s = _SEED_STEP_S
         sums = self._sums((end_s - _SEEDED_S) // step_s * step_s, end_s // step_s * step_s, step_s)
-        looks.seed(*sums, step_s, {kind: each.started_s for kind, each in self._open.items()})
-        for kind in self._open:
-            looks.watched(kind).is_open = True
+        looks.seed(*sums, step_s, {each.kind: each.started_s for each in self._open.values()})
+        for each in self._open.values():
+            looks.watched(each.kind).is_open = True
         self._looks = looks
         return looks
 
@@ -150,13 +157,15 @@ class IncidentWatch(BackgroundThread):
     def _update(
         self, looks: Looks, windows: Mapping[KindName, Piece], judged: Mapping[KindName, Judged], now_s: int
     ) -> None:
-        for kind, incident in self._open.items():
+        for incident in self._open.values():
+            kind = incident.kind
             if not incident.is_open:
                 continue  # it is not stored yet
             severity, changed = incident.severity, judged[kind].changed if kind in judged else {}
             incident.look(now_s, windows.get(kind), changed, looks)
             if not incident.is_open:
-                looks.watched(kind).close(forgets=incident.ended_because == "lasting")
+                if not any(each.is_open and each.kind == kind for each in self._open.values()):
+                    looks.watched(kind).close(forgets=incident.ended_because == "lasting")
                 self._events.append(Event("closed", incident))
             elif incident.severity != severity:
                 self._events.append(Event("severity", incident))
@@ -199,7 +208,7 @@ class IncidentWatch(BackgroundThread):
             usual, steady_s = watched.history.usual(TIME), watched.history.steady_since_s(_COMPARED_S, each.changed)
             incident.usual = usual_window(self._engine, incident, steady_s, usual.level if usual else 0.0)
             watched.is_open = True
-            self._open[each.kind] = incident
+            self._open[incident.id] = incident
             self._events.append(Event("opened", incident))
 
     def _explain(self, now_s: int) -> None:
@@ -209,29 +218,29 @@ class IncidentWatch(BackgroundThread):
         began_s = time.monotonic()
         for incident in due:
             if explain(self._engine, incident, now_s):
-                self._stored_s.pop(incident.kind, None)
+                self._stored_s.pop(incident.id, None)
             if time.monotonic() - began_s > _EXPLAINING_S:
                 break
 
     def _store(self, now_s: int) -> None:
         """Store what has changed, then send messages about it."""
-        changed = {event.incident.kind for event in self._events}
+        changed = {event.incident.id for event in self._events}
         due = [
             each
-            for kind, each in self._open.items()
-            if kind in changed or now_s - self._stored_s.get(kind, 0) >= _STORED_EVERY_S
+            for number, each in self._open.items()
+            if number in changed or now_s - self._stored_s.get(number, 0) >= _STORED_EVERY_S
         ]
         if due:
             rows = "".join(json.dumps(each.row(self._collector, self._clock())) + "\n" for each in due)
             self._stored += 1
             self._engine.insert_rows(_TABLE, rows.encode(), f"{_TABLE}/{self._run}/{self._stored}")
-            self._stored_s |= {each.kind: now_s for each in due}
+            self._stored_s |= {each.id: now_s for each in due}
         events, self._events = self._events, []
         for event in events:
             self._health.add(f"incidents_{event.what}")
             if event.what == "closed":
-                self._open.pop(event.incident.kind, None)
-                self._stored_s.pop(event.incident.kind, None)
+                self._open.pop(event.incident.id, None)
+                self._stored_s.pop(event.incident.id, None)
         if events:
             self._notify(events)
 

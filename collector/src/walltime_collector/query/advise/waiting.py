@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator
-from shlex import quote
 
-from ...format import duration, percent
+from ...format import duration, percent, shell_command
 from ..components import CONTAINERS
 from ..names import shown
 from ..profile.profile import profile_kind
@@ -29,6 +28,7 @@ def mostly_other(observed: Observed) -> Iterator[Candidate]:
         cpu_ns = kind.cpu_ns / kind.cpu_known if kind.cpu_known else None
         used = "" if cpu_ns is None else f"; its CPU time is {duration(cpu_ns)}"
         if kinds:
+            profile = shell_command("walltime profile", kind.name, service=kind.service)
             yield Candidate(
                 "mostly_other",
                 kind.service,
@@ -38,7 +38,7 @@ def mostly_other(observed: Observed) -> Iterator[Candidate]:
                 least_p50_ns=LEAST_MEAN_NS,
                 change=f"Look into what {shown(kind.name)} does outside of measured calls"
                 f" ({_most_of(observed, kind) or _computes_or_waits(mean_ns, cpu_ns)}):"
-                f" `walltime profile {quote(kind.name)}` shows the lines; name its parts with walltime.component().",
+                f" `{profile}` shows the lines; name its parts with walltime.component().",
                 finding=f"{percent(kind.other_ns / kind.duration_ns)} of its time is in no measured call,"
                 f" {duration(mean_ns)} a transaction{used}.",
                 certainty="The price is all of that time, so it is the most that a change can save.",

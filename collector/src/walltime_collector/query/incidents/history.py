@@ -17,6 +17,8 @@ FEWEST = 10
 """Transactions without which it is not judged, however long it takes."""
 MOST_OUTLIERS = 2
 MOST_SAMPLES = 40
+MOST_SERIES = 500
+"""Beyond this, series that occur in no sample are forgotten: their servers or components went away."""
 LONGEST_S = 120
 """Neighbouring samples are joined until they are so long."""
 _REFRESHED_EVERY = 10
@@ -108,6 +110,8 @@ class History:
                 column[at] += value
         if len(self._starts) > MOST_SAMPLES:
             self._shorten()
+        if len(self._tries) > MOST_SERIES:
+            self._forget()
         self._added += 1
         if self._added % _REFRESHED_EVERY == 0 or len(self._starts) < 2 * _REFRESHED_EVERY:
             self._usual.clear()
@@ -151,6 +155,11 @@ class History:
         """Up to which length a new piece is joined to the newest sample: that of the others."""
         middle = len(self._starts) // 2
         return min(self._ends[middle] - self._starts[middle], LONGEST_S)
+
+    def _forget(self) -> None:
+        for series in [each for each, totals in self._totals.items() if not any(totals)]:
+            if series not in (TIME, ERRORS):
+                del self._tries[series], self._totals[series]
 
     def _shorten(self) -> None:
         """Join neighbours while samples are short; then forget the oldest."""

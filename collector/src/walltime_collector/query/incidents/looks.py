@@ -78,12 +78,18 @@ class Watched:
     """When the first of the looks began in which something had changed, without one in between."""
     is_open: bool = False
     """While it has an incident its history does not change."""
+    seen_s: int = 0
+    """When it last had transactions."""
 
     def add(self, piece: Piece) -> Piece:
         """Take a new piece, and return the window that is judged: the newest pieces with enough transactions."""
         kept, transactions = 1, piece.transactions
+        self.seen_s = piece.end_s
+        # an incident must be judged to be closed, however few transactions come
+        fewest = FEWEST if self.is_open else 0
         for older in reversed(self.recent):
-            if transactions >= ENOUGH or piece.end_s - older.start_s > LONGEST_WINDOW_S:
+            is_long = piece.end_s - older.start_s > LONGEST_WINDOW_S and transactions >= fewest
+            if transactions >= ENOUGH or is_long:
                 break
             kept, transactions = kept + 1, transactions + older.transactions
         self.recent.append(piece)
@@ -123,15 +129,18 @@ class Looks:
         self._thresholds, self._look_s = thresholds, look_s
         self.kinds: dict[KindName, Watched] = {}
         self._before: dict[KindName, _Sums] = {}
-        self._before_s = 0
+        self.looked_s = 0
+        """When the last look was; 0 before the first."""
 
     def seed(
         self, kinds: Sequence[Row], servers: Sequence[Row], step_s: int, open_since_s: Mapping[KindName, int]
     ) -> None:
         """Take steps of the past, in order, as what is usual; of kinds that have an incident those before it."""
         for kind, piece in _pieces(kinds, servers, {}, {}, 0, 0, step_s):
+            watched = self.watched(kind)
+            watched.seen_s = piece.end_s
             if piece.end_s <= open_since_s.get(kind, piece.end_s):
-                self.watched(kind).history.append(piece)
+                watched.history.append(piece)
 
     def look(self, now_s: int, kinds: Sequence[Row], servers: Sequence[Row]) -> dict[KindName, Piece]:
         """
@@ -140,8 +149,8 @@ class Looks:
         The first call only remembers the sums.
         """
         before, self._before = self._before, {}
-        pieces = list(_pieces(kinds, servers, before, self._before, self._before_s, now_s, 0))
-        is_first, self._before_s = not self._before_s, now_s
+        pieces = list(_pieces(kinds, servers, before, self._before, self.looked_s, now_s, 0))
+        is_first, self.looked_s = not self.looked_s, now_s
         if is_first:
             return {}
         return {kind: self.watched(kind).add(piece) for kind, piece in pieces if piece.transactions > 0}
@@ -167,10 +176,13 @@ class Looks:
 
     def forget(self, now_s: int) -> None:
         """Drop kinds without transactions for a day."""
-        for kind in [each for each, watched in self.kinds.items() if not watched.is_open]:
-            recent = self.kinds[kind].recent
-            if recent and recent[-1].end_s < now_s - _FORGOTTEN_S:
-                del self.kinds[kind]
+        gone = [
+            kind
+            for kind, watched in self.kinds.items()
+            if not watched.is_open and watched.seen_s < now_s - _FORGOTTEN_S
+        ]
+        for kind in gone:
+            del self.kinds[kind]
 
     def is_still_changed(self, series: Series, window: Piece, level: float) -> bool:
         """Whether a window is above half of the threshold still; without tries nothing is known, and it is not."""

@@ -1,6 +1,7 @@
 -- Which statements take the database's time, according to its slow log?
 -- `weight` is how many statements an entry represents when the server logs only one in n. `kinds` are those that the comments
--- name: service and route, with entries, statements and time of each.
+-- name: service and route, with entries, statements and time of each. A t-digest interpolates between entries of different weights:
+-- with one entry of 10 ms for 100 statements and one of 12 s for itself, its p95 is 11 s.
 SELECT
     fingerprint_id,
     any(fingerprint) AS fingerprint_text,
@@ -9,7 +10,7 @@ SELECT
     sum(query_ns * weight) AS time_ns,
     max(query_ns) AS max_ns,
     toUnixTimestamp64Micro(max(slow_queries.started_at)) AS last_us,
-    quantileTDigestWeighted(0.95)(query_ns, weight) AS p95_ns,
+    quantileBFloat16Weighted(0.95)(query_ns, weight) AS p95_ns,
     sum(lock_ns * weight) AS lock_ns,
     sum(row_lock_ns * weight) AS row_lock_ns,
     sum(io_wait_ns * weight) AS io_wait_ns,

@@ -17,12 +17,10 @@ SELECT
 FROM
 (
     SELECT *
-    FROM incidents
+    FROM incidents FINAL -- the row that was stored last, whatever the clocks said
     WHERE ({id:String} = '' OR id = {id:String})
         AND ({service:String} = '' OR service = {service:String})
         AND ({kind:String} = '' OR name = {kind:String})
-    ORDER BY updated_at DESC
-    LIMIT 1 BY id
 )
 WHERE {id:String} != ''
     OR started_at < toDateTime({end_s:Int64}, 'UTC') AND (is_open OR NOT {is_open:Bool} AND ended_at >= toDateTime({start_s:Int64}, 'UTC'))
