@@ -9,6 +9,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from walltime_collector.clickhouse.embedded.database import as_file
 from walltime_collector.clickhouse.parameters import as_text
 
 # Of the HTTP interface, not settings of the engine.
@@ -70,9 +71,9 @@ class Engine:
                 texts = {name: as_text(value) for name, value in settings.items()}
                 connection.query(f"SET {changes}", params=texts)
             if insert := INSERT_WITH_DATA.match(statement):
-                with connection.send_insert(insert[1].decode(), insert[2].decode()) as stream:
-                    stream.append(statement[insert.end() :])
-                    stream.finish()
+                with as_file(statement[insert.end() :]) as path:  # send_insert() hides failures
+                    from_file = f"{insert[1].decode()} FROM INFILE '{path}' COMPRESSION 'none'"
+                    connection.query(f"{from_file} FORMAT {insert[2].decode()}")
                 return b""
             parameters = {name[6:]: value for name, value in said.items() if name.startswith("param_")}
             return bytes(connection.query(statement.decode(), said["default_format"], params=parameters).bytes())

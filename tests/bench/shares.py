@@ -22,7 +22,6 @@ from rich.console import Console
 from rich.table import Table
 from walltime import runtime
 from walltime.core.transaction import Transaction, clock
-from walltime.export import exporter as exporting
 from walltime.export import otlp
 from walltime.export.sender import Sender
 from walltime.propagation import propagation
@@ -127,10 +126,9 @@ def _headers_us(turns: int) -> float:
 def _export(ours: Application, probability: float, turns: int) -> dict[str, float]:
     """What the thread does with a transaction, by the functions it calls."""
     exporter = runtime.exporter()
-    encoder = otlp.Encoder(
-        exporting._resource(runtime.settings()), walltime.__version__, probability, Redaction(b"salt")
-    )
-    sender = Sender(runtime.settings(), dict(exporter.counts))
+    settings = runtime.settings()
+    encoder = otlp.Encoder(otlp.resource(settings), walltime.__version__, probability, Redaction(b"salt"))
+    sender = Sender(settings, dict(exporter.counts), request_of=lambda spans: encoder.request(spans, {}))
     taken: list[Transaction] = []
     spent_ns: dict[str, list[float]] = {"add up": [], "decide and encode": [], "send": []}
     submit = exporter.submit
@@ -141,11 +139,14 @@ def _export(ours: Application, probability: float, turns: int) -> dict[str, floa
         started_ns = time.thread_time_ns()
         bills = [one.add_up(detail=True) for one in taken]
         added_ns = time.thread_time_ns()
-        spans = bytearray()
-        for one, bill in zip(taken, bills, strict=True):
-            spans += encoder.transaction(one, bill, exporter._detail.why_kept(one))
+        encoded = [
+            encoder.transaction(one, bill, exporter._detail.why_kept(one))
+            for one, bill in zip(taken, bills, strict=True)
+        ]
         encoded_ns = time.thread_time_ns()
-        sender.add(encoder.request(bytes(spans), {}), len(taken))
+        for spans in encoded:
+            sender.add(spans)
+        sender.pack()
         sender.send_pending()
         spent_ns["send"].append(time.thread_time_ns() - encoded_ns)
         spent_ns["decide and encode"].append(encoded_ns - added_ns)
@@ -166,7 +167,7 @@ def _request_thread_ns(app: Application) -> float:
 
 
 def _export_thread_ns(app: Application) -> float:
-    thread = runtime.exporter()._thread
+    thread = runtime.exporter()._thread._thread
     assert thread is not None
     assert thread.ident is not None
     its_clock = time.pthread_getcpuclockid(thread.ident)

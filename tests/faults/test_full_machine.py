@@ -7,9 +7,8 @@ import resource
 import shutil
 import subprocess
 import time
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing, contextmanager
+from contextlib import closing
 from pathlib import Path
 
 import httpx
@@ -22,6 +21,7 @@ from tests.clickhouse_server import ClickHouseServer
 from tests.collector.clickhouse.spans import request, span
 from tests.faults.oracle import STORED, Oracle, wait_until_loaded
 from tests.servers import PROTOBUF, Collector, eventually
+from tests.small_disk import small_disk
 
 pytestmark = [pytest.mark.nightly, pytest.mark.timeout(600)]
 SEED = 20261121
@@ -30,25 +30,10 @@ STORED_BY_ORACLE = f"{STORED} HAVING max(digest) != ''"
 """Without what only fills the disk."""
 
 
-@contextmanager
-def disk(at: Path, size_bytes: int) -> Iterator[Path]:
-    """A disk of this size, in memory."""
-    at.mkdir()
-    mount = subprocess.run(
-        ["mount", "-t", "tmpfs", "-o", f"size={size_bytes}", "tmpfs", at], capture_output=True, text=True, check=False
-    )
-    if mount.returncode:
-        pytest.skip(f"only root can mount a disk: {mount.stderr.strip()}")
-    try:
-        yield at
-    finally:
-        subprocess.run(["umount", "-l", at], check=True)
-
-
 def test_a_full_disk_of_the_spool_refuses_and_resumes_by_itself(tmp_path: Path) -> None:
     """64 MiB, and a server that is away until the disk is full."""
     with (
-        disk(tmp_path / "disk", 64 * MIB) as small,
+        small_disk(tmp_path / "disk", 64 * MIB) as small,
         ClickHouseServer(tmp_path / "clickhouse") as clickhouse,
         Collector(
             small / "data",
@@ -95,7 +80,7 @@ def test_a_full_disk_of_the_spool_refuses_and_resumes_by_itself(tmp_path: Path) 
 
 
 def test_a_full_disk_of_the_database_gives_up_its_ballast_and_resumes_by_itself(tmp_path: Path) -> None:
-    with disk(tmp_path / "disk", 512 * MIB) as small:
+    with small_disk(tmp_path / "disk", 512 * MIB) as small:
         with Collector(small / "data") as collector:
             ballast = small / "data" / "ballast"
             assert ballast.stat().st_size == BALLAST_BYTES
@@ -127,11 +112,35 @@ def test_a_full_disk_of_the_database_gives_up_its_ballast_and_resumes_by_itself(
     assert verdict.is_clean, verdict
 
 
+def test_a_small_disk_that_the_database_fills_loses_nothing_that_was_acknowledged(tmp_path: Path) -> None:
+    """Spans that hardly compress, until the disk is full and for some time after: INSERTs and merges lack space."""
+    with small_disk(tmp_path / "disk", 160_000_000) as small:
+        with Collector(small / "data") as collector:
+            acknowledged, until_s = 0, time.monotonic() + 60
+            while time.monotonic() < until_s:
+                fat = request(*[span({"fill": os.urandom(600).hex()}) for _ in range(400)])
+                if collector.send(fat.SerializeToString()).status_code == 200:
+                    acknowledged += 400
+                else:
+                    until_s = min(until_s, time.monotonic() + 10)
+            wait_until_loaded(collector)
+            spans = collector.health()["spans"]
+        engine = open_engine(Settings(data=small / "data"))
+        try:
+            stored = engine.query("SELECT count() AS n, uniqExact(span_id) AS ids, count(attributes) AS all FROM spans")
+        finally:
+            engine.close()
+    print(f"\n{acknowledged} acknowledged; {spans}; stored {stored}")
+    assert acknowledged > 40_000
+    assert stored == [{"n": acknowledged, "ids": acknowledged, "all": acknowledged}]
+    assert (spans["stored"], spans["lost"], spans["dead"]) == (acknowledged, 0, 0)
+
+
 def test_where_the_oldest_day_may_go_a_full_disk_takes_data_again_by_itself(tmp_path: Path) -> None:
     """Where nobody makes room: the spool stops at the reserve, days go until it need not."""
     day_ns = 86_400 * 1_000_000_000
     with (
-        disk(tmp_path / "disk", 512 * MIB) as small,
+        small_disk(tmp_path / "disk", 512 * MIB) as small,
         Collector(small / "data", when_disk_full="drop_oldest_day") as collector,
     ):
         for age in (5, 4, 3, 0):

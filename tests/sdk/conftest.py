@@ -146,6 +146,8 @@ def as_before() -> Iterator[None]:
     walltime.uninstrument()
     walltime.shutdown()
     runtime._exporter = runtime._settings = None
+    runtime._retired.clear()
+    runtime._counted.clear()
     errors.contained.clear()
     transaction_module.outside_calls.clear()
     errors._logged_at_s.clear()

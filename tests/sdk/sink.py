@@ -74,6 +74,13 @@ class Sink:
     """Answers 200 (or `status`) and keeps what came."""
 
     status: int = 200
+    answer: bytes = b""
+    """The body of each answer."""
+    most_bytes: int = 1 << 40
+    """A longer body is refused."""
+    refusal: tuple[int, bytes] = (413, b"")
+    refused: list[int] = field(default_factory=list)
+    """Sizes of the bodies that were too long."""
     requests: list[ExportTraceServiceRequest] = field(default_factory=list)
     bodies: list[bytes] = field(default_factory=list)
     """The same as they came, byte for byte."""
@@ -86,14 +93,22 @@ class Sink:
 
             def do_POST(self) -> None:
                 body = self.rfile.read(int(self.headers["Content-Length"]))
+                if len(body) > sink.most_bytes:
+                    sink.refused.append(len(body))
+                    self.respond(*sink.refusal)
+                    return
                 if self.headers.get("Content-Encoding") == "gzip":
                     body = gzip.decompress(body)
                 sink.bodies.append(body)
                 if sink.status == 200:
                     sink.requests.append(ExportTraceServiceRequest.FromString(body))
-                self.send_response(sink.status)
-                self.send_header("Content-Length", "0")
+                self.respond(sink.status, sink.answer)
+
+            def respond(self, status: int, body: bytes) -> None:
+                self.send_response(status)
+                self.send_header("Content-Length", str(len(body)))
                 self.end_headers()
+                self.wfile.write(body)
 
             def log_message(self, format: str, *args: Any) -> None: ...
 

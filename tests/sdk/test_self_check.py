@@ -110,3 +110,39 @@ def test_a_module_that_cannot_be_imported_is_named(tmp_path: Path) -> None:
     assert checked.returncode == 1
     assert "no_such_shop cannot be imported: ModuleNotFoundError" in checked.stderr
     assert sys.version.split()[0] in checked.stdout
+
+
+BOTTLE = "import bottle, waitress\napp = bottle.default_app()\n"
+
+
+@pytest.mark.parametrize(
+    ("application", "bottle", "status"),
+    [
+        (BOTTLE, (NOT_MEASURED, "no transaction is opened in it: app = walltime.WSGIMiddleware(app)"), 1),
+        (BOTTLE + "import walltime\napp = walltime.WSGIMiddleware(app)", (MEASURED, "by the transactions of shop"), 0),
+        ("import flask, waitress", ("", ""), 0),
+        ("def app(environ, start_response): ...", ("", ""), 1),
+        *(
+            pytest.param(*case, marks=pytest.mark.nightly)
+            for case in [
+                (BOTTLE + "import gunicorn.app.base", (MEASURED, "by gunicorn; name its requests by "), 1),  # waitress
+                ("import tornado.web", ("", ""), 1),
+                ("import wsgiref.simple_server", ("", ""), 0),
+            ]
+        ),
+    ],
+    ids=["bare", "wrapped", "of a framework that opens them", "plain WSGI", "hosted", "tornado", "on a known server"],
+)
+def test_a_framework_in_which_nothing_opens_a_transaction_is_not_measured(
+    application: str, bottle: tuple[str, str], status: int, tmp_path: Path
+) -> None:
+    (tmp_path / "shop.py").write_text(application)
+    with Sink() as sink:
+        more = {"OTEL_EXPORTER_OTLP_TRACES_ENDPOINT": sink.endpoint, "OTEL_SERVICE_NAME": "shop"}
+        checked = run(*(["shop:app"] if "app" in application else ["./shop.py"]), cwd=tmp_path, **more)
+    state, reason = bottle
+    section = checked.stdout.partition(f"\n{state}\n")[2].partition("\n\n")[0]
+    assert not state or any(line.startswith("  bottle ") and reason in line for line in section.splitlines())
+    assert ("  tornado.web " in checked.stdout) == ("tornado" in application)
+    assert ("nothing that was imported opens transactions" in checked.stdout) == ("environ" in application)
+    assert (checked.returncode, checked.stderr) == (status, ""), checked.stdout

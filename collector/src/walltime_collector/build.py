@@ -9,6 +9,7 @@ from functools import partial
 from ssl import SSLContext
 from typing import Any
 
+from .clickhouse.embedded.damage import DamagedParts
 from .clickhouse.opening import open_engine
 from .clickhouse.retention import keep
 from .config.settings import Settings, is_loopback
@@ -94,6 +95,8 @@ class Collector:
         )
         self._watch = Watch(settings, self._spool, health, tls)
         checks = [CardinalityLimit(engine, health).look]
+        if not settings.clickhouse:
+            checks.append(DamagedParts(engine, health.damaged).look)
         if settings.when_disk_full == "drop_oldest_day" and not settings.clickhouse:
             checks.append(OldestDays(engine, health, lambda: room(settings.data)).look)
         minutes = HealthMinutes(engine, health, settings.data)

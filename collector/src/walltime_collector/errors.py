@@ -18,7 +18,8 @@ The errors of the collector. Their messages say where, what, and what now.
     └── EngineError
         ├── EngineUnavailable  it may work later: the caller keeps its data and tries again
         │   ├── EngineEnded    its process ended during the request
-        │   └── EngineHung     it did not respond in time, and was killed
+        │   ├── EngineHung     it did not respond in time, and was killed
+        │   └── EngineFull     the INSERT takes more memory or disk space than there is; a smaller one may succeed
         ├── InsertRefused      the data itself was refused: trying again will not help
         ├── QueryFailed        the query is wrong, or over a limit
         └── MigrationFailed    a schema file could not be applied, or a later version has applied more
@@ -113,6 +114,9 @@ class EngineEnded(EngineUnavailable):
 
 
 class EngineHung(EngineUnavailable): ...
+
+
+class EngineFull(EngineUnavailable): ...
 
 
 class InsertRefused(EngineError): ...

@@ -15,7 +15,7 @@ import uvloop
 from . import crashpoint
 from .build import Collector
 from .config.settings import Settings
-from .errors import EngineUnavailable
+from .errors import EngineUnavailable, SettingsRefused
 
 log = logging.getLogger(__name__)
 
@@ -49,7 +49,14 @@ def serve(settings: Settings, announce: Callable[[Running], object] = _print_rea
     """
     crashpoint.armed = settings.crashpoint
     os.umask(0o077)
-    collector = Collector(settings)
+    try:
+        collector = Collector(settings)
+    except OSError as error:
+        where = settings.where("data", "--data")
+        raise SettingsRefused(
+            f"{where} {settings.data}: cannot be used: {error.strerror}: {error.filename}; give the collector's user"
+            " the right to write there, or choose another directory"
+        ) from error
     try:
         collector.engine.migrate()
     except EngineUnavailable as error:

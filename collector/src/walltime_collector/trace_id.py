@@ -9,7 +9,7 @@ _TRACE_ID = re.compile(r"([0-9a-f]{32})")
 _TRACEPARENT = re.compile(r"[0-9a-f]{2}-([0-9a-f]{32})-([0-9a-f]{16})-[0-9a-f]{2}")
 _SPAN_ID = re.compile(r"[0-9a-f]{16}")
 _WHOLE = re.compile(r"(?<![0-9a-f])[0-9a-f]{32}(?![0-9a-f])")
-_LABELLED = re.compile(r"\b(?:trace|request)[-_. ]?(?:id)?[\"'\]]?\s*(?:[:=]|\s)\s*[\"'\[]?([0-9a-f]{32})(?![0-9a-f])")
+_LABELLED = re.compile(r"\b(?:trace|request)[-_. ]?(?:id)?[\"'\]]?(?:\s*[:=]\s*|\s+)[\"'\[]?([0-9a-f]{32})(?![0-9a-f])")
 _DASHED = re.compile(
     r"\b(?:([0-9a-f]{8})-([0-9a-f]{4})-([0-9a-f]{4})-([0-9a-f]{4})-([0-9a-f]{12})|1-([0-9a-f]{8})-([0-9a-f]{24}))\b"
 )

@@ -11,7 +11,7 @@ Every transaction leaves an itemized bill: time and call count for MySQL, memcac
 The data flow: servers → core ← clients, then export.
 """
 
-from walltime import logs
+from walltime import logs, unbilled  # noqa: F401  # `unbilled` waits for calls outside of any transaction
 from walltime.api import CurrentTransaction, component, current, transaction
 from walltime.configuration import configure
 from walltime.errors import SettingsError, WalltimeError

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-import functools
-from contextlib import ContextDecorator
-from inspect import iscoroutinefunction
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeVar, cast
 
 from walltime import runtime
 from walltime.core import execution as executions
 from walltime.core.call import line
-from walltime.core.execution import ExecutionContext
+from walltime.core.execution import inherited, running_task, task_execution
 from walltime.core.transaction import clock
 from walltime.errors import contain
+from walltime.instrumentation.decorated import Component, Part, decorated
+from walltime.instrumentation.expected import failure_of, is_broken_off
 from walltime.redaction.sanitize import text
+from walltime.sampling import serving
+from walltime.servers.request.request import incomplete
+from walltime.servers.request.route import named
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -27,22 +29,34 @@ MAX_NAME_CHARS: Final = 200
 """Maximum length of a component's name, which becomes part of attribute names."""
 
 
-class _Decorator(ContextDecorator):
-    """A context manager and decorator; for a coroutine function it measures the run of the coroutine."""
+class _Measured:
+    """A context manager and decorator. One object may be in use several times at once, in threads, tasks and calls."""
+
+    __slots__ = ("_uses", "name")
+
+    name: str
+    _uses: list[Any]
+    """One tuple for each `with` that it is in: the execution context, and what it is there."""
+
+    def _part(self) -> Part:
+        raise NotImplementedError
 
     def __call__(self, func: F) -> F:
-        if not iscoroutinefunction(func):
-            return super().__call__(func)
+        return cast("F", decorated(func, self._part, f"walltime.{type(self).__name__}({self.name!r})"))
 
-        @functools.wraps(func)
-        async def call(*args: Any, **kwargs: Any) -> Any:
-            with self._recreate_cm():  # type: ignore[attr-defined]  # typeshed leaves it out; contextlib calls it too
-                return await func(*args, **kwargs)
+    def _ended_here(self) -> Any:
+        """Take the use that began last in this execution context; when that has ended, the last that has."""
+        uses, here = self._uses, inherited()
+        use = uses[-1]
+        if use[0] is not here:
+            begun = uses[::-1]
+            ended = [each for each in begun if each[0] is None or each[0].transaction.is_over]
+            use = next((each for each in begun if each[0] is here), (ended or begun)[0])
+        uses.remove(use)
+        return use
 
-        return cast("F", call)
 
-
-class transaction(_Decorator):  # noqa: N801  # used as a context manager and as a decorator
+class transaction(_Measured):  # noqa: N801  # used as a context manager and as a decorator
     """
     A transaction that is not a web request: a job, a script.
 
@@ -53,76 +67,66 @@ class transaction(_Decorator):  # noqa: N801  # used as a context manager and as
         def send(): ...
 
     Use kind `consumer` for a job from a queue, and `internal` for work without a request. Inside another transaction it
-    is a component of that one, under the same name.
+    is a component of that one, under the same name. A decorated coroutine function or generator is measured until it
+    ends.
+
+    Raises:
+        TypeError: it decorates a class, or something that cannot be called.
     """
 
-    def __init__(self, name: str, *, kind: Literal["internal", "consumer", "server"] = "internal") -> None:
-        self.name = text(name)
-        self.kind = kind
-        self._opened: list[runtime.Open | component | None] = []
+    __slots__ = ("kind",)
 
-    def _recreate_cm(self) -> transaction:
-        return transaction(self.name, kind=self.kind)  # each call of a decorated function has its own object
+    def __init__(self, name: str, *, kind: Literal["internal", "consumer", "server"] = "internal") -> None:
+        self.name = named(text(name))
+        self.kind = kind
+        self._uses = []
+
+    def _part(self) -> Part:
+        return _Opened(self.name, self.kind)
 
     def __enter__(self) -> CurrentTransaction:
-        opened: runtime.Open | component | None = None
-        try:
-            running = executions.current()
-            if running is not None and not running.transaction.duration_ns:  # else it is left over in this thread
-                opened = component(self.name)
-                opened.__enter__()
-            elif runtime.settings().enabled:
-                made = runtime.Open(self.name, self.kind, None, clock())
-                made.enter(runtime.running_task())
-                opened = made  # when entering fails, no empty bill is sent
-        except Exception as ours:  # contained: the application goes on
-            contain("transaction", ours)
-        self._opened.append(opened)
-        return current()
+        part = _Opened(self.name, self.kind)
+        part.begin()
+        here = inherited()
+        self._uses.append((here, part))
+        return _OUTSIDE if here is None or here.transaction.is_over else CurrentTransaction(here.transaction)
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
         try:
-            opened = self._opened.pop()
-            if isinstance(opened, component):
-                opened.__exit__(kind, error, traceback)
-            elif opened is not None:
-                if kind is not None:
-                    opened.transaction.fail(kind.__name__)
-                opened.finish()
+            self._ended_here()[1].end(error)
         except Exception as ours:
             contain("transaction", ours)
 
 
-class component(_Decorator):  # noqa: N801  # used as a context manager and as a decorator
+class component(_Measured):  # noqa: N801  # used as a context manager and as a decorator
     """
     A part of the application with its own line on the bill.
 
         with walltime.component("render"):
             ...
 
-    Its time is exclusive: queries inside have their own line. Outside of a transaction it does nothing.
+    Its time is exclusive: queries inside have their own line. Outside of a transaction it does nothing. A decorated
+    generator is one call, whose time is that of making its items.
+
+    Raises:
+        TypeError: it decorates a class, or something that cannot be called.
     """
 
-    __slots__ = ("_execution", "_outer_ns", "_started_ns", "name")
+    __slots__ = ()
 
     def __init__(self, name: str) -> None:
         self.name = text(name)[:MAX_NAME_CHARS]
-        self._execution: ExecutionContext | None = None
+        self._uses = []
 
-    def _recreate_cm(self) -> component:
-        return component(self.name)
+    def _part(self) -> Part:
+        return Component(self.name)
 
     def __enter__(self) -> component:
         try:
-            execution = executions.current()
-            if execution is not None and (execution.owner or runtime.running_task()):
-                execution = executions.task_execution()
-            self._execution = execution
-            if execution is not None:
-                self._outer_ns = execution.nested_ns
-                self._started_ns = clock()
+            execution = task_execution()
+            self._uses.append((execution, 0 if execution is None else execution.nested_ns, clock()))
         except Exception as ours:
             contain("component", ours)
         return self
@@ -130,13 +134,69 @@ class component(_Decorator):  # noqa: N801  # used as a context manager and as a
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        execution = self._execution
-        if execution is not None:
-            try:
-                failure = None if kind is None else kind.__name__
-                execution.record(line(self.name), None, self._started_ns, clock(), self._outer_ns, failure)
-            except Exception as ours:
-                contain("component", ours)
+        try:
+            uses = self._uses
+            execution, outer_ns, started_ns = uses[0]
+            if len(uses) == 1 and execution is inherited():
+                del uses[0]
+            else:
+                execution, outer_ns, started_ns = self._ended_here()
+            if execution is not None:
+                failure = None if error is None else failure_of(error)
+                execution.record(line(self.name), None, started_ns, clock(), outer_ns, failure)
+        except Exception as ours:
+            contain("component", ours)
+
+
+class _Opened:
+    """One use of `transaction`: a transaction, or a component of the one that runs."""
+
+    __slots__ = ("_kind", "_name", "_opened")
+
+    def __init__(self, name: str, kind: str) -> None:
+        self._name = name
+        self._kind = kind
+        self._opened: runtime.Open | Component | None = None
+
+    def begin(self) -> None:
+        try:
+            opened = self._opened
+            if isinstance(opened, Component):
+                opened.begin()
+            elif opened is not None:
+                opened.resume(running_task())
+            elif (running := executions.current()) is not None and not running.transaction.duration_ns:
+                part = Component(self._name)
+                part.begin()
+                self._opened = part
+            elif runtime.settings().enabled:
+                made = runtime.Open(self._name, self._kind, None, clock())
+                made.enter(running_task())
+                self._opened = made  # when entering fails, no empty bill is sent
+        except Exception as ours:  # contained: the application goes on
+            contain("transaction", ours)
+
+    def pause(self) -> None:
+        opened = self._opened
+        if isinstance(opened, Component):
+            opened.pause()
+        elif opened is not None:
+            opened.leave()
+            serving.swap(None)
+
+    def end(self, error: BaseException | None) -> None:
+        try:
+            opened = self._opened
+            if isinstance(opened, Component):
+                opened.end(error)
+            elif opened is not None:
+                if error is not None and is_broken_off(error):
+                    incomplete(opened.transaction)
+                elif error is not None and (failure := failure_of(error)):
+                    opened.transaction.fail(failure)
+                opened.finish()
+        except Exception as ours:
+            contain("transaction", ours)
 
 
 class CurrentTransaction:
@@ -162,9 +222,13 @@ class CurrentTransaction:
         return "" if self._transaction is None else self._transaction.name
 
     def set_name(self, name: str) -> None:
-        """Name it by its route, `GET /product/{id}`: few distinct names, no ids or user input in them."""
+        """
+        Name it by its route, `GET /product/{id}`: few distinct names, no ids or user input in them.
+
+        Parameters of a route become `{id}` in any notation: `<int:id>`, `:id`, `(?P<id>…)`, `{id:path}`, `*`.
+        """
         if self._transaction is not None:
-            self._transaction.set_name(name)
+            self._transaction.set_name(named(text(name)))
 
     def set_user(self, user: str) -> None:
         """Set the user it is for. It is sent unchanged as `user.id`: give an id or a hash, not a person's name."""

@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import atexit
 import os
-import sys
-import threading
-from typing import TYPE_CHECKING, Final
+from collections import Counter
+from typing import TYPE_CHECKING, Any, Final
 
-from walltime.core import cpu, transaction
-from walltime.core.execution import ExecutionContext, current, enter, running
+from walltime.core import cpu, ids, transaction
+from walltime.core.execution import ExecutionContext, close, enter, get_ident, inherited, leave, running, unpatched
 from walltime.core.transaction import Transaction, clock, outside_calls
-from walltime.errors import SettingsError, contain, contained, guarded, warn
+from walltime.errors import SettingsError, contain, contained, guarded
 from walltime.export.exporter import Exporter
 from walltime.propagation import propagation
-from walltime.sampling import sampler, serving, tick
+from walltime.sampling import sampler, serving, switch_interval, tick
 from walltime.settings import tls
 from walltime.settings.environment import report
 from walltime.settings.fields import read
@@ -24,38 +23,53 @@ from walltime.version import VERSION
 if TYPE_CHECKING:
     from collections.abc import Mapping
     from contextvars import Token
-    from typing import Any
 
     from opentelemetry.context import Context
 
-_lock = threading.Lock()
+_locks: Final[dict[int, Any]] = {}
+"""By process: a fork inherits none, which another thread of its parent may hold."""
 _pid = os.getpid()
 _is_of_several = False
 _settings: Settings | None = None
 _exporter: Exporter | None = None
+_retired: list[Exporter] = []
+"""Those that `configure` has replaced and that may still count."""
+_counted: Counter[str] = Counter()
+"""What those counted that no longer do."""
 _OFF: Final = Settings(enabled=False)
 
 
+def _lock() -> Any:
+    """Return the lock of what is in force: held for assignments alone, native under gevent, free on its own thread."""
+    return _locks.setdefault(os.getpid(), unpatched("_thread", "RLock")())
+
+
 def _after_fork() -> None:
-    """Reset the child's state. It only allocates: logging, joining or waiting can block the child."""
-    global _lock, _pid  # of this process
-    try:
-        _after_fork_in_parent()
-        _lock, _pid = threading.Lock(), os.getpid()
-        transaction.after_fork()
-        cpu.after_fork()
-        propagation.reseed()
-        execution = current()
-        if execution is not None:
-            execution.transaction.duration_ns = 1  # its parent sends it
-            execution.transaction.is_over = True
-            running.set(None)  # the child may serve other transactions, as in a process pool
-            propagation.forget()
-        sampler.install(0 if _settings is None else _settings.sample_hz, is_forked=True)
-        if _exporter is not None:
-            _exporter.begin()
-    except Exception:  # only counted, see above
-        contained["fork"] = contained.get("fork", 0) + 1
+    """Reset the child's state, once. It only allocates: logging, joining or waiting can block the child."""
+    global _pid  # noqa: PLW0603  # of this process
+    with _lock():
+        if _pid == os.getpid():  # another thread of a child that was forked outside of Python was faster
+            return
+        try:
+            _after_fork_in_parent()
+            _counted.clear()
+            contained.clear()
+            _retired.clear()
+            transaction.after_fork()
+            cpu.after_fork()
+            ids.reseed()
+            execution = inherited()
+            if execution is not None:
+                execution.transaction.duration_ns = 1  # its parent sends it
+                close(execution.transaction)
+                running.set(None)  # the child may serve other transactions, as in a process pool
+                propagation.forget()
+            sampler.install(0 if _settings is None else _settings.sample_hz, is_forked=True)
+            if _exporter is not None:
+                _exporter.begin()
+        except Exception:  # only counted, see above
+            contained["fork"] = contained.get("fork", 0) + 1
+        _pid = os.getpid()
 
 
 def _after_fork_in_parent() -> None:
@@ -70,13 +84,14 @@ if hasattr(os, "register_at_fork"):
 def _off() -> Settings:
     """Keep the current settings; without any, switch measuring off."""
     global _settings  # noqa: PLW0603
-    _settings = _settings or _OFF
-    return _settings
+    with _lock():
+        _settings = _settings or _OFF
+        return _settings
 
 
 @guarded("configure", _off)
-def configure(given: Mapping[str, Any]) -> Settings:
-    """`walltime.configure` with the settings as a mapping."""
+def configure(given: Mapping[str, Any], *, is_first: bool = False) -> Settings:
+    """`walltime.configure` with a mapping. With `is_first`, settings that another thread has put in force stay."""
     global _settings, _exporter  # one set-up for a process
     try:
         values, unusable = read(Settings, os.environ, given)
@@ -85,29 +100,46 @@ def configure(given: Mapping[str, Any]) -> Settings:
     except SettingsError:
         _off()  # else the next transaction would use the environment's settings, without those of the code
         raise
-    with _lock:
-        previous = _exporter
-        _settings, _exporter = settings, Exporter(settings, VERSION, context_tls)
-    sampler.install(settings.sample_hz if settings.enabled else 0)
+    made = Exporter(settings, VERSION, context_tls)
+    with _lock():
+        if is_first and _settings is not None:
+            return _settings
+        previous, _settings, _exporter = _exporter, settings, made
+        if previous is not None:
+            _retired.append(previous)
+        sampler.install(settings.sample_hz if settings.enabled else 0)
     if previous is not None:
-        previous.shutdown()
+        previous.retire(made)
+        _counts()
     report(settings, unusable)
     return settings
+
+
+def _counts() -> Counter[str]:
+    """Return the counts of all exporters of this process; of those that have ended, only the sums are kept."""
+    with _lock():
+        for each in [each for each in _retired if each.is_over]:
+            _retired.remove(each)
+            _counted.update(each.counts)
+        counts = _counted.copy()
+        for each in (*_retired, exporter()):
+            counts.update(each.counters())
+    return counts
 
 
 def exporter() -> Exporter:
     """Return the current exporter; before `configure`, one with the settings of the environment."""
     global _exporter  # noqa: PLW0603
-    if _settings is None:
-        configure({})
-    if _exporter is None:  # `configure` failed, so nothing is measured
-        _exporter = Exporter(_settings or _OFF, VERSION, None)
-    return _exporter
+    in_force = settings()
+    with _lock():
+        if _exporter is None:  # `configure` failed, so nothing is measured
+            _exporter = Exporter(in_force, VERSION, None)
+        return _exporter
 
 
 @guarded("settings", lambda: _OFF)
 def settings() -> Settings:
-    return configure({}) if _settings is None else _settings
+    return configure({}, is_first=True) if _settings is None else _settings
 
 
 def is_enabled() -> bool:
@@ -129,42 +161,27 @@ def shutdown() -> None:
         _exporter.shutdown()
 
 
+atexit.register(shutdown)
+
+
 @guarded("counters", dict)
 def counters() -> dict[str, int]:
     """Return this process's counts: sent, lost, samples, calls outside of any transaction, failures of Walltime."""
-    sent = {} if _exporter is None else dict(_exporter.counts)
+    sent = {} if _exporter is None else _counts()
     outside = {f"outside_{library}": count for library, count in outside_calls.copy().items()}
     samples = {name: count for name, count in tick.counts.items() if count}
     return {**sent, **samples, **outside, **{f"failed_{where}": count for where, count in contained.items()}}
 
 
-@guarded("hint")
-def hint() -> None:
-    """
-    Log at the exit of a program that made calls and no transaction: nothing of it is on a bill.
-
-    Not in a process that has forked or is a fork: a server's main process may use its database without any request.
-    """
-    outside = sum(count for library, count in outside_calls.items() if library != "late")
-    if not outside or _is_of_several or not settings().enabled:
-        return
-    if _exporter is not None and (_exporter.is_used or any(_exporter.counts.values())):
-        return
-    message = "walltime: %d calls were made outside of any transaction, so they are on no bill; "
-    message += "put the program's work into `with walltime.transaction(name):` (docs/processes.md)"
-    warn("outside", message, outside)
+def is_of_several() -> bool:
+    """Return whether this process has forked, or is a fork."""
+    return _is_of_several
 
 
-atexit.register(hint)
-
-
-def running_task() -> int:
-    """Return the id of the asyncio task that runs here, 0 outside of asyncio; 60 ns."""
-    asyncio = sys.modules.get("asyncio")
-    if asyncio is None:
-        return 0
-    loop = asyncio._get_running_loop()
-    return 0 if loop is None else id(asyncio.current_task(loop))
+def notice_fork() -> None:
+    """Begin anew in a process that was forked outside of Python, as in uWSGI."""
+    if os.getpid() != _pid:
+        _after_fork()
 
 
 class Open:
@@ -192,7 +209,7 @@ class Open:
         Make the transaction the current one, in Walltime and in OpenTelemetry.
 
         Args:
-            task: the `id` of the asyncio task that serves it. Tasks share a thread, so CPU time is that of its
+            task: the `id` of the asyncio or Trio task that serves it. Tasks share a thread, so CPU time is that of its
                 steps (core/steps.py). Greenlets do too, and their CPU time is unknown and absent.
         """
         self.transaction.owner = task
@@ -201,7 +218,12 @@ class Open:
         self._otel_token = propagation.enter(self.transaction, self._parent)
         self._execution_token: Token[ExecutionContext | None] = enter(self.transaction)
         if self.transaction.settings.sample_hz:
-            serving.begin(self.transaction)
+            serving.begin(self.transaction, is_first=switch_interval.begun())
+
+    def resume(self, task: int = 0) -> None:
+        """Make it the current one again, after `leave`. Others ran in between, so its CPU time is unknown."""
+        self.enter(task)
+        self._usage = None
 
     def finish(self) -> None:
         """Close the transaction and leave it. Never raises; a second call does nothing."""
@@ -212,19 +234,19 @@ class Open:
         """
         Close the transaction and hand it to the exporter. Never raises; a second call does nothing.
 
-        It stays the current one until `leave`: calls in between are counted as late and keep their trace.
+        Nobody is in it any more: what still has it is outside of any transaction (core/execution.py).
         """
         transaction = self.transaction
         try:
             if not transaction.duration_ns:
-                transaction.is_over = True  # first: no time after its response
+                close(transaction)  # first: no time after its response
                 self._stop()
                 if self._pid == _pid:  # otherwise it began before a fork, and the parent sends it
                     (_exporter or exporter()).submit(transaction)
             elif self._holder is not None:
                 self._holder.release(transaction)
             elif self._pid == _pid and not transaction.is_over:  # holding it failed
-                transaction.is_over = True
+                close(transaction)
                 (_exporter or exporter()).submit(transaction)
         except Exception as ours:
             contain("finish", ours)
@@ -249,10 +271,12 @@ class Open:
     def _stop(self) -> None:
         transaction = self.transaction
         transaction.duration_ns = clock() - transaction.started_ns or 1  # first: the bill needs it
+        if transaction.settings.sample_hz:
+            switch_interval.ended()
         try:
             if transaction.loop is not None:
                 transaction.cpu_user_ns, transaction.cpu_system_ns = transaction.loop.stop()
-            elif self._usage is not None and current() is transaction:
+            elif self._usage is not None and inherited() is transaction and get_ident() == transaction.home:
                 (
                     transaction.cpu_user_ns, transaction.cpu_system_ns, transaction.peak_rss_growth_bytes,
                     transaction.schedstat, transaction.cpu_throttled_ns,
@@ -263,13 +287,7 @@ class Open:
     def leave(self) -> None:
         """Restore what was current before. Never raises; does nothing in another context."""
         try:
-            if current() is not self.transaction:
-                return
-            try:
-                running.reset(self._execution_token)
-            except ValueError:  # a copy of its context: OpenTelemetry's token is invalid here too
-                running.set(None)
-            else:
+            if leave(self.transaction, self._execution_token):  # else OpenTelemetry's token is invalid here too
                 propagation.leave(self.transaction, self._otel_token)
         except Exception as ours:
             contain("finish", ours)

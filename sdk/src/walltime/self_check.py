@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 import os
+import re
 import sys
+import sysconfig
 from collections import Counter
 from dataclasses import dataclass, replace
 from http.client import HTTPException
@@ -12,19 +15,22 @@ from importlib.metadata import PackageNotFoundError, entry_points, packages_dist
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, NoReturn
 
-from walltime import runtime
+from walltime import runtime, unbilled
 from walltime.core.transaction import outside_calls
 from walltime.errors import SettingsError, guarded
 from walltime.export.sender import Sender
-from walltime.instrumentation.libraries import LIBRARIES, PARTS, is_installed, state_of
+from walltime.instrumentation.libraries import LIBRARIES, PARTS, is_installed, is_wrapped, state_of
 from walltime.redaction.redact import redact_url
+from walltime.servers.unsupported import HOSTS, REMEDIES, UNSUPPORTED
 from walltime.settings import tls
 from walltime.version import VERSION
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from walltime.settings.settings import Settings
+
+    _Distributions = Mapping[str, Sequence[str]]
 
 MEASURED, WAITING, NOT_MEASURED = "measured", "measured once imported", "not measured"
 
@@ -37,6 +43,13 @@ _OF_OPENTELEMETRY: Final = {
 """Module of a client that Walltime does not wrap → `opentelemetry-instrumentation-…`, whose spans it takes."""
 _OF_NOBODY: Final = ("aiomcache", "bmemcached", "mariadb", "memcache", "pycurl", "pylibmc", "treq")
 """Clients that nobody instruments."""
+_OURS: Final = str(Path(__file__).parent)
+_OPENS: Final = re.compile(
+    r"\bwalltime\.(?:transaction|WSGIMiddleware|ASGIMiddleware)\b"
+    r"|^\s*from walltime import .*\b(?:transaction|WSGIMiddleware|ASGIMiddleware)\b",
+    re.MULTILINE,
+)
+"""Code of an application that opens its transactions itself."""
 
 
 @dataclass(frozen=True)
@@ -91,9 +104,15 @@ def check(timeout_s: float = 2.0) -> Report:
     Args:
         timeout_s: for the collector's answer.
     """
+    return _report(timeout_s, is_installed, sys.modules.__contains__)
+
+
+def _report(timeout_s: float, has_client: Callable[[str], bool], has_server: Callable[[str], bool]) -> Report:
+    """`has_client`, `has_server`: whether the module of a client, a framework, a server or a worker is looked at."""
     settings = runtime.settings()
     collector, is_reached = _collector(settings, timeout_s)
-    libraries = [*_own(), *_others()]
+    distributions = packages_distributions()
+    libraries = [*_own(distributions), *_others(distributions, has_client), *_unsupported(distributions, has_server)]
     order = (MEASURED, WAITING, NOT_MEASURED)
     return Report(
         tuple(sorted(libraries, key=lambda each: (order.index(each.state), each.name))),
@@ -102,8 +121,7 @@ def check(timeout_s: float = 2.0) -> Report:
     )
 
 
-def _own() -> Iterator[LibraryCheck]:
-    distributions = packages_distributions()
+def _own(distributions: _Distributions) -> Iterator[LibraryCheck]:
     for name in LIBRARIES:
         module = PARTS[name][1]
         if not is_installed(module):
@@ -120,10 +138,10 @@ def _own() -> Iterator[LibraryCheck]:
         yield LibraryCheck(name, _version(module, distributions), state, reason)
 
 
-def _others() -> Iterator[LibraryCheck]:
-    distributions, instrumented = packages_distributions(), _instrumented_by_opentelemetry()
+def _others(distributions: _Distributions, is_there: Callable[[str], bool]) -> Iterator[LibraryCheck]:
+    instrumented = _instrumented_by_opentelemetry()
     for module in sorted({*_OF_OPENTELEMETRY, *_OF_NOBODY}):
-        if not is_installed(module):
+        if not is_there(module):
             continue
         package = f"opentelemetry-instrumentation-{_OF_OPENTELEMETRY.get(module)}"
         if package in instrumented:
@@ -133,6 +151,44 @@ def _others() -> Iterator[LibraryCheck]:
         else:
             state, reason = NOT_MEASURED, 'put its calls into `with walltime.component("…")`'
         yield LibraryCheck(module, _version(module, distributions), state, reason)
+
+
+def _unsupported(distributions: _Distributions, is_there: Callable[[str], bool]) -> Iterator[LibraryCheck]:
+    """Frameworks, servers and workers here in which nothing opens a transaction."""
+    if runtime.exporter().is_used:
+        return  # this process has opened some
+    opener = _application_that_opens()
+    has_framework = any(map(is_wrapped, unbilled.FRAMEWORKS))
+    for module, (_, kind, is_server) in UNSUPPORTED.items():
+        package = module.partition(".")[0]
+        if package in sys.stdlib_module_names or not is_there(module) or (is_server and has_framework):
+            continue
+        host = next((host for host in HOSTS.get(kind, ()) if host in sys.modules), "")
+        if opener:
+            state, reason = MEASURED, f"by the transactions of {opener}"
+        elif host and not is_server:
+            state, reason = MEASURED, f"by {host.partition('.')[0]}; name its requests by walltime.current().set_name"
+        else:
+            state, reason = NOT_MEASURED, f"no transaction is opened in it: {REMEDIES[kind]}"
+        yield LibraryCheck(module, _version(module, distributions), state, reason)
+
+
+def _opens() -> bool:
+    """Return whether something that this process has imported opens transactions, or is known not to."""
+    known = {module for module in UNSUPPORTED if module.partition(".")[0] not in sys.stdlib_module_names}
+    return unbilled.opens() or not known.isdisjoint(sys.modules) or bool(_application_that_opens())
+
+
+def _application_that_opens() -> str:
+    """Return the first imported module outside of the installed packages that opens transactions itself, or ''."""
+    installed = {sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "purelib", "platlib")}
+    for name, module in sys.modules.copy().items():
+        path = getattr(module, "__file__", None) or ""
+        if path.endswith(".py") and not path.startswith((*installed, _OURS)):
+            with contextlib.suppress(OSError, ValueError):
+                if _OPENS.search(Path(path).read_text()):
+                    return name
+    return ""
 
 
 def _instrumented_by_opentelemetry() -> set[str]:
@@ -157,7 +213,7 @@ def _collector(settings: Settings, timeout_s: float) -> tuple[str, bool]:
         asking = replace(settings, timeout_s=timeout_s, gzip=False)
         sender = Sender(asking, Counter(), tls.context(asking, (), []))
         try:
-            status, _ = sender.exchange(b"")  # an ExportTraceServiceRequest without spans
+            status = sender.exchange(b"").status  # an ExportTraceServiceRequest without spans
         finally:
             sender.close()
     except (OSError, HTTPException, ValueError, SettingsError) as error:
@@ -182,13 +238,14 @@ def _problems(settings: Settings, *, is_reached: bool) -> Iterator[str]:
     outside = {library: calls for library, calls in sorted(outside_calls.items()) if library != "late"}
     if outside:
         counted = ", ".join(f"{library} {calls}" for library, calls in outside.items())
-        yield f"calls outside of any transaction, which are on no bill: {counted}; use walltime.transaction(name)"
+        program = "" if runtime.exporter().is_used else unbilled.imported()
+        yield f"calls outside of any transaction, which are on no bill: {counted}; {unbilled.remedy(program)}"
     lost = {name: count for name, count in runtime.counters().items() if count and name.startswith(("lost_", "failed"))}
     if lost:
         yield "counted since the start: " + ", ".join(f"{name} {count}" for name, count in sorted(lost.items()))
 
 
-def _version(module: str, distributions: Mapping[str, list[str]]) -> str:
+def _version(module: str, distributions: _Distributions) -> str:
     package = module.partition(".")[0]
     name, *_ = distributions.get(package, [package])  # Python 3.10 does not list packages without a top_level.txt
     try:
@@ -210,10 +267,18 @@ def main(modules: Sequence[str]) -> NoReturn:
     is_good = True
     for module in modules or [PARTS[name][1] for name in LIBRARIES if is_installed(PARTS[name][1])]:
         try:
-            importlib.import_module(module)
+            # As servers and shells have it: shop:app, shop/wsgi.py.
+            name = module.partition(":")[0]
+            is_file = name.endswith(".py") and Path(name).is_file()
+            importlib.import_module(name.removesuffix(".py").strip("./").replace("/", ".") if is_file else name)
         except Exception as error:  # the application's or a library's own mistake
             sys.stderr.write(f"walltime-run: {module} cannot be imported: {type(error).__name__}: {error}\n")
             is_good = False
-    report = check()
+    is_there = sys.modules.__contains__ if modules else is_installed
+    report = _report(2.0, is_there, is_there)
+    if modules and not _opens():
+        found = "nothing that was imported opens transactions: name the application's module, run it under gunicorn or"
+        found += f" uvicorn, or {REMEDIES['wsgi']}, or with walltime.transaction(name): (docs/servers.md)"
+        report = replace(report, problems=(*report.problems, found))
     sys.stdout.write(f"{report}\n")
     sys.exit(not is_good or bool(report.problems) or any(each.state == NOT_MEASURED for each in report.libraries))

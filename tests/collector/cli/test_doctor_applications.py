@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import json
 import time
 from collections.abc import Iterator
@@ -19,17 +20,17 @@ from walltime_collector.query.answers import from_json
 
 from tests.collector.clickhouse.spans import pairs, request, span
 from tests.collector.traffic import MS
-from tests.servers import Collector
+from tests.servers import Collector, over_http
 
 S = 1_000 * MS
 
 
 def of(
-    service: str, name: str, *, in_call_ns: int = 90 * MS, ahead_ns: int = 0, **counters: int
+    service: str, name: str, *, in_call_ns: int = 90 * MS, all_ns: int = 100 * MS, ahead_ns: int = 0, **counters: int
 ) -> ExportTraceServiceRequest:
-    """One transaction of 100 ms with a kept call, and the losses that its process reports."""
+    """One transaction with a kept call, and the counters that its process reports."""
     started_ns = time.time_ns() - S + ahead_ns
-    times = {"start_time_unix_nano": started_ns, "end_time_unix_nano": started_ns + 100 * MS}
+    times = {"start_time_unix_nano": started_ns, "end_time_unix_nano": started_ns + all_ns}
     bill = {
         "walltime.schema": 1,
         "walltime.kept": "forced",
@@ -48,6 +49,13 @@ def of(
     return body
 
 
+def without_calls(body: ExportTraceServiceRequest, resource: dict[str, object]) -> ExportTraceServiceRequest:
+    """The transaction without its kept call, from a process with this resource too."""
+    del body.resource_spans[0].scope_spans[0].spans[1:]
+    body.resource_spans[0].resource.attributes.extend(pairs(resource))
+    return body
+
+
 @pytest.fixture(scope="module")
 def collector(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Collector]:
     sent = [
@@ -55,13 +63,21 @@ def collector(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Collector]:
         of("unknown_service", "GET /x"),
         of("tomorrow", "GET /x", ahead_ns=3_600 * S),
         of("opaque", "GET /slow", in_call_ns=10 * MS),
+        without_calls(
+            of("one line", "GET /health", in_call_ns=MS, all_ns=5 * MS), {"telemetry.distro.version": "0.4.3"}
+        ),
+        without_calls(of("old", "GET /health"), {}),
         of("routeless", "GET"),
         of("well", "GET /fine"),
     ]
+    unbilled = of("unbilled", "", outside__calls=300, outside__wsgi__bottle=200)
+    del unbilled.resource_spans[0].scope_spans[0].spans[:]  # a process without any transaction
+    of_jobs = of("well", "", outside__worker__dramatiq=7, outside__calls=7)
+    del of_jobs.resource_spans[0].scope_spans[0].spans[:]
     with Collector(tmp_path_factory.mktemp("applications") / "data") as running:
-        for body in sent:
+        for body in [unbilled, of_jobs, *sent]:
             assert running.send(body.SerializeToString()).status_code == 200
-        running.wait_until_loaded(2 * len(sent))
+        running.wait_until_loaded(2 * len(sent) - 2)
         yield running
 
 
@@ -83,7 +99,12 @@ def test_lost_transactions_and_wrong_clocks_fail_and_the_rest_is_a_warning(
     failures = {
         (finding["service"], finding["message"][:22]) for finding in document["findings"] if finding["is_failure"]
     }
-    assert failures == {("losing", "2,262 transactions los"), ("tomorrow", "the clock of host web-")}
+    assert failures == {
+        ("losing", "2,262 transactions los"),
+        ("tomorrow", "the clock of host web-"),
+        ("unbilled", "200 calls outside of a"),
+        ("unbilled", "100 calls outside of a"),
+    }
     assert all(finding["what_now"] for finding in document["findings"])
     assert "OK: all checks passed" not in shown
 
@@ -93,6 +114,9 @@ def test_lost_transactions_and_wrong_clocks_fail_and_the_rest_is_a_warning(
     [
         ("losing", "2,262 transactions lost on its side: queue full (1 process, since they began)", "MAX_QUEUE_SIZE"),
         ("losing", "33,988 calls outside of any transaction, on no bill, 33,988 per transaction", "transaction("),
+        ("unbilled", "200 calls outside of any transaction in bottle, on no bill (1 process", "WSGIMiddleware(app)"),
+        ("unbilled", "100 calls outside of any transaction, on no bill (1 process", "with walltime.transaction("),
+        ("well", "7 calls outside of any transaction in dramatiq, on no bill (1 process", "@walltime.transaction("),
         ("unknown_service", "its processes have no service name", "OTEL_SERVICE_NAME"),
         ("tomorrow", "the clock of host web-1 is ", "NTP"),
         ("opaque", "of its time in the last hour is in no measured call and on no sampled line (90.0 ms", "component("),
@@ -113,11 +137,24 @@ def test_each_finding_has_what_was_found_and_what_to_do(
 def test_every_service_is_listed_with_its_sdk_and_its_measured_time(examined: tuple[int, dict[str, Any], str]) -> None:
     _, document, shown = examined
     seen = {each["service"]: each for each in document["applications"]}
-    assert set(seen) == {"losing", "unknown_service", "tomorrow", "opaque", "routeless", "well"}
-    assert seen["well"]["sdks"] == ["walltime 0.4.2"]
-    assert [each for each in document["findings"] if each["service"] == "well"] == []
+    services = {"losing", "unknown_service", "tomorrow", "opaque", "one line", "old", "routeless", "well", "unbilled"}
+    assert set(seen) == services
+    assert [each for each in document["findings"] if each["service"] == "one line"] == []  # 4 ms are a framework's
+    assert "unbilled  no transaction in 7 days" in shown
+    sdks = [seen[service]["sdks"] for service in ("well", "one line", "old")]
+    assert sdks == [["walltime 0.4.2"], ["walltime 0.4.3"], ["walltime"]]
+    assert [each["is_failure"] for each in document["findings"] if each["service"] == "well"] == [False]
     (line,) = [line for line in shown.splitlines() if line.startswith("well  ")]
     assert "SDK walltime 0.4.2, 1 transaction in a day, 0 % failed, 90.0 % of their time on lines of the bill" in line
+
+
+def test_the_page_of_the_collector_has_the_same_findings(
+    collector: Collector, examined: tuple[int, dict[str, Any], str]
+) -> None:
+    page = html.unescape(over_http("GET", f"{collector.web_url}/collector").text)
+    assert "200 calls outside of any transaction in bottle, on no bill" in page
+    for finding in examined[1]["findings"]:
+        assert finding["what_now"] in page, finding
 
 
 def test_a_silent_service_is_a_warning_and_a_silent_job_is_not() -> None:

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 from walltime_collector.cli import app
-from walltime_collector.cli.doctor.cluster import Node, check_cluster, check_node
+from walltime_collector.cli.doctor.cluster import Node, check_cluster, check_node, check_tokens
 from walltime_collector.clickhouse.dialect import QUERY_LIMITS
 from walltime_collector.clickhouse.inserts import insert_settings
 
@@ -275,3 +275,33 @@ def test_nodes_with_the_same_macros_or_another_version() -> None:
 
 def test_an_address_that_is_none_is_refused_in_one_sentence() -> None:
     assert_one_sentence(run("doctor", "--clickhouse", "clickhouse:8123"), 1, "not an address")
+
+
+def test_tokens_that_are_not_kept_for_half_an_hour_are_a_warning() -> None:
+    tables = [{"name": "spans", "tokens": "10000"}, {"name": "transactions", "tokens": "10000"}]
+    assert check_tokens(["new_unified_hash"], tables, 1) is None
+    assert check_tokens([], tables, 5) is None
+    many = check_tokens([], tables, 20)
+    assert many is not None
+    assert (many.level, many.what) == ("WARN", "spans keeps 10000 tokens, 8 minutes of 20 collectors")
+    small = check_tokens([], [*tables, {"name": "targets_1m", "tokens": "100"}], 1)
+    assert small is not None
+    assert "targets_1m keeps 100 tokens, 1 minute of" in small.what
+    old = check_tokens(["old_separate_hashes"], tables, 1)
+    assert old is not None
+    assert "26.7" in old.what
+    assert "compatible_double_hashes" in old.what_now
+
+
+def test_the_tokens_of_a_server_are_read(server: ClickHouseServer) -> None:
+    engine = server.engine("walltime", cluster="")
+    engine.migrate()
+    engine.command("ALTER TABLE spans MODIFY SETTING non_replicated_deduplication_window = 60")
+    no_right = Fault("CREATE DATABASE", then="error", code=497)
+    _, found = examined(server, no_right)
+    assert found["settings"]["what"] == "spans keeps 60 tokens, 1 minute of 1 collector"
+    engine.command("ALTER TABLE spans MODIFY SETTING non_replicated_deduplication_window = 10000")
+    engine.close()
+    assert "settings" not in examined(server, no_right)[1]
+    version = Fault("insert_deduplication_version", body=rows(value="old_separate_hashes"))
+    assert "26.7" in examined(server, no_right, version)[1]["settings"]["what"]

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import signal
 import subprocess
 import sys
+import threading
 import time
-from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Sequence
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any
 from urllib.parse import urlencode
 
 import httpx2
@@ -37,6 +39,7 @@ WALLTIME = Path(sys.executable).with_name("walltime")
 READ = "the-read-token-of-this-test-0123456789"
 KIND = "GET /product/{id}"
 INCIDENT = slower(KIND)
+PARSE_ERROR, INVALID_REQUEST, METHOD_NOT_FOUND = -32700, -32600, -32601
 Ask = Callable[["Client"], Coroutine[Any, Any, Any]]
 
 
@@ -262,6 +265,98 @@ def test_the_guard_and_limits_of_the_api_hold(served: Served) -> None:
     assert "system.users" in said(results[0])
     assert "write 90s, 15m, 2h or 7d" in said(results[3])
     assert all("Traceback" not in said(result) for result in results)
+
+
+def message(number: int, arguments: str = "{}", name: str = "sql") -> str:
+    params = f'{{"name": "{name}", "arguments": {arguments}}}'
+    return f'{{"jsonrpc": "2.0", "id": {number}, "method": "tools/call", "params": {params}}}'
+
+
+HALF = "\\ud83d"
+# A line, and the code of the error of its response; 0 for a result.
+ODD: list[tuple[str | bytes, int]] = [
+    (message(1, f'{{"sql": "SELECT \'{HALF}\'"}}'), PARSE_ERROR),
+    (message(2, f'{{"{HALF}": 1}}', "top"), PARSE_ERROR),
+    (message(3, name=HALF), PARSE_ERROR),
+    (message(4, f'{{"where": "{"a" * 100_000}"}}', "find"), 0),
+    (message(5, f'{{"kind": "{"a" * 100_000}"}}', "why"), 0),
+    (message(6, f'{{"sql": "SELECT \'{"a" * 300_000}\'"}}'), 0),
+    (message(7, f'{{"limit": {"9" * 5_000}}}', "find"), PARSE_ERROR),
+    (message(8, '{"limit": 1e999}', "find"), 0),
+    (message(9, '{"slowest": NaN}', "why"), 0),
+    (message(10, "[" * 5_000 + "]" * 5_000), PARSE_ERROR),
+    (message(11, '{"a":' * 5_000 + "1" + "}" * 5_000), PARSE_ERROR),
+    (message(12).encode()[:-1] + b', "x": "\xff\xfe"}', 0),
+    (message(13, '{"id": "' + HALF + '"}', "incident"), PARSE_ERROR),
+    (message(14)[:-1], PARSE_ERROR),
+    (message(15).replace('"2.0"', '"1.0"'), INVALID_REQUEST),
+    ('{"jsonrpc": "2.0", "id": 16, "method": "tools/call", "params": []}', INVALID_REQUEST),
+    ('{"jsonrpc": "2.0", "id": 17, "method": "no/such"}', METHOD_NOT_FOUND),
+    (message(18, name="no_such_tool"), 0),
+    (message(19, '{"sql": "SELECT 1"}') + "\n" + message(20, '{"sql": "SELECT 1"}'), 0),
+]
+NO_ID: list[tuple[str, int]] = [
+    ("hello", PARSE_ERROR),
+    ("5", INVALID_REQUEST),
+    ("[" + message(1) + "]", INVALID_REQUEST),
+    ('{"jsonrpc": "2.0", "id": "' + HALF + '", "method": "ping"}', PARSE_ERROR),
+    ('{"jsonrpc": "2.0", "id": 1.5, "method": "ping"}', INVALID_REQUEST),
+    ('{"jsonrpc": "2.0", "id": null, "method": "ping"}', INVALID_REQUEST),
+    ("[" * 100_000, PARSE_ERROR),
+]
+
+
+@contextmanager
+def over_stdio(served: Served) -> Iterator[subprocess.Popen[bytes]]:
+    """`walltime mcp`, initialized."""
+    command = [WALLTIME, "mcp", "--url", served.collector.web_url]
+    begin = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "a test", "version": "1"}}
+    with subprocess.Popen(
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env={"WALLTIME_TOKEN": READ}
+    ) as process:
+        assert process.stdin
+        assert process.stdout
+        process.stdin.write(json.dumps({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": begin}).encode())
+        process.stdin.write(b'\n{"jsonrpc": "2.0", "method": "notifications/initialized"}\n\n')
+        process.stdin.flush()
+        assert json.loads(process.stdout.readline())["id"] == 0
+        yield process
+
+
+def test_every_message_over_stdio_gets_a_response(served: Served) -> None:
+    """The server answers in any order; a line without a response would end this test at its time limit."""
+    with over_stdio(served) as process:
+        assert process.stdin
+        assert process.stdout
+        writer = threading.Thread(target=_write_all, args=(process.stdin, [line for line, _ in (*ODD, *NO_ID)]))
+        writer.start()
+        responses = [json.loads(process.stdout.readline()) for _ in range(len(ODD) + 1 + len(NO_ID))]
+        writer.join()
+        process.stdin.close()
+        assert process.wait(30) == 0
+    codes = {each["id"]: each.get("error", {}).get("code", 0) for each in responses if each["id"]}
+    assert codes == {at: code for at, (_, code) in enumerate(ODD, 1)} | {20: 0}
+    assert sorted(each["error"]["code"] for each in responses if each["id"] is None) == sorted(
+        code for _, code in NO_ID
+    )
+
+
+def test_it_ends_when_nobody_reads_its_responses(served: Served) -> None:
+    with over_stdio(served) as process:
+        assert process.stdin
+        assert process.stdout
+        assert process.stderr
+        process.stdout.close()
+        process.stdin.write(message(1).encode() + b"\n")
+        process.stdin.flush()
+        assert process.wait(30) == 0
+        assert b"Traceback" not in process.stderr.read()
+
+
+def _write_all(stdin: IO[bytes], lines: Sequence[str | bytes]) -> None:
+    for line in lines:
+        stdin.write((line.encode() if isinstance(line, str) else line) + b"\n")
+        stdin.flush()
 
 
 def test_other_hosts_and_pages_of_other_sites_are_refused(served: Served) -> None:

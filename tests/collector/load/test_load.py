@@ -9,7 +9,7 @@ from typing import Any, cast
 
 import pytest
 from walltime_collector.clickhouse.engine import Engine
-from walltime_collector.errors import EngineUnavailable, InsertRefused
+from walltime_collector.errors import EngineEnded, EngineFull, EngineHung, EngineUnavailable, InsertRefused
 from walltime_collector.health.counters import Health
 from walltime_collector.load.loader import Loader
 from walltime_collector.spool.segment import Record
@@ -44,6 +44,27 @@ class Faulty:
 
     def __getattr__(self, verb: str) -> Any:
         return getattr(self.engine, verb)
+
+
+class Small:
+    """Takes the place of an engine without memory for more than so many bytes in one INSERT."""
+
+    def __init__(self, most_bytes: int, error: type[EngineUnavailable]) -> None:
+        self.most_bytes, self.error = most_bytes, error
+        self.stored: dict[str, list[bytes]] = {}
+        self.failures = 0
+
+    def migrate(self) -> None:
+        """There is nothing to migrate."""
+
+    def insert(self, records: Sequence[Record], token: str) -> None:
+        if sum(len(record.payload) for record in records) > self.most_bytes:
+            self.failures += 1
+            raise self.error("no memory")
+        self.stored.setdefault(token, [bytes(record.payload) for record in records])
+
+    def payloads(self) -> list[bytes]:
+        return sorted(payload for part in self.stored.values() for payload in part)
 
 
 class Picky:
@@ -125,7 +146,8 @@ def test_losing_the_answer_in_the_middle_of_the_search_doubles_nothing(
     spool: Spool, engine: Engine, count: Callable[[], int]
 ) -> None:
     spool.append([record(), record(), Record(1, 1, GARBAGE), record(), record()])
-    health = load(spool, engine, ["none", "lose the answer", "none", "refuse before", "none", "lose the answer"])
+    faults = ["none", "lose the answer", "none", "refuse before", "none", "unknown", "none", "none", "lose the answer"]
+    health = load(spool, engine, faults)
     assert count() == 4
     assert health.report()["spans"] == {"received": 5, "stored": 4, "rejected": 0, "spooled": 0, "dead": 1, "lost": 0}
     assert len(spool.dead_letters()) == 1
@@ -254,6 +276,114 @@ def test_a_segment_that_cannot_be_stored_lets_others_go_first_and_goes_to_dead(
     eventually(lambda: b"killer" in engine.stored)
     loader.stop(1)
     assert engine.tokens[-1] == killer.name
+
+
+@pytest.fixture
+def quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("walltime_collector.load.loader._FIRST_RETRY_S", 0.001)
+    monkeypatch.setattr("walltime_collector.load.loader._LAST_RETRY_S", 0.001)
+
+
+@pytest.mark.parametrize("error", [EngineFull, EngineEnded, EngineHung])
+@pytest.mark.usefixtures("quick")
+def test_a_segment_that_is_too_large_for_the_databases_memory_is_stored_in_parts(
+    spool: Spool, error: type[EngineUnavailable]
+) -> None:
+    engine = Small(250_000, error)
+    records = [Record(1, 1, b"%03d" % at + bytes(50_000)) for at in range(21)]
+    spool.append(records)
+    health = load(spool, cast(Engine, engine)).report()
+    assert engine.payloads() == [record.payload for record in records]
+    assert health["spans"] == {"received": 21, "stored": 21, "rejected": 0, "spooled": 0, "dead": 0, "lost": 0}
+    print(f"{engine.failures} failures, {len(engine.stored)} INSERTs that succeeded")
+    assert engine.failures <= 3 * 2 * 7
+
+
+@pytest.mark.usefixtures("quick")
+def test_a_record_that_is_too_large_for_the_database_goes_to_dead_alone_while_others_are_stored(spool: Spool) -> None:
+    engine = Small(250_000, EngineFull)
+    records = [Record(1, 1, b"%03d" % at + bytes(300_000 if at == 2 else 50_000)) for at in range(5)]
+    spool.append(records)
+    spool.seal()
+    health = Health()
+    loader = Loader(spool, cast(Engine, engine), health)
+    loader.start()
+    others = 0
+    while not spool.dead_letters():  # it may be the database's fault until others are stored
+        spool.append([Record(1, 1, b"other")])
+        others += 1
+        time.sleep(0.01)
+    eventually(lambda: not spool.sealed())
+    loader.stop(1)
+    report = health.report()["spans"]
+    assert [payload for payload in engine.payloads() if payload != b"other"] == [
+        record.payload for at, record in enumerate(records) if at != 2
+    ]
+    assert (report["dead"], report["lost"], report["stored"]) == (1, 0, others + 4)
+
+
+def test_an_old_segment_of_many_mebibytes_is_loaded_in_parts_with_tokens_of_their_own(spool: Spool) -> None:
+    engine = Picky(b"poison")
+    spool.append([Record(1, 1, b"%03d" % at + bytes(9 * 2**20)) for at in range(8)] + [Record(1, 1, bytes(30 * 2**20))])
+    load(spool, cast(Engine, engine))
+    assert [int(each[:3]) for each in engine.stored[:8]] == list(range(8))
+    assert [sum(times) for times in engine.times] == [2, 2, 2, 2, 1]
+    assert len(set(engine.tokens)) == 5
+
+
+def test_segments_with_refused_records_delay_no_other(spool: Spool) -> None:
+    """What arrives during the search for them is stored first."""
+    engine = Picky(b"poison")
+    for _ in range(3):
+        spool.append([Record(1, 1, b"poison %d" % at) for at in range(16)])
+        spool.seal()
+    insert, arrived, waited = engine.insert, dict[bytes, int](), list[int]()
+    searches = 0
+
+    def insert_and_receive(records: Sequence[Record], token: str) -> None:
+        nonlocal searches
+        waited.extend(searches - arrived[bytes(each.payload)] for each in records if bytes(each.payload) in arrived)
+        searches += b"poison" in bytes(records[0].payload)
+        if len(arrived) < 20 and engine.refused > 3:  # while it searches, one more before each INSERT
+            arrived[good := b"good %d" % len(arrived)] = searches
+            spool.append([Record(1, 1, good)])
+            spool.seal()
+        insert(records, token)
+
+    engine.insert = insert_and_receive  # type: ignore[method-assign]
+    report = load(spool, cast(Engine, engine)).report()["spans"]
+    assert len(arrived) == 20
+    assert sorted(engine.stored) == sorted(arrived)
+    assert max(waited) <= 1, "more than one INSERT of the search came before one of them"
+    assert report["dead"] == 3 * 16
+
+
+@pytest.mark.usefixtures("quick")
+def test_what_cannot_be_stored_waits_longer_each_time_that_others_were(spool: Spool) -> None:
+    """Its reason stays visible; the folder of dead letters has no room for it."""
+    engine = Picky(b"poison")
+    engine.is_away_for = b"killer"
+    spool.append([Record(1, 2, b"killer")])
+    spool.seal()
+    spool.bury = lambda *_: False  # type: ignore[method-assign]
+    health, tries = Health(), []
+    insert = engine.insert
+
+    def insert_and_note(records: Sequence[Record], token: str) -> None:
+        tries.append(bytes(records[0].payload) == b"killer")
+        insert(records, token)
+
+    engine.insert = insert_and_note  # type: ignore[method-assign]
+    loader = Loader(spool, cast(Engine, engine), health)
+    loader.start()
+    for at in range(60):
+        spool.append([Record(1, 1, b"%d" % at)])
+        eventually(lambda at=at: b"%d" % at in engine.stored)  # type: ignore[misc]
+    assert "ended by it" in health.report()["error"]
+    loader.stop(0)
+    assert len(spool.sealed()) == 1
+    print(f"{sum(tries[:30])} of the first 30 tries, {sum(tries[-30:])} of the last 30")
+    assert sum(tries[-30:]) < sum(tries[:30])
 
 
 def test_a_file_that_is_removed_or_unreadable_does_not_delay_the_others(spool: Spool) -> None:

@@ -381,6 +381,36 @@ def test_requests_that_arrive_during_an_fsync_share_the_next_one(tmp_path: Path)
     spool.close()
 
 
+@pytest.mark.parametrize("size_bytes", [1_000, 300_000, 3 * MIB])
+def test_what_arrives_while_the_disk_stalls_fills_segments_of_the_usual_size(tmp_path: Path, size_bytes: int) -> None:
+    is_stalling, go_on = threading.Event(), threading.Event()
+
+    class Stalling(Disk):
+        def sync(self, handle: int) -> None:
+            is_stalling.set()
+            assert go_on.wait(10)
+            os.fdatasync(handle)
+
+    spool = open_spool(tmp_path / "spool", disk=Stalling())
+    count = 12 * MIB // size_bytes
+
+    async def run() -> None:
+        commit = GroupCommit(spool, lambda _: None)
+        first = asyncio.create_task(commit.append(record(b"first")))
+        await asyncio.to_thread(is_stalling.wait, 10)
+        others = [asyncio.create_task(commit.append(record(bytes(size_bytes)))) for _ in range(count)]
+        await asyncio.sleep(0)
+        go_on.set()
+        await asyncio.gather(first, *others)
+        commit.close()
+
+    asyncio.run(run())
+    spool.seal()
+    assert max(each.size_bytes for each in spool.sealed()) <= MIB + FRAME_BYTES + size_bytes
+    assert sum(len(spool.read(each).records) for each in spool.sealed()) == count + 1
+    spool.close()
+
+
 def test_a_record_whose_request_was_cancelled_during_the_write_is_counted(tmp_path: Path) -> None:
     is_writing, go_on = threading.Event(), threading.Event()
     spooled: list[int] = []
@@ -424,3 +454,17 @@ def test_an_error_reaches_every_request_of_its_batch_and_none_after_it(tmp_path:
 
     asyncio.run(run())
     spool.close()
+
+
+def test_the_folders_of_a_new_spool_survive_a_power_cut(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A folder is on disk when its parent was synced after it was made."""
+    synced: list[tuple[Path, set[Path]]] = []
+
+    def sync(folder: Path) -> None:
+        synced.append((folder, set(folder.iterdir())))
+
+    monkeypatch.setattr("walltime_collector.spool.directory.sync_directory", sync)
+    open_spool(tmp_path / "new" / "data" / "spool").close()
+    survived = set[Path]().union(*(names for _, names in synced))
+    made = {each for each in (tmp_path / "new").rglob("*") if each.is_dir()} | {tmp_path / "new"}
+    assert made - survived == set()

@@ -150,6 +150,29 @@ def test_an_answer_without_rows_has_its_columns(port: Port) -> None:
     assert json.loads(port.post(f"{sql} FORMAT JSON")[1])["rows"] == 0
 
 
+TOTALS = "SELECT number % 2 AS n, count() FROM numbers({}) GROUP BY n WITH TOTALS ORDER BY n"
+
+
+@pytest.mark.parametrize(
+    "sql", [TOTALS.format(0), f"{TOTALS.format(3)} LIMIT 0", f"SELECT * FROM ({TOTALS.format(0)})"]
+)
+def test_totals_of_no_rows_leave_every_format_readable(port: Port, sql: str) -> None:
+    for name in ("JSON", "JSONCompact", "JSONStrings", "JSONColumnsWithMetadata"):
+        status, content, _ = port.post(f"{sql} FORMAT {name}")
+        document = json.loads(content)
+        assert (status, document["rows"], len(document["meta"])) == (200, 0, 2)
+    assert port.post(f"{sql} FORMAT CSVWithNames")[1] == b'"n","count()"\n'
+    assert port.post(f"{sql} FORMAT TSVWithNames")[1] == b"n\tcount()\n"
+    assert port.post(f"{sql} FORMAT XML")[1].startswith(b"<?xml")
+    block = Native(port.post(sql, "default_format=Native")[1])
+    assert (block.rows, [name for name, _ in block.columns]) == (0, ["n", "count()"])
+
+
+def test_totals_of_rows_stay(port: Port) -> None:
+    document = json.loads(port.post(f"{TOTALS.format(3)} FORMAT JSONCompact")[1])
+    assert (document["data"], document["totals"]) == ([[0, 2], [1, 1]], [0, 3])
+
+
 @pytest.mark.parametrize(
     ("format_name", "content", "content_type"),
     [

@@ -127,6 +127,44 @@ NAMES_THAT_HIDE = [
     "SELECT 1 FORMAT Protobuf",
     "SELECT 1 FORMAT MySQLWire",
 ]
+# Types that name functions, in all places and spellings where a type can be.
+TYPES_OF_STATES = [
+    r"SELECT CAST('x', '`Aggregate\x46unction`(sum, UInt64)')",
+    r"SELECT CAST('x', '`Aggregate\\x46unction`(sum, UInt64)')",
+    r"SELECT CAST('x', '\"Aggregate\\x46unction\"(sum, UInt64)')",
+    r"SELECT CAST('x', 'Array(Tuple(a `Aggregate\\x46unctio\\x6e`(sum, UInt64)))')",
+    r"SELECT 'x'::`Aggregate\x46unction`(sum, UInt64)",
+    r"SELECT accurateCastOrNull('x', '`aggregate\\x66unction`(sum, UInt64)')",
+    r"SELECT reinterpret('x', 'AggregateFunction(sum, UInt64)')",
+    r"SELECT defaultValueOfTypeName('`Aggregate\\x46unction`(sum, UInt64)')",
+    "SELECT dynamicElement(1::Dynamic, 'AggregateFunction(sum, UInt64)')",
+    "SELECT dynamicElement(1::Dynamic, concat('AggregateFunction', '(sum, UInt64)'))",
+    "SELECT variantElement(1::Variant(UInt8, String), 'AggregateFunction(sum, UInt64)')",
+    "SELECT getSubcolumn('{{}}'::JSON, 'a.:`AggregateFunction(sum, UInt64)`')",
+    "SELECT getSubcolumn(1::Dynamic, lower('AggregateFunction(sum, UInt64)'))",
+    "SELECT '{{}}'::JSON AS d, d.a.:`AggregateFunction(sum, UInt64)`",
+    r"SELECT '{{}}'::JSON AS d, d.a.:`\`Aggregate\\x46unction\`(sum, UInt64)`",
+    "SELECT 1::Dynamic AS d, d.`AggregateFunction(sum, UInt64)`",
+    r"SELECT 1::Dynamic AS d, d.`Array(\`Aggregate\\x46unction\`(sum, UInt64))`",
+    "SELECT JSONExtract('{{}}', 'a', 'AggregateFunction(sum, UInt64)')",
+    "SELECT arrayMap(dynamicElement, [1])",
+    "SELECT * FROM VALUES('a AggregateFunction(sum, UInt64)', 1)",
+    r"SELECT * FROM values('a `Aggregate\\x46unction`(sum, UInt64)', 1)",
+    "SELECT {{t:AggregateFunction(sum, UInt64)}}",
+    r"SELECT {{t:`Aggregate\x46unction`(sum, UInt64)}}",
+]
+TOO_MUCH_MEMORY = [
+    "SELECT printf('%2147483647d', 1)",
+    "SELECT printf('%.1000f', 1)",
+    "SELECT printf('%*d', 2147483647, 1)",
+    "SELECT printf(concat('%', '2147483647d'), 1)",
+    "SELECT printf(name, 1) FROM transactions",
+    "SELECT arrayMap(printf, ['%2147483647d'])",
+    "SELECT * APPLY printf FROM transactions",
+    "SELECT URLHierarchy(repeat('a/', 100000))",
+    "SELECT URLPathHierarchy(repeat('a/', 100000))",
+    "EXPLAIN AST graph = 1 SELECT 1",
+]
 TABLES_OF_OTHERS = [
     "SELECT * FROM system.users",
     "SELECT * FROM `system`.`users`",
@@ -225,6 +263,11 @@ NEEDED = [
     "SELECT name, grouping(name) FROM transactions GROUP BY GROUPING SETS ((name), ()) HAVING 1 ORDER BY ALL",
     "EXPLAIN indexes = 1 SELECT count() FROM transactions WHERE service = 'x'",
     "EXPLAIN PIPELINE SELECT 1",
+    "EXPLAIN PIPELINE graph = 1 SELECT 1",
+    "SELECT type FROM system.columns WHERE type LIKE 'AggregateFunction%' OR type = 'AggregateFunction(sum)'",
+    "SELECT printf('%5.2f %s', 1.5, name) FROM transactions",
+    "SELECT dynamicElement(1::Dynamic, 'UInt8'), getSubcolumn('{{}}'::JSON, 'a.:`Int64`')",
+    "SELECT variantElement(1::Variant(UInt8, String), 'UInt8'), '{{}}'::JSON AS j, j.a.:Int64",
     "EXPLAIN AST SELECT 1",
     "SELECT 1 -- a comment\n;",
     "SELECT ';', '--', '/*', 'INTO OUTFILE', 'file(1)', `1` FROM (SELECT 1)",
@@ -262,7 +305,11 @@ def test_what_clients_need_is_answered(answer: Answer, statement: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "statement", [*LET_THROUGH_BY_READONLY, *REFUSED_BY_READONLY, *NAMES_THAT_HIDE, *TABLES_OF_OTHERS]
+    "statement",
+    [
+        *(*LET_THROUGH_BY_READONLY, *REFUSED_BY_READONLY, *NAMES_THAT_HIDE, *TYPES_OF_STATES, *TOO_MUCH_MEMORY),
+        *TABLES_OF_OTHERS,
+    ],
 )
 def test_every_way_out_is_refused(guard: Guard, tmp_path: Path, statement: str) -> None:
     with pytest.raises((StatementRefused, QueryFailed)) as refused:
@@ -399,6 +446,37 @@ def test_parameters_are_values_whatever_is_in_them(answer: Answer) -> None:
             answer("SELECT {m:Map(String, UInt8)}", m=text)
     with pytest.raises(StatementRefused, match="send param_missing"):
         answer("SELECT {missing:String}")
+
+
+def test_what_is_copied_for_each_use_is_bounded(guard: Guard) -> None:
+    with pytest.raises(StatementRefused, match="characters; use a long value once"):
+        guard.admit(f"SELECT {', '.join(['{p:String}'] * 200)}", {"p": "x" * 10_000})
+    filters = ", ".join(["'transactions': '1'"] * 1_000)
+    with pytest.raises(StatementRefused, match="more than one condition of a table"):
+        guard.admit(f"SELECT 1 SETTINGS additional_table_filters = {{{filters}}}", {})
+
+
+@pytest.mark.nightly
+def test_no_function_has_a_state_of_a_type_in_a_text(answer: Answer) -> None:
+    """Whatever function a type is given to in a text, the result is of another type."""
+    made = []
+    for name in sorted(FUNCTIONS):
+        for arguments in (
+            "{t}",
+            "1::Dynamic, {t}",
+            "'{{}}'::JSON, {t}",
+            "'{{}}'::JSON, 'a', {t}",
+            "'{{}}', 'a', {t}",
+            "1, {t}",
+        ):
+            for written in ("'AggregateFunction(sum, UInt64)'", "'a.:`AggregateFunction(sum, UInt64)`'"):
+                try:
+                    type_name = answer(f"SELECT toTypeName({name}({arguments.format(t=written)}))")
+                except (QueryFailed, StatementRefused):
+                    continue
+                if b"AggregateFunction" in type_name:
+                    made.append((name, arguments, type_name))
+    assert made == []
 
 
 def test_settings_that_clients_send_take_effect(answer: Answer, guard: Guard) -> None:

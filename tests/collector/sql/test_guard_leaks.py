@@ -80,6 +80,11 @@ SETTINGS = [
     "use_query_cache = 1",
     "workload = 'x'",
     "profile = 'default'",
+    "output_format_parquet_row_group_size = 1",
+    "output_format_parquet_row_group_size = 0",
+    "output_format_parquet_row_group_size_bytes = 999",
+    "output_format_parquet_data_page_size = 1",
+    "output_format_arrow_record_batch_size = 1",
 ]
 
 

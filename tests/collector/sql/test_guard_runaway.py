@@ -120,7 +120,7 @@ def test_a_runaway_ends_with_the_engine_and_what_runs_beside_it_is_answered(
     with ThreadPoolExecutor(2) as pool:
         beside = [pool.submit(innocent, at) for at in range(2)]
         try:
-            with pytest.raises(QueryFailed, match=r"Code: 159\. .*one function call in it"):
+            with pytest.raises(QueryFailed, match=r"Code: 159\. .*one step of it"):
                 read(runner, RUNAWAY, "runaway", seconds=1)
             eventually(lambda: not all(is_there(each) for each in engines))
             before = len(answered)

@@ -205,6 +205,12 @@ def test_an_answer_that_is_not_utf_8_is_an_answer(collector: Collector, selected
     assert status == (403 if "CAST" in selected else 200)
 
 
+def test_totals_of_no_rows_are_an_answer_without_rows(collector: Collector) -> None:
+    sql = "SELECT service, count() FROM transactions WHERE 0 GROUP BY service WITH TOTALS"
+    status, document = post(collector, json.dumps({"sql": sql}).encode())
+    assert (status, document["rows"], len(document["columns"])) == (200, [], 2)
+
+
 def test_two_output_formats_are_refused(collector: Collector) -> None:
     assert_one_sentence(run("sql", "SELECT 1", "--json", "--csv", "--url", collector.url), 2, "choose one")
 

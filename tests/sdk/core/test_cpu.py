@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 import walltime
-from walltime.core import cgroup
+from walltime.core import cgroup, cpu
 from walltime.core.cgroup import Throttled
 
 from tests.sdk.on_one_cpu import run_on_one_cpu
@@ -100,6 +100,34 @@ def test_the_file_of_a_thread_is_closed_at_its_end(recorded: Sink) -> None:
         for thread in threads:
             thread.join()
         assert len(_open_files()) == before
+    assert all("walltime.cpu_wait_ns" in span.attributes for span in recorded.transactions())
+
+
+def test_so_many_descriptors_are_kept_and_further_threads_are_measured_too(recorded: Sink) -> None:
+    threads = cpu.MAX_OPEN + 20
+    for _ in range(2):  # what ended threads had is there again
+        at_work, ended = threading.Barrier(threads + 1), threading.Event()
+
+        def work(at_work: threading.Barrier = at_work, ended: threading.Event = ended) -> None:
+            _transaction()
+            at_work.wait()
+            ended.wait()
+
+        running = [threading.Thread(target=work) for _ in range(threads)]
+        for thread in running:
+            thread.start()
+        at_work.wait()
+        assert len(_open_files()) <= cpu.MAX_OPEN
+        child = os.fork()
+        if not child:
+            _transaction()
+            os._exit(len(_open_files()))
+        assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 1, "the child has its own descriptor only"
+        ended.set()
+        for thread in running:
+            thread.join()
+    _transaction()
+    assert len(_open_files()) <= 1
     assert all("walltime.cpu_wait_ns" in span.attributes for span in recorded.transactions())
 
 

@@ -15,7 +15,6 @@ import pytest
 import walltime
 from hypothesis import given
 from hypothesis import strategies as st
-from walltime.core import execution as execution_module
 from walltime.core import transaction as transaction_module
 from walltime.core.call import lines
 from walltime.core.execution import ExecutionContext, branch
@@ -103,8 +102,8 @@ def test_beyond_the_calls_that_are_kept_covered_time_is_at_most_the_union(
 ) -> None:
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr(transaction_module, "MAX_CALLS", 4)
-        for module in (transaction_module, execution_module):
-            patched.setattr(module, "MANY_CALLS", 8)
+        patched.setattr(transaction_module, "LOOK_EVERY", 1)
+        patched.setattr(transaction_module, "MANY_CALLS", 8)
         transaction, spans = played(steps)
         bill = transaction.add_up(detail=True)
     cells = bill.components.values()
@@ -117,8 +116,8 @@ def test_beyond_the_calls_that_are_kept_covered_time_is_at_most_the_union(
 def test_many_threads_of_one_transaction_lose_and_double_no_call(monkeypatch: pytest.MonkeyPatch) -> None:
     """They add calls up early under each other's hands."""
     monkeypatch.setattr(transaction_module, "MAX_CALLS", 3)
-    for module in (transaction_module, execution_module):
-        monkeypatch.setattr(module, "MANY_CALLS", 6)
+    monkeypatch.setattr(transaction_module, "LOOK_EVERY", 1)
+    monkeypatch.setattr(transaction_module, "MANY_CALLS", 6)
     interval_s = sys.getswitchinterval()
     sys.setswitchinterval(1e-6)
     transaction = Transaction("job", "internal", Ids(0, 0), 0, 0)

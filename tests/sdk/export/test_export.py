@@ -6,6 +6,7 @@ import os
 import socket
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Iterator
 
@@ -34,7 +35,7 @@ def test_requests_are_let_in_while_many_transactions_are_added_up(sink: Sink) ->
     interval_s = sys.getswitchinterval()
     sys.setswitchinterval(60)  # the interpreter is not taken from who does not let it go
     try:
-        runtime.exporter()._wake.set()
+        runtime.exporter()._thread.wake()
         while waiting:
             time.sleep(0)
             seen.add(len(waiting))
@@ -81,7 +82,7 @@ def test_a_full_queue_loses_the_newest_and_counts_them(silent_port: int) -> None
 def test_many_waiting_calls_are_added_up_and_only_their_detail_is_lost(
     sink: Sink, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(exporter, "MAX_QUEUED_CALLS", 10)
+    monkeypatch.setattr(exporter, "BYTES_EACH", 5)
     walltime.configure(endpoint=sink.endpoint, sample_probability=1.0, export_delay_s=60)
     with walltime.transaction("first"):
         pass
@@ -208,15 +209,18 @@ def test_configuring_again_sends_what_was_made_before(sink: Sink) -> None:
         assert len(first.transactions()) == 2
 
 
+def export_threads() -> list[str]:
+    return [each.name for each in threading.enumerate() if each.name == "walltime-export"]
+
+
 def test_there_is_no_thread_before_the_first_transaction_and_none_after_shutdown(sink: Sink) -> None:
     walltime.configure(endpoint=sink.endpoint)
     walltime.instrument()
-    assert runtime.exporter()._thread is None
+    assert not export_threads()
     work()
-    thread = runtime.exporter()._thread
-    assert thread is not None
+    assert export_threads()
     walltime.shutdown()
-    assert not thread.is_alive()
+    assert not export_threads()
 
 
 def test_what_is_on_no_bill_is_said_with_the_next_export(

@@ -113,6 +113,17 @@ def test_a_line_beyond_its_limit_goes_without_its_calls(monkeypatch: pytest.Monk
     assert (cut["calls"], cut["calls_left_out"], cut["name"]) == ([], 19, "x" * 1000)
 
 
+def test_a_line_of_the_longest_texts_is_cut_and_says_so() -> None:
+    """64 statements of 4,096 characters, each of which JSON writes with twelve."""
+    statements = attribute("walltime.statement.text", ["😀" * 4096] * 64)
+    about = statements + attribute("app.cart", "x" * 4096) + attribute("app.items", 3)
+    line = json_lines.as_line(span(b"t" * 16, b"s" * 8, b"", "job", 2, 1, 2, about, False, 0), {})
+    assert len(line) < json_lines.MAX_LINE_BYTES
+    cut = json.loads(line)
+    assert (cut["is_cut"], cut["attributes"]["app.cart"], cut["attributes"]["app.items"]) == (True, "x" * 256, 3)
+    assert cut["attributes"]["walltime.statement.text"] == ["😀" * 256] * 64
+
+
 SPANS = span(b"t" * 16, b"s" * 8, b"", "job", 2, 1, 2, b"", False, 0)
 
 

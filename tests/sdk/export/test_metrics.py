@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
@@ -84,14 +85,19 @@ def test_the_sums_are_those_of_the_bills(reader: InMemoryMetricReader) -> None:
 def test_kinds_and_components_are_bounded(reader: InMemoryMetricReader, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(metrics, "MAX_KINDS", 3)
     monkeypatch.setattr(metrics, "MAX_COMPONENTS", 2)
+    monkeypatch.setattr(metrics, "MAX_ERRORS", 4)
     with Sink() as sink:
         walltime.configure(endpoint=sink.endpoint, metrics=True)
         for number in range(10):
             with walltime.transaction(f"job {number}"), walltime.component(f"part {number}"):
-                pass
+                walltime.current().fail(f"Error{number}")
         walltime.flush()
     found = points(reader)
-    counts = {each.attributes["walltime.kind"]: each.count for each in found["walltime.transaction.duration"]}
+    errors = {each.attributes["error.type"] for each in found["walltime.transaction.duration"]}
+    assert errors == {"Error0", "Error1", "Error2", "Error3", "_OTHER"}
+    counts = Counter[str]()
+    for each in found["walltime.transaction.duration"]:
+        counts[each.attributes["walltime.kind"]] += each.count
     assert counts == {"job 0": 1, "job 1": 1, "job 2": 1, "_OTHER": 7}
     names = {each.attributes["walltime.component"] for each in found["walltime.component.duration"]}
     assert names == {"part 0", "other", OTHER}

@@ -211,7 +211,7 @@ def test_without_the_sampler_there_is_no_thread(sink: Sink) -> None:
     before = native_threads()
     with walltime.transaction("work"):
         time.sleep(0.05)
-        assert native_threads() == before
+        assert native_threads() <= before
     assert walltime.flush()
     assert entries(sink.transaction()) == []
 

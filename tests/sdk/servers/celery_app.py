@@ -57,3 +57,19 @@ def rejected() -> None:
 @app.task(name="shop.sends")  # type: ignore[untyped-decorator]
 def sends() -> Any:
     return mail.delay(7).id
+
+
+@app.task(name="shop.add")  # type: ignore[untyped-decorator]
+def add(*numbers: Any) -> int:
+    return sum(number if isinstance(number, int) else sum(number) for number in numbers)
+
+
+@app.task(name="shop.later", bind=True, max_retries=1)  # type: ignore[untyped-decorator]
+def later(self: Task) -> None:
+    if not self.request.retries:
+        raise self.retry(countdown=0.5)
+
+
+@app.task(name="shop.replaced", bind=True)  # type: ignore[untyped-decorator]
+def replaced(self: Task) -> Any:
+    raise self.replace(add.s(1, 2))

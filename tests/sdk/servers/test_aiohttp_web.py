@@ -110,4 +110,4 @@ def test_requests_at_the_same_time_do_not_mix(recorded: Sink) -> None:
         found = recorded.wait_for(20)
     for span in found:
         expected = {"handler", "serialize"} if span.span.name == "GET /product/{id}" else {"stream"}
-        assert {"view", "around", *expected} == set(span.times_ns()) - {"python.gc"}
+        assert {"middleware", "view", "around", *expected} == set(span.times_ns()) - {"python.gc"}

@@ -6,19 +6,23 @@ import os
 import sys
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from datetime import datetime, timedelta, timezone
 from pathlib import Path
 from typing import Any
 
 import pytest
 import walltime
+from celery import beat, chain, chord, group
+from celery.schedules import schedule
 from shop.process import Program
 
 from tests.redis_server import RedisServer
 from tests.sdk.servers import celery_app
-from tests.sdk.servers.celery_app import app, fails, ignored, mail, rejected, retries, sends
+from tests.sdk.servers.celery_app import add, app, fails, ignored, later, mail, rejected, replaced, retries, sends
 from tests.sdk.servers.serving import logged_by_walltime
-from tests.sdk.sink import Sink
+from tests.sdk.sink import Received, Sink
+from tests.servers import eventually
 
 RUNS = 30
 
@@ -36,7 +40,8 @@ def broker(redis_server: RedisServer) -> Iterator[str]:
     app.conf.update(before)
 
 
-def worker(sink: Sink, broker: str, folder: Path, *options: str) -> Program:
+def worker(sink: Sink, broker: str, folder: Path, *options: str, delay_ms: int = 60_000) -> Program:
+    """By default, what waits is sent at the end of each process or never."""
     command = [sys.executable, "-m", "celery", "-A", "tests.sdk.servers.celery_app", "worker", "--without-gossip",
                "--without-mingle", "--without-heartbeat", "--loglevel", "INFO", *options]  # fmt: skip
     environment = {
@@ -44,7 +49,7 @@ def worker(sink: Sink, broker: str, folder: Path, *options: str) -> Program:
         "WALLTIME_TEST_WORKER": "1",
         "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT": sink.endpoint,
         "OTEL_SERVICE_NAME": "worker",
-        "OTEL_BSP_SCHEDULE_DELAY": "60000",  # what waits is sent at the end of each process or never
+        "OTEL_BSP_SCHEDULE_DELAY": str(delay_ms),
         "PYTHONPATH": os.pathsep.join(sys.path),
     }
     server = Program("celery", folder, command, r"celery@\S+ ready", environment)
@@ -110,6 +115,66 @@ def test_every_run_is_a_transaction_in_the_trace_of_its_sender(
     ]  # fmt: skip
     processes = {span.resource["process.pid"] for span in found}
     assert len(processes) == 1 if pool[1] == "threads" else len(processes) <= 2
+
+
+def soon() -> datetime:
+    return datetime.now(timezone.utc) + timedelta(seconds=0.5)
+
+
+def of_worker(sink: Sink) -> list[Received]:
+    return [span for span in sink.transactions() if span.resource["service.name"] == "worker"]
+
+
+WAYS: dict[str, tuple[Callable[[], Any], int]] = {
+    "apply_async": (lambda: add.apply_async((1, 2)), 1),
+    "send_task": (lambda: app.send_task("shop.add", (1, 2)), 1),
+    "signature": (lambda: add.s(1, 2).set(priority=3).delay(), 1),
+    "group": (lambda: group(add.s(1, number) for number in range(3)).apply_async(), 3),
+    "chain": (lambda: chain(add.s(1, 2), add.s(3), add.s(4)).apply_async(), 3),
+    "chord": (lambda: chord([add.s(1, 2), add.s(3, 4)])(add.s()), 3),
+    "link": (lambda: add.apply_async((1, 2), link=add.s(3)), 2),
+    "link_error": (lambda: fails.apply_async(link_error=mail.si(3)), 2),
+    "countdown": (lambda: add.apply_async((1, 2), countdown=0.5), 1),
+    "eta": (lambda: add.apply_async((1,), eta=soon()), 1),
+    "overdue": (lambda: add.apply_async((1,), eta=datetime(2026, 1, 1, tzinfo=timezone.utc)), 1),
+    "retry": (later.delay, 2),
+    "replace": (replaced.delay, 2),
+}
+"""How a task is sent → the runs of it."""
+
+
+@pytest.mark.filterwarnings("ignore:Call to deprecated setex")  # by Celery, for a chord
+def test_every_way_to_send_a_task_keeps_its_trace_and_waiting_until_it_is_due_is_no_queue_time(
+    recorded: Sink, broker: str, tmp_path: Path
+) -> None:
+    senders: dict[str, str] = {}
+    began_ns = time.time_ns()
+    with worker(recorded, broker, tmp_path, "--pool", "solo", delay_ms=50):
+        for way, (send, _) in WAYS.items():
+            with walltime.transaction(way, kind="server") as request:
+                send()
+                senders[request.request_id] = way
+        scheduler = beat.Scheduler(app, lazy=True)
+        entry = scheduler.Entry(name="each hour", task="shop.add", schedule=schedule(3600), args=(1,), app=app)
+        scheduler.apply_async(entry, advance=False)
+        count = sum(count for _, count in WAYS.values()) + 1
+        eventually(lambda: len(of_worker(recorded)) == count)
+    found = of_worker(recorded)
+    runs: dict[str, list[Any]] = {}
+    for span in found:
+        runs.setdefault(senders.get(span.span.trace_id.hex(), "by nobody"), []).append(span)
+    assert {way: len(each) for way, each in runs.items()} == {
+        "by nobody": 1, **{way: count for way, (_, count) in WAYS.items()},
+    }  # fmt: skip
+    (of_beat,) = runs.pop("by nobody")
+    assert of_beat.span.parent_span_id == b""
+    assert of_beat.attributes["walltime.queue_ns"] >= 0
+    assert all(span.span.parent_span_id for span in found if span is not of_beat)
+    for span in found:
+        way = senders.get(span.span.trace_id.hex(), "")
+        is_later = way in {"countdown", "eta"} or (way == "retry" and attempt(span))
+        longest_ns = span.span.start_time_unix_nano - began_ns - (500_000_000 if is_later else 0)
+        assert 0 <= span.attributes["walltime.queue_ns"] <= longest_ns, way
 
 
 def attempt(span: Any) -> int:

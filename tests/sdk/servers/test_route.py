@@ -11,7 +11,7 @@ import pytest
 import walltime
 from hypothesis import given
 from hypothesis import strategies as st
-from walltime.servers.request.route import from_django, simplified
+from walltime.servers.request.route import from_django, named, simplified
 
 from tests.sdk.sink import Sink
 
@@ -65,6 +65,56 @@ def test_a_regular_expression_becomes_a_template(route: str, template: str) -> N
 )
 def test_converters_become_their_names(route: str, template: str) -> None:
     assert simplified(route) == template
+
+
+@pytest.mark.parametrize(
+    ("given", "template"),
+    [
+        ("GET /product/<int:pid>", "GET /product/{pid}"),
+        ("GET /product/<pid>", "GET /product/{pid}"),
+        ("GET /product/<pid:int>/<slug:re:[a-z]+>", "GET /product/{pid}/{slug}"),
+        ("GET /<any(a, b):kind>/<path:path>", "GET /{kind}/{path}"),
+        ("POST /product/:pid", "POST /product/{pid}"),
+        ("/flights/:from-:to.:format?", "/flights/{from}-{to}.{format}"),
+        (r"/user/:id(\d+)/", "/user/{id}/"),
+        (r"GET /product/(?P<pid>\d+)/$", "GET /product/{pid}/"),
+        (r"GET /product/(?<pid>[^/]+)", "GET /product/{pid}"),
+        (r"^/product/(?P<pid>\d{4})$", "/product/{pid}"),
+        (r"GET ^product/(?P<pid>\d+)$", "GET /product/{pid}"),
+        (r"GET /archive/([0-9]+)/(\w+)", "GET /archive/{}/{}"),
+        ("GET /product/{pid:int}", "GET /product/{pid}"),
+        ("GET /product/{pid:int(min=1, max=9)}", "GET /product/{pid}"),
+        (r"/part/{number:\d{1,3}}", "/part/{number}"),
+        ("GET /files/{path:path}", "GET /files/{path}"),
+        ("GET /files/*", "GET /files/{}"),
+        ("GET /files/*path", "GET /files/{path}"),
+        ("GET /files/**/x", "GET /files/{}/x"),
+        ("WEBSOCKET /chat/<room>", "WEBSOCKET /chat/{room}"),
+        ("GET /product/{id}", "GET /product/{id}"),
+        ("GET /v1/things/{id}:cancel", "GET /v1/things/{id}:cancel"),
+        ("GET /wiki (cached: <b>)", "GET /wiki (cached: <b>)"),
+        ("GET /wiki(old)", "GET /wiki(old)"),
+        ("import <products> *", "import <products> *"),
+        ("shop.mail:send", "shop.mail:send"),
+        ("GET", "GET"),
+        ("", ""),
+    ],
+)
+def test_a_route_that_the_application_names_is_a_template_in_any_notation(given: str, template: str) -> None:
+    assert named(given) == template
+    assert named(template) == template
+    with walltime.transaction(given) as opened:
+        assert opened.name == template
+        opened.set_name("other")
+        opened.set_name(given)
+        assert opened.name == template
+
+
+@given(st.text("/<>:{}()[]*?P\\^$+.aZ_1 -|"))
+def test_any_text_is_a_name(text: str) -> None:
+    assert isinstance(named(text), str)
+    assert isinstance(named(f"GET /{text}"), str)
+    assert named(f"job {text}") == f"job {text}"
 
 
 @given(st.text(alphabet="ab/-_.\\^$()[]{}<>?P=!:|*+dwZ1,", max_size=40))

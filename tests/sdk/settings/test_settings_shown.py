@@ -272,9 +272,10 @@ def test_the_exit_waits_so_long_for_the_last_export_and_no_longer(
 ) -> None:
     with socket.create_server(("127.0.0.1", 0), backlog=16) as silent:
         program = f"""
-import atexit, time, walltime
+import atexit, time
 began = []
 atexit.register(lambda: print(time.monotonic() - began[0], flush=True))  # runs after walltime's
+import walltime
 walltime.configure(endpoint="http://127.0.0.1:{silent.getsockname()[1]}/x", exit_timeout_s={exit_timeout_s})
 with walltime.transaction("job"): pass
 began.append(time.monotonic())

@@ -44,8 +44,10 @@ def _lost(loss: Loss) -> str:
     if loss.what.startswith("lost."):
         reason = printable(loss.what.removeprefix("lost.").replace("_", " "))
         return f"lost {plural(loss.count, 'transaction')} on its side, {reason} {processes}"
-    if loss.what == "outside.calls":
-        return f"made {plural(loss.count, 'call')} outside of any transaction, on no bill {processes}"
+    if loss.what.startswith("outside."):
+        program = loss.what.removeprefix("outside.").partition(".")[2]
+        where = f" in {printable(program)}" if program else ""
+        return f"made {plural(loss.count, 'call')} outside of any transaction{where}, on no bill {processes}"
     return f"{printable(loss.what)} {count(loss.count)} {processes}"
 
 

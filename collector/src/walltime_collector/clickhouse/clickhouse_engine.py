@@ -7,9 +7,9 @@ from abc import abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from typing import ClassVar
 
-from ..errors import MigrationFailed, QueryFailed
+from ..errors import EngineUnavailable, MigrationFailed, QueryFailed
 from ..spool.segment import Record
-from .dialect import first_line
+from .dialect import DISK_FAILED, error_code, first_line
 from .engine import Engine, Piece, Settings
 from .inserts import insert_settings, once_settings, protobuf_rows
 from .schema_files import schema_files, statements
@@ -29,6 +29,14 @@ class ClickHouseEngine(Engine):
         self.placeholders, self._spans_schema = placeholders, spans_schema
 
     def migrate(self) -> None:
+        try:
+            self._migrate()
+        except (MigrationFailed, QueryFailed) as error:
+            if error_code(error) in DISK_FAILED:
+                raise EngineUnavailable(str(error)) from error
+            raise
+
+    def _migrate(self) -> None:
         # a cluster creates a table on all nodes or fails, and one of them may be away: look first
         if not self.query(_HAS_MIGRATIONS):
             for statement in statements("schema/schema_migrations.sql", self.placeholders):

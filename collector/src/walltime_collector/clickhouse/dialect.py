@@ -6,6 +6,7 @@ import json
 import re
 from typing import Any, Final
 
+from ..errors import EngineError, EngineFull, EngineUnavailable, InsertRefused
 from .engine import Rows
 
 QUERY_FORMAT = "JSONCompact"
@@ -26,9 +27,15 @@ QUERY_LIMITS = {
 }
 
 # ClickHouse's codes about the bytes that were sent: cannot parse (a number, a quote, a date …), read after the end, out
-# of bounds, incorrect data, too large, sizes differ, bad cast. An INSERT with any other code is repeated for ever: a
-# full disk that is taken for bad data would lose good data.
-REFUSED_DATA = frozenset({6, 25, 26, 27, 32, 33, 38, 41, 69, 70, 72, 117, 128, 130, 131, 190, 321, 407, 436, 444, 467})
+# of bounds, bad arguments (a value that is two), incorrect data, too large, sizes differ, bad cast. An INSERT with any
+# other code is repeated for ever: a full disk that is taken for bad data would lose good data.
+REFUSED_DATA = frozenset(
+    {6, 25, 26, 27, 32, 33, 36, 38, 41, 69, 70, 72, 117, 128, 130, 131, 190, 321, 407, 436, 444, 467}
+)
+# Memory limit exceeded, not enough space, too many bytes or partitions: of a large INSERT, not of a small one.
+_TOO_MUCH: Final = frozenset({241, 243, 173, 307})
+# Cannot write to a file, cannot open one, no space: the disk's fault, whatever the statement is.
+DISK_FAILED: Final = frozenset({75, 76, 243})
 LOST_TEXT: Final = "ClickHouse refused it with a text that is not UTF-8, which Python before 3.11.3 does not pass on"
 _CODE = re.compile(r"Code: (\d+)")
 
@@ -37,6 +44,12 @@ def error_code(error: BaseException | str) -> int:
     """ClickHouse's number of the error; 0 when its text has none."""
     match = _CODE.search(str(error))
     return int(match[1]) if match else 0
+
+
+def insert_error(where: str, text: str, code: int) -> EngineError:
+    """What to raise for ClickHouse's error of an INSERT."""
+    kind = InsertRefused if code in REFUSED_DATA else EngineFull if code in _TOO_MUCH else EngineUnavailable
+    return kind(f"{where}: {text}")
 
 
 def first_line(error: BaseException | str) -> str:

@@ -12,6 +12,8 @@ from ..query.queries import run
 from .status import Loss
 
 _MOST_CALLS = 2_000_000
+_LEAST_UNCOVERED_NS = 5_000_000
+"""A transaction: a framework alone takes up to some ms for a page of one line, and nothing can be done about that."""
 _DAY_NS = 86_400_000_000_000
 
 
@@ -58,7 +60,7 @@ class Application:
     busy_minutes: int = 0
     """Minutes of the last day that had a transaction."""
     sdks: list[str] = field(default_factory=list)
-    """Names and versions: `walltime 0.1.0`; of very many kept calls from a sample, empty when none was kept."""
+    """Names and versions: `walltime 0.1.0`; of very many kept calls from a sample."""
     losses: list[Loss] = field(default_factory=list)
     uncovered: list[Uncovered] = field(default_factory=list)
     clocks: list[Clock] = field(default_factory=list)
@@ -89,8 +91,9 @@ def applications(engine: Engine) -> Applications:
             services.setdefault(row["service"], Application(row["service"])).losses.append(Loss(**row))
     for row in run(engine, "status/applications_sdks", below=_traces_below(engine)):
         if row["service"] in services:
-            services[row["service"]].sdks.extend(sorted(row["sdks"]))
-    for row in run(engine, "status/applications_coverage"):
+            known = [sdk for sdk in row["sdks"] if sdk != "walltime"]  # of an SDK without its version in the resource
+            services[row["service"]].sdks.extend(sorted(known or row["sdks"]))
+    for row in run(engine, "status/applications_coverage", least_ns=_LEAST_UNCOVERED_NS):
         if row["service"] in services:
             sums = (int(row[name]) for name in ("transactions", "time_ns", "other_ns", "cpu_ns"))
             services[row["service"]].uncovered.append(Uncovered(row["name"], *sums))

@@ -34,6 +34,7 @@ _ADVICE = {
     "spool_failed": "check the disk; acknowledged data is safe",
     "engine": "check that the database runs, its password and its disk; new data waits on disk",
     "loader_stuck": "the database is slow or overloaded: see the collector's log",
+    "damaged": "restore that part from a backup, or remove it: see the collector's log",
     "stopping": "it received SIGTERM; what waits is loaded after the next start",
 }
 

@@ -32,12 +32,13 @@ class Trouble:
         return self.reason not in ("spool_full", "spool_failed", "stopping")
 
 
-REASONS = ("spool_full", "spool_failed", "engine", "loader_stuck", "stopping")
+REASONS = ("spool_full", "spool_failed", "engine", "loader_stuck", "damaged", "stopping")
 """
 spool_full    the spool is at its limit, or its disk has only the reserve left: senders get 503
 spool_failed  the disk failed under the spool within the last minute
 engine        the database does not answer, or refused the last segment; the collector tries again
 loader_stuck  data waits, and for some time none of it was stored
+damaged       a part of the embedded database cannot be read: rows are missing
 stopping      the collector is shutting down
 """
 
@@ -51,7 +52,7 @@ DESCRIPTIONS = {
     "slow_log_malformed": "entries of slow logs without a statement or a readable time",
     "slow_log_skipped_bytes": "bytes of slow logs that belong to no entry",
     "slow_log_gaps": "times that the log after the last entry read was gone",
-    "slow_log_refused": "entries of slow logs that the database refused",
+    "slow_log_refused": "entries of slow logs that the database refused; they are in slowlog/dead/",
     "foreign_roots": "spans of other SDKs that can be requests, in windows that this collector assembled",
     "foreign_roots_late": "of them, stored after their window, assembled later",
     "foreign_spans_late": "spans of other SDKs stored after their request's window: on no bill",
@@ -112,6 +113,7 @@ class Health:
         self._started_s = time.time()
         self._loader_error = ""
         self._engine_error = ""
+        self._damage = ""
         self._incidents_error = ""
         self._slow_logs: dict[str, str] = {}
         self._troubles: Sequence[Trouble] = ()
@@ -144,6 +146,11 @@ class Health:
         with self._lock:
             self._engine_error = error
 
+    def damaged(self, what: str) -> None:
+        """The database has data that it cannot read, or none when `what` is empty."""
+        with self._lock:
+            self._damage = what
+
     def looked_for_incidents(self, error: str = "") -> None:
         """The last look succeeded, or why it failed."""
         with self._lock:
@@ -170,6 +177,8 @@ class Health:
             troubles = list(self._troubles)
             if error := self._loader_error or self._engine_error:
                 troubles.insert(0, Trouble("engine", error))
+            if self._damage:
+                troubles.append(Trouble("damaged", self._damage))
         if self._is_stopping:
             troubles.append(Trouble("stopping", "the collector is shutting down; it loads the spool"))
         return troubles

@@ -105,7 +105,7 @@ def _findings(each: Application, now_s: float) -> Iterator[tuple[bool, str, str]
             f" call and on no sampled line ({duration(kind.other_ns / kind.transactions)} each,"
             f" at most {share(computing)} of it CPU)",
             "see what `walltime-run --check` says there, and whether sample_hz is 0; or put"
-            ' `with walltime.component("name"):` around its parts',
+            ' `with walltime.component("name"):` around parts of its view or handler',
         )
 
 
@@ -120,14 +120,40 @@ def _losses(each: Application) -> Iterator[tuple[bool, str, str]]:
                 f" ({processes})",
                 _ADVICE_BY_REASON.get(reason, "docs/wire.md explains this counter; see the application's log"),
             )
-        elif loss.what == "outside.calls":
-            rate = f", {count(loss.count / each.transactions)} per transaction" if each.transactions else ""
+    yield from _outside(each)
+
+
+def _outside(each: Application) -> Iterator[tuple[bool, str, str]]:
+    """Calls on no bill; of processes without any transaction, the SDK says what they are: `outside.wsgi.bottle`."""
+    calls = {loss.what.removeprefix("outside."): loss for loss in each.losses if loss.what.startswith("outside.")}
+    named = sum(loss.count for what, loss in calls.items() if what != "calls")
+    for what, loss in calls.items():
+        number, where, rate = loss.count, "", ""
+        kind, _, program = what.partition(".")
+        if program:
+            where = f" in {printable(program)}"
+        else:
+            number -= named
+            rate = f", {count(number / each.transactions)} per transaction" if each.transactions else ""
+        if number > 0:
             yield (
-                False,
-                f"{plural(loss.count, 'call')} outside of any transaction, on no bill{rate} ({processes})",
-                'open one around the work: with walltime.transaction("name"): (docs/processes.md, docs/servers.md)',
+                not each.last_minute_s,
+                f"{plural(number, 'call')} outside of any transaction{where}, on no bill{rate}"
+                f" ({plural(loss.processes, 'process', 'processes')}, since they began)",
+                _ADVICE_BY_KIND.get(kind, _ADVICE_BY_KIND["calls"]),
             )
 
+
+_ADVICE_BY_KIND = {
+    "wsgi": "wrap the application: app = walltime.WSGIMiddleware(app) (docs/servers.md)",
+    "asgi": "wrap the application: app = walltime.ASGIMiddleware(app) (docs/servers.md)",
+    "handler": 'in the handlers of requests: with walltime.transaction("GET /product/{id}", kind="server"):'
+    " (docs/servers.md)",
+    "worker": 'above the function of each job: @walltime.transaction("name", kind="consumer") (docs/servers.md)',
+    "calls": 'open one around the work: with walltime.transaction("name"): (docs/processes.md, docs/servers.md); a'
+    " worker's own calls between its jobs need none",
+}
+"""By the kind of program, as in the SDK's servers/unsupported.py."""
 
 _ADVICE_BY_REASON = {
     "queue_full": "it produces more than it can export: check the collector and the network, then raise"
@@ -135,5 +161,8 @@ _ADVICE_BY_REASON = {
     "unreachable": "the collector was unreachable for too long, or the process ended first; its address is"
     " OTEL_EXPORTER_OTLP_ENDPOINT (docs/settings.md)",
     "refused": "the collector refused them: `walltime status` counts refused requests, its log shows why",
+    "too_large": "each was larger than the collector or a proxy in front of it accepts: raise max_request_bytes, or the"
+    " proxy's limit (client_max_body_size of nginx)",
+    "rejected": "the collector rejected spans of them; the application's log has its reason",
     "internal": "a failure inside the SDK: the application's log has the details; please report it",
 }

@@ -13,6 +13,7 @@ from pathlib import Path
 
 from ..clickhouse.engine import Engine
 from ..errors import CollectorError, InsertRefused
+from ..spool.disk import Disk, write_whole
 from .counters import ENDS, Health
 
 log = logging.getLogger(__name__)
@@ -83,5 +84,5 @@ def collector_id(data: Path) -> str:
         return uuid.UUID(path.read_text("ascii").strip()).hex
     except (FileNotFoundError, ValueError):
         made = uuid.uuid4().hex
-        path.write_text(made, "ascii")
+        write_whole(Disk(), path, [made.encode()])
         return made

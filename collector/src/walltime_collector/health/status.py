@@ -78,7 +78,8 @@ class Loss:
     """
     Losses that the processes of a service report since their start; of processes that sent data since yesterday.
 
-    `what` is `lost.<reason>`, in transactions, or `outside.calls`: calls outside of any transaction, on no bill.
+    `what` is `lost.<reason>`, in transactions, or `outside.calls`: calls outside of any transaction, on no bill. Of
+    processes without any transaction they are counted again under what these are: `outside.wsgi.bottle`.
     """
 
     service: str

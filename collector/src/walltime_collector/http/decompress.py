@@ -29,6 +29,8 @@ _SNAPPY_STREAM = b"\xff\x06\x00\x00sNaPpY"
 _MAX_RATIO = {"snappy": 22, "lz4": 256}
 """Maximum compression ratio of the format: three bytes of Snappy copy at most 64, one of LZ4 255."""
 _SMALL_BYTES = 64 * 1024
+_MAX_MEMBERS = 32
+"""Compressed members of one body: some programs write several, and each costs the copy of the rest."""
 
 
 def decompress(body: bytes, encoding: bytes, max_bytes: int) -> bytes:
@@ -36,7 +38,8 @@ def decompress(body: bytes, encoding: bytes, max_bytes: int) -> bytes:
     The content of a body in one of ENCODINGS.
 
     Raises:
-        RequestRefused: 413 when it is over `max_bytes`, 400 when it has another encoding or ends early.
+        RequestRefused: 413 when it is over `max_bytes`, 400 when it has another encoding, ends early or has too many
+            members.
     """
     if encoding in (b"", b"identity") or not body:
         return body
@@ -52,7 +55,10 @@ def decompress(body: bytes, encoding: bytes, max_bytes: int) -> bytes:
 def _decompress_members(body: bytes, max_bytes: int, name: str) -> bytes:
     parts: list[bytes] = []
     left, rest = max_bytes, body
-    while rest:  # a body can consist of several compressed members
+    while rest:
+        if len(parts) == _MAX_MEMBERS:
+            what = f"the body has more than {_MAX_MEMBERS} {name} members; compress it in one"
+            raise RequestRefused(400, "members", what)
         try:
             part, rest = _decompress_member(rest, left, name)
         except (zlib.error, zstd.ZstdError) as error:

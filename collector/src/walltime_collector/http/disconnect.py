@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import Executor
+from contextlib import contextmanager
 from typing import Any, TypeVar
 
 from .body import Disconnected, Receive
@@ -39,6 +40,24 @@ async def cancel_on_disconnect(
         raise Disconnected
     finally:
         leaving.cancel()
+
+
+@contextmanager
+def watched(receive: Receive) -> Iterator[Callable[[], bool]]:
+    """In the block, the function returns whether the client still waits, since its first call; `receive` as above."""
+    leaving: asyncio.Future[None] | None = None
+
+    def is_waiting() -> bool:
+        nonlocal leaving
+        if leaving is None:  # a task for each request would cost more than the rest of a small one
+            leaving = asyncio.ensure_future(_wait_for_disconnect(receive))
+        return not leaving.done()
+
+    try:
+        yield is_waiting
+    finally:
+        if leaving is not None:
+            leaving.cancel()
 
 
 async def _wait_for_disconnect(receive: Receive) -> None:

@@ -1,5 +1,5 @@
 """
-Refuses requests whose Host header is not a name of this machine.
+Refuses requests whose Host header is not a name of this machine, and changes by pages of other sites.
 
 Starlette's TrustedHostMiddleware is not enough: it knows no addresses (127.0.0.0/8, ::1), and its error is plain text.
 """
@@ -7,12 +7,17 @@ Starlette's TrustedHostMiddleware is not enough: it knows no addresses (127.0.0.
 from __future__ import annotations
 
 import ipaddress
+import re
 from collections.abc import Collection
 
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from ..format import quoted
 from .responses import problem
+
+_HOST = re.compile(r"(?P<name>\[[0-9a-f:.]*:[0-9a-f:.]*\]|[0-9a-z_-]+(\.[0-9a-z_-]+)*)\.?(:(?P<port>[0-9]{0,5}))?")
+_MAX_PORT = 65_535
+_SAFE_METHODS = ("GET", "HEAD", "OPTIONS", "TRACE")
 
 
 class HostCheck:
@@ -34,21 +39,48 @@ class HostCheck:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass on accepted requests, answer 421 to the others."""
-        host = next((value for name, value in scope.get("headers", ()) if name == b"host"), b"").decode("latin-1")
+        host = _header(scope, b"host") or ""
         if scope["type"] != "http" or self._is_accepted(host):
             return await self._app(scope, receive, send)
         what = f"{quoted(host)} is not a name of this collector"
         return await problem(421, "Host", what, "use localhost or 127.0.0.1")(scope, receive, send)
 
     def _is_accepted(self, host: str) -> bool:
-        name, _, port = host.rpartition(":") if ":" in host and not host.endswith("]") else (host, "", "")
-        if port and not port.isdecimal():
+        match = _HOST.fullmatch(host)
+        if match is None or int(match["port"] or 0) > _MAX_PORT:
             return False
-        name = name.lower().rstrip(".")
+        name = match["name"]
         if name in self._names or name.endswith(".localhost"):
             return True
         try:
-            address = ipaddress.ip_address(name.removeprefix("[").removesuffix("]"))
+            address = ipaddress.ip_address(name.strip("[]"))
         except ValueError:
             return False
         return address.is_loopback or self._any_address
+
+
+class SiteCheck:
+    """
+    Refuses POST and other changes by pages of other sites.
+
+    A page can send a form to any address, with the cookies of that address. Browsers then say where it comes from: in
+    Sec-Fetch-Site to addresses that they trust, else in Origin.
+    """
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Pass on accepted requests, answer 403 to the others."""
+        site, origin = _header(scope, b"sec-fetch-site"), _header(scope, b"origin")
+        is_own = site in ("same-origin", "none")
+        if site is None:
+            is_own = origin is None or origin.partition("://")[2] == _header(scope, b"host")
+        if is_own or scope["method"] in _SAFE_METHODS:
+            return await self._app(scope, receive, send)
+        what = "a page of another site may not send this"
+        return await problem(403, "Origin", what, "use the pages of this collector")(scope, receive, send)
+
+
+def _header(scope: Scope, name: bytes) -> str | None:
+    return next((value.decode("latin-1").lower() for each, value in scope.get("headers", ()) if each == name), None)

@@ -8,6 +8,7 @@ from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from typing import Any
 
+from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import Response
 
@@ -19,6 +20,8 @@ from .body import Arrivals
 from .responses import problem
 
 MAX_LIMIT = 1_000
+_SOON_BYTES = 16 * 1024
+"""Larger documents are read in a thread."""
 
 
 def query_params(request: Request, defaults: Mapping[str, str]) -> dict[str, str]:
@@ -89,8 +92,11 @@ async def json_body(request: Request, arrivals: Arrivals, expected: str) -> Asyn
     if content_type != "application/json":
         raise BadParameter("Content-Type", f"it is {quoted(content_type)}", f"send {expected} as application/json")
     async with arrivals.body(request.receive) as body:
-        try:
-            document = json.loads(body)
-        except (ValueError, RecursionError):
-            document = None
-        yield document
+        yield _json(body) if len(body) <= _SOON_BYTES else await run_in_threadpool(_json, body)
+
+
+def _json(body: bytes) -> Any:
+    try:
+        return json.loads(body)
+    except (ValueError, RecursionError):
+        return None

@@ -16,7 +16,9 @@ from starlette.responses import HTMLResponse, RedirectResponse, Response
 from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from .authentication import Credential
+from .authentication import Credential, bearer
+from .guesses import Guesses
+from .ports.connections import limited_address
 from .responses import HEADERS, problem
 
 PUBLIC = ("/healthz", "/readyz", "/login")
@@ -45,6 +47,7 @@ class SignIn:
 
     def __init__(self, app: ASGIApp, credential: Credential, now_s: Callable[[], float] = time.time) -> None:
         self._app, self._credential, self._now_s = app, credential, now_s
+        self._guesses = Guesses()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Pass on authenticated requests and public paths."""
@@ -55,6 +58,8 @@ class SignIn:
         scope[MAY_READ] = self._credential.accepts_bearer(authorization) or self._has_cookie(request)
         if scope[MAY_READ] or scope["path"] in PUBLIC:
             return await self._app(scope, receive, send)
+        if (token := bearer(authorization)) and not await self._guesses.wrong(_client_address(request), token):
+            return await _too_many()(scope, receive, send)
         return await _unauthorized(request)(scope, receive, send)
 
     def _has_cookie(self, request: Request) -> bool:
@@ -71,6 +76,7 @@ class SignIn:
 
 def login_route(credential: Credential, now_s: Callable[[], float] = time.time) -> Route:
     """/login: GET returns the form; POST checks the token and sets the cookie."""
+    guesses = Guesses()
 
     async def login(request: Request) -> Response:
         if request.method == "GET":
@@ -78,6 +84,8 @@ def login_route(credential: Credential, now_s: Callable[[], float] = time.time) 
         fields = await _fields(request)
         token, path = fields.get("token", ""), _local_path(fields.get("next", "/"))
         if credential.is_unset or not credential.accepts(token.encode()):
+            if not await guesses.wrong(_client_address(request), token.encode()):
+                return _too_many()
             return _form(path, "This is not the token.", 401)
         expires = str(int(now_s()) + _COOKIE_AGE_S)
         response = RedirectResponse(path, 303, {"Cache-Control": "no-store"})
@@ -94,9 +102,20 @@ def login_route(credential: Credential, now_s: Callable[[], float] = time.time) 
     return Route("/login", login, methods=["GET", "POST"])
 
 
+def _client_address(request: Request) -> str:
+    """The address of the client, as it is limited: see connections.limited_address."""
+    return limited_address(request.client.host) if request.client else ""
+
+
+def _too_many() -> Response:
+    response = problem(429, "token", "too many wrong tokens came from this address", "wait, and correct the token")
+    response.headers["Retry-After"] = "10"
+    return response
+
+
 async def _fields(request: Request) -> dict[str, str]:
     # Starlette's request.form() has no limit of bytes for this content type
-    body = b""
+    body = bytearray()
     async for chunk in request.stream():
         body += chunk
         if len(body) > _MAX_FORM_BYTES:

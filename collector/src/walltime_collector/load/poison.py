@@ -10,30 +10,19 @@ from __future__ import annotations
 
 import shutil
 import uuid
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 from ..clickhouse.embedded.engine import EmbeddedEngine
 from ..errors import EngineEnded, InsertRefused
 from ..spool.segment import Record
+from .search import Part, search
 
-Numbered = Sequence[tuple[int, Record]]
+Numbered = Part[Record]
 """Records with their positions in the segment."""
 
 _TRIES = 2
 """How often the process must end over a single record: processes end for other reasons too."""
-
-
-def search(part: Numbered, fails: Callable[[Numbered], bool], *, is_known: bool = False) -> list[int]:
-    """The positions of the records that fail, each by itself, by halving what fails; `is_known`: `part` surely does."""
-    is_one = len(part) == 1
-    if (is_one or not is_known) and not fails(part):
-        return []
-    if is_one:
-        return [part[0][0]]
-    left, right = part[: len(part) // 2], part[len(part) // 2 :]
-    failing = search(left, fails)
-    return failing + search(right, fails, is_known=not failing)
 
 
 class Trial:

@@ -4,54 +4,78 @@ from __future__ import annotations
 
 import logging
 from collections import Counter
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
+from dataclasses import dataclass, field
 
 from ..clickhouse.engine import Engine
 from ..errors import InsertRefused
+from ..receive.check import usual
 from ..spool.segment import Record
 from ..spool.spool import Content, Segment, Spool
-from .poison import Numbered, search
+from .poison import Numbered
+from .search import searching
 
 log = logging.getLogger(__name__)
 
 _TOGETHER_NS = 24 * 3600 * 1_000_000_000
 """Starts are stored at most 29 days before and a day after receipt; so an INSERT touches at most 32 days."""
+_TOGETHER_BYTES = 24 * 1024 * 1024
+"""Of one INSERT with several records; it takes the database about 20 times as much memory."""
 
 
-def store(spool: Spool, engine: Engine, segment: Segment, content: Content, deadly: Collection[int]) -> Counter[str]:
+@dataclass
+class Care:
+    """
+    What was learned from failures of a segment.
+
+    deadly   positions of records that are not tried again, and why
+    too_much parts that are not tried again as a whole; a part is the positions of its first record and behind its last
+    current  the part that was tried last
+    """
+
+    deadly: dict[int, str] = field(default_factory=dict)
+    too_much: set[tuple[int, int]] = field(default_factory=set)
+    current: tuple[int, int] = (0, 0)
+
+
+def store(
+    spool: Spool, engine: Engine, segment: Segment, content: Content, care: Care
+) -> Generator[None, None, Counter[str]]:
     """
     Store the records of a segment and return how many spans are `stored`, `dead` and `lost`.
 
-    Doing it again stores nothing twice: every INSERT has the same token as before.
-
-    Args:
-        deadly: The positions of the records that end the database's process; they go to dead/ untried.
+    It yields before each INSERT of the search for refused records, when all others of the segment have been tried.
+    Doing it again stores nothing twice: a part has the same token and, but for deadly records, the same content.
 
     Raises:
         EngineUnavailable: Some records may be stored; do it again.
     """
     outcome: Counter[str] = Counter()
-    reasons = dict.fromkeys(deadly, "the database's process ends at every try to store it")
-    # without deadly records the token stays that of the whole: part of it may be stored since the process ended
-    whole = content.token + "".join(f"-{at}" for at in sorted(deadly))
+    reasons = dict(care.deadly)
 
     def is_refused(part: Numbered) -> bool:
-        try:
-            if part:
-                engine.insert([record for _, record in part], token if part is group else _part_token(whole, part))
-        except InsertRefused as error:
-            reasons[part[0][0]] = str(error)
+        care.current = first, end = part[0][0], part[-1][0] + 1
+        if care.current in care.too_much:
             return True
-        outcome["stored"] += sum(record.spans for _, record in part)
+        # without deadly records the token stays that of all: some may be stored since the process ended
+        token = content.token if len(part) == len(content.records) else f"{content.token}:{first}+{end - first}"
+        records = [record for at, record in part if at not in care.deadly]
+        try:
+            if records:
+                engine.insert(records, token)
+        except InsertRefused as error:
+            reasons[first] = str(error)
+            return True
+        outcome["stored"] += sum(record.spans for record in records)
         return False
 
-    for received_together in _together(content.records):
-        is_all = len(received_together) == len(content.records)
-        token = content.token if is_all else _part_token(content.token, received_together)
-        group = [each for each in received_together if each[0] not in deadly]
-        for at in search(group, is_refused):
-            outcome += _put_aside(spool, segment, at, content.records[at], reasons[at])
-    for at in sorted(deadly):
+    refused = [part for part in _together(content.records) if is_refused(part)]
+    dead = set(care.deadly)
+    for part in refused:
+        # protobuf allows encodings that ClickHouse refuses; to look for them at receipt would double its cost
+        again = [(at, record._replace(payload=usual(record.payload))) for at, record in part]
+        dead.update((yield from searching(again, is_refused, is_known=again == part)))
+    for at in sorted(dead):
         outcome += _put_aside(spool, segment, at, content.records[at], reasons[at])
     return outcome
 
@@ -62,18 +86,18 @@ def _put_aside(spool: Spool, segment: Segment, at: int, record: Record, reason: 
     return Counter({"dead" if is_kept else "lost": record.spans})
 
 
-def _part_token(whole: str, part: Numbered) -> str:
-    return f"{whole}:{part[0][0]}+{len(part)}"
-
-
 def _together(records: Sequence[Record]) -> Iterator[Numbered]:
-    """Split where more than a day lies between receipts: the segment was open for long, or the clock jumped."""
+    """Split what is too large, and where more than a day lies between receipts: open for long, or the clock jumped."""
     part: list[tuple[int, Record]] = []
-    earliest = latest = records[0].received_at_ns if records else 0
+    earliest = latest = size_bytes = 0
     for at, record in enumerate(records):
         earliest, latest = min(earliest, record.received_at_ns), max(latest, record.received_at_ns)
-        if latest - earliest > _TOGETHER_NS:
+        size_bytes += len(record.payload)
+        if part and (latest - earliest > _TOGETHER_NS or size_bytes > _TOGETHER_BYTES):
             yield part
-            part, earliest, latest = [], record.received_at_ns, record.received_at_ns
+            part = []
+        if not part:
+            earliest, latest, size_bytes = record.received_at_ns, record.received_at_ns, len(record.payload)
         part.append((at, record))
-    yield part
+    if part:
+        yield part

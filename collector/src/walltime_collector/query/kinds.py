@@ -51,7 +51,7 @@ def service(engine: Engine, written: str) -> str:
 
 def kind(engine: Engine, written: str, service: str, windows: Mapping[str, int]) -> Sequence[Row]:
     """
-    The one name that `written` means, a row for each service that has it: see queries/kinds/services_of_name.sql.
+    The one name that `written` means, a row for each service that has it: see queries/kinds/names.sql.
 
     Kinds with transactions in the windows take precedence.
 
@@ -59,9 +59,9 @@ def kind(engine: Engine, written: str, service: str, windows: Mapping[str, int])
         NotStored: No name matches, or several do, and it lists them.
         EngineUnavailable: The engine cannot answer now.
     """
-    if rows := run(engine, "kinds/services_of_name", name=written, service=service, **windows):
-        return rows
-    rows = run(engine, "kinds/names", service=service, **windows)
+    if written and (rows := run(engine, "kinds/names", name=written, service=service, **windows)):
+        return sorted(rows, key=lambda row: str(row["service"]))
+    rows = run(engine, "kinds/names", name="", service=service, **windows)
     known = {Kind(row["service"], row["name"]): row for row in rows}
     matches = find(written, list(known))
     matches = [each for each in matches if known[each]["slow"] or known[each]["usual"]] or matches

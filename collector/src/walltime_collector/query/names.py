@@ -23,11 +23,13 @@ NO_NAME = "(no name)"
 
 _CUT = re.compile(r"…|\.\.\.")
 _QUOTES = {"'": "'", '"': '"', "`": "`", "“": "”", "‘": "’", "«": "»", "„": "“"}
-_NUMBERS = re.compile(r"\s+(?:<0\.1|\d[\d,.]*) %(?:\s.*)?$", re.DOTALL)
+_NUMBERS = re.compile(r"(?<!\s)\s+(?:<0\.1|\d[\d,.]*) %(?:\s.*)?$", re.DOTALL)
 """The numbers of a row that was copied from `walltime top`, to the end of the row."""
 _ESCAPE = re.compile(r"\\(?:x([0-9a-fA-F]{2})|u([0-9a-fA-F]{4})|U([0-9a-fA-F]{8})|([\\'\"/nrt]))")
 _CONTROLS = {"n": "\n", "r": "\r", "t": "\t"}
 _MAX_FORMS = 64
+_MAX_CUTS = 16
+_MAX_CHARS = 16_384
 
 
 @dataclass(frozen=True)
@@ -52,7 +54,7 @@ def find(written: str, known: Sequence[Kind]) -> list[Kind]:
     escaped, with its service; its beginning, with or without `…` behind it; the same without regard to upper and lower
     case, and with `?` for what a terminal could not show.
     """
-    forms = list(_forms(written))
+    forms = list(_forms(written[:_MAX_CHARS]))
     for form in forms:
         if exact := [kind for kind in known if kind.name == form]:
             return exact
@@ -101,8 +103,8 @@ class _Index:
 
     def cut(self, form: str) -> list[Kind]:
         """Kinds whose key begins with the text before an ellipsis; the text behind it may be the service."""
-        for cut in reversed(list(_CUT.finditer(form))):
-            behind = _CUT.split(form[cut.end() :])[0]
+        for cut in reversed(list(_CUT.finditer(form))[-_MAX_CUTS:]):
+            behind = _CUT.split(form[cut.end() :], 1)[0]
             kinds = self.beginning(form[: cut.start()]) if cut.start() else []
             if mine := [kind for kind in kinds if self._alike(_bare(kind.service)).startswith(behind)]:
                 return mine

@@ -17,8 +17,8 @@ _ISO = re.compile(
     r"\s*(?P<zone>Z|[+-]\d\d:?\d\d)?",
     re.IGNORECASE,
 )
-_LAST = re.compile(r"last\s+(.+)", re.IGNORECASE)
-_AGO = re.compile(r"\s+ago$", re.IGNORECASE)
+_LAST = re.compile(r"last\s+(\S.*)", re.IGNORECASE)
+_AGO = re.compile(r"(?<!\s)\s+ago$", re.IGNORECASE)
 _S = 1_000_000_000
 
 

@@ -13,6 +13,8 @@ from ..errors import SettingsRefused
 _ORIGIN = re.compile(r"https?://[^/?#\s]+", re.IGNORECASE)
 _LABELS = r"[^/.:]+(\.[^/.:]+)*"
 _PREFLIGHT_MAX_AGE_S = 600
+_MAX_ORIGIN_CHARACTERS = 500
+"""A pattern with several `*` takes a time that grows with the square of the length."""
 
 
 def origin_pattern(origins: Sequence[str]) -> re.Pattern[str] | None:
@@ -34,7 +36,7 @@ def origin_pattern(origins: Sequence[str]) -> re.Pattern[str] | None:
     if not origins:
         return None
     parts = [".*" if each == "*" else _LABELS.join(map(re.escape, each.lower().split("*"))) for each in origins]
-    return re.compile("|".join(f"(?:{part})" for part in parts))
+    return re.compile(rf"(?=.{{0,{_MAX_ORIGIN_CHARACTERS}}}\Z)(?:{'|'.join(f'(?:{part})' for part in parts)})")
 
 
 def with_cors(app: Any, pattern: re.Pattern[str]) -> Any:

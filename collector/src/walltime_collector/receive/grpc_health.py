@@ -9,7 +9,7 @@ from google.protobuf.message import DecodeError
 
 from ..errors import RequestRefused
 from ..health.counters import Health
-from .intake import Signal
+from .decode import Signal
 from .messages import HealthCheckRequest, HealthCheckResponse, HealthListResponse
 
 _SERVING, _NOT_SERVING, _SERVICE_UNKNOWN = 1, 2, 3

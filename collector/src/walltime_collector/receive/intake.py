@@ -5,43 +5,25 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from enum import Enum
-from typing import NamedTuple
 
 from ..crashpoint import reach
 from ..errors import RequestRefused, SpoolError, SpoolFull
 from ..health.counters import Health
 from ..http.authentication import Credential
-from ..http.body import InFlight
-from ..http.decompress import ENCODINGS, decompress
+from ..http.body import Disconnected, InFlight
+from ..http.decompress import ENCODINGS
 from ..spool.group_commit import GroupCommit
 from ..spool.segment import Record
-from .check import Checked, check_traces, count_items
-from .nested_values import write_nested_as_json
-from .otlp_json import count_items_of_json, traces_from_json
+from .decode import Decoded, Head, Signal, decode, decode_soon
+from .turns import Turns
 
 log = logging.getLogger(__name__)
 
 RETRY_AFTER_S = 5
 _NAMED_ENCODINGS = ", ".join(each.decode() for each in ENCODINGS[2:])
-_IN_THE_LOOP_BYTES = 256 * 1024
-"""Larger bodies are decoded in a thread, so that one large request does not delay the others."""
-
-
-class Signal(Enum):
-    """The data of a request; the value is its name in gRPC's services."""
-
-    TRACES = "trace"
-    METRICS = "metrics"
-    LOGS = "logs"
-
-
-class Head(NamedTuple):
-    """The checked headers of a request; `encoding` is one of decompress.ENCODINGS."""
-
-    signal: Signal
-    encoding: bytes
+_DECODERS = 2
 
 
 def check_encoding(encoding: bytes) -> None:
@@ -71,7 +53,8 @@ class Intake:
     ) -> None:
         self._commit, self._health, self._credential = commit, health, credential
         self.in_flight, self.max_request_bytes = in_flight, max_request_bytes
-        self._decoders = ThreadPoolExecutor(2, "decode")
+        self._turns = Turns(_DECODERS)
+        self._threads = ThreadPoolExecutor(_DECODERS, "decode")
 
     def admit(self, signal: Signal | None, authorization: bytes, encoding: bytes) -> Head:
         """
@@ -91,19 +74,24 @@ class Intake:
         check_encoding(encoding)
         return Head(signal, encoding)
 
-    async def take(self, head: Head, body: bytes, *, is_json: bool = False) -> int:
+    async def take(self, head: Head, body: bytes, sender: str, is_waiting: Callable[[], bool]) -> int:
         """
         Accept a request; it is on disk (fsync) when this returns. Metrics and logs are counted and not stored.
+
+        Args:
+            sender: Its address: the large bodies of one sender do not delay those of others.
+            is_waiting: Whether the client still waits for the response.
 
         Returns:
             The number of rejected spans. The others are stored, and the client must not send any of them again.
 
         Raises:
             RequestRefused: Nothing of it is stored.
+            Disconnected: Neither, because the client left.
         """
         try:
-            return await self._take(head, body, is_json)
-        except RequestRefused:
+            return await self._take(head, body, await self._decode(head, body, sender, is_waiting))
+        except (RequestRefused, Disconnected):
             raise
         except SpoolError as error:
             reason = "spool_full" if isinstance(error, SpoolFull) else "spool_failed"
@@ -119,39 +107,31 @@ class Intake:
 
     def close(self) -> None:
         """Wait for the bodies that are being decoded."""
-        self._decoders.shutdown()
+        self._threads.shutdown()
 
-    async def _take(self, head: Head, body: bytes, is_json: bool) -> int:
-        if len(body) <= _IN_THE_LOOP_BYTES:
-            payload, checked = self._decode(head, body, is_json)
-        else:
+    async def _decode(self, head: Head, body: bytes, sender: str, is_waiting: Callable[[], bool]) -> Decoded:
+        if (decoded := decode_soon(head, body, self.max_request_bytes)) is not None:
+            return decoded
+        async with self._turns.turn(sender, is_waiting):
             loop = asyncio.get_running_loop()
-            payload, checked = await loop.run_in_executor(self._decoders, self._decode, head, body, is_json)
+            return await loop.run_in_executor(self._threads, decode, head, body, self.max_request_bytes)
+
+    async def _take(self, head: Head, body: bytes, decoded: Decoded) -> int:
+        payload, spans, rejected, cut = decoded
         if head.signal is not Signal.TRACES:
-            self._health.add(f"not_stored_{head.signal.name.lower()}", checked.spans)
+            self._health.add(f"not_stored_{head.signal.name.lower()}", spans)
             return 0
-        good = checked.spans - checked.rejected
-        if good:
+        if cut:
+            self._health.add("nested_values_cut", cut)
+        if spans > rejected or (payload and not spans):  # without spans: the counters of a process without transactions
             held_bytes = len(payload) if payload is not body else 0
             self.in_flight.take(held_bytes)
             try:
-                await self._commit.append(Record(time.time_ns(), good, payload))
+                await self._commit.append(Record(time.time_ns(), spans - rejected, payload))
             finally:
                 self.in_flight.give(held_bytes)
-        if checked.rejected:  # the others are counted as they are spooled
-            self._health.add("received", checked.rejected)
-            self._health.add("rejected", checked.rejected)
+        if rejected:  # the others are counted as they are spooled
+            self._health.add("received", rejected)
+            self._health.add("rejected", rejected)
         reach("before_answer")
-        return checked.rejected
-
-    def _decode(self, head: Head, body: bytes, is_json: bool) -> tuple[bytes, Checked]:
-        payload = decompress(body, head.encoding, self.max_request_bytes)
-        if head.signal is not Signal.TRACES:
-            return b"", Checked((count_items_of_json if is_json else count_items)(payload), 0)
-        if is_json:
-            payload = traces_from_json(payload)
-        checked = check_traces(payload)
-        if checked.has_nested:
-            payload, cut = write_nested_as_json(payload, self.max_request_bytes)
-            self._health.add("nested_values_cut", cut)
-        return payload, checked
+        return rejected

@@ -3,8 +3,10 @@ The protobuf messages of the receiver, from descriptors that `make descriptors` 
 
 TracesRequest    what ClickHouse opens (clickhouse/schema/otlp_traces.proto); lists in lists stay bytes, to be opened
                  level by level
+StrictRequest    the same, with the fields of OTLP that ClickHouse skips, to write odd requests again
 MergedRequest    one message of each type, into which the parser merges all of them: it checks the whole body and makes
-                 no object for its parts. The ids become two lists. A list in a list leaves it not initialized
+                 no object for its parts. The ids become two lists. A list in a list leaves it not initialized. What
+                 ClickHouse may refuse is an unknown field: another wire type, or a number that is not defined
 others           see messages.proto
 """
 
@@ -21,6 +23,21 @@ MAX_DEPTH: Final = 16
 """How many lists in lists of an attribute value are kept."""
 DESCRIPTORS: Final = files(__package__) / "messages.binpb"
 _LISTS = {"array_value": 5, "kvlist_value": 6}
+_BYTES, _VARINT = FieldDescriptorProto.TYPE_BYTES, FieldDescriptorProto.TYPE_UINT64
+_FIXED, _DOUBLE = FieldDescriptorProto.TYPE_FIXED32, FieldDescriptorProto.TYPE_DOUBLE
+_SKIPPED: Final = {
+    "ResourceSpans": {3: _BYTES},
+    "Resource": {2: _VARINT, 3: _BYTES},
+    "ScopeSpans": {3: _BYTES},
+    "Scope": {4: _VARINT},
+    "Number": {1: _BYTES, 2: _VARINT, 4: _DOUBLE, 5: _BYTES, 6: _BYTES, 7: _BYTES},
+    "Span": {10: _VARINT, 12: _VARINT, 14: _VARINT, 16: _FIXED},
+    "Event": {4: _VARINT},
+    "Link": {5: _VARINT, 6: _FIXED},
+}
+"""OTLP's fields that ClickHouse skips, such as schema_url, counts of what was dropped, and flags."""
+_ENUMS: Final = {"kind": 6, "code": 3, "bool_value": 2}
+"""How many numbers are defined, from 0: of others, ClickHouse refuses some."""
 
 
 def _strings_as_bytes(file: FileDescriptorProto) -> None:
@@ -44,15 +61,31 @@ def _nested_lists_as_bytes(file: FileDescriptorProto) -> None:
         )
 
 
-def _merged(traces: FileDescriptorProto) -> FileDescriptorProto:
+def _strict(traces: FileDescriptorProto) -> FileDescriptorProto:
+    """In proto2, which writes a zero again that was sent."""
+    file = FileDescriptorProto()
+    file.CopyFrom(traces)
+    file.syntax = "proto2"
+    for message in file.message_type:
+        for number, kind in _SKIPPED.get(message.name, {}).items():
+            message.field.add(
+                name=f"skipped_{number}", number=number, type=kind, label=FieldDescriptorProto.LABEL_OPTIONAL
+            )
+    return file
+
+
+def _merged(strict: FileDescriptorProto) -> FileDescriptorProto:
     """
     Nothing is repeated but the ids, and no field excludes another: the parser merges all messages of a type.
 
     A list in a list lacks a required field, so that one check in C detects any.
     """
     file = FileDescriptorProto()
-    file.CopyFrom(traces)
-    file.syntax = "proto2"
+    file.CopyFrom(strict)
+    for name, count in _ENUMS.items():
+        enum = file.enum_type.add(name=name)
+        for number in range(count):
+            enum.value.add(name=f"{name}_{number}", number=number)
     nested = file.message_type.add(name="NestedList")
     for message in file.message_type:
         message.ClearField("oneof_decl")
@@ -60,6 +93,8 @@ def _merged(traces: FileDescriptorProto) -> FileDescriptorProto:
             is_id = message.name == "Span" and field.name in {"trace_id", "span_id"}
             field.ClearField("oneof_index")
             field.label = FieldDescriptorProto.LABEL_REPEATED if is_id else FieldDescriptorProto.LABEL_OPTIONAL
+            if field.name in _ENUMS:
+                field.type, field.type_name = FieldDescriptorProto.TYPE_ENUM, f".{field.name}"
             if message.name == "Element" and field.name in _LISTS:
                 field.type, field.type_name = FieldDescriptorProto.TYPE_MESSAGE, ".NestedList"
     nested.field.add(
@@ -68,15 +103,17 @@ def _merged(traces: FileDescriptorProto) -> FileDescriptorProto:
     return file
 
 
-def _load() -> tuple[Mapping[str, Any], Mapping[str, Any], Mapping[str, Any]]:
+def _load() -> tuple[Mapping[str, Any], ...]:
     traces, others = FileDescriptorSet.FromString(DESCRIPTORS.read_bytes()).file
     _strings_as_bytes(traces)
     _nested_lists_as_bytes(traces)
-    return GetMessages([traces]), GetMessages([_merged(traces)]), GetMessages([others])
+    strict = _strict(traces)
+    return GetMessages([traces]), GetMessages([strict]), GetMessages([_merged(strict)]), GetMessages([others])
 
 
-TRACES, _MERGED, _OTHERS = _load()
+TRACES, _STRICT, _MERGED, _OTHERS = _load()
 TracesRequest = TRACES["Request"]
+StrictRequest = _STRICT["Request"]
 MergedRequest = _MERGED["Request"]
 SpanCounts, Items, ExportResponse, RpcStatus, Detail, HealthCheckRequest, HealthCheckResponse, HealthListResponse = (
     _OTHERS.values()

@@ -21,6 +21,10 @@ from .messages import MAX_DEPTH, TRACES, TracesRequest
 MAX_VALUES: Final = 100_000
 """Per request; a body of 20 MiB could hold millions."""
 
+_TAGS: Final = (b"\x0a", b"\x12", b"\x1a", b"\x22", b"\x4a")
+_MAX_PARTS: Final = 3_000_000
+"""Bytes that can be tags of attributes, keys and values: the parser makes an object of each."""
+
 _LISTS: Final = {"array_value": TRACES["Elements"], "kvlist_value": TRACES["Entries"]}
 
 
@@ -39,8 +43,11 @@ def write_nested_as_json(payload: bytes, max_bytes: int) -> tuple[bytes, int]:
         The request, and the number of values that became `null`.
 
     Raises:
-        RequestRefused: 400 when a nested value does not parse.
+        RequestRefused: 400 when a nested value does not parse, 413 when the request has too many attributes.
     """
+    if len(payload) > _MAX_PARTS and sum(map(payload.count, _TAGS)) > _MAX_PARTS:
+        what = "the body has nested values and too many attributes; send smaller batches"
+        raise RequestRefused(413, "too_large", what)
     writer = _Writer()
     request = TracesRequest.FromString(payload)
     nested = 0

@@ -6,10 +6,12 @@ from functools import partial
 
 from ..errors import RequestRefused
 from ..health.counters import Health
+from ..http.body import Disconnected
 from ..http.decompress import decompress
+from .decode import Head, Signal
 from .grpc.calls import Handler, Headers, Response, SendMessage
 from .grpc_health import GrpcHealth
-from .intake import Head, Intake, Signal, check_encoding
+from .intake import Intake, check_encoding
 from .responses import RPC_CODES, export_response, grpc_trailers
 
 _PATHS = {
@@ -64,15 +66,21 @@ class OtlpGrpc:
         code = _UNIMPLEMENTED if refusal.status in (404, 405, 415) else RPC_CODES[refusal.status]
         return _failed(code, str(refusal), is_retryable=refusal.status == 503)
 
-    async def _export(self, head: Head, body: bytes, _: SendMessage) -> Response:
+    async def _export(self, head: Head, body: bytes, send: SendMessage, sender: str) -> Response | None:
         try:
             message, encoding = _message(body, head.encoding)
-            rejected = await self._intake.take(head._replace(encoding=encoding), message)
+            is_waiting = partial(send, (), b"")
+            rejected = await self._intake.take(head._replace(encoding=encoding), message, sender, is_waiting)
+        except Disconnected:
+            self._intake.count_refused("disconnected")
+            return None
         except RequestRefused as refusal:
             return self.refuse(refusal)
         return _OK if not rejected else _with(export_response(rejected, is_json=False))
 
-    async def _run_health(self, path: bytes, encoding: bytes, body: bytes, send: SendMessage) -> Response | None:
+    async def _run_health(
+        self, path: bytes, encoding: bytes, body: bytes, send: SendMessage, _: str
+    ) -> Response | None:
         try:
             request = decompress(*_message(body, encoding), _MAX_HEALTH_BYTES)
             if path == _WATCH:

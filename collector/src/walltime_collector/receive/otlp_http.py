@@ -7,7 +7,10 @@ from collections.abc import Awaitable, Callable
 
 from ..errors import RequestRefused
 from ..http.body import Arrivals, Disconnected, Message, Receive
-from .intake import RETRY_AFTER_S, Head, Intake, Signal
+from ..http.disconnect import watched
+from ..http.ports.connections import limited_address
+from .decode import Head, Signal
+from .intake import RETRY_AFTER_S, Intake
 from .responses import RPC_CODES, export_response, rpc_status
 
 Send = Callable[[Message], Awaitable[None]]
@@ -31,10 +34,12 @@ class OtlpHttp:
         headers = dict(scope["headers"])
         content_type = headers.get(b"content-type", b"").split(b";", 1)[0].strip().lower()
         is_json = content_type == JSON
+        sender = limited_address((scope.get("client") or ("",))[0])
         try:
-            head = self._check(scope, headers, content_type)
+            head = self._check(scope, headers, content_type)._replace(is_json=is_json)
             async with self._arrivals.body(receive, _length(headers)) as body:
-                rejected = await self._intake.take(head, body, is_json=is_json)
+                with watched(receive) as is_waiting:
+                    rejected = await self._intake.take(head, body, sender, is_waiting)
         except Disconnected:
             self._intake.count_refused("disconnected")
         except RequestRefused as refusal:

@@ -9,21 +9,27 @@ from __future__ import annotations
 import base64
 import binascii
 import functools
-import json
 import re
 from collections.abc import Callable, Mapping
 from functools import partial
+from json.decoder import JSONArray, JSONDecoder, JSONObject  # type: ignore[attr-defined]
 from typing import Any
 
 from google.protobuf.descriptor import Descriptor, FieldDescriptor
 
 from ..errors import RequestRefused
+from ..format import quoted
+from ..varint import varint
 from .messages import MAX_DEPTH, TRACES, TracesRequest
 
 _MAX_PARTS = 1_000_000
 """Objects, lists and values of one body: a body of 20 MiB could hold ten million, each a hundred times its size."""
 _INTEGER = re.compile(r"-?[0-9]{1,20}")
 _IDS = frozenset({"trace_id", "span_id", "parent_span_id"})
+_PATHS = {"resourceSpans": "traces", "resourceMetrics": "metrics", "resourceLogs": "logs"}
+_PARTS = {"resource_spans": 1, "scope_spans": 2, "spans": 2}
+_OLD_SCOPES = {f"instrumentationLibrary{kind}": f"scope{kind}" for kind in ("Spans", "Metrics", "Logs")}
+"""The names before OTLP 0.16."""
 _NESTED_LISTS = {"array_value": TRACES["Elements"], "kvlist_value": TRACES["Entries"]}
 
 _Reader = Callable[[Any], Any]
@@ -46,43 +52,99 @@ def traces_from_json(body: bytes) -> bytes:
     Raises:
         RequestRefused: 400 when it is not JSON or a value has the wrong type, 413 when it has too many parts.
     """
+    document = _load(body)
+    _check_signal(document, "resourceSpans")
     try:
-        request = _read_message(_fields(TracesRequest.DESCRIPTOR), _load(body))
+        return _read_parts(TracesRequest, document)
     except _WrongValue as error:
         message = f"the JSON is not OTLP: {error.path or 'it'} {error}"
         raise RequestRefused(400, "undecodable", message) from error
-    payload: bytes = TracesRequest(**request).SerializeToString()
-    return payload
 
 
-def count_items_of_json(body: bytes) -> int:
+def count_items_of_json(body: bytes, name: str = "") -> int:
     """
     The number of metrics or log records in a JSON body.
 
+    Args:
+        name: The field that the body must have, if any: `resourceMetrics`, `resourceLogs`.
+
     Raises:
-        RequestRefused: 400 when it is not JSON, 413 when it has too many parts.
+        RequestRefused: 400 when it is not JSON or of another signal, 413 when it has too many parts.
     """
     document = _load(body)
-    resources = [*_list(document, "resourceMetrics"), *_list(document, "resourceLogs")]
-    scopes = [scope for each in resources for scope in (*_list(each, "scopeMetrics"), *_list(each, "scopeLogs"))]
-    return sum(len(_list(scope, "metrics")) + len(_list(scope, "logRecords")) for scope in scopes)
+    if name:
+        _check_signal(document, name)
+    count = 0
+    for kind, items in (("Metrics", "metrics"), ("Logs", "logRecords")):
+        for resource in _list(document, f"resource{kind}"):
+            scopes = (*_list(resource, f"scope{kind}"), *_list(resource, f"instrumentationLibrary{kind}"))
+            count += sum(len(_list(scope, items)) for scope in scopes)
+    return count
+
+
+def _check_signal(document: Any, name: str) -> None:
+    """Refuse a body of another signal: nothing of it would be read, and its sender would take it for stored."""
+    if type(document) is not dict:
+        raise RequestRefused(400, "undecodable", "the JSON is not OTLP: it is not an object")
+    known = {_camel(key) for key in document}
+    for other in _PATHS.keys() - {name}:
+        if other in known:
+            raise RequestRefused(400, "other_signal", f"the body has {other}; send it to /v1/{_PATHS[other]}")
+    if known and name not in known:
+        raise RequestRefused(400, "undecodable", f"the JSON is not OTLP: it has no {name}, but {quoted(min(known))}")
 
 
 def _load(body: bytes) -> Any:
     if body.count(b",") + body.count(b"{") + body.count(b"[") > _MAX_PARTS:
         raise RequestRefused(413, "too_large", f"the JSON has more than {_MAX_PARTS} parts; send smaller batches")
     try:
-        return json.loads(body.decode("utf-8", "replace"), parse_constant=_refuse_constant) if body else {}
-    except (ValueError, RecursionError) as error:  # also numbers of 5,000 digits
-        raise RequestRefused(400, "undecodable", "the body is not JSON, or is nested too deeply") from error
+        text = body.decode("utf-8", "replace").strip(" \t\r\n")
+        value, end = _SCAN(text, 0) if text else ({}, 0)
+    except (ValueError, RecursionError, StopIteration) as error:  # also numbers of 5,000 digits
+        raise _not_json() from error
+    if end != len(text):
+        raise _not_json()
+    return value
+
+
+def _not_json() -> RequestRefused:
+    return RequestRefused(400, "undecodable", "the body is not JSON, or is nested too deeply")
 
 
 def _refuse_constant(name: str) -> float:
     raise ValueError(f"{name} is not JSON")
 
 
+def _scanner(depth: int) -> Callable[[str, int], tuple[Any, int]]:
+    """Reads a value; so many levels in Python, between whose parts other threads run, and the rest in C."""
+    in_c: Callable[[str, int], tuple[Any, int]] = JSONDecoder(parse_constant=_refuse_constant).scan_once
+    if not depth:
+        return in_c
+    inner = _scanner(depth - 1)
+
+    def scan(text: str, at: int) -> tuple[Any, int]:
+        first = text[at : at + 1]
+        if first == "[":
+            return JSONArray((text, at + 1), inner)
+        if first == "{":
+            return JSONObject((text, at + 1), True, inner, None, None, {})
+        return in_c(text, at)
+
+    return scan
+
+
+_SCAN = _scanner(6)
+"""Down to a span: objects and lists of resources, of scopes and of spans."""
+
+
+def _camel(name: str) -> str:
+    """protobuf's JSON has both: resource_spans, resourceSpans."""
+    first, *others = name.split("_")
+    return first + "".join(each[:1].upper() + each[1:] for each in others)
+
+
 def _list(value: Any, key: str) -> list[Any]:
-    content = value.get(key) if isinstance(value, dict) else None
+    content = next((value[each] for each in value if _camel(each) == key), None) if isinstance(value, dict) else None
     return content if isinstance(content, list) else []
 
 
@@ -91,6 +153,8 @@ def _read_message(fields: Mapping[str, tuple[str, _Reader]], value: Any) -> dict
         raise _WrongValue("is not an object")
     message: dict[str, Any] = {}
     for key, content in value.items():
+        if key not in fields and (new := _OLD_SCOPES.get(_camel(key))):
+            raise _WrongValue(f"has {key}, the name before OTLP 0.16; send {new}")
         if key in fields and content is not None:
             name, read = fields[key]
             try:
@@ -99,6 +163,17 @@ def _read_message(fields: Mapping[str, tuple[str, _Reader]], value: Any) -> dict
                 error.path = f".{key}{error.path}"
                 raise
     return message
+
+
+def _read_parts(message: Any, value: Any) -> bytes:
+    """An encoded message. Its _PARTS are encoded one by one, between which other threads run."""
+    content = _read_message(_fields(message.DESCRIPTOR), value)
+    parts = [
+        varint(number << 3 | 2) + varint(len(part)) + part
+        for name, number in _PARTS.items()
+        for part in content.pop(name, ())
+    ]
+    return b"".join([message(**content).SerializeToString(), *parts])
 
 
 def _read_list(read: _Reader, value: Any) -> list[Any]:
@@ -176,6 +251,8 @@ _SCALARS: Mapping[int, _Reader] = {
 
 
 def _reader(field: FieldDescriptor, depth: int) -> _Reader:
+    if field.name in _PARTS:
+        return partial(_read_parts, TRACES[field.message_type.name])
     if field.message_type is not None:
         return partial(_read_message, _fields(field.message_type, depth))
     if field.name in _NESTED_LISTS:

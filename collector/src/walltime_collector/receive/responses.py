@@ -9,7 +9,10 @@ from urllib.parse import quote
 from .intake import RETRY_AFTER_S
 from .messages import Detail, ExportResponse, RpcStatus
 
-RPC_CODES = {400: 3, 401: 16, 403: 7, 404: 5, 405: 12, 408: 4, 413: 8, 414: 8, 415: 3, 431: 8, 503: 14}
+RPC_CODES = {
+    **{400: 3, 401: 16, 403: 7, 404: 5, 405: 12, 408: 4, 413: 8, 414: 8, 415: 3, 417: 3, 431: 8},
+    **{501: 12, 503: 14, 505: 12},
+}
 """google.rpc.Code by HTTP status."""
 _RETRY_INFO = Detail(type_url="type.googleapis.com/google.rpc.RetryInfo", value={"retry_delay": {"s": RETRY_AFTER_S}})
 _UNQUOTED = "".join(map(chr, range(0x20, 0x7F))).replace("%", "")

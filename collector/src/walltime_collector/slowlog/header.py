@@ -20,14 +20,15 @@ _LONGEST_S = 10 * 366 * 86_400
 _MAX_COUNT = 2**64 - 1
 
 _USER = re.compile(
-    r"# User(?:@Host)?: (?P<names>[^\n]*?) ?@ *(?P<host>[^\s\[\]]*) *\[(?P<ip>[^\s\[\]]*)\](?=\s+Id:\s*\d+\s*$|\s*$)",
+    r"# User(?:@Host)?: (?P<names>[^\n]*?) ?@ *(?:(?P<host>[^\s\[\]@]+) *)?\[(?P<ip>[^\s\[\]]*)\]"
+    r"(?=\s+Id:\s*\d+\s*$|\s*$)",
     re.MULTILINE,
 )
 _NAMES = re.compile(r"(?P<user>[^\[]*)(?:\[(?P<other>.*)\])?", re.DOTALL)
 _TIME = re.compile(
     r"# Time: (?:\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?(?:Z|[-+]\d\d:\d\d)?|\d{6}\s+\d{1,2}:\d\d:\d\d)"
 )
-_SCHEMA = re.compile(r"Schema:(?: (?P<schema>\S.*?)?)?(?=\s+\w+: |\s*$)", re.MULTILINE)
+_SCHEMA = re.compile(r"Schema:(?: (?P<schema>\S(?:.*?\S)??)?)?(?=\s+\w+: |\s*$)", re.MULTILINE)
 _PAIR = re.compile(r"\b(\w+): +(\S+)")
 _QUERY_TIME = re.compile(
     r"\n?# Query_time: +(\S+)\s+Lock_time: +(\S+)\s+Rows_sent: +(\S+)\s+Rows_examined: +(\S+)[ \t]*(?=\n)"
@@ -185,7 +186,7 @@ def _read_user(line: str) -> tuple[str, str, str] | None:
 
     `foo[foo] @ …` is foo, `[SQL_SLAVE] @ …` is SQL_SLAVE; a name may have brackets and `@` in it.
     """
-    match = _USER.search(line)
+    match = _USER.match(line)
     if match is None:
         return None
     name = match["names"].strip()

@@ -52,7 +52,7 @@ class Journal:
     """
 
     def __init__(self, path: Path) -> None:
-        self._path = path
+        self.path = path
         self._id, self._number = uuid.uuid4().hex, 0
         self.checkpoint: Checkpoint | None = None
         """Behind the last batch written; None before the first."""
@@ -78,7 +78,7 @@ class Journal:
         return f"slowlog-{self._id}-{self._number}"
 
     def _read(self) -> None:
-        first, _, rows = self._path.read_bytes().partition(b"\n")
+        first, _, rows = self.path.read_bytes().partition(b"\n")
         try:
             state = json.loads(first)
             self._id, self._number = state["id"], state["number"]
@@ -86,11 +86,11 @@ class Journal:
             self.checkpoint = Checkpoint(**{**written, "carried": Carried(**written["carried"])})
         except (ValueError, LookupError, TypeError) as error:
             raise SettingsRefused(
-                f"{self._path}: damaged ({error}); move it away, and its log is read once more from the beginning"
+                f"{self.path}: damaged ({error}); move it away, and its log is read once more from the beginning"
             ) from error
         if rows:
             self.unstored = Batch(self._token(), self.checkpoint, rows, state["count"])
 
     def _replace(self, checkpoint: Checkpoint, rows: bytes, count: int) -> None:
         first = {"id": self._id, "number": self._number, "count": count, "checkpoint": asdict(checkpoint)}
-        write_whole(Disk(), self._path, [json.dumps(first).encode() + b"\n", rows])
+        write_whole(Disk(), self.path, [json.dumps(first).encode() + b"\n", rows])

@@ -15,7 +15,9 @@ from ..clickhouse.engine import Engine
 from ..crashpoint import reach
 from ..errors import CollectorError, InsertRefused
 from ..health.counters import Health
+from ..load.search import Part, search
 from ..spool.directory import make_private
+from ..spool.disk import Disk, write_whole
 from .follow import Follower, Look
 from .header import ALWAYS_LOGGED_NS
 from .journal import Checkpoint, Journal
@@ -31,6 +33,9 @@ _JOURNAL_EVERY_BYTES = 4 * 1024 * 1024
 
 _ENOUGH_BYTES = 256 * 1024
 """Of rows for one INSERT; a piece of a log with large statements has few."""
+_MAX_DEAD_BYTES = 10 * 1024 * 1024
+_in_use: set[Path] = set()
+"""The journals of this process."""
 
 
 class FollowedLog:
@@ -51,8 +56,9 @@ class FollowedLog:
     ) -> None:
         self.path = path.absolute()  # not resolved: after a rotation a link may have another target
         self._server, self._health = server, health
-        name = hashlib.sha256(str(self.path).encode("utf-8", "surrogateescape")).hexdigest()[:16]
-        self._journal = Journal(directory / f"{name}.journal")
+        self._dead = directory / "dead"
+        self._journal = Journal(_journal_path(directory, self.path, server))
+        _in_use.add(self._journal.path)
         self._follower = Follower(self.path, self._journal.checkpoint, always_logged_ns=always_logged_ns)
 
     def step(self, engine: Engine) -> bool:
@@ -89,19 +95,43 @@ class FollowedLog:
     def close(self) -> None:
         """Let go of the file."""
         self._follower.close()
+        _in_use.discard(self._journal.path)
 
     def _store(self, engine: Engine) -> None:
         batch = self._journal.unstored
         if batch is None:
             return
-        try:
-            engine.insert_rows(TABLE, batch.rows, batch.token)
-            self._health.add("slow_log_entries", batch.count)
-        except InsertRefused as error:
-            self._health.add("slow_log_refused", batch.count)
-            log.warning("%s: %d entries are lost, the engine refuses them: %s", self.path, batch.count, error)
+        reasons: dict[int, str] = {}
+
+        def is_refused(part: Part[bytes]) -> bool:
+            is_all = len(part) == len(entries)
+            token = batch.token if is_all else f"{batch.token}:{part[0][0]}+{len(part)}"
+            try:
+                engine.insert_rows(TABLE, b"".join(row for _, row in part), token)
+            except InsertRefused as error:
+                reasons[part[0][0]] = str(error)
+                return True
+            return False
+
+        entries = batch.rows.splitlines(keepends=True)
+        refused = search(list(enumerate(entries)), is_refused)
+        if refused:
+            self._keep(batch.token, [entries[at] for at in refused], reasons[refused[0]])
+        self._health.add("slow_log_entries", len(entries) - len(refused))
+        self._health.add("slow_log_refused", len(refused))
         reach("slow_log_inserted")
         self._journal.stored()
+
+    def _keep(self, name: str, rows: Sequence[bytes], reason: str) -> None:
+        """Keep the rows of entries that the engine refuses, as long as the folder has room."""
+        make_private(self._dead)
+        path = self._dead / f"{name}.json"
+        held = sum(size for each, size in Disk().files(self._dead) if each != path)
+        is_kept = held + sum(map(len, rows)) <= _MAX_DEAD_BYTES
+        if is_kept:
+            write_whole(Disk(), path, rows)
+        where = f"kept in {path}" if is_kept else f"lost, because {self._dead} is full"
+        log.error("%s: the engine refuses %d entries, %s: %s", self.path, len(rows), where, reason)
 
     def _count_losses(self) -> None:
         losses, gaps = self._follower.losses, self._follower.gaps
@@ -132,8 +162,12 @@ class SlowLogReader(BackgroundThread):
             make_private(directory)
         always_logged_ns = round(always_write_s * 1_000_000_000)
         self._logs = [
-            FollowedLog(path, server, directory, health, always_logged_ns) for server, path in map(named, logs)
+            FollowedLog(path, server, directory, health, always_logged_ns)
+            for server, path in dict.fromkeys(map(named, logs))
         ]
+        paths = [each.path for each in self._logs]
+        for twice in sorted({path for path in paths if paths.count(path) > 1}):
+            log.warning("%s: it has two names in slow_log, so its entries are stored twice; name it once", twice)
         for each in self._logs:
             health.slow_log(str(each.path))
         self._retry_at_s: dict[FollowedLog, tuple[float, float]] = {}
@@ -183,6 +217,18 @@ def named(setting: str) -> tuple[str, Path]:
     if equals and "/" not in name:
         return name, Path(path).expanduser()
     return socket.gethostname(), Path(setting).expanduser()
+
+
+def _journal_path(directory: Path, log_path: Path, server: str) -> Path:
+    """
+    Of a log, whatever its server is named: that may be this machine's name, which changes in a container.
+
+    A log under two names has two journals, because their entries are different rows.
+    """
+    named = hashlib.sha256(str(log_path).encode("utf-8", "surrogateescape")).hexdigest()[:16]
+    path = directory / f"{named}.journal"
+    second = directory / f"{named}-{hashlib.sha256(server.encode('utf-8', 'surrogateescape')).hexdigest()[:16]}.journal"
+    return second if second.exists() or path in _in_use else path
 
 
 def _is_far(journaled: Checkpoint | None, read: Checkpoint) -> bool:

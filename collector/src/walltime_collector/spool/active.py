@@ -62,7 +62,7 @@ class ActiveSegment:
 
     def abandon(self) -> bool:
         """After a failed append: remove what was not acknowledged, and close; False when nothing is left to load."""
-        if not self.spans:
+        if self.size_bytes == HEADER_BYTES:
             self.close()
             with contextlib.suppress(OSError):
                 self._disk.remove(self.path)

@@ -14,7 +14,7 @@ _ORPHAN_WAIT_S = 3.0  # for the child of an owner that was killed
 
 def make_private(directory: Path, where: str = "") -> None:
     """
-    Create the directory and its parents with mode 0700; an existing one keeps its mode.
+    Create the directory and its parents with mode 0700, durably; an existing one keeps its mode.
 
     Args:
         where: The setting of the directory, for a message.
@@ -22,13 +22,25 @@ def make_private(directory: Path, where: str = "") -> None:
     Raises:
         SettingsRefused: It cannot be created.
     """
+    made = [each for each in (directory, *directory.parents) if not each.exists()]
     try:
         directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+        for each in made:
+            sync_directory(each.parent)
     except OSError as error:
         named = f"{where} {directory}".lstrip()
         raise SettingsRefused(
             f"{named}: cannot make this directory: {error.strerror}; choose another one with --data"
         ) from error
+
+
+def sync_directory(directory: Path) -> None:
+    """Make the directory's names survive a power cut; raises OSError."""
+    handle = os.open(directory, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
 
 
 def room(directory: Path) -> tuple[int, int]:

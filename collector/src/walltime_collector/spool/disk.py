@@ -7,7 +7,7 @@ import stat
 from collections.abc import Sequence
 from pathlib import Path
 
-from .directory import room
+from .directory import room, sync_directory
 
 MAX_PARTS = 1024
 """Linux' IOV_MAX."""
@@ -67,11 +67,7 @@ class Disk:
 
     def sync_directory(self, directory: Path) -> None:
         """Make the directory's names survive a power cut."""
-        handle = os.open(directory, os.O_RDONLY | os.O_DIRECTORY)
-        try:
-            os.fsync(handle)
-        finally:
-            os.close(handle)
+        sync_directory(directory)
 
     def room(self, directory: Path) -> tuple[int, int]:
         """Free bytes of the directory's disk, and all its bytes."""

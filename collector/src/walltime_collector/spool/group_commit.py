@@ -5,8 +5,9 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from itertools import accumulate
 
-from .segment import Record
+from .segment import Record, stored_bytes
 from .spool import Spool
 
 
@@ -40,7 +41,7 @@ class GroupCommit:
     async def _commit(self) -> None:
         loop = asyncio.get_running_loop()
         while self._waiting:
-            batch, self._waiting = self._waiting, []
+            batch = self._next_batch()
             error: Exception | None = None
             try:
                 await loop.run_in_executor(self._thread, self._append, [record for record, _ in batch])
@@ -54,6 +55,14 @@ class GroupCommit:
                 else:
                     stored.set_exception(error)
         self._task = None
+
+    def _next_batch(self) -> list[tuple[Record, asyncio.Future[None]]]:
+        """What fills a segment: while a disk stalls, more than that may come."""
+        sizes = accumulate((stored_bytes(record) for record, _ in self._waiting), initial=0)
+        most_bytes = self._spool.segment_room_bytes
+        fitting = sum(size < most_bytes for size in sizes)
+        batch, self._waiting = self._waiting[:fitting], self._waiting[fitting:]
+        return batch
 
     def _append(self, records: list[Record]) -> None:
         self._spool.append(records)

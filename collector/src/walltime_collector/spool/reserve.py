@@ -12,15 +12,26 @@ from .directory import room
 
 log = logging.getLogger(__name__)
 
-_MAX_RESERVE_BYTES = 64 * 1024 * 1024
 BALLAST_BYTES = 16 * 1024 * 1024
 _FULL_BYTES = 4 * 1024 * 1024
 """chDB needs a free MiB to write. An earlier removal of the ballast would only feed the program that fills the disk."""
+_INSERT_BYTES = 20 * 1024 * 1024
+_LEAST_INSERT_BYTES = 1024 * 1024
+
+
+def largest_segment_bytes(disk_bytes: int) -> int:
+    """How large a segment may be on a disk of this size: a 32th of it, at least 1 MiB."""
+    return max(disk_bytes // 32, _LEAST_INSERT_BYTES)
 
 
 def reserve_bytes(disk_bytes: int) -> int:
-    """What the spool leaves free on a disk of this size, for the database to make room with: 5 %, at most 64 MiB."""
-    return min(_MAX_RESERVE_BYTES, disk_bytes // 20)
+    """
+    What the spool leaves free on a disk of this size: an eighth, at most 80 MiB.
+
+    The database reserves as much as the rows of an INSERT have, in each of two tables. It begins one with half of this
+    reserve, so that a spool that is full can still be loaded; and merges have the rest.
+    """
+    return 4 * min(largest_segment_bytes(disk_bytes), _INSERT_BYTES)
 
 
 class Reserve:

@@ -92,6 +92,11 @@ def frame(record: Record, segment_id: bytes) -> bytes:
     return fields + _XXH3.own.pack(xxhash.xxh3_64_intdigest(fields, _seed(segment_id)))
 
 
+def stored_bytes(record: Record) -> int:
+    """The record's bytes in a segment."""
+    return FRAME_BYTES + len(record.payload)
+
+
 def id_in(name: str) -> bytes | None:
     """The id in a segment's name; None for the name of another file."""
     match = _NAMED.fullmatch(name)

@@ -15,8 +15,8 @@ from .active import ActiveSegment
 from .dead_letters import DeadLetters, Letter
 from .directory import Ownership, make_private
 from .disk import Disk, write_whole
-from .reserve import reserve_bytes
-from .segment import FRAME_BYTES, SUFFIX, Record, count_spans, read_segment, token
+from .reserve import largest_segment_bytes, reserve_bytes
+from .segment import SUFFIX, Record, count_spans, read_segment, stored_bytes, token
 
 _QUARANTINE_BYTES = 100 * 1024 * 1024
 
@@ -56,7 +56,7 @@ class Spool:
     Args:
         directory: Used by one process at a time; created if missing.
         max_bytes: append() refuses records beyond this; stored records stay.
-        segment_bytes: A segment is sealed when it reaches this size.
+        segment_bytes: A segment is sealed when it reaches this size, or on a small disk a share of it.
         segment_age_s: Shortest time between two segments that seal_if_due() seals.
         disk: The disk of the directory.
         now_ns: The clock, for file names; it may jump.
@@ -82,7 +82,8 @@ class Spool:
         self._dead = DeadLetters(directory / "dead", self._disk)
         for each in (self._quarantine, self._dead.directory):
             make_private(each)
-        self._max_bytes, self._segment_bytes, self._segment_age_s = max_bytes, segment_bytes, segment_age_s
+        self._segment_bytes = min(segment_bytes, largest_segment_bytes(self._disk.room(directory)[1]))
+        self._max_bytes, self._segment_age_s = max_bytes, segment_age_s
         self._lock = threading.Lock()
         self._now_ns = now_ns
         self._last_name_ns = 0
@@ -98,6 +99,12 @@ class Spool:
         active = self._active
         return self._sealed_bytes + (active.size_bytes if active else 0)
 
+    @property
+    def segment_room_bytes(self) -> int:
+        """How much can be appended until a segment is sealed; records that go beyond it make it larger."""
+        active = self._active
+        return self._segment_bytes - (active.size_bytes if active else 0)
+
     def append(self, records: Sequence[Record]) -> None:
         """
         Store all the records, or none; they are on disk (fsync) when this returns.
@@ -106,7 +113,7 @@ class Spool:
             SpoolFull: The spool holds its limit, or the disk its reserve. Trying again later may help.
             SpoolError: The disk failed. These records may be stored or not; earlier ones are safe.
         """
-        needed = sum(FRAME_BYTES + len(record.payload) for record in records)
+        needed = sum(map(stored_bytes, records))
         with self._lock:
             self._check_room(needed)
             try:

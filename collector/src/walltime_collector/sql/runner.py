@@ -139,9 +139,9 @@ class QueryRunner:
                     ", which had left" if self._limiter.has_left(name) else "",
                 )
                 raise QueryFailed(
-                    "Code: 159. DB::Exception: Timeout exceeded: one function call in it takes longer than the whole"
-                    " statement may, and the database was restarted to end it; give that function shorter values."
-                    " (TIMEOUT_EXCEEDED)"
+                    "Code: 159. DB::Exception: Timeout exceeded: one step of it, a function call or the writing of its"
+                    " result, takes longer than the whole statement may, and the database was restarted to end it;"
+                    " give functions shorter values, or reduce the result. (TIMEOUT_EXCEEDED)"
                 ) from error
 
     def _read(self, sql: str, format_name: str, name: str, limits: Mapping[str, str], summary: dict[str, int]) -> bytes:

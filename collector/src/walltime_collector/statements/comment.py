@@ -14,7 +14,7 @@ from .sql_lexer.lexer import lex
 _MOST_COMMENTS = 16
 _VALUE = r"(?:'(?:[^'\\]|\\.)*'|[^\s,;'\"=*]+)"
 _PAIRS = re.compile(rf"\s*[\w.%-]+\s*[=:]\s*{_VALUE}(?:\s*,\s*[\w.%-]+\s*[=:]\s*{_VALUE})*\s*", re.DOTALL)
-_PAIR = re.compile(rf"([\w.%-]+)\s*[=:]\s*({_VALUE})", re.DOTALL)
+_PAIR = re.compile(rf"(?<![\w.%-])([\w.%-]+)\s*[=:]\s*({_VALUE})", re.DOTALL)
 _SERVICE = ("service", "application", "ddps")
 _ROUTE = ("route", "action")
 

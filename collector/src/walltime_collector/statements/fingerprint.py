@@ -22,14 +22,14 @@ ADMINISTRATOR: Final = "administrator command: "
 # a placeholder may stand for NULL as well as for a number; PyMySQL writes %% where the server sees %
 _VALUE: Final = re.compile(r"(`(?:[^`]|``)*(?:`|\Z))|%\(\w+\)s|%s\b|(%)%+|\b(?:null|true|false)\b")
 _SIGN: Final = re.compile(
-    r"((?:^|[(,=<>!+\-*/%|&^~]|\b(?:select|distinct|when|then|else|case|and|or|not|xor|between|in|like|is|where|having"
+    r"((?:^|[(,=<>!*/%|&^~]|(?<![-+])(?<![-+]\s)[-+]|\b(?:select|distinct|when|then|else|case|and|or|not|xor|between|in|like|is|where|having"
     r"|on|set|by|limit|offset|values|interval|return|div|mod|as))\s*)(?:[-+]\s?)+(?=\?)"
 )
 _SIGNED: Final = re.compile(r"[-+] ?\?")
 _LIST: Final = r"\([\s?,]*\)"
 _CUT: Final = r"(?:[\s,]*\([\s?,]*$|[\s,]+$)?"  # where a statement that is too long ends
 _LISTS: Final = re.compile(
-    rf"\b(in|values?)\s*(?:\((?:[\s,]*{_LIST})+\s*\)|(?:[\s,]*{_LIST})+){_CUT}"  # in ((?, ?), (?, ?)), values (?), (?)
+    rf"\b(in|values?)(?:\s*\((?:[\s,]*{_LIST})+\s*\)|(?:[\s,]*{_LIST})+){_CUT}"  # in ((?, ?), (?, ?)), values (?), (?)
     r"|\b(in) \?"  # a driver may write the whole list for one placeholder
     r"|\b(in|values?)[\s,]*\([\s?,()]*$"
 )

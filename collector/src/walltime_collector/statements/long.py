@@ -41,7 +41,7 @@ _MULTIBYTE: Final = re.compile(rb"[\x80-\xff](?=[\\`])")
 _NO_SPECIAL: Final = re.compile(rb"\\[^'\"\\]|[^'\"`\\#$\n*/\-\x80-\xff]+|[\x80-\xff]+(?![\\`\x80-\xff])")
 _BY_DEFAULT: Final = re.compile(
     rb"""'[^'\\]*(?:\\.[^'\\]*)*'|"[^"\\]*(?:\\.[^"\\]*)*"|`[^`]*`|/\*(?P<comment>.*?)\*/"""
-    rb"""|\#[^\n]*|--(?=[\s\x00-\x1f]|\Z)[^\n]*|(?P<open>['"`]|/\*)""",
+    rb"""|\#[^\n]*|--(?=[\s\x00-\x1f]|\Z)[^\n]*|(?P<open>['"`]|/\*).*""",
     re.DOTALL,
 )
 

@@ -29,7 +29,7 @@ from ..health.counters import Health
 from ..health.status import Status
 from ..http.authentication import Access
 from ..http.body import Disconnected
-from ..http.host_check import HostCheck
+from ..http.host_check import HostCheck, SiteCheck
 from ..http.responses import ERROR_PAGE, problem, refusal
 from ..http.sign_in import SignIn, login_route
 from ..pages.render import Pages
@@ -105,6 +105,7 @@ def make_app(
         ],
         middleware=[
             Middleware(HostCheck, allowed_hosts=allowed_hosts, any_address=any_address),
+            Middleware(SiteCheck),
             *([] if access.read.is_unset else [Middleware(SignIn, credential=access.read)]),
         ],
         exception_handlers={
@@ -143,8 +144,11 @@ def _no_such_page(request: Request, error: Any, pages: Pages, paths: Sequence[st
     if is_for_people:
         request.scope.setdefault(ERROR_PAGE, error_page(pages, request))
     if error.status_code == 405:
-        use = "POST" if "POST" in (error.headers or {}).get("Allow", "") else "GET"
-        return problem(405, request.method, "this path has another method", f"use {use}")
+        allowed = (error.headers or {}).get("Allow", "")
+        use = "POST" if "POST" in allowed else "GET"
+        response = problem(405, request.method, "this path has another method", f"use {use}")
+        response.headers["Allow"] = allowed
+        return response
     return refusal(
         request,
         error.status_code,

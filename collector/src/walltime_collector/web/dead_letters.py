@@ -21,7 +21,7 @@ from ..spool.dead_letters import Letter
 from ..spool.spool import Spool
 from .openapi import ApiRoute, answer_route
 
-_MAX_BODY_BYTES = 4 * 1024 * 1024
+_MAX_BODY_BYTES = 1024 * 1024
 _DEADLINE_S = 30.0
 
 
@@ -57,7 +57,7 @@ def dead_letter_routes(spool: Spool, health: Health, access: Access) -> list[Api
         return Letters(tuple(spool.dead_letters()))
 
     def changing(change: Callable[[str], Letter | None], counter: str) -> Callable[[Request], Any]:
-        def run(names: list[str] | None) -> list[Letter]:
+        def run(names: list[str] | None) -> Response:
             done = []
             for name in names if names is not None else [letter.name for letter in spool.dead_letters()]:
                 letter = change(name)
@@ -67,13 +67,13 @@ def dead_letter_routes(spool: Spool, health: Health, access: Access) -> list[Api
                     done.append(letter)
                 elif names is not None:
                     raise NotStored("name", f"there is no dead letter {quoted(name)}", "see walltime dead-letter list")
-            return done
+            return json_response(asdict(Letters(tuple(done))))
 
         async def changed(request: Request) -> Response:
             if refused := without_permission(request, access):
                 return refused
             async with json_body(request, arrivals, '{"names": […]}') as document:
-                return json_response(asdict(Letters(tuple(await run_in_threadpool(run, _names(document))))))
+                return await run_in_threadpool(run, _names(document))
 
         return changed
 

@@ -31,7 +31,8 @@ def health_routes(engine: Engine, health: Health, access: Access, current_status
     /api/status        for `walltime status` and `walltime doctor`
     /api/applications  for `walltime doctor`
 
-    Without a read token a request gets only the claim; paths, addresses and messages need the admin token.
+    Without a read token a request gets only the claim; paths, addresses and messages need the admin token. The first
+    two wait for no thread, so that slow questions do not delay them.
 
     Args:
         current_status: It queries the engine.
@@ -44,7 +45,7 @@ def health_routes(engine: Engine, health: Health, access: Access, current_status
     def is_admin(request: Request) -> bool:
         return access.is_admin(request.headers.get("authorization", ""))
 
-    def healthz(request: Request) -> Response:
+    async def healthz(request: Request) -> Response:
         report = health.report()
         status = 200 if report["ok"] else 503
         if not may_read(request):
@@ -54,7 +55,7 @@ def health_routes(engine: Engine, health: Health, access: Access, current_status
             report |= {"error": "", "slow_logs": {}}
         return json_response(report, status)
 
-    def readyz(request: Request) -> Response:
+    async def readyz(request: Request) -> Response:
         report = health.report()
         reasons = [trouble["reason"] for trouble in report["troubles"]] if may_read(request) else []
         return json_response({"ready": report["ready"], "troubles": reasons}, 200 if report["ready"] else 503)

@@ -9,9 +9,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Final
 
+from django.core.exceptions import EmptyResultSet, FullResultSet
 from django.db.models.query import QuerySet, RawQuerySet
 from django.db.models.sql import compiler
 
+from walltime.instrumentation.expected import expect
 from walltime.instrumentation.outermost import Outermost
 from walltime.instrumentation.patching import Patch
 
@@ -19,6 +21,9 @@ if TYPE_CHECKING:
     from typing import Any
 
 REQUIRES: Final = "Django >= 4.2, < 7"
+
+
+expect(EmptyResultSet, FullResultSet)
 
 
 def patches() -> list[Patch]:

@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final, Protocol
 
 from walltime.core.bill import Bill
+from walltime.core.call import text_bytes
 from walltime.core.components import CONTAINER_LINES
 from walltime.core.pieces import joined, without_calls
 
@@ -18,6 +19,10 @@ if TYPE_CHECKING:
 
 MAX_CALLS: Final = 1000
 """Calls kept one by one; more are added up."""
+MAX_TEXT_BYTES: Final = 4 * 1024 * 1024
+"""Memory of the texts of calls kept one by one (`text_bytes`); calls beyond it are added up."""
+LOOK_EVERY: Final = 100
+"""Calls between two looks at that memory."""
 
 
 class After:
@@ -30,6 +35,7 @@ class After:
         self.calls: list[Call] = []
         self.nested_ns = nested_ns
         self._bill = Bill()
+        self._bill.room_bytes = 0  # its statements are not exported
 
     def add_up(self) -> Bill:
         """Return the bill of all calls, after the last one; the latest calls stay for the detail."""
@@ -39,11 +45,16 @@ class After:
         return self._bill
 
     def add(self, call: Call) -> None:
-        """Add a call. When two threads reach the limit, one of them adds up."""
+        """Add a call. When two threads reach a limit, one of them adds up."""
         self.calls.append(call)
-        if len(self.calls) > MAX_CALLS:
-            early, self.calls = self.calls, []
-            self._bill.add_early(early, has_pieces=True)
+        count = len(self.calls)
+        if count > MAX_CALLS or (count % LOOK_EVERY == 0 and text_bytes(self.calls) > MAX_TEXT_BYTES):
+            self.add_up_early()
+
+    def add_up_early(self) -> None:
+        """Keep only the totals of the calls so far."""
+        early, self.calls = self.calls, []
+        self._bill.add_early(early, has_pieces=True)
 
 
 class _Execution(Protocol):

@@ -1,28 +1,35 @@
-"""The bill: calls added up by component, target and statement. Arithmetic only; runs in the export thread."""
+"""
+The bill: calls added up by component, target and statement. Arithmetic only.
+
+It runs in the export thread, and early in the request's. So statements keep their literals here: the export thread
+redacts them (export/otlp_bill.py).
+"""
 
 from __future__ import annotations
 
-from functools import lru_cache
 from itertools import groupby
 from operator import itemgetter
+from sys import getsizeof
 from typing import TYPE_CHECKING, Final
 
-from walltime.core.call import CONTINUED, LINES, OTHER, SKIPPED
+from walltime.core.call import CONTINUED, LINES, OTHER, SKIPPED, address
 from walltime.core.call import lines as component_lines
 from walltime.core.pieces import joined, parted, without_calls
-from walltime.redaction.redact import redact_sql
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Sequence
     from typing import TypeVar
 
-    from walltime.core.call import Call, Line, Target
+    from walltime.core.call import Call, Line
 
     K = TypeVar("K", bound=Hashable)
 
 MAX_COMPONENTS: Final = 32
 MAX_TARGETS: Final = 64
-MAX_STATEMENTS: Final = 64
+MAX_STATEMENTS: Final = 64  # on an exported bill
+MAX_EARLY_BYTES: Final = 8 * 1024 * 1024
+"""Memory of the statements before the end; the calls of further ones share `OTHER`."""
+ENTRY_BYTES: Final = 512  # of that memory, an entry without its text
 MAX_STILL_OPEN: Final = 500
 """Incomplete calls in pieces that are kept before the end; of more, later pieces only add time."""
 
@@ -90,16 +97,19 @@ class Bill:
     The itemized bill of one transaction.
 
     Every nanosecond of a measured call is on exactly one line (a component at a server). Statements split the same
-    calls in another way. The first 32 components, 64 servers and 64 statements have their own entries; the others share
-    `OTHER`.
+    calls in another way. The first 32 components and 64 servers have their own entries; the others share `OTHER`.
     """
 
-    __slots__ = ("_covered_until_ns", "_servers", "covered_ns", "lines", "statements", "still_open", "undetailed")
+    __slots__ = (
+        "_covered_until_ns", "_servers", "covered_ns", "lines", "room_bytes", "statements", "still_open", "undetailed",
+    )  # fmt: skip
 
     def __init__(self) -> None:
         self.lines: dict[Line, Cell] = {}
-        self.statements: dict[str, Cell] = {}
-        """By statement without literals; only calls, time and errors."""
+        self.statements: dict[str | bytes, Cell] = {}
+        """By statement as it was sent, with its literals; only calls, time and errors."""
+        self.room_bytes = MAX_EARLY_BYTES
+        """Memory that is left for statements before the end."""
         self.covered_ns = 0
         """Wall time inside measured calls; each nanosecond counts once, even when calls overlap."""
         self.undetailed = 0
@@ -110,10 +120,15 @@ class Bill:
         self._servers = 0
 
     def add(self, calls: Sequence[Call], *, detail: bool = True) -> None:
-        """Add finished calls; `detail` is False when they will not be kept one by one. About 0.2 µs a call."""
+        """
+        Add finished calls; about 0.2 µs a call.
+
+        Args:
+            detail: False when they will not be kept one by one; of their statements, `room_bytes` are kept.
+        """
         before = 0 if detail else self._calls()
         for line, of_line in groupby(sorted(calls, key=_LINE), _LINE):
-            self._add_line(line, list(of_line))
+            self._add_line(line, list(of_line), detail)
         if not detail:
             self.undetailed += self._calls() - before
 
@@ -125,7 +140,7 @@ class Bill:
                 calls, self.still_open = calls + without_calls(self.still_open), []
         self.add(calls, detail=False)
 
-    def _add_line(self, line: Line, calls: list[Call]) -> None:
+    def _add_line(self, line: Line, calls: list[Call], detail: bool) -> None:
         # Local variables are several times as fast as a cell's attributes. An addition costs as much as three
         # comparisons, so rare outcomes are counted and subtracted.
         cell = self.lines.get(line) or self._new_cell(line)
@@ -163,9 +178,9 @@ class Bill:
             cell.cpu_ns += matched + broken_off
         elif matched_is in _READS:
             cell.rows += matched + broken_off
-            self._add_statements(calls, int(matched_is == _SQL))
+            self._add_statements(calls, int(matched_is == _SQL), detail)
 
-    def _add_statements(self, calls: list[Call], counts: int) -> None:
+    def _add_statements(self, calls: list[Call], counts: int, detail: bool) -> None:
         """`counts` is 0 for reading rows later: that adds time to the statement, but no call."""
         times_by_text: dict[str | bytes, list[int]] = {}
         errors: dict[str | bytes, int] = {}
@@ -188,7 +203,13 @@ class Bill:
         for text, times_ns in times_by_text.items():
             cell = Cell()
             cell.calls, cell.time_ns, cell.errors = counts * len(times_ns), sum(times_ns), errors.get(text, 0)
-            _put(self.statements, redact_sql(text), cell, MAX_STATEMENTS, OTHER)
+            if not detail and text not in self.statements:
+                needed_bytes = getsizeof(text) + ENTRY_BYTES
+                if needed_bytes > self.room_bytes:
+                    text = OTHER  # noqa: PLW2901  # they share its entry
+                else:
+                    self.room_bytes -= needed_bytes
+            self.statements[text] = self.statements[text] + cell if text in self.statements else cell
 
     def _calls(self) -> int:
         return sum(cell.calls for cell in self.lines.values())
@@ -217,7 +238,7 @@ class Bill:
         """The lines by component. The cells are read-only."""
         components: dict[str, Cell] = {}
         for line, cell in self.lines.items():
-            _put(components, LINES[line].component, cell, MAX_COMPONENTS, OTHER)
+            put(components, LINES[line].component, cell, MAX_COMPONENTS, OTHER)
         return components
 
     @property
@@ -227,7 +248,7 @@ class Bill:
         for line, cell in self.lines.items():
             component, target = LINES[line]
             if target is not None:
-                _put(targets, (component, address(target)), cell, MAX_TARGETS, (component, OTHER))
+                put(targets, (component, address(target)), cell, MAX_TARGETS, (component, OTHER))
         return targets
 
     @property
@@ -272,17 +293,8 @@ def _fail(cell: Cell, failure: str) -> None:
         cell.lock_timeouts += 1
 
 
-def _put(entries: dict[K, Cell], key: K, more: Cell, limit: int, other: K) -> None:
+def put(entries: dict[K, Cell], key: K, more: Cell, limit: int, other: K) -> None:
     """Add to the entry of the key; a new key beyond the limit goes to `other`."""
     if key not in entries and len(entries) >= limit - 1:
         key = other
     entries[key] = entries[key] + more if key in entries else more
-
-
-@lru_cache(maxsize=1024)
-def address(target: Target) -> str:
-    """`host:port`, `[v6]:port` or the path of a socket."""
-    if isinstance(target, str):
-        return target
-    host, port = target
-    return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from walltime.core.call import LINES
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
     from types import CodeType, FrameType
 
     from walltime.core.call import Line
@@ -84,10 +85,15 @@ def find(skip: int = 1) -> Place | None:
     return None if found is None else place(found.f_code, found.f_lasti)
 
 
-def place_of(frame: FrameType) -> Place | None:
-    """Return the innermost line of the application on a stack that is not necessarily this thread's."""
-    found, second = _search(frame)
-    found = found or second
+def place_of(frames: Iterable[FrameType]) -> Place | None:
+    """Return the innermost line of the application on a stack of any thread, innermost frame first."""
+    found: FrameType | None = None
+    for frame in frames:
+        category = category_of(frame.f_code.co_filename)
+        if category == APPLICATION or (category == LIBRARY and found is None):
+            found = frame
+        if category == APPLICATION:
+            break
     return None if found is None else place(found.f_code, found.f_lasti)
 
 

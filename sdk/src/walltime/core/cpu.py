@@ -5,8 +5,9 @@ What the kernel counts for the thread of a transaction: CPU time, waiting for a 
 Reading the thread's CPU clock before it (0.6 µs) brings it up to date.
 
 Waiting for a CPU is the second number of `/proc/thread-self/schedstat`: the time for which the thread could have run
-and had no CPU. The file stays open as long as its thread: opening it takes 6 µs, reading it 1.3 µs. It is read through
-ctypes, because `os.pread` releases the GIL: where threads compete for it, that may cost a request 5 ms.
+and had no CPU. The files of MAX_OPEN threads stay open as long as their threads: opening one takes 6 µs, reading it
+1.3 µs. It is read through ctypes, because `os.pread` releases the GIL: where threads compete for it, that may cost a
+request 5 ms.
 """
 
 from __future__ import annotations
@@ -41,6 +42,10 @@ except ImportError:  # Windows
     _THREAD = None
 _KILOBYTE: Final = 1024  # the unit of ru_maxrss on Linux
 _SCHEDSTAT: Final = "/proc/thread-self/schedstat"
+MAX_OPEN: Final = 32
+"""Descriptors that are kept, of 1,024 that a process has most often. Further threads open theirs for each reading."""
+_places = [None] * MAX_OPEN
+"""One for each descriptor that may still be kept. Taking and giving back are atomic."""
 _SWITCHED_OFF: Final = b"0 0 0\n"
 """What a kernel without the statistics writes: a running thread has run at least once."""
 LEAST_THROTTLED_NS: Final = 1_000_000
@@ -55,15 +60,22 @@ class _OfThread(threading.local):
 
     def __init__(self) -> None:
         self.fd = -1
+        self.is_reopened = False
+        """Whether the file is opened for each reading."""
         if _pread is None:
             return
         self.text = create_string_buffer(_SIZE.value)
         try:
-            self._file = _File(os.open(_SCHEDSTAT, os.O_RDONLY))
+            file = _File(os.open(_SCHEDSTAT, os.O_RDONLY))
         except OSError:  # no Linux, an old kernel, or no descriptor left
             return
-        if _pread(self._file.fd, self.text, _SIZE, _START) > 0 and self.text.value != _SWITCHED_OFF:
-            self.fd = self._file.fd
+        if _pread(file.fd, self.text, _SIZE, _START) > 0 and self.text.value != _SWITCHED_OFF:
+            try:
+                file.place = [_places.pop()]
+            except IndexError:
+                self.is_reopened = True
+            else:
+                self._file, self.fd = file, file.fd
 
 
 class _File:
@@ -71,9 +83,12 @@ class _File:
 
     def __init__(self, fd: int) -> None:
         self.fd = fd
+        self.place: list[None] = []
+        """That which it has taken from `_places`."""
         self._status = os.fstat(fd)
 
     def __del__(self) -> None:
+        _places.extend(self.place)
         try:
             if os.path.samestat(os.fstat(self.fd), self._status):
                 os.close(self.fd)
@@ -96,13 +111,24 @@ def _read() -> bytes:
     here = _of_thread
     fd = here.fd
     if fd < 0:
-        return b""
+        return _read_anew() if here.is_reopened else b""
     text = here.text
     size = _pread(fd, text, _SIZE, _START)
     if size > 0:
         return text[:size]  # type: ignore[return-value]  # typeshed takes it for an array
     here.fd = -1  # the application has closed it
     return b""
+
+
+def _read_anew() -> bytes:
+    try:
+        fd = os.open(_SCHEDSTAT, os.O_RDONLY)
+    except OSError:  # no descriptor left
+        return b""
+    try:
+        return os.read(fd, _SIZE.value)
+    finally:
+        os.close(fd)
 
 
 def begin(cpu_wait: bool) -> Usage | None:

@@ -11,18 +11,17 @@ and a suspended step that runs at once after that waited since then. Waits under
 
 from __future__ import annotations
 
-import sys
 import threading
 from time import perf_counter_ns as clock
 from typing import TYPE_CHECKING, Final
 from weakref import WeakKeyDictionary
 
-from walltime.core.caller import place_of
 from walltime.core.cpu import of_thread, split, thread_clock, waited_ns
 from walltime.errors import contain
 
 if TYPE_CHECKING:
     from asyncio import AbstractEventLoop
+    from collections.abc import Callable
 
 BEAT_NS: Final = 10_000_000
 LONGEST_BEAT_NS: Final = 40_000_000
@@ -197,15 +196,18 @@ class LoopTimes:
         return split(self.cpu_ns)
 
 
-def look(now_ns: int) -> None:
-    """Note the line of what holds a loop up. Called by the sampler."""
+def look(now_ns: int, line_of: Callable[[int], str]) -> None:
+    """
+    Note the line of what holds a loop up. Called by the sampler.
+
+    Args:
+        line_of: finds the application's line that a thread executes.
+    """
     try:
         loops = list(_loops.values())
     except RuntimeError:  # another thread has just added one
         return
     for loop in loops:
         if loop.is_beating and now_ns - max(loop.due_ns, loop.worked_until_ns) >= LONG_NS:
-            frame = sys._current_frames().get(loop.thread)
-            place = None if frame is None else place_of(frame)
-            loop.held_line = "" if place is None else f"{place.short_path}:{place.line} {place.function}"
+            loop.held_line = line_of(loop.thread)
             loop.looked_ns = now_ns

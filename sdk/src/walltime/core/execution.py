@@ -3,40 +3,64 @@ The current transaction of this thread, task or greenlet: `current()`.
 
 The transaction is its own first execution context. Another thread or task that works for it has a `Branch`, so that
 calls that run at the same time never count as nested in each other.
+
+A context variable holds it (`inherited`), so whatever copies a context copies it too: tasks, callbacks, libraries. Two
+rules apply wherever it is looked up: one thread or task at a time is in an execution context, another one gets a branch
+of its own; and after the end of its transaction it is outside of any. `elsewhere` has both.
 """
 
 from __future__ import annotations
 
-from contextvars import ContextVar
-from typing import TYPE_CHECKING, Final, TypeAlias
+import sys
+from contextvars import ContextVar, Token
+from importlib import import_module
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from weakref import ref
 
 from walltime.core.after_response import record_after_response
-from walltime.core.transaction import MANY_CALLS, outside
+from walltime.core.transaction import outside
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from contextvars import Token
-    from typing import Any
 
     from walltime.core.call import Line
     from walltime.core.transaction import Comment, Transaction
 
 
+def unpatched(module: str, name: str) -> Any:
+    """Return a function of the standard library as it is without gevent's monkey patches."""
+    monkey = sys.modules.get("gevent.monkey")
+    return getattr(import_module(module), name) if monkey is None else monkey.get_original(module, name)
+
+
+get_ident: Callable[[], int] = unpatched("_thread", "get_ident")
+
+
 class _Beside:
     """An execution context beside the transaction, which is its own first one."""
 
-    __slots__ = ("nested_ns", "open_components", "owner", "statement", "transaction")
+    __slots__ = (
+        "__weakref__", "home", "nested_ns", "open_components", "owner", "statement", "thread", "transaction",
+    )  # fmt: skip
 
-    def __init__(self, of: ExecutionContext, owner: int = 0) -> None:
+    def __init__(self, of: ExecutionContext, home: int = 0, owner: int = 0) -> None:
+        """`home` and `owner`: the thread and the task that it is for; the first to use it when `home` is 0."""
         self.nested_ns = 0
         self.open_components: int = of.open_components
         self.statement: str | bytes | None = None
+        self.home = home
         self.owner = owner
+        self.thread = 0 if owner else home
         self.transaction: Transaction = of.transaction
+        hand_out(self.transaction, self)
 
     @property
     def sql_comment(self) -> Comment | None:
         return self.transaction.sql_comment
+
+    def end(self) -> None:
+        """End it with its transaction: `elsewhere` decides from now on."""
+        self.thread = self.owner = 0
 
 
 class Branch(_Beside):
@@ -44,8 +68,8 @@ class Branch(_Beside):
 
     __slots__ = ()
 
-    def __init__(self, of: ExecutionContext, owner: int = 0) -> None:
-        super().__init__(of, owner)
+    def __init__(self, of: ExecutionContext, home: int = 0, owner: int = 0) -> None:
+        super().__init__(of, home, owner)
         if not of.transaction.duration_ns:
             of.transaction.has_branches = True
 
@@ -62,14 +86,15 @@ class Branch(_Beside):
                 outside("late")
             return
         elapsed_ns = ended_ns - started_ns
-        own_ns = elapsed_ns - (self.nested_ns - outer_ns)
+        nested_ns = outer_ns + elapsed_ns
+        own_ns = nested_ns - self.nested_ns
         calls = transaction.calls
         calls.append((line, subject, started_ns, ended_ns, own_ns, failure, requested, matched))
-        self.nested_ns += own_ns
+        self.nested_ns = nested_ns
         if failure is not None or elapsed_ns >= transaction.locate_ns:
             transaction.locate(line, started_ns)
-        if len(calls) >= MANY_CALLS:
-            transaction.add_up_early()
+        if len(calls) >= transaction.look_at:
+            transaction.make_room()
 
 
 class Inside(_Beside):
@@ -89,71 +114,163 @@ ExecutionContext: TypeAlias = "Transaction | Branch | Inside"
 """Where a wrapped client records its calls."""
 
 running: ContextVar[ExecutionContext | None] = ContextVar("walltime_execution", default=None)
-current = running.get
-"""The execution context of the running transaction, or None; 10 ns."""
+inherited = running.get
+"""
+What this context has, perhaps of another thread or of an ended transaction; 10 ns. Hot wrappers use it, and then
+
+    if execution is not None and execution.thread != get_ident():
+        execution = elsewhere(execution)
+"""
+
+
+def current() -> ExecutionContext | None:
+    """Return the execution context of the running transaction, or None; 50 ns."""
+    execution = inherited()
+    if execution is None or execution.thread == get_ident():
+        return execution
+    return elsewhere(execution)
+
+
+def task_execution() -> ExecutionContext | None:
+    """Return the execution context of the running task, or None. Coroutines use this instead of `current()`."""
+    execution = inherited()
+    if execution is None:
+        return None
+    task = running_task()
+    if execution.owner == task and (task or execution.thread == get_ident()):
+        return execution
+    return elsewhere(execution)
+
+
+LENT: Final = -1
+"""`home` of an execution context whose thread waits for a task: that works in it (`handoff.waiting`)."""
+
+
+def elsewhere(execution: ExecutionContext) -> ExecutionContext | None:
+    """Return the execution context of this thread or task, which may have inherited this one; None after its end."""
+    transaction = execution.transaction
+    if transaction.is_over:
+        return None
+    thread, task = get_ident(), running_task()
+    if execution.home == thread and execution.owner == task:
+        return execution
+    if execution.home == LENT and not task:
+        return execution  # on the way to the task
+    if execution.home <= 0 or (execution.home == thread and not (execution.owner and task)):
+        # Nobody has it now; or an event loop runs inside, or has ended: they wait for each other.
+        execution.home, execution.owner = thread, task
+        execution.thread = 0 if task else thread
+        if transaction.is_over:  # meanwhile
+            execution.thread = execution.owner = 0
+        return execution
+    own = (Inside if type(execution) is Inside else Branch)(execution, thread, task)
+    running.set(own)
+    return own
+
+
+def hand_out(transaction: Transaction, handed: Any) -> None:
+    """Make it end with the transaction: its method `end` is called."""
+    transaction.handed.add(ref(handed, transaction.handed.discard))
+    if transaction.is_over:  # meanwhile
+        handed.end()
+
+
+def close(transaction: Transaction) -> None:
+    """
+    End the transaction for everybody who still has it: threads, tasks, greenlets and copied contexts that outlive it.
+
+    From now on no lookup returns it, and nothing carries its ids.
+    """
+    transaction.is_over = True
+    transaction.thread = transaction.owner = 0
+    transaction.sql_comment = transaction.outgoing = transaction.outgoing_lines = transaction.outgoing_context = None
+    lent, transaction.lent = transaction.lent, None
+    if lent is not None:
+        lent.end()
+    for reference in transaction.handed.copy() if transaction.handed else ():
+        handed = reference()
+        if handed is not None:
+            handed.end()
+
+
+_loop_here: Callable[[], Any] | None = None
+_task_of: Callable[[Any], Any]
+
+
+def running_task() -> int:
+    """Return the `id` of the asyncio or Trio task that runs here, 0 outside of both; 60 ns."""
+    global _loop_here, _task_of  # noqa: PLW0603  # importing asyncio takes 30 ms; who has a task has done so
+    if _loop_here is not None:
+        loop = _loop_here()
+        if loop is not None:
+            return id(_task_of(loop))
+    elif "asyncio" in _modules and hasattr(_modules["asyncio"], "current_task"):
+        asyncio = _modules["asyncio"]
+        # Before Python 3.12, `current_task` is written in Python.
+        _task_of = asyncio.current_task if sys.version_info >= (3, 12) else asyncio.tasks._current_tasks.get
+        _loop_here = asyncio._get_running_loop
+        return running_task()
+    trio = _modules.get("trio.lowlevel")
+    try:
+        return 0 if trio is None else id(trio.current_task())
+    except Exception:  # none runs in this thread, or it is being imported
+        return 0
+
+
+_modules: Final = sys.modules
 
 
 def enter(new: ExecutionContext | None) -> Token[ExecutionContext | None]:
     """
-    Make it the current execution context; `running.reset` undoes it.
+    Make it the current execution context of this thread or task; `leave` or `running.reset` undoes it.
 
     Use this instead of `running.set` where no value may be set yet. There, the reset would delete the value; when a
     garbage collection runs during that and calls `current()`, CPython before 3.12 keeps returning the deleted value.
     """
     if running.get(_NOTHING) is _NOTHING:
         running.set(None)
+    if new is not None:
+        new.home = thread = get_ident()
+        new.thread = 0 if new.owner else thread
     return running.set(new)
 
 
 _NOTHING: Final = object()
 
 
+def leave(entered: ExecutionContext, token: Token[ExecutionContext | None]) -> bool:
+    """
+    Undo `enter`, wherever this runs: coroutines and generators are also closed from outside. Return whether it was in
+    the context it was entered in. A copy of that context gets the same value; in any other nothing changes.
+    """
+    now = inherited()
+    if now is None or now.transaction is not entered.transaction:
+        return False
+    try:
+        running.reset(token)
+    except ValueError:
+        if now is entered:
+            running.set(None if token.old_value is Token.MISSING else token.old_value)
+        return False
+    return True
+
+
 class inside:  # noqa: N801  # used as a context manager
     """Calls in this block are part of the call around it: `with inside(execution): …`."""
 
-    __slots__ = ("_of", "_token")
+    __slots__ = ("_entered", "_of", "_token")
 
     def __init__(self, of: ExecutionContext) -> None:
         self._of = of
 
     def __enter__(self) -> None:
-        self._token: Token[ExecutionContext | None] = running.set(Inside(self._of, self._of.owner))
+        self._entered = Inside(self._of, self._of.home, self._of.owner)
+        self._token = running.set(self._entered)
 
     def __exit__(self, *_error: object) -> None:
-        running.reset(self._token)
+        leave(self._entered, self._token)
 
 
 def branch(of: ExecutionContext) -> Branch | Inside:
     """Return an execution context for another thread or greenlet that works for the same transaction."""
-    return Inside(of, of.owner) if type(of) is Inside else Branch(of)
-
-
-_current_task: Callable[[], Any] | None = None
-
-
-def task_execution() -> ExecutionContext | None:
-    """
-    Return the execution context of the running asyncio task. Coroutines use this instead of `current()`.
-
-    A task inherits the execution context of the task that created it; here it gets its own.
-    """
-    global _current_task  # noqa: PLW0603  # importing asyncio takes 30 ms; a caller has done so already
-    inherited = current()
-    if inherited is None:
-        return None
-    if _current_task is None:
-        import asyncio
-
-        _current_task = asyncio.current_task
-    try:
-        owner = id(_current_task())
-    except RuntimeError:  # no asyncio event loop, for example under Trio
-        return inherited
-    if inherited.owner == owner:
-        return inherited
-    if not inherited.owner:
-        inherited.owner = owner
-        return inherited
-    own = (Inside if type(inherited) is Inside else Branch)(inherited, owner)
-    running.set(own)
-    return own
+    return Inside(of) if type(of) is Inside else Branch(of)

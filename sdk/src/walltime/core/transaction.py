@@ -14,17 +14,20 @@ import time
 from threading import Lock
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
-from walltime.core.after_response import record_after_response
+from walltime.core.after_response import LOOK_EVERY, MAX_TEXT_BYTES, record_after_response
 from walltime.core.bill import Bill
+from walltime.core.call import text_bytes
 from walltime.core.caller import LONG_NS, MAX_NOTED, find, is_located
 from walltime.core.components import bits, subtract_branches
-from walltime.core.cpu import waited_ns
 from walltime.core.pieces import joined, without_calls
 from walltime.errors import contain
 from walltime.redaction.sanitize import text, value_of
 from walltime.settings.settings import DEFAULTS
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+    from weakref import ref
+
     from walltime.core.after_response import After
     from walltime.core.call import Call, Line
     from walltime.core.caller import Place
@@ -36,11 +39,9 @@ clock = time.perf_counter_ns
 """Monotonic nanoseconds; the only clock durations come from."""
 
 MAX_CALLS: Final = 1000
-"""Calls that a transaction keeps one by one. Later calls are added up early, and only their totals remain."""
+"""Calls that a transaction keeps one by one. Of later ones only the totals remain."""
 MANY_CALLS: Final = 2 * MAX_CALLS
-
 MAX_ANNOTATIONS: Final = 64
-
 Comment: TypeAlias = "tuple[str, bytes, int]"
 """An SQL comment as text and as bytes, and the length below which a statement gets it at its end (`sql_comment`)."""
 
@@ -52,15 +53,21 @@ def after_fork() -> None:
     """Replace the lock: in the parent, a thread that the child does not have may hold it."""
     global adding  # noqa: PLW0603
     adding = Lock()
+    outside_calls.clear()
 
 
 outside_calls: dict[str, int] = {}
 """Number of calls outside of any transaction, by library; `late` are calls that ended after their transaction."""
 
+at_many_outside: Callable[[], None] | None = None
+"""Called after each tenth of them (unbilled.py)."""
+
 
 def outside(library: str) -> None:
     """Count a call outside of any transaction. There is no lock: when threads race, a call may be missing."""
-    outside_calls[library] = outside_calls.get(library, 0) + 1
+    count = outside_calls[library] = outside_calls.get(library, 0) + 1
+    if not count % 10 and at_many_outside is not None and library != "late":
+        at_many_outside()
 
 
 class Transaction:
@@ -72,11 +79,12 @@ class Transaction:
 
     __slots__ = (
         "_traceparent", "after", "after_error_type", "after_ns", "annotations", "bill", "calls", "cpu_system_ns",
-        "cpu_throttled_ns", "cpu_user_ns", "duration_ns", "error_type", "has_branches", "has_pieces", "http_status",
-        "ids", "is_error", "is_forced", "is_over", "kind", "locate_ns", "loop", "method", "name", "nested_ns",
-        "open_components", "outgoing", "outgoing_context", "outgoing_lines", "owner", "parent_span_id", "path",
-        "peak_rss_growth_bytes", "places", "queue_ns", "samples", "schedstat", "scheme", "session", "settings",
-        "sql_comment", "started_at_ns", "started_ns", "statement", "user",
+        "cpu_throttled_ns", "cpu_user_ns", "duration_ns", "error_type", "handed", "has_branches", "has_pieces", "home",
+        "http_status", "ids", "is_error", "is_forced", "is_over", "kept_calls", "kind", "lent", "locate_ns", "look_at",
+        "loop", "method", "name", "nested_ns", "open_components", "outgoing", "outgoing_context", "outgoing_lines",
+        "owner", "parent_span_id", "path", "peak_rss_growth_bytes", "places", "queue_ns", "samples", "schedstat",
+        "scheme", "session", "settings", "sql_comment", "started_at_ns", "started_ns", "statement", "text_bytes",
+        "thread", "user",
     )  # fmt: skip
 
     def __init__(
@@ -93,57 +101,55 @@ class Transaction:
         self.duration_ns = 0
         """From its start to the end of its response; 0 before that end."""
         self.after: After | None = None
-        """Its calls after the response."""
         self.after_ns = 0
         """From the end of the response until its application returned."""
-        self.after_error_type = ""
         self.is_over = False
-        """The exporter has it, and it no longer changes."""
+        """The exporter has it, and it no longer changes: `execution.close`."""
+        self.handed: set[ref[Any]] = set()
+        """What others got of it and what ends with it, as weak references: `execution.hand_out`."""
+        self.lent: Any = None
+        """The context of OpenTelemetry that is current in it."""
         self.nested_ns = 0
         """
-        Exclusive time of all calls recorded in this execution context so far; it only grows.
-
-        A wrapper reads it before its call and passes it to `record`; the growth is the time of the nested calls. A
-        wrapper that fails before `record` leaves nothing to undo, so a failure of ours never counts a call twice.
+        Exclusive time of all calls recorded in this execution context so far; it only grows. A wrapper reads it before
+        its call and passes it to `record`; the growth is the time of the nested calls. A wrapper that fails before
+        `record` leaves nothing to undo.
         """
         self.open_components = bits(settings.disabled_components) if settings.disabled_components else 0
         """Components of frameworks of which no further call is recorded, as `BITS`: in progress, or switched off."""
         self.statement: str | bytes | None = None
         """SQL with placeholders while a cursor executes it; below the cursor, the values are in the text."""
-        self.owner = 0
-        """The asyncio task it belongs to (its `id`); 0 outside of asyncio."""
+        self.home = self.owner = self.thread = 0
+        """As an execution context: its thread, its task and `home` without a task, else 0 (core/execution.py)."""
         self.calls: list[Call] = []
+        self.kept_calls = 0
+        """Calls at the beginning of `calls` that stay when the others are added up early; 0 before that."""
+        self.look_at = LOOK_EVERY
+        """Number of calls at which `make_room` looks at their memory."""
+        self.text_bytes = 0
+        """Memory of the texts of the calls that were looked at."""
         self.places: dict[int, Place] | None = None
         """Start of a call → the application's line that made it, for calls that were located."""
         self.locate_ns = 0 if ids.trace_flags & 1 else LONG_NS
         """Calls of at least this duration are located; 0 when all calls will be kept."""
         self.samples: Any = None
         """What the sampler saw of it: `sampling.samples.Samples`."""
-        self.has_branches = False
-        self.has_pieces = False
+        self.has_branches = self.has_pieces = False
         """Some calls were recorded in pieces and have to be joined."""
         self.bill: Bill | None = None
         self.annotations: dict[str, str | int | float | bool] | None = None
-        self.user = ""
-        self.session = ""
-        self.method = ""
-        self.path = ""
-        self.scheme = ""
-        self.http_status = 0
-        self.is_error = False
-        self.is_forced = False
-        self.error_type = ""
+        self.user = self.session = self.method = self.path = self.scheme = ""
+        self.error_type = self.after_error_type = self._traceparent = ""
+        self.is_error = self.is_forced = False
+        self.http_status = self.cpu_throttled_ns = self.peak_rss_growth_bytes = 0
         self.queue_ns: int | None = None
         self.cpu_user_ns: int | None = None
         self.cpu_system_ns: int | None = None
         self.schedstat: tuple[bytes, bytes] | None = None
         """The kernel's text at its start and its end (core/cpu.py)."""
-        self.cpu_throttled_ns = 0
         self.loop: LoopTimes | None = None
         """Its time on the asyncio event loop."""
-        self.peak_rss_growth_bytes = 0
         self.sql_comment: Comment | None = None
-        self._traceparent = ""
         self.outgoing: list[tuple[str, str]] | None = None
         self.outgoing_context: object = None
         self.outgoing_lines: list[tuple[bytes, bytes]] | None = None
@@ -152,16 +158,6 @@ class Transaction:
     @property
     def transaction(self) -> Transaction:
         return self
-
-    @property
-    def cpu_wait_ns(self) -> int | None:
-        """Time for which its thread could have run and had no CPU; None when unknown. Read after its end."""
-        wait_ns = None
-        if self.schedstat is not None:
-            wait_ns = waited_ns(self.schedstat)
-        elif self.loop is not None:
-            wait_ns = self.loop.cpu_wait_ns
-        return None if wait_ns is None else min(wait_ns, self.duration_ns)
 
     def record(
         self, line: Line, subject: object, started_ns: int, ended_ns: int, outer_ns: int, failure: str | None = None,
@@ -180,14 +176,15 @@ class Transaction:
                 outside("late")
             return
         elapsed_ns = ended_ns - started_ns
-        own_ns = elapsed_ns - (self.nested_ns - outer_ns)
+        nested_ns = outer_ns + elapsed_ns
+        own_ns = nested_ns - self.nested_ns
         calls = self.calls
         calls.append((line, subject, started_ns, ended_ns, own_ns, failure, requested, matched))
-        self.nested_ns += own_ns
+        self.nested_ns = nested_ns
         if failure is not None or elapsed_ns >= self.locate_ns:
             self.locate(line, started_ns)
-        if len(calls) >= MANY_CALLS:
-            self.add_up_early()
+        if len(calls) >= self.look_at:
+            self.make_room()
 
     def locate(self, line: Line, started_ns: int) -> None:
         """Keep the application's line that made this call, when it is an SQL call."""
@@ -198,18 +195,29 @@ class Transaction:
             if len(places) < MAX_NOTED and (place := find(3)) is not None:
                 places[started_ns] = place
 
-    def add_up_early(self) -> None:
-        # The first MAX_CALLS calls stay for the detail; the later ones only count in the totals. Branches in other
-        # threads may append at the same time and come here too: one of them adds up, the others go on.
+    def make_room(self) -> None:
+        """
+        Add calls up early, beyond MANY_CALLS or MAX_TEXT_BYTES of texts. The first ones stay for the detail.
+
+        Branches in other threads may append at the same time and come here too: one adds up, the others go on.
+        """
         if not adding.acquire(blocking=False):
             return
         try:
+            calls, end = self.calls, len(self.calls)
+            looked_at = self.look_at - LOOK_EVERY
+            self.text_bytes += text_bytes(calls[looked_at:end])
+            self.look_at = end + LOOK_EVERY
+            if end < MANY_CALLS and self.text_bytes <= MAX_TEXT_BYTES:
+                return
             if self.bill is None:
+                self.kept_calls = min(MAX_CALLS, looked_at)
                 self.bill = Bill()
-                self.bill.cover(self.calls[:MAX_CALLS], self.has_branches)
-            end = len(self.calls)
-            early = self.calls[MAX_CALLS:end]
-            del self.calls[MAX_CALLS:end]
+                self.bill.cover(calls[: self.kept_calls], self.has_branches)
+            kept = self.kept_calls
+            early = calls[kept:end]
+            del calls[kept:end]
+            self.text_bytes, self.look_at = text_bytes(calls[:kept]), kept + LOOK_EVERY
             self.bill.cover(early, self.has_branches)
             self.bill.add_early(early, self.has_pieces)
         finally:
@@ -226,7 +234,7 @@ class Transaction:
             if self.has_branches:
                 bill.cover(calls, has_branches=True)
         else:
-            bill.cover(calls[MAX_CALLS:], self.has_branches)
+            bill.cover(calls[self.kept_calls :], self.has_branches)
         if self.has_branches:
             subtract_branches(calls)
         if self.has_pieces:

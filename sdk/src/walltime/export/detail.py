@@ -3,14 +3,21 @@
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING
+from sys import getsizeof
+from typing import TYPE_CHECKING, Final
 
+from walltime.core.after_response import LOOK_EVERY
+from walltime.core.bill import MAX_EARLY_BYTES, Cell
+from walltime.core.call import CALL_BYTES, OTHER, text_bytes
 from walltime.export.quantile import KindsP99
 from walltime.propagation.propagation import is_sampled
 
 if TYPE_CHECKING:
     from walltime.core.transaction import Transaction
     from walltime.settings.settings import Settings
+
+_BASE_BYTES: Final = 2048
+_SAMPLE_BYTES: Final = 1024
 
 
 class Detail:
@@ -70,3 +77,31 @@ class Allowance:
             return False
         self._left -= 1
         return True
+
+
+def held_bytes(transaction: Transaction) -> int:
+    """Return about how much memory a finished transaction holds."""
+    calls = transaction.calls
+    held = _BASE_BYTES + len(transaction.path) + CALL_BYTES * len(calls) + transaction.text_bytes
+    held += text_bytes(calls[transaction.look_at - LOOK_EVERY :])
+    if transaction.bill is not None:
+        held += MAX_EARLY_BYTES - transaction.bill.room_bytes
+    if transaction.after is not None:
+        held += CALL_BYTES * len(transaction.after.calls) + text_bytes(transaction.after.calls)
+    if transaction.samples is not None:
+        held += _SAMPLE_BYTES * len(transaction.samples.seen)
+    if transaction.annotations is not None:
+        texts = (*transaction.annotations, *transaction.annotations.values())
+        held += sum([getsizeof(text) for text in texts])
+    return held
+
+
+def keep_totals(transaction: Transaction) -> None:
+    """Give up what takes memory: calls, statements, samples."""
+    bill = transaction.add_up(detail=False)
+    if bill.statements:
+        bill.statements, bill.room_bytes = {OTHER: sum(bill.statements.values(), Cell())}, MAX_EARLY_BYTES
+    transaction.calls, transaction.text_bytes, transaction.look_at = [], 0, LOOK_EVERY
+    transaction.samples = transaction.places = None
+    if transaction.after is not None:
+        transaction.after.add_up_early()

@@ -1,48 +1,42 @@
 """
 The export thread and the bounded queue in front of it: adds up, decides what to keep, encodes, sends.
 
-A request only appends to the queue. The thread starts with the first finished transaction of a process, so a forked
-child gets its own. It delays the exit of the process by at most `exit_timeout_s`.
+A request only appends to the queue. The thread starts with a process's first finished transaction, so a forked child
+gets its own. It delays the exit of the process by at most `exit_timeout_s`.
 """
 
 from __future__ import annotations
 
-import atexit
 import os
 import secrets
-import socket
-import sys
-import threading
 import time
 from collections import deque
-from contextvars import Context
 from typing import TYPE_CHECKING, Final
 
-from opentelemetry.sdk import version as otel_version
-from opentelemetry.sdk.resources import OTELResourceDetector
-
+from walltime.core.execution import close
 from walltime.core.transaction import clock, outside_calls
 from walltime.errors import contain
 from walltime.export import one_line, otlp
-from walltime.export.detail import Detail
+from walltime.export.detail import Detail, held_bytes, keep_totals
 from walltime.export.json_lines import JsonLines
 from walltime.export.metrics import Metrics
-from walltime.export.protobuf import resource_attribute
-from walltime.export.sender import Sender
+from walltime.export.sender import BATCH, Sender
+from walltime.export_thread import ExportThread
 from walltime.redaction.redact import Redaction
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
     from ssl import SSLContext
 
     from walltime.core.bill import Bill
     from walltime.core.transaction import Transaction
     from walltime.settings.settings import Settings
 
-MAX_QUEUED_CALLS: Final = 50_000
-"""Calls that may wait in the queue, about 12 MB. A further transaction is added up at once and loses its detail."""
-BATCH: Final = 512
-"""Transactions in one export; as many waiting transactions wake the thread early."""
+BYTES_EACH: Final = 16_384
+"""
+Memory of the transactions that wait: 32 MiB with the usual `max_queue` of 2,048. Of a transaction beyond three quarters
+of it only the totals are kept; beyond all of it, it is lost. A call without its text takes 245 bytes, so this is a
+hundred thousand calls, or two thousand with a statement of 16 KB each.
+"""
 BEFORE_YIELD: Final = 16
 """
 Transactions to encode, about 0.05 ms each, before the thread yields the GIL.
@@ -62,51 +56,58 @@ class Exporter:
 
     def __init__(self, settings: Settings, version: str, tls: SSLContext | None) -> None:
         self._settings = settings
+        self._sends = "otlp" in settings.exporters
         self._version = version
         self._tls = tls
         self._redaction = Redaction(
-            settings.key_salt.encode() or secrets.token_bytes(16),
-            raw_sessions=settings.raw_session_ids,
-            raw_keys=settings.raw_keys,
-            hash_users=settings.hash_user_ids,
-            denied=settings.denied_annotations,
-        )
-        self._detail = Detail(settings)
+            settings.key_salt.encode() or secrets.token_bytes(16), raw_sessions=settings.raw_session_ids,
+            raw_keys=settings.raw_keys, hash_users=settings.hash_user_ids, denied=settings.denied_annotations,
+        )  # fmt: skip
         self._metrics = Metrics(version) if settings.metrics else None
+        self.successor: Exporter | None = None
+        """The one in force since another `configure`: it takes what comes too late here."""
         self.begin()
-        atexit.register(self.shutdown)
 
     def begin(self) -> None:
         """Create the state of this process. A forked child starts empty: its parent sends what the parent measured."""
         self._pid = os.getpid()
-        self._queue: deque[Transaction] = deque()
-        self._queued_calls = 0
-        self._held: dict[int, tuple[Transaction, int]] = {}
-        """By `id`: transactions after their response whose application has not returned, and since when."""
-        self._flushes_requested = self._flushes_done = 0
-        self._thread: threading.Thread | None = None
+        self._queue: deque[tuple[Transaction, int]] = deque()
+        """Transactions and their memory in bytes."""
+        self._waiting_bytes = 0
+        self._held: dict[int, tuple[Transaction, int, int]] = {}
+        """By `id`: transactions after their response whose application has not returned, since when, and memory."""
+        self._detail = Detail(self._settings)
         self._sender: Sender | None = None
-        self._starting = threading.Lock()
-        self._closing = False
-        self.counts = {"sent": 0, "lost_queue_full": 0, "lost_unreachable": 0, "lost_refused": 0, "lost_internal": 0}
+        self._thread = ExportThread(self._work, self.shutdown)
+        self._has_exported = self._report_is_due = False
+        self._program = ""
+        self.counts = {
+            "sent": 0, "lost_queue_full": 0, "lost_unreachable": 0, "lost_refused": 0, "lost_too_large": 0,
+            "lost_rejected": 0, "lost_internal": 0, "rejected_spans": 0,
+        }  # fmt: skip
 
     def hold(self, transaction: Transaction) -> None:
         """Keep a transaction whose response is over until `release`, at most LONGEST_AFTER_RESPONSE_S."""
-        if self._thread is None:
+        if not self._thread.is_started:
             self._start()
-        self._held[id(transaction)] = transaction, clock()
-        if self._closing or len(self._held) > self._settings.max_queue:
+        size = held_bytes(transaction)
+        self._held[id(transaction)] = transaction, clock(), size
+        self._waiting_bytes += size
+        max_queue = self._settings.max_queue
+        if len(self._held) > max_queue or self._waiting_bytes > max_queue * BYTES_EACH // 2 or self._thread.is_closing:
             self.release(transaction)
 
     def release(self, transaction: Transaction) -> None:
         """Submit a held transaction; does nothing when it was submitted before."""
-        if self._held.pop(id(transaction), None) is not None:
-            transaction.is_over = True
+        held = self._held.pop(id(transaction), None)
+        if held is not None:
+            self._waiting_bytes -= held[2]
+            close(transaction)
             transaction.after_ns = max(0, clock() - transaction.started_ns - transaction.duration_ns)
             self.submit(transaction)
 
     def _release_overdue(self, now_ns: int) -> None:
-        for transaction, held_since_ns in self._held.copy().values():
+        for transaction, held_since_ns, _ in self._held.copy().values():
             if now_ns - held_since_ns < LONGEST_AFTER_RESPONSE_S * 1e9:
                 break  # they are in the order of their time
             self.release(transaction)
@@ -114,116 +115,141 @@ class Exporter:
     @property
     def is_used(self) -> bool:
         """Whether this process has submitted a transaction."""
-        return self._thread is not None
+        return bool(self._has_exported or self._queue or self._held or any(self.counts.values()))
+
+    @property
+    def is_over(self) -> bool:
+        """Whether its counts stay as they are: it is closed, and its thread has ended."""
+        return self._thread.is_over
+
+    def report(self, program: str) -> None:
+        """Send the counters of a process without transactions, a `<kind>.<module>` of servers/unsupported.py or ''."""
+        self._program, self._report_is_due = program, True
+        self._start()
 
     def submit(self, transaction: Transaction) -> None:
-        """Queue a finished transaction; 0.3 µs, never waits. When the queue is full, it is dropped and counted."""
-        if len(self._queue) >= self._settings.max_queue or self._closing:
+        """Queue a finished transaction; 1 µs, never waits. When the queue is full, it is dropped and counted."""
+        try:
+            self._put(transaction)
+        except Exception:
+            self.counts["lost_internal"] += 1
+            raise
+
+    def _put(self, transaction: Transaction) -> None:
+        max_bytes = self._settings.max_queue * BYTES_EACH
+        waiting_bytes = self._waiting_bytes
+        size = held_bytes(transaction)
+        if waiting_bytes + size > max_bytes * 3 // 4:
+            keep_totals(transaction)
+            size = held_bytes(transaction)
+        if len(self._queue) >= self._settings.max_queue or waiting_bytes + size > max_bytes:
             self.counts["lost_queue_full"] += 1
             return
-        self._queued_calls += len(transaction.calls)
-        if self._queued_calls > MAX_QUEUED_CALLS:
-            self._queued_calls -= len(transaction.calls)
-            transaction.add_up(detail=False)
-            transaction.calls.clear()
-        self._queue.append(transaction)
-        if self._thread is None:
+        self._waiting_bytes += size
+        self._queue.append((transaction, size))
+        if not self._thread.is_started:
             self._start()
-        elif len(self._queue) == BATCH:
-            self._wake.set()
+        elif len(self._queue) == BATCH or waiting_bytes <= max_bytes // 4 < waiting_bytes + size:
+            self._thread.wake()
+        if self._thread.has_ended:
+            self._pass_on()
+
+    def _next(self) -> Transaction | None:
+        """Take the first transaction from the queue; None without one. Each is taken once."""
+        try:
+            transaction, size = self._queue.popleft()
+        except IndexError:
+            return None
+        self._waiting_bytes -= size
+        return transaction
+
+    def counters(self) -> dict[str, int]:
+        """Return the counts and what is neither sent nor lost so far."""
+        waiting = len(self._queue) + len(self._held) + (0 if self._sender is None else self._sender.waiting)
+        return {**self.counts, "queued": waiting}
 
     def _start(self) -> None:
-        # Never wait here: under gevent, the lock may be a native one and would block the hub.
-        if not self._starting.acquire(blocking=False):
-            return
         try:
-            if self._thread is None:
-                # Created here and not in `begin`: gevent may patch these classes in between.
-                self._wake = threading.Event()
-                self._flushes = threading.Condition()
-                self._thread = threading.Thread(target=self._run, name="walltime-export", daemon=True)
-                Context().run(self._thread.start)  # without the context of the current transaction
-                _at_child_exit(self.shutdown)
+            self._thread.start()
         except RuntimeError:  # the interpreter is shutting down and cannot start threads
-            self._thread = None
-            self.counts["lost_queue_full"] += len(self._queue)
-            self._queue.clear()
-        finally:
-            self._starting.release()
+            while self._next() is not None:
+                self.counts["lost_queue_full"] += 1
+
+    def _pass_on(self) -> None:
+        """Give what was added after the thread's last look to the exporter in force."""
+        following = self
+        while following.successor is not None:
+            following = following.successor
+        while (transaction := self._next()) is not None:
+            if following is not self:
+                following.submit(transaction)
+            else:
+                self.counts["lost_queue_full"] += 1
 
     def flush(self, timeout_s: float | None = None) -> bool:
         """Send the queue; True when everything is sent or lost, False after the timeout."""
-        thread = self._thread
-        if thread is None or not thread.is_alive() or self._pid != os.getpid():
+        if self._pid != os.getpid():
             return True
-        with self._flushes:
-            self._flushes_requested += 1
-            mine = self._flushes_requested
-            self._wake.set()
-            return self._flushes.wait_for(
-                lambda: self._flushes_done >= mine, self._settings.timeout_s if timeout_s is None else timeout_s
-            )
+        return self._thread.flush(self._settings.timeout_s if timeout_s is None else timeout_s)
 
     def shutdown(self, timeout_s: float | None = None) -> None:
         """Send the queue and stop; takes at most `exit_timeout_s`, in any state of the collector."""
-        atexit.unregister(self.shutdown)
-        thread = self._thread
-        if thread is None or self._pid != os.getpid():
-            return
-        for transaction, _ in self._held.copy().values():  # their later calls are on no bill
+        if self._pid == os.getpid() and self._thread.is_started:
+            self._close(timeout_s)
+
+    def retire(self, successor: Exporter) -> None:
+        """Send the queue and stop, as another exporter is in force, which gets what comes here from now on."""
+        self.successor = successor
+        successor._has_exported |= self.is_used
+        if self._pid == os.getpid():
+            self._close(None)
+
+    def _close(self, timeout_s: float | None) -> None:
+        self._thread.is_closing = True  # first: what is held from now on is released at once
+        for transaction, _, _ in self._held.copy().values():  # their later calls are on no bill
             self.release(transaction)
-        self._closing = True
-        self._wake.set()
-        thread.join(self._settings.exit_timeout_s if timeout_s is None else timeout_s)
-
-    # ---- the thread ----
-
-    def _run(self) -> None:
-        try:
-            self._work()
-        except Exception as error:  # a bug of ours; the next transaction starts a new thread
-            if self._sender is not None:
-                self._sender.lose("lost_internal")
-            contain("export thread", error)
-            self._thread = None
+        self._thread.close(self._settings.exit_timeout_s if timeout_s is None else timeout_s)
+        if self._thread.has_ended:
+            self._pass_on()
 
     def _work(self) -> None:
         settings = self._settings
-        self._sender = sender = Sender(settings, self.counts, self._tls)
-        sender.prepare()
-        resource = _resource(settings)
+        resource = otlp.resource(settings)
         encoder = otlp.Encoder(resource, self._version, settings.sample_probability, self._redaction)
+        request_of = lambda spans: encoder.request(spans, self._missing())  # noqa: E731
+        self._sender = sender = Sender(settings, self.counts, self._tls, request_of)
+        sender.prepare()
         file = JsonLines(settings.json_lines_path, resource, self.counts) if settings.json_lines_path else None
-        while True:
-            self._release_overdue(clock())
-            closing, requested = self._closing, self._flushes_requested
-            while self._queue:
-                self._export_batch(encoder, sender, file)
-            sender.send_pending(closing)
-            if not sender.pending:
-                with self._flushes:  # everything before these requests is sent, or lost and counted
-                    self._flushes_done = requested
-                    self._flushes.notify_all()
-            if closing:
-                sender.close()
-                if file is not None:
-                    file.close()
-                return
-            self._wake.wait(max(LEAST_WAIT_S, self._settings.export_delay_s))
-            self._wake.clear()
+        try:
+            while not self._thread.has_ended:
+                self._release_overdue(clock())
+                if self._thread.is_closing:
+                    self._thread.end()
+                flushes = self._thread.flushes
+                self._has_exported |= bool(self._queue)
+                self._drain(encoder, sender, file)
+                sender.pack(even_empty=self._report_is_due and self._sends and bool(settings.endpoint))
+                self._report_is_due = False
+                sender.send_pending(self._thread.is_closing)
+                if not sender.pending:  # everything before these flushes is sent, or lost and counted
+                    self._thread.flushed(flushes)
+                if not self._thread.has_ended:
+                    self._thread.wait(max(LEAST_WAIT_S, settings.export_delay_s))
+        except Exception:
+            sender.lose("lost_internal")
+            raise
+        sender.close()
+        if file is not None:
+            file.close()
 
-    def _export_batch(self, encoder: otlp.Encoder, sender: Sender, file: JsonLines | None) -> None:
-        spans = bytearray()
+    def _drain(self, encoder: otlp.Encoder, sender: Sender, file: JsonLines | None) -> None:
+        """Encode what waits, and send full requests."""
         count = 0
-        while self._queue and count < BATCH:
-            transaction = self._queue.popleft()
-            self._queued_calls = max(0, self._queued_calls - len(transaction.calls))
+        while (transaction := self._next()) is not None:
             try:
                 bill = transaction.add_up(detail=True)
                 kept = self._detail.why_kept(transaction)
                 encoded = encoder.transaction(transaction, bill, kept)
-                spans += encoded
-                count += 1
                 transaction.calls.clear()  # a thread or task that outlives it may keep a reference
                 transaction.after = transaction.samples = None
             except Exception as error:  # a transaction that cannot be encoded affects no other
@@ -231,22 +257,25 @@ class Exporter:
                 contain("export", error)
             else:
                 self._write_locally(transaction, bill, kept, encoded, file)
-            if count % BEFORE_YIELD == 0 and self._has_time():
+                if self._sends and not self._settings.endpoint:
+                    self.counts["lost_unreachable"] += 1  # an invalid variable: the address is unknown
+                elif self._sends:
+                    sender.add(encoded)
+            count += 1
+            is_short = len(self._queue) < BATCH  # yielding may take long
+            if count % BEFORE_YIELD == 0 and is_short and not self._thread.flushes and not self._thread.is_closing:
                 time.sleep(YIELD_S)
-        if count and "otlp" in self._settings.exporters and not self._settings.endpoint:
-            self.counts["lost_unreachable"] += count  # an invalid variable: the address is unknown
-        elif count and "otlp" in self._settings.exporters:
-            sender.add(encoder.request(bytes(spans), self._missing()), count)
-            sender.send_pending(self._closing)
-
-    def _has_time(self) -> bool:
-        """Say whether the thread may yield: no flush waits, and the queue is short. Yielding may take long."""
-        return len(self._queue) < BATCH and self._flushes_requested == self._flushes_done and not self._closing
+            if sender.pending:
+                sender.send_pending(self._thread.is_closing)
+        # Recomputed here: several threads change it, and an update that is lost must not stay.
+        self._waiting_bytes = sum([size for _, _, size in self._held.copy().values()])
 
     def _missing(self) -> dict[str, int]:
         """Return what of this process is on no bill so far: attributes of the scope in docs/wire.md."""
         missing = {f"walltime.lost.{why[5:]}": n for why, n in self.counts.items() if why.startswith("lost_")}
         missing["walltime.outside.calls"] = sum(outside_calls.copy().values())
+        if self._program and not self.is_used:
+            missing[f"walltime.outside.{self._program}"] = missing["walltime.outside.calls"]
         return missing
 
     def _write_locally(
@@ -265,31 +294,3 @@ class Exporter:
                 self._metrics.add(transaction, bill, kept)
         except Exception as error:  # of the application's MeterProvider, or ours
             contain("metrics", error)
-
-
-def _at_child_exit(act: Callable[[], None]) -> None:
-    """Call it at the end of a multiprocessing child, which does not run its parent's exit handlers."""
-    process = sys.modules.get("multiprocessing.process")
-    if process is not None and process.parent_process() is not None:
-        from multiprocessing.util import Finalize
-
-        Finalize(None, act, exitpriority=-1000)  # after those of the application: they may make transactions
-
-
-def _resource(settings: Settings) -> bytes:
-    """Return this process as an encoded OTLP Resource (attributes = 1), with OTEL_RESOURCE_ATTRIBUTES."""
-    # Not Resource.create: it starts a thread pool, which fails while the interpreter exits.
-    resource = OTELResourceDetector().detect().attributes
-    attributes: dict[str, object] = {
-        "telemetry.sdk.language": "python",
-        "telemetry.sdk.name": "opentelemetry",
-        "telemetry.sdk.version": otel_version.__version__,
-        "service.name": "unknown_service",
-        "service.instance.id": secrets.token_hex(8),
-        "host.name": socket.gethostname(),
-        "process.pid": os.getpid(),
-        **resource,
-    }
-    if settings.service_name:
-        attributes["service.name"] = settings.service_name
-    return b"".join([resource_attribute(key, value) for key, value in attributes.items()])

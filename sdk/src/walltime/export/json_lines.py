@@ -15,15 +15,14 @@ import sys
 from contextlib import suppress
 from datetime import datetime, timezone
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 from walltime.errors import warn
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
+from walltime.export.protobuf import fields
 
 MAX_LINE_BYTES: Final = 1 << 20
-"""A longer line is written without its calls, and says so."""
+"""A longer line is written without its calls, then with its texts cut at CUT_CHARS, and says so."""
+CUT_CHARS: Final = 256
 STDERR: Final = "-"
 
 _KINDS: Final = {1: "internal", 2: "server", 3: "client", 4: "producer", 5: "consumer"}
@@ -44,7 +43,7 @@ class JsonLines:
             resource: the process, as an encoded opentelemetry.proto.resource.v1.Resource.
         """
         self._path = path
-        self._resource = dict(_attribute(value) for number, value in _fields(resource) if number == 1)
+        self._resource = dict(_attribute(value) for number, value in fields(resource) if number == 1)
         self._counts = counts
         self._file: int | None = None
         self._identity = (0, 0)
@@ -102,7 +101,7 @@ class JsonLines:
 
 def as_line(spans: bytes, resource: dict[str, Any]) -> bytes:
     """Return the line of one transaction: ASCII, with its newline at the end and nowhere else."""
-    root, *calls = [_span(value) for _, value in _fields(spans)]
+    root, *calls = [_span(value) for _, value in fields(spans)]
     started_ns = root.pop("started_ns")
     for call in calls:
         call["offset_ns"] = call.pop("started_ns") - started_ns
@@ -111,19 +110,31 @@ def as_line(spans: bytes, resource: dict[str, Any]) -> bytes:
     document = {"started_at": _iso(started_ns), **root, "resource": resource}
     if calls:
         document["calls"] = calls
-    line = json.dumps(document, separators=(",", ":")).encode() + b"\n"
+    line = _dumped(document)
+    if len(line) > MAX_LINE_BYTES and calls:
+        document |= {"calls": [], "calls_left_out": len(calls)}
+        line = _dumped(document)
     if len(line) > MAX_LINE_BYTES:
-        document["calls"] = []
-        document["calls_left_out"] = len(calls)
-        line = json.dumps(document, separators=(",", ":")).encode() + b"\n"
+        document |= {"attributes": {key: _cut(value) for key, value in root["attributes"].items()}, "is_cut": True}
+        line = _dumped(document)
     return line
+
+
+def _dumped(document: dict[str, Any]) -> bytes:
+    return json.dumps(document, separators=(",", ":")).encode() + b"\n"
+
+
+def _cut(value: Any) -> Any:
+    if isinstance(value, list):
+        return [_cut(each) for each in value]
+    return value[:CUT_CHARS] if isinstance(value, str) else value
 
 
 def _span(message: bytes) -> dict[str, Any]:
     span: dict[str, Any] = {"is_error": False}
     attributes: dict[str, Any] = {}
     started_ns = ended_ns = 0
-    for number, value in _fields(message):
+    for number, value in fields(message):
         if number == 9:
             key, attribute = _attribute(value)
             attributes[key] = attribute
@@ -138,7 +149,7 @@ def _span(message: bytes) -> dict[str, Any]:
         elif number == 8:
             ended_ns = value
         elif number == 15:
-            span["is_error"] = dict(_fields(value)).get(3) == 2
+            span["is_error"] = dict(fields(value)).get(3) == 2
     return {**span, "started_ns": started_ns, "duration_ns": ended_ns - started_ns, "attributes": attributes}
 
 
@@ -146,12 +157,12 @@ _IDS: Final = {1: "trace_id", 2: "span_id", 4: "parent_span_id"}
 
 
 def _attribute(message: bytes) -> tuple[str, Any]:
-    found = dict(_fields(message))
+    found = dict(fields(message))
     return found[1].decode("utf-8", "replace"), _value(found.get(2, b""))
 
 
 def _value(message: bytes) -> Any:
-    for number, value in _fields(message):
+    for number, value in fields(message):
         if number == 1:
             return value.decode("utf-8", "replace")
         if number == 2:
@@ -162,38 +173,8 @@ def _value(message: bytes) -> Any:
             (double,) = struct.unpack("<d", value.to_bytes(8, "little"))
             return double if math.isfinite(double) else str(double)
         if number == 5:
-            return [_value(item) for _, item in _fields(value)]
+            return [_value(item) for _, item in fields(value)]
     return None
-
-
-def _fields(message: bytes) -> Iterator[tuple[int, Any]]:
-    """The fields of a message of our own making: number, and an int or the bytes (protobuf's wire format)."""
-    at, end = 0, len(message)
-    while at < end:
-        tag, at = _varint(message, at)
-        kind = tag & 7
-        if kind == 2:
-            size, at = _varint(message, at)
-            yield tag >> 3, message[at : at + size]
-            at += size
-        elif kind == 0:
-            number, at = _varint(message, at)
-            yield tag >> 3, number
-        else:
-            size = 8 if kind == 1 else 4
-            yield tag >> 3, int.from_bytes(message[at : at + size], "little")
-            at += size
-
-
-def _varint(message: bytes, at: int) -> tuple[int, int]:
-    number = shift = 0
-    while True:
-        byte = message[at]
-        at += 1
-        number |= (byte & 127) << shift
-        if byte < 128:
-            return number, at
-        shift += 7
 
 
 def _iso(ns: int) -> str:

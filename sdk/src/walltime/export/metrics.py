@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
 MAX_KINDS: Final = 200
 MAX_COMPONENTS: Final = 50
+MAX_ERRORS: Final = 100
 """Series are bounded by their product. Further names share `_OTHER`, the semantic conventions' word, and `(other)`."""
 _OVERFLOW: Final = "_OTHER"
 _BUCKETS_S: Final = (0.005, 0.01, 0.025, 0.05, 0.075, 0.1, 0.25, 0.5, 0.75, 1, 2.5, 5, 7.5, 10)
@@ -56,6 +57,7 @@ class Metrics:
         meter.create_observable_counter("walltime.component.calls", [self._observed], "{call}", "Calls of a component")
         self._kinds: set[str] = set()
         self._names: set[str] = set()
+        self._errors: set[str] = set()
 
     def add(self, transaction: Transaction, bill: Bill, kept: str) -> None:
         """
@@ -68,7 +70,9 @@ class Metrics:
         if kept:
             context = set_span_in_context(NonRecordingSpan(span_context(ids._replace(trace_flags=1))), context)
         kind = _bounded(transaction.name, self._kinds, MAX_KINDS, _OVERFLOW)
-        about: dict[str, str | int] = {"error.type": transaction.error_type} if transaction.error_type else {}
+        about: dict[str, str | int] = {}
+        if transaction.error_type:
+            about["error.type"] = _bounded(transaction.error_type, self._errors, MAX_ERRORS, _OVERFLOW)
         if transaction.method:
             about |= {"http.request.method": transaction.method, "url.scheme": transaction.scheme}
             if transaction.http_status:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 from walltime.core.bill import Bill
 from walltime.core.execution import current
 from walltime.core.pieces import joined, without_calls
-from walltime.core.transaction import MAX_CALLS, clock
+from walltime.core.transaction import clock
 from walltime.errors import guarded
 
 if TYPE_CHECKING:
@@ -38,13 +38,12 @@ def summary() -> str:
     if execution is None or execution.transaction.duration_ns:  # what has ended is the export thread's
         return ""
     transaction = execution.transaction
-    bill = copy.deepcopy(transaction.bill)  # what was added up early, of more than 2,000 calls
     calls = transaction.calls[:]
-    if bill is None:
-        bill = Bill()
-        bill.cover(calls, transaction.has_branches)
-    else:
-        bill.cover(calls[MAX_CALLS:], transaction.has_branches)
+    bill = Bill()
+    if transaction.bill is not None:  # what was added up early, of more than 2,000 calls
+        bill = copy.copy(transaction.bill)
+        bill.lines, bill.statements = copy.deepcopy(bill.lines), {}
+    bill.cover(calls[transaction.kept_calls :], transaction.has_branches)
     if transaction.has_pieces:
         still_open = [] if transaction.bill is None else transaction.bill.still_open
         calls = without_calls(joined([*calls, *still_open]))

@@ -6,13 +6,16 @@ from functools import lru_cache
 from operator import attrgetter
 from typing import TYPE_CHECKING, Final
 
-from walltime.core.bill import COUNTERS
+from walltime.core.bill import COUNTERS, MAX_STATEMENTS, put
+from walltime.core.call import OTHER
+from walltime.core.cpu import waited_ns
 from walltime.export.protobuf import attribute, count, counts
 from walltime.redaction.cache import size_bounded_cache
+from walltime.redaction.redact import redact_sql
 from walltime.sampling.samples import Entry
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable
+    from collections.abc import Collection, Iterable, Mapping
 
     from walltime.core.bill import Bill, Cell
     from walltime.core.event_loop import LoopTimes
@@ -45,7 +48,7 @@ def encode(transaction: Transaction, bill: Bill) -> bytes:
     if transaction.cpu_user_ns is not None and transaction.cpu_system_ns is not None:
         encoded.append(count("walltime.cpu_user_ns", transaction.cpu_user_ns))
         encoded.append(count("walltime.cpu_system_ns", transaction.cpu_system_ns))
-    if (cpu_wait_ns := transaction.cpu_wait_ns) is not None:
+    if (cpu_wait_ns := _cpu_wait_ns(transaction)) is not None:
         encoded.append(count("walltime.cpu_wait_ns", cpu_wait_ns))
     if transaction.cpu_throttled_ns:
         encoded.append(count("walltime.cpu_throttled_ns", transaction.cpu_throttled_ns))
@@ -67,12 +70,29 @@ def encode(transaction: Transaction, bill: Bill) -> bytes:
         encoded += _arrays("target", _OF_TARGET, targets.values())
         encoded.append(_texts("walltime.target.component", [component for component, _ in targets]))
         encoded.append(_texts("walltime.target.address", [address for _, address in targets]))
-    if bill.statements:
-        encoded += _arrays("statement", _OF_STATEMENT, bill.statements.values())
-        encoded.append(_texts("walltime.statement.text", list(bill.statements)))
+    if statements := without_literals(bill.statements):
+        encoded += _arrays("statement", _OF_STATEMENT, statements.values())
+        encoded.append(_texts("walltime.statement.text", list(statements)))
     if transaction.samples is not None:
         encoded += _samples(transaction)
     return b"".join(encoded)
+
+
+def _cpu_wait_ns(transaction: Transaction) -> int | None:
+    """Return the time for which its thread could have run and had no CPU; None when unknown."""
+    if transaction.schedstat is not None:
+        wait_ns = waited_ns(transaction.schedstat)
+    else:
+        wait_ns = None if transaction.loop is None else transaction.loop.cpu_wait_ns
+    return None if wait_ns is None else min(wait_ns, transaction.duration_ns)
+
+
+def without_literals(statements: Mapping[str | bytes, Cell]) -> dict[str, Cell]:
+    """Return the statements without their literals, those that are equal then as one; of too many, `OTHER`."""
+    redacted: dict[str, Cell] = {}
+    for text, cell in statements.items():
+        put(redacted, redact_sql(text), cell, MAX_STATEMENTS, OTHER)
+    return redacted
 
 
 def _samples(transaction: Transaction) -> Iterable[bytes]:

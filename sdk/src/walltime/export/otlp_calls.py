@@ -5,8 +5,8 @@ from __future__ import annotations
 from functools import lru_cache
 from typing import TYPE_CHECKING, Final, NamedTuple
 
-from walltime.core.bill import STORES, address
-from walltime.core.call import CONTINUED, LINES, SKIPPED
+from walltime.core.bill import STORES
+from walltime.core.call import CONTINUED, LINES, SKIPPED, address
 from walltime.export.otlp_span import CLIENT, ERROR, INTERNAL, IS_REMOTE_KNOWN, Children, kind, named
 from walltime.export.protobuf import attribute, count, few, word
 from walltime.redaction.cache import size_bounded_cache
@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
 _AFTER: Final = attribute("walltime.after_response", True)
 _GUESSED: Final = attribute("walltime.code.guessed", True)
+MAX_DETAIL_BYTES: Final = 2 * 1024 * 1024
+"""Of one transaction, about: 1,000 calls with statements of 2 KB. A request stays far below the collector's 20 MiB."""
 MAX_STATEMENTS: Final = 2048
 """Whose last place is remembered."""
 MAX_DESCRIBED: Final = 2048
@@ -42,8 +44,12 @@ class CallEncoder:
         """Statement → where it was last seen to come from."""
         self._described_before = lru_cache(maxsize=MAX_DESCRIBED)(self._described)
 
-    def spans(self, transaction: Transaction) -> bytes:
-        """Return the transaction's calls, in the order they ended, then those after its response."""
+    def spans(self, transaction: Transaction) -> tuple[bytes, int]:
+        """
+        Return the transaction's calls, in the order they ended, then those after its response.
+
+        And the number of its calls that are left out: those beyond MAX_DETAIL_BYTES.
+        """
         ids = transaction.ids
         children = Children(
             ids.trace_id.to_bytes(16, "big"), ids.span_id.to_bytes(8, "big"), ids.trace_flags | IS_REMOTE_KNOWN
@@ -51,6 +57,7 @@ class CallEncoder:
         offset_ns = transaction.started_at_ns - transaction.started_ns
         number = ids.span_id
         spans: list[bytes] = []
+        left_bytes = MAX_DETAIL_BYTES
         places = transaction.places or {}
         in_time = sum(call[1] is not CONTINUED for call in transaction.calls)
         after = [] if transaction.after is None else transaction.after.calls
@@ -64,7 +71,10 @@ class CallEncoder:
                 if len(spans) >= in_time:
                     about += _AFTER
                 spans.append(children.span(number, started_ns + offset_ns, ended_ns + offset_ns, about))
-        return b"".join(spans)
+                left_bytes -= len(about)
+                if left_bytes < 0:
+                    break
+        return b"".join(spans), max(0, in_time - len(spans))
 
     def _about(
         self, line: Line, subject: object, failure: str | None, requested: int, matched: int, place: Place | None

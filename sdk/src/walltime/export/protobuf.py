@@ -8,9 +8,9 @@ https://protobuf.dev/programming-guides/encoding/; field numbers are those of op
 from __future__ import annotations
 
 import struct
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
-from typing import Final, TypeAlias
+from typing import Any, Final, TypeAlias
 
 Value: TypeAlias = "str | bool | int | float | Sequence[str] | Sequence[int]"
 
@@ -123,3 +123,42 @@ def resource_attribute(key: str, value: object) -> bytes:
 def scope_attribute(key: str, value: int) -> bytes:
     """InstrumentationScope.attributes = 3"""
     return block(b"\x1a", _key(key) + block(b"\x12", _any(value)))
+
+
+def fields(message: bytes) -> Iterator[tuple[int, Any]]:
+    """
+    Yield the fields of a message: number, and an int or the bytes.
+
+    Raises:
+        ValueError, IndexError: it is no message.
+    """
+    at, end = 0, len(message)
+    while at < end:
+        tag, at = _read_varint(message, at)
+        kind = tag & 7
+        if kind == 0:
+            number, at = _read_varint(message, at)
+            yield tag >> 3, number
+            continue
+        size = _FIXED.get(kind, -1)
+        if kind == 2:
+            size, at = _read_varint(message, at)
+        if not 0 <= size <= end - at:
+            raise ValueError(f"no protobuf at byte {at}")
+        field = message[at : at + size]
+        yield tag >> 3, field if kind == 2 else int.from_bytes(field, "little")
+        at += size
+
+
+_FIXED: Final = {1: 8, 5: 4}
+
+
+def _read_varint(message: bytes, at: int) -> tuple[int, int]:
+    number = 0
+    for shift in range(0, 70, 7):
+        byte = message[at]
+        at += 1
+        number |= (byte & 127) << shift
+        if byte < 128:
+            return number, at
+    raise ValueError(f"no protobuf at byte {at}")

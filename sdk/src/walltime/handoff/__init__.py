@@ -1,10 +1,12 @@
 """
 Hand the transaction over to threads, tasks and greenlets that work for it.
 
-Asyncio tasks inherit the context by themselves. Threads and greenlets start with an empty context; the modules here set
-a `Branch` of the transaction and OpenTelemetry's context, and nothing else: other context variables belong to the
-application. A pool's worker gives the branch back after each job. A call that ends after its transaction is not on the
-bill; it is counted as late.
+Tasks inherit the context by themselves. Threads and greenlets start with an empty context; the modules here set a
+`Branch` of the transaction and OpenTelemetry's context, and nothing else: other context variables belong to the
+application. A pool's worker gives the branch back after each job.
+
+What is handed over ends with the transaction (`execution.close`): a thread or task that goes on is outside of it. A
+call that ends after its transaction is not on the bill; it is counted as late.
 """
 
 from __future__ import annotations
@@ -15,8 +17,9 @@ from typing import TYPE_CHECKING, Any
 from opentelemetry import context as otel_context
 
 from walltime.core.cpu import of_thread
-from walltime.core.execution import branch, current, enter, running
+from walltime.core.execution import LENT, branch, current, enter, inherited, running
 from walltime.errors import contain
+from walltime.propagation.propagation import lend
 from walltime.sampling import serving
 
 if TYPE_CHECKING:
@@ -34,10 +37,39 @@ def carried(job: Callable[..., Any]) -> Callable[..., Any]:
         execution = current()
         if execution is None or not execution.transaction.settings.context_threads:
             return job
-        return partial(run, branch(execution), otel_context.get_current(), job)
+        return partial(run, branch(execution), lend(execution.transaction), job)
     except Exception as ours:  # then the job runs without Walltime
         contain("context", ours)
         return job
+
+
+def carrying(original: Callable[..., Any]) -> Callable[..., Any]:
+    """Wrap a method of a pool of threads whose first argument is a job."""
+
+    def submit(self: Any, func: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+        return original(self, carried(func), *args, **kwargs)
+
+    return submit
+
+
+def waiting(original: Callable[..., Any]) -> Callable[..., Any]:
+    """Wrap a function that waits for a coroutine on another thread: it runs in the execution context that waits."""
+
+    def call(*args: Any, **kwargs: Any) -> Any:
+        execution = current()
+        if execution is None:
+            return original(*args, **kwargs)
+        before = execution.home, execution.owner, execution.thread
+        execution.home, execution.owner, execution.thread = LENT, 0, 0
+        try:
+            return original(*args, **kwargs)
+        finally:
+            if not execution.transaction.is_over:
+                execution.home, execution.owner, execution.thread = before
+            if inherited() is not execution:  # asgiref takes over the task's context
+                running.set(execution)
+
+    return call
 
 
 def run(execution: ExecutionContext, otel: Context, job: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
@@ -71,7 +103,7 @@ def begin_in(context: contextvars.Context) -> contextvars.Context:
     """Add a branch of the current transaction to the context in which a thread or greenlet starts."""
     execution = current()
     if execution is not None:
-        context.run(_enter, branch(execution), otel_context.get_current())
+        context.run(_enter, branch(execution), lend(execution.transaction))
     return context
 
 

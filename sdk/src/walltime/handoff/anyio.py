@@ -1,13 +1,14 @@
-"""anyio's worker threads, which run the synchronous functions of Starlette and FastAPI."""
+"""anyio's worker threads, which run the synchronous functions of Starlette and FastAPI, and their way back."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+import anyio.from_thread
 import anyio.to_thread
 
 from walltime.core.execution import current
-from walltime.handoff import on_a_branch
+from walltime.handoff import on_a_branch, waiting
 from walltime.instrumentation.patching import Patch
 
 if TYPE_CHECKING:
@@ -26,4 +27,7 @@ def _run_sync(original: Callable[..., Awaitable[Any]]) -> Callable[..., Awaitabl
 
 
 def patches() -> list[Patch]:
-    return [Patch(anyio.to_thread, "run_sync", _run_sync)]
+    return [
+        Patch(anyio.to_thread, "run_sync", _run_sync),
+        *(Patch(anyio.from_thread, name, waiting) for name in ("run", "run_sync")),
+    ]

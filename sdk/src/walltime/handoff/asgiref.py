@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from asgiref.sync import AsyncToSync, SyncToAsync
 
-from walltime.core.execution import current, running
-from walltime.handoff import on_a_branch
+from walltime.handoff import on_a_branch, waiting
 from walltime.instrumentation.patching import Patch
 
 if TYPE_CHECKING:
@@ -29,20 +28,8 @@ def _thread_handler(original: Callable[..., Any]) -> Callable[..., Any]:
     return thread_handler
 
 
-def _in_its_own_context(original: Callable[..., Any]) -> Callable[..., Any]:
-    def __call__(self: AsyncToSync[Any, Any], *args: Any, **kwargs: Any) -> Any:  # noqa: N807
-        execution = current()
-        try:
-            return original(self, *args, **kwargs)
-        finally:
-            if current() is not execution:  # it takes over the task's context, and so the execution context
-                running.set(execution)
-
-    return __call__
-
-
 def patches() -> list[Patch]:
     return [
         Patch(SyncToAsync, "thread_handler", _thread_handler),
-        Patch(AsyncToSync, "__call__", _in_its_own_context),
+        Patch(AsyncToSync, "__call__", waiting),
     ]

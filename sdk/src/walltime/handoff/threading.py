@@ -18,13 +18,16 @@ if TYPE_CHECKING:
 REQUIRES = "Python 3.10–3.14"
 
 _JOB = "_walltime_job"
-_POOLS = frozenset({"anyio._backends._asyncio"})
-"""Modules whose threads are workers that many transactions share; their jobs are handed over one by one."""
+_POOLS = frozenset({
+    "anyio._backends._asyncio", "concurrent.futures.process", "logging.handlers", "multiprocessing.managers",
+    "multiprocessing.pool", "multiprocessing.queues", "multiprocessing.resource_sharer", "trio._core._thread_cache",
+})  # fmt: skip
+"""Modules whose threads are workers that many transactions share; jobs of pools are handed over one by one."""
 
 
 def _start(original: Callable[[threading.Thread], None]) -> Callable[[threading.Thread], None]:
     def start(self: threading.Thread) -> None:
-        if current() is None or type(self).__module__ in _POOLS:
+        if current() is None or _is_shared(self):
             return original(self)
         entered = None
         try:
@@ -40,6 +43,12 @@ def _start(original: Callable[[threading.Thread], None]) -> Callable[[threading.
                 running.reset(entered)
 
     return start
+
+
+def _is_shared(thread: threading.Thread) -> bool:
+    """Say whether it works for whoever uses its library: by its class, or by its function."""
+    target = getattr(thread, "_target", None)
+    return not _POOLS.isdisjoint((type(thread).__module__, getattr(target, "__module__", None)))
 
 
 def _work(original: Callable[[threading.Thread], None], thread: threading.Thread) -> None:
@@ -60,7 +69,7 @@ def _bootstrap_inner(original: Callable[[threading.Thread], None]) -> Callable[[
 def _start_in_a_context(original: Callable[[threading.Thread], None]) -> Callable[[threading.Thread], None]:
     def start(self: threading.Thread) -> None:
         execution = current()
-        if execution is None:
+        if execution is None or _is_shared(self):
             return original(self)
         try:
             if execution.transaction.settings.context_threads and self._context is None:  # type: ignore[attr-defined]  # else they have chosen one

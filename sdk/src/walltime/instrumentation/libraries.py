@@ -67,6 +67,7 @@ _FOLDERS: Final[dict[str, dict[str, str]]] = {
         "gc": "sys",
         "gevent": "gevent.greenlet",
         "gevent_threads": "gevent.threadpool",
+        "multiprocessing_pool": "multiprocessing.pool",
         "threading": "threading",
     },
 }

@@ -23,7 +23,7 @@ from functools import cached_property
 from inspect import CO_VARARGS, CO_VARKEYWORDS, signature
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
-from walltime.core.execution import current, task_execution
+from walltime.core.execution import current, elsewhere, get_ident, inherited, task_execution
 from walltime.core.transaction import clock, outside
 from walltime.errors import contain
 
@@ -86,7 +86,9 @@ class Measure:
         library, counts_outside, begin, end = self.library, self.counts_outside, self.begin, self.end
 
         def call(self: Any, *args: Any, **kwargs: Any) -> Any:
-            execution = current()
+            execution = inherited()
+            if execution is not None and execution.thread != get_ident():
+                execution = elsewhere(execution)
             if execution is None:
                 if counts_outside:
                     outside(library)
@@ -106,7 +108,9 @@ class Measure:
             return result
 
         def call_without_arguments(self: Any) -> Any:
-            execution = current()
+            execution = inherited()
+            if execution is not None and execution.thread != get_ident():
+                execution = elsewhere(execution)
             if execution is None:
                 if counts_outside:
                     outside(library)

@@ -12,17 +12,16 @@ from typing import TYPE_CHECKING, Any
 
 from walltime.core.call import Piece
 from walltime.core.components import BITS, CONTAINERS, LINES
-from walltime.core.execution import current, task_execution
+from walltime.core.execution import current, elsewhere, get_ident, inherited, task_execution
 from walltime.core.transaction import clock
 from walltime.errors import contain
+from walltime.instrumentation.expected import failure_of
 from walltime.instrumentation.measure import Around
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 
     from walltime.core.execution import ExecutionContext
-
-_LAST = (StopIteration, StopAsyncIteration, GeneratorExit)
 
 
 @dataclass(frozen=True)
@@ -37,7 +36,9 @@ class Outermost:
         component, applies, bit = self.component, self.applies, BITS[self.component]
 
         def call(*args: Any, **kwargs: Any) -> Any:
-            execution = current()
+            execution = inherited()
+            if execution is not None and execution.thread != get_ident():
+                execution = elsewhere(execution)
             if execution is None or execution.open_components & bit:
                 return original(*args, **kwargs)
             if applies is not None and not _applies(applies, component, args):
@@ -107,7 +108,7 @@ def _end(
     execution.open_components &= ~BITS[component]
     try:
         # Exceptions pass containers as the framework's way to answer 404, and as the transaction's own failure.
-        failure = None if error is None or component in CONTAINERS else type(error).__name__
+        failure = None if error is None or component in CONTAINERS else failure_of(error)
         execution.record(LINES[component], subject, started_ns, ended_ns, outer_ns, failure)
     except Exception as ours:
         contain(component, ours)
@@ -145,8 +146,7 @@ class Items(Around):
         try:
             item = original()
         except BaseException as error:
-            failed = None if isinstance(error, _LAST) else error
-            _end(execution, component, started_ns, clock(), outer_ns, failed, self._record_as(execution))
+            _end(execution, component, started_ns, clock(), outer_ns, error, self._record_as(execution))
             raise
         _end(execution, component, started_ns, clock(), outer_ns, None, self._record_as(execution))
         return item
@@ -180,8 +180,7 @@ class AsyncItems(Items):
         try:
             item = await original()
         except BaseException as error:
-            failed = None if isinstance(error, _LAST) else error
-            _end(execution, component, started_ns, clock(), outer_ns, failed, self._record_as(execution))
+            _end(execution, component, started_ns, clock(), outer_ns, error, self._record_as(execution))
             raise
         _end(execution, component, started_ns, clock(), outer_ns, None, self._record_as(execution))
         return item

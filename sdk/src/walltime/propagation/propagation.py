@@ -7,7 +7,6 @@ instrumentations see the transaction as the current span.
 
 from __future__ import annotations
 
-import random
 import re
 from functools import lru_cache
 from typing import TYPE_CHECKING, Final
@@ -17,9 +16,10 @@ from opentelemetry import context as otel_context
 from opentelemetry.context import Context
 from opentelemetry.propagators.composite import CompositePropagator
 from opentelemetry.propagators.textmap import Getter
-from opentelemetry.trace import NonRecordingSpan, SpanContext, TraceFlags
+from opentelemetry.trace import NonRecordingSpan, Span, SpanContext, TraceFlags
 
-from walltime.core.ids import Ids
+from walltime.core.execution import current, hand_out, inherited
+from walltime.core.ids import Ids, generator
 from walltime.propagation.propagators import get_global_textmap
 
 if TYPE_CHECKING:
@@ -29,11 +29,6 @@ if TYPE_CHECKING:
     from opentelemetry.propagators.textmap import TextMapPropagator
 
     from walltime.core.transaction import Transaction
-
-# A separate generator: when an application seeds `random`, request ids must not repeat.
-_ids = random.Random()
-reseed = _ids.seed
-"""A forked child calls this, so that its ids differ from its parent's."""
 
 _LOW_64_BITS: Final = (1 << 64) - 1
 _RANDOM: Final = 0x02
@@ -49,8 +44,8 @@ MAX_MEMBERS: Final = 180
 """Members of `baggage` that W3C requires; OpenTelemetry drops a `tracestate` with more than 32."""
 _MEMBERS: Final = {
     # https://www.w3.org/TR/trace-context/#tracestate-header and https://www.w3.org/TR/baggage/#definition
-    "tracestate": re.compile(r"[ \t]*(?:[a-z0-9][_0-9a-z\-*/@]*=[\x20-\x2b\x2d-\x3c\x3e-\x7e]+)?[ \t]*"),
-    "baggage": re.compile(r"[ \t]*[!#-'*+\-.0-9A-Z^-z|~]+[ \t]*=[ \t!#-+\--\[\]-~]*"),
+    "tracestate": re.compile(r"(?:[a-z0-9][_0-9a-z\-*/@]*=[\x20-\x2b\x2d-\x3c\x3e-\x7e]+)?"),
+    "baggage": re.compile(r"[!#-'*+\-.0-9A-Z^-z|~]+[ \t]*=[ \t!#-+\--\[\]-~]*"),
 }
 """Syntax of a member of these headers. Others are left out: OpenTelemetry would log a warning for each, and the client
 controls their number."""
@@ -75,7 +70,7 @@ def _well_formed(header: str, member: re.Pattern[str], *, is_whole: bool) -> lis
     if len(header) > MAX_HEADER_CHARS:
         header = header[:MAX_HEADER_CHARS].rpartition(",")[0]
     members = header.split(",")
-    kept = [each for each in members if member.fullmatch(each)]
+    kept = [each for each in members if member.fullmatch(each.strip(" \t"))]
     return None if not kept or (is_whole and len(kept) < len(members)) else [",".join(kept[:MAX_MEMBERS])]
 
 
@@ -108,12 +103,19 @@ def _bound(probability: float) -> int:
 
 def caller(base: Context | None) -> SpanContext | None:
     """Return the parent span of a new transaction: that of the given context, by default of the current one."""
-    if base is None:
-        base = otel_context.get_current()
-    if not base:  # empty, as for most requests
+    around = otel_context.get_current() if base is None else base
+    if not around:  # empty, as for most requests
         return None
-    span_context = trace.get_current_span(base).get_span_context()
-    return span_context if span_context.is_valid else None
+    span = trace.get_current_span(around)
+    span_context = span.get_span_context()
+    if not span_context.is_valid or (base is None and not span_context.is_remote and _is_left_over(span)):
+        return None
+    return span_context
+
+
+def _is_left_over(span: Span) -> bool:
+    """Return whether it is of a transaction that has ended: what began in it still has its context."""
+    return not span.is_recording() and inherited() is not None and current() is None
 
 
 def own_ids(parent: SpanContext | None, probability: float) -> Ids:
@@ -127,8 +129,8 @@ def own_ids(parent: SpanContext | None, probability: float) -> Ids:
         flags = parent.trace_flags & (_RANDOM | _SAMPLED)
         if not flags & _SAMPLED and is_sampled(parent.trace_id, probability):
             flags |= _SAMPLED
-        return Ids(parent.trace_id, _ids.getrandbits(64) or 1, flags, parent.trace_state or None)
-    number = _ids.getrandbits(192)  # for both ids
+        return Ids(parent.trace_id, generator.getrandbits(64) or 1, flags, parent.trace_state or None)
+    number = generator.getrandbits(192)  # for both ids
     trace_id = number >> 64 or 1
     flags = _RANDOM | _SAMPLED if is_sampled(trace_id, probability) else _RANDOM
     # The same as `Ids(…)`, without a Python function call.
@@ -136,13 +138,15 @@ def own_ids(parent: SpanContext | None, probability: float) -> Ids:
 
 
 class _Current(NonRecordingSpan):
-    """The transaction as OpenTelemetry's current span. Its span context is made on demand."""
+    """The transaction as OpenTelemetry's current span, until it ends. Its span context is made on demand."""
 
     def __init__(self, transaction: Transaction) -> None:
         self._transaction = transaction
         self._of: Ids | None = None
 
     def get_span_context(self) -> SpanContext:
+        if self._transaction.is_over:
+            return trace.INVALID_SPAN_CONTEXT
         ids = self._transaction.ids
         if self._of is not ids:
             self._of, self._context = ids, span_context(ids)
@@ -150,6 +154,37 @@ class _Current(NonRecordingSpan):
 
     def __repr__(self) -> str:
         return f"NonRecordingSpan({self.get_span_context()!r})"
+
+
+class _Caller(_Current):
+    """The transaction's caller as the current span, until the transaction ends."""
+
+    def __init__(self, transaction: Transaction, of: SpanContext) -> None:
+        super().__init__(transaction)
+        self._caller = of
+
+    def get_span_context(self) -> SpanContext:
+        return trace.INVALID_SPAN_CONTEXT if self._transaction.is_over else self._caller
+
+
+class _Lent(Context):
+    """
+    A context of OpenTelemetry that a transaction attaches. It ends with the transaction: who still has it then, has
+    what was current before.
+    """
+
+    __slots__ = ("before",)
+    before: Context
+    __hash__ = object.__hash__  # type: ignore[assignment]  # a dict has none
+
+    def end(self) -> None:
+        _clear(self)
+        if self.before:
+            dict.update(self, self.before)
+
+
+_NOTHING: Final = Context()
+_clear, _put = dict.clear, dict.__setitem__  # its own methods refuse
 
 
 def span_context(ids: Ids) -> SpanContext:
@@ -164,10 +199,29 @@ def enter(transaction: Transaction, base: Context | None) -> object:
     parent-based sampler would take our 1 % as its decision, and its spans would have a parent that its backend never
     receives.
     """
-    if getattr(trace, "_TRACER_PROVIDER", None) is not None:  # `get_tracer_provider` reads the environment: 0.5 µs
-        return None if base is None else otel_context.attach(base)
-    around = otel_context.get_current() if base is None else base
-    return otel_context.attach(Context({**around, _SPAN: _Current(transaction)}))
+    around = otel_context.get_current()
+    if getattr(trace, "_TRACER_PROVIDER", None) is None:  # `get_tracer_provider` reads the environment: 0.5 µs
+        span: Span = _Current(transaction)
+    elif base is None:
+        return None
+    else:
+        span = _Caller(transaction, trace.get_current_span(base).get_span_context())
+    if transaction.lent is not None:  # it goes on, somewhere else
+        hand_out(transaction, transaction.lent)
+    transaction.lent = lent = _Lent(around if base is None else base)
+    lent.before = around
+    _put(lent, _SPAN, span)
+    return otel_context.attach(lent)
+
+
+def lend(transaction: Transaction) -> Context:
+    """Return OpenTelemetry's current context for another thread or greenlet, until the transaction ends."""
+    context = otel_context.get_current()
+    if context is not transaction.lent:
+        context = lent = _Lent(context)
+        lent.before = _NOTHING
+        hand_out(transaction, lent)
+    return context
 
 
 def leave(transaction: Transaction, token: object) -> None:
@@ -197,6 +251,8 @@ def outgoing_headers(transaction: Transaction) -> list[tuple[str, str]]:
 
 
 def _headers(transaction: Transaction, context: Context) -> list[tuple[str, str]]:
+    if transaction.is_over:
+        return []
     propagator = get_global_textmap()
     has_baggage = not context.keys() <= _ONLY_SPAN and bool(baggage.get_all(context))
     if _is_w3c(propagator) and transaction.ids.trace_state is None and not has_baggage:

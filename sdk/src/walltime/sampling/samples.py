@@ -7,12 +7,12 @@ in a measured call is left out, because that time has its own row: the calls are
 
 from __future__ import annotations
 
-import random
 from bisect import bisect_left, bisect_right
 from collections import defaultdict
 from typing import TYPE_CHECKING, Final, NamedTuple
 
 from walltime.core.call import LINES, OTHER
+from walltime.core.ids import generator
 from walltime.errors import guarded
 from walltime.sampling import stacks
 from walltime.sampling.states import COMPUTING, Clocks, state_of
@@ -82,13 +82,13 @@ class Samples:
         """Add what was seen of the transaction in one tick."""
         every = self._every
         if every > 1:
-            if random.random() * every >= 1:
+            if generator.random() * every >= 1:
                 return
             samples = [sample._replace(time_ns=sample.time_ns * every) for sample in samples]
         self.seen.extend(samples)
         if len(self.seen) > MAX_SAMPLES:
             self._every = every * 2
-            kept = {at_ns for at_ns in {sample.at_ns for sample in self.seen} if random.random() < 0.5}
+            kept = {at_ns for at_ns in {sample.at_ns for sample in self.seen} if generator.random() < 0.5}
             self.seen = [each._replace(time_ns=2 * each.time_ns) for each in self.seen if each.at_ns in kept]
 
     @guarded("sampler")

@@ -9,15 +9,16 @@ from __future__ import annotations
 
 import sys
 import time
-from _thread import allocate_lock
 from collections import deque
-from importlib import import_module
+from contextlib import suppress
 from time import perf_counter_ns
 from typing import TYPE_CHECKING, Any, Final
 from weakref import ref
 
 from walltime.core.cpu import greenlet_here
+from walltime.core.execution import get_ident, unpatched
 from walltime.errors import contain
+from walltime.sampling import frames
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -29,13 +30,8 @@ MAX_ARRIVALS: Final = 10_000
 """Tasks and greenlets between two ticks; the oldest ones are not sampled."""
 
 
-def unpatched(module: str, name: str) -> Any:
-    """Return a function of the standard library as it is without gevent's monkey patches."""
-    monkey = sys.modules.get("gevent.monkey")
-    return getattr(import_module(module), name) if monkey is None else monkey.get_original(module, name)
-
-
-get_ident: Callable[[], int] = unpatched("_thread", "get_ident")
+allocate_lock: Final = unpatched("_thread", "allocate_lock")
+start_new_thread: Final = unpatched("_thread", "start_new_thread")
 _local: Any = unpatched("_thread", "_local")()
 
 
@@ -81,16 +77,24 @@ arrivals: deque[tuple[ref[Any], Transaction, Thread]] = deque(maxlen=MAX_ARRIVAL
 
 
 class Parking:
-    """Where the sampler waits while no transaction runs, using no CPU. Each sampler thread has its own."""
+    """
+    Where the sampler waits while no transaction runs, using no CPU. Each sampler thread has its own.
 
-    def __init__(self, start: Callable[[], None] | None) -> None:
-        self.is_parked = start is not None
+    Many threads may come to `wake` at the same time, also a signal handler inside of it: none of them waits.
+    """
+
+    def __init__(self, run: Callable[[Parking], None] | None) -> None:
+        """
+        Args:
+            run: what the thread does, which starts with the next transaction; None for no sampler.
+        """
+        self.is_parked = run is not None
         self.woken_ns = 0
         """When the transaction began for which the sampler woke up."""
-        self._start = start
-        """Starts the thread; None when it runs, or when there is none."""
         self.on_wake: Callable[[], None] = lambda: None
-        """Called on the request's thread, as the sampler has no GIL yet."""
+        """Called on the request's thread when no other is open: the sampler has no GIL yet."""
+        self._claims = [] if run is None else [run]
+        """Who takes it starts the thread, or makes sure that none starts."""
         self._wake = allocate_lock()
         self._wake.acquire()
         self.runs = allocate_lock()
@@ -100,11 +104,17 @@ class Parking:
         """Wake the sampler; the first time, start it."""
         self.is_parked = False
         self.woken_ns = perf_counter_ns()
-        start, self._start = self._start, None
-        if start is not None:
-            start()
-        elif self._wake.locked():
+        try:
+            run = self._claims.pop()
+        except IndexError:
             self.on_wake()
+            self._release()
+        else:
+            self.runs.acquire(False)
+            start_new_thread(run, (self,))
+
+    def _release(self) -> None:
+        with suppress(RuntimeError):  # another thread was faster
             self._wake.release()
 
     def wait(self, is_idle: Callable[[], bool]) -> bool:
@@ -115,6 +125,11 @@ class Parking:
             return True
         self.is_parked = False
         return False
+
+    def end(self) -> None:
+        """Let the thread end, or not start; a thread that starts at this moment ends by itself."""
+        self._claims.clear()
+        self._release()
 
     def join(self, timeout_s: float) -> None:
         """Wait for the end of the thread."""
@@ -127,9 +142,9 @@ parking = Parking(None)
 
 def forget_ended() -> None:
     """Forget threads that have ended."""
-    alive = sys._current_frames()
-    for ident in threads.keys() - alive.keys():
-        threads.pop(ident, None)
+    with suppress(frames.NotReadableError):
+        for ident in threads.copy().keys() - frames.of_threads().keys():
+            threads.pop(ident, None)
 
 
 def is_idle() -> bool:
@@ -144,8 +159,13 @@ def _this_thread() -> Thread:
     return here
 
 
-def begin(transaction: Transaction) -> None:
-    """Register the transaction that this thread, task or greenlet serves, until its response ends; 0.2 µs."""
+def begin(transaction: Transaction, *, is_first: bool = False) -> None:
+    """
+    Register the transaction that this thread, task or greenlet serves, until its response ends; 0.2 µs.
+
+    Args:
+        is_first: it begins, and no other is open.
+    """
     try:
         try:
             here: Thread = _local.thread
@@ -153,7 +173,9 @@ def begin(transaction: Transaction) -> None:
             here = _this_thread()
         server: Any = None
         if transaction.owner:
-            server = sys.modules["asyncio"].current_task() if transaction.owner > 1 else None
+            asyncio: Any = sys.modules.get("asyncio")
+            if asyncio is not None and asyncio._get_running_loop() is not None:  # not under Trio
+                server = asyncio.current_task()
         else:
             server = greenlet_here()
         if server is not None:
@@ -162,6 +184,8 @@ def begin(transaction: Transaction) -> None:
             here.execution = transaction
         if parking.is_parked:
             parking.wake()
+        elif is_first:
+            parking.on_wake()
     except Exception as ours:
         contain("sampler", ours)
 
@@ -182,19 +206,20 @@ def swap(execution: ExecutionContext | None) -> ExecutionContext | None:
     return before
 
 
-def reset(start: Callable[[], None] | None, *, is_forked: bool) -> None:
+def reset(run: Callable[[Parking], None] | None, *, is_forked: bool) -> None:
     """
     End the sampler's thread.
 
     Args:
-        start: starts another, when the next transaction begins; None for no sampler.
+        run: what another does, which starts when the next transaction begins; None for no sampler.
         is_forked: only this thread is left, and what it serves is the parent's.
     """
     global parking
-    before, parking = parking, Parking(start)
+    made = Parking(run)
+    before, parking = parking, made  # at once: two threads that come here end two
     if is_forked:
         threads.clear()
         vars(_local).clear()
     else:
-        before.wake()
+        before.end()
     arrivals.clear()

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final, NamedTuple, TypeAlias, cast
 
 from walltime.core import caller
+from walltime.sampling.frames import outward
 
 if TYPE_CHECKING:
     from types import CodeType, FrameType
@@ -13,7 +14,6 @@ if TYPE_CHECKING:
     Frames: TypeAlias = tuple[CodeType | int, ...]
     """Innermost first: the code of each frame and the offset of the instruction that it executes."""
 
-MAX_FRAMES: Final = caller.MAX_FRAMES
 OUTERMOST: Final = 8
 INNERMOST: Final = 15
 """Of a stack of more than 24 frames, so many of its ends are shown."""
@@ -43,22 +43,21 @@ class Where(NamedTuple):
 
 def frames_of(frame: FrameType | None, *, in_calls: bool = False) -> Frames | None:
     """
-    Return a running stack down to our entry point, at most MAX_FRAMES; None inside a measured call.
+    Return a running stack down to our entry point; None inside a measured call.
 
     Args:
         in_calls: inside a measured call, return the stack that made it.
     """
     frames: list[CodeType | int] = []
-    room = MAX_FRAMES
     ours = _is_ours
-    while frame is not None and room:
-        code = frame.f_code
+    for each in outward(frame):
+        code = each.f_code
         path = code.co_filename
         if path not in ours:
             _learn(path)
         if not ours[path]:
             frames.append(code)
-            frames.append(frame.f_lasti)
+            frames.append(each.f_lasti)
         else:
             role = role_of(code)
             if role == _IN_A_CALL:
@@ -66,11 +65,9 @@ def frames_of(frame: FrameType | None, *, in_calls: bool = False) -> Frames | No
                     return None
                 frames.clear()
             if not frames:  # the innermost says whether the thread waits
-                frames += (code, frame.f_lasti)
+                frames += (code, each.f_lasti)
             if role == _ENTRY:
                 break
-        room -= 1
-        frame = frame.f_back
     return tuple(frames)
 
 

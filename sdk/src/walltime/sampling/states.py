@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import dis
-import random
 from typing import TYPE_CHECKING, Final, NamedTuple, cast
+
+from walltime.core.ids import generator
 
 if TYPE_CHECKING:
     from types import CodeType
@@ -77,7 +78,7 @@ def state_of(frames: Frames, clocks: Clocks) -> str:
     # for `own` of the time waits for it the longer, the busier they keep it.
     busy = min(0.99, others * (own + delay) / max(own, 0.001))
     gil = max(0.0, min(1 - own - delay, own * busy / (1 - busy)))
-    drawn = random.random() * (own + delay + gil)
+    drawn = generator.random() * (own + delay + gil)
     return "computing" if drawn < own else "cpu" if drawn < own + delay else "gil"
 
 

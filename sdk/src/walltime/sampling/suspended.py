@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import sys
-from types import CoroutineType
 from typing import TYPE_CHECKING, Any, Final
 
+from walltime.core.caller import MAX_FRAMES
 from walltime.core.execution import running
 from walltime.core.steps import steps
-from walltime.sampling import stacks, states
+from walltime.sampling import frames, stacks, states
 
 if TYPE_CHECKING:
     from types import CodeType, FrameType
@@ -36,8 +36,8 @@ def of(server: Any) -> tuple[Frames | None, str]:
     """Return the stack, innermost first, and the state; no stack inside a measured call."""
     if hasattr(server, "get_coro"):
         return _of_task(server)
-    frames = stacks.frames_of(server.gr_frame)
-    return frames, "" if frames is None else _state(frames)
+    stack = stacks.frames_of(server.gr_frame)
+    return stack, "" if stack is None else _state(stack)
 
 
 def is_over(server: Any) -> bool:
@@ -49,9 +49,7 @@ def _of_task(task: Any) -> tuple[Frames | None, str]:
     awaits: list[CodeType | int] = []
     waiter: Any = task
     for _ in range(MAX_TASKS):
-        coroutine: Any = waiter.get_coro()
-        for _ in range(stacks.MAX_FRAMES):
-            frame, awaited = _suspended(coroutine)
+        for frame in frames.of(_awaited(waiter.get_coro())):
             if frame is None:
                 break
             code = frame.f_code
@@ -59,7 +57,6 @@ def _of_task(task: Any) -> tuple[Frames | None, str]:
                 awaits += (frame.f_lasti, code)
             elif stacks.is_in_a_call(code):
                 return None, ""
-            coroutine = frame.f_locals["coro"] if code is steps.__code__ else awaited
         future = getattr(waiter, "_fut_waiter", None)
         if future is None or future.done():
             return tuple(awaits[::-1]), "loop"
@@ -69,32 +66,40 @@ def _of_task(task: Any) -> tuple[Frames | None, str]:
         if not hasattr(future, "get_coro"):
             break
         waiter = future
-    frames = tuple(awaits[::-1])
-    return frames, _state(frames)
+    stack = tuple(awaits[::-1])
+    return stack, _state(stack)
 
 
-def _suspended(coroutine: Any) -> tuple[FrameType | None, Any]:
-    """Return the frame, None when there is none, and what is awaited in it."""
-    if type(coroutine) is CoroutineType:
-        return coroutine.cr_frame, coroutine.cr_await
-    for frame, awaits in _NAMES:
-        if getattr(coroutine, frame, None) is not None:
-            return getattr(coroutine, frame), getattr(coroutine, awaits, None)
-    return None, None
+def _awaited(coroutine: Any) -> list[tuple[Any, str]]:
+    """Return the coroutine, what it awaits, and so on, each with the name of the attribute that has its frame."""
+    found: list[tuple[Any, str]] = []
+    while len(found) < MAX_FRAMES:
+        for frame, awaits in _NAMES:
+            if hasattr(coroutine, awaits):
+                found.append((coroutine, frame))
+                if getattr(coroutine, "gi_code", None) is steps.__code__:
+                    (of_steps,) = frames.of(found[-1:])
+                    coroutine = None if of_steps is None else frames.local(of_steps, "coro")
+                else:
+                    coroutine = getattr(coroutine, awaits)
+                break
+        else:
+            break
+    return found
 
 
 _NAMES: Final = (("cr_frame", "cr_await"), ("gi_frame", "gi_yieldfrom"), ("ag_frame", "ag_await"))
 
 
-def _state(frames: Frames) -> str:
-    if not frames:
+def _state(stack: Frames) -> str:
+    if not stack:
         return "waiting"
-    for code in frames[: 2 * _LOOKED_AT : 2]:
+    for code in stack[: 2 * _LOOKED_AT : 2]:
         file = code.co_filename.rpartition("/")[2]  # type: ignore[union-attr]  # every other one is a code object
         state = _BY_FUNCTION.get((file, code.co_name)) or _BY_FILE.get(file)  # type: ignore[union-attr]
         if state:
             return state
-    return states.waits_for(frames)[0] or "waiting"
+    return states.waits_for(stack)[0] or "waiting"
 
 
 def runs(server: Any, transaction: Transaction, frame: FrameType) -> bool:
@@ -118,10 +123,7 @@ def _context_of(task: Any, frame: FrameType | None) -> Any:
     if hasattr(task, "get_context"):  # Python 3.12
         return task.get_context()
     handle = sys.modules["asyncio.events"].Handle._run.__code__
-    for _ in range(stacks.MAX_FRAMES):
-        if frame is None:
-            break
-        if frame.f_code is handle:
-            return frame.f_locals["self"]._context
-        frame = frame.f_back
+    for each in frames.outward(frame):
+        if each.f_code is handle:
+            return frames.local(each, "self")._context
     return {}

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import os
-import random
-import sys
 import time
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final
 
 from walltime.core import event_loop
+from walltime.core.caller import place_of
 from walltime.core.execution import Inside
+from walltime.core.ids import generator
 from walltime.core.transaction import clock
-from walltime.sampling import serving, suspended
+from walltime.sampling import frames, serving, suspended
 from walltime.sampling.samples import Sample, Samples, is_measured
 from walltime.sampling.stacks import frames_of
 from walltime.sampling.states import Clocks, waits_for
@@ -87,12 +88,12 @@ class Ticks:
         if not looks:
             return False
         if looks[-1][2] is not None:  # tasks and greenlets are the last ones
-            event_loop.look(now_ns)
+            event_loop.look(now_ns, _line_of)
         factor = max(1.0, len(looks) / MAX_LOOKED_AT)
         if factor > 1:
-            looks = random.sample(looks, MAX_LOOKED_AT)
+            looks = generator.sample(looks, MAX_LOOKED_AT)
         late_ns = now_ns - due_ns
-        observed = [(of, thread, _observe(of, thread, server, late_ns)) for of, thread, server in looks]
+        observed = [(of, thread, _observed(of, thread, server, late_ns)) for of, thread, server in looks]
         started = {thread: of.started_ns for of, thread, _ in looks}
         shares = {each: _share(each, now_ns, elapsed_ns, started_ns) for each, started_ns in started.items()}
         cpu_ns = self._cpu_of_others()
@@ -123,8 +124,8 @@ class Ticks:
                 of.samples.add(samples)
                 _add(self._sampled_ns, of.name, samples[0].time_ns)
                 counts["samples"] += len(samples)
-        drawn = looks[int(random.random() * len(looks))][1]
-        if (self.is_contended or random.random() * DELAYS_EVERY < 1) and drawn.share < _BUSY_SHARE:
+        drawn = looks[int(generator.random() * len(looks))][1]
+        if (self.is_contended or generator.random() * DELAYS_EVERY < 1) and drawn.share < _BUSY_SHARE:
             _measure_delay(drawn, now_ns)
         return True
 
@@ -200,6 +201,23 @@ def _add(times_ns: dict[K, int], key: K, time_ns: int) -> None:
         times_ns[key] = times_ns.get(key, 0) + time_ns
 
 
+def _line_of(ident: int) -> str:
+    """Return the application's line that a thread executes."""
+    with suppress(frames.NotReadableError):
+        place = place_of(frames.outward(frames.of_threads().get(ident)))
+        if place is not None:
+            return f"{place.short_path}:{place.line} {place.function}"
+    return ""
+
+
+def _observed(transaction: Transaction, thread: Thread, server: Any, late_ns: int) -> tuple[Frames | None, str]:
+    try:
+        return _observe(transaction, thread, server, late_ns)
+    except frames.NotReadableError:
+        counts["samples_lost"] += 1
+        return None, ""
+
+
 def _observe(transaction: Transaction, thread: Thread, server: Any, late_ns: int) -> tuple[Frames | None, str]:
     """
     Return the stack, innermost first, and the state of a suspended task or greenlet, '' for what runs.
@@ -210,7 +228,7 @@ def _observe(transaction: Transaction, thread: Thread, server: Any, late_ns: int
     """
     for _ in range(MAX_TRIES):
         before_ns = thread.cpu_ns()
-        frame = sys._current_frames().get(thread.ident)
+        frame = frames.of_threads().get(thread.ident)
         if frame is None or transaction.duration_ns:
             return None, ""
         thread.observed_ns = before_ns
@@ -228,7 +246,7 @@ def _observe(transaction: Transaction, thread: Thread, server: Any, late_ns: int
             stack, state = suspended.of(server)
         if thread.cpu_ns() == before_ns:
             return stack, state
-        if sys._current_frames().get(thread.ident) is frame and frame.f_lasti == offset:  # C that needs no GIL
+        if frames.of_threads().get(thread.ident) is frame and frame.f_lasti == offset:  # C that needs no GIL
             return stack, state
     counts["samples_lost"] += 1
     return None, ""

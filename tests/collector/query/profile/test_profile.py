@@ -16,7 +16,7 @@ from rich.console import Console
 from walltime.core import components
 from walltime_collector.cli.profile.pprof import PprofProfile, pprof_file
 from walltime_collector.cli.profile.speedscope import speedscope_file
-from walltime_collector.cli.profile.text import render
+from walltime_collector.cli.profile.text import MOST_ROWS, render
 from walltime_collector.clickhouse.engine import Engine
 from walltime_collector.errors import BadParameter, NotStored
 from walltime_collector.query.components import CONTAINERS
@@ -24,7 +24,7 @@ from walltime_collector.query.profile import profile as profiling
 from walltime_collector.query.profile.answer import Part, Profile
 from walltime_collector.query.profile.profile import coverage, profile
 from walltime_collector.query.profile.tree import Node, paths, tree
-from walltime_collector.query.sampling import sampled, share_interval
+from walltime_collector.query.sampling import by_line, sampled, share_interval
 from walltime_collector.query.scope import Filters, Scope
 from walltime_collector.query.windows import Window
 
@@ -89,10 +89,10 @@ def whole(engine: Engine, scope: Scope) -> Profile:
     return profile(engine, scope)
 
 
-def render_text(of: Profile, width: int = 100) -> str:
+def render_text(of: Profile, width: int = 100, limit: int = MOST_ROWS) -> str:
     console = Console(width=width, color_system=None, file=io.StringIO())
     with console.capture() as capture:
-        console.print(render(of, console))
+        console.print(render(of, console, limit))
     return capture.get()
 
 
@@ -268,3 +268,61 @@ def test_what_cannot_be_profiled_is_refused(engine: Engine, scope: Scope) -> Non
 
 def test_the_containers_are_those_of_the_sdk() -> None:
     assert components.CONTAINERS | {"other"} == CONTAINERS
+
+
+def deep(at: int, frames: int = 30) -> str:
+    """A stack of a request: what the server called, then functions that differ from sample to sample."""
+    outer = [f"serve (server/{n}.py:{n})" for n in range(6)]
+    return ";".join(outer + [f"step{at}_{n} (shop/deep{at % 7}.py:{100 * at + n})" for n in range(frames - len(outer))])
+
+
+def profile_of(stacks: list[str]) -> Profile:
+    """A second of `other`, in which each stack was seen once."""
+    every = []
+    for stack in stacks:
+        function, _, line = stack.rpartition(";")[2].removesuffix(")").partition(" (")
+        every.append(sampled(("other", line, function, "", "computing", stack), 1, SAMPLE_NS))
+    time_ns = len(every) * SAMPLE_NS
+    part = Part("other", 0, time_ns, True, len(every), time_ns)
+    return Profile(
+        "shop", "GET /deep", "", "", 1, time_ns, 0, "", (part,), coverage([part], every), by_line(every), tuple(every)
+    )
+
+
+def test_few_samples_of_deep_stacks_print_few_rows_and_all_of_their_time() -> None:
+    of = profile_of([deep(at) for at in range(76)])
+    text = render_text(of, width=160)
+    rows = text.splitlines()
+    assert len(rows) < 110  # of 1,800 frames that differ; a branch of a chain has at most four rows
+    assert "(56 more lines: --limit 76)" in text
+    assert "(57 smaller ones)" in text
+    assert "(21 frames)" in text
+    tree_rows = rows[rows.index(next(row for row in rows if row.rstrip().endswith("%  other"))) :]
+    assert len([row for row in tree_rows if "±" in row]) == 20 + 1  # the frame that all have, 19 below it, and the rest
+    assert len(render_text(replace(of, lines=()), 160).splitlines()) < len(rows)
+    numbers = {limit: len(render_text(of, 160, limit).splitlines()) for limit in (1, 5, 76)}
+    assert numbers[1] < numbers[5] < numbers[76]
+
+
+def test_a_tree_begins_at_its_component_and_cut_stacks_have_one_root() -> None:
+    ends = ["a (shop/a.py:1);b (shop/b.py:2)", "a (shop/a.py:1);c (shop/c.py:3)"]
+    outer = "serve (server.py:1);dispatch (server.py:2);page (shop/views.py:9)"
+    cut = [f"outer{at} (server.py:{at});…;{ends[at % 2]}" for at in range(4)]
+    root = tree(profile_of([f"{outer};{end}" for end in ends] + cut))
+    other = root.children["other"]
+    assert set(other.children) == {"a (shop/a.py:1)", "…"}
+    assert {name: node.samples for name, node in other.children["…"].children["a (shop/a.py:1)"].children.items()} == {
+        "b (shop/b.py:2)": 2,
+        "c (shop/c.py:3)": 2,
+    }
+
+
+def test_lines_come_first_the_most_time_first(whole: Profile) -> None:
+    rows = render_text(whole).splitlines()
+    first = next(at for at, row in enumerate(rows) if "shop/serializers.py:88 to_json" in row)
+    assert (
+        "1.80 ± 0.13 s  25.7 %  shop/serializers.py:88 to_json  computing in json.encoder.iterencode  view"
+        in rows[first]
+    )
+    assert "shop/locks.py:7 wait  waiting for a lock" in rows[first + 1]
+    assert first < next(at for at, row in enumerate(rows) if row.rstrip().endswith("%  view"))

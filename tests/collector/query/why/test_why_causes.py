@@ -204,6 +204,16 @@ def test_the_headline_states_how_certain_it_is(verdict: Verdict, judged: Chance 
     assert line.endswith(said)
 
 
+def test_the_headline_says_that_a_few_slow_ones_can_be_alike_by_chance() -> None:
+    usual, slow = replace(SOMEBODY, transactions=19), replace(SOMEBODY, transactions=2, mean_ns=9 * MS)
+    line = headline("GET /", "selected", None, usual, slow)
+    said = "; but with 2 transactions against 19, what these have in common can be chance."
+    assert line.endswith("(+4.00 ms)" + said)
+    assert said not in headline(
+        "GET /", "selected", None, replace(usual, transactions=190), replace(slow, transactions=10)
+    )
+
+
 def test_calls_alone_prove_a_difference_only_in_its_own_direction_and_only_a_large_one() -> None:
     assert Judged(GUESS, TOLD).calls_differ(1.0 * MS)
     assert not Judged(GUESS, TOLD).calls_differ(5.0 * MS)

@@ -24,7 +24,7 @@ from ...health.checks import Check
 from ...query.top import top
 from ...spool.segment import Record
 from .canary import SERVICE, hatch
-from .cluster import Node, check_cluster, check_node
+from .cluster import Node, check_cluster, check_node, check_tokens
 
 OLDEST = (26, 1)
 """Older servers refuse the tables: `min_columns_to_activate_adaptive_write_buffer` is a setting of theirs."""
@@ -33,6 +33,12 @@ OLDEST_FOR_SQL = (26, 8)
 _MAX_SKEW_S, _MAX_HARMLESS_SKEW_S = 10.0, 1.0
 _MIN_FREE_SHARE = 0.1
 _ACCESS_DENIED = 497
+_TOKENS = (
+    "SELECT name, toUInt64OrZero(extract(engine_full, 'replicated_deduplication_window = ([0-9]+)')) AS tokens"
+    " FROM system.tables WHERE database = {database:String}"
+    " AND engine_full LIKE '%replicated_deduplication_window = %'"
+)
+_COLLECTORS = "SELECT uniqExact(collector) AS n FROM {database:Identifier}.walltime_health WHERE minute > now() - 3600"
 _GRANTS = "GRANT CREATE, DROP, ALTER, SELECT, INSERT ON walltime*.* TO {user}; docs/cluster.md has those of a cluster"
 
 
@@ -94,8 +100,8 @@ class _Server:
         if not failed & {"version", "settings", "keeper", "cluster", "nodes"}:
             yield from self._try()
 
-    def _rows(self, sql: str) -> Rows:
-        return read_rows(self._client.raw_query(sql, fmt=QUERY_FORMAT, use_database=False))
+    def _rows(self, sql: str, parameters: dict[str, str] | None = None) -> Rows:
+        return read_rows(self._client.raw_query(sql, parameters, fmt=QUERY_FORMAT, use_database=False))
 
     def _check_connection(self) -> Check:
         given, started_s = self._settings, time.monotonic()
@@ -154,8 +160,20 @@ class _Server:
         if older := known["compatibility"]["value"]:
             what = f"compatibility = '{older}' in the profile: functions behave as in that version"
             return Check("settings", "WARN", what, "remove it for the collector's user; Walltime is tested without it")
+        if about_tokens := self._check_tokens():
+            return about_tokens
         waits = "; its INSERTs switch async_insert off" if known["async_insert"]["value"] not in ("0", "false") else ""
         return Check("settings", "OK", f"the collector may set all {len(sent)} that it sends{waits}")
+
+    def _check_tokens(self) -> Check | None:
+        """A warning if a repeated INSERT may be stored twice."""
+        versions = self._rows("SELECT value FROM system.server_settings WHERE name = 'insert_deduplication_version'")
+        given = {"database": self._settings.database}
+        tables = self._rows(_TOKENS, given)
+        collectors = 1
+        if any(row["name"].startswith("walltime_health") for row in tables):
+            collectors = max(int(self._rows(_COLLECTORS, given)[0]["n"]), 1)
+        return check_tokens([row["value"] for row in versions], tables, collectors)
 
     def _check_disk(self) -> Check:
         disks = self._rows("SELECT name, free_space, total_space FROM system.disks ORDER BY free_space / total_space")

@@ -1,4 +1,4 @@
-"""Checks of a ClickHouse cluster: what its nodes must have in common, and what not."""
+"""Checks of a ClickHouse cluster: what its nodes must have in common, and what not; how long tokens are kept."""
 
 from __future__ import annotations
 
@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from ...clickhouse.engine import Rows
 from ...format import plural
 from ...health.checks import Check
+
+_LEAST_MINUTES = 30
 
 
 @dataclass(frozen=True)
@@ -48,3 +50,28 @@ def check_node(here: Node, others: Sequence[Node]) -> Check:
         what = f"another version or time zone than {', '.join(differ)}"
         return Check("nodes", "WARN", what, "make them equal, except during an upgrade")
     return Check("nodes", "OK", f"shard {here.macros['shard']}, replica {here.macros['replica']}")
+
+
+def check_tokens(versions: Sequence[str], tables: Rows, collectors: int) -> Check | None:
+    """
+    A warning if an INSERT that is repeated after half an hour may be stored twice.
+
+    Args:
+        versions: Of `insert_deduplication_version`; none where the server has no such setting.
+        tables: Names, and how many tokens each keeps.
+        collectors: How many insert into them, each once a second at most while its segments are not full.
+    """
+    if any(version != "new_unified_hash" for version in versions):
+        what = f"insert_deduplication_version is {versions[0]}: ClickHouse 26.7 does not know its tokens"
+        advice = "before that upgrade run compatible_double_hashes for 10,000 INSERTs a table, or stop the collectors"
+        return Check("settings", "WARN", what, f"{advice} with an empty spool")
+    if not tables:
+        return None
+    least = min(tables, key=lambda row: int(row["tokens"]))
+    minutes = int(least["tokens"]) // (60 * collectors)
+    if minutes >= _LEAST_MINUTES:
+        return None
+    enough = f"{plural(minutes, 'minute')} of {plural(collectors, 'collector')}"
+    what = f"{least['name']} keeps {least['tokens']} tokens, {enough}"
+    advice = "raise its …_deduplication_window, or segment_age_s: an INSERT repeated later is stored twice"
+    return Check("settings", "WARN", what, advice)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from importlib.util import find_spec
 from typing import Annotated
 
@@ -33,10 +32,10 @@ def mcp(
     if find_spec("mcp") is None:
         raise CommandFailed("the package mcp is not installed; run: pip install 'walltime-collector[mcp]'")
     from .serve import serve_http
+    from .stdio import serve_stdio
     from .tools import make_server
 
     if http:
         serve_http(client, http)
     else:
-        sys.stdin.reconfigure(errors="replace")  # type: ignore[union-attr]  # bytes that are no UTF-8 end no session
-        make_server(client).run("stdio")
+        serve_stdio(make_server(client))

@@ -37,13 +37,14 @@ def profile(
         Path | None, typer.Option(metavar="FILE", help="Write a flame graph for speedscope.app.")
     ] = None,
     pprof: Annotated[Path | None, typer.Option(metavar="FILE", help="Write a file for `go tool pprof`.")] = None,
+    limit: Annotated[int, typer.Option(min=1, help="How many lines, and branches of the tree, to print.")] = 20,
 ) -> None:
     """
     Where the time of a kind goes that no measured call explains.
 
-    The bill of all its transactions, and below `other`, `view` and the like the lines of the application that the
-    samples of their stacks found: what they called, and whether they computed or waited. Times of lines are estimates,
-    with their standard error.
+    The lines of the application that the samples of their stacks found, the most time first: what they called, and
+    whether they computed or waited. Then the bill of all its transactions as a tree: the stacks are below `other`,
+    `view` and the like. Times of lines are estimates, with their standard error.
 
     WINDOW is described at `walltime why --help`, CONDITION in docs/find.md.
     """
@@ -71,7 +72,7 @@ def profile(
     from .text import render
 
     page = client.page(addresses.of_profile(answer, where=where))
-    return print_rendered(lambda console: render(answer, console), page)
+    return print_rendered(lambda console: render(answer, console, limit), page)
 
 
 def _write(path: Path, content: bytes) -> None:

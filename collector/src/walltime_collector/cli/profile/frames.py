@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import NamedTuple
 
-_FRAME = re.compile(r"(?P<name>.+) \((?P<file>.+):(?P<line>\d+)\)")
+_PLACE = re.compile(r"(.+):(\d{1,9})\)")
 
 
 class Frame(NamedTuple):
@@ -18,5 +18,6 @@ class Frame(NamedTuple):
 
 def frame(text: str) -> Frame:
     """Read `function (file:line)`."""
-    match = _FRAME.fullmatch(text)
-    return Frame(match["name"], match["file"], int(match["line"])) if match else Frame(text)
+    name, _, place = text.rpartition(" (")
+    match = _PLACE.fullmatch(place)
+    return Frame(name, match[1], int(match[2])) if name and match else Frame(text)

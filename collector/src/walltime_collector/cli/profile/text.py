@@ -1,8 +1,8 @@
-"""The output of `walltime profile`: a tree of times, from the kind down to lines and what they called."""
+"""The output of `walltime profile`: lines by their time, then a tree from components to lines and what they called."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from math import sqrt
 
 from rich.console import Console, Group, RenderableType
@@ -17,42 +17,109 @@ from ...query.profile.answer import Profile
 from ...query.profile.tree import NOT_SAMPLED, Node, tree
 from ..drawing.bars import COLOURS
 
+MOST_ROWS = 20
+"""Of lines, and of branches of the tree, unless `--limit` says another number."""
 _SMALLEST_SHOWN = 0.005
 """Of the kind's time; smaller branches are summed in one row."""
+_WHOLE_CHAIN = 3
+"""Frames that called only each other: of more, the outermost one and the two innermost ones are shown."""
 
 
-def render(profile: Profile, console: Console) -> RenderableType:
-    """Return what the terminal shows."""
+def render(profile: Profile, console: Console, limit: int = MOST_ROWS) -> RenderableType:
+    """Return what the terminal shows, with at most `limit` lines and as many branches of the tree."""
     header = Text(shown(profile.name), "bold", overflow="fold").append(f"  {printable(profile.service)}", "not bold")
     header.append(f"   {plural(profile.transactions, 'transaction')}, {duration(profile.total_ns)}", "not bold")
-    lines = [Text(each, "dim", overflow="fold") for each in wording.notes(profile)]
+    notes = [Text(each, "dim", overflow="fold") for each in wording.notes(profile)]
+    parts: list[RenderableType] = [header, *notes, Text(), _tree(profile, limit)]
+    if profile.lines:
+        parts[-1:-1] = [_lines(profile, limit), Text()]
+    return Group(*parts)
+
+
+def _lines(profile: Profile, limit: int) -> Table:
+    """Lines of the application, and what they did: the sums of the stacks that end there."""
+    table = _table()
+    whole_ns = max(profile.total_ns, 1)
+    for each in profile.lines[:limit]:
+        label = (
+            Text(each.where)
+            .append(f"  {each.what}", "dim")
+            .append(f"  {printable(each.component)}", _style(each.component))
+        )
+        table.add_row(uncertain(each.time_ns, each.error_ns), share(each.time_ns / whole_ns), label)
+    rest_ns = sum(each.time_ns for each in profile.lines[limit:])
+    if rest_ns:
+        label = Text(f"({plural(len(profile.lines) - limit, 'more line')}: --limit {len(profile.lines)})", "dim")
+        table.add_row(duration(rest_ns), share(rest_ns / whole_ns), label)
+    return table
+
+
+def _tree(profile: Profile, limit: int) -> Table:
+    table = _table()
+    root = tree(profile)
+    for node, depth, name in _rows(root, 0, _largest(root, limit)):
+        style = _style(name) if depth == 0 else "dim" if name.startswith("(") else ""
+        numbers = ("", "") if node is None else (_time(node, depth), share(node.time_ns / max(root.time_ns, 1)))
+        table.add_row(*numbers, Text("  " * depth + printable(name), style))
+    return table
+
+
+def _table() -> Table:
     table = Table.grid(padding=(0, 2, 0, 0))
     for justify in ("right", "right", "left"):
         table.add_column(justify=justify, no_wrap=justify == "right", overflow="fold")
-    root = tree(profile)
-    for node, depth, is_continued in _rows(root, 0, _SMALLEST_SHOWN * root.time_ns):
-        style = COLOURS[family(node.name)] if depth == 0 else "dim" if node.name.startswith("(") else ""
-        label = Text("  " * depth + printable(node.name), style)
-        numbers = ("", "") if is_continued else (_time(node, depth), share(node.time_ns / max(root.time_ns, 1)))
-        table.add_row(*numbers, label)
-    return Group(header, *lines, Text(), table)
+    return table
 
 
-def _rows(node: Node, depth: int, least_ns: float) -> Iterator[tuple[Node, int, bool]]:
-    """Below a node, the most time first: with its depth, and whether it has all the time of the row above."""
-    children = sorted(node.children.values(), key=lambda each: (-each.time_ns, each.name))
-    rest = Node("")
+def _style(component: str) -> str:
+    return COLOURS[family(component)]
+
+
+def _largest(root: Node, limit: int) -> set[int]:
+    """The `id` of what is shown: all components, and below them the `limit` branches with the most time."""
+    components = sorted(root.children.values(), key=_most_time)
+    branches = [each for component in components for first in component.children.values() for each in _branches(first)]
+    largest = sorted(branches, key=lambda each: -each.time_ns)[:limit]  # stable: a branch comes before those in it
+    return {id(each) for each in components + largest if each.time_ns >= _SMALLEST_SHOWN * root.time_ns}
+
+
+def _branches(node: Node) -> Iterator[Node]:
+    yield node
+    for child in sorted(_chain(node)[-1].children.values(), key=_most_time):
+        yield from _branches(child)
+
+
+def _chain(node: Node) -> list[Node]:
+    """The node, its only child, the only child of that, and so on."""
+    chain = [node]
+    while len(chain[-1].children) == 1:
+        chain += chain[-1].children.values()
+    return chain
+
+
+def _rows(node: Node, depth: int, largest: set[int]) -> Iterator[tuple[Node | None, int, str]]:
+    """What is below a node, the most time first: branch, depth and name; None for the further frames of a chain."""
+    children = sorted(node.children.values(), key=_most_time)
     for child in children:
-        if child.time_ns < least_ns:
-            rest.time_ns, rest.samples = rest.time_ns + child.time_ns, rest.samples + child.samples
+        if id(child) not in largest:
             continue
-        is_alone = bool(depth) and child.time_ns == node.time_ns
-        yield child, depth, is_alone
-        yield from _rows(child, depth + (not is_alone or not depth), least_ns)
-    few = [each for each in children if each.time_ns < least_ns]
-    if few and rest.time_ns >= least_ns:
-        rest.name = f"({len(few)} smaller ones)"
-        yield rest, depth, False
+        yield child, depth, child.name
+        chain = _chain(child) if depth else [child]
+        yield from ((None, depth + 1, name) for name in _shortened([each.name for each in chain[1:]]))
+        yield from _rows(chain[-1], depth + 1 + (len(chain) > 1), largest)
+    few = [each for each in children if id(each) not in largest]
+    if few:
+        name = f"({plural(len(few), 'smaller one')})"
+        yield Node(name, sum(each.time_ns for each in few), sum(each.samples for each in few)), depth, name
+
+
+def _shortened(names: Sequence[str]) -> Sequence[str]:
+    left_out = len(names) - _WHOLE_CHAIN + 1
+    return names if left_out < 2 else [f"({left_out} frames)", *names[left_out:]]
+
+
+def _most_time(node: Node) -> tuple[int, str]:
+    return -node.time_ns, node.name
 
 
 def _time(node: Node, depth: int) -> str:

@@ -19,6 +19,11 @@ from ..engine import Piece
 CONNECTION, CLOSE = b"L", b"C"
 """What the collector sends on the control socket: a new connection (with its file descriptor), or an order to end."""
 
+WRITE_FAILED = 75
+"""The exit status of the engine's process after it could not write a file."""
+KEPT_MEMORY = 76
+"""Status with which the process ends to give memory back."""
+
 _LENGTHS = struct.Struct("<IQ")
 _BLOCK_BYTES = 64 * 1024
 

@@ -17,7 +17,8 @@ from typing import Any
 
 from ...errors import EngineEnded, EngineHung, EngineUnavailable
 from ..engine import Piece
-from .channel import CLOSE, CONNECTION, receive, send
+from .channel import CLOSE, CONNECTION, KEPT_MEMORY, WRITE_FAILED, receive, send
+from .memory import ENVIRONMENT
 
 log = logging.getLogger(__name__)
 
@@ -59,6 +60,7 @@ class Child:
         self._named: dict[str, _Connection] = {}
         self._killed: subprocess.Popen[bytes] | None = None
         self._failure = ""
+        self._status = 0
         self._is_closing = False
         # one thread starts all processes: the kernel ends a child with the thread that started it
         self._thread = threading.Thread(target=self._run, name="engine", daemon=True)
@@ -229,7 +231,7 @@ class Child:
                     if self._is_closing:
                         process.kill()
                     self._changed.notify_all()
-            status = process.wait()
+            self._status = status = process.wait()
             with self._changed:
                 self._control = self._process = None
                 self._changed.notify_all()
@@ -237,16 +239,27 @@ class Child:
                     self._idle.pop().socket.close()
         if "failed" in message:
             return f"does not open: {message['failed']}"
+        if status == WRITE_FAILED:
+            return "ended itself because a file could not be written: see to its disk"
+        if status == KEPT_MEMORY:
+            return "ended because it kept too much memory"
         return f"ended ({signal.Signals(-status).name if status < 0 else f'status {status}'})"
 
     def _start(self, control: socket.socket) -> subprocess.Popen[bytes]:
         with self._changed:
             self._process = subprocess.Popen(
-                [sys.executable, "-m", f"{__package__}.process", str(control.fileno()), *self._arguments],
+                [
+                    sys.executable,
+                    "-m",
+                    f"{__package__}.process",
+                    str(control.fileno()),
+                    str(self._status),
+                    *self._arguments,
+                ],
                 pass_fds=(control.fileno(), *self._inherited),
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,
-                env={name: value for name, value in os.environ.items() if name in _ENVIRONMENT},
+                env={name: value for name, value in os.environ.items() if name in _ENVIRONMENT} | ENVIRONMENT,
                 cwd="/",  # Python looks for modules here first, and nobody but root can put one here
             )
             return self._process

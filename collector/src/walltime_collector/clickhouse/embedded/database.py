@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import os
 import queue
+import shutil
 import sys
 import threading
 import time
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -15,11 +17,15 @@ import chdb
 
 from ..dialect import LOST_TEXT, QUERY_CONNECTIONS, QUERY_FORMAT, QUERY_LIMITS
 from ..parameters import as_text
-from .deduplication import forget_lost_parts
+from .deduplication import forget_lost_parts, lost_parts
 
 _STREAMED = "Streaming query failed: "
 _MIB = 1024 * 1024
 _SHORT_S = 0.5
+_LEAST_FREE_BYTES = _MIB
+_FAILED_WRITES = "SELECT value FROM system.events WHERE event = 'WriteBufferFromFileDescriptorWriteFailed'"
+# of an answer without rows chDB writes the totals before the document
+_WITHOUT_TOTALS = "SELECT * FROM (%s) GROUP BY ALL"
 
 # Of the database as a whole. Its default caches are for servers, 5 GiB and more; merges must not slow down receiving.
 _SETTINGS = {
@@ -38,18 +44,36 @@ class Database:
     Parameters are texts as as_text() makes them. A statement that ClickHouse refuses raises RuntimeError with its text.
     A process must not fork after this.
 
+    chDB takes a file that it could not write for whole, of an INSERT and of a merge, and only counts the failure. So
+    `has_damage` is set after the first, and what was running raises: when the database opens again, it sets the damaged
+    parts aside, and takes back what a merged one was made of.
+
+    Args:
+        is_damaged: It was closed with `has_damage`. What it sets aside now is removed, because its rows are stored
+            again; then `has_damage` is set once more, so that the next process knows nothing of the damage.
+
     Raises:
         RuntimeError: It does not open.
         OSError: A deduplication log cannot be read or written.
     """
 
-    def __init__(self, path: Path, name: str) -> None:
+    def __init__(self, path: Path, name: str, *, is_damaged: bool = False) -> None:
         self._path, self._name = str(path), name
         self._opened = f"{path}?{'&'.join(f'{name}={value}' for name, value in _SETTINGS.items())}"
         self._write_lock = threading.Lock()
         self._idle: queue.LifoQueue[Any] = queue.LifoQueue()
+        self.has_damage = False
         forget_lost_parts(path)
+        set_aside = _set_aside(path)
         self._writer = self._connect()
+        self._writer.query("SELECT count() FROM system.parts")  # returns when all tables are loaded
+        if any(lost_parts(path)):  # damaged parts are set aside: their INSERTs, repeated, must store them again
+            self._writer.close()
+            forget_lost_parts(path)
+            self._writer = self._connect()
+        for part in _set_aside(path) - set_aside if is_damaged else ():
+            shutil.rmtree(part)
+            self.has_damage = True
         self._writer.query("CREATE DATABASE IF NOT EXISTS {name:Identifier}", params={"name": name})
         self._use(self._writer)
         for _ in range(QUERY_CONNECTIONS):
@@ -57,16 +81,26 @@ class Database:
 
     def command(self, sql: str, parameters: Mapping[str, str], settings: Mapping[str, str]) -> bytes:
         """Run one statement of the collector's own, in a session with these settings."""
+        disk = os.statvfs(self._path)
+        if disk.f_bavail * disk.f_frsize < _LEAST_FREE_BYTES:  # the description of a table must not be cut short
+            raise RuntimeError("Code: 243. DB::Exception: the disk is full. (NOT_ENOUGH_SPACE)")
         with self._session(settings) as session:
-            return bytes(session.query(sql, QUERY_FORMAT, params=dict(parameters)).bytes())
+            answer = bytes(session.query(sql, QUERY_FORMAT, params=dict(parameters)).bytes())
+            self._check_writes(session)
+            return answer
 
     def insert(self, table: str, format_name: str, settings: Mapping[str, str], content: bytes) -> None:
         """Store all of the content or nothing."""
-        with self._write_lock:
+        with self._write_lock, as_file(content) as path:
             _set(self._writer, settings)
-            with self._writer.send_insert(f"INSERT INTO {table}", format_name) as stream:
-                stream.append(content)
-                stream.finish()
+            # not send_insert(), whose finish() raises nothing for most failures: no space, too many parts, in a view
+            self._writer.query(f"INSERT INTO {table} FROM INFILE '{path}' COMPRESSION 'none' FORMAT {format_name}")
+            self._check_writes(self._writer)
+
+    def check_writes(self) -> None:
+        """Raise RuntimeError, and set `has_damage`, if a file could not be written, by a merge for example."""
+        with self._session({}) as session:
+            self._check_writes(session)
 
     def query(self, sql: str, parameters: Mapping[str, str]) -> bytes:
         """Run one SELECT of the collector's own; at most QUERY_CONNECTIONS run at once, others wait."""
@@ -94,6 +128,8 @@ class Database:
                 content, summary = _bounded(session, sql, limit_bytes, is_kept=format_name == "Native")
                 if format_name == "Native":
                     return content, summary
+                if not summary["result_rows"] and "WITH TOTALS" in sql:
+                    sql = _WITHOUT_TOTALS % sql
                 spent_s = time.monotonic() - started_s
                 if not limit_s or spent_s < _SHORT_S:
                     return bytes(session.query(sql, format_name).bytes()), summary
@@ -110,12 +146,25 @@ class Database:
         with self._session({}) as session:
             session.query("KILL QUERY WHERE Settings['log_comment'] = {name:String} ASYNC", params={"name": name})
 
+    def release_memory(self) -> None:
+        """Give memory back that is not in use."""
+        with suppress(RuntimeError), self._session({}) as session:
+            session.query("SYSTEM JEMALLOC PURGE")
+
     def close(self) -> None:
         """Close the files, after the INSERT that is running."""
         with self._write_lock:
             self._writer.close()
             while not self._idle.empty():
                 self._idle.get().close()
+
+    def _check_writes(self, connection: Any) -> None:
+        if connection.query(_FAILED_WRITES, "TSV").bytes():
+            self.has_damage = True
+            raise RuntimeError(
+                "Code: 75. DB::Exception: a file of the database could not be written (is the disk full, or broken?);"
+                " what was written since is checked. (CANNOT_WRITE_TO_FILE_DESCRIPTOR)"
+            )
 
     def _connect(self) -> Any:
         return chdb.connect(self._opened)
@@ -142,6 +191,25 @@ class Database:
                 session.close()
         except (RuntimeError, UnicodeDecodeError) as error:
             raise RuntimeError(error_text(error).replace(self._path, "data").removeprefix(_STREAMED)) from error
+
+
+def _set_aside(path: Path) -> set[Path]:
+    """The damaged parts that were found at an opening."""
+    return set(path.glob("store/*/*/detached/broken-on-start_*"))
+
+
+@contextmanager
+def as_file(content: bytes) -> Iterator[str]:
+    """The path of a file in memory with that content."""
+    handle = os.memfd_create("insert", os.MFD_CLOEXEC)
+    try:
+        with open(handle, "wb", buffering=0, closefd=False) as file:
+            left = memoryview(content)
+            while left:
+                left = left[file.write(left) :]
+        yield f"/proc/self/fd/{handle}"
+    finally:
+        os.close(handle)
 
 
 def error_text(error: Exception) -> str:

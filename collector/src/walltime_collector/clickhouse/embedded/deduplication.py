@@ -15,7 +15,7 @@ from __future__ import annotations
 import os
 import re
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Final
 
@@ -35,11 +35,30 @@ def forget_lost_parts(data: Path) -> int:
     Raises:
         OSError: a log cannot be read or written.
     """
-    return sum(_forget_in(folder) for folder in data.glob("store/*/*/deduplication_logs"))
+    count = 0
+    for log, lost in lost_parts(data):
+        with log.open("a") as log_file:
+            log_file.writelines(lost)
+            log_file.flush()
+            os.fsync(log_file.fileno())
+        count += len(lost)
+    return count
 
 
-def _forget_in(folder: Path) -> int:
-    logs = sorted(folder.glob("deduplication_log_*.txt"), key=lambda log: int(log.stem.rpartition("_")[2]))
+def lost_parts(data: Path) -> Iterator[tuple[Path, list[str]]]:
+    """
+    The newest log of each table that has tokens of parts that are not there, and the lines that remove these.
+
+    Raises:
+        OSError: a log cannot be read.
+    """
+    for folder in data.glob("store/*/*/deduplication_logs"):
+        logs = sorted(folder.glob("deduplication_log_*.txt"), key=lambda log: int(log.stem.rpartition("_")[2]))
+        if logs and _is_whole(logs[-1]) and (lost := _removals(folder, logs)):
+            yield logs[-1], lost
+
+
+def _removals(folder: Path, logs: list[Path]) -> list[str]:
     known: dict[str, str] = {}
     for log in logs[-2:]:  # the newest may have just been begun
         for operation, part, token in _records(log):
@@ -48,14 +67,7 @@ def _forget_in(folder: Path) -> int:
             else:
                 known.pop(token, None)
     is_there = _Parts(folder.parent)
-    lost = [f"{_REMOVED}\t{part}\t{token}\n" for token, part in known.items() if not is_there.covers(part)]
-    if lost and _is_whole(logs[-1]):
-        with logs[-1].open("a") as log_file:
-            log_file.writelines(lost)
-            log_file.flush()
-            os.fsync(log_file.fileno())
-        return len(lost)
-    return 0
+    return [f"{_REMOVED}\t{part}\t{token}\n" for token, part in known.items() if not is_there.covers(part)]
 
 
 def _records(log: Path) -> Iterable[list[str]]:

@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Any
 
 from ... import crashpoint
-from ...errors import EngineEnded, EngineUnavailable, InsertRefused, QueryFailed, SettingsRefused
+from ...errors import EngineEnded, EngineUnavailable, QueryFailed, SettingsRefused
 from ...spool.directory import Ownership
 from ..clickhouse_engine import ClickHouseEngine
-from ..dialect import QUERY_CONNECTIONS, QUERY_LIMITS, REFUSED_DATA, error_code, first_line, read_rows
+from ..dialect import QUERY_CONNECTIONS, QUERY_LIMITS, error_code, first_line, insert_error, read_rows
 from ..engine import Parameters, Piece, Rows, Settings, Summarize
 from ..inserts import PROTO
 from ..parameters import as_text
@@ -105,8 +105,7 @@ class EmbeddedEngine(ClickHouseEngine):
         except EngineUnavailable as unavailable:
             raise type(unavailable)(f"insert {token}: {unavailable}") from unavailable
         if error := response.get("error", ""):
-            refusal = InsertRefused if error_code(error) in REFUSED_DATA else EngineUnavailable
-            raise refusal(f"insert {token}: {first_line(error)}")
+            raise insert_error(f"insert {token}", first_line(error), error_code(error))
 
 
 def _bound(parameters: Parameters | None) -> dict[str, Any]:

@@ -1,11 +1,12 @@
 """
 The embedded engine's own process: owns chDB, and serves the collector on the connections that it is handed.
 
-    python -m walltime_collector.clickhouse.embedded.process CONTROL DIRECTORY DATABASE CRASHPOINT
+    python -m walltime_collector.clickhouse.embedded.process CONTROL STATUS DIRECTORY DATABASE CRASHPOINT
 
 CONTROL is the number of an inherited socket. The process sends `{"ready": true}` or `{"failed": "why"}` on it, once;
 the collector then sends connections, as file descriptors. The socket closes when the collector ends, for whatever
-reason, and this process ends with it. CRASHPOINT is empty except in tests.
+reason, and this process ends with it. STATUS is that of the process before this one, or 0. CRASHPOINT is empty except
+in tests.
 """
 
 from __future__ import annotations
@@ -17,31 +18,40 @@ import signal
 import socket
 import sys
 import threading
+import time
 from pathlib import Path
 from typing import Any
 
 from ... import crashpoint
-from .channel import CONNECTION, receive, send
+from .channel import CONNECTION, KEPT_MEMORY, WRITE_FAILED, receive, send
+from .memory import limit_memory, wait_until_large
 
 # chDB imports pyarrow where it can, for formats that are not used here: 0.15 s of CPU at each start, and 37 MB
 sys.modules["pyarrow"] = None  # type: ignore[assignment]
 from .database import Database, error_text  # noqa: E402
 
 _PR_SET_PDEATHSIG = 1
+_LOOK_EVERY_S = 5.0
+_running: set[int] = set()
+"""The threads in which a request runs."""
 
 
 def main() -> None:
     """Serve until the collector sends CLOSE or ends."""
-    number, directory, name, crashpoint.armed = sys.argv[1:]
+    number, status, directory, name, crashpoint.armed = sys.argv[1:]
     _end_only_with_the_collector()
     control = socket.socket(fileno=int(number))
     os.chdir(directory)  # chDB writes some files into the working directory
     try:
-        database = Database(Path(directory) / "data", name)
+        database = Database(Path(directory) / "data", name, is_damaged=status == str(WRITE_FAILED))
     except (RuntimeError, OSError) as error:
         with contextlib.suppress(OSError):
             send(control, {"failed": str(error)})
         os._exit(1)
+    _end_if_damaged(database)
+    threading.Thread(target=_end_when_damaged, args=(database,), daemon=True).start()
+    limit_memory()
+    threading.Thread(target=_end_when_large, args=(database,), daemon=True).start()
     with contextlib.suppress(OSError):  # the collector has ended, and nobody waits for what runs here
         send(control, {"ready": True})
         while _accept(control, database):
@@ -61,6 +71,26 @@ def _end_only_with_the_collector() -> None:
             Path("/proc/self/oom_score_adj").write_text("500")
 
 
+def _end_when_damaged(database: Database) -> None:
+    """End this process soon after a merge could not write, while what it merged is still there: 8 minutes."""
+    while True:
+        time.sleep(_LOOK_EVERY_S)
+        with contextlib.suppress(RuntimeError):
+            database.check_writes()
+        _end_if_damaged(database)
+
+
+def _end_if_damaged(database: Database) -> None:
+    if database.has_damage:
+        os._exit(WRITE_FAILED)
+
+
+def _end_when_large(database: Database) -> None:
+    """End this process when it keeps much memory; the collector starts it again, and repeats what ran."""
+    wait_until_large(database.release_memory, lambda: len(_running))
+    os._exit(KEPT_MEMORY)
+
+
 def _accept(control: socket.socket, database: Database) -> bool:
     """Take one message of the control socket; False for CLOSE."""
     message, connections, _, _ = socket.recv_fds(control, 1, 1)
@@ -76,9 +106,14 @@ def _serve(connection: socket.socket, database: Database) -> None:
     with connection, contextlib.suppress(EOFError, OSError):
         while True:
             request, content = receive(connection)
-            response, result = _run(request, content, database)
+            _running.add(threading.get_ident())
+            try:
+                response, result = _run(request, content, database)
+            finally:
+                _running.discard(threading.get_ident())
             del content
             send(connection, response, [result])
+            _end_if_damaged(database)
 
 
 def _run(request: dict[str, Any], content: bytes, database: Database) -> tuple[dict[str, Any], bytes]:

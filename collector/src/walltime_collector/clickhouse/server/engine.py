@@ -9,9 +9,9 @@ from typing import Any
 from clickhouse_connect.driver.client import Client
 from clickhouse_connect.driver.exceptions import ClickHouseError
 
-from ...errors import EngineUnavailable, InsertRefused, QueryFailed
+from ...errors import EngineUnavailable, QueryFailed
 from ..clickhouse_engine import ClickHouseEngine
-from ..dialect import QUERY_FORMAT, QUERY_LIMITS, REFUSED_DATA, error_code, first_line, read_rows
+from ..dialect import QUERY_FORMAT, QUERY_LIMITS, error_code, first_line, insert_error, read_rows
 from ..engine import Parameter, Parameters, Piece, Rows, Settings, Summarize
 from ..inserts import PROTO
 from ..schema_files import ONE_MACHINE, on_cluster
@@ -130,8 +130,7 @@ class ServerEngine(ClickHouseEngine):
                 compression=encoding,
             )
         except ClickHouseError as error:
-            refusal = InsertRefused if _code(error) in REFUSED_DATA else EngineUnavailable
-            raise refusal(f"{where}: {message(error)}") from error
+            raise insert_error(where, message(error), _code(error)) from error
         if not done.query_id():  # a proxy's page with status 200 does not mean that the data is stored
             raise EngineUnavailable(f"{where}: answered, but not as ClickHouse does; is the address right?")
 

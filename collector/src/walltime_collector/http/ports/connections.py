@@ -132,7 +132,7 @@ class Connections:
 
     def enter(self, port: str, host: str) -> Slot | None:
         """Count a new connection; None when it is over a limit and must be closed at once."""
-        address = _limited_address(host)
+        address = limited_address(host)
         if self._by_address[address] >= self._limits.most_per_address < self._limits.most:
             self.note(port, "address_limit", address)
             return None
@@ -227,8 +227,8 @@ class Connections:
         )
 
 
-def _limited_address(host: str) -> str:
-    """The address for the limits: one machine may have every address of an IPv6 /64."""
+def limited_address(host: str) -> str:
+    """The address that limits count: one machine may have every address of an IPv6 /64."""
     if ":" not in host:
         return host
     try:

@@ -9,24 +9,23 @@ import ssl
 import sys
 from collections.abc import Callable
 from functools import partial
-from http import HTTPStatus
 from typing import Any
 
+import httptools
 import uvicorn
-from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 from uvicorn.server import ServerState
 
 from .connections import Connections, Slot
 from .deadlines import BODY_STALL_S, HEADER_STALL_S, ReadingDeadline
+from .framing import MAX_HEADER_BYTES, MAX_HEADERS, MAX_URL_BYTES, TOO_LARGE, URL_TOO_LARGE, check_head, without_offer
 from .port import Port
+from .refusals import NO_MEMORY, NOT_HTTP, TOO_MANY, Refused, Wording, error_response
 
 log = logging.getLogger(__name__)
 log.setLevel(logging.ERROR)
 
-MAX_HEADER_BYTES = 32 * 1024
-MAX_URL_BYTES = 16 * 1024
-MAX_HEADERS = 100
-_MAX_PIPELINED = 32
+_MAX_PIPELINED = 64
 _MAX_CHUNK_OVERHEAD = 8
 """Bytes on the wire for each byte of a body: a chunk of one byte has five bytes of framing."""
 _GRACE_S = 5.0
@@ -34,24 +33,8 @@ _GRACE_S = 5.0
 _LINGER_S = 2.0
 _MAX_LINGER_BYTES = 64 * 1024 * 1024
 """Read and discarded after a refusal."""
-RETRY_AFTER_S = 5
 IDLE_S = 60
 """A connection without a request is closed after this time."""
-
-Wording = Callable[[int, str], tuple[str, bytes]]
-"""Makes the body of an error from its status and a sentence; returns its content type and the body."""
-
-
-class _Refused(Exception):
-    """A request is refused during parsing."""
-
-    def __init__(self, status: int, reason: str, message: str) -> None:
-        super().__init__(message)
-        self.status, self.reason = status, reason
-
-
-_NOT_HTTP = _Refused(400, "not_http", "this is not an HTTP request")
-_NO_MEMORY = _Refused(503, "memory", "the collector has not enough memory now; send again later")
 
 
 class HttpPort(Port):
@@ -81,6 +64,7 @@ class HttpPort(Port):
     ) -> None:
         self.header_s, self.request_s = header_s, request_s
         self.count_refused, self.wording = count_refused, wording
+        self.max_request_bytes = max_request_bytes
         self.most_bytes = max_request_bytes * _MAX_CHUNK_OVERHEAD + MAX_HEADER_BYTES
         self.state = ServerState()
         self.config = uvicorn.Config(
@@ -117,7 +101,11 @@ class HttpConnection(HttpToolsProtocol):
         self._arriving = "headers"
         """The part of a request that is arriving: `headers`, `body` or nothing."""
         self._since_s = self._idle_since_s = self._data_s = self.loop.time()
-        self._has_data = self._is_refused = False
+        self._has_data = self._is_refused = self._is_offered = False
+        self._running: RequestResponseCycle | None = None
+        self._last: Refused | None = None
+        """Answered after the requests before it."""
+        self._data = b""
         self._request_bytes = self._overhead_bytes = self._header_bytes = self._headers = 0
 
     # -- called by the transport
@@ -130,6 +118,10 @@ class HttpConnection(HttpToolsProtocol):
     def connection_lost(self, error: Exception | None) -> None:
         self._slot.leave()
         super().connection_lost(error)
+        self.pipeline.clear()
+        if self._running is not None:  # uvicorn marks the newest request only
+            self._running.disconnected = True
+            self._running.message_event.set()
 
     def data_received(self, data: bytes) -> None:
         if self.transport.is_closing():
@@ -144,11 +136,12 @@ class HttpConnection(HttpToolsProtocol):
         self._request_bytes += len(data)
         # with every packet the parser copies what it has of an unfinished header or trailer
         self._overhead_bytes += len(data)
+        self._data = data
         super().data_received(data)
         if self.transport.is_closing() or self._is_refused:
             return
         if self._overhead_bytes > MAX_HEADER_BYTES:
-            self._refuse(_too_large() if self._arriving == "headers" else _NOT_HTTP)
+            self._refuse(Refused(*TOO_LARGE) if self._arriving == "headers" else NOT_HTTP)
         elif self._request_bytes > self._port.most_bytes:
             self.transport.close()
 
@@ -161,20 +154,24 @@ class HttpConnection(HttpToolsProtocol):
 
     def on_url(self, url: bytes) -> None:
         if len(self.url) + len(url) > MAX_URL_BYTES:
-            raise _Refused(414, "url", f"the URL is longer than {MAX_URL_BYTES} bytes; send less of it in the URL")
+            raise Refused(*URL_TOO_LARGE)
         super().on_url(url)
 
     def on_header(self, name: bytes, value: bytes) -> None:
         self._headers += 1
         self._header_bytes += len(name) + len(value) + 4
         if self._headers > MAX_HEADERS or self._header_bytes + len(self.url) > MAX_HEADER_BYTES:
-            raise _too_large()
+            raise Refused(*TOO_LARGE)
         if self._arriving == "headers":  # trailers are ignored
             super().on_header(name, value)
 
     def on_headers_complete(self) -> None:
         if len(self.pipeline) >= _MAX_PIPELINED:
-            raise _Refused(400, "pipelined", "too many requests at once on one connection; wait for the answers")
+            raise Refused(*TOO_MANY)
+        check_head(self.parser.get_http_version(), self.headers, self._port.max_request_bytes)
+        self._is_offered = self.parser.should_upgrade()
+        if self._is_offered and self.parser.get_method() != b"CONNECT":
+            return  # see _unsupported_upgrade_warning
         self._begin("body")
         self._overhead_bytes = 0
         super().on_headers_complete()
@@ -184,19 +181,43 @@ class HttpConnection(HttpToolsProtocol):
         super().on_body(body)
 
     def on_message_complete(self) -> None:
+        if self._is_offered:
+            return
         self._begin("")
         self._overhead_bytes = 0
         super().on_message_complete()
 
     def on_response_complete(self) -> None:
         self._idle_since_s = self.loop.time()
+        is_last = not self.pipeline
         super().on_response_complete()
+        if is_last and self._last is not None and not self.transport.is_closing():
+            self._answer(self._last)
+
+    def _start_asgi_task(self, cycle: RequestResponseCycle, app: Any) -> None:
+        self._running = cycle
+        super()._start_asgi_task(cycle, app)
+
+    def _unsupported_upgrade_warning(self) -> None:
+        """
+        Go on in HTTP/1.1: the client offers another protocol beside it, as Java's does with each first request.
+
+        The parser ends with such a head and would take the body for the other protocol. A new one reads the head again
+        without the offer, then the rest.
+        """
+        error = sys.exc_info()[1]
+        rest = self._data[error.args[0] :] if error is not None else b""
+        line = b"%s %s HTTP/%s" % (self.parser.get_method(), self.url, self.parser.get_http_version().encode())
+        self._data = without_offer(line, self.headers) + rest
+        self.parser = httptools.HttpRequestParser(self)
+        self.parser.set_dangerous_leniencies(lenient_data_after_close=True)
+        super().data_received(self._data)
 
     def send_400_response(self, msg: str) -> None:
         error = sys.exc_info()[1]
         cause = None if error is None else error.__context__
         # when the body does not fit into memory, the response must not be that the request is wrong
-        known = cause if isinstance(cause, _Refused) else _NO_MEMORY if isinstance(cause, MemoryError) else _NOT_HTTP
+        known = cause if isinstance(cause, Refused) else NO_MEMORY if isinstance(cause, MemoryError) else NOT_HTTP
         self._refuse(known)
 
     # -- called by Connections
@@ -207,7 +228,7 @@ class HttpConnection(HttpToolsProtocol):
         elif self.transport.is_closing():
             return
         elif self._is_refused:
-            if now_s - self._since_s > _LINGER_S:
+            if self._last is None and now_s - self._since_s > _LINGER_S:
                 self.transport.abort()
         elif self.flow.read_paused:  # by us: this time does not count
             self._since_s = now_s
@@ -217,7 +238,7 @@ class HttpConnection(HttpToolsProtocol):
             self._close_late("slow_body")
 
     def idle_since_s(self) -> float | None:
-        if self._is_refused:
+        if self._is_refused and self._last is None:
             return self._since_s
         if self._arriving and self._has_data:  # a stalled request may be dropped for others
             patience_s = HEADER_STALL_S if self._arriving == "headers" else BODY_STALL_S
@@ -243,19 +264,28 @@ class HttpConnection(HttpToolsProtocol):
         self._slot.note(reason)
         self.transport.abort()
 
-    def _refuse(self, refusal: _Refused) -> None:
+    def _refuse(self, refusal: Refused) -> None:
         self._port.count_refused(refusal.reason)
         cycle = self.cycle
         is_own = self._arriving == "body" and cycle is not None and not cycle.response_started
-        # otherwise the client would take it for the response to an earlier request
-        if not self.pipeline and (cycle is None or cycle.response_complete or is_own):
-            self.transport.write(error_response(refusal.status, str(refusal), self._port.wording))
+        if is_own and self.pipeline and self.pipeline[0][0] is cycle:
+            self.pipeline.popleft()  # its body never comes
+            is_own = False
+        running = self._running
+        if is_own or running is None or running.response_complete:
             if is_own:  # the application sees a disconnect
                 cycle.disconnected = True
                 cycle.message_event.set()
-            self._linger()
-        else:
-            self.transport.close()
+            self._answer(refusal)
+        elif self._arriving == "body" and not self.pipeline and running is cycle:
+            self.transport.close()  # its own response has begun
+        else:  # first the responses to the requests before it
+            self._last, self._is_refused, self._request_bytes = refusal, True, 0
+
+    def _answer(self, refusal: Refused) -> None:
+        self._last = None
+        self.transport.write(error_response(refusal.status, str(refusal), self._port.wording))
+        self._linger()
 
     def _linger(self) -> None:
         """Read on for a while: closing now would reset the connection, and the response could be lost."""
@@ -268,18 +298,3 @@ class HttpConnection(HttpToolsProtocol):
         self._request_bytes += len(data)
         if self._request_bytes > _MAX_LINGER_BYTES:
             self.transport.abort()
-
-
-def error_response(status: int, message: str, wording: Wording) -> bytes:
-    """A complete error response, after which the connection is closed."""
-    content_type, body = wording(status, message)
-    lines = [f"HTTP/1.1 {status} {HTTPStatus(status).phrase}", "connection: close"]
-    lines += [f"content-type: {content_type}", f"content-length: {len(body)}"]
-    if status == 503:
-        lines.append(f"retry-after: {RETRY_AFTER_S}")
-    return "\r\n".join([*lines, "", ""]).encode() + body
-
-
-def _too_large() -> _Refused:
-    what = f"the headers are more than {MAX_HEADER_BYTES} bytes or more than {MAX_HEADERS}"
-    return _Refused(431, "headers", f"{what}; send fewer")

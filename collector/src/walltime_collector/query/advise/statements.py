@@ -22,7 +22,7 @@ _TABLES = re.compile(r"\b(?:from|into|update|join)\s+([\w.$`]+)", re.IGNORECASE)
 _CONDITIONS = re.compile(
     r"\b(?:where|on)\b(.*?)(?:\bgroup by\b|\border by\b|\blimit\b|\bfor update\b|$)", re.DOTALL | re.I
 )
-_COMPARED = re.compile(r"([\w.$`]+)\s*(?:=|<|>|!=|\b(?:in|like|between|is|not)\b)", re.IGNORECASE)
+_COMPARED = re.compile(r"(?<![\w.$`])([\w.$`]+)\s*(?:=|<|>|!=|\b(?:in|like|between|is|not)\b)", re.IGNORECASE)
 _WORDS = {"and", "or", "not", "null", "is", "in"}
 _AGGREGATES = re.compile(r"\b(count|sum|avg|min|max)\s*\(|\bgroup by\b|\bdistinct\b", re.IGNORECASE)
 _OF_AGGREGATE = "It computes something from many rows: an index helps only if few of them match."

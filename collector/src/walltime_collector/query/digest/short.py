@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import re
 
-_TOKEN = re.compile(r"'(?:[^'\\]|\\.|'')*'|\"(?:[^\"\\]|\\.)*\"|`[^`]*`|[\w@$.]+|\S", re.DOTALL)
+# a quote that is not closed takes the rest
+_TOKEN = re.compile(
+    r"'(?:[^'\\]|\\.|'')*(?:'|\\?\Z)|\"(?:[^\"\\]|\\.)*(?:\"|\\?\Z)|`[^`]*(?:`|\Z)|[\w@$.]+|\S", re.DOTALL
+)
 _LONG_LIST = 60
 _KEPT = 2
 _ENDS_LIST = {"from", "union", "into", "where", "limit", ";"}

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
+from itertools import takewhile
 from typing import NamedTuple
 
 from ..sampling import Sampled, doing
 from .answer import Profile
 
 NOT_SAMPLED = "(not sampled)"
+CUT = "…"
+"""In place of frames in the middle of a deep stack (walltime/sampling/stacks.py)."""
 
 
 class Path(NamedTuple):
@@ -50,14 +53,38 @@ def paths(profile: Profile, *, has_library: bool = True) -> Iterator[Path]:
 
 
 def tree(profile: Profile) -> Node:
-    """The root is the kind; children are in no order."""
+    """
+    The root is the kind; children are in no order.
+
+    Below a component, stacks begin at the last frame that all of them have: those before it called the component.
+    Stacks that were cut (`…`) have one root, so that what they have in common is one branch.
+    """
     root = Node(profile.name)
-    for path in paths(profile, has_library=False):
-        node = root
-        for frame in ("", *path.frames):
-            node = node.children.setdefault(frame, Node(frame)) if frame else node
-            node.time_ns, node.samples = node.time_ns + path.time_ns, node.samples + path.samples
+    every = [_without_cut(path) for path in paths(profile, has_library=False)]
+    for component in dict.fromkeys(path.frames[0] for path in every):
+        mine = [path for path in every if path.frames[0] == component]
+        whole = {path.frames[1:] for path in mine if path.samples and CUT not in path.frames}
+        before = _in_common(whole) - 1
+        for path in mine:
+            start = 1 + max(before, 0) if path.frames[1:] in whole else 1
+            node = root
+            for frame in ("", component, *path.frames[start:]):
+                node = node.children.setdefault(frame, Node(frame)) if frame else node
+                node.time_ns, node.samples = node.time_ns + path.time_ns, node.samples + path.samples
     return root
+
+
+def _in_common(stacks: Collection[tuple[str, ...]]) -> int:
+    """How many of their first frames are the same; 0 for one stack alone."""
+    together = zip(*stacks, strict=False) if len(stacks) > 1 else ()
+    return sum(1 for _ in takewhile(lambda frames: len(set(frames)) == 1, together))
+
+
+def _without_cut(path: Path) -> Path:
+    """The frames inside of the cut: how far outside of it they began differs by sample."""
+    if CUT not in path.frames:
+        return path
+    return path._replace(frames=(path.frames[0], *path.frames[path.frames.index(CUT) :]))
 
 
 def _frames(of: Sampled, has_library: bool) -> Iterator[str]:

@@ -10,7 +10,7 @@ from ..names import shown
 from . import statuses
 from .answer import Contribution, Cost, Population, Sampled, SampledLine, StatusClass, Verdict, Why
 from .cause import Cause, Lookup, everything_is_slower, failing, fails_more, pace
-from .chance import CHANCE, Chance, Judged
+from .chance import CHANCE, FEWEST, Chance, Judged
 from .dimension_sentences import of_dimensions
 from .process import BUSY, Process, in_lines, is_slower_everywhere, of_other, of_process
 from .wording import as_long, joined, number, short, signed, times
@@ -97,9 +97,12 @@ def headline(
     now_ns = (sampled and sampled.slow_mean_ns) or slow.mean_ns
     before_ns = (sampled and sampled.usual_mean_ns) or usual.mean_ns
     now, before, difference = duration(now_ns), duration(before_ns), signed(now_ns - before_ns)
+    few = f"{plural(slow.transactions, 'transaction')} against {count(usual.transactions)}"
     if verdict == "selected":
         part = percent(slow.transactions / (slow.transactions + usual.transactions))
-        return f"{name}: the slowest {part} take {now}, the others {before} ({difference})."
+        chosen = f"{name}: the slowest {part} take {now}, the others {before} ({difference})"
+        is_few = min(usual.transactions, slow.transactions) < FEWEST
+        return f"{chosen}; but with {few}, what these have in common can be chance." if is_few else f"{chosen}."
     change = f"{name}: {before} → {now} ({difference})"
     if when:
         change = f"{name}: those with {printable(when)} take {now}, the others {before} ({difference})"
@@ -107,7 +110,6 @@ def headline(
         why = _p(judged) if judged.p_value >= CHANCE else "the usual time goes up and down as much by itself"
         return f"{change}: no difference beyond chance ({why})."
     if verdict == "too_few":
-        few = f"{plural(slow.transactions, 'transaction')} against {count(usual.transactions)}"
         return f"{change}; but with {few}, this can be chance."
     if verdict == "small":
         return f"{change}: more than chance, but little."

@@ -26,8 +26,11 @@ Sends one message of a streaming response; the headers go before the first messa
 Returns whether the peer still waits for more.
 """
 
-Handler = Callable[[bytes, SendMessage], Coroutine[Any, Any, Response | None]]
-"""Works on a call's body. Returns None when the response was a stream, which only the peer ends."""
+Handler = Callable[[bytes, SendMessage, str], Coroutine[Any, Any, Response | None]]
+"""
+Works on a call's body; the last argument is the address of the peer. Returns None when the response was a stream, which
+only the peer ends, and when the peer left.
+"""
 
 
 class Service(Protocol):

@@ -192,7 +192,7 @@ class Connection(asyncio.Protocol):
         self._working.add(call)
         body = call.chunks[0] if len(call.chunks) == 1 else b"".join(call.chunks)
         call.chunks.clear()
-        task = self._loop.create_task(call.handler(body, partial(self._send_message, call)))
+        task = self._loop.create_task(call.handler(body, partial(self._send_message, call), self._slot.address))
         self._tasks.add(task)
         task.add_done_callback(partial(self._finished, call))
 

@@ -18,6 +18,7 @@ from ...zstd import zstd
 Method = Literal["none", "lz4", "zstd"]
 
 _BLOCK_BYTES = 1024 * 1024  # the same as a ClickHouse server
+_MAX_BLOCKS = 256
 _CHECKSUM_BYTES = 16
 _HEADER = struct.Struct("<BII")
 _ZSTD_LEVEL = 1
@@ -54,7 +55,7 @@ def decompress(body: bytes, max_bytes: int) -> bytes:
     The content of a body in blocks.
 
     Raises:
-        BadBlocks: It is not one, or has more than `max_bytes` of content.
+        BadBlocks: It is not one, or has more than `max_bytes` of content or too many blocks.
     """
     parts: list[bytes] = []
     room = max_bytes
@@ -63,6 +64,8 @@ def decompress(body: bytes, max_bytes: int) -> bytes:
         if room < 0:
             raise BadBlocks(f"the content is larger than {max_bytes} bytes")
         parts.append(part)
+        if len(parts) > _MAX_BLOCKS:
+            raise BadBlocks(f"it has more than {_MAX_BLOCKS} blocks; send larger ones")
     return b"".join(parts)
 
 

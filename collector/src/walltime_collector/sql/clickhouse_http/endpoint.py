@@ -13,6 +13,8 @@ from ...clickhouse.native_format import greeting
 from ...errors import EngineError, QueryFailed, RequestRefused, StatementRefused, TooManyQuestions
 from ...http.authentication import Credential
 from ...http.body import Arrivals, Disconnected, Message, Receive
+from ...http.guesses import Guesses
+from ...http.ports.connections import limited_address
 from ..client import describe_client, password
 from ..runner import QueryRunner, Result
 from .errors import (
@@ -55,6 +57,7 @@ class ClickHouseHttp:
             max_request_bytes=MAX_BODY_BYTES, max_in_flight_bytes=32 * 1024 * 1024, deadline_s=deadline_s
         )
         self._timezone = ""
+        self._guesses = Guesses()
 
     async def __call__(self, scope: Message, receive: Receive, send: Send) -> None:
         """Handle one request."""
@@ -68,14 +71,20 @@ class ClickHouseHttp:
             compression = compression_of(headers, parameters)
             self._check(scope, headers, parameters)
         except Refused as error:
+            if error.code == AUTHENTICATION_FAILED:
+                address = limited_address((scope.get("client") or ("",))[0])
+                await self._guesses.wrong(address, password(headers, parameters))
             return await send_error(send, error, compression)
         details = Details(query_id_of(headers, parameters), self._timezone)
         client = describe_client(scope)
         try:
             async with self._arrivals.body(receive) as body:
-                request = request_of(scope["method"], body, headers, parameters, self._database)
-                started_ns = time.perf_counter_ns()
-                result = await self._runner.run_for_client(receive, lambda name: self._run(request, name, client))
+
+                def work(name: str) -> tuple[QueryRequest, int, Result]:
+                    request = request_of(scope["method"], body, headers, parameters, self._database)
+                    return request, time.perf_counter_ns(), self._run(request, name, client)
+
+                request, started_ns, result = await self._runner.run_for_client(receive, work)
         except Disconnected:
             return None
         except (Refused, RequestRefused, StatementRefused, TooManyQuestions, EngineError) as error:

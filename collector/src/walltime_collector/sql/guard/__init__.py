@@ -174,6 +174,8 @@ class Guard:
         if not filters:
             return {}
         known = {str(row["name"]) for row in self._engine.query(_TABLES, {"database": self._database})}
+        if len(filters) > len(known):
+            raise StatementRefused(f"{settings.FILTERS} has more than one condition of a table", "join them with AND")
         checked = []
         for table, condition in filters:
             prefix, _, name = table.rpartition(".")

@@ -49,12 +49,14 @@ LAMBDA_FUNCTIONS = re.compile(
 # Their first argument is the name of an aggregate function in a text.
 AGGREGATE_IN_TEXT = frozenset({"arrayReduce", "initializeAggregation"})
 
-# One of their arguments, counted from the start or the end, is the name of a type in a text. A type names functions
-# too: a state of an aggregate function, made of any bytes, is read by code that trusts them.
+# One of their arguments, counted from the start or the end, is the name of a type in a text, or of a part of a value by
+# its type. A type names functions too: a state of an aggregate function, made of any bytes, is read by code that trusts
+# them.
 TYPE_IN_TEXT: Mapping[str, int] = {
     **dict.fromkeys(("cast", "_cast", "accuratecast", "accuratecastornull", "accuratecastordefault", "reinterpret"), 1),
     "defaultvalueoftypename": 0,
     **dict.fromkeys(("jsonextract", "jsonextractcaseinsensitive"), -1),
+    **dict.fromkeys(("dynamicelement", "variantelement", "getsubcolumn"), 1),
     **dict.fromkeys(("jsonextractkeysandvalues", "jsonextractkeysandvaluescaseinsensitive"), -1),
 }
 
@@ -81,6 +83,9 @@ SHORT_ARGUMENT: Mapping[str, tuple[int, ...]] = {
     ),
     **dict.fromkeys(("multiFuzzyMatchAny", "multiFuzzyMatchAnyIndex", "multiFuzzyMatchAllIndices"), (2,)),
 }
+# Its text has the width of a number, and it allocates so much before ClickHouse counts it.
+FORMATS_NUMBERS = "printf"
+
 SHORT_BYTES = 1_000
 SHORT_ELEMENTS = 100
 

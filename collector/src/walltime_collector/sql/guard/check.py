@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Collection
 from typing import Any
 
@@ -12,6 +13,7 @@ from .allowed import (
     AGGREGATE_IN_TEXT,
     EXPLAIN_SETTINGS,
     EXPLAINS,
+    FORMATS_NUMBERS,
     IN_FUNCTIONS,
     LAMBDA_FUNCTIONS,
     NODES,
@@ -24,6 +26,10 @@ from .allowed import (
 )
 
 Node = dict[str, Any]
+
+_ESCAPE = re.compile(r"\\(?:x([0-9a-fA-F]{2})|(.))", re.DOTALL)
+_MAX_ESCAPES = 8
+_WIDE = re.compile(r"\d{4}|\*")
 
 _IN_WORDS = {
     "out_file": "INTO OUTFILE",
@@ -61,6 +67,8 @@ def check(tree: Any, *, database: str, views: Collection[Any]) -> None:
         _check_parts(node_type, node)
         if node_type == "Function":
             _check_function(node, database)
+        elif node_type == "Identifier":  # `a.AggregateFunction(sum, UInt64)` is that part of a value of any type
+            _check_type(".".join(map(str, node.get("name_parts", [node.get("name")]))))
         elif node_type == "TableIdentifier":
             _check_table(node, database)
         elif node_type == "ColumnsApplyTransformer" and "func_name" in node and not _is_value(node["func_name"]):
@@ -121,9 +129,14 @@ def _check_names_in_text(name: str, arguments: list[Node]) -> None:
             raise _refused_function(called)
     elif name.lower() in TYPE_IN_TEXT and (len(arguments) > 1 or TYPE_IN_TEXT[name.lower()] == 0):
         _check_type(_text(name, arguments, TYPE_IN_TEXT[name.lower()]))
+    elif name == FORMATS_NUMBERS and _WIDE.search(_text(name, arguments, 0)):
+        raise StatementRefused(f"a width in {name} of more than three digits is not allowed", "write a smaller one")
 
 
 def _check_type(type_name: str) -> None:
+    """Refuse the name of a type of states, in whatever quotes and escapes it is: the quotes of a name may be nested."""
+    for _ in range(_MAX_ESCAPES):
+        type_name = _ESCAPE.sub(lambda escape: chr(int(escape[1], 16)) if escape[1] else escape[2], type_name)
     if "aggregatefunction" in type_name.lower():
         raise StatementRefused("a type that names a function is not allowed", "read states from the tables")
 
@@ -156,8 +169,8 @@ def _is_short(node: Node) -> bool:
 
 def _is_value(function: str) -> bool:
     """Whether a function may be named without its arguments."""
-    needs_arguments = function in AGGREGATE_IN_TEXT or function in SHORT_ARGUMENT or function.lower() in TYPE_IN_TEXT
-    return is_function(function) and not needs_arguments
+    looked_at = {*AGGREGATE_IN_TEXT, *SHORT_ARGUMENT, FORMATS_NUMBERS}
+    return is_function(function) and function not in looked_at and function.lower() not in TYPE_IN_TEXT
 
 
 def _check_table_function(node: Node) -> None:
@@ -168,7 +181,7 @@ def _check_table_function(node: Node) -> None:
             "read Walltime's own tables; SHOW TABLES lists them",
         )
     structure = node.get("arguments", {}).get("children", [{}])[:1]
-    if node["name"] == "values" and structure:
+    if node["name"].lower() == "values" and structure:
         _check_type(str(structure[0].get("value")))
 
 
@@ -187,9 +200,8 @@ def _check_explain(node: Node) -> None:
         raise _refused(str(node.get("kind")))
     settings = node.get("settings", {"type": "SetQuery", "changes": []})
     changes = settings.get("changes", [])
-    is_known = all(
-        isinstance(each.get("value", {}).get("value"), int) and each["name"] in EXPLAIN_SETTINGS for each in changes
-    )
+    allowed = EXPLAIN_SETTINGS - ({"graph"} if node["kind"] == "EXPLAIN AST" else set())  # it shows addresses in memory
+    is_known = all(isinstance(each.get("value", {}).get("value"), int) and each["name"] in allowed for each in changes)
     if set(settings) != {"type", "changes"} or not is_known:
         raise _refused("such a setting of EXPLAIN")
 

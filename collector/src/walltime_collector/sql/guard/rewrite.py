@@ -9,6 +9,8 @@ from typing import Any, NamedTuple
 from ...errors import StatementRefused
 from .check import Node
 
+_MAX_CHARS = 1024 * 1024
+
 
 class Ending(NamedTuple):
     """The clauses at the end of a statement: FORMAT and SETTINGS."""
@@ -42,8 +44,9 @@ def put_parameters(tree: Node, parameters: Mapping[str, str]) -> None:
     Put values where `{name:Type}` stands, as ClickHouse itself does: a value of that type, never text.
 
     Raises:
-        StatementRefused: A parameter has no value.
+        StatementRefused: A parameter has no value, or all values together are too long.
     """
+    chars = 0
     for node in nodes(tree):
         if node.get("type") != "QueryParameter":
             continue
@@ -52,6 +55,10 @@ def put_parameters(tree: Node, parameters: Mapping[str, str]) -> None:
             raise StatementRefused(f"the parameter {name} is a name, and only values are allowed", "write the name")
         if name not in parameters:
             raise StatementRefused(f"the parameter {name} has no value", f"send param_{name}")
+        chars += len(parameters[name])
+        if chars > _MAX_CHARS:
+            what = f"the values of its parameters, each as often as it is used, have more than {_MAX_CHARS} characters"
+            raise StatementRefused(what, "use a long value once, in WITH")
         alias = {"alias": node["alias"]} if "alias" in node else {}
         node.clear()
         node.update(_value(parameters[name], type_name) | alias)

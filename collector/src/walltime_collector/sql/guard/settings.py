@@ -40,6 +40,9 @@ _OUTPUT = re.compile(
     r"output_format_(json|pretty|csv|tsv|values|native|decimal|markdown|parquet|arrow|write_statistics)\w*"
 )
 _OUTPUT_VALUE = re.compile(r"[\w.+-]{0,40}")
+# A file of very small parts takes minutes to write, and nothing looks at the clock meanwhile.
+_SIZE_OF_A_PART = re.compile(r"output_format_(parquet|arrow)\w*_(size|bytes|rows|threshold)")
+_SIZES = re.compile(r"\d{4,18}")
 
 # They change which rows a result has: in a URL, where other unknown settings are ignored, they are refused.
 _NEVER_IGNORED = re.compile(r"additional_\w+|final")
@@ -124,6 +127,11 @@ def _is_choice(name: str) -> bool:
 def _checked(name: str, value: str) -> str:
     if name in LIMITS:
         pattern = r"\d{1,18}(\.\d{0,9})?" if name == "max_execution_time" else r"\d{1,18}"
+    elif _SIZE_OF_A_PART.match(name):
+        if not _SIZES.fullmatch(value):
+            what = f"{printable(value)[:40]!r} is not allowed for the setting {name}"
+            raise StatementRefused(what, "use 1000 or more: a file of smaller parts takes minutes to write")
+        return value
     else:
         pattern = _CHOICES.get(name, _OUTPUT_VALUE.pattern)
     if not re.fullmatch(pattern, value):

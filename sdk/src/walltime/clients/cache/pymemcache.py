@@ -18,7 +18,7 @@ from pymemcache.pool import ObjectPool
 from walltime.clients.cache import pymemcache_hash
 from walltime.clients.cache.pymemcache_hash import first_of
 from walltime.core.call import lines
-from walltime.core.execution import current
+from walltime.core.execution import elsewhere, get_ident, inherited
 from walltime.core.transaction import clock, outside
 from walltime.errors import contain
 from walltime.instrumentation.measure import Measure, class_name
@@ -73,7 +73,9 @@ def _fetch(original: Callable[..., Any]) -> Callable[..., Any]:
     def _fetch_cmd(
         self: Client, name: bytes, keys: Any, expect_cas: bool, key_prefix: bytes = b"", expire: Any = None
     ) -> Any:
-        execution = current()
+        execution = inherited()
+        if execution is not None and execution.thread != get_ident():
+            execution = elsewhere(execution)
         if execution is None:
             outside("pymemcache")
             if expire is None:
@@ -153,7 +155,9 @@ def _store(original: Callable[..., Any]) -> Callable[..., Any]:
     def _store_cmd(
         self: Client, name: bytes, values: Any, expire: int, noreply: bool, flags: Any = None, cas: Any = None
     ) -> Any:
-        execution = current()
+        execution = inherited()
+        if execution is not None and execution.thread != get_ident():
+            execution = elsewhere(execution)
         if execution is None:
             outside("pymemcache")
             return original(self, name, values, expire, noreply, flags, cas)
@@ -181,7 +185,9 @@ def _misc(original: Callable[..., Any]) -> Callable[..., Any]:
     end = Measure("pymemcache", _describe_misc).end
 
     def _misc_cmd(self: Client, cmds: Any, cmd_name: bytes, noreply: Any, end_tokens: Any = None) -> Any:
-        execution = current()
+        execution = inherited()
+        if execution is not None and execution.thread != get_ident():
+            execution = elsewhere(execution)
         if execution is None:
             outside("pymemcache")
             return original(self, cmds, cmd_name, noreply, end_tokens)

@@ -12,6 +12,7 @@ from collections.abc import Callable
 from typing import Any, Final, NamedTuple, TypeAlias
 
 from walltime.core.call import Lines, lines
+from walltime.redaction.sanitize import MAX_TEXT_CHARS
 
 Arguments: TypeAlias = "tuple[Any, ...]"
 """Of `execute_command`: the command's name, then what it takes."""
@@ -172,4 +173,7 @@ def command_of(arguments: Arguments) -> Command:
 
 
 def key_of(command: Command, arguments: Arguments) -> object:
-    return arguments[1] if command.has_key and len(arguments) > 1 else None
+    if not command.has_key or len(arguments) < 2:
+        return None
+    key = arguments[1]
+    return key[:MAX_TEXT_CHARS] if (type(key) is str or type(key) is bytes) and len(key) > MAX_TEXT_CHARS else key

@@ -19,7 +19,7 @@ from urllib3.util.timeout import _DEFAULT_TIMEOUT
 
 from walltime.clients.http.http_client import without_ours
 from walltime.clients.http.requests import DEFAULT_PORTS, REQUEST, about_body, add_headers, body, proxied, read_on
-from walltime.core.execution import current
+from walltime.core.execution import current, elsewhere, get_ident, inherited
 from walltime.core.transaction import clock, outside
 from walltime.errors import contain
 from walltime.instrumentation.measure import Measure
@@ -65,7 +65,9 @@ def _make_request(original: Callable[..., Any]) -> Callable[..., Any]:
         retries: Any = None, timeout: Any = _DEFAULT_TIMEOUT, chunked: bool = False, response_conn: Any = None,
         preload_content: bool = True, decode_content: bool = True, enforce_content_length: bool = True,
     ) -> Any:  # fmt: skip
-        execution = current()
+        execution = inherited()
+        if execution is not None and execution.thread != get_ident():
+            execution = elsewhere(execution)
         if execution is None:
             outside("urllib3")
             return original(
@@ -126,7 +128,7 @@ def _endheaders(original: Callable[..., Any]) -> Callable[..., Any]:
 
     # No `*` before `encode_chunked` here and `read1` below: calls of functions with keyword-only parameters are slow.
     def endheaders(self: HTTPConnection, message_body: Any = None, encode_chunked: bool = False) -> Any:
-        execution = current()
+        execution = inherited()
         if execution is not None:
             add_headers(self, execution)
         if encode_chunked:

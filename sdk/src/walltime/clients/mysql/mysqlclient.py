@@ -26,7 +26,7 @@ from walltime.clients.mysql.statements import (
     tagged,
     template,
 )
-from walltime.core.execution import current
+from walltime.core.execution import elsewhere, get_ident, inherited
 from walltime.core.sql_comment import tag
 from walltime.core.transaction import clock
 from walltime.errors import contain
@@ -119,7 +119,7 @@ def _query(original: Callable[..., Any]) -> Callable[..., Any]:
     measured = sent_statement("mysqlclient", QUERY, _about, kept).call(tagged(original))
 
     def query(self: Any, query: Any) -> Any:
-        execution = current()
+        execution = inherited()
         if execution is not None and execution.statement is _COUNTED:
             return original(self, tag(execution, query))
         return measured(self, query)  # no cursor sends it, so it is counted here
@@ -132,7 +132,9 @@ def _cursor_query(original: Callable[..., Any]) -> Callable[..., Any]:
     failed = Measure("mysqlclient", _describe_failure, failure=number).end
 
     def _query(self: Any, q: Any) -> Any:
-        execution = current()
+        execution = inherited()
+        if execution is not None and execution.thread != get_ident():
+            execution = elsewhere(execution)
         if execution is None:
             return original(self, q)
         outer, execution.statement = execution.statement, _COUNTED
@@ -182,7 +184,7 @@ def _next_result(original: Callable[..., Any]) -> Callable[..., Any]:
     measured = reads("mysqlclient", _describe_next_result).call(original)
 
     def next_result(self: Any) -> Any:
-        execution = current()
+        execution = inherited()
         is_counted = execution is not None and execution.statement is _COUNTED
         return original(self) if is_counted else measured(self)
 
@@ -202,7 +204,7 @@ def _get_result(original: Callable[..., Any]) -> Callable[..., Any]:
     measured = reads("mysqlclient", _describe_get_result).call(original)
 
     def _do_get_result(self: Any, db: Any) -> Any:
-        execution = current()
+        execution = inherited()
         is_counted = execution is not None and execution.statement is _COUNTED
         return original(self, db) if is_counted else measured(self, db)
 

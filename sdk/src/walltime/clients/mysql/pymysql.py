@@ -27,7 +27,7 @@ from walltime.clients.mysql.statements import (
     tagged_command,
     unknown,
 )
-from walltime.core.execution import current
+from walltime.core.execution import current, elsewhere, get_ident, inherited
 from walltime.core.transaction import clock, outside
 from walltime.errors import contain
 from walltime.instrumentation.patching import Patch
@@ -48,7 +48,7 @@ def patches() -> list[Patch]:
         Patch(Connection, "connect", _connect),
         Patch(Connection, "query", _query),
         Patch(Connection, "next_result", next_result("pymysql", _about, attrgetter("_result")).call),
-        Patch(Connection, "_execute_command", tagged_command(current)),
+        Patch(Connection, "_execute_command", tagged_command(inherited)),
         *own_calls("pymysql", Connection, _about, attrgetter("call"), "set_character_set"),
         Patch(MySQLResult, "_read_rowdata_packet_unbuffered", _read_row),
         Patch(MySQLResult, "_finish_unbuffered_query", _read_row),
@@ -102,7 +102,9 @@ def _query(original: Callable[..., Any]) -> Callable[..., Any]:
     failed = sent_statement("pymysql", QUERY, _about).end
 
     def query(self: Any, sql: Any, unbuffered: bool = False) -> Any:
-        execution = current()
+        execution = inherited()
+        if execution is not None and execution.statement is None and execution.thread != get_ident():
+            execution = elsewhere(execution)  # with a statement, `execute` has looked
         if execution is None:
             outside("pymysql")
             return original(self, sql, unbuffered)
@@ -140,7 +142,9 @@ def _read_row(original: Callable[..., Any]) -> Callable[..., Any]:
     failed = row_read("pymysql").end
 
     def read_row(self: Any) -> Any:
-        execution = current()
+        execution = inherited()
+        if execution is not None and execution.thread != get_ident():
+            execution = elsewhere(execution)
         if execution is None or not self.unbuffered_active:
             return original(self)
         outer_ns = execution.nested_ns
@@ -165,7 +169,9 @@ def _execute(original: Callable[..., Any]) -> Callable[..., Any]:
     """`template`, with PyMySQL's signature: it is on the path of every statement."""
 
     def execute(self: Any, query: Any, args: Any = None) -> Any:
-        execution = current()
+        execution = inherited()
+        if execution is not None and execution.thread != get_ident():
+            execution = elsewhere(execution)
         if execution is None:
             return original(self, query, args)
         outer = execution.statement

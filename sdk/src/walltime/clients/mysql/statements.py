@@ -33,13 +33,24 @@ NO_ROW_COUNT: Final = 1 << 63
 UNKNOWN: Final = "(prepared statement)"
 """One that the application executes by its number, not through a cursor."""
 
-_KEPT: Final = 4 * (MAX_SQL_CHARS + 1)
-"""Redaction sees that there was more, also of bytes, of which a character may take four."""
+_KEPT_CHARS: Final = MAX_SQL_CHARS + 1
+"""Redaction sees that there was more."""
+_KEPT_BYTES: Final = 4 * _KEPT_CHARS
 
 
 def kept(sql: Any) -> Any:
-    """Return what is kept of a statement until its export: a megabyte of values is cut."""
-    return sql[:_KEPT] if (type(sql) is str or type(sql) is bytes) and len(sql) > _KEPT else sql
+    """Return what is kept of a statement until its export: a megabyte of values is cut, another object's class."""
+    kind = type(sql)
+    if kind is str:
+        return sql if len(sql) <= _KEPT_CHARS else sql[:_KEPT_CHARS]
+    if sql is None or (kind is bytes and len(sql) <= _KEPT_BYTES):
+        return sql
+    if issubclass(kind, str):  # none of its own methods is called
+        return str.__getitem__(sql, slice(_KEPT_CHARS))
+    for known in (bytes, bytearray):
+        if issubclass(kind, known):
+            return bytes(known.__getitem__(sql, slice(_KEPT_BYTES)))
+    return f"({kind.__name__})"
 
 
 def number(error: BaseException) -> str:
@@ -58,7 +69,7 @@ def template_or(sql: Any) -> Any:
     execution = current()
     if execution is not None and execution.statement is not None:
         sql = execution.statement
-    return sql if type(sql) is str and len(sql) < _KEPT else kept(sql)
+    return sql if type(sql) is str and len(sql) < _KEPT_CHARS else kept(sql)
 
 
 # ---- what calls are described as ----

@@ -146,14 +146,15 @@ class Measured(Span):
     Its `is_recording` is true, because instrumentations set no attributes otherwise.
     """
 
-    def __init__(self, context: SpanContext, seen: Seen, attributes: Mapping[str, Any] | None) -> None:
-        self._context = context
+    def __init__(self, within: Span, seen: Seen, attributes: Mapping[str, Any] | None) -> None:
+        """`within`: the span that the application would have got; without an SDK it is the one around it."""
+        self._within = within
         self._seen = seen
         self._attributes: dict[str, Any] = dict(attributes) if attributes else {}
         self._failure: str | None = None
 
     def get_span_context(self) -> SpanContext:
-        return self._context
+        return self._within.get_span_context()
 
     def is_recording(self) -> bool:
         return not self._seen.over

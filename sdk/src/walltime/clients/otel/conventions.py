@@ -26,7 +26,7 @@ _SQL: Final = frozenset({
 })  # fmt: skip
 """Systems whose calls are one component each, `<system>.query`, as MySQL's are; the statement tells them apart."""
 _NOT_IN_A_NAME: Final = re.compile(r"[^A-Za-z0-9_-]")
-_HOST_AND_PORT: Final = re.compile(r"([A-Za-z0-9][A-Za-z0-9.-]*):(\d{1,5})")
+_HOST_AND_PORT: Final = re.compile(r"([A-Za-z0-9][A-Za-z0-9.-]{0,252}):(\d{1,5})")
 _DEFAULT_PORTS: Final = {"http": 80, "https": 443}
 
 

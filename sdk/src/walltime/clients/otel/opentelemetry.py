@@ -30,8 +30,7 @@ def _measured(tracer: Any, context: Any, kind: SpanKind, attributes: Any) -> Mea
         seen = begin(kind, tracer._instrumenting_module_name)
         if seen is None:
             return None
-        # Without us its span context would have been that of the span around it: the transaction's.
-        return Measured(tracer._noop_tracer.start_span("", context).get_span_context(), seen, attributes)
+        return Measured(tracer._noop_tracer.start_span("", context), seen, attributes)
     except Exception as ours:
         contain("bridge", ours)
         return None

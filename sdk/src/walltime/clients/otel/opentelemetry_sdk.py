@@ -37,7 +37,7 @@ def _start_span(original: Callable[..., Any]) -> Callable[..., Any]:
             if seen is None:
                 return span
             if not span.is_recording():
-                return Measured(span.get_span_context(), seen, attributes)
+                return Measured(span, seen, attributes)
             span._walltime = seen
         except Exception as ours:
             contain("bridge", ours)

@@ -25,10 +25,10 @@ MAX_EVENTS: Final = 600
 """Limit of the CPU time: of a text with more special characters, all that follows becomes one `?`."""
 BY_DEFAULT: Final = re.compile(
     r"""'[^'\\]*(?:\\.[^'\\]*)*'|"[^"\\]*(?:\\.[^"\\]*)*"|`[^`]*`|/\*.*?\*/|\#[^\n]*|--(?=[\s\x00-\x1f]|\Z)[^\n]*"""
-    r"""|(?P<open>['"`]|/\*)""",
+    r"""|(?P<open>['"`]|/\*).*""",
     re.DOTALL,
 )
-"""Strings, names and comments as MySQL reads them by default; a group where one is not closed."""
+"""Strings, names and comments as MySQL reads them by default; a group where one is not closed, which takes the rest."""
 _PREFIX: Final = re.compile(r"(?<![\w$])(?:[xXbBnNeE]|[uU]&|_[a-zA-Z0-9]+[ ]?)\Z")
 _LONGEST_PREFIX: Final = 34
 _WORD: Final = re.compile(r"[\w$]")

@@ -17,7 +17,7 @@ from .escapes import only_default_makes_sense
 _EXPONENT: Final = r"(?:(?<=[eE])[-+][\d][\d$]*)?"
 _NAME_AHEAD: Final = r"(?=[\w$]*[g-wyzG-WYZ])"
 """A word that begins with digits and has such a letter is a name: `123foo`. Hexadecimal letters may be a number's."""
-_NUMBER: Final = rf"(?:[\d]*{_NAME_AHEAD}|[\w$]*(?:\.(?:[\d](?!{_NAME_AHEAD})[\w$]*|[eE][\d]*)?)?{_EXPONENT})"
+_NUMBER: Final = rf"(?:{_NAME_AHEAD}[\d]*|[\w$]*(?:\.(?:[\d](?!{_NAME_AHEAD})[\w$]*|[eE][\d]*)?)?{_EXPONENT})"
 _FRACTION: Final = rf"(?<=\.)(?![\d]{_NAME_AHEAD})[\d][\w$]*{_EXPONENT}"
 _NAMES: Final = r"(?<=`)LETTER[^`]*(?:BACKTICK[\s.,()=]*`[^`]*)*BACKTICK"
 _PLACEHOLDER: Final = r"[\d]{1,3}(?![\w$])"

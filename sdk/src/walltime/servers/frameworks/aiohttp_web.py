@@ -4,7 +4,8 @@ named by the resource, `GET /product/{id}`.
 
 Not a middleware of aiohttp: those return before the body is written, and do not see what the router refuses.
 
-Components: `view` (a handler with the middlewares around it), `serialize` (`json_response`).
+Components: `view` (a handler with the middlewares around it), `serialize` (`json_response`), `middleware` (the rest:
+errors, sending).
 """
 
 from __future__ import annotations
@@ -17,13 +18,13 @@ from aiohttp.web_request import Request
 from aiohttp.web_urldispatcher import UrlDispatcher
 
 from walltime import runtime
-from walltime.core.execution import current
+from walltime.core.execution import current, running_task
 from walltime.core.steps import timed
 from walltime.core.transaction import clock
 from walltime.errors import contain, guarded
+from walltime.instrumentation.expected import expect
 from walltime.instrumentation.outermost import Outermost
 from walltime.instrumentation.patching import Patch
-from walltime.runtime import running_task
 from walltime.servers.request.headers import from_mapping
 from walltime.servers.request.request import answered, failed, failed_now, incomplete, name_by_route, open_request
 from walltime.servers.request.server_timing import server_timing
@@ -39,6 +40,9 @@ _shown_to: dict[int, Transaction] = {}
 """Requests whose answer carries the bill, until it begins; what a request holds under a name, aiohttp warns of."""
 
 
+expect(web.HTTPException)
+
+
 def patches() -> list[Patch]:
     return [
         Patch(RequestHandler, "_handle_request", _served),
@@ -51,6 +55,8 @@ def patches() -> list[Patch]:
 
 
 def _served(original: Callable[..., Any]) -> Callable[..., Any]:
+    original = Outermost("middleware").awaited(original)
+
     async def _handle_request(self: RequestHandler, request: Request, *more: Any) -> Any:
         started_ns = clock()
         try:

@@ -11,14 +11,16 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final
 
 from asgiref.sync import iscoroutinefunction
+from django.core.exceptions import BadRequest, PermissionDenied, SuspiciousOperation, ValidationError
 from django.core.handlers import exception
 from django.core.handlers.base import BaseHandler
-from django.http import JsonResponse
+from django.http import Http404, JsonResponse
 from django.urls import get_resolver
 from django.urls.resolvers import LocalePrefixPattern, URLResolver
 
 from walltime.core.execution import current
 from walltime.errors import contain
+from walltime.instrumentation.expected import expect
 from walltime.instrumentation.outermost import Outermost
 from walltime.instrumentation.patching import Patch
 from walltime.servers.request.request import failed_now, name_by_route
@@ -31,6 +33,9 @@ REQUIRES: Final = "Django >= 4.2, < 7"
 
 _MIDDLEWARE: Final = Outermost("middleware")
 _VIEW: Final = Outermost("view")
+
+
+expect(BadRequest, Http404, PermissionDenied, SuspiciousOperation, ValidationError)
 
 
 def patches() -> list[Patch]:

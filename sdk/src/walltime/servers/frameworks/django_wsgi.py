@@ -6,6 +6,7 @@ from typing import Final
 
 from django.core.handlers.wsgi import WSGIHandler
 
+from walltime.instrumentation.outermost import Outermost
 from walltime.instrumentation.patching import Patch
 from walltime.servers.gateways.wsgi import served
 
@@ -13,4 +14,4 @@ REQUIRES: Final = "Django >= 4.2, < 7"
 
 
 def patches() -> list[Patch]:
-    return [Patch(WSGIHandler, "__call__", served)]
+    return [Patch(WSGIHandler, "__call__", lambda original: served(Outermost("middleware").call(original)))]

@@ -10,9 +10,11 @@ import functools
 from typing import TYPE_CHECKING, Any, Final
 
 from fastapi import routing
+from fastapi.exceptions import RequestValidationError, WebSocketRequestValidationError
 
 from walltime.core.execution import current
 from walltime.errors import contain
+from walltime.instrumentation.expected import expect
 from walltime.instrumentation.outermost import Outermost
 from walltime.instrumentation.patching import Patch
 from walltime.servers.frameworks.starlette import VIEW, in_its_task, name_by_template
@@ -28,6 +30,9 @@ _MAX_MADE: Final = 4096
 
 _included: Final[Any] = getattr(routing, "_get_scope_effective_route_context", None)
 """Of versions that do not copy an included route; the others' is Starlette's as any."""
+
+
+expect(RequestValidationError, WebSocketRequestValidationError)
 
 
 def patches() -> list[Patch]:

@@ -1,8 +1,8 @@
 """
 Flask: instruments every application without code changes; named by the URL rule, `GET /product/{id}`.
 
-Components: `middleware` (the functions before and after the view, error handlers), `view`, `serialize` (`jsonify`),
-`session` (in the cookie). Templates are Jinja2's.
+Components: `middleware` (the whole application: WSGI middlewares in it, routing, the functions before and after the
+view, error handlers, teardown), `view`, `serialize` (`jsonify`), `session` (in the cookie). Templates are Jinja2's.
 """
 
 from __future__ import annotations
@@ -13,8 +13,10 @@ from flask import Flask
 from flask.globals import request
 from flask.json.provider import DefaultJSONProvider
 from flask.sessions import SecureCookieSessionInterface
+from werkzeug.exceptions import HTTPException
 
 from walltime.errors import contain
+from walltime.instrumentation.expected import expect
 from walltime.instrumentation.outermost import Outermost
 from walltime.instrumentation.patching import Patch
 from walltime.servers.gateways.wsgi import served
@@ -26,12 +28,17 @@ if TYPE_CHECKING:
 
 REQUIRES: Final = "Flask >= 2.3, < 4"
 
+_MIDDLEWARE: Final = Outermost("middleware")
+
+
+expect(HTTPException)
+
 
 def patches() -> list[Patch]:
     return [
         # Both: middleware is put around either, `app.wsgi_app = ProxyFix(app.wsgi_app)` perhaps before we came.
-        Patch(Flask, "__call__", served),
-        Patch(Flask, "wsgi_app", served),
+        Patch(Flask, "__call__", _served),
+        Patch(Flask, "wsgi_app", _served),
         Patch(Flask, "full_dispatch_request", _named),
         Patch(Flask, "handle_exception", _failed),
         Patch(Flask, "dispatch_request", Outermost("view", _has_view).call),
@@ -45,9 +52,11 @@ def _has_view(*_: object) -> bool:
     return request.routing_exception is None
 
 
-def _named(original: Callable[..., Any]) -> Callable[..., Any]:
-    original = Outermost("middleware").call(original)
+def _served(original: Callable[..., Any]) -> Callable[..., Any]:
+    return served(_MIDDLEWARE.call(original))
 
+
+def _named(original: Callable[..., Any]) -> Callable[..., Any]:
     def full_dispatch_request(self: Flask, *context: Any) -> Any:
         try:
             rule = request.url_rule

@@ -19,19 +19,22 @@ from starlette import routing
 from starlette._utils import is_async_callable
 from starlette.applications import Starlette
 from starlette.background import BackgroundTask
+from starlette.exceptions import HTTPException, WebSocketException
 from starlette.middleware.errors import ServerErrorMiddleware
+from starlette.requests import ClientDisconnect
 from starlette.responses import JSONResponse
 from starlette.routing import Mount, Route, WebSocketRoute
+from starlette.websockets import WebSocketDisconnect
 
 from walltime import runtime
-from walltime.core.execution import current
+from walltime.core.execution import current, running_task
 from walltime.core.steps import timed, timed_here
 from walltime.core.transaction import clock
 from walltime.errors import contain
+from walltime.instrumentation.expected import expect
 from walltime.instrumentation.outermost import Outermost
 from walltime.instrumentation.patching import Patch
 from walltime.propagation.propagation import span_context
-from walltime.runtime import running_task
 from walltime.sampling import serving
 from walltime.servers.gateways.asgi import served
 from walltime.servers.request.request import failed, name_by_route
@@ -45,6 +48,9 @@ REQUIRES: Final = "starlette >= 0.37, < 2"
 _MOUNTED: Final = "walltime.mounted"
 """Key of the scope: the templates of the mounts on the way to the route."""
 VIEW: Final = Outermost("view")
+
+
+expect(ClientDisconnect, HTTPException, WebSocketDisconnect, WebSocketException)
 
 
 def patches() -> list[Patch]:

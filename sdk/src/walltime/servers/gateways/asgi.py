@@ -17,11 +17,11 @@ from typing import TYPE_CHECKING, Any
 
 from walltime import runtime
 from walltime.core.call import lines
-from walltime.core.execution import task_execution
+from walltime.core.execution import running_task, task_execution
 from walltime.core.steps import timed
 from walltime.core.transaction import clock
 from walltime.errors import contain, guarded
-from walltime.runtime import running_task
+from walltime.servers.gateways.transparent import SERVES, Transparent
 from walltime.servers.request.headers import from_asgi
 from walltime.servers.request.request import MARK, WEBSOCKET, answered, failed, incomplete, open_request
 from walltime.servers.request.server_timing import server_timing
@@ -36,11 +36,11 @@ if TYPE_CHECKING:
     Application = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 _RECEIVE = lines("websocket.receive")
-_NOT_ASYNCIO = 1
-"""Owner under another event loop, for example Trio's."""
+_UNKNOWN_LOOP = 1
+"""Owner under an event loop other than asyncio's and Trio's."""
 
 
-class ASGIMiddleware:
+class ASGIMiddleware(Transparent):
     """
     Wraps an ASGI application; every request and every websocket becomes a transaction.
 
@@ -51,7 +51,7 @@ class ASGIMiddleware:
     """
 
     def __init__(self, app: Application) -> None:
-        self.app = app
+        super().__init__(app)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         await serve(self.app, scope, receive, send)
@@ -94,6 +94,7 @@ def served(original: Callable[..., Any]) -> Callable[..., Any]:
         else:
             await serve(partial(original, self), scope, receive, send)
 
+    __call__.__dict__[SERVES] = True
     return __call__
 
 
@@ -103,7 +104,7 @@ def _open(scope: Scope, started_ns: int) -> runtime.Open | None:
         return None
     opened = open_request(
         scope.get("method", ""), scope.get("scheme", ""), scope.get("path", ""), from_asgi(scope["headers"]),
-        started_ns, running_task() or _NOT_ASYNCIO,
+        started_ns, running_task() or _UNKNOWN_LOOP,
     )  # fmt: skip
     transaction = opened.transaction
     if kind == "websocket":

@@ -7,13 +7,21 @@ from typing import Any
 
 from walltime.errors import contain
 from walltime.servers.gateways.asgi import ASGIMiddleware
+from walltime.servers.gateways.transparent import SERVES
 from walltime.servers.gateways.wsgi import WSGIMiddleware
 
 
 def hosted(app: Any) -> Any:
-    """Return what the server should run in place of the application; not callable, or with middleware: itself."""
+    """
+    Return what the server should run in place of the application.
+
+    That is itself when it opens transactions already, or is not callable.
+    """
     try:
-        if isinstance(app, (WSGIMiddleware, ASGIMiddleware)) or not callable(app):
+        kind = type(app)  # `isinstance` would ask the application behind a middleware
+        if issubclass(kind, (WSGIMiddleware, ASGIMiddleware)) or not callable(app):
+            return app
+        if hasattr(kind.__call__, SERVES):  # an instrumented framework opens the transaction itself
             return app
         return ASGIMiddleware(app) if _is_asgi(app) else WSGIMiddleware(app)
     except Exception as ours:

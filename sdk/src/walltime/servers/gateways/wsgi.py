@@ -7,12 +7,13 @@ What happens when the server closes the body then (Django's signals, Flask's `ca
 from __future__ import annotations
 
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from walltime import runtime
 from walltime.core.execution import current
 from walltime.core.transaction import clock
 from walltime.errors import contain
+from walltime.servers.gateways.transparent import SERVES, Transparent
 from walltime.servers.request.request import MARK, answered, failed, incomplete, open_request
 from walltime.servers.request.server_timing import server_timing
 
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
     Application = Callable[[Environ, StartResponse], Iterable[bytes]]
 
 
-class WSGIMiddleware:
+class WSGIMiddleware(Transparent):
     """
     Wraps a WSGI application; every request becomes a transaction.
 
@@ -35,7 +36,7 @@ class WSGIMiddleware:
     """
 
     def __init__(self, app: Application) -> None:
-        self.app = app
+        super().__init__(app)
 
     def __call__(self, environ: Environ, start_response: StartResponse) -> Iterable[bytes]:
         return serve(self.app, environ, start_response)
@@ -65,6 +66,10 @@ def serve(app: Application, environ: Environ, start_response: StartResponse) -> 
             return start_response(status, headers, exc_info)
         return start_response(status, headers)
 
+    file_wrapper = environ.get("wsgi.file_wrapper")
+    files: list[object] = []
+    if file_wrapper is not None and not isinstance(file_wrapper, type):
+        environ["wsgi.file_wrapper"] = _noting(file_wrapper, files)
     try:
         body = app(environ, started)
     except BaseException as error:
@@ -72,10 +77,12 @@ def serve(app: Application, environ: Environ, start_response: StartResponse) -> 
         opened.finish()
         raise
     try:
-        file_wrapper = environ.get("wsgi.file_wrapper")
+        if any(body is file for file in files):
+            opened.finish()  # its identity says that the server sends it by itself
+            return body
         if isinstance(file_wrapper, type) and isinstance(body, file_wrapper):
             return _closing(body, opened)
-        return _SizedBody(body, opened) if hasattr(body, "__len__") else _Body(body, opened)
+        return _BODIES.get(type(body), _SizedBody if hasattr(body, "__len__") else _Body)(body, opened)
     except Exception as ours:
         contain("wsgi", ours)
         opened.finish()
@@ -90,6 +97,7 @@ def served(original: Callable[..., Any]) -> Callable[..., Any]:
             return original(self, environ, start_response)
         return serve(partial(original, self), environ, start_response)
 
+    __call__.__dict__[SERVES] = True
     return __call__
 
 
@@ -120,20 +128,36 @@ def _closing(body: Any, opened: runtime.Open) -> Iterable[bytes]:
 
     try:
         body.close = closed
-    except AttributeError:
-        return _Body(body, opened)
+    except (AttributeError, TypeError):  # of a class in C
+        opened.finish()
     return body  # type: ignore[no-any-return]  # unchanged from the application
 
 
-class _Body:
+def _noting(file_wrapper: Callable[..., Any], files: list[object]) -> Callable[..., Any]:
+    """A file wrapper that is no class, as of uWSGI and mod_wsgi: only its results themselves are sent by sendfile."""
+
+    def wrap(*args: Any) -> Any:
+        files.append(made := file_wrapper(*args))
+        return made
+
+    return wrap
+
+
+class _Ending:
     """The application's response body; the transaction ends when the server closes or drops it."""
 
-    __slots__ = ("_body", "_is_begun", "_opened")
+    __slots__ = ()
+    _body: Any
+    _opened: runtime.Open
+    _is_begun: bool
 
-    def __init__(self, body: Iterable[bytes], opened: runtime.Open) -> None:
+    def __init__(self, body: Any, opened: runtime.Open) -> None:
         self._body = body
         self._opened = opened
         self._is_begun = False
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(object.__getattribute__(self, "_body"), name)
 
     def __iter__(self) -> Iterator[bytes]:
         self._is_begun = True
@@ -175,10 +199,37 @@ class _Body:
             contain("wsgi", ours)
 
 
+class _Body(_Ending):
+    __slots__ = ("_body", "_is_begun", "_opened")
+
+
 class _SizedBody(_Body):
-    """A body with a length: servers set Content-Length for a list of one block."""
+    """A body with a length."""
 
     __slots__ = ()
 
     def __len__(self) -> int:
-        return len(self._body)  # type: ignore[arg-type]  # only made for bodies with a length
+        return len(self._body)
+
+
+class _ListBody(_Ending, list):  # type: ignore[type-arg]
+    """Still a list: for one of one block, servers set Content-Length."""
+
+    def __init__(self, body: Any, opened: runtime.Open) -> None:
+        list.__init__(self, body)
+        super().__init__(body, opened)
+
+
+class _TupleBody(_Ending, tuple):  # type: ignore[type-arg]
+    def __new__(cls, body: Any, _opened: runtime.Open) -> _TupleBody:
+        return tuple.__new__(cls, body)
+
+
+class _BytesBody(_Ending, bytes):
+    """What uWSGI sends as it is; others would iterate over its numbers."""
+
+    def __new__(cls, body: Any, _opened: runtime.Open) -> _BytesBody:
+        return bytes.__new__(cls, body)
+
+
+_BODIES: Final[dict[type, Any]] = {list: _ListBody, tuple: _TupleBody, bytes: _BytesBody}

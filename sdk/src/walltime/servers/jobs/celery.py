@@ -8,6 +8,7 @@ A run that asks for a retry has failed, as `Retry`; the next run is a transactio
 from __future__ import annotations
 
 import time
+from contextlib import suppress
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, Final
 from weakref import WeakKeyDictionary
@@ -15,9 +16,11 @@ from weakref import WeakKeyDictionary
 from celery import signals
 from celery.app import trace
 from celery.app.base import Celery
+from celery.exceptions import TaskPredicate
 
 from walltime import runtime
 from walltime.errors import contain, guarded
+from walltime.instrumentation.expected import expect, failure_of
 from walltime.instrumentation.patching import Hook, Patch
 from walltime.instrumentation.timed import timed
 from walltime.servers.jobs.job import Job, headers_for_job
@@ -34,6 +37,9 @@ _SENT_AT: Final = "walltime-sent-at-ns"
 _FAILURES: Final = frozenset({"FAILURE", "RETRY"})
 
 _brokers: WeakKeyDictionary[Celery, Target] = WeakKeyDictionary()
+
+
+expect(TaskPredicate)
 
 
 def patches() -> list[Patch | Hook]:
@@ -71,7 +77,7 @@ def _run(original: Callable[..., Any], name: str) -> Callable[..., Any]:
         try:
             result = original(uuid, args, kwargs, request)
         except BaseException as error:
-            job.end(type(error).__name__)
+            job.end(failure_of(error))
             raise
         _note(job, uuid, request)
         job.end(_failure(result))
@@ -88,15 +94,13 @@ def _sent(request: Any) -> dict[str, Any]:
 
 @guarded("celery")
 def _ready_at_ns(sent: dict[str, Any]) -> int | None:
-    """From when it could have run: its `eta`, else when it was sent."""
-    try:
-        eta = sent.get("eta")
-        if eta:
-            return round(datetime.fromisoformat(str(eta).replace("Z", "+00:00")).timestamp() * 1e9)
-        sent_at_ns = sent.get(_SENT_AT)
-        return sent_at_ns if type(sent_at_ns) is int else None
-    except ValueError:
-        return None
+    """From when it could have run: when it was sent, or its `eta`, if that is later."""
+    sent_at_ns = sent.get(_SENT_AT)
+    moments_ns = [sent_at_ns] if type(sent_at_ns) is int else []
+    with suppress(ValueError):
+        if eta := sent.get("eta"):
+            moments_ns.append(round(datetime.fromisoformat(str(eta).replace("Z", "+00:00")).timestamp() * 1e9))
+    return max(moments_ns, default=None)
 
 
 @guarded("celery")

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from walltime import runtime
 from walltime.core.call import line
-from walltime.core.execution import ExecutionContext, current
+from walltime.core.execution import ExecutionContext, current, running_task
 from walltime.core.transaction import clock
 from walltime.errors import guarded
 from walltime.propagation import propagation
@@ -50,7 +50,7 @@ class Job:
         opened = runtime.Open(self.name, "consumer", caller(_as_headers(sent)), self._started_ns)
         if queued_ns is not None:
             opened.transaction.queue_ns = max(0, opened.transaction.started_at_ns - queued_ns)
-        opened.enter(runtime.running_task())
+        opened.enter(running_task())
         self._opened = opened
 
     @guarded("job")

@@ -13,6 +13,7 @@ from rq.worker import BaseWorker
 
 from walltime import runtime
 from walltime.errors import guarded
+from walltime.instrumentation.expected import failure_of
 from walltime.instrumentation.patching import Patch
 from walltime.servers.jobs.job import Job, headers_for_job
 
@@ -28,7 +29,8 @@ def patches() -> list[Patch]:
     return [
         Patch(RQJob, "perform", _performed),
         Patch(BaseWorker, "perform_job", _sent_before_exit),
-        Patch(Queue, "enqueue_job", _enqueued),
+        Patch(Queue, "create_job", _created),
+        *[Patch(Queue, method, _signed) for method in ("enqueue_job", "schedule_job")],
     ]
 
 
@@ -38,7 +40,7 @@ def _performed(original: Callable[..., Any]) -> Callable[..., Any]:
         try:
             result = original(self)
         except BaseException as error:
-            job.end(type(error).__name__)
+            job.end(failure_of(error))
             raise
         job.end()
         return result
@@ -60,15 +62,28 @@ def _begin(rq_job: RQJob) -> Job:
 def _sign(job: RQJob) -> None:
     headers = headers_for_job()
     if headers and isinstance(job.meta, dict):
-        job.meta[_META] = headers
+        job.meta = {**job.meta, _META: headers}  # a copy: the application may give one dict to many jobs
 
 
-def _enqueued(original: Callable[..., Any]) -> Callable[..., Any]:
-    def enqueue_job(self: Queue, job: RQJob, *args: Any, **kwargs: Any) -> Any:
+def _created(original: Callable[..., Any]) -> Callable[..., Any]:
+    """Whatever a queue does with jobs that it makes itself: `enqueue_many` has no other method in common."""
+
+    def create_job(self: Queue, *args: Any, **kwargs: Any) -> RQJob:
+        job: RQJob = original(self, *args, **kwargs)
+        _sign(job)
+        return job
+
+    return create_job
+
+
+def _signed(original: Callable[..., Any]) -> Callable[..., Any]:
+    """A job that the application has made."""
+
+    def method(self: Queue, job: RQJob, *args: Any, **kwargs: Any) -> Any:
         _sign(job)
         return original(self, job, *args, **kwargs)
 
-    return enqueue_job
+    return method
 
 
 def _sent_before_exit(original: Callable[..., Any]) -> Callable[..., Any]:

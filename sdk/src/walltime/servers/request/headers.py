@@ -62,7 +62,11 @@ def from_asgi(pairs: Iterable[tuple[bytes, bytes]]) -> dict[str, str]:
         if header in wanted:
             name = wanted[header]
             text = value.decode("latin-1")
-            present[name] = f"{present[name]},{text}" if name in present else text
+            joined = present.get(name)
+            if joined is None:
+                present[name] = text
+            elif len(joined) <= propagation.MAX_HEADER_CHARS:  # no more is read, and to join all would be quadratic
+                present[name] = f"{joined},{text}"
     return present
 
 

@@ -10,6 +10,7 @@ from opentelemetry.context import Context
 from walltime import runtime
 from walltime.core.execution import current
 from walltime.errors import contain, guarded
+from walltime.instrumentation.expected import is_broken_off
 from walltime.redaction.sanitize import text
 from walltime.servers.request.forced import is_forced
 from walltime.servers.request.headers import caller, has_any
@@ -26,7 +27,6 @@ MARK: Final = "walltime.transaction"
 """Key of the WSGI environ and the ASGI scope: the request has a transaction, so inner layers open none."""
 WEBSOCKET: Final = "WEBSOCKET"
 _NO_PARENT: Final = Context()
-_DISCONNECTS: Final = frozenset({"CancelledError", "GeneratorExit", "GreenletExit"})
 
 
 def open_request(
@@ -129,15 +129,13 @@ def failed(transaction: Transaction, error: BaseException) -> None:
     An exception that ends a task or a generator from outside (the client disconnected, the server stops) is not a
     failure: the response is `incomplete`. After the response it is recorded apart; after the end it is ignored.
     """
-    name = type(error).__name__
     if transaction.duration_ns:
-        if not transaction.is_over and name not in _DISCONNECTS:
-            transaction.after_error_type = name
-        return
-    if name in _DISCONNECTS and not isinstance(error, Exception):
+        if not transaction.is_over and not is_broken_off(error):
+            transaction.after_error_type = type(error).__name__
+    elif is_broken_off(error):
         incomplete(transaction)
     else:
-        transaction.fail(name)
+        transaction.fail(type(error).__name__)
 
 
 @guarded("outcome")

@@ -5,7 +5,8 @@ A framework's route as a template, `/product/{id}`: OpenTelemetry's `http.route`
     /static/{path:path}                               Starlette             /static/{path}
     ^old/(?P<year>\\d{4})/(?P<slug>[\\w-]+(/[\\w-]+)*)/?$  Django's re_path      /old/{year}/{slug}
 
-An unnamed part of a regular expression is `{}`. Optional parts stay, except single characters.
+An unnamed part of a regular expression is `{}`. Optional parts stay, except single characters. `named` takes all of
+these notations and those of others (`:id`, `<id:int>`, `*`), for the names that an application gives.
 """
 
 from __future__ import annotations
@@ -22,10 +23,23 @@ _CONVERTER: Final = re.compile(r"<(?:[A-Za-z_][\w.]*(?:\([^<>]*\))?:)?([A-Za-z_]
 _BRACED: Final = re.compile(r"\{([A-Za-z_]\w*):[^{}]*(?:\{[^{}]*\}[^{}]*)*\}")
 """`{path:path}`, `{year:\\d{4}}`: Starlette and aiohttp."""
 _NAMED: Final = re.compile(r"\(\?P<(\w+)>")
-_QUANTIFIER: Final = re.compile(r"(?:[*+?]|\{\d*,?\d*\})[?+]?")
+_QUANTIFIER: Final = re.compile(r"(?:[*+?]|\{\d*(?:,\d*)?\})[?+]?")
 _ASSERTION: Final = re.compile(r"\?(?:[=!#]|<[=!])")
 _FLAGS: Final = re.compile(r"\?[a-zA-Z-]*(:|\)|$)")
 _TEMPLATED: Final = re.compile(r"\{\w*\}")
+_ROUTE: Final = re.compile(r"((?:[A-Z_]+ )?)([/^].*)", re.DOTALL)
+_SPECIAL: Final = re.compile(r"[<:(*\\\[^$]")
+_REGEX: Final = re.compile(r"[\\^$\[]|\(\?|[.)][*+]|[*+]\)")
+_NAME_FIRST: Final = re.compile(
+    r"<([A-Za-z_]\w*):\w+:[^<>]*>"
+    r"|<(?!(?:any|float|int|path|slug|str|string|uuid):)([A-Za-z_]\w*)"
+    r":(?:alpha|ext|float|int|path|re|regex|slug|str|string|uuid|ymd)>"
+)
+"""`<id:int>`, `<id:re:[a-z]+>`: Bottle and Sanic."""
+_COLON: Final = re.compile(r"(?<=[/.-]):([A-Za-z_]\w*)(?:\([^()]*\))?\??")
+"""`:id`, `:id(\\d+)`, `:id?`: Express, Rails and others."""
+_STAR: Final = re.compile(r"\*+((?<=/\*)[A-Za-z_]\w*)?")
+"""`*`, `**`, `*path`."""
 _LITERAL: Final = re.compile(r"[^\\^$()\[\]|*+?.{}<>]+")
 
 
@@ -46,6 +60,26 @@ def from_django(route: str) -> str:
     except RecursionError:  # hundreds of nested groups
         return _ANY
     return re.sub(r"(?:\{\}){2,}", _ANY, converted)
+
+
+@lru_cache(maxsize=4096)
+def named(name: str) -> str:
+    """
+    Return a name that an application gives, as a template if it is a route, `GET /product/<int:id>`. Cached by name.
+
+    A route begins with `/`, perhaps after a method, and has no space. Other names stay as they are.
+    """
+    matched = _ROUTE.fullmatch(name)
+    if matched is None or _SPECIAL.search(name) is None:
+        return name
+    method, route = matched[1], matched[2][:MAX_ROUTE_CHARS]
+    route = _NAME_FIRST.sub(r"{\1\2}", re.sub(r"\(\?<(?=[A-Za-z_])", "(?P<", route))
+    route = _COLON.sub(r"{\1}", _BRACED.sub(r"{\1}", _CONVERTER.sub(_protected, route)))
+    if re.search(r"\s", route):
+        return name
+    if _REGEX.search(route):
+        route = "/" + from_django(route).lstrip("/")
+    return method + _STAR.sub(lambda star: f"{{{star[1] or ''}}}", route)
 
 
 def _protected(match: re.Match[str]) -> str:

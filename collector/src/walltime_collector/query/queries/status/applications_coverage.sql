@@ -1,6 +1,6 @@
 -- The kinds with most of their time of the last hour on no line: in no component but the containers `view` and
 -- `middleware`, and on no line that was sampled. How much of it may be computing?
--- Only kinds that take at least a tenth of their service's time.
+-- Only kinds that take at least a tenth of their service's time, and of which this is long enough to look into.
 SELECT service, name, transactions, time_ns, all_ns - least(all_ns, sampled_ns) AS other_ns, cpu_ns
 FROM
 (
@@ -19,6 +19,6 @@ FROM
     WHERE minute >= now() - INTERVAL 1 HOUR AND service != 'walltime.doctor'
     GROUP BY service, name
 )
-WHERE other_ns > 0.5 * time_ns AND time_ns >= 0.1 * service_ns
+WHERE other_ns > 0.5 * time_ns AND other_ns >= transactions * {least_ns:UInt64} AND time_ns >= 0.1 * service_ns
 ORDER BY other_ns DESC
 LIMIT 3 BY service
