@@ -32,7 +32,6 @@ _locks: Final[dict[int, Any]] = {}
 _pid = os.getpid()
 _RESETTING: Final = -1
 """Instead of `_pid`."""
-_is_of_several = False
 _settings: Settings | None = None
 _exporter: Exporter | None = None
 _retired: list[Exporter] = []
@@ -55,7 +54,6 @@ def _after_fork() -> None:
             return  # this one: a signal handler or a destructor may come here, whose transaction is on no bill then
         _pid = _RESETTING
         try:
-            _after_fork_in_parent()
             _counted.clear()
             contained.clear()
             _retired.clear()
@@ -76,13 +74,8 @@ def _after_fork() -> None:
         _pid = os.getpid()
 
 
-def _after_fork_in_parent() -> None:
-    global _is_of_several  # noqa: PLW0603
-    _is_of_several = True
-
-
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_after_fork, after_in_parent=_after_fork_in_parent)
+    os.register_at_fork(after_in_child=_after_fork)
 
 
 def _off() -> Settings:
@@ -175,11 +168,6 @@ def counters() -> dict[str, int]:
     outside = {f"outside_{library}": count for library, count in outside_calls.copy().items()}
     samples = {name: count for name, count in tick.counts.items() if count}
     return {**sent, **samples, **outside, **{f"failed_{where}": count for where, count in contained.items()}}
-
-
-def is_of_several() -> bool:
-    """Return whether this process has forked, or is a fork."""
-    return _is_of_several
 
 
 def notice_fork() -> None:

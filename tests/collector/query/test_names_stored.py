@@ -49,7 +49,7 @@ def test_the_transactions_of_two_windows_are_counted_exactly(engine: Engine, sen
         for _ in range(2):
             start, end = sorted(draw.sample([*edges, draw.randrange(10 * MINUTE_NS)], 2))
             windows.append(Window(first_ns + start, first_ns + end))
-        rows = kinds.kind(engine, "GET /a", "", Comparison(*windows).parameters())
+        rows = kinds.kind(engine, "GET /a", "", Comparison(windows[0], windows[1]).parameters())
         counted = {row["service"]: (int(row["slow"]), int(row["usual"])) for row in rows}
         assert counted == {
             service: tuple(

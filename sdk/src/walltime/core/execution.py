@@ -148,10 +148,13 @@ LENT: Final = -1
 
 def elsewhere(execution: ExecutionContext) -> ExecutionContext | None:
     """Return the execution context of this thread or task, which may have inherited this one; None after its end."""
+    task = running_task()
+    if task and execution.owner == task:  # a synchronous call in it; no task owns it after its transaction
+        return execution
     transaction = execution.transaction
     if transaction.is_over:
         return None
-    thread, task = get_ident(), running_task()
+    thread = get_ident()
     if execution.home == thread and execution.owner == task:
         return execution
     if execution.home == LENT and not task:
