@@ -234,7 +234,7 @@ def test_an_import_beside_the_last_one_that_was_waited_for_asks_every_finder(lib
     sys.path.remove(str(tmp_path))
     others = list(sys.meta_path)
     patching.when_imported(library, "a", lambda: None)
-    sys.meta_path[1:] = [Slow(), Last()]  # type: ignore[list-item]
+    sys.meta_path[1:] = [Slow(), Last()]
     failures: list[BaseException] = []
 
     def find() -> None:
