@@ -29,7 +29,6 @@ if TYPE_CHECKING:
 _locks: Final[dict[int, Any]] = {}
 """By process: a fork inherits none, which another thread of its parent may hold."""
 _pid = os.getpid()
-_is_of_several = False
 _settings: Settings | None = None
 _exporter: Exporter | None = None
 _retired: list[Exporter] = []
@@ -51,7 +50,6 @@ def _after_fork() -> None:
         if _pid == os.getpid():  # another thread of a child that was forked outside of Python was faster
             return
         try:
-            _after_fork_in_parent()
             _counted.clear()
             contained.clear()
             _retired.clear()
@@ -72,13 +70,8 @@ def _after_fork() -> None:
         _pid = os.getpid()
 
 
-def _after_fork_in_parent() -> None:
-    global _is_of_several  # noqa: PLW0603
-    _is_of_several = True
-
-
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_after_fork, after_in_parent=_after_fork_in_parent)
+    os.register_at_fork(after_in_child=_after_fork)
 
 
 def _off() -> Settings:
@@ -171,11 +164,6 @@ def counters() -> dict[str, int]:
     outside = {f"outside_{library}": count for library, count in outside_calls.copy().items()}
     samples = {name: count for name, count in tick.counts.items() if count}
     return {**sent, **samples, **outside, **{f"failed_{where}": count for where, count in contained.items()}}
-
-
-def is_of_several() -> bool:
-    """Return whether this process has forked, or is a fork."""
-    return _is_of_several
 
 
 def notice_fork() -> None:

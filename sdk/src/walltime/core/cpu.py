@@ -88,8 +88,8 @@ class _File:
         self._status = os.fstat(fd)
 
     def __del__(self) -> None:
-        _places.extend(self.place)
         try:
+            _places.extend(self.place)
             if os.path.samestat(os.fstat(self.fd), self._status):
                 os.close(self.fd)
         except Exception:  # noqa: S110  # closed already, or the interpreter ends
