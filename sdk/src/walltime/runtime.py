@@ -26,9 +26,12 @@ if TYPE_CHECKING:
 
     from opentelemetry.context import Context
 
+_make_lock: Final = unpatched("_thread", "RLock")
 _locks: Final[dict[int, Any]] = {}
 """By process: a fork inherits none, which another thread of its parent may hold."""
 _pid = os.getpid()
+_RESETTING: Final = -1
+"""Instead of `_pid`."""
 _settings: Settings | None = None
 _exporter: Exporter | None = None
 _retired: list[Exporter] = []
@@ -40,15 +43,16 @@ _OFF: Final = Settings(enabled=False)
 
 def _lock() -> Any:
     """Return the lock of what is in force: held for assignments alone, native under gevent, free on its own thread."""
-    return _locks.setdefault(os.getpid(), unpatched("_thread", "RLock")())
+    return _locks.setdefault(os.getpid(), _make_lock())
 
 
 def _after_fork() -> None:
     """Reset the child's state, once. It only allocates: logging, joining or waiting can block the child."""
     global _pid  # noqa: PLW0603  # of this process
     with _lock():
-        if _pid == os.getpid():  # another thread of a child that was forked outside of Python was faster
-            return
+        if _pid in (os.getpid(), _RESETTING):  # by another thread of a child that was forked outside of Python, or
+            return  # this one: a signal handler or a destructor may come here, whose transaction is on no bill then
+        _pid = _RESETTING
         try:
             _counted.clear()
             contained.clear()
