@@ -11,6 +11,7 @@ import time
 import pytest
 from walltime_collector.clickhouse.engine import Engine
 from walltime_collector.pages import urls
+from walltime_collector.pages.request import SCOPE_PARAMS
 from walltime_collector.pages.routes import VIEWS
 from walltime_collector.statements.fingerprint import fingerprint_id
 
@@ -121,6 +122,60 @@ def test_a_wrong_parameter_is_explained_on_the_page_and_in_json(browser: Browser
     assert problem["what_now"] in text
     assert problem["what"][1:] in " ".join(text.split())
     assert '<form class="scope"' in page.text, "the parameters can be changed where they are wrong"
+
+
+WRONG = [
+    "x",
+    "-1",
+    "0",
+    "99999999999999999999",
+    "'",
+    "\x00",
+    "9999-12-31..now",
+    "1970-01-01..now",
+    "..",
+    "a" * 3_000,
+    "5m..1m",
+]
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("pattern", [view.pattern for view in VIEWS])
+def test_no_value_of_a_parameter_is_a_failure_of_the_collector(browser: Browser, shop: Stored, pattern: str) -> None:
+    (view,) = (each for each in VIEWS if each.pattern == pattern)
+    path = example(pattern, shop).partition("?")[0]
+    names = [*view.own_params, *SCOPE_PARAMS]
+    answered = {
+        (name, value[:20]): browser.get(f"{path}.json", params={name: value}).status_code
+        for name in names
+        for value in WRONG
+    }
+    assert {key: status for key, status in answered.items() if status not in (200, 400, 404)} == {}
+    assert 200 in answered.values()
+
+
+def test_two_times_of_years_are_compared(browser: Browser, shop: Stored) -> None:
+    page = browser.get("/diff", params={"time": "2024-01-01..now"})
+    assert page.status_code == 200, page.text
+    selected = {"time": "2022-01-01..now", "during": "2024-06-01..now"}
+    assert browser.get("/diff", params=selected).status_code == 200
+
+
+def test_a_wrong_condition_leaves_the_page_of_a_kind_and_says_what_is_wrong_in_place(
+    browser: Browser, shop: Stored
+) -> None:
+    kind = next(each for each in shop.sent if each.name == "GET /product/{id}")
+    for params in ({"when": "memcache.get.misses >"}, {"when": "no.field = 1"}, {"during": "5m..1m", "against": "x"}):
+        assert browser.get(urls.kind(kind.service, kind.name, params)).status_code == 200
+        part = browser.get(urls.kind(kind.service, kind.name, {**params, "part": "why"}))
+        assert part.status_code == 200
+        assert "This cannot be explained: " in Page(part.text).text
+
+
+def test_the_help_of_an_unknown_address_names_every_path_of_the_api(browser: Browser) -> None:
+    help_text = browser.get("/api/nothing").json()["error"]["what_now"]
+    for path in browser.get("/api/openapi.json").json()["paths"]:
+        assert f"{path}," in f"{help_text},".replace(" and ", ", ")
 
 
 def test_only_get_and_an_unknown_address_is_a_page_for_people_only(browser: Browser) -> None:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import random
 import time
+from importlib.resources import files
 
 import pytest
 from walltime_collector.clickhouse.engine import Engine
-from walltime_collector.query import kinds
+from walltime_collector.query import kinds, queries
 from walltime_collector.query.windows import Comparison, Window
 
 from tests.collector.conftest import MINUTE_NS, Store
@@ -15,6 +16,7 @@ from tests.collector.query.showing import make
 from tests.collector.traffic import MS, Sent
 
 S = 1_000_000_000
+ALL_SERVICES = "SELECT DISTINCT service FROM transactions_1m"
 
 
 @pytest.fixture(scope="module")
@@ -63,6 +65,21 @@ def test_the_transactions_of_two_windows_are_counted_exactly(engine: Engine, sen
             )
             for service in ("shop", "web")
         }
+
+
+def test_a_service_is_looked_up_at_its_place_and_not_in_all_rows(engine: Engine, sent: list[Sent]) -> None:
+    assert [kinds.service(engine, each) for each in ("shop", "we", "no such", "")] == ["shop", "web", "no such", ""]
+    minutes = "FROM numbers(200000)"
+    columns = "toDateTime('2026-01-01') + number * 60 AS minute, concat('s', toString(number % 100)) AS service"
+    engine.command(
+        f"INSERT INTO transactions_1m (minute, service, name, transactions) SELECT {columns}, 'x', 1 {minutes}"
+    )
+    sql = (files(queries) / "kinds" / "has_service.sql").read_text().replace("{service:String}", "'s7'")
+    estimates = {
+        name: engine.query(f"EXPLAIN ESTIMATE {text}") for name, text in (("exact", sql), ("all", ALL_SERVICES))
+    }
+    read = {name: sum(int(row["rows"]) for row in rows) for name, rows in estimates.items()}
+    assert 0 < read["exact"] < read["all"] / 4
 
 
 def test_a_name_is_found_in_the_sums_after_the_transactions_are_gone(engine: Engine, sent: list[Sent]) -> None:

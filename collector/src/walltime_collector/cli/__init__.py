@@ -24,7 +24,16 @@ from .doctor.command import doctor
 from .find.command import find
 from .incidents.command import incidents
 from .mcp import mcp
-from .options import ClientCertificate, Json, TokenFile, Url, check_since, checked_options, with_global_options
+from .options import (
+    ClientCertificate,
+    Json,
+    TokenFile,
+    Url,
+    check_since,
+    checked_options,
+    refuse_beside,
+    with_global_options,
+)
 from .output import print_json, print_rendered, read_as, write
 from .profile.command import profile
 from .serve import serve
@@ -141,6 +150,8 @@ def show(
         span = find_span_id(span) if span else span_of_parent
     except ValueError as error:
         raise typer.BadParameter(str(error)) from error
+    if as_json:
+        refuse_beside("--json", "calls", "span")
     document = client.get(f"/api/transactions/{trace}")
     if as_json:
         return print_json(document)
@@ -189,6 +200,8 @@ def why(
     """
     from ..query.windows import comparison
 
+    if during and (against or when):
+        refuse_beside("--during and what it is compared with", "since")
     with checked_options():
         comparison(time.time_ns(), during=during, against=against, slowest=slowest, since=since, when=when)
     params = {"kind": kind, "during": during, "against": against, "since": since, "service": service, "when": when}
@@ -252,6 +265,8 @@ def sql(
     """Run a read-only ClickHouse statement; SHOW TABLES lists the tables."""
     if as_json and as_csv:
         raise typer.BadParameter("choose one", param_hint="--json, --csv")
+    if as_json or as_csv:
+        refuse_beside("--json" if as_json else "--csv", "is_vertical")
     document = client.post("/api/sql", {"sql": sys.stdin.read() if statement == "-" else statement})
     if as_json:
         return print_json(document)

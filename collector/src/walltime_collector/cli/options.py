@@ -38,6 +38,10 @@ def _declared(
 ) -> None: ...
 
 
+_given: dict[str, str] = {}
+"""Of the command that runs: parameters that are on its command line → how their option is written."""
+
+
 def with_global_options(command: Callable[..., None]) -> Callable[..., None]:
     """
     Add the global options to a command, which receives `client` and `as_json` in their place.
@@ -51,6 +55,12 @@ def with_global_options(command: Callable[..., None]) -> Callable[..., None]:
 
     @wraps(command)
     def run(context: typer.Context, **params: Any) -> None:
+        _given.clear()
+        _given.update(
+            (each.name or "", max(each.opts, key=len))
+            for each in context.command.params
+            if (source := context.get_parameter_source(each.name or "")) and source.name == "COMMANDLINE"
+        )
         given = {name: params.pop(name) or (context.obj or {}).get(name) for name in options}
         as_json = bool(given.pop("as_json"))
         command(client=_client(**given), as_json=as_json, **params)
@@ -59,6 +69,20 @@ def with_global_options(command: Callable[..., None]) -> Callable[..., None]:
         parameters=[context, *own, *options.values()]
     )
     return run
+
+
+def refuse_beside(option: str, *unused: str) -> None:
+    """Refuse parameters that are on the command line and that mean nothing beside another option or argument."""
+    for name in unused:
+        if name in _given:
+            raise typer.BadParameter(f"it has no effect beside {option}; leave out one", param_hint=_given[name])
+
+
+def refuse_without(option: str, *unused: str) -> None:
+    """The same for those that mean nothing without another option."""
+    for name in unused:
+        if name in _given:
+            raise typer.BadParameter(f"it has no effect without {option}", param_hint=_given[name])
 
 
 def check_since(since: str, option: str = "--since") -> None:

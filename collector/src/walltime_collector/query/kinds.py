@@ -37,8 +37,8 @@ def service(engine: Engine, written: str) -> str:
         BadParameter: Several services match.
         EngineUnavailable: The engine cannot answer now.
     """
-    if not written:
-        return ""
+    if not written or run(engine, "kinds/has_service", service=written):
+        return written
     names = services(engine)
     if written in names:
         return written

@@ -96,20 +96,16 @@ class Parser:
         if self._is_skipping_line:
             piece = self._skip_line(piece)
         self._buffer += piece
-        if len(self._buffer) < self._retry_bytes:
-            return []
-        return self._read(is_over=False)
+        return [] if len(self._buffer) < self._retry_bytes else self._read(is_over=False)
 
     def quiet(self) -> list[Entry]:
         """Nothing followed for a while: the last entry has ended if its statement has."""
-        if not self._buffer.endswith((b";\n", b";\r\n")):
-            return []
-        return self._read(is_over=False, is_quiet=True)
+        has_end = self._buffer.endswith((b";\n", b";\r\n"))
+        return self._read(is_over=False, is_quiet=True) if has_end else []
 
     def finish(self) -> list[Entry]:
         """Nothing will ever follow: whatever the last statement ends with, it has ended."""
-        if self._is_skipping_line:
-            self._is_skipping_line = False
+        self._is_skipping_line = False
         return self._read(is_over=True)
 
     def _read(self, *, is_over: bool, is_quiet: bool = False) -> list[Entry]:
@@ -220,17 +216,14 @@ class Parser:
         size = len(buffer)
         banner = -1 if buffer.endswith((b";", b";\n", b";\r\n")) else banner_starts(buffer, starts, size)
         ends = banner if banner >= 0 else size
-        if is_over or (is_quiet and self._is_closed(starts, ends)):
-            return ends, size
-        return _WAIT, 0
+        return (ends, size) if is_over or (is_quiet and self._is_closed(starts, ends)) else (_WAIT, 0)
 
     def _is_closed(self, starts: int, ends: int) -> bool:
         return self._state_of(starts, ends) != State.OPEN
 
     def _state_of(self, starts: int, ends: int) -> State:
-        if self._cut and self._cut.is_state_unknown:
-            return State.CLOSED
-        return read_statement(self._buffer[starts:ends]).state
+        is_unknown = self._cut and self._cut.is_state_unknown
+        return State.CLOSED if is_unknown else read_statement(self._buffer[starts:ends]).state
 
     def _end_entry(
         self, at: int, header: re.Match[bytes], starts: int, ends: int, following: int, done: list[Entry]

@@ -96,10 +96,11 @@ def make_app(
         *([] if access.read.is_unset else [login_route(access.read)]),
         *more,
     ]
+    routes.append(openapi_route([each for each in routes if isinstance(each, ApiRoute)]))
+    paths = sorted({each.path for each in routes})
     return Starlette(
         routes=[
             *routes,
-            openapi_route(each for each in routes if isinstance(each, ApiRoute)),
             *page_routes(pages, Sources(engine, health, current_status, dead_letters, Tables(runner), access=access)),
         ],
         middleware=[
@@ -125,7 +126,7 @@ def make_app(
             EngineUnavailable: lambda request, error: refusal(
                 request, 503, "engine", database_error(request, error), "try again; see /healthz"
             ),
-            HTTPException: lambda request, error: _no_such_page(request, error, pages),
+            HTTPException: lambda request, error: _no_such_page(request, error, pages, paths),
             Exception: lambda request, error: refusal(
                 request, 500, "collector", f"the collector failed ({type(error).__name__})", "see its log"
             ),
@@ -138,7 +139,7 @@ def _client_is_gone(request: Request, error: Exception) -> Response:
     return Response(status_code=499)
 
 
-def _no_such_page(request: Request, error: Any, pages: Pages) -> Response:
+def _no_such_page(request: Request, error: Any, pages: Pages, paths: Sequence[str]) -> Response:
     is_for_people = "text/html" in request.headers.get("accept", "") and not request.url.path.startswith("/api/")
     if is_for_people:
         request.scope.setdefault(ERROR_PAGE, error_page(pages, request))
@@ -153,9 +154,5 @@ def _no_such_page(request: Request, error: Any, pages: Pages) -> Response:
         error.status_code,
         printable(request.url.path)[:80],
         "there is no such page",
-        "use the navigation above, or start at the overview"
-        if is_for_people
-        else "there are /api/top, /api/transactions/{trace_id}, /api/why, /api/profile, /api/digest, /api/advice, "
-        "/api/find, /api/incidents, /api/sql, /api/deadletters, /api/status, /api/applications, "
-        "/healthz, /readyz and /metrics",
+        "use the navigation above, or start at the overview" if is_for_people else f"there are {', '.join(paths)}",
     )

@@ -9,6 +9,7 @@ from typing import Annotated
 from pydantic import Field
 
 from ..clickhouse.engine import Engine
+from ..errors import BadParameter
 from ..http.parameters import MAX_LIMIT, limit, since_s
 from ..query import kinds
 from ..query.find.answer import Matches
@@ -49,6 +50,8 @@ def find_route(engine: Engine) -> ApiRoute:
         filters = meant(engine, filters, searched)
         most, after = limit(params["limit"]), params["after"]
         if within := params["ended_within"]:
+            if without := next((name for name in ("during", "sort") if params[name] != _PARAMS[name].default), ""):
+                raise BadParameter(without, "it has no effect beside ended_within", "leave out one of them")
             return ended(engine, filters, within_s=since_s(within), now_ns=now_ns, limit=most, after=after)
         return find(engine, Scope(searched, filters), sort=params["sort"], limit=most, after=after)
 

@@ -10,7 +10,7 @@ from ...format import printable
 from ...query.advise.answer import Advised, Dismissals
 from .. import addresses
 from ..client import Client
-from ..options import check_since, with_global_options
+from ..options import check_since, refuse_beside, refuse_without, with_global_options
 from ..output import print_json, print_rendered, read_as, write
 
 
@@ -38,6 +38,12 @@ def advise(
     check_since(since)
     if sum(map(bool, (dismiss, restore, is_dismissed))) > 1:
         raise typer.BadParameter("choose one", param_hint="--dismiss, --dismissed, --restore")
+    if not dismiss:
+        refuse_without("--dismiss", "time_hidden", "reason")
+    if dismiss:
+        refuse_beside("--dismiss", "limit")
+    if restore or is_dismissed:
+        refuse_beside("--restore" if restore else "--dismissed", "kind", "since", "service", "limit")
     if dismiss or restore:
         check_since(time_hidden, "--for")
         about = {"since": since, "service": service, "kind": kind}

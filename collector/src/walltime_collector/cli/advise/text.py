@@ -43,8 +43,8 @@ def _advice(advice: Advice, answer: Advised) -> list[RenderableType]:
     if price.transactions < price.of:
         saves.append(f" (from {count(price.transactions)} of {plural(price.of, 'transaction')})", "dim")
     if others := [shown(each.name) for each in advice.affected[1:4]]:
-        more = f" and {len(advice.affected) - 4} more" if len(advice.affected) > 4 else ""
-        saves.append(f"; also {', '.join(others)}{more}")
+        saves.append(f"; also {', '.join(others)}")
+        saves.append(f" and {len(advice.affected) - 4} more" if len(advice.affected) > 4 else "")
     more = [
         Text(printable(advice.finding)),
         saves,

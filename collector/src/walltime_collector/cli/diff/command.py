@@ -14,7 +14,7 @@ from ...query.diff.answer import Diff
 from ...query.names import shown
 from .. import addresses
 from ..client import Client
-from ..options import checked_options, with_global_options
+from ..options import checked_options, refuse_beside, with_global_options
 from ..output import print_json, print_rendered, read_as
 
 _MOST = 1_000
@@ -61,6 +61,8 @@ def diff(
     from ...query.diff.sides import sides
     from ...query.scope import Filters
 
+    if during and (against or when or any(version)):
+        refuse_beside("--during and what it is compared with", "since")
     slower_by = _fraction(fail_if_slower)
     params = {"during": during, "against": against, "since": since, "when": when, "against_when": against_when}
     with checked_options():

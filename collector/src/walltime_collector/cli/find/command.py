@@ -12,7 +12,7 @@ import typer
 
 from ...pages import urls
 from ..client import Client
-from ..options import check_since
+from ..options import check_since, refuse_beside
 from ..output import print_json, print_rendered, read_as, write
 
 _PAGE = 1_000
@@ -54,9 +54,13 @@ def find(
     Single transactions, by any combination of conditions.
 
     The newest come first, or with --sort those with the largest number. --follow prints each transaction once, soon
-    after it is stored, and with --json one document a line.
+    after it is stored, and with --json one document a line; it begins now.
     """
     check_since(since)
+    if follow:
+        refuse_beside("--follow", "since", "during", "sort", "limit", "after")
+    if during:
+        refuse_beside("--during", "since")
     filters = {
         "kind": kind,
         "service": service,

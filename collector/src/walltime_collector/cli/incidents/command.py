@@ -9,7 +9,7 @@ import typer
 from ...pages import urls
 from ...query.incidents.answer import Incident, Incidents
 from ..client import Client
-from ..options import check_since, with_global_options
+from ..options import check_since, refuse_beside, with_global_options
 from ..output import print_json, print_rendered, read_as
 
 
@@ -28,7 +28,10 @@ def incidents(
 
     The collector looks for incidents by itself: kinds that became slower, fail more or call more than usual.
     """
+    if is_open:
+        refuse_beside("--open", "since")
     if incident_id:
+        refuse_beside("ID", "since", "service", "is_open", "limit")
         document = client.get(f"/api/incidents/{incident_id}")
         if as_json:
             return print_json(document)

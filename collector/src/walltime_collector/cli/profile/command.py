@@ -12,7 +12,7 @@ from ...errors import CommandFailed
 from ...query.profile.answer import Profile
 from .. import addresses
 from ..client import Client
-from ..options import check_since, checked_options, with_global_options
+from ..options import check_since, checked_options, refuse_beside, with_global_options
 from ..output import print_json, print_rendered, read_as
 
 
@@ -51,6 +51,8 @@ def profile(
     from ...query.windows import window
 
     check_since(since)
+    if during:
+        refuse_beside("--during", "since")
     if during:
         with checked_options():
             window("during", during, time.time_ns())

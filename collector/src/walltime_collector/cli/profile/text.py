@@ -16,6 +16,7 @@ from ...query.profile import wording
 from ...query.profile.answer import Profile
 from ...query.profile.tree import NOT_SAMPLED, Node, tree
 from ..drawing.bars import COLOURS
+from ..output import left_out
 
 MOST_ROWS = 20
 """Of lines, and of branches of the tree, unless `--limit` says another number."""
@@ -49,7 +50,7 @@ def _lines(profile: Profile, limit: int) -> Table:
         table.add_row(uncertain(each.time_ns, each.error_ns), share(each.time_ns / whole_ns), label)
     rest_ns = sum(each.time_ns for each in profile.lines[limit:])
     if rest_ns:
-        label = Text(f"({plural(len(profile.lines) - limit, 'more line')}: --limit {len(profile.lines)})", "dim")
+        label = Text(f"({left_out(len(profile.lines) - limit, 'line', limit)})", "dim")
         table.add_row(duration(rest_ns), share(rest_ns / whole_ns), label)
     return table
 

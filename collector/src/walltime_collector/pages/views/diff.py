@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from ...errors import NotStored
+from ...format import LONGEST_SINCE_S
 from ...query import kinds
 from ...query.condition.values import quoted_value
 from ...query.diff.answer import Diff
@@ -81,7 +82,7 @@ def _sides(request: PageRequest) -> tuple[Scope, Scope]:
         replace(request.scope.filters, version="") if any(versions) else request.scope.filters,
         during=written(now),
         against=against,
-        since=f"{-(-(now.end_ns - now.start_ns) // 10**9)}s",
+        since=f"{min(-(-(now.end_ns - now.start_ns) // 10**9), LONGEST_SINCE_S)}s",
         versions=versions,
         when=when,
         against_when=request.params["against_when"],

@@ -39,7 +39,7 @@ _MOST_EXAMPLES = 6
 
 @dataclass(frozen=True)
 class Explanation:
-    """What makes the selected transactions different; None when there is nothing to compare."""
+    """What makes the selected transactions different."""
 
     why: Why | None
     problem: str
@@ -94,7 +94,11 @@ def kind(request: PageRequest) -> Kind:
     is_explained = request.during is not None or percent is not None or bool(request.params["when"])
     if request.params["part"]:
         scope = replace(request.scope, filters=replace(request.scope.filters, service=service, kind=name))
-        return Kind(service, name, is_explained, percent, _explain(request, scope, percent))
+        try:
+            explanation = _explain(request, scope, percent)
+        except BadParameter as error:  # this part of the page has no other place to say so
+            explanation = _unexplained(f"This cannot be explained: {error.what}; {error.what_now}.")
+        return Kind(service, name, is_explained, percent, explanation)
     request = request.sampled(service=service, kind=name)
     scope, selected = request.scope, request.selected
     engine, is_whole = request.engine, request.during is None

@@ -30,8 +30,8 @@ def incidents(
     rows = _rows(engine, window, service=service, kind=kind, is_open=is_open, limit=limit)
     answer = tuple(map(_incident, rows))
     since, until = iso_time(window.start_ns), iso_time(window.end_ns)
-    is_open, every = (int(rows[0][name]) if rows else 0 for name in ("all_open", "all_incidents"))
-    return Incidents(since, until, is_open, every, answer)
+    counted = (int(rows[0][name]) if rows else 0 for name in ("all_open", "all_incidents"))
+    return Incidents(since, until, *counted, answer)
 
 
 def incident(engine: Engine, incident_id: str) -> Incident:
