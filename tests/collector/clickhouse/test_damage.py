@@ -74,6 +74,17 @@ def test_a_part_that_is_damaged_while_the_collector_runs_is_reported_when_it_is_
         assert looked(engine).count("cannot read") == 1
 
 
+def test_a_readers_error_cannot_look_like_damage(tmp_path: Path) -> None:
+    with closing(EmbeddedEngine(with_tables(tmp_path), "walltime")) as engine:
+        engine.migrate()
+        file = "store/abc/abcdef01-2345-4678-9abc-def012345678/all_1_1_0/data.bin"
+        with pytest.raises(QueryFailed):
+            engine.query(f"SELECT toUInt64(substring(materialize('{file}'), 1000)) FROM numbers(1)")
+        errors = engine.query("SELECT code, last_error_message AS text FROM system.errors WHERE code = 32")
+        assert file in errors[0]["text"], "ClickHouse's text has the reader's words"
+        assert looked(engine) == ""
+
+
 @pytest.mark.nightly
 def test_a_collector_with_a_damaged_part_says_so_and_stores_other_data(tmp_path: Path) -> None:
     with Collector(tmp_path / "data") as collector:

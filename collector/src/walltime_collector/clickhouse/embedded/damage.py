@@ -10,12 +10,17 @@ from ..engine import Engine
 
 log = logging.getLogger(__name__)
 
-# ClickHouse's codes: the end of a file too early, a checksum, no such file, a size, damaged data.
+# ClickHouse's codes: the end of a file too early, a checksum, no such file, a size, damaged data. A reader can write
+# any text into the message of an error, but does not know the identifier of a table's folder.
 _QUERY = """
 SELECT concat(database, '.', table, ', ', name) AS what FROM system.detached_parts WHERE reason LIKE 'broken%'
 UNION ALL
 SELECT last_error_message AS what FROM system.errors
 WHERE code IN (32, 33, 40, 107, 226, 228, 229, 246, 273) AND last_error_message LIKE '%store/%'
+    AND arrayExists(
+        id -> position(last_error_message, id) > 0,
+        (SELECT groupArray(toString(uuid)) FROM system.tables WHERE database = currentDatabase())
+    )
 """
 _FILE = re.compile(r"(?<!\S)\S*store/\w+/[\w-]+/[\w/.-]+")
 WHAT_NOW = (
