@@ -6,6 +6,9 @@ import subprocess
 import sys
 import time
 
+HANGS_AFTER_S = 240
+"""Whoever does nothing that waits has hung after so long, however busy the machine is."""
+
 _COUNTS = "import time; began = time.process_time()\nwhile time.process_time() - began < 0.1: pass"
 
 

@@ -167,8 +167,7 @@ def _request_thread_ns(app: Application) -> float:
 
 
 def _export_thread_ns(app: Application) -> float:
-    thread = runtime.exporter()._thread._thread
-    assert thread is not None
+    thread = runtime.exporter()._thread
     assert thread.ident is not None
     its_clock = time.pthread_getcpuclockid(thread.ident)
     started_ns = time.clock_gettime_ns(its_clock)

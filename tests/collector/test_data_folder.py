@@ -11,7 +11,7 @@ from tests.servers import Collector, CollectorDied
 from tests.small_disk import small_disk
 
 
-@pytest.mark.parametrize("has_data", [False, True])
+@pytest.mark.parametrize("has_data", [False, pytest.param(True, marks=pytest.mark.nightly)])
 def test_a_read_only_data_folder_is_a_message(tmp_path: Path, has_data: bool) -> None:
     with small_disk(tmp_path / "disk", 128 * 1024 * 1024) as disk:
         if has_data:

@@ -39,30 +39,31 @@ class Used(NamedTuple):
 def used_patterns() -> list[Used]:
     """All compiled patterns that modules have as globals, also in dictionaries and tuples."""
     found: dict[tuple[str, str | bytes, int, str], Used] = {}
-    trees, patterns = {}, []
+    trees: dict[str, ast.Module] = {}
+    patterns: list[tuple[str, str, re.Pattern[Any]]] = []
     for name, tree, text in _modules():
         trees[name] = tree
         if "re.compile" not in text:
             continue
-        module = importlib.import_module(name)
+        loaded = importlib.import_module(name)
         assigned = {
             node.id for node in ast.walk(tree) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)
         }
-        for variable in sorted(assigned & set(vars(module))):
-            patterns += [(name, variable, each) for each in _inside(vars(module)[variable])]
-    methods = {module: dict(_methods(tree)) for module, tree in trees.items()}
-    imported = {module: dict(_imports(tree)) for module, tree in trees.items()}
-    for module, name, pattern in patterns:
-        used = set(methods[module].get(name, ()))
-        for other, names in imported.items():
-            source = names.get(name, "")
+        for variable in sorted(assigned & set(vars(loaded))):
+            patterns += [(name, variable, each) for each in _inside(vars(loaded)[variable])]
+    methods = {module: dict(_methods(parsed)) for module, parsed in trees.items()}
+    imported = {module: dict(_imports(parsed)) for module, parsed in trees.items()}
+    for module, variable, pattern in patterns:
+        used = set(methods[module].get(variable, ()))
+        for other, imports in imported.items():
+            source = imports.get(variable, "")
             if source and module.endswith(source):
-                used |= methods[other].get(name, set())
+                used |= methods[other].get(variable, set())
         if not used:  # as a value of a dictionary or of a loop: with the methods that variables of the module have
-            used = {each for variable, of in methods[module].items() if variable.islower() for each in of}
+            used = {each for each_name, of in methods[module].items() if each_name.islower() for each in of}
         for method in {"finditer" if each in _REPEATED else each for each in used or _METHODS}:
             key = (module, pattern.pattern, pattern.flags, method)
-            found[key] = Used(f"{module}.{name}", pattern, method)
+            found[key] = Used(f"{module}.{variable}", pattern, method)
     return sorted(found.values(), key=lambda each: (each.name, each.method, str(each.pattern)))
 
 

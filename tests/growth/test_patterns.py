@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import cache
 from itertools import islice
 from typing import Any
 
@@ -12,7 +13,7 @@ from tests.growth.growth import is_steep
 from tests.growth.patterns import Used, inputs, used_patterns
 
 SIZE = 1_500
-BY_DAY, BY_NIGHT = 2, 400
+BY_DAY, BY_NIGHT = 8, 400
 NOT_SEARCHED_FOR = frozenset(
     {
         "walltime_collector.clickhouse.schema_files._VIEW",  # our own files
@@ -24,6 +25,7 @@ NOT_SEARCHED_FOR = frozenset(
 """Only what begins at the start of a text is measured."""
 
 
+@cache
 def patterns() -> list[Used]:
     at_the_start = ("match", "fullmatch")
     return [each for each in used_patterns() if each.name not in NOT_SEARCHED_FOR or each.method in at_the_start]

@@ -15,7 +15,8 @@ import threading
 
 import walltime
 
-HANGS_AFTER_S = 8
+from tests.slowness import HANGS_AFTER_S
+
 THREADS = 8
 
 

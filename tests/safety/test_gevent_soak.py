@@ -16,10 +16,10 @@ from shop.process import Program
 from tests.sdk.gunicorn_program import GUNICORN, READY
 from tests.sdk.run_program import PROGRAMS, RUN, environment
 from tests.sdk.sink import Sink
+from tests.slowness import HANGS_AFTER_S
 
 SOAK_S = float(os.environ.get("GEVENT_SOAK_S", "600"))
 CLIENTS = 50
-HANGS_AFTER_S = 30
 SERVER = (RUN, *GUNICORN, "--worker-class", "gevent", "--max-requests", "50", "web_greenlets:app")
 
 

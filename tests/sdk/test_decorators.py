@@ -239,6 +239,12 @@ def test_what_cannot_be_measured_is_refused_where_it_is_decorated(measure: Any, 
         measure("x")(what)
 
 
+@pytest.mark.parametrize("measure", [walltime.transaction, walltime.component])
+def test_a_decorator_without_a_name_is_refused(measure: Any) -> None:
+    with pytest.raises(TypeError, match=rf"walltime.{measure.__name__} has no name"):
+        measure(generator)
+
+
 @pytest.mark.parametrize("kind", ["component", "transaction"])
 def test_one_object_in_two_threads_at_once_gives_each_its_own_time(recorded: Sink, kind: str) -> None:
     shared = getattr(walltime, kind)("shared")

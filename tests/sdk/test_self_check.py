@@ -119,7 +119,11 @@ BOTTLE = "import bottle, waitress\napp = bottle.default_app()\n"
     ("application", "bottle", "status"),
     [
         (BOTTLE, (NOT_MEASURED, "no transaction is opened in it: app = walltime.WSGIMiddleware(app)"), 1),
-        (BOTTLE + "import walltime\napp = walltime.WSGIMiddleware(app)", (MEASURED, "by the transactions of shop"), 0),
+        (
+            BOTTLE + "from walltime import (\n  WSGIMiddleware,\n)\napp = WSGIMiddleware(app)",
+            (MEASURED, "by the transactions of shop"),
+            0,
+        ),
         ("import flask, waitress", ("", ""), 0),
         ("def app(environ, start_response): ...", ("", ""), 1),
         *(

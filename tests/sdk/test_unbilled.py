@@ -10,6 +10,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import walltime
+from walltime import runtime
 from walltime.servers.unsupported import HOSTS, REMEDIES, UNSUPPORTED
 
 from tests.sdk.clients.http.upstream import Upstream
@@ -55,13 +57,14 @@ def reported(sink: Sink, counter: str) -> dict[str, Any]:
     [
         ("forked", "wsgi.bottle", "none in Bottle: app = walltime.WSGIMiddleware(app)"),
         ("tornado", "handler.tornado.web", 'none in Tornado: with walltime.transaction("GET /product/{id}", '),
-        ("library", "calls", "put the program's work into `with walltime.transaction(name):`"),
         ("script", "calls", "put the program's work into `with walltime.transaction(name):`"),
-        pytest.param(
-            *("bottle", "wsgi.bottle", "none in Bottle: app = walltime.WSGIMiddleware(app)"), marks=pytest.mark.nightly
-        ),
-        pytest.param(
-            *("waitress", "wsgi.waitress", "none in waitress: app = walltime.WSGIMiddleware"), marks=pytest.mark.nightly
+        *(
+            pytest.param(*case, marks=pytest.mark.nightly)
+            for case in [
+                ("bottle", "wsgi.bottle", "none in Bottle: app = walltime.WSGIMiddleware(app)"),
+                ("waitress", "wsgi.waitress", "none in waitress: app = walltime.WSGIMiddleware(app)"),
+                ("library", "calls", "put the program's work into `with walltime.transaction(name):`"),
+            ]
         ),
     ],
     ids=lambda each: each if each.isidentifier() else "",
@@ -100,6 +103,15 @@ def test_what_a_server_does_before_its_first_request_is_normal_and_a_fork_begins
     counted = [attributes_of(one.resource_spans[0].scope_spans[0].scope.attributes) for one in sink.requests]
     # Nothing is lost, and the calls of a main process are not its worker's.
     assert counted == [{} if kind == "master" else {"walltime.outside.calls": 240}]
+
+
+def test_a_process_with_transactions_stays_one_when_it_is_configured_again(recorded: Sink) -> None:
+    assert not runtime.exporter().is_used
+    with walltime.transaction("job"):
+        pass
+    assert runtime.exporter().is_used
+    walltime.configure(endpoint=recorded.endpoint)
+    assert runtime.exporter().is_used
 
 
 def test_every_kind_of_program_has_a_remedy() -> None:

@@ -28,9 +28,10 @@ from .http.body import Arrivals
 from .http.host_check import HostCheck
 from .http.ports.connections import Connections
 from .http.ports.descriptors import groups, raise_limit
-from .http.ports.http_protocol import HttpPort, Wording
+from .http.ports.http_protocol import HttpPort
 from .http.ports.listening import listen, listened
 from .http.ports.port import Port
+from .http.ports.refusals import Wording
 from .http.responses import web_wording
 from .load.loader import Loader
 from .load.otel_transactions.assembler import Assembler

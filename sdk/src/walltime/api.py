@@ -38,6 +38,12 @@ class _Measured:
     _uses: list[Any]
     """One tuple for each `with` that it is in: the execution context, and what it is there."""
 
+    def _text(self, name: str) -> str:
+        if callable(name):
+            word = type(self).__name__
+            raise TypeError(f'walltime.{word} has no name: decorate with @walltime.{word}("…")')
+        return text(name)
+
     def _part(self) -> Part:
         raise NotImplementedError
 
@@ -71,13 +77,13 @@ class transaction(_Measured):  # noqa: N801  # used as a context manager and as 
     ends.
 
     Raises:
-        TypeError: it decorates a class, or something that cannot be called.
+        TypeError: it has no name, or decorates a class or something that cannot be called.
     """
 
     __slots__ = ("kind",)
 
     def __init__(self, name: str, *, kind: Literal["internal", "consumer", "server"] = "internal") -> None:
-        self.name = named(text(name))
+        self.name = named(self._text(name))
         self.kind = kind
         self._uses = []
 
@@ -111,13 +117,13 @@ class component(_Measured):  # noqa: N801  # used as a context manager and as a 
     generator is one call, whose time is that of making its items.
 
     Raises:
-        TypeError: it decorates a class, or something that cannot be called.
+        TypeError: it has no name, or decorates a class or something that cannot be called.
     """
 
     __slots__ = ()
 
     def __init__(self, name: str) -> None:
-        self.name = text(name)[:MAX_NAME_CHARS]
+        self.name = (text(name) if type(name) is str else self._text(name))[:MAX_NAME_CHARS]
         self._uses = []
 
     def _part(self) -> Part:

@@ -20,6 +20,19 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 
+class _Signals:
+    """Locks of which none is taken twice: who waits takes it, who signals releases it."""
+
+    def __init__(self) -> None:
+        self.make = threading.Lock  # now: gevent may have patched it, and may do so later
+        self.alarm, self.over = self.unreleased(), self.unreleased()
+
+    def unreleased(self) -> Any:
+        lock = self.make()
+        lock.acquire()
+        return lock
+
+
 class ExportThread:
     """The thread of one exporter in one process."""
 
@@ -33,16 +46,18 @@ class ExportThread:
         self._at_exit = at_exit
         self._claims: list[None] = [None]
         """Who takes it starts the thread, or makes sure that none starts."""
-        self._thread: threading.Thread | None = None
-        self._alarm: Any = None
-        """A lock that the thread waits for, and anybody releases."""
-        self._make_lock: Any = None
-        """`threading.Lock` when the thread starts: gevent may have patched it by then, and may do so later."""
+        self._made: dict[str, _Signals] = {}
         self._flushes: deque[Any] = deque()
         """A lock of each `flush` that waits."""
         self.is_closing = False
         self.has_ended = False
         """The thread looks into the queue once more after it has set this. Who adds later has to look as well."""
+        self.ident: int | None = None
+
+    @property
+    def _signals(self) -> _Signals:
+        """Made once, not before the first use."""
+        return self._made.get("") or self._made.setdefault("", _Signals())
 
     @property
     def is_started(self) -> bool:
@@ -51,7 +66,7 @@ class ExportThread:
     @property
     def is_over(self) -> bool:
         """Whether the thread does nothing any more."""
-        return self.has_ended and (self._thread is None or not self._thread.is_alive())
+        return self.has_ended and not self._signals.over.locked()
 
     def start(self) -> None:
         """
@@ -60,54 +75,49 @@ class ExportThread:
         Raises:
             RuntimeError: the system or the interpreter, at its exit, starts no thread. The next call tries again.
         """
+        _ = self._signals  # before anybody can wait
         try:
             self._claims.pop()
         except IndexError:
             return
         try:
-            self._make_lock = threading.Lock
-            self._alarm = self._locked()
             thread = threading.Thread(target=self._run, name="walltime-export", daemon=True)
             Context().run(thread.start)  # without the context of the current transaction
         except BaseException:
             self._claims.append(None)
             raise
-        self._thread = thread
         process = sys.modules.get("multiprocessing.process")
         if process is not None and process.parent_process() is not None:
             from multiprocessing.util import Finalize
 
             Finalize(None, self._at_exit, exitpriority=-1000)  # after the application's: they may make transactions
 
-    def _locked(self) -> Any:
-        lock = (self._make_lock or threading.Lock)()
-        lock.acquire()
-        return lock
-
     def _run(self) -> None:
+        self.ident = threading.get_ident()
         try:
             self._work()
         except Exception as error:  # a bug of ours; the next transaction starts a new thread
             contain("export thread", error)
             if not self.has_ended:
                 self._claims.append(None)
+        if self.is_closing:
+            _release(self._signals.over)
 
     def wake(self) -> None:
-        with suppress(RuntimeError, AttributeError):  # it is awake, or has not begun to wait
-            self._alarm.release()
+        _release(self._signals.alarm)
 
     def wait(self, longest_s: float) -> None:
         """Wait for `wake`. Called on the thread."""
-        self._alarm.acquire(timeout=longest_s)
+        self._signals.alarm.acquire(timeout=longest_s)
 
     def flush(self, timeout_s: float) -> bool:
         """Wait until the thread has done what was there before; False after the timeout."""
         if not self.is_started:
             return True
-        done = self._locked()
+        done = self._signals.unreleased()
         self._flushes.append(done)
         self.wake()
-        return self.has_ended or bool(done.acquire(timeout=timeout_s))
+        return self._join(timeout_s) if self.has_ended else bool(done.acquire(timeout=timeout_s))
 
     @property
     def flushes(self) -> int:
@@ -120,7 +130,7 @@ class ExportThread:
             self._flushes.popleft().release()
 
     def end(self) -> None:
-        """Say that nothing is done after one more look into the queue. Called on the thread, or when none can start."""
+        """Say that nothing is done after one more look into the queue. Called on the thread."""
         self.has_ended = True
 
     def close(self, timeout_s: float) -> None:
@@ -128,7 +138,19 @@ class ExportThread:
         self.is_closing = True
         with suppress(IndexError):
             self._claims.pop()
-            self.end()
+            self.has_ended = True
+            _release(self._signals.over)
         self.wake()
-        if self._thread is not None:
-            self._thread.join(timeout_s)
+        self._join(timeout_s)
+
+    def _join(self, timeout_s: float) -> bool:
+        over = self._signals.over
+        is_over = bool(over.acquire(timeout=timeout_s))
+        if is_over:
+            _release(over)
+        return is_over
+
+
+def _release(lock: Any) -> None:
+    with suppress(RuntimeError):  # released already
+        lock.release()

@@ -26,10 +26,12 @@ if TYPE_CHECKING:
 
     from opentelemetry.context import Context
 
+_make_lock: Final = unpatched("_thread", "RLock")
 _locks: Final[dict[int, Any]] = {}
 """By process: a fork inherits none, which another thread of its parent may hold."""
 _pid = os.getpid()
-_is_of_several = False
+_RESETTING: Final = -1
+"""Instead of `_pid`."""
 _settings: Settings | None = None
 _exporter: Exporter | None = None
 _retired: list[Exporter] = []
@@ -41,17 +43,17 @@ _OFF: Final = Settings(enabled=False)
 
 def _lock() -> Any:
     """Return the lock of what is in force: held for assignments alone, native under gevent, free on its own thread."""
-    return _locks.setdefault(os.getpid(), unpatched("_thread", "RLock")())
+    return _locks.setdefault(os.getpid(), _make_lock())
 
 
 def _after_fork() -> None:
     """Reset the child's state, once. It only allocates: logging, joining or waiting can block the child."""
     global _pid  # noqa: PLW0603  # of this process
     with _lock():
-        if _pid == os.getpid():  # another thread of a child that was forked outside of Python was faster
-            return
+        if _pid in (os.getpid(), _RESETTING):  # by another thread of a child that was forked outside of Python, or
+            return  # this one: a signal handler or a destructor may come here, whose transaction is on no bill then
+        _pid = _RESETTING
         try:
-            _after_fork_in_parent()
             _counted.clear()
             contained.clear()
             _retired.clear()
@@ -72,13 +74,8 @@ def _after_fork() -> None:
         _pid = os.getpid()
 
 
-def _after_fork_in_parent() -> None:
-    global _is_of_several  # noqa: PLW0603
-    _is_of_several = True
-
-
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_after_fork, after_in_parent=_after_fork_in_parent)
+    os.register_at_fork(after_in_child=_after_fork)
 
 
 def _off() -> Settings:
@@ -171,11 +168,6 @@ def counters() -> dict[str, int]:
     outside = {f"outside_{library}": count for library, count in outside_calls.copy().items()}
     samples = {name: count for name, count in tick.counts.items() if count}
     return {**sent, **samples, **outside, **{f"failed_{where}": count for where, count in contained.items()}}
-
-
-def is_of_several() -> bool:
-    """Return whether this process has forked, or is a fork."""
-    return _is_of_several
 
 
 def notice_fork() -> None:

@@ -7,7 +7,6 @@ import importlib
 import os
 import re
 import sys
-import sysconfig
 from collections import Counter
 from dataclasses import dataclass, replace
 from http.client import HTTPException
@@ -45,9 +44,8 @@ _OF_NOBODY: Final = ("aiomcache", "bmemcached", "mariadb", "memcache", "pycurl",
 """Clients that nobody instruments."""
 _OURS: Final = str(Path(__file__).parent)
 _OPENS: Final = re.compile(
-    r"\bwalltime\.(?:transaction|WSGIMiddleware|ASGIMiddleware)\b"
-    r"|^\s*from walltime import .*\b(?:transaction|WSGIMiddleware|ASGIMiddleware)\b",
-    re.MULTILINE,
+    rb"\bwalltime\.(?:transaction|WSGIMiddleware|ASGIMiddleware)\b"
+    rb"|\bfrom walltime import [\w\s,(]*\b(?:transaction|WSGIMiddleware|ASGIMiddleware)\b"
 )
 """Code of an application that opens its transactions itself."""
 
@@ -180,13 +178,13 @@ def _opens() -> bool:
 
 
 def _application_that_opens() -> str:
-    """Return the first imported module outside of the installed packages that opens transactions itself, or ''."""
-    installed = {sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "purelib", "platlib")}
-    for name, module in sys.modules.copy().items():
+    """Return the last imported module that opens transactions itself, or ''. An application may be installed."""
+    for name, module in reversed(sys.modules.copy().items()):
         path = getattr(module, "__file__", None) or ""
-        if path.endswith(".py") and not path.startswith((*installed, _OURS)):
-            with contextlib.suppress(OSError, ValueError):
-                if _OPENS.search(Path(path).read_text()):
+        if path.endswith(".py") and not path.startswith(_OURS):
+            with contextlib.suppress(OSError):
+                text = Path(path).read_bytes()
+                if b"walltime" in text and _OPENS.search(text):
                     return name
     return ""
 

@@ -42,14 +42,15 @@ _IMPORT: Final = ("importlib._bootstrap", "_frozen_importlib")
 class _Process:
     """What this process has said; a fork begins again."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, is_fork: bool = True) -> None:
+        self.is_fork = is_fork
         self.pid = os.getpid()
         self.next = MANY
         self.began_s = time.monotonic()
         self.has_said = self.has_forked = False
 
 
-_process = _Process()
+_process = _Process(is_fork=False)
 
 
 def _forked() -> None:
@@ -157,9 +158,8 @@ def hint() -> None:
     Not in a process that has forked or is a fork: a server's main process may use its database without any request.
     """
     calls = count()
-    if not calls or _process.has_said or runtime.is_of_several() or not runtime.is_enabled():
-        return
-    if not runtime.exporter().is_used:
+    is_alone = _process.pid == os.getpid() and not (_process.is_fork or _process.has_forked)
+    if calls and is_alone and not _process.has_said and runtime.is_enabled() and not runtime.exporter().is_used:
         _say(calls, imported())
 
 

@@ -6,11 +6,13 @@ import json
 import re
 import time
 from collections.abc import Iterator
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from typer.testing import CliRunner
 from walltime_collector.cli import app
+from walltime_collector.cli.doctor import clickhouse
 from walltime_collector.cli.doctor.cluster import Node, check_cluster, check_node, check_tokens
 from walltime_collector.clickhouse.dialect import QUERY_LIMITS
 from walltime_collector.clickhouse.inserts import insert_settings
@@ -111,8 +113,12 @@ def test_a_wrong_password_fails_the_connection(server: ClickHouseServer) -> None
 
 
 @pytest.mark.parametrize(("ahead_s", "level"), by_day([(3, "WARN"), (60, "FAIL"), (-60, "FAIL"), (-3, "WARN")], 2))
-def test_a_clock_that_differs(server: ClickHouseServer, ahead_s: int, level: str) -> None:
-    body = rows(ns=str(time.time_ns() + ahead_s * 10**9))
+def test_a_clock_that_differs(
+    server: ClickHouseServer, monkeypatch: pytest.MonkeyPatch, ahead_s: int, level: str
+) -> None:
+    now_ns = time.time_ns()
+    monkeypatch.setattr(clickhouse, "time", SimpleNamespace(time_ns=lambda: now_ns, monotonic=time.monotonic))
+    body = rows(ns=str(now_ns + ahead_s * 10**9))
     code, found = before_tables(server, Fault("now64(9)", body=body))
     assert (set(found), found["clock"]["level"], code) == ({"clock"}, level, int(level == "FAIL"))
     assert ("ahead of" if ahead_s > 0 else "behind") in found["clock"]["what"]

@@ -309,7 +309,7 @@ NO_ID: list[tuple[str, int]] = [
 @contextmanager
 def over_stdio(served: Served) -> Iterator[subprocess.Popen[bytes]]:
     """`walltime mcp`, initialized."""
-    command = [WALLTIME, "mcp", "--url", served.collector.web_url]
+    command = [str(WALLTIME), "mcp", "--url", served.collector.web_url]
     begin = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "a test", "version": "1"}}
     with subprocess.Popen(
         command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env={"WALLTIME_TOKEN": READ}

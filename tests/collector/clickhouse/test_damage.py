@@ -13,8 +13,10 @@ from walltime_collector.clickhouse.embedded.engine import EmbeddedEngine
 from walltime_collector.errors import QueryFailed
 from walltime_collector.health.counters import Health
 
+from tests.collector.clickhouse.spans import request, span
 from tests.collector.clickhouse.two_engines import some_records
-from tests.servers import with_tables
+from tests.faults.oracle import wait_until_loaded
+from tests.servers import Collector, eventually, with_tables
 
 
 def part_of(engine: EmbeddedEngine, table: str) -> Path:
@@ -31,7 +33,7 @@ def looked(engine: EmbeddedEngine) -> str:
     return "".join(f"{trouble['reason']}: {trouble['what']}" for trouble in report["troubles"])
 
 
-@pytest.mark.parametrize("damage", ["cut", "gone"])
+@pytest.mark.parametrize("damage", ["cut", pytest.param("gone", marks=pytest.mark.nightly)])
 def test_a_part_that_was_damaged_while_the_collector_was_stopped_is_reported(
     tmp_path: Path, damage: str, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -70,3 +72,20 @@ def test_a_part_that_is_damaged_while_the_collector_runs_is_reported_when_it_is_
         with pytest.raises(QueryFailed):
             engine.query("SELECT nothing FROM transactions")
         assert looked(engine).count("cannot read") == 1
+
+
+@pytest.mark.nightly
+def test_a_collector_with_a_damaged_part_says_so_and_stores_other_data(tmp_path: Path) -> None:
+    with Collector(tmp_path / "data") as collector:
+        collector.send(request(span({"walltime.schema": 1})).SerializeToString())
+        wait_until_loaded(collector)
+    file = next((tmp_path / "data").glob("chdb/data/store/*/*/[0-9]*/data.bin"))
+    file.write_bytes(b"")
+    with Collector(tmp_path / "data") as collector:
+        eventually(lambda: collector.health()["troubles"], 30)
+        (trouble,) = collector.health()["troubles"]
+        assert trouble["reason"] == "damaged"
+        assert file.parent.name in trouble["what"]
+        assert file.parent.name in collector.log()
+        assert collector.send(request(span({"walltime.schema": 1})).SerializeToString()).status_code == 200
+        wait_until_loaded(collector)

@@ -33,14 +33,14 @@ class Own:
         self.engine.migrate()
         (self.process,) = set(engines_of(os.getpid())) - before
         self.own_limit = resource.prlimit(self.process, resource.RLIMIT_DATA)[0]
-        self.small = self.bytes()
+        self.small = self.memory_bytes()
         self.limit(self.small + more_bytes)
 
     def limit(self, limit_bytes: int) -> None:
         hard = resource.prlimit(self.process, resource.RLIMIT_DATA)[1]
         resource.prlimit(self.process, resource.RLIMIT_DATA, (limit_bytes, hard))
 
-    def bytes(self, name: str = "VmData") -> int:
+    def memory_bytes(self, name: str = "VmData") -> int:
         """VmData is what the limit counts, VmHWM the most that was ever in memory."""
         status = Path(f"/proc/{self.process}/status").read_text()
         return 1024 * int(status.partition(f"{name}:")[2].split(maxsplit=1)[0])
@@ -62,7 +62,7 @@ def test_what_clickhouse_does_not_count_ends_that_statement_only(own: Own) -> No
         own.read(MORE_THAN_IT_COUNTS)
     assert "Code: 241" in public(str(failed.value), "walltime")
     assert "no more memory for it now" in public(str(failed.value), "walltime")
-    assert own.bytes("VmHWM") < own.small + 600 * MIB
+    assert own.memory_bytes("VmHWM") < own.small + 600 * MIB
     assert own.read("SELECT 1") == b"1\n"
     own.engine.insert(some_records(1), "after")
     assert count(own.engine) >= 20
@@ -71,9 +71,9 @@ def test_what_clickhouse_does_not_count_ends_that_statement_only(own: Own) -> No
 
 def test_memory_that_is_not_in_use_is_given_back(own: Own) -> None:
     own.read(MUCH)
-    assert own.bytes() > own.small + 100 * MIB
+    assert own.memory_bytes() > own.small + 100 * MIB
     own.limit(own.small + 50 * MIB)  # two thirds of it are less than the process has now
-    eventually(lambda: own.bytes() < own.small + 50 * MIB)
+    eventually(lambda: own.memory_bytes() < own.small + 50 * MIB)
     assert own.counts == Counter()
 
 

@@ -268,6 +268,7 @@ def test_a_merge_that_could_not_write_is_taken_back(tmp_path: Path) -> None:
         assert health.report()["ok"], "what was damaged is stored again, and nothing of it is left"
 
 
+@pytest.mark.nightly
 def test_tables_are_not_made_on_a_full_disk_and_are_when_there_is_space(tmp_path: Path) -> None:
     """Their descriptions would be cut short, and the database would not open any more."""
     with (

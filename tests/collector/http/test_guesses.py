@@ -5,11 +5,15 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import threading
+import time
 from collections.abc import Iterator
+from typing import Any
 
 import httpx
 import pytest
+from walltime_collector.http.authentication import Credential
 from walltime_collector.http.guesses import Guesses
+from walltime_collector.http.sign_in import SignIn
 
 from tests.servers import Collector, eventually, over_http
 
@@ -65,6 +69,27 @@ def test_few_wait_at_once_from_one_address_and_from_all_together() -> None:
     one, all_ = asyncio.run(run())
     assert one.count(True) == 5 + 10
     assert all_.count(False) > 0
+
+
+async def nothing(*_: Any) -> None:
+    """An application, and what it sends to."""
+
+
+def cookie_cpu_s(cookie: bytes) -> float:
+    """To find out that a cookie is wrong: the least of three runs."""
+    runs, app = [], SignIn(nothing, Credential(TOKEN))
+    scope = {"type": "http", "method": "GET", "path": "/", "query_string": b"", "headers": [(b"cookie", cookie)]}
+    for _ in range(3):
+        before_s = time.process_time()
+        asyncio.run(app(scope, nothing, nothing))
+        runs.append(time.process_time() - before_s)
+    return min(runs)
+
+
+@pytest.mark.parametrize("part", [b"\\\\", b"\\134", b'"', b";", b"=", b"a=b; ", b"walltime=1.", b" "])
+def test_the_cpu_for_a_cookie_grows_with_its_size_and_no_faster(part: bytes) -> None:
+    small_s, large_s = (cookie_cpu_s(b'walltime="' + part * (size // len(part)) + b'"') for size in (4_000, 32_000))
+    assert large_s < 8 * 4 * max(small_s, 0.001)
 
 
 @pytest.fixture(scope="module")

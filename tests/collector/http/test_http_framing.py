@@ -19,7 +19,8 @@ PORTS = ["http", "web", "clickhouse"]
 
 @pytest.fixture(scope="module")
 def collector(tmp_path_factory: pytest.TempPathFactory) -> Iterator[FewDescriptors]:
-    with FewDescriptors(tmp_path_factory.mktemp("framing") / "data") as running:
+    running = FewDescriptors(tmp_path_factory.mktemp("framing") / "data")
+    with running:
         yield running
         assert "Traceback" not in running.log()
 

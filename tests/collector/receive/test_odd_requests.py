@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import pytest
 from walltime_collector.clickhouse.engine import Engine
 from walltime_collector.errors import InsertRefused, RequestRefused
 from walltime_collector.receive.check import usual as written_again
 from walltime_collector.receive.decode import Head, Signal, decode
-from walltime_collector.spool.segment import Record
+from walltime_collector.spool.segment import Payload, Record
 
 from tests.collector.clickhouse.spans import request as usual
 from tests.collector.clickhouse.spans import span
@@ -23,7 +23,7 @@ TRACES = Head(Signal.TRACES, b"")
 LIMIT = 1024 * 1024
 
 
-def stored(engine: Engine, payloads: list[bytes]) -> bool:
+def stored(engine: Engine, payloads: Sequence[Payload]) -> bool:
     """Whether ClickHouse stores them in one INSERT; no other error than its refusal is possible."""
     try:
         engine.insert([Record(time.time_ns(), 1, each) for each in payloads], os.urandom(8).hex())

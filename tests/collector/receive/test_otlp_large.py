@@ -86,14 +86,19 @@ def test_only_what_is_small_when_it_is_decompressed_is_decoded_in_the_event_loop
 def test_too_many_messages_are_refused_before_the_parser_makes_objects_of_them() -> None:
     for many in (b"\x0a\x00", b"\x0a\x02\x12\x00", b"\x0a\x04\x12\x02\x12\x00", b"\x18\x0a"):
         with pytest.raises(RequestRefused) as refused:
-            decode(Head(Signal.TRACES, b""), many * (8 * MIB // len(many)), 16 * MIB)
+            decode(Head(Signal.TRACES, b""), many * (2 * MIB // len(many)), 16 * MIB)
         assert refused.value.status == 413
     nested = field(9, field(2, field(5, field(1, field(5, b"")))))
-    attributes = field(1, field(2, field(2, field(1, bytes(16)) + field(9, b"") * 4_000_000 + nested)))
-    with pytest.raises(RequestRefused, match="too many attributes"):
-        decode(Head(Signal.TRACES, b""), attributes, 16 * MIB)
+    unknown = b"\x98\x06\x01"
+    for odd in (nested, unknown):
+        each = field(1, field(2, field(2, field(9, b"") * 3_100_000 + odd)))
+        with pytest.raises(RequestRefused, match="too many attributes"):
+            decode(Head(Signal.TRACES, b""), each, 16 * MIB)
+    unknown = field(1, field(2, field(2, unknown * 350_000)))
+    with pytest.raises(RequestRefused, match="too many unknown fields"):
+        decode(Head(Signal.TRACES, b""), unknown, 16 * MIB)
     with pytest.raises(RequestRefused, match="more than"):
-        decode(Head(Signal.LOGS, b""), field(1, field(2, field(2, b"") * 2_000_000)), 16 * MIB)
+        decode(Head(Signal.LOGS, b""), field(1, field(2, field(2, b"") * 1_100_000)), 16 * MIB)
 
 
 def test_json_is_read_in_parts_and_wrong_json_is_refused_in_each() -> None:

@@ -1,11 +1,12 @@
 """
-Calls every function that a statement may call with large arguments, and tells which ones their time limit cannot end.
+Calls every function that a statement may call with large arguments, and finds those that no limit of a statement ends.
 
     python -m tests.collector.sql.function_costs [NAME …]
 
 ClickHouse looks at the clock between blocks, never inside of a call. A call is tried with a small argument first, in
 every combination of the kinds below; what is accepted is called with large ones, under a limit of one second. Whatever
-takes more than MOST_CPU_S of CPU is printed, and its process is killed.
+takes more than MOST_CPU_S of CPU is printed, and its process is killed; so is what takes more than MOST_MIB of memory,
+because it allocates before ClickHouse counts.
 """
 
 from __future__ import annotations
@@ -19,10 +20,17 @@ from collections.abc import Iterator
 from itertools import product
 from pathlib import Path
 
-from walltime_collector.sql.guard.allowed import AGGREGATES, FUNCTIONS, LAMBDA_FUNCTIONS, SHORT_ARGUMENT
+from walltime_collector.sql.guard.allowed import (
+    AGGREGATES,
+    FORMATS_NUMBERS,
+    FUNCTIONS,
+    LAMBDA_FUNCTIONS,
+    SHORT_ARGUMENT,
+)
 from walltime_collector.sql.runner import LIMITS
 
 MOST_CPU_S = 6.0
+MOST_MIB = 1_024  # the limit of a statement is 512
 LENGTHS = (60_000, 1_000_000)  # some functions refuse more than 65,536
 ACCEPTED = 8  # so many combinations of each function are tried large
 
@@ -43,6 +51,10 @@ SOURCES = {
     "small": "3",
     "bitmap": "bitmapBuild(range({n}))",
     "date": "toDateTime(1700000000 + {n})",
+    "large number": "toUInt64({n}) * 2000",
+    "url": "concat('http://a/', repeat('a/', intDiv({n}, 4)))",
+    "width": "'%{n}000d'",
+    "width in braces": "'{:>{n}000}'",
     "json": "concat('{\"a\":[', repeat('1,', {n}), '1]}')",
 }
 COLUMNS = {
@@ -57,8 +69,21 @@ COLUMNS = {
     "flag": "number % 3 = 0",
 }
 PARAMETERS = ["", "(0.5)", "(10)", "(10, 20)", "('two-sided')", "('two-sided', 'exact')", "('(?1)(?2)')", "(1000)"]
-LARGE = ("text", "marks", "json", "numbers", "texts", "map", "number", "bitmap", "fraction")
-SECOND = ("other text", "other numbers", "texts", "number", "small", "fraction", "map")
+LARGE = (
+    "text",
+    "url",
+    "marks",
+    "json",
+    "numbers",
+    "texts",
+    "map",
+    "number",
+    "bitmap",
+    "fraction",
+    "width",
+    "width in braces",
+)
+SECOND = ("other text", "other numbers", "texts", "number", "small", "fraction", "map", "large number")
 THIRD = ("other numbers", "number", "small", "text")
 COLUMN_TRIPLES = ("number", "half", "fraction", "flag")
 LAMBDAS = ["x -> x", "(x, y) -> x + y"]
@@ -92,8 +117,10 @@ class Worker:
         self._start()
 
     def ask(self, sql: str) -> tuple[str, float]:
-        """The error or nothing, and the seconds of CPU; `killed` when it did not end."""
+        """The error or nothing, and the seconds of CPU; `killed` if it did not end, `memory` if it took too much."""
         before_s = self._cpu_s()
+        Path(f"/proc/{self._process.pid}/clear_refs").write_text("5")  # the largest size is that of now
+        before_mib = self._largest_mib()
         assert self._process.stdin is not None
         assert self._process.stdout is not None
         self._process.stdin.write(json.dumps(sql) + "\n")
@@ -105,6 +132,10 @@ class Worker:
                     self.close()
                     self._start()
                     return "crashed", 0
+                if self._largest_mib() > before_mib + MOST_MIB:
+                    self.close()
+                    self._start()
+                    return "memory", 0
                 return json.loads(line), self._cpu_s() - before_s
             if (spent_s := self._cpu_s() - before_s) > MOST_CPU_S:
                 self.close()
@@ -126,6 +157,10 @@ class Worker:
         )
         assert self._process.stdout is not None
         self._process.stdout.readline()
+
+    def _largest_mib(self) -> int:
+        status = Path(f"/proc/{self._process.pid}/status").read_text()
+        return int(status.partition("VmHWM:")[2].split(maxsplit=1)[0]) // 1024
 
     def _cpu_s(self) -> float:
         fields = Path(f"/proc/{self._process.pid}/stat").read_text().rpartition(")")[2].split()
@@ -160,7 +195,7 @@ def outliving(name: str, worker: Worker) -> list[str]:
         accepted += 1
         for length in LENGTHS:
             error, spent_s = worker.ask(sql.replace("{n}", str(length)))
-            if spent_s > MOST_CPU_S / 2 or error in ("killed", "crashed"):
+            if spent_s > MOST_CPU_S / 2 or error in ("killed", "crashed", "memory"):
                 return [f"{name}({kinds}) of {length}: {spent_s:.1f} s {error[:80]}"]
     return []
 
@@ -172,7 +207,7 @@ def measurable() -> list[str]:
     session = chdb.connect(":memory:")
     second = session.query("SELECT name FROM system.functions WHERE alias_to != ''", "TSV").bytes().decode().split()
     session.close()
-    return sorted((FUNCTIONS | AGGREGATES) - set(second) - set(SHORT_ARGUMENT))
+    return sorted((FUNCTIONS | AGGREGATES) - set(second) - set(SHORT_ARGUMENT) - {FORMATS_NUMBERS})
 
 
 def main(names: list[str]) -> list[str]:

@@ -457,6 +457,7 @@ def test_what_is_copied_for_each_use_is_bounded(guard: Guard) -> None:
 
 
 @pytest.mark.nightly
+@pytest.mark.timeout(1200)
 def test_no_function_has_a_state_of_a_type_in_a_text(answer: Answer) -> None:
     """Whatever function a type is given to in a text, the result is of another type."""
     made = []

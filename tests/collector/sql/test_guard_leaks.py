@@ -11,6 +11,8 @@ from walltime_collector.errors import QueryFailed, StatementRefused
 from walltime_collector.sql.guard.messages import public
 from walltime_collector.sql.runner import QueryRunner
 
+from tests.growth.growth import is_steep
+
 SECRET = "canary"
 VISIBLE = {
     "tables": ("name", "comment"),
@@ -128,6 +130,19 @@ def test_no_error_has_a_value_of_a_row_that_is_not_to_be_seen(runner: QueryRunne
             assert "'Memory'" not in said, (sql, said)
             assert "'Overlay'" not in said, (sql, said)
     assert failed > len(asks) / 3, "most of these fail, or this test tests nothing"
+
+
+LONG = ["a", "store/abc/", "a.", "Maybe you meant: a", "(while reading from part a in table b "]
+
+
+@pytest.mark.parametrize("repeated", LONG)
+def test_the_message_about_a_long_statement_takes_linear_time(runner: QueryRunner, repeated: str) -> None:
+    """The CPU time of the collector; that of the database is another process's."""
+
+    def statement(size: int) -> str:
+        return f"SELECT `{repeated * (size // len(repeated))}`"
+
+    assert not is_steep(lambda sql: asked(runner, sql), statement, 5_000)
 
 
 @pytest.mark.parametrize("table", FILTERED)

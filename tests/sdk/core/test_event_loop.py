@@ -103,18 +103,26 @@ async def _echo() -> tuple[str, int]:
 def test_a_step_of_another_task_that_holds_the_loop_up_is_a_wait_of_who_is_ready(
     recorded: Sink, run: Callable[[Awaitable[Any]], Any]
 ) -> None:
+    held_s = 0.0
+
+    def hold() -> None:
+        nonlocal held_s
+        began_s = time.monotonic()
+        time.sleep(HELD_S)
+        held_s = time.monotonic() - began_s
+
     async def both() -> None:
         victim = asyncio.create_task(request(lambda: _socket_wait(0.03), "/victim"))
         await asyncio.sleep(0.02)
-        asyncio.get_running_loop().call_soon(time.sleep, HELD_S)
+        asyncio.get_running_loop().call_soon(hold)
         await victim
 
     run(both())
     (found,) = recorded.transactions()
     _check(found)
-    assert HELD_S - 0.02 <= found.attributes["walltime.loop_wait_ns"] / 1e9 <= HELD_S + 0.1
+    assert HELD_S - 0.02 <= found.attributes["walltime.loop_wait_ns"] / 1e9 <= 2 * held_s
     assert found.attributes["walltime.loop_held_ns"] >= (HELD_S - 0.02) * 1e9
-    assert found.attributes["walltime.loop_run_ns"] < 0.1e9
+    assert found.attributes["walltime.loop_run_ns"] < found.attributes["walltime.loop_wait_ns"] / 2
 
 
 def test_a_wait_for_something_else_is_no_wait_for_the_loop(

@@ -55,7 +55,7 @@ NO_LINE_COMMENTS = (
 @pytest.mark.parametrize("sql", LINE_COMMENTS)
 def test_a_line_comment_at_the_end_does_not_contain_it(transaction: Transaction, sql: str) -> None:
     for sent in (sql, sql.encode(), bytearray(sql.encode())):
-        tagged = tag(transaction, sent)
+        tagged: Any = tag(transaction, sent)  # type: ignore[type-var]  # of each type
         text = tagged if isinstance(tagged, str) else tagged.decode()
         assert TRACEPARENT in text
         assert text.replace(COMMENT[1:], "", 1).strip() == sql.strip(), "the statement is as it was"

@@ -83,6 +83,7 @@ def test_many_waiting_calls_are_added_up_and_only_their_detail_is_lost(
     sink: Sink, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(exporter, "BYTES_EACH", 5)
+    monkeypatch.setattr(exporter, "LEAST_BYTES", 0)
     walltime.configure(endpoint=sink.endpoint, sample_probability=1.0, export_delay_s=60)
     with walltime.transaction("first"):
         pass

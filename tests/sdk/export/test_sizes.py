@@ -278,6 +278,7 @@ def test_the_queue_is_bounded_by_its_memory_whatever_takes_it(
     for name, limit in (("MAX_CALLS", 50), ("MANY_CALLS", 100), ("LOOK_EVERY", 10)):
         monkeypatch.setattr(transaction_module, name, limit)
         monkeypatch.setattr(detail_module, name, limit, raising=False)
+    monkeypatch.setattr(exporter_module, "LEAST_BYTES", 0)
     most_bytes = 64 * exporter_module.BYTES_EACH
 
     def work() -> None:
@@ -301,7 +302,8 @@ def test_the_queue_is_bounded_by_its_memory_whatever_takes_it(
     assert balance()["queued"] > 1
 
 
-def test_what_is_kept_after_its_response_counts_as_waiting(silent: str) -> None:
+def test_what_is_kept_after_its_response_counts_as_waiting(silent: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(exporter_module, "LEAST_BYTES", 0)
     walltime.configure(endpoint=silent, max_queue=64, exit_timeout_s=0.1)
     exporter = runtime.exporter()
     made = []
@@ -317,6 +319,12 @@ def test_what_is_kept_after_its_response_counts_as_waiting(silent: str) -> None:
     for transaction in made:
         exporter.release(transaction)
     assert sum(balance().values()) == 40
+
+
+def test_a_short_queue_keeps_the_detail_of_a_long_transaction(sink: Sink) -> None:
+    walltime.configure(endpoint=sink.endpoint, export_delay_s=60, max_queue=1, sample_probability=1.0)
+    pages(1, 500)
+    assert len(sink.calls("mysql.query")) == 500
 
 
 def test_the_size_of_a_waiting_transaction_is_what_it_takes() -> None:

@@ -23,9 +23,12 @@ import pymysql
 import pytest
 import urllib3
 import walltime
+from gevent.threadpool import ThreadPool
 from opentelemetry import baggage, trace
 from opentelemetry import context as otel_context
 from opentelemetry.sdk.trace import TracerProvider
+from opentelemetry.sdk.trace.export import BatchSpanProcessor, SpanExporter, SpanExportResult
+from sentry_sdk.worker import BackgroundWorker
 from walltime.core.execution import current
 
 from tests.sdk.clients.http.upstream import Upstream
@@ -72,16 +75,22 @@ def a_timer() -> Any:
     return worker(threading.Timer(0, work).start)
 
 
-def a_job_of_an_executor() -> Any:
-    return worker(functools.partial(ThreadPoolExecutor(1).submit, work))
+@contextmanager
+def a_job_of_an_executor() -> Iterator[Callable[[Job], None]]:
+    with ThreadPoolExecutor(1) as pool, worker(functools.partial(pool.submit, work)) as run:
+        yield run
 
 
 def a_copied_context_in_a_thread() -> Any:
     return worker(threading.Thread(target=contextvars.copy_context().run, args=(work,)).start)
 
 
-def a_thread_of_gevent() -> Any:
-    return worker(functools.partial(gevent.get_hub().threadpool.spawn, work))
+@contextmanager
+def a_thread_of_gevent() -> Iterator[Callable[[Job], None]]:
+    pool = ThreadPool(1)
+    with worker(functools.partial(pool.spawn, work)) as run:
+        yield run
+    pool.kill()
 
 
 @contextmanager
@@ -302,6 +311,42 @@ def test_a_listener_of_logs_does_not_give_its_own_request_to_records(recorded: S
         records.put(logging.makeLogRecord({"msg": "of another request"}))
         listener.stop()
     assert handler.ids == [""]
+
+
+class Exports(SpanExporter):
+    def __init__(self, act: Callable[[], None]) -> None:
+        self.act = act
+
+    def export(self, spans: object) -> SpanExportResult:
+        self.act()
+        return SpanExportResult.SUCCESS
+
+
+def by_opentelemetry(act: Callable[[], None]) -> None:
+    processor = BatchSpanProcessor(Exports(act), schedule_delay_millis=1)
+    (provider := TracerProvider()).add_span_processor(processor)
+    provider.get_tracer("application").start_span("their own").end()
+
+
+def by_sentry(act: Callable[[], None]) -> None:
+    BackgroundWorker().submit(act)
+
+
+@pytest.mark.parametrize("by", [by_opentelemetry, by_sentry])
+def test_the_thread_of_an_agent_that_a_request_starts_is_not_of_that_request(
+    recorded: Sink, by: Callable[[Callable[[], None]], None]
+) -> None:
+    seen: list[str] = []
+    called = threading.Event()
+
+    def act() -> None:
+        seen.append(walltime.current().request_id)
+        called.set()
+
+    with walltime.transaction("first"):
+        by(act)
+        assert called.wait(20)
+    assert seen == [""]
 
 
 def test_a_worker_draws_its_own_sample(recorded: Sink) -> None:

@@ -9,6 +9,7 @@ import re
 import subprocess
 import sys
 import threading
+import time
 from pathlib import Path
 from typing import Any
 
@@ -120,11 +121,11 @@ def test_who_waits_for_a_module_is_called_once_and_at_once_when_it_is_there(libr
     assert called == []
     module = __import__(library)
     assert called == ["a", "b"]
-    assert sys.meta_path == finders, "nobody waits: nothing is left behind"
     patching.when_imported(library, "c", lambda: called.append("c"))
     __import__(library)
     assert called == ["a", "b", "c"]
-    assert sys.meta_path == finders
+    patching.forget(library, "a")
+    assert sys.meta_path == finders, "nobody waits: nothing is left behind"
     assert module.__spec__ is not None
     loader = module.__spec__.loader
     assert module.loader == (loader, loader), "while it ran and afterwards it had the loader it has without us"
@@ -183,6 +184,74 @@ def test_many_threads_importing_wrap_once(library: str) -> None:
     for thread in threads:
         thread.join()
     assert called == [1]
+
+
+def test_a_module_that_another_thread_is_importing_is_wrapped_when_it_is_complete(library: str, tmp_path: Path) -> None:
+    (tmp_path / "lately" / "slow.py").write_text("import sys\nsys.half_imported.wait()\ncomplete = True\n")
+    began, go_on = threading.Event(), threading.Event()
+
+    class Wait:
+        def wait(self) -> None:
+            began.set()
+            go_on.wait()
+
+    sys.half_imported = Wait()  # type: ignore[attr-defined]
+    importing = threading.Thread(target=importlib.import_module, args=("lately.slow",))
+    importing.start()
+    began.wait()
+    found: list[bool] = []
+    act = lambda: found.append(hasattr(sys.modules["lately.slow"], "complete"))  # noqa: E731
+    waiting = threading.Thread(target=patching.when_imported, args=("lately.slow", "a", act))
+    waiting.start()
+    time.sleep(0.05)  # long enough to act too early
+    go_on.set()
+    waiting.join()
+    importing.join()
+    del sys.half_imported, sys.modules["lately.slow"]  # type: ignore[attr-defined]
+    assert found == [True]
+    patching.forget("lately.slow", "a")
+
+
+def test_an_import_beside_the_last_one_that_was_waited_for_asks_every_finder(library: str, tmp_path: Path) -> None:
+    (tmp_path / "editable.py").write_text("")
+    asked, go_on = threading.Event(), threading.Event()
+
+    class Slow:
+        """Finds nothing, after a while."""
+
+        def find_spec(self, name: str, *_: object) -> None:
+            if name == "editable":
+                asked.set()
+                go_on.wait()
+
+    class Last:
+        """As of a package that is installed to be edited: behind all others."""
+
+        def find_spec(self, name: str, *_: object) -> Any:
+            file = tmp_path / "editable.py"
+            return importlib.util.spec_from_file_location(name, file) if name == "editable" else None
+
+    sys.path.remove(str(tmp_path))
+    others = list(sys.meta_path)
+    patching.when_imported(library, "a", lambda: None)
+    sys.meta_path[1:] = [Slow(), Last()]
+    failures: list[BaseException] = []
+
+    def find() -> None:
+        try:
+            importlib.import_module("editable")
+        except ImportError as error:
+            failures.append(error)
+
+    finding = threading.Thread(target=find)
+    finding.start()
+    asked.wait()
+    patching._imported(library)
+    go_on.set()
+    finding.join()
+    sys.meta_path[:] = others
+    sys.modules.pop("editable", None)
+    assert failures == []
 
 
 def test_a_library_is_wrapped_when_the_application_imports_it_and_not_imported_for_it() -> None:

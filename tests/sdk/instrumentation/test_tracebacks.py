@@ -60,8 +60,8 @@ def fastapi_view(how: str) -> None:
 
 
 FLASK = [
-    "wsgi.__call__", "wsgi.serve", "wsgi.__call__", "wsgi.__call__", "flask.handle_exception",
-    "flask.full_dispatch_request", "outermost.call", "outermost.call",
+    "wsgi.__call__", "wsgi.serve", "wsgi.__call__", "outermost.call", "wsgi.__call__", "outermost.call",
+    "flask.handle_exception", "flask.full_dispatch_request", "outermost.call",
 ]  # fmt: skip
 FASTAPI = [
     "asgi.__call__", "asgi.serve", "steps.steps", "asgi.__call__", "outermost.call", "fastapi.handle",

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import http.client
 import os
-import signal
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterable
 from typing import Any
@@ -54,11 +54,13 @@ def waitress() -> None:
 
 
 def forked() -> None:
-    """As uWSGI forks: the parent only waits."""
+    """As uWSGI forks: the parent only waits, and the child ends with it."""
+    alive, held = os.pipe()
     if pid := os.fork():
-        signal.signal(signal.SIGTERM, lambda *_: os.kill(pid, signal.SIGKILL))
         os.waitpid(pid, 0)
     else:
+        os.close(held)
+        threading.Thread(target=lambda: os.read(alive, 1) or os._exit(0), daemon=True).start()
         bottle()
 
 

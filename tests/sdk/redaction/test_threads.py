@@ -61,6 +61,11 @@ def statements(count: int) -> Iterator[str]:
 numbers = itertools.count()
 
 
+def record_all(execution: Any) -> None:
+    for sql in statements(2500):
+        record(sql, execution=execution)
+
+
 STATEMENT = "SELECT a FROM t WHERE b = ? AND c = ?"
 
 
@@ -82,7 +87,7 @@ def test_so_are_those_of_other_threads_and_those_after_the_response(lexed_by: li
     walltime.configure(endpoint=sink.endpoint)
     with walltime.transaction("import"):
         mine = branch(current())  # type: ignore[arg-type]  # there is one
-        thread = threading.Thread(target=lambda: [record(sql, execution=mine) for sql in statements(2500)])
+        thread = threading.Thread(target=record_all, args=(mine,))
         thread.start()
         thread.join()
     after = After(0)
@@ -96,6 +101,7 @@ def test_so_is_a_transaction_for_which_the_queue_has_no_room(
     lexed_by: list[str], sink: Sink, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(exporter_module, "BYTES_EACH", 64)
+    monkeypatch.setattr(exporter_module, "LEAST_BYTES", 0)
     walltime.configure(endpoint=sink.endpoint, export_delay_s=60, sample_probability=1.0)
     for _ in range(5):
         with walltime.transaction("page"):

@@ -16,6 +16,7 @@ import walltime
 from celery import beat, chain, chord, group
 from celery.schedules import schedule
 from shop.process import Program
+from walltime.servers.jobs import celery
 
 from tests.redis_server import RedisServer
 from tests.sdk.servers import celery_app
@@ -143,6 +144,7 @@ WAYS: dict[str, tuple[Callable[[], Any], int]] = {
 """How a task is sent → the runs of it."""
 
 
+@pytest.mark.nightly
 @pytest.mark.filterwarnings("ignore:Call to deprecated setex")  # by Celery, for a chord
 def test_every_way_to_send_a_task_keeps_its_trace_and_waiting_until_it_is_due_is_no_queue_time(
     recorded: Sink, broker: str, tmp_path: Path
@@ -175,6 +177,15 @@ def test_every_way_to_send_a_task_keeps_its_trace_and_waiting_until_it_is_due_is
         is_later = way in {"countdown", "eta"} or (way == "retry" and attempt(span))
         longest_ns = span.span.start_time_unix_nano - began_ns - (500_000_000 if is_later else 0)
         assert 0 <= span.attributes["walltime.queue_ns"] <= longest_ns, way
+
+
+@pytest.mark.parametrize(
+    ("eta", "ready_at_ns"),
+    [(None, 5), ("1970-01-01T00:00:01+00:00", 10**9), ("1969-12-31T00:00:00Z", 5), ("tomorrow", 5)],
+)
+def test_a_task_is_ready_when_it_is_sent_and_due(eta: str | None, ready_at_ns: int) -> None:
+    assert celery._ready_at_ns({"walltime-sent-at-ns": 5, "eta": eta}) == ready_at_ns
+    assert celery._ready_at_ns({"eta": None}) is None
 
 
 def attempt(span: Any) -> int:

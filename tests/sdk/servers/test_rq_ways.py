@@ -86,7 +86,7 @@ SCHEDULED = {"enqueue_in", "enqueue_at", "enqueue_at, overdue", "schedule_job"}
 def work(queue: Queue, monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """Run what waits and what is scheduled; return when the scheduler began each time, as Unix times in ns."""
     began = []
-    scheduler = RQScheduler([queue], connection=queue.connection)
+    scheduler: Any = RQScheduler([queue], connection=queue.connection)
     scheduler.acquire_locks()
     for _ in range(4):
         SimpleWorker([queue], connection=queue.connection).work(burst=True, logging_level="CRITICAL")

@@ -26,7 +26,6 @@ from shop.services import Memcached
 
 from tests.sdk.clients.http.upstream import certificate_in
 from tests.sdk.sink import Sink
-from tests.slowness import stretched
 
 
 def work(name: str = "job") -> None:
@@ -266,22 +265,21 @@ def test_a_transaction_waits_for_its_export_and_no_longer(sink: Sink) -> None:
 
 
 @pytest.mark.setting("exit_timeout_s")
-@pytest.mark.parametrize(("exit_timeout_s", "least_s", "most_s"), [(0.0, 0.0, 0.9), (1.2, 1.1, 2.5)])
-def test_the_exit_waits_so_long_for_the_last_export_and_no_longer(
-    exit_timeout_s: float, least_s: float, most_s: float
-) -> None:
+@pytest.mark.parametrize(("exit_timeout_s", "least_s"), [(0.0, 0.0), (1.2, 1.1)])
+def test_the_exit_waits_so_long_for_the_last_export_and_no_longer(exit_timeout_s: float, least_s: float) -> None:
     with socket.create_server(("127.0.0.1", 0), backlog=16) as silent:
         program = f"""
 import atexit, time
 began = []
 atexit.register(lambda: print(time.monotonic() - began[0], flush=True))  # runs after walltime's
 import walltime
-walltime.configure(endpoint="http://127.0.0.1:{silent.getsockname()[1]}/x", exit_timeout_s={exit_timeout_s})
+endpoint = "http://127.0.0.1:{silent.getsockname()[1]}/x"
+walltime.configure(endpoint=endpoint, exit_timeout_s={exit_timeout_s}, timeout_s=1000)
 with walltime.transaction("job"): pass
 began.append(time.monotonic())
 """
-        done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=30, check=True)
-    assert least_s <= float(done.stdout) < stretched(most_s)
+        done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert least_s <= float(done.stdout) < 100  # of the 1,000 s for which the export itself may wait
 
 
 @pytest.mark.setting("sample_probability")

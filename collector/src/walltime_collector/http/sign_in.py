@@ -6,7 +6,6 @@ import hmac
 import time
 from collections.abc import Callable
 from html import escape
-from http.cookies import CookieError, SimpleCookie
 from importlib.resources import files
 from string import Template
 from urllib.parse import parse_qsl, quote
@@ -63,11 +62,9 @@ class SignIn:
         return await _unauthorized(request)(scope, receive, send)
 
     def _has_cookie(self, request: Request) -> bool:
-        try:
-            cookie = SimpleCookie(request.headers.get("cookie", "")).get(_COOKIE)
-        except CookieError:
-            return False
-        expires, _, signature = (cookie.value if cookie else "").partition(".")
+        # not http.cookies: before Python 3.11.10 it takes 5 s for 30 KB of backslashes (CVE-2024-7592)
+        cookies = (each.strip().partition("=") for each in request.headers.get("cookie", "").split(";"))
+        expires, _, signature = next((value for name, _, value in cookies if name == _COOKIE), "").partition(".")
         if not (expires.isascii() and expires.isdecimal() and len(expires) < 12 and self._now_s() < int(expires)):
             return False
         signatures = self._credential.signatures(expires)

@@ -20,7 +20,7 @@ log = logging.getLogger(__name__)
 _TOGETHER_NS = 24 * 3600 * 1_000_000_000
 """Starts are stored at most 29 days before and a day after receipt; so an INSERT touches at most 32 days."""
 _TOGETHER_BYTES = 24 * 1024 * 1024
-"""Of one INSERT with several records; it takes the database about 20 times as much memory."""
+"""Of one INSERT with several records; it takes the database 13 times as much memory (measured with 20 MiB)."""
 
 
 @dataclass
@@ -64,7 +64,8 @@ def store(
             if records:
                 engine.insert(records, token)
         except InsertRefused as error:
-            reasons[first] = str(error)
+            if end - first == 1:
+                reasons[first] = str(error)
             return True
         outcome["stored"] += sum(record.spans for record in records)
         return False

@@ -17,7 +17,12 @@ MAX_MESSAGES = 50_000
 _MAX_ITEMS = 1_000_000
 _FEW_PARTS = 500_000
 """The parser takes 0.1 µs for each, during which no other thread runs."""
+_SMALL_BYTES = 2 * _FEW_PARTS
 _OTHER_FIELDS = 10_000
+_MAX_UNKNOWN_BYTES = 512 * 1024
+_TAGS = (b"\x0a", b"\x12", b"\x1a", b"\x22", b"\x4a")
+_MAX_PARTS = 3_000_000
+"""Bytes that can be tags of attributes, keys and values."""
 _SIZES = {1: 8, 5: 4}
 _TRACE_ROW, _SPAN_ROW = 18, 10  # a tag, a length, 16 bytes; a tag, a length, 8 bytes
 _NO_TRACE, _NO_SPAN = b"\x0a\x10" + bytes(16), b"\x12\x08" + bytes(8)
@@ -54,14 +59,24 @@ def check_traces(payload: bytes, most_messages: int = MAX_MESSAGES) -> Checked:
     except DecodeError as error:
         raise _refusal(error, "ExportTraceServiceRequest") from error
     spans = _count(request, most_messages)
+    if len(payload) > _SMALL_BYTES:
+        known_only = MergedRequest()
+        known_only.CopyFrom(merged)
+        known_only.DiscardUnknownFields()
+        unknown_bytes = len(merged.SerializePartialToString()) - len(known_only.SerializePartialToString())
+        if unknown_bytes > _MAX_UNKNOWN_BYTES:
+            raise RequestRefused(413, "too_large", "the body has too many unknown fields; send smaller batches")
     is_odd = False
     for path, descriptor, number, wire_type in _unknown(merged):
         is_odd = True
-        known = TRACES[descriptor.name].DESCRIPTOR.fields_by_number.get(number)
+        message = TRACES.get(descriptor.name)
+        known = message.DESCRIPTOR.fields_by_number.get(number) if message else None
         if known is not None and wire_type != _wire_type(known):
             raise _not_traces(f"{path}{known.name} is sent as {_WIRE_TYPES[wire_type]}")
         if (descriptor.name, number) == _OLD_SPANS:
             raise _not_traces(f"{path}instrumentation_library_spans is of OTLP before 0.16; send scope_spans")
+    if is_odd:
+        bound_attributes(payload)
     is_good = _are_good(merged.resource_spans.scope_spans.spans, spans)
     rejected = 0 if is_good else _count_bad(request)
     return Checked(spans, rejected, not merged.IsInitialized(), bytes(usual(payload)) if is_odd else payload)
@@ -72,10 +87,12 @@ def usual(payload: Payload) -> Payload:
     The same ExportTraceServiceRequest in the usual encoding, which ClickHouse never refuses.
 
     protobuf allows more than ClickHouse reads: a number in ten bytes or too large for its type, two values for one.
+    What does not parse, or has too many attributes, stays as it is.
     """
     try:
+        bound_attributes(bytes(payload))
         request = StrictRequest.FromString(payload)
-    except DecodeError:
+    except (DecodeError, RequestRefused):
         return payload
     request.DiscardUnknownFields()
     written: bytes = request.SerializeToString()
@@ -102,7 +119,7 @@ def _bound(payload: bytes, most: int) -> None:
 
     Their tags are among these bytes, which are counted sooner than the messages.
     """
-    if len(payload) <= 2 * _FEW_PARTS or sum(map(payload.count, (b"\x0a", b"\x12"))) <= _FEW_PARTS:
+    if len(payload) <= _SMALL_BYTES or sum(map(payload.count, (b"\x0a", b"\x12"))) <= _FEW_PARTS:
         return
     try:
         for count, _ in enumerate(_walk(payload, 0, len(payload), (1, 2, 2))):
@@ -110,6 +127,13 @@ def _bound(payload: bytes, most: int) -> None:
                 raise _too_many(most)
     except IndexError:
         raise _not_traces("it ends early") from None
+
+
+def bound_attributes(payload: bytes) -> None:
+    """The same for a request of which every message becomes an object."""
+    if len(payload) > _MAX_PARTS and sum(map(payload.count, _TAGS)) > _MAX_PARTS:
+        what = "the body has odd or nested values and too many attributes; send smaller batches"
+        raise RequestRefused(413, "too_large", what)
 
 
 def _walk(payload: bytes, at: int, end: int, path: Sequence[int]) -> Iterator[None]:
@@ -130,7 +154,7 @@ def _walk(payload: bytes, at: int, end: int, path: Sequence[int]) -> Iterator[No
 
 def _varint(payload: bytes, at: int) -> tuple[int, int]:
     value = shift = 0
-    while payload[at] > 0x7F:
+    while payload[at] > 0x7F and shift < 64:
         value |= (payload[at] & 0x7F) << shift
         shift += 7
         at += 1
@@ -153,10 +177,11 @@ def _refusal(error: DecodeError, message_type: str) -> RequestRefused:
 
 def _unknown(message: Any, path: str = "") -> Iterator[tuple[str, Any, int, int]]:
     """The path, type, number and wire type of each unknown field in a message and in those within it."""
-    for each in UnknownFieldSet(message):
+    unknown: Any = UnknownFieldSet(message)
+    for each in unknown:
         yield path, message.DESCRIPTOR, each.field_number, each.wire_type
     for field, value in message.ListFields():
-        if field.message_type is not None and field.message_type.name in TRACES:  # else a list in a list
+        if field.message_type is not None:
             yield from _unknown(value, f"{path}{field.name}.")
 
 

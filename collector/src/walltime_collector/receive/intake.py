@@ -123,7 +123,7 @@ class Intake:
             return 0
         if cut:
             self._health.add("nested_values_cut", cut)
-        if spans > rejected or (payload and not spans):  # without spans: the counters of a process without transactions
+        if spans > rejected or (payload and not spans):  # without spans: counters of a process without transactions
             held_bytes = len(payload) if payload is not body else 0
             self.in_flight.take(held_bytes)
             try:

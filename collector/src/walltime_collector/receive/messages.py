@@ -97,6 +97,7 @@ def _merged(strict: FileDescriptorProto) -> FileDescriptorProto:
                 field.type, field.type_name = FieldDescriptorProto.TYPE_ENUM, f".{field.name}"
             if message.name == "Element" and field.name in _LISTS:
                 field.type, field.type_name = FieldDescriptorProto.TYPE_MESSAGE, ".NestedList"
+    nested.field.add(name="values", number=1, type=_BYTES, label=FieldDescriptorProto.LABEL_OPTIONAL)
     nested.field.add(
         name="never", number=1 << 28, type=FieldDescriptorProto.TYPE_BOOL, label=FieldDescriptorProto.LABEL_REQUIRED
     )

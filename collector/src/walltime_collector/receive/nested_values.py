@@ -16,14 +16,11 @@ from typing import Any, Final
 from google.protobuf.message import DecodeError
 
 from ..errors import RequestRefused
+from .check import bound_attributes
 from .messages import MAX_DEPTH, TRACES, TracesRequest
 
 MAX_VALUES: Final = 100_000
 """Per request; a body of 20 MiB could hold millions."""
-
-_TAGS: Final = (b"\x0a", b"\x12", b"\x1a", b"\x22", b"\x4a")
-_MAX_PARTS: Final = 3_000_000
-"""Bytes that can be tags of attributes, keys and values: the parser makes an object of each."""
 
 _LISTS: Final = {"array_value": TRACES["Elements"], "kvlist_value": TRACES["Entries"]}
 
@@ -45,9 +42,7 @@ def write_nested_as_json(payload: bytes, max_bytes: int) -> tuple[bytes, int]:
     Raises:
         RequestRefused: 400 when a nested value does not parse, 413 when the request has too many attributes.
     """
-    if len(payload) > _MAX_PARTS and sum(map(payload.count, _TAGS)) > _MAX_PARTS:
-        what = "the body has nested values and too many attributes; send smaller batches"
-        raise RequestRefused(413, "too_large", what)
+    bound_attributes(payload)
     writer = _Writer()
     request = TracesRequest.FromString(payload)
     nested = 0

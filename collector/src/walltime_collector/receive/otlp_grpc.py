@@ -6,7 +6,7 @@ from functools import partial
 
 from ..errors import RequestRefused
 from ..health.counters import Health
-from ..http.body import Disconnected
+from ..http.body import Disconnected, check_size
 from ..http.decompress import decompress
 from .decode import Head, Signal
 from .grpc.calls import Handler, Headers, Response, SendMessage
@@ -82,6 +82,7 @@ class OtlpGrpc:
         self, path: bytes, encoding: bytes, body: bytes, send: SendMessage, _: str
     ) -> Response | None:
         try:
+            check_size(len(body), 16 * _MAX_HEALTH_BYTES)
             request = decompress(*_message(body, encoding), _MAX_HEALTH_BYTES)
             if path == _WATCH:
                 await self._health.watch(request, lambda status: send(_HEAD, _framed(status) if status else b""))

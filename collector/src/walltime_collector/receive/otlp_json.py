@@ -13,6 +13,7 @@ import re
 from collections.abc import Callable, Mapping
 from functools import partial
 from json.decoder import JSONArray, JSONDecoder, JSONObject  # type: ignore[attr-defined]
+from json.scanner import make_scanner
 from typing import Any
 
 from google.protobuf.descriptor import Descriptor, FieldDescriptor
@@ -115,14 +116,15 @@ def _refuse_constant(name: str) -> float:
     raise ValueError(f"{name} is not JSON")
 
 
-def _scanner(depth: int) -> Callable[[str, int], tuple[Any, int]]:
+def _scanner(depth: int) -> Any:
     """Reads a value; so many levels in Python, between whose parts other threads run, and the rest in C."""
-    in_c: Callable[[str, int], tuple[Any, int]] = JSONDecoder(parse_constant=_refuse_constant).scan_once
+    decoder: Any = JSONDecoder(parse_constant=_refuse_constant)
+    in_c: Any = make_scanner(decoder)
     if not depth:
         return in_c
     inner = _scanner(depth - 1)
 
-    def scan(text: str, at: int) -> tuple[Any, int]:
+    def scan(text: str, at: int) -> Any:
         first = text[at : at + 1]
         if first == "[":
             return JSONArray((text, at + 1), inner)
@@ -251,9 +253,9 @@ _SCALARS: Mapping[int, _Reader] = {
 
 
 def _reader(field: FieldDescriptor, depth: int) -> _Reader:
-    if field.name in _PARTS:
-        return partial(_read_parts, TRACES[field.message_type.name])
     if field.message_type is not None:
+        if field.name in _PARTS:
+            return partial(_read_parts, TRACES[field.message_type.name])
         return partial(_read_message, _fields(field.message_type, depth))
     if field.name in _NESTED_LISTS:
         return partial(_read_nested_list, _NESTED_LISTS[field.name], depth + 1)

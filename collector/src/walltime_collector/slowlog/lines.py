@@ -27,7 +27,7 @@ NEXT_HEADER: Final = re.compile(
     rb"# (?:Query_time: +\d|(?:Time|User@Host|Thread_id): [^\n]*\n(?:%b){0,39}?# Query_time: +\d)" % _LINE
 )
 KNOWN_LINE: Final = re.compile(
-    rb"#\s*(?:Time|User@Host|User|Thread_id|Stored routine|Id|explain): |(?:#|[ \t]*)\s*(?:%b): |#?\s*\n"
+    rb"#\s*(?:Time|User@Host|User|Thread_id|Stored routine|Id|explain): |#?\s*(?:%b): |#?\s*\n"
     rb"|# (?:No InnoDB statistics|Warnings|Note \d|Warning \d|Error \d)" % _PAIR_NAMES
 )
 BEGINS_NEXT: Final = (b"use ", b"SET ", b"#", b"\r", b"\n", b" ", b"\t")

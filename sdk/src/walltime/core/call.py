@@ -69,9 +69,11 @@ _FEW_CHARS: Final = 65_536
 
 def text_bytes(calls: Sequence[Call]) -> int:
     """Return about how much memory the calls' texts hold: SQL, keys, URLs; 40 ns a call. A shared text counts once."""
+    sizes = [len(call[1]) for call in calls if type(call[1]) is str]
+    if len(sizes) == len(calls) and (chars := sum(sizes)) < _FEW_CHARS:
+        return chars
     texts = [call[1] for call in calls if type(call[1]) is str or type(call[1]) is bytes]
-    if len(texts) < len(calls):
-        texts += [text for call in calls if type(call[1]) is tuple for text in call[1] if type(text) is str]
+    texts += [text for call in calls if type(call[1]) is tuple for text in call[1] if type(text) is str]
     chars = sum(map(len, texts))
     return chars if chars < _FEW_CHARS else sum(map(getsizeof, {id(text): text for text in texts}.values()))
 

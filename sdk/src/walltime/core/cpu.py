@@ -58,10 +58,11 @@ thread_clock = time.thread_time_ns
 class _OfThread(threading.local):
     """The open schedstat of this thread, −1 without one; closed at the thread's end."""
 
+    fd = -1  # of the class: a signal handler or a destructor may come before the end of `__init__`
+    is_reopened = False
+    """Whether the file is opened for each reading."""
+
     def __init__(self) -> None:
-        self.fd = -1
-        self.is_reopened = False
-        """Whether the file is opened for each reading."""
         if _pread is None:
             return
         self.text = create_string_buffer(_SIZE.value)
@@ -88,8 +89,8 @@ class _File:
         self._status = os.fstat(fd)
 
     def __del__(self) -> None:
-        _places.extend(self.place)
         try:
+            _places.extend(self.place)
             if os.path.samestat(os.fstat(self.fd), self._status):
                 os.close(self.fd)
         except Exception:  # noqa: S110  # closed already, or the interpreter ends

@@ -19,6 +19,7 @@ from weakref import ref
 
 from walltime.core.after_response import record_after_response
 from walltime.core.transaction import outside
+from walltime.errors import contain
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -148,23 +149,30 @@ LENT: Final = -1
 
 def elsewhere(execution: ExecutionContext) -> ExecutionContext | None:
     """Return the execution context of this thread or task, which may have inherited this one; None after its end."""
-    transaction = execution.transaction
-    if transaction.is_over:
+    try:
+        task = running_task()
+        if task and execution.owner == task:  # a synchronous call in it; no task owns it after its transaction
+            return execution
+        transaction = execution.transaction
+        if transaction.is_over:
+            return None
+        thread = get_ident()
+        if execution.home == thread and execution.owner == task:
+            return execution
+        if execution.home == LENT and not task:
+            return execution  # on the way to the task
+        if execution.home <= 0 or (execution.home == thread and not (execution.owner and task)):
+            # Nobody has it now; or an event loop runs inside, or has ended: they wait for each other.
+            execution.home, execution.owner = thread, task
+            execution.thread = 0 if task else thread
+            if transaction.is_over:  # meanwhile
+                execution.thread = execution.owner = 0
+            return execution
+        own = (Inside if type(execution) is Inside else Branch)(execution, thread, task)
+        running.set(own)
+    except Exception as ours:  # this thread or task goes on outside
+        contain("context", ours)
         return None
-    thread, task = get_ident(), running_task()
-    if execution.home == thread and execution.owner == task:
-        return execution
-    if execution.home == LENT and not task:
-        return execution  # on the way to the task
-    if execution.home <= 0 or (execution.home == thread and not (execution.owner and task)):
-        # Nobody has it now; or an event loop runs inside, or has ended: they wait for each other.
-        execution.home, execution.owner = thread, task
-        execution.thread = 0 if task else thread
-        if transaction.is_over:  # meanwhile
-            execution.thread = execution.owner = 0
-        return execution
-    own = (Inside if type(execution) is Inside else Branch)(execution, thread, task)
-    running.set(own)
     return own
 
 

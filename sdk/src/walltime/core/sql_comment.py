@@ -158,7 +158,7 @@ def _placed(sql: Any, comment: Comment) -> Any:
     body = head.rstrip(_ENDS)
     if body[-1:] not in _SAFE_END and not body.strip(_BLANKS):
         return sql  # the server reports an empty statement; with a comment it would not
-    ours = text if is_text else encoded
+    ours: Any = text if is_text else encoded
     if size % _MEGABYTE + len(ours) + _PACKET_BYTES > _MEGABYTE:
         # max_allowed_packet is almost always whole megabytes: a statement that fits must not fail with the comment.
         return sql

@@ -82,8 +82,9 @@ class Allowance:
 def held_bytes(transaction: Transaction) -> int:
     """Return about how much memory a finished transaction holds."""
     calls = transaction.calls
+    looked_at = transaction.look_at - LOOK_EVERY
     held = _BASE_BYTES + len(transaction.path) + CALL_BYTES * len(calls) + transaction.text_bytes
-    held += text_bytes(calls[transaction.look_at - LOOK_EVERY :])
+    held += text_bytes(calls[looked_at:] if looked_at else calls)
     if transaction.bill is not None:
         held += MAX_EARLY_BYTES - transaction.bill.room_bytes
     if transaction.after is not None:

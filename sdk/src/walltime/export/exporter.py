@@ -33,10 +33,10 @@ if TYPE_CHECKING:
 
 BYTES_EACH: Final = 16_384
 """
-Memory of the transactions that wait: 32 MiB with the usual `max_queue` of 2,048. Of a transaction beyond three quarters
-of it only the totals are kept; beyond all of it, it is lost. A call without its text takes 245 bytes, so this is a
-hundred thousand calls, or two thousand with a statement of 16 KB each.
+Memory of the transactions that wait, on average: 32 MiB with the usual `max_queue`. Beyond three quarters of it, one
+keeps only its totals; beyond all of it, it is lost. A call takes 245 bytes and its text.
 """
+LEAST_BYTES: Final = 8 * 1024 * 1024  # also with a short queue: one transaction with all its calls has room
 BEFORE_YIELD: Final = 16
 """
 Transactions to encode, about 0.05 ms each, before the thread yields the GIL.
@@ -74,6 +74,7 @@ class Exporter:
         self._queue: deque[tuple[Transaction, int]] = deque()
         """Transactions and their memory in bytes."""
         self._waiting_bytes = 0
+        self._max_bytes = max(LEAST_BYTES, self._settings.max_queue * BYTES_EACH)
         self._held: dict[int, tuple[Transaction, int, int]] = {}
         """By `id`: transactions after their response whose application has not returned, since when, and memory."""
         self._detail = Detail(self._settings)
@@ -93,8 +94,11 @@ class Exporter:
         size = held_bytes(transaction)
         self._held[id(transaction)] = transaction, clock(), size
         self._waiting_bytes += size
-        max_queue = self._settings.max_queue
-        if len(self._held) > max_queue or self._waiting_bytes > max_queue * BYTES_EACH // 2 or self._thread.is_closing:
+        if (
+            len(self._held) > self._settings.max_queue
+            or self._waiting_bytes > self._max_bytes // 2
+            or self._thread.is_closing
+        ):
             self.release(transaction)
 
     def release(self, transaction: Transaction) -> None:
@@ -136,7 +140,7 @@ class Exporter:
             raise
 
     def _put(self, transaction: Transaction) -> None:
-        max_bytes = self._settings.max_queue * BYTES_EACH
+        max_bytes = self._max_bytes
         waiting_bytes = self._waiting_bytes
         size = held_bytes(transaction)
         if waiting_bytes + size > max_bytes * 3 // 4:

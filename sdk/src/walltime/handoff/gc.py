@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from walltime.core.call import line
-from walltime.core.execution import current
+from walltime.core.execution import get_ident, inherited
 from walltime.core.transaction import clock
 from walltime.errors import contain
 from walltime.instrumentation.patching import Hook
@@ -36,7 +36,7 @@ def _collecting(phase: str, info: dict[str, Any]) -> None:
     global _execution, _started_ns, _outer_ns  # noqa: PLW0603
     try:
         if phase == "start":
-            execution = current()
+            execution = _here()
             if execution is not None and execution.transaction.settings.python_gc:
                 _execution = execution
                 _outer_ns = execution.nested_ns  # finalizers may make calls
@@ -48,6 +48,18 @@ def _collecting(phase: str, info: dict[str, Any]) -> None:
                 execution.record(_LINE, None, _started_ns, ended_ns, _outer_ns)
     except Exception as ours:  # it would be written to stderr
         contain("gc", ours)
+
+
+def _here() -> ExecutionContext | None:
+    """
+    Return the execution context of this thread; not `current`, which may set a context variable.
+
+    Before Python 3.12 garbage is also collected while another one is set: what is set then is lost and freed too early.
+    """
+    execution = inherited()
+    if execution is None or execution.home != get_ident() or execution.transaction.is_over:
+        return None
+    return execution
 
 
 def _is_attributable(execution: ExecutionContext) -> bool:

@@ -20,7 +20,9 @@ REQUIRES = "Python 3.10–3.14"
 _JOB = "_walltime_job"
 _POOLS = frozenset({
     "anyio._backends._asyncio", "concurrent.futures.process", "logging.handlers", "multiprocessing.managers",
-    "multiprocessing.pool", "multiprocessing.queues", "multiprocessing.resource_sharer", "trio._core._thread_cache",
+    "multiprocessing.pool", "multiprocessing.queues", "multiprocessing.resource_sharer",
+    "opentelemetry.sdk._shared_internal", "opentelemetry.sdk.metrics._internal.export", "redis.background",
+    "sentry_sdk._batcher", "sentry_sdk.monitor", "sentry_sdk.sessions", "sentry_sdk.worker", "trio._core._thread_cache",
 })  # fmt: skip
 """Modules whose threads are workers that many transactions share; jobs of pools are handed over one by one."""
 

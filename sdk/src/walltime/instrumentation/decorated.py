@@ -147,16 +147,7 @@ def _generator(function: Function, make: Callable[[], Part]) -> Function:
             part.pause()
             try:
                 value = yield item
-            except GeneratorExit:
-                part.begin()
-                try:
-                    items.close()
-                except BaseException as error:
-                    part.end(error)
-                    raise
-                part.end(None)
-                raise
-            except BaseException as error:
+            except BaseException as error:  # also GeneratorExit: the reader wants no more
                 thrown = error
 
     return call
@@ -182,16 +173,7 @@ def _async_generator(function: Function, make: Callable[[], Part]) -> Function:
             part.pause()
             try:
                 value = yield item
-            except GeneratorExit:
-                part.begin()
-                try:
-                    await items.aclose()
-                except BaseException as error:
-                    part.end(error)
-                    raise
-                part.end(None)
-                raise
-            except BaseException as error:
+            except BaseException as error:  # also GeneratorExit: the reader wants no more
                 thrown = error
 
     return call

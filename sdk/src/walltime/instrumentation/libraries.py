@@ -173,7 +173,11 @@ def _wrap(part: str) -> None:
         _refused[part] = f"{type(error).__name__}: {error}"
         contain(f"instrument {part}", error)
     else:
-        _chosen[part].extend(applied)
+        chosen = _chosen.get(part)
+        if chosen is None:  # `uninstrument` in another thread
+            patching.undo(applied)
+        else:
+            chosen.extend(applied)
 
 
 def is_installed(module: str) -> bool:

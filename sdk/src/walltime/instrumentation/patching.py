@@ -8,7 +8,9 @@ A library is patched when the application has imported it: importing Django or C
 from __future__ import annotations
 
 import functools
+import importlib
 import sys
+from contextlib import suppress
 from dataclasses import dataclass
 from importlib.abc import Loader, MetaPathFinder
 from inspect import getattr_static, signature
@@ -168,7 +170,7 @@ def unwrapped(kind: type[T]) -> type[T]:
 # ---- when a module is imported ----
 
 _waiting: dict[str, dict[str, Callable[[], None]]] = {}
-"""Module → who waits for it → what is to be done then."""
+"""Module → who waits for it → what is to be done then. A module stays here: another thread may add who waits."""
 
 
 def when_imported(module: str, who: str, act: Callable[[], None]) -> None:
@@ -178,15 +180,33 @@ def when_imported(module: str, who: str, act: Callable[[], None]) -> None:
     Nothing that `act` raises reaches the importer.
     """
     _waiting.setdefault(module, {})[who] = act
-    if _finder not in sys.meta_path:
-        sys.meta_path.insert(0, _finder)
+    _stand_first()
+    spec = getattr(sys.modules.get(module), "__spec__", None)
+    if getattr(spec, "_initializing", False):
+        with suppress(Exception):  # it is the importing thread's
+            importlib.import_module(module)  # waits for the end of the import in another thread
     if module in sys.modules:
         _imported(module)
 
 
 def forget(module: str, who: str) -> None:
+    """
+    No longer wait. When nobody waits for anything, nothing is left behind.
+
+    The finder leaves here alone, not after an import: a thread that looks for a module at that moment would leave out
+    the finder behind the one that it is asking.
+    """
     _waiting.get(module, {}).pop(who, None)
-    _tidy_up(module)
+    if not any(_waiting.values()):
+        with suppress(ValueError):  # another thread was faster
+            sys.meta_path.remove(_finder)
+        if any(_waiting.values()):  # since then
+            _stand_first()
+
+
+def _stand_first() -> None:
+    if _finder not in sys.meta_path:
+        sys.meta_path.insert(0, _finder)
 
 
 def _imported(module: str) -> None:
@@ -197,14 +217,6 @@ def _imported(module: str) -> None:
             act()
         except Exception as error:  # our failure is not the import's
             contain(f"after the import of {module}", error)
-    _tidy_up(module)
-
-
-def _tidy_up(module: str) -> None:
-    if not _waiting.get(module):
-        _waiting.pop(module, None)
-    if not _waiting and _finder in sys.meta_path:
-        sys.meta_path.remove(_finder)
 
 
 class _Finder(MetaPathFinder):
@@ -213,7 +225,7 @@ class _Finder(MetaPathFinder):
     def find_spec(
         self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None
     ) -> ModuleSpec | None:
-        if fullname not in _waiting:
+        if not _waiting.get(fullname):
             return None
         for finder in sys.meta_path:
             find_spec = getattr(finder, "find_spec", None)

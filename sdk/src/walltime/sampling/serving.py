@@ -31,6 +31,7 @@ MAX_ARRIVALS: Final = 10_000
 
 
 allocate_lock: Final = unpatched("_thread", "allocate_lock")
+_get_native_id: Final = unpatched("_thread", "get_native_id")
 start_new_thread: Final = unpatched("_thread", "start_new_thread")
 _local: Any = unpatched("_thread", "_local")()
 
@@ -47,7 +48,7 @@ class Thread:
         self.execution: ExecutionContext | None = None
         """What it serves; None while it serves tasks or greenlets."""
         self.ident = get_ident()
-        self.native_id: int = unpatched("_thread", "get_native_id")()
+        self.native_id: int = _get_native_id()
         # Made on the thread itself: pthread_getcpuclockid of an ended thread ends the process.
         self._clock = time.pthread_getcpuclockid(self.ident) if hasattr(time, "pthread_getcpuclockid") else None
         self.observed_ns = self.clock_ns = self.seen_ns = 0

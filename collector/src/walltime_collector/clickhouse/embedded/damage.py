@@ -17,7 +17,7 @@ UNION ALL
 SELECT last_error_message AS what FROM system.errors
 WHERE code IN (32, 33, 40, 107, 226, 228, 229, 246, 273) AND last_error_message LIKE '%store/%'
 """
-_FILE = re.compile(r"\S*store/\w+/[\w-]+/[\w/.-]+")
+_FILE = re.compile(r"(?<!\S)\S*store/\w+/[\w-]+/[\w/.-]+")
 WHAT_NOW = (
     "its rows are missing; restore them from a backup (docs/operating.md), or remove that folder of the stopped"
     " collector's data, and start it again"

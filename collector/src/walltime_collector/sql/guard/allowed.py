@@ -61,7 +61,7 @@ TYPE_IN_TEXT: Mapping[str, int] = {
 }
 
 # Their time is the product of the sizes of these arguments, and ClickHouse does not look at the clock during a call:
-# at least one of them must be written out, and be short.
+# at least one of them must be short, and the statement must say so.
 SHORT_ARGUMENT: Mapping[str, tuple[int, ...]] = {
     **dict.fromkeys(
         (
@@ -88,6 +88,16 @@ FORMATS_NUMBERS = "printf"
 
 SHORT_BYTES = 1_000
 SHORT_ELEMENTS = 100
+# Function → the argument that bounds the length of its result, and the longest that is short.
+SHORTENING: Mapping[str, tuple[int, int]] = {
+    "left": (1, SHORT_BYTES),
+    "leftUTF8": (1, SHORT_BYTES),
+    "substring": (2, SHORT_BYTES),
+    "substringUTF8": (2, SHORT_BYTES),
+    "arraySlice": (2, SHORT_ELEMENTS),
+}
+SHORTENING_AGGREGATES = frozenset({"groupArray", "groupUniqArray", "groupArraySample", "topK"})
+"""Their first parameter does."""
 
 FORMATS = frozenset(_read("formats").split())
 

@@ -20,6 +20,8 @@ from .allowed import (
     SHORT_ARGUMENT,
     SHORT_BYTES,
     SHORT_ELEMENTS,
+    SHORTENING,
+    SHORTENING_AGGREGATES,
     TABLE_FUNCTIONS,
     TYPE_IN_TEXT,
     is_function,
@@ -109,7 +111,8 @@ def _check_function(node: Node, database: str) -> None:
     if name in SHORT_ARGUMENT and not any(_is_short(each) for each in _at(arguments, SHORT_ARGUMENT[name])):
         raise StatementRefused(
             f"{name} of two values of any length is not allowed, because no time limit could end it",
-            f"write one of them out: a text of at most {SHORT_BYTES} bytes or {SHORT_ELEMENTS} elements",
+            f"write one of them out, in at most {SHORT_BYTES} bytes and {SHORT_ELEMENTS} elements, or cut it:"
+            f" left(x, {SHORT_BYTES}), arraySlice(x, 1, {SHORT_ELEMENTS}), groupUniqArray({SHORT_ELEMENTS})(x)",
         )
     if name in IN_FUNCTIONS and len(arguments) > 1 and arguments[1].get("type") == "Identifier":
         _check_table(arguments[1], database)
@@ -156,15 +159,27 @@ def _at(arguments: list[Node], places: tuple[int, ...]) -> list[Node]:
 
 
 def _is_short(node: Node) -> bool:
-    """Whether a value is a literal, and short."""
+    """Whether a value is a literal and short, or is cut to a short length."""
     if node.get("type") == "Literal":
         elements = node["value"].get("value")
         is_few = not isinstance(elements, list) or len(elements) <= SHORT_ELEMENTS
         return is_few and len(json.dumps(elements)) <= SHORT_BYTES
-    if node.get("type") != "Function" or node["name"] not in ("array", "_CAST", "CAST"):
+    if node.get("type") != "Function":
         return False
     children = node.get("arguments", {}).get("children", [])
+    if node["name"] in SHORTENING:
+        place, most = SHORTENING[node["name"]]
+        return any(_is_number(each, most) for each in _at(children, (place,)))
+    if node["name"] in SHORTENING_AGGREGATES:
+        return any(_is_number(each, SHORT_ELEMENTS) for each in node.get("parameters", {}).get("children", [])[:1])
+    if node["name"] not in ("array", "_CAST", "CAST"):
+        return False
     return len(children) <= SHORT_ELEMENTS and all(_is_short(each) for each in children)
+
+
+def _is_number(node: Node, most: int) -> bool:
+    value = node.get("value", {}).get("value") if node.get("type") == "Literal" else None
+    return isinstance(value, int) and 0 <= value <= most
 
 
 def _is_value(function: str) -> bool:

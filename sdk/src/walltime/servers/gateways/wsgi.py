@@ -82,7 +82,7 @@ def serve(app: Application, environ: Environ, start_response: StartResponse) -> 
             return body
         if isinstance(file_wrapper, type) and isinstance(body, file_wrapper):
             return _closing(body, opened)
-        return _BODIES.get(type(body), _SizedBody if hasattr(body, "__len__") else _Body)(body, opened)
+        return _kind_of(body)(body, opened)
     except Exception as ours:
         contain("wsgi", ours)
         opened.finish()
@@ -136,20 +136,15 @@ def _closing(body: Any, opened: runtime.Open) -> Iterable[bytes]:
 def _noting(file_wrapper: Callable[..., Any], files: list[object]) -> Callable[..., Any]:
     """A file wrapper that is no class, as of uWSGI and mod_wsgi: only its results themselves are sent by sendfile."""
 
-    def wrap(*args: Any) -> Any:
-        files.append(made := file_wrapper(*args))
+    def wrap(*args: Any, **kwargs: Any) -> Any:
+        files.append(made := file_wrapper(*args, **kwargs))
         return made
 
     return wrap
 
 
-class _Ending:
+class _Body:
     """The application's response body; the transaction ends when the server closes or drops it."""
-
-    __slots__ = ()
-    _body: Any
-    _opened: runtime.Open
-    _is_begun: bool
 
     def __init__(self, body: Any, opened: runtime.Open) -> None:
         self._body = body
@@ -199,20 +194,14 @@ class _Ending:
             contain("wsgi", ours)
 
 
-class _Body(_Ending):
-    __slots__ = ("_body", "_is_begun", "_opened")
-
-
 class _SizedBody(_Body):
     """A body with a length."""
-
-    __slots__ = ()
 
     def __len__(self) -> int:
         return len(self._body)
 
 
-class _ListBody(_Ending, list):  # type: ignore[type-arg]
+class _ListBody(_Body, list):  # type: ignore[type-arg]
     """Still a list: for one of one block, servers set Content-Length."""
 
     def __init__(self, body: Any, opened: runtime.Open) -> None:
@@ -220,16 +209,23 @@ class _ListBody(_Ending, list):  # type: ignore[type-arg]
         super().__init__(body, opened)
 
 
-class _TupleBody(_Ending, tuple):  # type: ignore[type-arg]
+class _TupleBody(_Body, tuple):  # type: ignore[type-arg]
     def __new__(cls, body: Any, _opened: runtime.Open) -> _TupleBody:
         return tuple.__new__(cls, body)
 
 
-class _BytesBody(_Ending, bytes):
+class _BytesBody(_Body, bytes):  # type: ignore[misc]  # it iterates as the application's body does
     """What uWSGI sends as it is; others would iterate over its numbers."""
 
     def __new__(cls, body: Any, _opened: runtime.Open) -> _BytesBody:
         return bytes.__new__(cls, body)
 
 
-_BODIES: Final[dict[type, Any]] = {list: _ListBody, tuple: _TupleBody, bytes: _BytesBody}
+_BODIES: Final[dict[type, type[_Body]]] = {list: _ListBody, tuple: _TupleBody, bytes: _BytesBody}
+
+
+def _kind_of(body: Any) -> type[_Body]:
+    for kind, of_kind in _BODIES.items():
+        if issubclass(type(body), kind):
+            return of_kind
+    return _SizedBody if hasattr(body, "__len__") else _Body
