@@ -23,7 +23,11 @@ HOST, PORT = DATABASE.split(":")
 
 
 def sends(at_s: int, name: str, number: int, text: str, calls: int, call_ms: float) -> Sent:
-    attributes = {"db.query.text": text, "server.address": HOST, "server.port": int(PORT)}
+    attributes: dict[str, str | int | float | list[str] | list[int]] = {
+        "db.query.text": text,
+        "server.address": HOST,
+        "server.port": int(PORT),
+    }
     duration_ns = round(call_ms * MS)
     return Sent(
         f"{number:032x}",

@@ -30,8 +30,8 @@ def incidents(
     rows = _rows(engine, window, service=service, kind=kind, is_open=is_open, limit=limit)
     answer = tuple(map(_incident, rows))
     since, until = iso_time(window.start_ns), iso_time(window.end_ns)
-    counted = (int(rows[0][name]) if rows else 0 for name in ("all_open", "all_incidents"))
-    return Incidents(since, until, *counted, answer)
+    first = rows[0] if rows else {"all_open": 0, "all_incidents": 0}
+    return Incidents(since, until, int(first["all_open"]), int(first["all_incidents"]), answer)
 
 
 def incident(engine: Engine, incident_id: str) -> Incident:
