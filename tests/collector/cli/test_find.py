@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import select
+import shlex
 import subprocess
 
 from tests import servers
@@ -26,6 +27,14 @@ def test_find_lists_transactions_and_names_the_next_page(collector: Collector) -
     first = json.loads(run("find", *arguments, "--json").stdout)
     assert len(first["matches"]) == len(more["matches"]) == 5
     assert not {each["span_id"] for each in first["matches"]} & {each["span_id"] for each in more["matches"]}
+
+
+def test_the_command_of_the_next_page_runs_as_it_is_printed(collector: Collector) -> None:
+    done = run("find", "--url", collector.url, "--during", "last 24h", "--limit", "1")
+    command = shlex.split(done.stdout.splitlines()[-1].removeprefix("next page: walltime "))
+    more = run(*command, "--url", collector.url)
+    assert more.returncode == 0, more.stderr
+    assert more.stdout.splitlines()[1] != done.stdout.splitlines()[1]
 
 
 def test_filters_take_part_of_a_name_and_an_empty_list_says_what_to_do(collector: Collector) -> None:

@@ -30,8 +30,7 @@ TIMES = ["--during", "5m..1m"]
         (["advise", "--dismissed", "--limit", "5"], "--limit"),
         (["advise", "GET /", "--restore", "0123456789"], "kind"),
         (["advise", "--restore", "0123456789", "--why", "x"], "--why"),
-        (["show", "0" * 31 + "1", "--json", "--calls", "5"], "--calls"),
-        (["sql", "SELECT 1", "--json", "--vertical"], "--vertical"),
+        (["show", "0" * 31 + "1", "--json", "--span", "0" * 15 + "1"], "--span"),
     ],
 )
 def test_an_option_without_effect_is_refused(arguments: list[str], option: str) -> None:
@@ -48,7 +47,9 @@ def test_an_option_without_effect_is_refused(arguments: list[str], option: str) 
         ["why", "GET /", *TIMES, "--since", "2h"],
         ["incidents", "--since", "1h", "--limit", "5"],
         ["advise", "GET /", "--dismiss", "0123456789", "--since", "2h", "--for", "1d", "--why", "x"],
-        ["sql", "SELECT 1", "--vertical"],
+        ["show", "0" * 31 + "1", "--json", "--calls", "5"],
+        ["sql", "SELECT 1", "--json", "--vertical"],
+        ["sql", "SELECT 1", "--csv", "--vertical"],
     ],
 )
 def test_options_that_have_an_effect_are_sent(arguments: list[str]) -> None:

@@ -151,7 +151,7 @@ def show(
     except ValueError as error:
         raise typer.BadParameter(str(error)) from error
     if as_json:
-        refuse_beside("--json", "calls", "span")
+        refuse_beside("--json", "span")  # not --calls: what only changes the text is ignored
     document = client.get(f"/api/transactions/{trace}")
     if as_json:
         return print_json(document)
@@ -265,8 +265,6 @@ def sql(
     """Run a read-only ClickHouse statement; SHOW TABLES lists the tables."""
     if as_json and as_csv:
         raise typer.BadParameter("choose one", param_hint="--json, --csv")
-    if as_json or as_csv:
-        refuse_beside("--json" if as_json else "--csv", "is_vertical")
     document = client.post("/api/sql", {"sql": sys.stdin.read() if statement == "-" else statement})
     if as_json:
         return print_json(document)

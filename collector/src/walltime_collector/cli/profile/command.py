@@ -53,7 +53,6 @@ def profile(
     check_since(since)
     if during:
         refuse_beside("--during", "since")
-    if during:
         with checked_options():
             window("during", during, time.time_ns())
     params = {"kind": kind, "service": service, "during": during, "since": since, "where": where, "state": state}
