@@ -110,7 +110,8 @@ def test_losses_of_applications_are_shown_by_service(collector: Collector) -> No
     for instance, lost in (("a", 3), ("b", 4), ("a", 5)):  # since each began: 5 and 4
         resource = {"service.name": "shop", "service.instance.id": instance}
         body = request(span({"walltime.schema": 1}), resource=resource)
-        counters = {"walltime.lost.queue_full": lost, "walltime.outside.calls": 1, "another": 7, "walltime.text": "x"}
+        counters = {"walltime.lost.queue_full": lost, "walltime.outside.calls": 1, "walltime.outside.wsgi.bottle": 1}
+        counters |= {"another": 7, "walltime.text": "x"}
         body.resource_spans[0].scope_spans[0].scope.attributes.extend(pairs(counters))
         assert collector.send(body.SerializeToString(), authorization=f"Bearer {INGEST}").status_code == 200
 
@@ -119,10 +120,11 @@ def test_losses_of_applications_are_shown_by_service(collector: Collector) -> No
         return {loss["what"]: loss["count"] for loss in shown if loss["service"] == "shop"}
 
     eventually(lambda: report(collector)["spans"]["spooled"] == 0)
-    assert losses() == {"lost.queue_full": 9, "outside.calls": 2}
+    assert losses() == {"lost.queue_full": 9, "outside.calls": 2, "outside.wsgi.bottle": 2}
     shown = walltime(collector, "status")[1]
     assert "shop lost 9 transactions on its side, queue full (2 processes, since they began)" in shown
-    assert "shop made 2 calls outside of any transaction" in shown
+    assert "shop made 2 calls outside of any transaction, on no bill (2 processes" in shown
+    assert "shop made 2 of its calls outside of any transaction in bottle (2 processes" in shown
 
 
 def test_status_shows_the_spans_the_tables_and_their_retention(collector: Collector) -> None:

@@ -14,6 +14,7 @@ from walltime_collector.clickhouse.embedded.engine import EmbeddedEngine
 from walltime_collector.health.incidents.current import Current
 
 from tests.collector.cli.command import assert_one_sentence, run
+from tests.collector.conftest import Collector as Querying
 from tests.collector.health.incidents.stored import slower, store
 from tests.collector.simulated_shop import MINUTE_NS, USUAL, simulate
 from tests.collector.traffic import DATABASE, MS, Sent, SentCall, export_request
@@ -108,3 +109,13 @@ def test_a_fault_in_what_arrives_is_noticed_by_the_running_collector(watching: W
     assert DATABASE in " ".join(incident["sentences"]) or "mysql.query" in incident["headline"]
     status = json.loads(run("status", "--json", "--url", watching.collector.web_url).stdout)
     assert status["counts"]["incidents_opened"] >= 1
+
+
+def test_without_an_incident_the_answer_says_what_was_looked_for(collector: Querying) -> None:
+    assert run("incidents", "--open", "--url", collector.url).stdout == "No incident is open.\n"
+    assert run("incidents", "--url", collector.url).stdout.startswith("No incident since ")
+
+
+@pytest.mark.parametrize("written", ["'; rm -rf ~ #", "a?b=c", "\x1b[31m\n", "é"])
+def test_any_text_can_be_asked_for_as_an_incident(collector: Querying, written: str) -> None:
+    assert_one_sentence(run("incidents", written, "--url", collector.url), 1, "no incident ")

@@ -46,8 +46,11 @@ def _lost(loss: Loss) -> str:
         return f"lost {plural(loss.count, 'transaction')} on its side, {reason} {processes}"
     if loss.what.startswith("outside."):
         program = loss.what.removeprefix("outside.").partition(".")[2]
-        where = f" in {printable(program)}" if program else ""
-        return f"made {plural(loss.count, 'call')} outside of any transaction{where}, on no bill {processes}"
+        if program:
+            return (
+                f"made {count(loss.count)} of its calls outside of any transaction in {printable(program)} {processes}"
+            )
+        return f"made {plural(loss.count, 'call')} outside of any transaction, on no bill {processes}"
     return f"{printable(loss.what)} {count(loss.count)} {processes}"
 
 

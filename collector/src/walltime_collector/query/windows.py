@@ -123,6 +123,11 @@ def window(where: str, text: str, now_ns: int) -> Window:
     return parsed
 
 
+def between(window: Window) -> str:
+    """`between 2026-11-23T05:46:26Z and 2026-11-23T05:52:26Z`, for messages."""
+    return f"between {iso_time(window.start_ns)[:19]}Z and {iso_time(window.end_ns)[:19]}Z"
+
+
 def written(window: Window) -> str:
     """The window as START..END, which `window` reads."""
     return "..".join(re.sub(r"\.?0*Z$", "Z", iso_time(ns)) for ns in (window.start_ns, window.end_ns))

@@ -93,6 +93,7 @@ def test_an_unknown_kind_is_one_sentence_with_the_names_that_are_like_it(collect
 def test_a_time_without_transactions_is_one_sentence(collector: Collector) -> None:
     done = run("why", KIND, "--during", "2d..1d", "--url", collector.url)
     assert_one_sentence(done, 1, f"no transaction {KIND!r} started between ")
+    assert re.search(r"between \S{19}Z and \S{19}Z;", done.stderr)
 
 
 def test_a_collector_that_is_not_running_is_one_sentence() -> None:

@@ -74,7 +74,12 @@ def find(
     }
     if follow:
         return _follow(client, as_json, filters)
-    params: dict[str, str | int] = {**filters, **({"during": during} if during else {"since": since}), "sort": sort, "limit": limit}
+    params: dict[str, str | int] = {
+        **filters,
+        **({"during": during} if during else {"since": since}),
+        "sort": sort,
+        "limit": limit,
+    }
     document = client.get("/api/find", **params, after=after)
     if as_json:
         return print_json(document)

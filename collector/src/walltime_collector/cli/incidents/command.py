@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from typing import Annotated
+from urllib.parse import quote
 
 import typer
 
@@ -32,7 +33,7 @@ def incidents(
         refuse_beside("--open", "since")
     if incident_id:
         refuse_beside("ID", "since", "service", "is_open", "limit")
-        document = client.get(f"/api/incidents/{incident_id}")
+        document = client.get(f"/api/incidents/{quote(incident_id, safe='')}")
         if as_json:
             return print_json(document)
         from .text import detail
@@ -46,4 +47,4 @@ def incidents(
     from .text import render
 
     answer = read_as(Incidents, document)
-    return print_rendered(lambda console: render(answer, console), client.page(urls.incidents()))
+    return print_rendered(lambda _: render(answer, is_open=is_open), client.page(urls.incidents()))

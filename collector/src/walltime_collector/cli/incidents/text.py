@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from rich.console import Console, Group, RenderableType
+from rich.console import Group, RenderableType
 from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
@@ -16,10 +16,11 @@ from ..output import left_out
 _COLOURS = {"critical": "bold red", "warning": "yellow"}
 
 
-def render(answer: Incidents, console: Console) -> RenderableType:
-    """What the terminal shows of several incidents."""
+def render(answer: Incidents, *, is_open: bool) -> RenderableType:
+    """What the terminal shows of several incidents, or of those that are open."""
     if not answer.incidents:
-        return Text(f"No incident since {answer.since[:19].replace('T', ' ')} UTC.")
+        since = f"since {answer.since[:19].replace('T', ' ')} UTC"
+        return Text(f"No incident {'is open' if is_open else since}.")
     now_ns = unix_ns(answer.until)
     blocks: list[RenderableType] = []
     for each in answer.incidents:

@@ -26,7 +26,7 @@ _COMPARED = re.compile(r"(?<![\w.$`])([\w.$`]+)\s*(?:=|<|>|!=|\b(?:in|like|betwe
 _WORDS = {"and", "or", "not", "null", "is", "in"}
 _AGGREGATES = re.compile(r"\b(count|sum|avg|min|max)\s*\(|\bgroup by\b|\bdistinct\b", re.IGNORECASE)
 _OF_AGGREGATE = "It computes something from many rows: an index helps only if few of them match."
-_OF_LOGGED = "The price has the time of the logged calls only, shared out to all."
+_OF_LOGGED = "The price counts the time of the logged calls only, spread over all calls."
 _INSTEAD = {
     "select": "one statement, with WHERE … IN (…) or a JOIN",
     "insert": "one INSERT with several rows",

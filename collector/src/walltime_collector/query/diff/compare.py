@@ -17,6 +17,7 @@ from ..why import chance
 from ..why.arithmetic import Totals, contributions
 from ..why.chance import Chance
 from ..why.explain import SMALL
+from ..windows import between
 from .answer import Change, Diff, Failed, KindDifference, Numbers, Side
 from .blocks import Blocks, Counted, Name, read_blocks
 
@@ -110,8 +111,7 @@ def _missing(scope: Scope, where: str) -> NotStored:
         f"of version {filters.version}" if filters.version else "",
         f"with '{filters.where}'" if filters.where else "",
     ]
-    between = f"between {iso_time(scope.window.start_ns)} and {iso_time(scope.window.end_ns)}"
-    what = printable(" ".join(["no transaction", *filter(None, of), "started", between]))
+    what = printable(" ".join(["no transaction", *filter(None, of), "started", between(scope.window)]))
     return NotStored(where, what, "choose another time, version or condition")
 
 

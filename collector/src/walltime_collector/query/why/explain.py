@@ -17,7 +17,7 @@ from ..components import counters_by_component, sums
 from ..names import shown
 from ..queries import Row, run
 from ..scope import Filters
-from ..windows import Comparison, Window
+from ..windows import Comparison, Window, between
 from . import cause, chance, dimensions, sentences, statuses
 from .answer import Contribution, Example, Population, Sampled, Verdict, Why
 from .arithmetic import Losers, Totals, calls_per_lost_lookup, contribution, contributions
@@ -167,8 +167,7 @@ def _missing(name: str, compared: Comparison, *, has_slow: bool, has_usual: bool
         where, window = "against", compared.usual
     else:
         where, window = "during", compared.slow
-    between = f"{iso_time(window.start_ns)} and {iso_time(window.end_ns)}"
-    what = f"no transaction {_quoted(name)} started between {between}"
+    what = f"no transaction {_quoted(name)} started {between(window)}"
     return NotStored(where, what, "choose another time: transactions count where they started")
 
 
