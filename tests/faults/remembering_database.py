@@ -6,9 +6,19 @@ from collections import Counter
 from collections.abc import Sequence
 
 from walltime_collector.errors import InsertRefused
+from walltime_collector.load.loader import Loader
 from walltime_collector.spool.segment import Record
+from walltime_collector.spool.spool import Spool
 
 POISON = b"poison"
+
+
+def load_all(loader: Loader, spool: Spool, most_steps: int = 100) -> None:
+    """A step tries each segment, and makes one INSERT of the search for what was refused; so there are several."""
+    loader.step()
+    while spool.sealed() and most_steps:
+        loader.step()
+        most_steps -= 1
 
 
 class Database:

@@ -14,7 +14,7 @@ from walltime_collector.load.loader import Loader
 from walltime_collector.spool.segment import FRAME_BYTES, HEADER_BYTES, Record
 from walltime_collector.spool.spool import Spool
 
-from tests.faults.remembering_database import POISON, Database
+from tests.faults.remembering_database import POISON, Database, load_all
 
 SEED = 20261121
 SEGMENTS, RECORDS, SPANS = 4, 5, 3
@@ -40,7 +40,7 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> dict[str, bytes]:
     spool = open_spool(directory)
     spool.append([Record(1, 1, POISON)])
     spool.seal()
-    Loader(spool, cast(Engine, Database()), Health()).step()
+    load_all(Loader(spool, cast(Engine, Database()), Health()), spool)
     for segment in range(SEGMENTS):
         spool.append([Record(1, SPANS, payload(segment, record)) for record in range(RECORDS)])
         spool.seal()
@@ -62,9 +62,9 @@ def start_and_load(directory: Path) -> tuple[set[bytes], dict[str, Any]]:
     database, health = Database(), Health()
     spool = open_spool(directory)
     loader = Loader(spool, cast(Engine, database), health)
-    loader.step()
+    load_all(loader, spool)
     spool.append([Record(1, SPANS, b"fresh")])
-    loader.step()
+    load_all(loader, spool)
     spool.close()
     counts = database.counts
     assert set(counts.values()) == {1}, "doubled"

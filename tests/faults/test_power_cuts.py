@@ -19,7 +19,7 @@ from walltime_collector.spool import spool as spool_module
 from walltime_collector.spool.segment import Record
 from walltime_collector.spool.spool import Segment, Spool
 
-from tests.faults.remembering_database import POISON, Database
+from tests.faults.remembering_database import POISON, Database, load_all
 from tests.faults.simulated_disk import Fault, PowerCut, SimulatedDisk
 
 SEED = 20261121
@@ -91,7 +91,7 @@ class Machine:
         after.start()
         after.receive(random.Random(0), -1)
         after.spool.seal()
-        after.loader.step()
+        load_all(after.loader, after.spool)
         assert after.spool.sealed() == []
         dead = [
             bytes(record.payload)

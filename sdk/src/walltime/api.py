@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from types import FunctionType
 from typing import TYPE_CHECKING, Any, Final, Literal, TypeVar, cast
 
 from walltime import runtime
@@ -39,7 +40,7 @@ class _Measured:
     """One tuple for each `with` that it is in: the execution context, and what it is there."""
 
     def _text(self, name: str) -> str:
-        if callable(name):
+        if isinstance(name, FunctionType):
             word = type(self).__name__
             raise TypeError(f'walltime.{word} has no name: decorate with @walltime.{word}("…")')
         return text(name)

@@ -19,10 +19,12 @@ SELECT
 FROM
 (
     SELECT *
-    FROM incidents FINAL -- the row that was stored last, whatever the clocks said
+    FROM incidents
     WHERE ({id:String} = '' OR id = {id:String})
         AND ({service:String} = '' OR service = {service:String})
         AND ({kind:String} = '' OR name = {kind:String})
+    ORDER BY is_open, updated_at DESC -- what has ended stays so, whatever the clocks of collectors said
+    LIMIT 1 BY id
 )
 WHERE {id:String} != ''
     OR started_at < toDateTime({end_s:Int64}, 'UTC') AND (is_open OR NOT {is_open:Bool} AND ended_at >= toDateTime({start_s:Int64}, 'UTC'))
