@@ -98,12 +98,12 @@ def _findings(each: Application, now_s: float) -> Iterator[tuple[bool, str, str]
             "404s and files have none; for others use walltime.current().set_name(…), see docs/servers.md",
         )
     for kind in each.uncovered:
-        computing = min(kind.cpu_ns / max(kind.other_ns, 1), 1.0)
+        computing = share(min(kind.cpu_ns / max(kind.other_ns, 1), 1.0))
+        cpu = f", at most {computing} of it CPU" if kind.cpu_ns else ""  # other SDKs send none
         yield (
             False,
             f"{shown(kind.name)}: {share(kind.other_ns / kind.time_ns)} of its time in the last hour is in no measured"
-            f" call and on no sampled line ({duration(kind.other_ns / kind.transactions)} each,"
-            f" at most {share(computing)} of it CPU)",
+            f" call and on no sampled line ({duration(kind.other_ns / kind.transactions)} each{cpu})",
             "see what `walltime-run --check` says there, and whether sample_hz is 0; or put"
             ' `with walltime.component("name"):` around parts of its view or handler',
         )

@@ -29,8 +29,7 @@ if TYPE_CHECKING:
 
 MAX_LINE_CHARS: Final = 16 * 1024 * 1024
 _TOKEN: Final = re.compile(r'"(?:[^"\\]|\\.)*(?:"|\\?\Z)|[\[\]{}]', re.DOTALL)
-_COLON: Final = re.compile(r"\s*:")
-_ID: Final = re.compile(r'\s*:\s*(?:(-?\d{1,18})(?![\d.eE])|"([^"\\]{0,1000})")')
+_ID: Final = re.compile(r'\s*:\s*(?:(-?\d{1,18})(?![\d.eE])|"([^"\\]{0,1000})")?')
 
 
 def serve_stdio(server: MCPServer) -> None:
@@ -94,9 +93,8 @@ def request_id(line: str) -> tuple[bool, int | str | None]:
             depth += 1
         elif token[0] in "]}":
             depth -= 1
-        elif depth == 1 and token[0] == '"id"' and _COLON.match(line, token.end()):
-            found = _ID.match(line, token.end())
-            return True, (int(found[1]) if found[1] else found[2]) if found else None
+        elif depth == 1 and token[0] == '"id"' and (found := _ID.match(line, token.end())):
+            return True, int(found[1]) if found[1] else found[2]
     return False, None
 
 
