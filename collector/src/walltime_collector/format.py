@@ -12,7 +12,7 @@ _ESCAPES = re.compile(
     r"|\x1b[ -/]*[0-~]?",
     re.DOTALL,
 )
-_PLAIN_OPTION = re.compile(r"[0-9][\w:.+-]*", re.ASCII)
+_PLAIN_WORD = re.compile(r"[0-9][\w:.+-]*", re.ASCII)
 _SINCE = re.compile(r"([0-9]{1,9})\s*(s|m|h|d)")
 _SECONDS = {"s": 1, "m": 60, "h": 3_600, "d": 86_400}
 LONGEST_SINCE_S = 400 * 86_400
@@ -139,6 +139,8 @@ def shell_quoted(text: str) -> str:
     What a terminal would not show as it is, as a line break, is written by printf; at the end of the text the shell
     removes line breaks.
     """
+    if _PLAIN_WORD.fullmatch(text):
+        return text
     if printable(text) == text:
         return f"'{text}'" if "'" not in text else shlex.quote(text)
     encoded = text.encode("utf-8", "replace")
@@ -148,15 +150,11 @@ def shell_quoted(text: str) -> str:
 
 def shell_command(command: str, *arguments: str, **options: str | int) -> str:
     """A command to copy into a shell; empty options are left out."""
-    named = [f"--{name} {_option(str(value))}" for name, value in options.items() if value != ""]
+    named = [f"--{name} {shell_quoted(str(value))}" for name, value in options.items() if value != ""]
     words = [shell_quoted(each) for each in arguments]
     if any(each.startswith("-") for each in arguments):  # it would be taken for an option
         return " ".join([command, *named, "--", *words])
     return " ".join([command, *words, *named])
-
-
-def _option(value: str) -> str:
-    return value if _PLAIN_OPTION.fullmatch(value) else shell_quoted(value)
 
 
 def since_s(text: str) -> int:

@@ -111,8 +111,8 @@ def test_losses_of_applications_are_shown_by_service(collector: Collector) -> No
         resource = {"service.name": "shop", "service.instance.id": instance}
         body = request(span({"walltime.schema": 1}), resource=resource)
         counters = {"walltime.lost.queue_full": lost, "walltime.outside.calls": 1, "walltime.outside.wsgi.bottle": 1}
-        counters |= {"another": 7, "walltime.text": "x"}
-        body.resource_spans[0].scope_spans[0].scope.attributes.extend(pairs(counters))
+        scope = body.resource_spans[0].scope_spans[0].scope
+        scope.attributes.extend(pairs({**counters, "another": 7, "walltime.text": "x"}))
         assert collector.send(body.SerializeToString(), authorization=f"Bearer {INGEST}").status_code == 200
 
     def losses() -> dict[str, int]:

@@ -13,7 +13,7 @@ import pytest
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 from typer.testing import CliRunner
 from walltime_collector.cli import app
-from walltime_collector.health.applications import Application, Applications
+from walltime_collector.health.applications import Application, Applications, Uncovered
 from walltime_collector.health.findings import described, findings, summary
 from walltime_collector.health.status import Loss
 from walltime_collector.query.answers import from_json
@@ -166,6 +166,15 @@ def test_a_silent_service_is_a_warning_and_a_silent_job_is_not() -> None:
     assert (finding.service, finding.is_failure, finding.message) == ("shop", False, "it has sent nothing for 2 h")
     assert summary(seen) == "2 services in 7 days: shop, nightly"
     assert described(Application("old", 0, int(now_s) - 400_000), now_s).startswith("last seen 5 days ago")
+
+
+@pytest.mark.parametrize(
+    ("cpu_ns", "expected"), [(0, "(50.0 ms each)"), (5 * S, "(50.0 ms each, at most 10.0 % of it CPU)")]
+)
+def test_cpu_time_that_an_sdk_does_not_send_is_not_called_0(cpu_ns: int, expected: str) -> None:
+    uncovered = [Uncovered("GET /", 1_000, 50 * S, 50 * S, cpu_ns)]
+    (finding,) = findings(Applications(0.0, (Application("shop", transactions=1_000, uncovered=uncovered),)))
+    assert finding.message.endswith(expected)
 
 
 def test_without_transactions_the_summary_explains_how_to_begin() -> None:

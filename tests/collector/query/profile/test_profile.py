@@ -16,7 +16,7 @@ from rich.console import Console
 from walltime.core import components
 from walltime_collector.cli.profile.pprof import PprofProfile, pprof_file
 from walltime_collector.cli.profile.speedscope import speedscope_file
-from walltime_collector.cli.profile.text import MOST_ROWS, render
+from walltime_collector.cli.profile.text import render
 from walltime_collector.clickhouse.engine import Engine
 from walltime_collector.errors import BadParameter, NotStored
 from walltime_collector.query.components import CONTAINERS
@@ -89,7 +89,7 @@ def whole(engine: Engine, scope: Scope) -> Profile:
     return profile(engine, scope)
 
 
-def render_text(of: Profile, width: int = 100, limit: int = MOST_ROWS) -> str:
+def render_text(of: Profile, width: int = 100, limit: int = 20) -> str:
     console = Console(width=width, color_system=None, file=io.StringIO())
     with console.capture() as capture:
         console.print(render(of, console, limit))

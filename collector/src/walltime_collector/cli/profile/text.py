@@ -18,15 +18,13 @@ from ...query.profile.tree import NOT_SAMPLED, Node, tree
 from ..drawing.bars import COLOURS
 from ..output import left_out
 
-MOST_ROWS = 20
-"""Of lines, and of branches of the tree, unless `--limit` says another number."""
 _SMALLEST_SHOWN = 0.005
 """Of the kind's time; smaller branches are summed in one row."""
 _WHOLE_CHAIN = 3
 """Frames that called only each other: of more, the outermost one and the two innermost ones are shown."""
 
 
-def render(profile: Profile, console: Console, limit: int = MOST_ROWS) -> RenderableType:
+def render(profile: Profile, console: Console, limit: int) -> RenderableType:
     """Return what the terminal shows, with at most `limit` lines and as many branches of the tree."""
     header = Text(shown(profile.name), "bold", overflow="fold").append(f"  {printable(profile.service)}", "not bold")
     header.append(f"   {plural(profile.transactions, 'transaction')}, {duration(profile.total_ns)}", "not bold")
