@@ -156,6 +156,8 @@ TYPES_OF_STATES = [
 TOO_MUCH_MEMORY = [
     "SELECT printf('%2147483647d', 1)",
     "SELECT printf('%.1000f', 1)",
+    "SELECT printf('%1$2147483647d', 1)",
+    "SELECT printf('%%%-+ #02147483647d', 1)",
     "SELECT printf('%*d', 2147483647, 1)",
     "SELECT printf(concat('%', '2147483647d'), 1)",
     "SELECT printf(name, 1) FROM transactions",
@@ -266,6 +268,7 @@ NEEDED = [
     "EXPLAIN PIPELINE graph = 1 SELECT 1",
     "SELECT type FROM system.columns WHERE type LIKE 'AggregateFunction%' OR type = 'AggregateFunction(sum)'",
     "SELECT printf('%5.2f %s', 1.5, name) FROM transactions",
+    "SELECT printf('%s of 2026 * %d', name, 1) FROM transactions",  # no width
     "SELECT dynamicElement(1::Dynamic, 'UInt8'), getSubcolumn('{{}}'::JSON, 'a.:`Int64`')",
     "SELECT variantElement(1::Variant(UInt8, String), 'UInt8'), '{{}}'::JSON AS j, j.a.:Int64",
     "EXPLAIN AST SELECT 1",

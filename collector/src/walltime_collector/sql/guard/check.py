@@ -31,7 +31,7 @@ Node = dict[str, Any]
 
 _ESCAPE = re.compile(r"\\(?:x([0-9a-fA-F]{2})|(.))", re.DOTALL)
 _MAX_ESCAPES = 8
-_WIDE = re.compile(r"\d{4}|\*")
+_WIDE = re.compile(r"%[^A-Za-z%]*(\d{4}|\*)")
 
 _IN_WORDS = {
     "out_file": "INTO OUTFILE",
