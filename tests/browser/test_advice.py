@@ -67,7 +67,8 @@ class Remote(Collector):
 
 
 def test_a_browser_signs_in_without_tls_from_another_machine(browser: Browser, tmp_path: Path) -> None:
-    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as out, Remote(tmp_path / "data", admin_token=ADMIN) as remote:
+    out = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+    with out, Remote(tmp_path / "data", admin_token=ADMIN) as remote:
         out.connect(("192.0.2.1", 9))  # sends nothing
         url = f"http://{out.getsockname()[0]}:{remote.web_url.rpartition(':')[2]}"
         with chromium.watched(browser, url) as watched:
