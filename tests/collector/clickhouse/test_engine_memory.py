@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 from walltime_collector.clickhouse.dialect import error_code, insert_error
+from walltime_collector.clickhouse.embedded.child import _Connection
 from walltime_collector.clickhouse.embedded.engine import EmbeddedEngine
 from walltime_collector.errors import EngineFull, EngineUnavailable, InsertRefused, QueryFailed
 from walltime_collector.spool.segment import Record
@@ -81,11 +82,15 @@ def test_memory_that_is_not_in_use_is_given_back(own: Own) -> None:
     assert own.counts == Counter()
 
 
-def test_a_request_that_does_not_fit_gets_a_new_process(own: Own) -> None:
+def test_a_request_that_does_not_fit_gets_a_new_process(own: Own, monkeypatch: pytest.MonkeyPatch) -> None:
+    """At once: it was sent again to the same process until that was ended for its size, after 30 s to 300 s."""
+    sent: list[float] = []
+    monkeypatch.setattr(_Connection, "begin", lambda at, s, begin=_Connection.begin: (sent.append(s), begin(at, s)))
     own.limit(own.memory_bytes() + 20 * MIB)
     with pytest.raises(InsertRefused):  # by the new process, which could read it
         own.engine.insert([Record(1, 1, b"\xff" * 64 * MIB)], "large")
     assert own.counts["engine_restarts"] == 1
+    assert len(sent) == 2
 
 
 @pytest.mark.parametrize(
