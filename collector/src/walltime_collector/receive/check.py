@@ -45,9 +45,12 @@ class Checked(NamedTuple):
     payload: bytes = b""
 
 
-def check_traces(payload: bytes, most_messages: int = MAX_MESSAGES) -> Checked:
+def check_traces(payload: bytes, most_messages: int = MAX_MESSAGES, most_odd_bytes: int | None = None) -> Checked:
     """
     Count the spans, and write the request again if it has fields that are not known or numbers that are not defined.
+
+    Args:
+        most_odd_bytes: Of a payload that is written again, which can take a hundred times as long as a look at it.
 
     Raises:
         RequestRefused: 400 when the payload does not parse or a field has another type, 413 when it has too many parts.
@@ -68,7 +71,8 @@ def check_traces(payload: bytes, most_messages: int = MAX_MESSAGES) -> Checked:
     merged.DiscardUnknownFields()
     unknown_bytes -= len(merged.SerializePartialToString())
     if unknown_bytes:
-        if unknown_bytes > _MAX_UNKNOWN_BYTES and len(payload) > _SMALL_BYTES:
+        is_large = unknown_bytes > _MAX_UNKNOWN_BYTES and len(payload) > _SMALL_BYTES
+        if is_large or (most_odd_bytes is not None and len(payload) > most_odd_bytes):
             raise RequestRefused(413, "too_large", "the body has too many unknown fields; send smaller batches")
         _check_unknown(MergedRequest.FromString(payload))
         bound_attributes(payload)
