@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import re
 import secrets
+import socket
 import time
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -56,6 +58,24 @@ def watch(browser: Browser, url: str) -> Iterator[Watched]:
         _sign_in(watched.page, url)
         yield watched
         assert (watched.problems, watched.payloads_run()) == ([], [])
+
+
+class Remote(Collector):
+    """Its pages are at an address that browsers do not trust: they say less of where a form comes from."""
+
+    options = ("--web", "0.0.0.0:0")
+
+
+def test_a_browser_signs_in_without_tls_from_another_machine(browser: Browser, tmp_path: Path) -> None:
+    out = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+    with out, Remote(tmp_path / "data", admin_token=ADMIN) as remote:
+        out.connect(("192.0.2.1", 9))  # sends nothing
+        url = f"http://{out.getsockname()[0]}:{remote.web_url.rpartition(':')[2]}"
+        with chromium.watched(browser, url) as watched:
+            _sign_in(watched.page, url)
+            statuses = [response.status for response in watched.responses if response.request.is_navigation_request()]
+            assert statuses == [401, 303, 200]
+            assert watched.page.url == f"{url}/advice"
 
 
 def test_the_form_is_never_sent_by_the_browser_itself(watch: Watched, url: str) -> None:

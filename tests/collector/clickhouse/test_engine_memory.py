@@ -4,13 +4,18 @@ from __future__ import annotations
 
 import os
 import resource
+import subprocess
+import sys
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from walltime_collector.clickhouse.dialect import error_code, insert_error
+from walltime_collector.clickhouse.embedded.child import _Connection
 from walltime_collector.clickhouse.embedded.engine import EmbeddedEngine
-from walltime_collector.errors import QueryFailed
+from walltime_collector.errors import EngineFull, EngineUnavailable, InsertRefused, QueryFailed
+from walltime_collector.spool.segment import Record
 from walltime_collector.sql.guard.messages import public
 
 from tests.collector.clickhouse.engine_processes import engines_of
@@ -75,6 +80,44 @@ def test_memory_that_is_not_in_use_is_given_back(own: Own) -> None:
     own.limit(own.small + 50 * MIB)  # two thirds of it are less than the process has now
     eventually(lambda: own.memory_bytes() < own.small + 50 * MIB)
     assert own.counts == Counter()
+
+
+def test_a_request_that_does_not_fit_gets_a_new_process(own: Own, monkeypatch: pytest.MonkeyPatch) -> None:
+    """At once: it was sent again to the same process until that was ended for its size, after 30 s to 300 s."""
+    sent: list[float] = []
+    monkeypatch.setattr(_Connection, "begin", lambda at, s, begin=_Connection.begin: (sent.append(s), begin(at, s)))
+    own.limit(own.memory_bytes() + 20 * MIB)
+    with pytest.raises(InsertRefused):  # by the new process, which could read it
+        own.engine.insert([Record(1, 1, b"\xff" * 64 * MIB)], "large")
+    assert own.counts["engine_restarts"] == 1
+    assert len(sent) == 2
+
+
+@pytest.mark.parametrize(
+    ("text", "kind"),
+    [
+        ("Code: 173. DB::Exception: Allocator: Cannot malloc 4.00 MiB: , errno: 12", EngineFull),
+        ("Code: 1001. DB::Exception: std::bad_alloc: std::bad_alloc. (STD_EXCEPTION)", EngineFull),
+        ("Code: 1001. DB::Exception: std::exception. Code: 1001, type: std::bad_alloc, e.what() = …", EngineFull),
+        ("MemoryError", EngineFull),
+        ("Code: 1001. DB::Exception: std::exception. Code: 1001, type: std::__1::system_error", EngineUnavailable),
+    ],
+)
+def test_an_insert_without_memory_can_be_divided(text: str, kind: type[Exception]) -> None:
+    assert type(insert_error("insert token", text, error_code(text))) is kind
+
+
+@pytest.mark.parametrize(("container", "limit_mib"), [("536870912", 1024), ("1610612736", 1152), ("max", 3072)])
+def test_the_limit_follows_the_container_and_leaves_room_for_one_segment(
+    tmp_path: Path, container: str, limit_mib: int
+) -> None:
+    """Idle, the process has 330 MiB: with three quarters of 512 MiB it stored nothing."""
+    file = tmp_path / "memory.max"
+    file.write_text(container)
+    own = "from walltime_collector.clickhouse.embedded import memory; import os, resource"
+    code = f"{own}; memory._LIMITS_OF_CONTAINERS = ({str(file)!r},); os.sysconf = lambda name: 1 << 17; "
+    code += "memory.limit_memory(); print(resource.getrlimit(resource.RLIMIT_DATA)[0] >> 20)"
+    assert int(subprocess.check_output([sys.executable, "-c", code])) == limit_mib
 
 
 @pytest.mark.nightly

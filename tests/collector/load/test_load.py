@@ -300,6 +300,30 @@ def test_a_segment_that_is_too_large_for_the_databases_memory_is_stored_in_parts
 
 
 @pytest.mark.usefixtures("quick")
+def test_a_segment_in_parts_is_stored_once_when_there_is_more_memory_after_a_restart(spool: Spool) -> None:
+    engine = Small(250_000, EngineFull)
+    insert = engine.insert
+
+    def first_part_only(records: Sequence[Record], token: str) -> None:
+        if engine.stored:
+            raise EngineUnavailable("away")
+        insert(records, token)
+
+    engine.insert = first_part_only  # type: ignore[method-assign]
+    records = [Record(1, 1, b"%03d" % at + bytes(50_000)) for at in range(8)]
+    spool.append(records)
+    spool.seal()
+    loader = Loader(spool, cast(Engine, engine), Health())
+    loader.start()
+    eventually(lambda: engine.stored)
+    loader.stop(0)
+    engine.insert, engine.most_bytes = insert, 2**30  # type: ignore[method-assign]
+    load(spool, cast(Engine, engine))
+    assert engine.payloads() == [record.payload for record in records]
+    assert [each.name for each in spool.directory.iterdir() if each.is_file()] == ["lock"]
+
+
+@pytest.mark.usefixtures("quick")
 def test_a_record_that_is_too_large_for_the_database_goes_to_dead_alone_while_others_are_stored(spool: Spool) -> None:
     engine = Small(250_000, EngineFull)
     records = [Record(1, 1, b"%03d" % at + bytes(300_000 if at == 2 else 50_000)) for at in range(5)]

@@ -72,7 +72,7 @@ def test_only_what_is_small_when_it_is_decompressed_is_decoded_in_the_event_loop
     small = request(*[span()] * 100).SerializeToString()
     assert decode_soon(Head(Signal.TRACES, b""), small, MIB) is not None
     assert decode_soon(Head(Signal.TRACES, b"gzip"), gzip.compress(small), MIB) is not None
-    large = request(span({"text": "x" * 200_000})).SerializeToString()
+    large = request(span({"text": "x" * 300_000})).SerializeToString()
     for body, encoding in ((large, b""), (gzip.compress(large), b"gzip"), (zstd.compress(large), b"zstd")):
         assert decode_soon(Head(Signal.TRACES, encoding), body, MIB) is None
     json_head = Head(Signal.TRACES, b"gzip", True)

@@ -32,10 +32,14 @@ QUERY_LIMITS = {
 REFUSED_DATA = frozenset(
     {6, 25, 26, 27, 32, 33, 36, 38, 41, 69, 70, 72, 117, 128, 130, 131, 190, 321, 407, 436, 444, 467}
 )
-# Memory limit exceeded, not enough space, too many bytes or partitions: of a large INSERT, not of a small one.
-_TOO_MUCH: Final = frozenset({241, 243, 173, 307})
+# Memory limit exceeded, not enough space, too many bytes: of a large INSERT, not of a small one.
+_TOO_MUCH: Final = frozenset({241, 243, 307})
 # Cannot write to a file, cannot open one, no space: the disk's fault, whatever the statement is.
 DISK_FAILED: Final = frozenset({75, 76, 243})
+NO_MEMORY: Final = re.compile(
+    r"Code: (1001\. DB::Exception: (std::exception\. Code: 1001, type: )?std::bad_alloc|173\. )|MemoryError"
+)
+"""An allocation failed: the engine's process has a limit (embedded/memory.py)."""
 LOST_TEXT: Final = "ClickHouse refused it with a text that is not UTF-8, which Python before 3.11.3 does not pass on"
 _CODE = re.compile(r"Code: (\d+)")
 
@@ -48,7 +52,8 @@ def error_code(error: BaseException | str) -> int:
 
 def insert_error(where: str, text: str, code: int) -> EngineError:
     """What to raise for ClickHouse's error of an INSERT."""
-    kind = InsertRefused if code in REFUSED_DATA else EngineFull if code in _TOO_MUCH else EngineUnavailable
+    is_full = code in _TOO_MUCH or NO_MEMORY.match(text)
+    kind = InsertRefused if code in REFUSED_DATA else EngineFull if is_full else EngineUnavailable
     return kind(f"{where}: {text}")
 
 

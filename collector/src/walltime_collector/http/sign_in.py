@@ -30,7 +30,7 @@ _MAX_FORM_BYTES = 4096
 _PAGE = Template((files(__package__) / "sign_in.html").read_text("utf-8"))
 _PAGE_HEADERS = {
     **HEADERS,
-    "Referrer-Policy": "no-referrer",
+    "Referrer-Policy": "same-origin",  # with no-referrer, browsers name `null` as the origin of the form
     "Content-Security-Policy": "default-src 'none'; style-src 'unsafe-inline'; form-action 'self'; "
     "frame-ancestors 'none'",
 }

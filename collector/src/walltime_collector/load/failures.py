@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import json
 import logging
 import time
-from collections import defaultdict
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from pathlib import Path
 
 from ..errors import CollectorError, EngineEnded, EngineFull, EngineHung, EngineUnavailable
+from ..spool.disk import Disk, write_whole
 from ..spool.spool import Content, Segment
 from .poison import Trial
 from .segments import Care
@@ -65,11 +67,11 @@ class Failures:
     ) -> None:
         self._read, self._bury, self._trial, self._pause_s = read, bury, trial, pause_s
         self._loads = 0
-        self._failing: defaultdict[str, _Failing] = defaultdict(lambda: _Failing(self._loads))
+        self._failing: dict[str, _Failing] = {}
 
     def care(self, segment: Segment) -> Care:
         """What its next INSERT has to avoid."""
-        return self._failing[segment.name].care
+        return self._failing_of(segment).care
 
     def waiting(self) -> set[str]:
         """The segments that are not tried now."""
@@ -83,6 +85,7 @@ class Failures:
     def stored(self, segment: Segment) -> None:
         """Forget its failures; from now on those of others are their own."""
         self._loads += 1
+        _note_of(segment).unlink(missing_ok=True)
         self.forget(segment)
 
     def forget(self, segment: Segment) -> None:
@@ -91,7 +94,7 @@ class Failures:
 
     def unreadable(self, segment: Segment) -> bool:
         """Let others go first; True the first time."""
-        failing = self._failing[segment.name]
+        failing = self._failing_of(segment)
         is_first = not failing.postponed_until_s
         failing.faults += 1
         failing.postpone(self._pause_s)
@@ -99,7 +102,7 @@ class Failures:
 
     def note(self, segment: Segment, error: EngineUnavailable) -> None:
         """Let others go first after some tries; give up what fails while they are stored; divide what is too large."""
-        failing = self._failing[segment.name]
+        failing = self._failing_of(segment)
         failing.tries += 1
         if self._loads > failing.loads:
             failing.loads, failing.faults = self._loads, failing.faults + 1
@@ -112,6 +115,11 @@ class Failures:
             if failing.blows == _BLOWS:
                 failing.blows = 0
                 self._lighten(segment, failing, error)
+
+    def _failing_of(self, segment: Segment) -> _Failing:
+        if segment.name not in self._failing:
+            self._failing[segment.name] = _Failing(self._loads, care=Care(too_much=_divided(segment)))
+        return self._failing[segment.name]
 
     def _give_up(self, segment: Segment, failing: _Failing, reason: str) -> bool:
         """Put the whole segment into dead/, or the one record of it that fails; False when neither is possible."""
@@ -132,14 +140,21 @@ class Failures:
         Leave out the records that end the database's process; if there are none, divide the part that failed.
 
         An INSERT is one block, whose parts are committed when all of it is computed. So one that took too much memory
-        has stored nothing, and its records can have other tokens.
+        has stored nothing, and its records can have other tokens. A note on disk says so: after a restart the whole
+        would succeed where there is more memory, and store again what its parts have stored.
         """
         if isinstance(error, EngineEnded) and self._trial is not None and not failing.is_searched:
             failing.is_searched = self._find_deadly(segment, failing, self._trial)
             return
         first, end = failing.care.current
         if end - first > 1:
-            failing.care.too_much.add(failing.care.current)
+            too_much = failing.care.too_much | {failing.care.current}
+            try:
+                write_whole(Disk(), _note_of(segment), [json.dumps(sorted(too_much)).encode()])
+            except OSError as failure:
+                log.warning("%s: cannot be divided now: %s", segment.path.name, failure)
+                return
+            failing.care.too_much = too_much
             failing.faults = 0
             text = "%s: %d records cannot be stored in one INSERT and are divided: %s"
             log.warning(text, segment.path.name, end - first, error)
@@ -158,3 +173,15 @@ class Failures:
             return False
         failing.care.deadly |= dict.fromkeys(deadly, "the database's process ends at every try to store it")
         return True
+
+
+def _note_of(segment: Segment) -> Path:
+    """Where `Care.too_much` survives a restart."""
+    return segment.path.with_suffix(".divided")
+
+
+def _divided(segment: Segment) -> set[tuple[int, int]]:
+    try:
+        return {(first, end) for first, end in json.loads(_note_of(segment).read_bytes())}
+    except (OSError, ValueError):
+        return set()

@@ -45,9 +45,12 @@ class Checked(NamedTuple):
     payload: bytes = b""
 
 
-def check_traces(payload: bytes, most_messages: int = MAX_MESSAGES) -> Checked:
+def check_traces(payload: bytes, most_messages: int = MAX_MESSAGES, most_odd_bytes: int | None = None) -> Checked:
     """
     Count the spans, and write the request again if it has fields that are not known or numbers that are not defined.
+
+    Args:
+        most_odd_bytes: Of a payload that is written again, which can take a hundred times as long as a look at it.
 
     Raises:
         RequestRefused: 400 when the payload does not parse or a field has another type, 413 when it has too many parts.
@@ -59,27 +62,22 @@ def check_traces(payload: bytes, most_messages: int = MAX_MESSAGES) -> Checked:
     except DecodeError as error:
         raise _refusal(error, "ExportTraceServiceRequest") from error
     spans = _count(request, most_messages)
-    if len(payload) > _SMALL_BYTES:
-        known_only = MergedRequest()
-        known_only.CopyFrom(merged)
-        known_only.DiscardUnknownFields()
-        unknown_bytes = len(merged.SerializePartialToString()) - len(known_only.SerializePartialToString())
-        if unknown_bytes > _MAX_UNKNOWN_BYTES:
+    merged_spans = merged.resource_spans.scope_spans.spans
+    is_good = _are_good(merged_spans, spans)
+    # sizes tell whether there are unknown fields, sooner than a look at each message; without the ids they are small
+    merged_spans.ClearField("trace_id")
+    merged_spans.ClearField("span_id")
+    unknown_bytes = len(merged.SerializePartialToString())
+    merged.DiscardUnknownFields()
+    unknown_bytes -= len(merged.SerializePartialToString())
+    if unknown_bytes:
+        is_large = unknown_bytes > _MAX_UNKNOWN_BYTES and len(payload) > _SMALL_BYTES
+        if is_large or (most_odd_bytes is not None and len(payload) > most_odd_bytes):
             raise RequestRefused(413, "too_large", "the body has too many unknown fields; send smaller batches")
-    is_odd = False
-    for path, descriptor, number, wire_type in _unknown(merged):
-        is_odd = True
-        message = TRACES.get(descriptor.name)
-        known = message.DESCRIPTOR.fields_by_number.get(number) if message else None
-        if known is not None and wire_type != _wire_type(known):
-            raise _not_traces(f"{path}{known.name} is sent as {_WIRE_TYPES[wire_type]}")
-        if (descriptor.name, number) == _OLD_SPANS:
-            raise _not_traces(f"{path}instrumentation_library_spans is of OTLP before 0.16; send scope_spans")
-    if is_odd:
+        _check_unknown(MergedRequest.FromString(payload))
         bound_attributes(payload)
-    is_good = _are_good(merged.resource_spans.scope_spans.spans, spans)
     rejected = 0 if is_good else _count_bad(request)
-    return Checked(spans, rejected, not merged.IsInitialized(), bytes(usual(payload)) if is_odd else payload)
+    return Checked(spans, rejected, not merged.IsInitialized(), bytes(usual(payload)) if unknown_bytes else payload)
 
 
 def usual(payload: Payload) -> Payload:
@@ -173,6 +171,17 @@ def _refusal(error: DecodeError, message_type: str) -> RequestRefused:
     if "alloc failed" in str(error):  # upb has one error for wrong bytes and for missing memory
         return RequestRefused(503, "memory", "the collector has no memory for this now; send again later")
     return RequestRefused(400, "undecodable", f"the body is not an {message_type}")
+
+
+def _check_unknown(merged: Any) -> None:
+    """Refuse a known field of another wire type, and the spans of an old version, which would not be stored."""
+    for path, descriptor, number, wire_type in _unknown(merged):
+        message = TRACES.get(descriptor.name)
+        known = message.DESCRIPTOR.fields_by_number.get(number) if message else None
+        if known is not None and wire_type != _wire_type(known):
+            raise _not_traces(f"{path}{known.name} is sent as {_WIRE_TYPES[wire_type]}")
+        if (descriptor.name, number) == _OLD_SPANS:
+            raise _not_traces(f"{path}instrumentation_library_spans is of OTLP before 0.16; send scope_spans")
 
 
 def _unknown(message: Any, path: str = "") -> Iterator[tuple[str, Any, int, int]]:

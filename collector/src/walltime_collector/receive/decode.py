@@ -11,8 +11,9 @@ from .check import MAX_MESSAGES, check_traces, count_items
 from .nested_values import write_nested_as_json
 from .otlp_json import count_items_of_json, traces_from_json
 
-_SOON_BYTES = 128 * 1024
+_SOON_BYTES = 256 * 1024
 _SOON_JSON_BYTES = 16 * 1024
+"""Also of protobuf that is written again."""
 _SOON_MESSAGES = 5_000
 
 
@@ -76,17 +77,17 @@ def decode_soon(head: Head, body: bytes, max_bytes: int) -> Decoded | None:
 
 
 def _opened(
-    head: Head, content: bytes, max_bytes: int, most_messages: int = MAX_MESSAGES, most_nested_bytes: int | None = None
+    head: Head, content: bytes, max_bytes: int, most_messages: int = MAX_MESSAGES, most_odd_bytes: int | None = None
 ) -> Decoded:
     if head.signal is not Signal.TRACES:
         name = f"resource{head.signal.name.capitalize()}"
         return Decoded(b"", count_items_of_json(content, name) if head.is_json else count_items(content))
     spans, rejected, has_nested, payload = check_traces(
-        traces_from_json(content) if head.is_json else content, most_messages
+        traces_from_json(content) if head.is_json else content, most_messages, most_odd_bytes
     )
     cut = 0
     if has_nested:
-        if most_nested_bytes is not None and len(payload) > most_nested_bytes:
+        if most_odd_bytes is not None and len(payload) > most_odd_bytes:
             raise RequestRefused(413, "too_large", "nested values")
         payload, cut = write_nested_as_json(payload, max_bytes)
     return Decoded(payload, spans, rejected, cut)

@@ -16,6 +16,7 @@ from pathlib import Path
 ENVIRONMENT = {"JE_MALLOC_CONF": "retain:false"}
 """Of the process: its allocator gives address space back, so that the limit counts what is in use."""
 
+_LEAST_BYTES = 1024**3
 _MOST_BYTES = 3 * 1024**3
 _SHARE = 0.75
 _LARGE_SHARE = 2 / 3
@@ -25,14 +26,18 @@ _LIMITS_OF_CONTAINERS = ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/mem
 
 
 def limit_memory() -> None:
-    """Limit this process to three quarters of the memory of the machine or container, at most 3 GiB."""
+    """
+    Limit this process to three quarters of the memory of the machine or container, at least 1 GiB and at most 3 GiB.
+
+    The least is what one full segment and readers take; beyond the machine's memory, the kernel ends the process.
+    """
     machine_bytes = [os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")]
     for file in _LIMITS_OF_CONTAINERS:
         try:
             machine_bytes.append(int(Path(file).read_text()))
         except (OSError, ValueError):  # not there, or `max`
             continue
-    bytes_ = min(_MOST_BYTES, int(_SHARE * min(machine_bytes)))
+    bytes_ = min(_MOST_BYTES, max(_LEAST_BYTES, int(_SHARE * min(machine_bytes))))
     hard = resource.getrlimit(resource.RLIMIT_DATA)[1]
     resource.setrlimit(resource.RLIMIT_DATA, (bytes_ if hard == resource.RLIM_INFINITY else min(bytes_, hard), hard))
 

@@ -105,7 +105,10 @@ def _serve(connection: socket.socket, database: Database) -> None:
     """Answer one request after the other until the connection is closed."""
     with connection, contextlib.suppress(EOFError, OSError):
         while True:
-            request, content = receive(connection)
+            try:
+                request, content = receive(connection)
+            except MemoryError:  # a process that lives on without reading it would be asked again and again
+                os._exit(KEPT_MEMORY)
             _running.add(threading.get_ident())
             try:
                 response, result = _run(request, content, database)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 
+from ...clickhouse.dialect import NO_MEMORY
+
 _HINT = re.compile(r" ?Maybe you meant:? (?!\[)[`\"']?([^\s`\"'.?]+)[`\"']?\.[^\s?]+\?")
 _PART = re.compile(r"\(while reading from part \S+ in table (\S+) [^()]*(?:\([^()]*\)[^()]*)*\)")
 _STORED_FILE = re.compile(r"(?<![^\s'\"(),:])[^\s'\"(),:]*\bstore/[0-9a-f]{3}/[0-9a-f-]{36}[^\s'\"(),:]*")
@@ -11,13 +13,9 @@ _TABLE_ID = re.compile(r" \([0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\)")
 _MACHINE = re.compile(r"Received from \S+:\d+\. (?:DB::Exception: )?")
 
 
-# an allocation that failed: the engine's process has a limit (clickhouse/embedded/memory.py)
-_NO_MEMORY = re.compile(r"Code: (1001\. DB::Exception: std::bad_alloc|173\. )")
-
-
 def public(text: str, database: str) -> str:
     """ClickHouse's message without what the client may not read; tables of `database` may be named."""
-    if _NO_MEMORY.match(text):
+    if NO_MEMORY.match(text):
         what = "the database has no more memory for it now; reduce the statement, or ask again"
         return f"Code: 241. DB::Exception: Memory limit exceeded: {what}. (MEMORY_LIMIT_EXCEEDED)"
     text = _HINT.sub(lambda hint: hint[0] if hint[1] == database else "", text)
