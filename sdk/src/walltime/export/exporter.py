@@ -132,7 +132,7 @@ class Exporter:
         self._start()
 
     def submit(self, transaction: Transaction, size: int = 0) -> None:
-        """Queue it, with `size` bytes if known; 1 µs, never waits. When the queue is full, it is dropped and counted."""
+        """Queue it, of `size` bytes if known; 1 µs, never waits. When the queue is full, it is lost and counted."""
         try:
             self._put(transaction, size or held_bytes(transaction))
         except Exception:
