@@ -341,11 +341,16 @@ class Acquiring(Coroutine[Any, Any, int]):
 
     def __init__(self) -> None:
         self._made = coroutine()
-        self.send, self.throw, self.close = self._made.send, self._made.throw, self._made.close  # type: ignore[method-assign]
 
-    def send(self, value: Any) -> Any: ...
-    def throw(self, *error: Any) -> Any: ...
-    def close(self) -> None: ...
+    def send(self, value: Any) -> Any:
+        return self._made.send(value)
+
+    def throw(self, *error: Any) -> Any:
+        return self._made.throw(*error)
+
+    def close(self) -> None:
+        self._made.close()
+
     def __await__(self) -> Generator[Any, None, int]:
         return self._made.__await__()
 
