@@ -187,11 +187,8 @@ class _Body:
     def _incomplete(self) -> None:
         """Record when the server stopped before the end."""
         transaction = self._opened.transaction
-        try:
-            if self._is_begun and not transaction.is_error and not transaction.duration_ns:
-                incomplete(transaction)
-        except Exception as ours:
-            contain("wsgi", ours)
+        if self._is_begun and not transaction.is_error and not transaction.duration_ns:
+            incomplete(transaction)
 
 
 class _SizedBody(_Body):
