@@ -78,6 +78,8 @@ class Sink:
     """The body of each answer."""
     most_bytes: int = 1 << 40
     """A longer body is refused."""
+    refused_text: bytes = b""
+    """A body with this text is refused too."""
     refusal: tuple[int, bytes] = (413, b"")
     refused: list[int] = field(default_factory=list)
     """Sizes of the bodies that were too long."""
@@ -93,7 +95,7 @@ class Sink:
 
             def do_POST(self) -> None:
                 body = self.rfile.read(int(self.headers["Content-Length"]))
-                if len(body) > sink.most_bytes:
+                if len(body) > sink.most_bytes or (sink.refused_text and sink.refused_text in body):
                     sink.refused.append(len(body))
                     self.respond(*sink.refusal)
                     return

@@ -94,6 +94,22 @@ def test_what_is_recorded_after_the_end_changes_nothing(recorded: Sink) -> None:
     assert recorded.transaction().cell("late") == {}
 
 
+def test_what_a_transaction_is_given_after_its_end_is_ignored(recorded: Sink) -> None:
+    with walltime.transaction("job") as ended:
+        ended.annotate("in time", 1)
+    ended.set_name("late")
+    ended.set_user("late")
+    ended.set_session("late")
+    ended.annotate("late", 1)
+    ended.fail("late")
+    ended.keep()
+    bill = recorded.transaction()
+    assert bill.span.name == "job"
+    assert bill.attributes["in time"] == 1
+    assert bill.attributes.keys().isdisjoint({"late", "user.id", "session.id", "error.type"})
+    assert bill.attributes.get("walltime.kept", "") != "forced"
+
+
 def test_seeding_random_does_not_repeat_request_ids(recorded: Sink) -> None:
     import random
 

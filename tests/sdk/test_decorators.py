@@ -10,7 +10,7 @@ import sys
 import threading
 import time
 import types
-from collections.abc import AsyncIterator, Callable, Generator, Iterator
+from collections.abc import AsyncIterator, Callable, Coroutine, Generator, Iterator
 from contextlib import suppress
 from typing import Any
 
@@ -334,3 +334,40 @@ def test_groups_of_what_is_expected_are_expected(recorded: Sink) -> None:
         with suppress(group), walltime.transaction("job"), walltime.component("part"):
             raise group("of tasks", parts)
         assert (recorded.transactions()[-1].cell("part").get("errors", 0) == 1) is is_error
+
+
+class Acquiring(Coroutine[Any, Any, int]):
+    """Awaitable, and for `async with`: as aiohttp's requests and aiomysql's connections."""
+
+    def __init__(self) -> None:
+        self._made = coroutine()
+
+    def send(self, value: Any) -> Any:
+        return self._made.send(value)
+
+    def throw(self, *error: Any) -> Any:
+        return self._made.throw(*error)
+
+    def close(self) -> None:
+        self._made.close()
+
+    def __await__(self) -> Generator[Any, None, int]:
+        return self._made.__await__()
+
+    async def __aenter__(self) -> int:
+        return await self
+
+    async def __aexit__(self, *_error: object) -> None: ...
+
+
+@pytest.mark.parametrize("measure", [walltime.component("x"), walltime.transaction("x")])
+def test_a_result_that_is_more_than_a_coroutine_stays_what_it_is(measure: Any) -> None:
+    @measure  # type: ignore[untyped-decorator]
+    def acquire() -> Acquiring:
+        return Acquiring()
+
+    async def use() -> tuple[int, int]:
+        async with acquire() as entered:
+            return entered, await acquire()
+
+    assert asyncio.run(use()) == (3, 3)

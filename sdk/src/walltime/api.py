@@ -228,39 +228,43 @@ class CurrentTransaction:
         """Its name so far; '' outside of a transaction."""
         return "" if self._transaction is None else self._transaction.name
 
+    @property
+    def _running(self) -> Transaction | None:
+        return None if self._transaction is None or self._transaction.is_over else self._transaction
+
     def set_name(self, name: str) -> None:
         """
         Name it by its route, `GET /product/{id}`: few distinct names, no ids or user input in them.
 
         Parameters of a route become `{id}` in any notation: `<int:id>`, `:id`, `(?P<id>…)`, `{id:path}`, `*`.
         """
-        if self._transaction is not None:
-            self._transaction.set_name(named(text(name)))
+        if (running := self._running) is not None:
+            running.set_name(named(text(name)))
 
     def set_user(self, user: str) -> None:
         """Set the user it is for. It is sent unchanged as `user.id`: give an id or a hash, not a person's name."""
-        if self._transaction is not None:
-            self._transaction.set_user(user)
+        if (running := self._running) is not None:
+            running.set_user(user)
 
     def set_session(self, session: str) -> None:
         """Set its session. It is sent as a keyed hash, `session.id`, unless the setting `raw_session_ids` is on."""
-        if self._transaction is not None:
-            self._transaction.set_session(session)
+        if (running := self._running) is not None:
+            running.set_session(session)
 
     def annotate(self, key: str, value: str | int | float | bool) -> None:
         """Attach a fact of the application, such as ("cart.items", 3): its last value, of at most 64 keys."""
-        if self._transaction is not None:
-            self._transaction.annotate(key, value)
+        if (running := self._running) is not None:
+            running.annotate(key, value)
 
     def fail(self, error_type: str) -> None:
         """Mark it as failed; `error_type` is a word such as an exception's class."""
-        if self._transaction is not None:
-            self._transaction.fail(error_type)
+        if (running := self._running) is not None:
+            running.fail(error_type)
 
     def keep(self) -> None:
         """Keep its calls one by one, whatever the sample says, and mark the trace as sampled for its callees."""
-        if self._transaction is not None:
-            self._transaction.keep()
+        if (running := self._running) is not None:
+            running.keep()
 
 
 _OUTSIDE: Final = CurrentTransaction(None)

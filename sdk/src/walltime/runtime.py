@@ -210,7 +210,7 @@ class Open:
         self._otel_token = propagation.enter(self.transaction, self._parent)
         self._execution_token: Token[ExecutionContext | None] = enter(self.transaction)
         if self.transaction.settings.sample_hz:
-            serving.begin(self.transaction, is_first=switch_interval.begun())
+            serving.begin(self.transaction, is_first=switch_interval.begun(self.transaction))
 
     def resume(self, task: int = 0) -> None:
         """Make it the current one again, after `leave`. Others ran in between, so its CPU time is unknown."""
@@ -264,7 +264,7 @@ class Open:
         transaction = self.transaction
         transaction.duration_ns = clock() - transaction.started_ns or 1  # first: the bill needs it
         if transaction.settings.sample_hz:
-            switch_interval.ended()
+            switch_interval.ended(transaction)
         try:
             if transaction.loop is not None:
                 transaction.cpu_user_ns, transaction.cpu_system_ns = transaction.loop.stop()

@@ -20,6 +20,7 @@ from typing import Any, TypeAlias
 import aiomysql
 import anyio.from_thread
 import anyio.to_thread
+import gevent
 import pytest
 import walltime
 from asgiref.sync import async_to_sync
@@ -88,6 +89,40 @@ def test_a_thread_in_a_copied_context_is_not_nested_in_what_runs_beside_it(recor
     assert bill.cell("parent") == bill.cell("child") == {"calls": 1}
     for name in ("parent", "child"):
         (call,) = recorded.calls(name)
+        assert call.attributes.get("walltime.own_ns", call.duration_ns) == call.duration_ns
+
+
+def by_greenlet(inner: Callable[[], None]) -> gevent.Greenlet[..., Any]:
+    return gevent.spawn(contextvars.copy_context().run, inner)
+
+
+def by_greenlet_and_lambda(inner: Callable[[], None]) -> gevent.Greenlet[..., Any]:
+    context = contextvars.copy_context()
+    return gevent.spawn(lambda: context.run(inner))
+
+
+@pytest.mark.parametrize("spawned", [by_greenlet, by_greenlet_and_lambda])
+@pytest.mark.parametrize("is_in_a_greenlet", [False, True])
+def test_a_greenlet_in_a_copied_context_is_not_nested_in_what_runs_beside_it(
+    recorded: Sink, spawned: Callable[..., Any], is_in_a_greenlet: bool
+) -> None:
+    def waits(name: str) -> None:
+        with walltime.component(name):
+            gevent.sleep(SIZE_S)
+
+    def work() -> None:
+        with walltime.transaction("job"):
+            beside = [spawned(lambda: waits("child")) for _ in range(2)]
+            waits("parent")
+            gevent.joinall(beside, raise_error=True)
+
+    if is_in_a_greenlet:
+        gevent.spawn(work).get()
+    else:
+        work()
+    (bill,) = recorded.transactions()
+    assert (bill.cell("parent")["calls"], bill.cell("child")["calls"]) == (1, 2)
+    for call in (*recorded.calls("parent"), *recorded.calls("child")):
         assert call.attributes.get("walltime.own_ns", call.duration_ns) == call.duration_ns
 
 

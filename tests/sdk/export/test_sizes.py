@@ -112,6 +112,19 @@ def test_a_transaction_that_is_too_large_is_lost_alone(sink: Sink, caplog: pytes
     assert attributes_of(scope.attributes)["walltime.lost.too_large"] == 2
 
 
+def test_after_a_refusal_for_what_is_in_a_transaction_requests_are_as_large_as_before(sink: Sink) -> None:
+    sink.refused_text, sink.refusal = b"unwanted", (400, b"attribute value is too large")
+    walltime.configure(endpoint=sink.endpoint, export_delay_s=60)
+    jobs(100)
+    jobs(1, "unwanted")
+    sink.transactions()
+    assert balance() == {"sent": 100, "lost_too_large": 1}
+    before = len(sink.requests)
+    jobs(100)
+    sink.transactions()
+    assert len(sink.requests) == before + 1
+
+
 @pytest.fixture
 def hasty_port() -> Iterator[int]:
     """A server that answers 413 to a long request without reading it, and closes the connection."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+from weakref import ref
 
 import walltime
 from opentelemetry import baggage, trace
@@ -71,3 +72,19 @@ def test_a_transaction_that_was_asked_for_is_freed_without_the_collector(recorde
             del execution
     recorded.transactions()
     assert not [each for each in gc.get_objects() if type(each) is Transaction and each.name == "freed"]
+
+
+def test_contexts_that_a_thread_is_left_with_are_freed(recorded: Sink) -> None:
+    before = otel_context.get_current()
+    token = otel_context.attach(before)
+    contexts = []
+    for _ in range(10):
+        opened = runtime.Open("left in another context", "server", None, transaction_module.clock())
+        opened.enter()
+        contexts.append(ref(otel_context.get_current()))
+        opened.end()  # as a response that another thread closes
+        del opened
+    recorded.transactions()
+    assert sum(context() is not None for context in contexts) == 1
+    otel_context.detach(token)
+    assert otel_context.get_current() == before

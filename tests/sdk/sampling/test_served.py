@@ -8,7 +8,7 @@ import sys
 import textwrap
 import threading
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -21,6 +21,8 @@ from starlette.middleware.base import BaseHTTPMiddleware
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse
 from starlette.routing import Route
+from walltime.core.transaction import clock
+from walltime.sampling import serving, tick
 
 from tests.sdk.sampling.sampled import ALMOST_ALWAYS, COMPUTING, Entry, busy, entries, sampled, share
 from tests.sdk.sink import Sink
@@ -281,3 +283,23 @@ def test_a_subinterpreter_ends_with_its_sampler(sink: Sink) -> None:
         interpreters.destroy(one)
         """,
     )
+
+
+def test_a_transaction_that_goes_on_many_times_is_looked_at_once() -> None:
+    walltime.configure(exporters="none", sample_hz=1)
+    serving.reset(None, is_forked=False)  # the ticks are here
+
+    @walltime.transaction("items")
+    async def items() -> AsyncIterator[int]:
+        for number in range(1000):
+            yield number
+
+    async def read() -> set[int]:
+        ticks, kept = tick.Ticks(), set()
+        async for number in items():
+            if not number % 100:
+                ticks.tick(clock())
+                kept.add(len(ticks._served))
+        return kept
+
+    assert asyncio.run(read()) == {1}

@@ -74,6 +74,18 @@ def test_with_several_transactions_it_is_back_after_the_last_one() -> None:
     assert sys.getswitchinterval() == BEFORE_S
 
 
+def test_after_a_transaction_with_pauses_it_is_the_applications_at_once() -> None:
+    @walltime.transaction("items")
+    def items() -> Iterator[None]:
+        until_shortened()
+        yield
+        yield
+
+    assert len(list(items())) == 2
+    assert not switch_interval._open
+    assert sys.getswitchinterval() == BEFORE_S
+
+
 @pytest.mark.parametrize("set_s", [0.01, 0.0001])
 def test_what_the_application_sets_meanwhile_stays(set_s: float) -> None:
     with walltime.transaction("work"):
@@ -140,7 +152,7 @@ def test_stopping_and_configuring_leave_the_applications() -> None:
 
 
 def test_every_interval_is_put_back_to_the_microsecond() -> None:
-    switch_interval.begun()
+    switch_interval.begun(None)
     for n in (*range(1010, 20_000, 7), 10**5, 10**6):
         sys.setswitchinterval(n * 1e-6 + 1e-7)
         before_s = sys.getswitchinterval()

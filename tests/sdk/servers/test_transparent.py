@@ -60,6 +60,24 @@ def test_a_body_of_a_built_in_type_keeps_it(recorded: Sink, body: Any) -> None:
     recorded.transaction()
 
 
+@pytest.mark.parametrize("built_in", [list, tuple])
+def test_a_body_of_a_class_of_the_applications_is_iterated_by_the_server_alone(recorded: Sink, built_in: Any) -> None:
+    begun = []
+
+    def iterate(self: Any) -> Iterator[bytes]:
+        begun.append(self)
+        raise LookupError("of the application")
+
+    given = body_of(lambda _: type("Lazy", (built_in,), {"__iter__": iterate})([b"one"]))
+    assert isinstance(given, built_in)
+    assert not begun
+    with pytest.raises(LookupError, match="of the application"):
+        list(given)
+    given.close()
+    assert len(begun) == 1
+    assert recorded.transaction().attributes["error.type"] == "LookupError"
+
+
 def test_a_body_has_the_attributes_of_the_applications(recorded: Sink) -> None:
     class Response:
         status_code = 418

@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import lru_cache
 from itertools import count
 from sys import getsizeof
-from typing import TYPE_CHECKING, Final, NamedTuple, NewType, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, NewType, TypeAlias
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -69,13 +69,19 @@ _FEW_CHARS: Final = 65_536
 
 def text_bytes(calls: Sequence[Call]) -> int:
     """Return about how much memory the calls' texts hold: SQL, keys, URLs; 40 ns a call. A shared text counts once."""
-    sizes = [len(call[1]) for call in calls if type(call[1]) is str]
-    if len(sizes) == len(calls) and (chars := sum(sizes)) < _FEW_CHARS:
+    chars = 0
+    for call in calls:  # one loop takes half the time of comprehensions, and of loops in C
+        subject: Any = call[1]
+        kind = type(subject)
+        if kind is str or kind is bytes:
+            chars += len(subject)
+        elif kind is tuple:
+            chars += sum([len(text) for text in subject if type(text) is str])
+    if chars < _FEW_CHARS:
         return chars
     texts = [call[1] for call in calls if type(call[1]) is str or type(call[1]) is bytes]
     texts += [text for call in calls if type(call[1]) is tuple for text in call[1] if type(text) is str]
-    chars = sum(map(len, texts))
-    return chars if chars < _FEW_CHARS else sum(map(getsizeof, {id(text): text for text in texts}.values()))
+    return sum(map(getsizeof, {id(text): text for text in texts}.values()))
 
 
 MAX_LINES: Final = 16_384

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 from weakref import ref
 
 from walltime.core.after_response import record_after_response
+from walltime.core.cpu import greenlet_here
 from walltime.core.transaction import outside
 from walltime.errors import contain
 
@@ -37,6 +38,12 @@ def unpatched(module: str, name: str) -> Any:
 get_ident: Callable[[], int] = unpatched("_thread", "get_ident")
 
 
+def here() -> int:
+    """Return the greenlet that runs here, by `id`, else the thread: the `home` of what it is in; 0.1 µs."""
+    greenlet = greenlet_here()
+    return get_ident() if greenlet is None else id(greenlet)
+
+
 class _Beside:
     """An execution context beside the transaction, which is its own first one."""
 
@@ -45,7 +52,7 @@ class _Beside:
     )  # fmt: skip
 
     def __init__(self, of: ExecutionContext, home: int = 0, owner: int = 0) -> None:
-        """`home` and `owner`: the thread and the task that it is for; the first to use it when `home` is 0."""
+        """`home` (`here()`) and `owner`: the thread and the task that it is for; who uses it first if `home` is 0."""
         self.nested_ns = 0
         self.open_components: int = of.open_components
         self.statement: str | bytes | None = None
@@ -156,19 +163,19 @@ def elsewhere(execution: ExecutionContext) -> ExecutionContext | None:
         transaction = execution.transaction
         if transaction.is_over:
             return None
-        thread = get_ident()
-        if execution.home == thread and execution.owner == task:
+        home = here()
+        if execution.home == home and execution.owner == task:
             return execution
         if execution.home == LENT and not task:
             return execution  # on the way to the task
-        if execution.home <= 0 or (execution.home == thread and not (execution.owner and task)):
+        if execution.home <= 0 or (execution.home == home and not (execution.owner and task)):
             # Nobody has it now; or an event loop runs inside, or has ended: they wait for each other.
-            execution.home, execution.owner = thread, task
-            execution.thread = 0 if task else thread
+            execution.home, execution.owner = home, task
+            execution.thread = 0 if task else get_ident()
             if transaction.is_over:  # meanwhile
                 execution.thread = execution.owner = 0
             return execution
-        own = (Inside if type(execution) is Inside else Branch)(execution, thread, task)
+        own = (Inside if type(execution) is Inside else Branch)(execution, home, task)
         running.set(own)
     except Exception as ours:  # this thread or task goes on outside
         contain("context", ours)
@@ -238,8 +245,8 @@ def enter(new: ExecutionContext | None) -> Token[ExecutionContext | None]:
     if running.get(_NOTHING) is _NOTHING:
         running.set(None)
     if new is not None:
-        new.home = thread = get_ident()
-        new.thread = 0 if new.owner else thread
+        new.home = here()
+        new.thread = 0 if new.owner else get_ident()
     return running.set(new)
 
 
@@ -280,5 +287,11 @@ class inside:  # noqa: N801  # used as a context manager
 
 
 def branch(of: ExecutionContext) -> Branch | Inside:
-    """Return an execution context for another thread or greenlet that works for the same transaction."""
+    """
+    Return an execution context for another thread or greenlet that works for the same transaction.
+
+    A greenlet may also bring a copy of this context. It is on the same thread, so from now on each lookup asks for it.
+    """
+    if of.thread and "gevent" in _modules:
+        of.home, of.thread = here(), 0
     return Inside(of) if type(of) is Inside else Branch(of)

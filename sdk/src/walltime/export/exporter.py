@@ -108,7 +108,7 @@ class Exporter:
             self._waiting_bytes -= held[2]
             close(transaction)
             transaction.after_ns = max(0, clock() - transaction.started_ns - transaction.duration_ns)
-            self.submit(transaction)
+            self.submit(transaction, held[2] if transaction.after is None else 0)
 
     def _release_overdue(self, now_ns: int) -> None:
         for transaction, held_since_ns, _ in self._held.copy().values():
@@ -131,18 +131,17 @@ class Exporter:
         self._program, self._report_is_due = program, True
         self._start()
 
-    def submit(self, transaction: Transaction) -> None:
-        """Queue a finished transaction; 1 µs, never waits. When the queue is full, it is dropped and counted."""
+    def submit(self, transaction: Transaction, size: int = 0) -> None:
+        """Queue it, of `size` bytes if known; 1 µs, never waits. When the queue is full, it is lost and counted."""
         try:
-            self._put(transaction)
+            self._put(transaction, size or held_bytes(transaction))
         except Exception:
             self.counts["lost_internal"] += 1
             raise
 
-    def _put(self, transaction: Transaction) -> None:
+    def _put(self, transaction: Transaction, size: int) -> None:
         max_bytes = self._max_bytes
         waiting_bytes = self._waiting_bytes
-        size = held_bytes(transaction)
         if waiting_bytes + size > max_bytes * 3 // 4:
             keep_totals(transaction)
             size = held_bytes(transaction)

@@ -90,7 +90,7 @@ def _about(transaction: Transaction, redaction: Redaction) -> bytes:
     if transaction.error_type:
         about += few("error.type", transaction.error_type)
     if transaction.annotations:
-        facts = transaction.annotations.items()
+        facts = transaction.annotations.copy().items()  # a thread may add one at this moment
         about += b"".join([attribute(key, redaction.annotation(key, value)) for key, value in facts])
     return about
 

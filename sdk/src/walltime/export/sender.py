@@ -200,6 +200,7 @@ class Sender:
             message = "walltime: the collector at %s refuses a transaction of %d bytes as too large; it is lost. Raise "
             message += "its limit, or the one of a proxy in front of it"
             warn("too large", message, self._shown, size)
+            self.batch_bytes = BATCH_BYTES  # it may have been refused for what is in it: other requests as before
             return
         self.batch_bytes = min(self.batch_bytes, size // 2)
         body = gzip.decompress(batch.body) if self._settings.gzip else batch.body

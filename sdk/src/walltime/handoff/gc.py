@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from walltime.core.call import line
-from walltime.core.execution import get_ident, inherited
+from walltime.core.execution import here, inherited
 from walltime.core.transaction import clock
 from walltime.errors import contain
 from walltime.instrumentation.patching import Hook
@@ -57,7 +57,7 @@ def _here() -> ExecutionContext | None:
     Before Python 3.12 garbage is also collected while another one is set: what is set then is lost and freed too early.
     """
     execution = inherited()
-    if execution is None or execution.home != get_ident() or execution.transaction.is_over:
+    if execution is None or execution.home != here() or execution.transaction.is_over:
         return None
     return execution
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import AsyncGenerator, Coroutine, Generator
-from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, Protocol, TypeAlias
 
 from walltime.core.call import Piece, line
 from walltime.core.execution import task_execution
@@ -193,8 +193,16 @@ _KINDS: Any = (
 
 @functools.lru_cache(maxsize=256)
 def _wrap_of(result: type) -> Any:
-    """Return what measures the rest of a plain function's run, by the class of its result; None when it is over."""
+    """
+    Return what measures the rest of a plain function's run, by the class of its result; None when it is over.
+
+    Not of a library's own coroutines: they may be more, as those of aiohttp and aiomysql for `async with`.
+    """
     for kind, wrap in ((Coroutine, _coroutine), (AsyncGenerator, _async_generator), (Generator, _generator)):
-        if issubclass(result, kind):
+        if issubclass(result, kind) and result.__name__ in _BUILT_IN:
             return wrap
     return None
+
+
+_BUILT_IN: Final = frozenset({"coroutine", "async_generator", "generator"})
+"""By name: Cython has its own."""

@@ -174,13 +174,15 @@ class _Lent(Context):
     """
 
     __slots__ = ("before",)
-    before: Context
+    before: Context | None
+    """None after its end: the contexts that a thread was left with would be a chain."""
     __hash__ = object.__hash__  # type: ignore[assignment]  # a dict has none
 
     def end(self) -> None:
-        _clear(self)
-        if self.before:
-            dict.update(self, self.before)
+        before, self.before = self.before, None
+        if before is not None:
+            _clear(self)
+            dict.update(self, before)
 
 
 _NOTHING: Final = Context()

@@ -39,26 +39,23 @@ def _setting(interval_s: float, instead_of: Iterable[float]) -> Iterator[object]
     return map(sys.setswitchinterval, map(instead.get, iter(sys.getswitchinterval, None)))
 
 
-_open: list[None] = []
-"""As many entries as transactions are open: adding and removing one is atomic."""
+_open: set[int] = set()
+"""The `id` of each open transaction: one may go on several times, and ends once. Adding and removing are atomic."""
 _host_s = 0.0
 """The application's interval that the following are made for."""
 _restoring = _setting(0.005, ())
 _shortening = dict.fromkeys((SHORT_S, HOLD_S), _restoring)
 
 
-def begun() -> bool:
-    """Count a transaction that begins; say whether no other is open. 50 ns."""
-    _open.append(None)
+def begun(transaction: object) -> bool:
+    """Note a transaction that begins or goes on; say whether no other is open. 50 ns."""
+    _open.add(id(transaction))
     return len(_open) == 1
 
 
-def ended() -> None:
-    """Count a transaction that has ended; with the last one, the application's interval is back. 0.2 µs."""
-    try:  # noqa: SIM105  # `suppress` takes longer than all of the rest, here and below
-        _open.pop()
-    except IndexError:  # it began before a fork, or outlasted `forget`
-        pass
+def ended(transaction: object) -> None:
+    """Note that a transaction has ended; with the last one, the application's interval is back. 0.2 µs."""
+    _open.discard(id(transaction))
     if not _open:
         restore()
 
@@ -72,7 +69,7 @@ def shorten(interval_s: float) -> None:
         _restoring = _setting(now_s + 1e-7, _OURS)  # Python cuts off: 1e-6 * n * 1e6 may be below n
         _shortening = {each: _setting(each, {now_s, *_OURS}) for each in (SHORT_S, HOLD_S)}
     if _host_s > 2 * HOLD_S:
-        try:  # noqa: SIM105
+        try:  # noqa: SIM105  # `suppress` takes longer than all of the rest, here and below
             next(_shortening[interval_s])
         except TypeError:  # the application has just set another one
             pass

@@ -65,7 +65,8 @@ class Ticks:
         self.is_contended = False
         """Whether more than one thread computed since the last tick."""
         self._process_cpu_ns = self._own_cpu_ns = 0
-        self._served: list[tuple[ref[Any], Transaction, Thread]] = []
+        self._served: dict[tuple[int, int], tuple[ref[Any], Transaction, Thread]] = {}
+        """By `id` of the reference and of the transaction, in the order in which they last began or went on."""
         self._owed_ns: dict[tuple[str, bool], int] = {}
         """
         Time whose line was not seen because the tick was late: for the next sample of a transaction of this name.
@@ -151,17 +152,20 @@ class Ticks:
                 if thread.execution is execution:  # nothing runs in between
                     thread.execution = None
         while serving.arrivals:
-            self._served.append(serving.arrivals.popleft())
+            each = serving.arrivals.popleft()
+            key = id(each[0]), id(each[1])
+            self._served.pop(key, None)
+            self._served[key] = each
         if self._served:
-            served, self._served = self._served, []
             innermost: dict[Transaction, Any] = {}
-            for each in served:
-                reference, of, thread = each
+            for key, (reference, of, thread) in list(self._served.items()):
                 server = reference()
                 if of.duration_ns:
+                    del self._served[key]
                     self._ended(of, due_ns, elapsed_ns)
-                elif server is not None and not suspended.is_over(server):
-                    self._served.append(each)
+                elif server is None or suspended.is_over(server):
+                    del self._served[key]
+                else:
                     innermost[of] = of, thread, server  # the task that began last: those before it wait for it
             looks += innermost.values()
         return [each for each in looks if each[0].started_ns <= due_ns]

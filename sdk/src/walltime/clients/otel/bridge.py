@@ -10,7 +10,6 @@ A span of kind CLIENT or PRODUCER that ends inside a transaction becomes a call 
 
 from __future__ import annotations
 
-import sys
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any, Final
 
@@ -71,11 +70,11 @@ def begin(kind: object, scope: str) -> Seen | None:
     try:
         if kind is not _CLIENT and kind is not _PRODUCER:
             return None
-        if current() is None:
+        execution = task_execution()
+        if execution is None:
             outside("opentelemetry")
             return None
-        execution = _execution()
-        if execution is None or type(execution) is Inside or libraries.is_wrapped(_OURS.get(scope, "")):
+        if type(execution) is Inside or libraries.is_wrapped(_OURS.get(scope, "")):
             return None
         seen = Seen(execution, kind is _PRODUCER, _unfinished(execution))
         _innermost.set(seen)
@@ -106,11 +105,6 @@ def finish(seen: Seen, attributes: Mapping[str, Any], failure: str | None) -> No
         execution.record(call.line, call.subject, seen.started_ns, ended_ns, seen.outer_ns, failure, 0, call.status)
     except Exception as ours:
         contain("bridge", ours)
-
-
-def _execution() -> ExecutionContext | None:
-    asyncio = sys.modules.get("asyncio")
-    return current() if asyncio is None or asyncio._get_running_loop() is None else task_execution()
 
 
 def _unfinished(execution: ExecutionContext) -> Seen | None:

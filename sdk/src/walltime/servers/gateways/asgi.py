@@ -20,7 +20,7 @@ from walltime.core.call import lines
 from walltime.core.execution import running_task, task_execution
 from walltime.core.steps import timed
 from walltime.core.transaction import clock
-from walltime.errors import contain, guarded
+from walltime.errors import contain
 from walltime.servers.gateways.transparent import SERVES, Transparent
 from walltime.servers.request.headers import from_asgi
 from walltime.servers.request.request import MARK, WEBSOCKET, answered, failed, incomplete, open_request
@@ -81,7 +81,7 @@ async def serve(app: Application, scope: Scope, receive: Receive, send: Send) ->
         opened.finish()
         raise
     if is_http and not opened.transaction.duration_ns:  # the application returned before its response was complete
-        _stopped(opened)
+        incomplete(opened.transaction)
     opened.finish()
 
 
@@ -155,8 +155,3 @@ def _receiving(receive: Receive) -> Receive:
                 contain("asgi", ours)
 
     return receiving
-
-
-@guarded("asgi")
-def _stopped(opened: runtime.Open) -> None:
-    incomplete(opened.transaction)

@@ -187,11 +187,8 @@ class _Body:
     def _incomplete(self) -> None:
         """Record when the server stopped before the end."""
         transaction = self._opened.transaction
-        try:
-            if self._is_begun and not transaction.is_error and not transaction.duration_ns:
-                incomplete(transaction)
-        except Exception as ours:
-            contain("wsgi", ours)
+        if self._is_begun and not transaction.is_error and not transaction.duration_ns:
+            incomplete(transaction)
 
 
 class _SizedBody(_Body):
@@ -205,20 +202,20 @@ class _ListBody(_Body, list):  # type: ignore[type-arg]
     """Still a list: for one of one block, servers set Content-Length."""
 
     def __init__(self, body: Any, opened: runtime.Open) -> None:
-        list.__init__(self, body)
         super().__init__(body, opened)
+        list.__init__(self, list.__iter__(body))  # no method of a class of the application's, here and below
 
 
 class _TupleBody(_Body, tuple):  # type: ignore[type-arg]
     def __new__(cls, body: Any, _opened: runtime.Open) -> _TupleBody:
-        return tuple.__new__(cls, body)
+        return tuple.__new__(cls, tuple.__iter__(body))
 
 
 class _BytesBody(_Body, bytes):  # type: ignore[misc]  # it iterates as the application's body does
     """What uWSGI sends as it is; others would iterate over its numbers."""
 
     def __new__(cls, body: Any, _opened: runtime.Open) -> _BytesBody:
-        return bytes.__new__(cls, body)
+        return bytes.__new__(cls, memoryview(body))
 
 
 _BODIES: Final[dict[type, type[_Body]]] = {list: _ListBody, tuple: _TupleBody, bytes: _BytesBody}
