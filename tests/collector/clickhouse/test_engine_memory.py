@@ -85,7 +85,13 @@ def test_memory_that_is_not_in_use_is_given_back(own: Own) -> None:
 def test_a_request_that_does_not_fit_gets_a_new_process(own: Own, monkeypatch: pytest.MonkeyPatch) -> None:
     """At once: it was sent again to the same process until that was ended for its size, after 30 s to 300 s."""
     sent: list[float] = []
-    monkeypatch.setattr(_Connection, "begin", lambda at, s, begin=_Connection.begin: (sent.append(s), begin(at, s)))
+    begin = _Connection.begin
+
+    def count_and_begin(connection: _Connection, within_s: float) -> None:
+        sent.append(within_s)
+        begin(connection, within_s)
+
+    monkeypatch.setattr(_Connection, "begin", count_and_begin)
     own.limit(own.memory_bytes() + 20 * MIB)
     with pytest.raises(InsertRefused):  # by the new process, which could read it
         own.engine.insert([Record(1, 1, b"\xff" * 64 * MIB)], "large")
