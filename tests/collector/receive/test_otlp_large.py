@@ -48,24 +48,36 @@ HARD: dict[str, tuple[bytes, str, str, int]] = {
 
 @pytest.mark.parametrize("name", HARD)
 def test_the_ports_answer_while_a_small_body_is_decoded_that_takes_long(collector: Collector, name: str) -> None:
-    body, encoding, content_type, status = HARD[name]
+    *body, status = HARD[name]
+    orders = [answers_beside(collector, *body)]
+    # JSON is decoded, the others are refused at once. On a busy machine this program may not get to ask in between.
+    while name == "JSON" and answers_before_the_last(orders[-1], status) <= 4 and len(orders) < 3:
+        orders.append(answers_beside(collector, *body))
+    for order in orders:
+        assert [each for each in order if each is not True] == [status] * 3
+    assert name != "JSON" or answers_before_the_last(orders[-1], status) > 4
+
+
+def answers_beside(collector: Collector, body: bytes, encoding: str, content_type: str) -> list[Any]:
+    """Send it three times, one after the other as they have one sender; the order of these answers and of /readyz."""
     order: list[Any] = []
 
     def send() -> None:
         answer = collector.send(body, content_encoding=encoding, content_type=content_type)
         order.append(answer.status_code)
 
-    sending = [threading.Thread(target=send) for _ in range(3)]  # one after the other: they have one sender
+    sending = [threading.Thread(target=send) for _ in range(3)]
     for each in sending:
         each.start()
     while sending[-1].is_alive() and len(order) < 50:
         order.append(over_http("GET", f"{collector.web_url}/readyz").json()["ready"])
     for each in sending:
         each.join()
-    assert [each for each in order if each is not True] == [status] * 3
-    if name == "JSON":  # the others are refused at once
-        last = max(at for at, each in enumerate(order) if each == 200)
-        assert order[:last].count(True) > 4
+    return order
+
+
+def answers_before_the_last(order: list[Any], status: int) -> int:
+    return order[: max(at for at, each in enumerate(order) if each == status)].count(True)
 
 
 def test_only_what_is_small_when_it_is_decompressed_is_decoded_in_the_event_loop() -> None:
