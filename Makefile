@@ -26,7 +26,7 @@ demo: setup
 	$(BIN)/pytest --collect-only -qq --ignore=tests/collector --ignore=tests/dashboards >/dev/null; wait
 	@touch $@
 
-## test          all tests except the nightly ones, against real servers, in about 8 minutes on 2 cores
+## test          all tests except the nightly ones, against real servers, in about 9 minutes on 2 cores
 test: .venv/compiled
 	@$(BIN)/pytest -n $(or $(WORKERS),4) --dist loadfile --no-loadscope-reorder -m 'not nightly and not alone'
 	@$(BIN)/pytest -m 'alone and not nightly' $$(grep -rl --include='test_*.py' 'mark\.alone' tests)
