@@ -22,6 +22,8 @@ SORT = "-- sort\n"
 BESIDE = "    UNION ALL -- beside whole minutes\n"
 """From this line to the next `)` a query reads the transactions beside the whole minutes of a Scope (Scope.divided)."""
 _BESIDE = re.compile(rf"^{BESIDE}.*?(?=^ *\))", re.MULTILINE | re.DOTALL)
+_OPTIONAL = re.compile(r"\s*AND \((?:\{(\w+):String\} = '' OR|empty\(\{(\w+):)")
+_PLACEHOLDER = re.compile(r"\{(\w+):[^{}]+\}")
 _S = 1_000_000_000
 
 
@@ -42,6 +44,36 @@ def run(engine: Engine, name: str, /, **parameters: Parameter) -> Sequence[Row]:
         BadParameter: One of them is no condition, or `sort` no number.
         EngineUnavailable: The engine cannot answer now.
     """
+    return engine.query(*_composed(name, parameters))
+
+
+def written(name: str, /, **parameters: Parameter) -> str:
+    """
+    The same statement with its values in it, as people can run it with `walltime sql`.
+
+    Raises:
+        BadParameter: As `run`.
+    """
+    sql, values = _composed(name, parameters)
+    lines = [line for line in sql.splitlines() if not _says_nothing(line, values)]
+    return _PLACEHOLDER.sub(lambda match: _literal(values[match[1]]), "\n".join(lines))
+
+
+def _says_nothing(line: str, values: Mapping[str, Parameter]) -> bool:
+    """A comment, or a condition that its empty parameter switches off."""
+    optional = _OPTIONAL.match(line)
+    return line.lstrip().startswith("--") or bool(optional and not values[optional[1] or optional[2]])
+
+
+def _literal(value: Parameter) -> str:
+    if isinstance(value, str):
+        return "'" + value.replace("\\", "\\\\").replace("'", "\\'").replace("\n", "\\n") + "'"
+    if isinstance(value, Sequence):
+        return f"[{', '.join(map(_literal, value))}]"
+    return "NULL" if value is None else str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def _composed(name: str, parameters: dict[str, Parameter]) -> tuple[str, Mapping[str, Parameter]]:
     sql, values = query_text(name), NONE
     if _is_in_whole_minutes(parameters):
         sql = _BESIDE.sub("", sql)
@@ -52,7 +84,7 @@ def run(engine: Engine, name: str, /, **parameters: Parameter) -> Sequence[Row]:
     if sort := parameters.pop("sort", ""):
         values = dict(values)
         sql = sql.replace(SORT, f"{field_sql(sort_field(str(sort)), values)}\n")
-    return engine.query(sql, {**parameters, **values})
+    return sql, {**parameters, **values}
 
 
 def _is_in_whole_minutes(parameters: Mapping[str, Parameter]) -> bool:

@@ -1,0 +1,12 @@
+"""
+The one place that decides what is chance: for `why`, incidents, `diff` and `advise`.
+
+No SQL and no words here; numbers in, numbers out. Each module names the source of its method.
+"""
+
+from __future__ import annotations
+
+CHANCE = 0.005
+"""A p-value from here on is chance; p-values are corrected for how many were looked at (multiple.py) before."""
+SUPPORT = 20
+"""Transactions that a group must have to be spoken of."""
