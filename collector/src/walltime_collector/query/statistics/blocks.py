@@ -45,7 +45,7 @@ _F = {4: 3.78, 8: 2.64, 16: 2.04, 32: 1.70}
 _TREND, _TREND_GOES_ON = 1.64, 1.5
 """Standard errors of a trend that counts; so many times what it would make of the slow side is still a trend."""
 _INTERVAL = 0.98
-"""Times are skewed, so an interval of 95 % needs a little more than the 97.5 % quantile of Student's t (make bench-why)."""
+"""Times are skewed: their interval of 95 % needs a little more than the 97.5 % quantile of Student's t."""
 
 
 @dataclass(frozen=True)

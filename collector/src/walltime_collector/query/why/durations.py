@@ -112,7 +112,8 @@ def _judged(
     typical = singles = None
     if is_tested and min(len(usual[0]), len(slow[0])) >= FEWEST:
         typical = compare(*in_blocks(before.typical_ns, now.typical_ns), apart)
-        singles = compare(*in_blocks(*((each.durations_ns > bound_ns) * 1.0 for each in (before, now))), apart)
+        of_usual, of_slow = ((each.durations_ns > bound_ns).astype(np.float64) for each in (before, now))
+        singles = compare(*in_blocks(of_usual, of_slow), apart)
     if not _are_notable(before, now, singles):
         before, now = Times(*usual, LONGEST_NS), Times(*slow, LONGEST_NS)
     return Durations(before, now, threshold_ns, typical, singles, apart)
