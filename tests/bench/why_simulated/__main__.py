@@ -43,8 +43,8 @@ def main(
 ) -> None:
     """Ask `why` about simulated pairs of windows."""
     known = (*FAMILIES, *CHANGES)
-    chosen = [each for each in known if not family or each in family]
-    chosen = chosen or [each for each in known if any(text in each for text in family or ())]
+    wanted = {each for text in family or known for each in ([text] if text in known else known) if text in each}
+    chosen = [each for each in known if each in wanted]
     if not chosen:
         raise typer.BadParameter(f"there are {', '.join(known)}", param_hint="--family")
     tenth = 10 if quick else 1

@@ -57,9 +57,7 @@ def false_of_changed(answer: Why, change: str, variant: int) -> list[str]:
     """Sentences that speak of something else than what changed."""
     of = changed.CHANGES[change]
     allowed = re.compile(f"{of.names(variant)}|{of.true(variant)}|^The times alone")
-    return [
-        each.about for each in claims(answer) if each.about not in HARMLESS and not allowed.search(each.sentence)
-    ]
+    return [each.about for each in claims(answer) if each.about not in HARMLESS and not allowed.search(each.sentence)]
 
 
 def _about(sentence: str) -> str:

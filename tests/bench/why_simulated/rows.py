@@ -117,7 +117,9 @@ def _whole(numbers: NDArray[Any]) -> pa.Array:
 
 
 def _ids(rng: np.random.Generator, count: int, length: int) -> pa.Array:
-    return pa.FixedSizeBinaryArray.from_buffers(pa.binary(length), count, [None, pa.py_buffer(rng.bytes(count * length))])
+    return pa.FixedSizeBinaryArray.from_buffers(
+        pa.binary(length), count, [None, pa.py_buffer(rng.bytes(count * length))]
+    )
 
 
 def _chosen(values: Sequence[str], index: NDArray[np.int64]) -> pa.Array:

@@ -17,7 +17,7 @@ _HOUR_S, _DAY_S = 3600.0, 86_400.0
 
 def sizes(rng: Random) -> tuple[int, int]:
     """Of the usual and the slow side: mostly small ones, and the usual one is 1 to 4 times the slow one."""
-    slow = round(FEWEST * (MOST / FEWEST) ** (rng.uniform() ** 1.5))
+    slow = round(FEWEST * (MOST / FEWEST) ** (rng.uniform() ** 2))
     return round(min(slow * rng.uniform(1, 4), 4 * MOST)), slow
 
 
@@ -111,7 +111,9 @@ def _autoregressive(rng: Random, count: int, keeps: float) -> Floats:
     noise = rng.standard_normal(count) * np.sqrt(1 - keeps**2)
     # the sum of what is left of the noise of as many steps as matter
     steps = min(count, int(np.log(1e-4) / np.log(keeps)) + 1)
-    kept = np.convolve(np.concatenate([rng.standard_normal(steps) * np.sqrt(1 - keeps**2), noise]), keeps ** np.arange(steps))
+    kept = np.convolve(
+        np.concatenate([rng.standard_normal(steps) * np.sqrt(1 - keeps**2), noise]), keeps ** np.arange(steps)
+    )
     return kept[steps : steps + count]
 
 
