@@ -22,7 +22,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from .changed import CHANGES
-from .pairs import DRAWS, Judged, judge, tasks
+from .pairs import DRAWS, Judged, Task, judge, tasks
 from .report import example, markdown
 from .unchanged import FAMILIES
 
@@ -48,13 +48,10 @@ def main(
     if not chosen:
         raise typer.BadParameter(f"there are {', '.join(known)}", param_hint="--family")
     tenth = 10 if quick else 1
-    asked = [
-        task
-        for name in chosen
-        for task in tasks(
-            name, range(first, first + (pairs or (CHANGED if name in CHANGES else UNCHANGED) // tenth)), seed, DRAWS // tenth
-        )
-    ]  # fmt: skip
+    asked: list[Task] = []
+    for name in chosen:
+        count = pairs or (CHANGED if name in CHANGES else UNCHANGED) // tenth
+        asked += tasks(name, range(first, first + count), seed, DRAWS // tenth)
     judged: dict[str, list[Judged]] = defaultdict(list)
     shown: dict[str, int] = defaultdict(int)
     console, started_s = Console(stderr=True), time.monotonic()

@@ -57,8 +57,11 @@ def example(each: Judged) -> str:
         + ["not named"] * (not each.is_named)
         + ["number outside"] * (not each.is_inside)
     )
-    head = f"--family '{each.family}' --first {each.pair} --pairs 1: {what or 'true'}; {each.usual:,} usual, {each.slow:,} slow"
-    return "\n    ".join([head, f"{each.verdict}; ms: {each.numbers}", *each.sentences])
+    sides = f"{each.usual:,} usual, {each.slow:,} slow"
+    again = f"--family '{each.family}' --first {each.pair} --pairs 1"
+    return "\n    ".join(
+        [f"{again}: {what or 'true'}; {sides}", f"{each.verdict}; ms: {each.numbers}", *each.sentences]
+    )
 
 
 def _share(are_so: Sequence[bool], *, most: float = 1.0, least: float = 0.0) -> str:

@@ -107,7 +107,7 @@ def nanoseconds(at_s: float) -> int:
 
 
 def arrive(rng: np.random.Generator, page: Page, usual: int, slow: int, usual_s: float = 0.0) -> Requests:
-    """So many requests of each side at random times; the slow side follows, SLOW_S long, at the same rate by default."""
+    """So many requests of each side at random times; the slow side follows, at the same rate by default."""
     usual_s = usual_s or SLOW_S * usual / slow
     at_s = np.sort(np.concatenate([rng.uniform(0, usual_s, usual), usual_s + rng.uniform(0, SLOW_S, slow)]))
     count = usual + slow
@@ -168,7 +168,8 @@ def bills(rng: np.random.Generator, requests: Requests) -> Bills:
         sigma = page.call_noise / np.sqrt(np.maximum(calls, 1))
         noise = np.exp(sigma * rng.standard_normal(calls.shape) - sigma**2 / 2)
         every = requests.everything if calls.ndim == 1 else requests.everything[:, None]
-        return np.rint(calls * mean_ns * factor * noise * every).astype(np.int64)
+        whole: Whole = np.rint(calls * mean_ns * factor * noise * every).astype(np.int64)
+        return whole
 
     gets = np.tile(page.gets, (count, 1))
     misses = rng.binomial(gets, 1 - requests.hits)

@@ -56,6 +56,7 @@ def _table(names: Sequence[str], at: int, bills: Bills) -> pa.Table:
     of, count = bills.requests, bills.requests.count
     rng = np.random.default_rng([count, at])
     target_calls = np.column_stack([bills.gets, bills.misses, bills.statement_calls.sum(1), bills.http_calls])
+    no_errors = np.zeros_like(target_calls)
     target_ns = np.column_stack([bills.get_ns, bills.set_ns, bills.statement_ns.sum(1), bills.http_ns])
     hits = np.zeros_like(target_calls)
     misses = np.zeros_like(target_calls)
@@ -98,7 +99,7 @@ def _table(names: Sequence[str], at: int, bills: Bills) -> pa.Table:
         "http_request_time_ns": _whole(bills.http_ns),
         **_ragged(
             "target", target_calls > 0, {"component": _COMPONENTS, "address": _ADDRESSES},
-            {"calls": target_calls, "time_ns": target_ns, "errors": np.zeros_like(hits), "hits": hits, "misses": misses},
+            {"calls": target_calls, "time_ns": target_ns, "errors": no_errors, "hits": hits, "misses": misses},
         ),
         **_ragged(
             "statement", bills.statement_calls > 0, {"text": STATEMENTS},

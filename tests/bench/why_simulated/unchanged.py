@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from .requests import Bills, Floats, Page, Requests, arrive, bills
 
@@ -68,7 +69,7 @@ def _bimodal(rng: Random, requests: Requests) -> None:
         requests.calls[:, 2] += np.where(is_long, rng.integers(5, 20), 0)
 
 
-def _in_bursts(rng: Random, count: int) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
+def _in_bursts(rng: Random, count: int) -> NDArray[np.bool_]:
     """One in 100 to 1,000 begins a burst, which is 5 to 30 requests long."""
     begins = rng.uniform(0, 1, count) < 1 / np.exp(rng.uniform(np.log(100), np.log(1000)))
     length = int(rng.integers(5, 30))
