@@ -22,7 +22,8 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from .changed import CHANGES
-from .pairs import DRAWS, Judged, Task, judge, tasks
+from .looks import week
+from .pairs import DRAWS, Judged, Task, judge_in_worker, tasks
 from .report import example, markdown
 from .unchanged import FAMILIES
 
@@ -37,6 +38,9 @@ def main(
     seed: Annotated[int, typer.Option()] = 1,
     show: Annotated[int, typer.Option(help="So many false answers of each family, with their sentences.")] = 0,
     every: Annotated[bool, typer.Option(help="Show true ones as well.")] = False,
+    weeks: Annotated[
+        int | None, typer.Option(help="Weeks in which nothing happens. [1; 0 with --quick or --family]")
+    ] = None,
     quick: Annotated[bool, typer.Option(help="A tenth of the pairs.")] = False,
     processes: Annotated[int, typer.Option()] = os.cpu_count() or 1,
     json_file: Annotated[Path | None, typer.Option("--json", help="Also write all answers to this file.")] = None,
@@ -60,17 +64,22 @@ def main(
         multiprocessing.get_context("spawn").Pool(min(processes, len(asked))) as pool,
         Progress(*columns, console=console, transient=True) as progress,
     ):
+        some_weeks = (0 if family or quick else 1) if weeks is None else weeks
+        opened = pool.map_async(week, range(1, some_weeks + 1))
         bar = progress.add_task("", total=sum(len(task.pairs) for task in asked))
-        for answers in pool.imap(judge, asked):
+        for answers in pool.imap(judge_in_worker, asked):
             for each in answers:
                 judged[each.family].append(each)
                 if shown[each.family] < show and (every or not each.is_true or not each.is_inside):
                     shown[each.family] += 1
                     print(example(each), flush=True)
             progress.update(bar, advance=len(answers), description=answers[0].family)
+        incidents = opened.get()
         pool.close()
         pool.join()
     print(markdown(judged))
+    for headlines in incidents:
+        print(f"\nA week of 50 kinds in which nothing happens: {len(headlines)} incidents.", *headlines, sep="\n- ")
     asked_s = time.monotonic() - started_s
     console.print(f"{sum(map(len, judged.values())):,} answers in {asked_s:.0f} s, seed {seed}")
     if json_file is not None:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import atexit
-import shutil
-import tempfile
 import zlib
 from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import numpy as np
 from walltime_collector.clickhouse.embedded.engine import EmbeddedEngine
@@ -63,12 +63,29 @@ class Judged:
         return not self.false and self.is_named
 
 
-def judge(task: Task) -> list[Judged]:
+@contextmanager
+def prepared() -> Iterator[EmbeddedEngine]:
+    """An engine for `judge`."""
+    with TemporaryDirectory(prefix="walltime-why-") as folder:
+        engine = EmbeddedEngine(with_tables(Path(folder) / "chdb"), "walltime")
+        try:
+            engine.migrate()
+            prepare(engine)
+            yield engine
+        finally:
+            engine.close()
+
+
+def judge(task: Task, engine: EmbeddedEngine) -> list[Judged]:
     """Ask about all pairs of a task."""
-    engine, folder = _engine()
     made = [(at, _bills(task, at)) for at in task.pairs]
-    replace(engine, folder, [(_name(at), each) for at, each in made])
+    replace(engine, [(_name(at), each) for at, each in made])
     return list(_judged(task, engine, made))
+
+
+def judge_in_worker(task: Task) -> list[Judged]:
+    """The same with an engine of the process."""
+    return judge(task, _engine())
 
 
 def tasks(family: str, pairs: range, seed: int, draws: int = DRAWS) -> Iterator[Task]:
@@ -149,16 +166,8 @@ def _name(at: int) -> str:
 
 
 @cache
-def _engine() -> tuple[EmbeddedEngine, Path]:
-    """One for the process."""
-    folder = Path(tempfile.mkdtemp(prefix="walltime-why-"))
-    engine = EmbeddedEngine(with_tables(folder / "chdb"), "walltime")
-
-    def end() -> None:
-        engine.close()
-        shutil.rmtree(folder, ignore_errors=True)
-
-    atexit.register(end)
-    engine.migrate()
-    prepare(engine)
-    return engine, folder
+def _engine() -> EmbeddedEngine:
+    """Until the process ends."""
+    stack = ExitStack()
+    atexit.register(stack.close)
+    return stack.enter_context(prepared())

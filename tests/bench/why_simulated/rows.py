@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
+from tempfile import NamedTemporaryFile
 from typing import Any
 
 import numpy as np
@@ -37,19 +37,20 @@ def prepare(engine: EmbeddedEngine) -> None:
     engine.command("SYSTEM STOP MERGES")
 
 
-def replace(engine: EmbeddedEngine, folder: Path, named: Sequence[tuple[str, Bills]]) -> None:
+def replace(engine: EmbeddedEngine, named: Sequence[tuple[str, Bills]]) -> None:
     """The transactions of the engine are those bills, each with the name of its kind."""
     for table in ("transactions", "transactions_1m"):
         engine.command(f"TRUNCATE TABLE {table}")
     names = [name for name, _ in named]
     table = pa.concat_tables([_table(names, at, each) for at, (_, each) in enumerate(named)])
-    path = folder / "rows.arrow"
-    with pa.OSFile(str(path), "wb") as file, pa.ipc.new_file(file, table.schema) as writer:
-        writer.write_table(table)
     columns = ", ".join(f"`{name}`" for name in table.column_names)
     read = columns.replace("`started_at`", "fromUnixTimestamp64Nano(started_at, 'UTC')")
     read = read.replace("`attributes`", "if(attributes = '', map(), map('tenant', attributes))")
-    engine.command(f"INSERT INTO transactions ({columns}) SELECT {read} FROM file('{path}', 'Arrow')")
+    with NamedTemporaryFile(suffix=".arrow") as file:
+        with pa.ipc.new_file(file, table.schema) as writer:
+            writer.write_table(table)
+        file.flush()
+        engine.command(f"INSERT INTO transactions ({columns}) SELECT {read} FROM file('{file.name}', 'Arrow')")
 
 
 def _table(names: Sequence[str], at: int, bills: Bills) -> pa.Table:
