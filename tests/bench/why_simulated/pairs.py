@@ -128,6 +128,7 @@ def _judged(task: Task, engine: EmbeddedEngine, made: list[tuple[int, Bills]]) -
                 f"{name} {(each or 0) / 1e6:.2f}"
                 for name, each in (
                     ("difference", answer.difference_ns),
+                    ("typical", answer.typical_ns),
                     ("low", answer.low_ns),
                     ("high", answer.high_ns),
                     ("truth", truth_ns),
@@ -144,8 +145,8 @@ def _window(start_s: float, end_s: float) -> Window:
 
 
 def _bound_ns(answer: Why) -> int:
-    """Longer transactions are single ones, and in no other number."""
-    return int(getattr(answer, "bound_ns", 0) or 2**63 - 1)
+    """Longer transactions are single ones, and not in the number that the interval is of."""
+    return answer.singles.bound_ns if answer.singles else 2**63 - 1
 
 
 @cache
