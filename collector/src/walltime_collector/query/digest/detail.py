@@ -156,7 +156,7 @@ def _logged(engine: Engine, in_log: Mapping[str, str | int | bool]) -> tuple[Log
             LoggedExample,
             row,
             trace_id=row["trace"],
-            started_ns=int(row["started_us"]) * 1_000,
+            started_ns=row["started_us"] * 1_000,
             is_full_scan=bool(row["is_full_scan"]),
         )
         for row in run(engine, "digest/logged", **in_log, limit=_MAX_EXAMPLES)
@@ -171,7 +171,7 @@ def _sample(engine: Engine, scope: Scope, texts: Sequence[str], kinds: Sequence[
         scope = sampled(engine, scope, is_for_calls=True)
     if is_large and not scope.sample_level:
         rows = run(engine, "digest/minutes", **scope.divided(), texts=texts, limit=_SAMPLED_MINUTES)
-        minutes = [int(row["minute_s"]) for row in rows]
+        minutes = [row["minute_s"] for row in rows]
     return kept_sample(engine, scope, texts=texts, kinds=kinds, minutes=minutes)
 
 
@@ -189,7 +189,7 @@ def _both_ends(
     engine: Engine, scope: Scope, in_log: Mapping[str, str | int | bool], texts: Sequence[str]
 ) -> BothEnds | None:
     (row,) = run(engine, "digest/both_ends", **{**scope.whole.parameters(), **in_log}, texts=texts, limit=_MAX_JOINED)
-    return from_row(BothEnds, row) if int(row["calls"]) else None
+    return from_row(BothEnds, row) if row["calls"] else None
 
 
 def _places(sample: KeptSample) -> tuple[Place, ...]:

@@ -61,13 +61,11 @@ def statement_over_time(
         EngineUnavailable: The engine cannot answer now.
     """
     sent = sent_of(engine, scope, number) if sent is None else sent
-    steps = Steps.of(scope, sum(int(row["calls"]) for row in sent))
+    steps = Steps.of(scope, sum(row["calls"] for row in sent))
     sums = _by_fingerprint(engine, scope, steps, sent).get(number, {})
     for row in run(engine, "digest/server_steps", **of_log(scope, number), step_s=steps.step_s):
-        before = sums.get(int(row["step"]), StatementStep())
-        sums[int(row["step"])] = StatementStep(
-            before.calls, before.time_ns, before.errors, int(row["calls"]), int(row["time_ns"])
-        )
+        before = sums.get(row["step"], StatementStep())
+        sums[row["step"]] = StatementStep(before.calls, before.time_ns, before.errors, row["calls"], row["time_ns"])
     text = of_template(sent[0]["text"]) if sent else ""
     return _answer(number, text, steps, sums)
 
@@ -83,10 +81,10 @@ def statements_over_time(engine: Engine, scope: Scope, most: int) -> tuple[State
     times_ns: dict[int, int] = {}
     for row in rows:
         number = fingerprint_id(of_template(row["text"]))
-        times_ns[number] = times_ns.get(number, 0) + int(row["time_ns"])
+        times_ns[number] = times_ns.get(number, 0) + row["time_ns"]
     shown = sorted(times_ns, key=lambda number: -times_ns[number])[:most]
     sent = [row for row in rows if fingerprint_id(of_template(row["text"])) in shown]
-    steps = Steps.of(scope, sum(int(row["calls"]) for row in rows))
+    steps = Steps.of(scope, sum(row["calls"] for row in rows))
     sums = _by_fingerprint(engine, scope, steps, sent)
     texts = {fingerprint_id(of_template(row["text"])): of_template(row["text"]) for row in sent}
     return tuple(_answer(number, texts[number], steps, sums.get(number, {})) for number in shown)
@@ -101,8 +99,8 @@ def _by_fingerprint(
         return sums
     for row in run_sums(engine, "digest/steps", **scope.divided(steps.step_s), texts=texts):
         of = sums.setdefault(fingerprint_id(of_template(row["text"])), {})
-        each, before = from_row(StatementStep, row), of.get(int(row["step"]), StatementStep())
-        of[int(row["step"])] = StatementStep(
+        each, before = from_row(StatementStep, row), of.get(row["step"], StatementStep())
+        of[row["step"]] = StatementStep(
             each.calls + before.calls, each.time_ns + before.time_ns, each.errors + before.errors
         )
     return sums

@@ -89,7 +89,7 @@ def digest_of(
         reading_first = threads.submit(run, engine, "digest/first")
         sent = run_sums(engine, "digest/application", **scope.divided(), limit=MAX_ROWS)
         logged, (first,) = logging.result(), reading_first.result()
-    statements = digested(sent, logged, first_us=int(first["first_us"]))
+    statements = digested(sent, logged, first_us=first["first_us"])
     total_ns = sum(each.total_ns for each in statements)
     unsent_ns = sum(each.server.time_ns for each in statements if each.server and each.is_unsent)
     if statement:
@@ -151,26 +151,26 @@ def _add_applications(gathered: dict[int, _Statement], rows: Sequence[Row]) -> N
         text = of_template(row["text"])
         statement = gathered.setdefault(fingerprint_id(text), _Statement(text))
         for sums in (statement.client, statement.senders.setdefault((row["service"], row["name"]), _Sum())):
-            sums.calls += int(row["calls"])
-            sums.time_ns += int(row["time_ns"])
-        statement.errors += int(row["errors"])
+            sums.calls += row["calls"]
+            sums.time_ns += row["time_ns"]
+        statement.errors += row["errors"]
 
 
 def _add_server(gathered: dict[int, _Statement], rows: Sequence[Row]) -> None:
     for row in rows:
-        statement = gathered.setdefault(int(row["fingerprint_id"]), _Statement(row["fingerprint_text"]))
-        statement.last_us = int(row["last_us"])
-        calls, time_ns = int(row["calls"]), int(row["time_ns"])
-        locked_ns = max(int(row["lock_ns"]), int(row["row_lock_ns"]))
-        useful_rows = int(row["rows_sent"]) + int(row["rows_affected"])
+        statement = gathered.setdefault(row["fingerprint_id"], _Statement(row["fingerprint_text"]))
+        statement.last_us = row["last_us"]
+        calls, time_ns = row["calls"], row["time_ns"]
+        locked_ns = max(row["lock_ns"], row["row_lock_ns"])
+        useful_rows = row["rows_sent"] + row["rows_affected"]
         statement.server = from_row(
             ServerView,
             row,
             mean_ns=round(time_ns / calls),
             p95_ns=round(row["p95_ns"]),
             lock_share=min(locked_ns / max(time_ns, 1), 1.0),
-            examined_per_row=int(row["rows_examined"]) / max(useful_rows, 1),
-            full_scan_share=int(row["full_scans"]) / calls,
+            examined_per_row=row["rows_examined"] / max(useful_rows, 1),
+            full_scan_share=row["full_scans"] / calls,
         )
         for name, of_calls, of_time_ns in zip(*row["kinds"], strict=True):
             service, _, route = name.partition("\t")

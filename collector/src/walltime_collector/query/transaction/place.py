@@ -120,11 +120,11 @@ def place(engine: Engine, bill: Bill) -> Place:
     for around_s in _AROUND_S:
         window = {"start_ns": max(started_ns - around_s * _S, 0), "end_ns": started_ns + around_s * _S}
         row = run(engine, "place/durations", **kind, **window, **own, duration_ns=bill.duration_ns)[0]
-        others = max(int(row["transactions"]) - 1, 0)  # without this one
+        others = max(row["transactions"] - 1, 0)  # without this one
         if others >= FEWEST:
             break
     is_enough = others >= FEWEST
-    shorter, equal = int(row["shorter"]), max(int(row["equal"]) - 1, 0)
+    shorter, equal = row["shorter"], max(row["equal"] - 1, 0)
     sample = _sample(engine, bill, window, others) if is_enough else {}
     p50_ns, p95_ns, p99_ns = (int(each) for each in row["percentiles_ns"])
     return Place(
@@ -137,7 +137,7 @@ def place(engine: Engine, bill: Bill) -> Place:
         p50_ns=p50_ns,
         p95_ns=p95_ns,
         p99_ns=p99_ns,
-        max_ns=int(row["max_ns"]),
+        max_ns=row["max_ns"],
         steps=tuple(_steps(dict(zip(row["steps"], row["of_steps"], strict=True)))),
         sampled=int(sample.get("transactions", 0)),
         unusual=unusual(bill, sample, p50_ns) if is_enough else (),
@@ -160,7 +160,7 @@ def _sample(engine: Engine, bill: Bill, window: Mapping[str, int], others: int) 
             part_ns=slice_ns // part + 1,
             every=max(round(others / part / SAMPLED), 1),
         )[0]
-        if int(row["transactions"]) >= FEWEST:
+        if row["transactions"] >= FEWEST:
             break
     return row
 
@@ -176,7 +176,7 @@ def unusual(bill: Bill, sample: Row, usual_ns: int) -> tuple[Unusual, ...]:
     small_ns = _SMALL * max(bill.duration_ns, usual_ns)
     found: list[Unusual] = []
     sampled = _counters(sample)
-    zeros = [0] * int(sample["transactions"])
+    zeros = [0] * sample["transactions"]
     own = {each.name: each for each in bill.components}
     for name in dict.fromkeys([*own, *(component for component, _ in sampled)]):
         component = own.get(name, Component(name))
@@ -229,7 +229,7 @@ def _compared(
 
 def _counters(sample: Row) -> dict[tuple[str, str], list[int]]:
     """Component and counter → a number for each transaction of the sample; those that are 0 everywhere are left out."""
-    n = int(sample["transactions"])
+    n = sample["transactions"]
     counters: dict[tuple[str, str], list[int]] = {}
     for column, values in sample.items():
         if not isinstance(values, list) or not values:

@@ -85,7 +85,7 @@ def show(engine: Engine, trace_id: str) -> Trace | None:
     entries: dict[str, list[Row]] = defaultdict(list)
     for row in logged:
         entries[row["span"]].append(row)
-    first_ns = min(int(row["started_ns"]) for row in bill_of.values())
+    first_ns = min(row["started_ns"] for row in bill_of.values())
     return Trace(
         trace_id=trace_id,
         transactions=tuple(
@@ -113,13 +113,13 @@ def _spans(engine: Engine, trace_id: str) -> Sequence[Row]:
         {**row, "statement": redacted_text(row["statement"])}
         for row in run(engine, "show/derived_calls", trace_id=trace_id, limit=MAX_CALLS + 1)
     ]
-    return sorted([*ours, *derived], key=lambda row: (int(row["started_ns"]), row["span"]))
+    return sorted([*ours, *derived], key=lambda row: (row["started_ns"], row["span"]))
 
 
 def _untagged(engine: Engine, spans: Sequence[Row]) -> Sequence[Row]:
     """The log entries without a trace id on the connections of these calls, at their time."""
     calls = [
-        (connection_id, int(row["started_ns"]), int(row["duration_ns"]))
+        (connection_id, row["started_ns"], row["duration_ns"])
         for row in spans
         if (connection_id := number(row["attributes"].get("walltime.mysql.connection_id", "")))
     ]
@@ -139,8 +139,8 @@ def _bill(
     row: Row, depth: int, first_ns: int, calls: Sequence[Row], entries: Sequence[Row], untagged: Sequence[Row]
 ) -> Bill:
     components = tuple(Component(name, **counters) for name, counters in counters_by_component(row).items())
-    started_ns, duration_ns = int(row["started_ns"]), int(row["duration_ns"])
-    other_ns = duration_ns - min(int(row["covered_ns"]), duration_ns)
+    started_ns, duration_ns = row["started_ns"], row["duration_ns"]
+    other_ns = duration_ns - min(row["covered_ns"], duration_ns)
     billed = [Statement(*values) for values in _nested(row, "statement", "text calls time_ns errors")]
     statements, logged = join_statements(billed, entries)
     kept = join_calls([kept_call(call, started_ns) for call in calls], entries)
@@ -162,9 +162,7 @@ def _bill(
         calls=join_connections(kept, untagged, started_ns),
         logged=logged,
         after_response=after_response(row["attributes"]),
-        samples=tuple(
-            sampled([*each.values()][:-2], int(each["count"]), int(each["time_ns"])) for each in row["sample"]
-        ),
+        samples=tuple(sampled([*each.values()][:-2], each["count"], each["time_ns"]) for each in row["sample"]),
         is_error=bool(row["is_error"]),
         sample_probability=row["sample_probability"] or 0.0,  # None when it is not a number
     )

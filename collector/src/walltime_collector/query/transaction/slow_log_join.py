@@ -72,12 +72,12 @@ def join_connections(calls: Sequence[Call], entries: Sequence[Row], started_ns: 
     """
     logged: dict[tuple[int, str], list[Row]] = defaultdict(list)
     for entry in entries:
-        logged[int(entry["connection_id"]), str(entry["fingerprint"])].append(entry)
+        logged[entry["connection_id"], str(entry["fingerprint"])].append(entry)
 
     def at_their_time(key: tuple[int, str], same: Sequence[Call]) -> list[Row]:
         first_ns = started_ns + same[0].offset_ns - _LOGGED_IN_SECONDS_NS
         last_ns = started_ns + same[-1].offset_ns + same[-1].duration_ns + _LOGGED_IN_SECONDS_NS
-        matches = [entry for entry in logged.get(key, ()) if first_ns <= int(entry["started_ns"]) <= last_ns]
+        matches = [entry for entry in logged.get(key, ()) if first_ns <= entry["started_ns"] <= last_ns]
         return matches if len({entry["server"] for entry in matches}) == 1 else []
 
     return _join_one_by_one(
@@ -101,8 +101,7 @@ def _join_one_by_one(
         same = [calls[at] for at in places]
         entries = entries_of(key, same)
         if len(entries) == len(same) and all(
-            int(entry["query_ns"]) <= call.duration_ns + _CLOCKS_DIFFER_NS
-            for entry, call in zip(entries, same, strict=True)
+            entry["query_ns"] <= call.duration_ns + _CLOCKS_DIFFER_NS for entry, call in zip(entries, same, strict=True)
         ):
             for at, call, entry in zip(places, same, entries, strict=True):
                 joined[at] = replace(call, server=_server_side([entry], calls=1, client_ns=call.duration_ns))
@@ -137,6 +136,6 @@ def _server_side(entries: Sequence[Row], *, calls: int = 0, client_ns: int = 0, 
         calls=calls,
         statements=statements,
         network_ns=client_ns - sums["query_ns"] if len(entries) == calls else None,
-        errors=sum(int(entry["errno"]) > 0 for entry in entries),
+        errors=sum(entry["errno"] > 0 for entry in entries),
         notes=tuple(note for flag, note in _NOTES.items() if any(entry[flag] for entry in entries)),
     )
