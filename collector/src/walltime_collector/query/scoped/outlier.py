@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,7 +20,7 @@ _LEAST_SCORE = 4.0
 _NORMAL = 1.4826
 """The median distance from the median, times this, is the standard deviation of a normal distribution."""
 _S = 1_000_000_000
-_Sums = NDArray[np.float64]
+_Sums = NDArray[Any]
 
 
 @dataclass(frozen=True)

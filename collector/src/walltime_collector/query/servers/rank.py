@@ -64,7 +64,7 @@ def server(engine: Engine, scope: Scope, component: str, address: str) -> Server
         )
     kinds = [f"{row['service']}\t{row['name']}" for row in users]
     this = next(each for each in found if each.component == component)
-    sample, texts = requested(engine, scope, this, kinds, totals["transactions"])
+    sample, texts = requested(engine, scope, this, kinds)
     return ServerDetail(
         this,
         steps,
