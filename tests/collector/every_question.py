@@ -123,8 +123,7 @@ def ask_everything(engine: Engine, data: Path, sent: list[Sent], incident_id: st
     now_ns = time.time_ns()
     hour, texts = Scope(Window(now_ns - 3_600 * 10**9, now_ns)), _statements(_typical(sent))
     # only of very many transactions
-    rows = run(asked, "digest/minutes", **hour.divided(), texts=texts, limit=3)
-    assert kept_sample(asked, hour, texts=texts, minutes=[int(row["minute_s"]) for row in rows])
+    assert kept_sample(asked, hour, texts=texts)
     # only where calls of several components became slower
     for _, compared in recording.questions["why/populations"][:3]:
         run(asked, "why/busy", **compared, slow_length_ns=10**9, usual_length_ns=10**9)
