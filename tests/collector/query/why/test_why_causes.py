@@ -9,9 +9,10 @@ from walltime_collector.query.components import Sums
 from walltime_collector.query.why.answer import Contribution, Dimension, Population, Verdict
 from walltime_collector.query.why.arithmetic import contribution
 from walltime_collector.query.why.cause import failing, find
+from walltime_collector.query.why.cause_sentences import of_causes
 from walltime_collector.query.why.chance import Chance, Judged
 from walltime_collector.query.why.dimensions import without_effects
-from walltime_collector.query.why.sentences import headline, of_calls_alone, of_causes, of_failing, of_queue
+from walltime_collector.query.why.sentences import headline, of_calls_alone, of_failing, of_queue
 from walltime_collector.query.why.wording import short
 
 MS = 1_000_000
