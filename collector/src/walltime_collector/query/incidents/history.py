@@ -5,17 +5,17 @@ from __future__ import annotations
 from array import array
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from statistics import median
 from typing import NamedTuple
 
+from ..statistics.usual import Sample, Usual, usual_level, usual_mean, usual_share
 from .answer import Measure
-from .chance import Sample, Usual, usual_level, usual_mean, usual_share
 
 ENOUGH = 30
 """Transactions that a kind is judged by, and of a sample: with fewer, a mean is often below the real one."""
 FEWEST = 10
 """Transactions without which it is not judged, however long it takes."""
-MOST_OUTLIERS = 2
 MOST_SAMPLES = 40
 MOST_SERIES = 500
 """Beyond this, series that occur in no sample are forgotten: their servers or components went away."""
@@ -48,20 +48,11 @@ class Piece:
     end_s: int
     transactions: int
     samples: Mapping[Series, Sample]
-    longest_ns: tuple[float, ...] = ()
-    """The longest transactions that are known, at most MOST_OUTLIERS; they are left out of what is judged."""
 
     def sample(self, series: Series) -> Sample:
         """Without calls of a component the sample is 0 calls of all transactions; otherwise there is none."""
         without = self.transactions if series.measure == "calls" else 0
         return self.samples.get(series, (without, 0))
-
-    def judged(self, series: Series) -> Sample:
-        """The sample without outliers."""
-        tries, total = self.sample(series)
-        if series != TIME or tries < FEWEST:
-            return tries, total
-        return tries - len(self.longest_ns), max(total - sum(self.longest_ns), 0)
 
 
 def joined(pieces: Sequence[Piece]) -> Piece:
@@ -72,8 +63,7 @@ def joined(pieces: Sequence[Piece]) -> Piece:
         for series, (tries, total) in piece.samples.items():
             more_tries, more = samples.get(series, (0, 0))
             samples[series] = (count if series.measure == "calls" else tries + more_tries, total + more)
-    longest_ns = sorted(longest for each in pieces for longest in each.longest_ns)[-MOST_OUTLIERS:]
-    return Piece(pieces[0].start_s, pieces[-1].end_s, count, samples, tuple(longest_ns))
+    return Piece(pieces[0].start_s, pieces[-1].end_s, count, samples)
 
 
 class History:
@@ -100,7 +90,7 @@ class History:
             self._ends.append(piece.end_s)
             at, self._newest = length, piece.transactions
         for series in {**self._tries, **piece.samples}:
-            sample = piece.judged(series)
+            sample = piece.sample(series)
             for columns, value in zip((self._tries, self._totals), sample, strict=True):
                 column = columns.get(series)
                 if column is None:
@@ -145,7 +135,10 @@ class History:
             samples = zip(self._ends, self._samples(series), strict=False)
             values = [(end_s, total / tries) for end_s, (tries, total) in samples if tries]
             level = median([value for _, value in values] or [0.0])
-            since_s = max([since_s, *(end_s for end_s, value in values if not _is_steady(series, value, level))])
+            unsteady = [(end_s, not _is_steady(series, value, level)) for end_s, value in values]
+            # one bad sample alone may be a few transactions
+            lasting = (end_s for (_, before), (end_s, is_so) in pairwise(unsteady) if before and is_so)
+            since_s = max([since_s, *lasting])
         return min(since_s, self._starts[-1])
 
     def _samples(self, series: Series) -> Iterator[Sample]:

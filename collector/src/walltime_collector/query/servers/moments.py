@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from statistics import median
 
 from ..components import Sums
-from ..incidents.chance import exceeds
 from ..scope import Steps
+from ..statistics.shares import exceeds
 from .answer import Measure, Moment, ratio
 
 _LEAST_CALLS = 10

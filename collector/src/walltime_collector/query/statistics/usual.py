@@ -1,4 +1,9 @@
-"""Whether a change of a mean or a share is more than chance; docs/decisions/038-incidents.md has the formulas."""
+"""
+What is usual of a mean or a share, from samples of the past, and whether a new sample is above it beyond chance.
+
+Medians and their distances, which bad samples do not change. P. Rousseeuw and C. Croux, "Alternatives to the Median
+Absolute Deviation", JASA 88 (1993). docs/decisions/038-incidents.md has the formulas.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +11,8 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from statistics import NormalDist, median
+
+from .shares import exceeds
 
 FEWEST_SAMPLES = 5
 _FALSE_A_WEEK = 0.1
@@ -94,13 +101,3 @@ def share_is_higher(now: Sample, usual: Usual, chance: float) -> bool:
     tries, total = now
     expected = min(max(usual.level + 3 * usual.spread, 1 / usual.tries), 1 - 1 / usual.tries)
     return exceeds(total / tries, expected, tries, chance)
-
-
-def exceeds(share: float, expected: float, tries: float, chance: float) -> bool:
-    """Whether chance makes a share of so many tries as high as this with less than this probability (Chernoff)."""
-    if not 0 < expected < share:
-        return False
-    divergence = share * math.log(share / expected)
-    if share < 1:
-        divergence += (1 - share) * math.log((1 - share) / (1 - expected))
-    return tries * divergence >= -math.log(chance)
