@@ -19,7 +19,7 @@ SELECT
     multiIf(is_bot, 'bot', is_crawler, 'crawler', toString(toUInt64(200 * uniform('user', kind, of_all)))),
     is_bot OR uniform('failed', kind, of_all) < error_rate,
     ['mysql.query', 'memcache.get', 'memcache.get'], ['10.0.0.5:3306', '10.0.0.7:11211', '10.0.0.8:11211'],
-    [toUInt32(if(uniform('huge', kind, of_all) < huge, 5000, calls)), 2, 2], [0, 0, 0], [0, 0, 0],
+    [toUInt32(if(uniform('huge', kind, of_all) < huge, 5000, round(calls))), 2, 2], [0, 0, 0], [0, 0, 0],
     arrayMap(missed -> 2 - missed, [2, missed_1, missed_2]), [0, missed_1, missed_2]
 FROM
 (

@@ -12,8 +12,8 @@ from typing import Literal, NamedTuple
 
 from ...background import BackgroundThread
 from ...clickhouse.engine import Engine
-from ...query.incidents.history import ERRORS, TIME, Piece, Series
-from ...query.incidents.looks import LEAST_MISSES, MINUTES, KindName, Looks, Suspect, Thresholds
+from ...query.incidents.history import TIME, Piece, Series
+from ...query.incidents.looks import MINUTES, KindName, Looks, Suspect, Thresholds
 from ...query.incidents.stored import incidents
 from ...query.incidents.transactions import confirmed
 from ...query.queries import Row, run
@@ -35,8 +35,6 @@ _QUICK_S = 0.3
 """After a look that took twice as long the next one comes after twice the time, but at most LONGEST_S: by default the
 thread works at most 1 % of the time."""
 _LONGEST_S = 60.0
-_ALIKE = 1.25
-"""A time or calls above the worst of the same time of earlier days by less than this factor are not news."""
 _LEAST_DAYS = 2
 _S = 1_000_000_000
 _EVER_S = 4_000_000_000
@@ -190,25 +188,19 @@ class IncidentWatch(BackgroundThread):
     def _unlike_earlier_days(
         self, found: Sequence[tuple[Suspect, dict[Series, float]]], now_s: int
     ) -> list[tuple[Suspect, dict[Series, float]]]:
-        """Those that are worse than at the same time of earlier days, where at least two days have any."""
+        """Those that are beyond half of a threshold at the same time of earlier days, where there are some."""
         if not found:
             return []
         kinds = [f"{each.kind.service}\t{each.kind.name}" for each, _ in found]
-        rows = run(self._engine, "incidents/earlier", kinds=kinds, now_s=now_s)
-        known = {(row["service"], row["name"], row["component"], row["address"]): row for row in rows}
-        by_component = {(row["service"], row["name"], row["component"]): row for row in rows}
+        rows = run(self._engine, "incidents/earlier", kinds=kinds, now_s=now_s, least_days=_LEAST_DAYS)
+        known = {
+            (row["service"], row["name"], Series(row["measure"], row["component"], row["address"])): row["level"]
+            for row in rows
+        }
 
         def is_news(kind: KindName, series: Series, value: float) -> bool:
-            row = known.get((*kind, series.component, series.address))
-            if series.measure == "calls":
-                row = by_component.get((*kind, series.component))
-            if row is None or int(row["days"]) < _LEAST_DAYS:
-                return True
-            if series == ERRORS:
-                return value >= float(row["errors"]) + self._thresholds.errors
-            if series.measure == "hit_ratio":
-                return value >= float(row["misses"]) + LEAST_MISSES
-            return value >= _ALIKE * float(row["time_ns" if series == TIME else "calls"] or 0)
+            level = known.get((*kind, series))
+            return level is None or self._thresholds.is_over(series, value, float(level), 0.5)
 
         return [
             (each, changed)

@@ -15,7 +15,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from ..queries import Row
-from ..statistics.usual import FEWEST_SAMPLES, Sample, Usual, chance_of_a_look, mean_is_higher, share_is_higher
+from ..statistics.usual import Sample, Usual, chance_of_a_look, mean_is_higher, share_is_higher
 from .history import ENOUGH, ERRORS, FEWEST, TIME, History, Piece, Series, joined
 
 LONGEST_WINDOW_S = 600
@@ -225,31 +225,10 @@ class Looks:
 
 def is_beyond_chance(series: Series, sample: Sample, usual: Usual, transactions: int, chance: float) -> bool:
     """Whether a sample of a series is above the usual beyond chance."""
-    if usual.samples < FEWEST_SAMPLES:
-        return False
-    if series.measure in ("time", "calls"):
+    if series.is_mean:
         return mean_is_higher(sample, usual, chance)
     tries = min(sample[0], transactions)  # the lookups of one transaction are no independent tries
     return share_is_higher((tries, sample[1] / sample[0] * tries), usual, chance)
-
-
-@dataclass
-class _Growth:
-    """What the sums of a kind grew by."""
-
-    transactions: int = 0
-    errors: int = 0
-    time_ns: float = 0
-    """As if each transaction had taken the typical time of its minute."""
-    samples: dict[Series, Sample] = field(default_factory=dict)
-    """Of calls without their tries."""
-
-    def piece(self, start_s: int, end_s: int) -> Piece:
-        count = self.transactions
-        samples: dict[Series, Sample] = {TIME: (count, self.time_ns), ERRORS: (count, self.errors)}
-        for series, (tries, total) in self.samples.items():
-            samples[series] = (count if series.measure == "calls" else tries, total)
-        return Piece(start_s, end_s, count, samples)
 
 
 def _pieces(
@@ -266,34 +245,36 @@ def _pieces(
     for row in kinds:
         kind = KindName(row["service"], row["name"])
         steps = {step: (count, errors) for step, count, errors, _, _ in row["steps"]}
-        targets = {
-            (component, address, step): (calls, hits, misses)
-            for component, address, step, calls, hits, misses in called.get(kind, ())
-        }
+        targets = {(component, address, step): sums for component, address, step, *sums in called.get(kind, ())}
         now[kind] = steps, targets
         old_steps, old_targets = before.get(kind, _NOTHING)
-        grown: dict[int, _Growth] = {}
+        grown: dict[int, dict[Series, Sample]] = {}
         for step, count, errors, time_ns, typical_ns in row["steps"]:
             old_count, old_errors = old_steps.get(step, (0, 0))
             if (new := count - old_count) > 0:
-                growth = grown.setdefault(step if step_s else 0, _Growth())
-                growth.transactions += new
-                growth.errors += max(errors - old_errors, 0)
-                growth.time_ns += new * (typical_ns or time_ns / count)
-        for target, called_now in targets.items():
-            called_before = old_targets.get(target, (0, 0, 0))
-            component, address, step = target
-            of_step = grown.get(step if step_s else 0)
-            if of_step is None or called_now == called_before:
-                continue
-            calls, hits, misses = (max(new - old, 0) for new, old in zip(called_now, called_before, strict=True))
-            of_calls, of_lookups = _series(component, address)
-            of_step.samples[of_calls] = (0, of_step.samples.get(of_calls, (0, 0))[1] + calls)
-            if hits + misses:
-                lookups, missed = of_step.samples.get(of_lookups, (0, 0))
-                of_step.samples[of_lookups] = lookups + hits + misses, missed + misses
-        for step, growth in grown.items():
-            yield kind, growth.piece(*((step, step + step_s) if step_s else (start_s, end_s)))
+                samples = grown.setdefault(step if step_s else 0, {})
+                # as if each had taken the typical time of its minute
+                _add(samples, TIME, new, new * (typical_ns or time_ns / count))
+                _add(samples, ERRORS, new, max(errors - old_errors, 0))
+        for target, sums in targets.items():
+            old_sums, samples = old_targets.get(target, (0, 0, 0)), grown.get(target[2] if step_s else 0, {})
+            if samples and sums != old_sums:
+                calls, hits, misses = (max(new - old, 0) for new, old in zip(sums, old_sums, strict=True))
+                of_calls, of_lookups = _series(*target[:2])
+                _add(samples, of_calls, 0, calls)
+                if hits + misses:
+                    _add(samples, of_lookups, hits + misses, misses)
+        for step, samples in grown.items():
+            count = int(samples[TIME][0])
+            for series in samples:
+                if series.measure == "calls":
+                    samples[series] = count, samples[series][1]
+            yield kind, Piece(*((step, step + step_s) if step_s else (start_s, end_s)), count, samples)
+
+
+def _add(samples: dict[Series, Sample], series: Series, tries: float, total: float) -> None:
+    old_tries, old = samples.get(series, (0, 0))
+    samples[series] = old_tries + tries, old + total
 
 
 @lru_cache(10_000)
