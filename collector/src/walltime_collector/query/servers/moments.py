@@ -8,9 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..components import SUMMED, Sums
-from ..incidents.chance import exceeds
 from ..scope import Steps
 from ..statistics.around import around
+from ..statistics.shares import exceeds
 from .answer import Measure, Moment
 
 _LEAST_CALLS = 10
