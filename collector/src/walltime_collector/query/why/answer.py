@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal
 
 from ..components import Sums
+from .finding import Evidence, Finding
+from .rows import Shown
 
 Verdict = Literal["different", "small", "chance", "too_few", "selected"]
 """
@@ -199,6 +201,29 @@ class Example:
 
 
 @dataclass(frozen=True)
+class Singles:
+    """Slow transactions that are so much longer than all others that they are in no part but their own."""
+
+    transactions: int
+    part_ns: float
+    """Of the difference, per transaction."""
+    traces: tuple[str, ...]
+    """The longest first."""
+    bound_ns: int
+    """They are longer than this."""
+
+
+@dataclass(frozen=True)
+class Mix:
+    """There are other transactions than usual; the components compare like with like."""
+
+    dimension: str
+    """One of DIMENSIONS, or the name of an annotation: `tenant`."""
+    part_ns: float
+    """Of the difference, per transaction."""
+
+
+@dataclass(frozen=True)
 class Why:
     """What makes the slow transactions of a kind different from the usual ones."""
 
@@ -246,3 +271,13 @@ class Why:
     """Those that differ most, at most 200."""
     when: str = ""
     """The condition; those that match are the slow side, the rest of their time is the usual one."""
+    findings: tuple[Finding, ...] = ()
+    """What the sentences say, in their order."""
+    singles: Singles | None = None
+    mix: Mix | None = None
+    computed_at: str = ""
+    shown: Shown = field(default_factory=Shown)
+
+    def evidence(self, sentence: str) -> Evidence | None:
+        """How everybody can check one of the sentences."""
+        return next((each.evidence for each in self.findings if each.sentence == sentence), None)

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import math
+import time
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from typing import Any
 
 from ...clickhouse.dialect import QUERY_CONNECTIONS
@@ -18,7 +20,7 @@ from ..names import shown
 from ..queries import Row, run
 from ..scope import Filters
 from ..windows import Comparison, Window, between
-from . import cause, chance, dimensions, sentences, statuses
+from . import cause, chance, dimensions, sentences, statuses, wording
 from .answer import Contribution, Example, Population, Sampled, Verdict, Why
 from .arithmetic import Losers, Totals, calls_per_lost_lookup, contribution, contributions
 from .chance import Block, Judged
@@ -56,8 +58,22 @@ def explain(engine: Engine, name: str, compared: Comparison, *, service: str = "
         BadParameter: Several services have a kind of this name.
         EngineUnavailable, QueryFailed: No answer.
     """
-    name, service = _kind(engine, name, kinds.service(engine, service), compared)
-    return explain_kind(engine, Filters(service=service, kind=name), compared)
+    return explain_kind(engine, find_kind(engine, name, compared, service=service), compared)
+
+
+def find_kind(engine: Engine, name: str, compared: Comparison, *, service: str = "") -> Filters:
+    """
+    The one kind of this name that is on both sides; see `explain`.
+
+    Raises:
+        NotStored, BadParameter: As `explain`.
+    """
+    rows = kinds.kind(engine, name, kinds.service(engine, service), compared.parameters())
+    name = str(rows[0].get("name", name))
+    on_both = [str(row["service"]) for row in rows if row["slow"] and row["usual"]]
+    if not on_both:
+        raise _missing(name, compared, has_slow=any(row["slow"] for row in rows), has_usual=False)
+    return Filters(service=kinds.one_of_services(name, on_both), kind=name)
 
 
 def explain_kind(engine: Engine, filters: Filters, compared: Comparison, of: Sample | None = None) -> Why:
@@ -128,7 +144,8 @@ def explain_kind(engine: Engine, filters: Filters, compared: Comparison, of: Sam
         when=compared.when,
     )
     waiting = waits(engine, params, usual, slow, causes) if verdict in ("different", "selected") else ((), ())
-    return sentences.write(answer, Evidence(judged, causes, how_busy, *waiting))
+    written = sentences.write(answer, Evidence(judged, causes, how_busy, *waiting))
+    return replace(written, shown=wording.shown(written), computed_at=iso_time(time.time_ns()))
 
 
 def _parameters(engine: Engine, filters: Filters, compared: Comparison, of: Sample) -> dict[str, Any]:
@@ -141,16 +158,6 @@ def _parameters(engine: Engine, filters: Filters, compared: Comparison, of: Samp
         (row,) = run(engine, "why/threshold", **filters.parameters(), **window, minutes=of.minutes)
         params["threshold_ns"] = int(row["threshold_ns"] or 0)
     return params
-
-
-def _kind(engine: Engine, written: str, service: str, compared: Comparison) -> tuple[str, str]:
-    """The name, and the one service that has this kind on both sides."""
-    rows = kinds.kind(engine, written, service, compared.parameters())
-    name = str(rows[0].get("name", written))
-    on_both = [str(row["service"]) for row in rows if row["slow"] and row["usual"]]
-    if on_both:
-        return name, kinds.one_of_services(name, on_both)
-    raise _missing(name, compared, has_slow=any(row["slow"] for row in rows), has_usual=False)
 
 
 def _missing(name: str, compared: Comparison, *, has_slow: bool, has_usual: bool) -> NotStored:
