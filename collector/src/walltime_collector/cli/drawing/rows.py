@@ -12,12 +12,13 @@ from rich.text import Text
 from ...format import printable
 from ...query.components import family
 from ...query.why.rows import Row, Table
-from .bars import COLOURS
+from .bars import COLOURS, filled
 
 _WIDE = 112
 _SHORTEST_NAME = 24
 """Width of a long name; the rest is on the lines below."""
 _SHORTEST_BAR, _LONGEST_BAR = 12, 48
+_DRAWN = ("more calls", "slower calls")
 _LEADING = ("server", "difference", "explains")
 _FAULTS = {"hits": "yellow"}
 _STYLES = {"mean": "bold", "folded": "dim"}
@@ -47,7 +48,7 @@ def parts(table: Table, layout: Layout) -> RenderableType:
     """The parts of the difference between the two means, with bars."""
     more, slower, _ = layout.fills
     colour = COLOURS["mysql"] if layout.in_colour else ""
-    legend = Text(more * 2, colour).append(" more calls, at the usual time each   ", "dim")
+    legend = Text().append(more * 2, colour).append(" more calls, at the usual time each   ", "dim")
     legend.append(slower * 2, colour).append(" slower calls", "dim")
     return Group(_drawn(table, layout, has_bars=True), legend)
 
@@ -83,17 +84,20 @@ def _wide(table: Table, layout: Layout, *, has_bars: bool) -> Grid:
 
 
 def _narrow(table: Table, layout: Layout, *, has_bars: bool) -> RenderableType:
-    """The name and its part; below it the bar, and the other columns with their headings."""
+    """The name and its part; below it the bar instead of the columns that it shows, and the others with headings."""
     blocks: list[RenderableType] = []
     for row in table.rows:
-        head, words = _name(row), Text(overflow="fold")
-        for name in (each for each in table.headings if each in row.cells):
-            if name in _LEADING:
-                head.append("  ").append_text(_cell(row, name))
-            else:
-                words.append("   " if words else "").append(f"{name} ", "dim").append_text(_cell(row, name))
-        bar = [_bar(row, table, layout.width - 4, layout)] if has_bars and row.about != "mean" else []
-        blocks += [head, Padding(Group(*bar, words), (0, 0, 0, 2))] if words else [head, *bar]
+        head, below, numbers = _name(row), list[RenderableType](), []
+        for name in (each for each in table.headings if each in row.cells and each not in _DRAWN):
+            is_leading = name in _LEADING or row.about == "mean"
+            words = Text().append("" if is_leading else f"{name} ", "dim").append_text(_cell(row, name))
+            head = Text("  ").join((head, words)) if is_leading else head
+            numbers += [] if is_leading else [words]
+        if has_bars and row.about in ("component", "mix", "single"):
+            below.append(_bar(row, table, layout.width - 4, layout))
+        if numbers:
+            below.append(filled(numbers, layout.width - 4, "   "))
+        blocks += [head, Padding(Group(*below), (0, 0, 0, 2))]
     return Group(*blocks)
 
 

@@ -46,15 +46,15 @@ def shown(why: Why) -> Shown:
         (each for each in why.targets if each.component in names),
         key=lambda each: (names.index(each.component), -abs(each.difference_ns)),
     )
-    statements = why.statements if set(SQL) & set(names) else ()
+    statements = _largest(why.statements, _MOST_STATEMENTS) if set(SQL) & set(names) else []
+    left_out = len(why.statements) - len(statements)
+    differ_less = f"{plural(left_out, 'more statement')} differ less" if left_out else ""
     looked_at = f"beyond chance among {plural(why.looked_at, 'value')} with {SUPPORT} transactions or more"
-    left_out = len(statements) - _MOST_STATEMENTS
-    differ_less = f"{plural(left_out, 'more statement')} differ less" if left_out > 0 else ""
     tables = (
         _table("by dimension", map(_value, why.dimensions), looked_at),
         _table("by status", _statuses(why)),
         _table("by server", (_cost("server", each) for each in targets)),
-        _table("by statement", (_cost("statement", each) for each in statements[:_MOST_STATEMENTS]), differ_less),
+        _table("by statement", (_cost("statement", each) for each in statements), differ_less),
     )
     parts = _table(PARTS, _parts(why, usual, slow))
     return Shown(usual, slow, tuple(_notes(why, usual, slow)), parts, tuple(each for each in tables if each.rows))
@@ -62,11 +62,9 @@ def shown(why: Why) -> Shown:
 
 def worth_showing(components: Sequence[Contribution]) -> tuple[list[Contribution], list[Contribution]]:
     """The contributions that are shown one by one, and those that are one row together."""
-    changed = [each for each in components if abs(each.difference_ns) >= _NOTHING_NS]
-    least_ns = _SMALLEST_PART * max((abs(each.difference_ns) for each in changed), default=0.0)
-    large = [each for each in changed if abs(each.difference_ns) >= least_ns][:_MOST_PARTS]
-    small = [each for each in changed if each not in large]
-    return (large, small) if len(small) > 1 else (changed, [])
+    large = _largest(components, _MOST_PARTS)
+    small = [each for each in components if each not in large and abs(each.difference_ns) >= _NOTHING_NS]
+    return (large, small) if len(small) > 1 else (large + small, [])
 
 
 def calls(each: Contribution) -> str:
@@ -126,6 +124,11 @@ def short(statement: str) -> str:
     """A statement on one line: without its list of columns, at most 90 characters."""
     words = " ".join(_SELECT_LIST.sub(r"\1…\2", statement).split())
     return words if len(words) <= _LONGEST_STATEMENT else f"{words[: _LONGEST_STATEMENT - 1]}…"
+
+
+def _largest(several: Sequence[Contribution], most: int) -> list[Contribution]:
+    least_ns = max((_SMALLEST_PART * abs(each.difference_ns) for each in several), default=0.0)
+    return [each for each in several if abs(each.difference_ns) >= max(least_ns, _NOTHING_NS)][:most]
 
 
 def _notes(why: Why, usual: str, slow: str) -> Iterator[str]:
