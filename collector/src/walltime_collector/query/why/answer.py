@@ -18,7 +18,11 @@ too_few: fewer transactions than chance can be judged from. selected: the slow o
 
 @dataclass(frozen=True)
 class Population:
-    """All transactions of one side, complete, not only those with detail. Percentiles are estimates (t-digest)."""
+    """
+    All transactions of one side, complete, not only those with detail.
+
+    From `cpu_ns` on without single transactions (see Singles).
+    """
 
     since: str
     until: str
@@ -191,6 +195,32 @@ class Sampled:
 
 
 @dataclass(frozen=True)
+class Singles:
+    """Transactions much longer than nearly all of their side; in means, percentiles and here, in no other number."""
+
+    bound_ns: int
+    """They are longer than this."""
+    usual: int
+    slow: int
+    usual_ns: float
+    """What they add to the mean of their side."""
+    slow_ns: float
+    part_ns: float
+    """Of the difference of the means."""
+    p_value: float | None
+    """Of the difference of their shares; None when it was not tested."""
+    is_chance: bool
+    """Their share may be as usual."""
+    component: str
+    """Most of their time was spent in it; empty when there is no such."""
+    address: str
+    statement: str
+    usual_traces: tuple[str, ...]
+    """The longest."""
+    slow_traces: tuple[str, ...]
+
+
+@dataclass(frozen=True)
 class Example:
     """A typical transaction: about as long as its population's mean, preferably with kept calls."""
 
@@ -198,19 +228,6 @@ class Example:
     started_at: str
     duration_ns: int
     kept: str
-
-
-@dataclass(frozen=True)
-class Singles:
-    """Slow transactions that are so much longer than all others that they are in no part but their own."""
-
-    transactions: int
-    part_ns: float
-    """Of the difference, per transaction."""
-    traces: tuple[str, ...]
-    """The longest first."""
-    bound_ns: int
-    """They are longer than this."""
 
 
 @dataclass(frozen=True)
@@ -241,14 +258,17 @@ class Why:
     usual: Population
     slow: Population
     difference_ns: float
+    """Of the means: that of `components`, and of `singles`."""
+    typical_ns: float
+    """Of the means without single transactions; the tests and the interval are of it."""
     p_value: float | None
     """How often chance alone makes a difference like this, or larger; None when this was not tested."""
     calls_p_value: float | None
     """The same for the calls alone, each at its usual time: where times are noisy, the calls may still be certain."""
     drift_ns: float | None
-    """How much the usual time varies from stretch to stretch; up to four times that is still called chance."""
+    """How much the usual time goes up and down by itself; a difference up to this is called chance."""
     low_ns: float | None
-    """The difference is above this, and below `high_ns`, in 95 of 100 such samples."""
+    """`typical_ns` is above this, and below `high_ns`, in 95 of 100 such samples."""
     high_ns: float | None
     components: tuple[Contribution, ...]
     """Largest difference first."""
@@ -257,6 +277,10 @@ class Why:
     """Those that differ most, at most 100."""
     usual_examples: tuple[Example, ...]
     slow_examples: tuple[Example, ...]
+    findings: tuple[Finding, ...] = ()
+    """The most telling first; the sentences are theirs, after that of the whole."""
+    singles: Singles | None = None
+    computed_at: str = ""
     statuses: tuple[StatusClass, ...] = ()
     """The most usual status first."""
     is_mix_changed: bool = False
@@ -271,11 +295,7 @@ class Why:
     """Those that differ most, at most 200."""
     when: str = ""
     """The condition; those that match are the slow side, the rest of their time is the usual one."""
-    findings: tuple[Finding, ...] = ()
-    """What the sentences say, in their order."""
-    singles: Singles | None = None
     mix: Mix | None = None
-    computed_at: str = ""
     shown: Shown = field(default_factory=Shown)
 
     def evidence(self, sentence: str) -> Evidence | None:

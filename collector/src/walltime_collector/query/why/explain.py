@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import math
 import time
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from typing import Any
+
+import numpy as np
 
 from ...clickhouse.dialect import QUERY_CONNECTIONS
 from ...clickhouse.engine import Engine, Parameter
@@ -19,14 +20,18 @@ from ..components import counters_by_component, sums
 from ..names import shown
 from ..queries import Row, run
 from ..scope import Filters
+from ..statistics.blocks import Tested, compare
+from ..statistics.longest import bound
 from ..windows import Comparison, Window, between
-from . import cause, chance, dimensions, sentences, statuses, wording
+from . import cause, dimensions, durations, sentences, statuses, wording
 from .answer import Contribution, Example, Population, Sampled, Verdict, Why
 from .arithmetic import Losers, Totals, calls_per_lost_lookup, contribution, contributions
-from .chance import Block, Judged
+from .durations import LONGEST_NS, Durations, Times
 from .process import MAX_LINES, process, sampled_line
+from .reading import Reading
 from .sample import ALL, Sample, exact_mean_ns, sample
-from .sentences import Evidence
+from .sentences import Judged, Looked
+from .singles import singles
 from .waits import waits
 
 MAX_TARGETS = 1_000
@@ -41,8 +46,6 @@ _DETAILS: Mapping[str, Mapping[str, int]] = {
 """The queries that split the difference, with the number of their rows at most."""
 SMALL = 0.05
 """A difference below this part of the usual time is called small: a machine drifts by so much without a cause."""
-
-_LONGEST_NS = 2**63 - 1
 _CONFIDENT = 1.96
 """Standard errors, of 95 %."""
 
@@ -88,32 +91,53 @@ def explain_kind(engine: Engine, filters: Filters, compared: Comparison, of: Sam
         EngineUnavailable, QueryFailed: No answer.
     """
     of = of or sample(engine, filters, compared)
-    params = _parameters(engine, filters, compared, of)
-    sides = {bool(row["is_slow"]): row for row in run(engine, "why/populations", **params)}
-    if len(sides) < 2:
-        raise _missing(filters.kind, compared, has_slow=True in sides, has_usual=False in sides)
-    usual, slow = _population(sides[False], compared.usual), _population(sides[True], compared.slow)
-    numbers = {"usual_transactions": usual.transactions, "slow_transactions": slow.transactions}
-    components = contributions(_totals(sides[False]), _totals(sides[True]))
+    params: dict[str, Any] = {**filters.parameters(), **compared.parameters(), "minutes": of.minutes}
+    params |= {"when": compared.when, "threshold_ns": 0, "bound_ns": LONGEST_NS}
+    took = durations.read(engine, params, compared)
+    if isinstance(took, tuple):
+        raise _missing(filters.kind, compared, has_usual=took[0], has_slow=took[1])
+    params |= {"threshold_ns": took.threshold_ns, "bound_ns": took.bound_ns}
+    rows = {bool(row["is_slow"]): row for row in run(engine, "why/populations", **params)}
+    usual, slow = (_population(rows[at], side, window) for at, side, window in _sides(compared, took))
+    components = contributions(_totals(rows[False]), _totals(rows[True]))
+    calls = _calls(engine, params, took, components)
+    judged = Judged(took.typical, calls, took.singles)
+    verdict = _verdict(compared, took, calls)
+    reading = Reading(
+        engine,
+        params,
+        compared,
+        _typical(rows[False], usual),
+        _typical(rows[True], slow),
+        components,
+        is_different=verdict not in ("chance", "too_few"),
+    )
     with ThreadPoolExecutor(QUERY_CONNECTIONS - 1, "why") as threads:
+        numbers = {f"{name}_transactions": getattr(reading, name).transactions for name in ("usual", "slow")}
         asked = {
             name: threads.submit(run, engine, f"why/{name}", **params, **numbers, **limit)
             for name, limit in _DETAILS.items()
         }
-        usual_examples = threads.submit(_examples, engine, params, compared, usual, is_slow=False)
-        slow_examples = threads.submit(_examples, engine, params, compared, slow, is_slow=True)
-        judged = _judged(engine, params, compared, usual, slow, components)
-        verdict = _verdict(compared, usual, slow, judged)
-        is_different = verdict in ("different", "small", "selected")
-        by_value = dimensions.find(engine, params, compared, usual, slow, is_different=is_different)
+        examples = [
+            threads.submit(_examples, engine, params, compared, side, is_slow=is_slow)
+            for is_slow, side in ((False, reading.usual), (True, reading.slow))
+        ]
+        very_long = threads.submit(singles, engine, params, took)
+        by_value = dimensions.find(
+            engine, params, compared, reading.usual, reading.slow, is_different=reading.is_different
+        )
         how_busy = process(engine, params, compared, components) if verdict == "different" else None
         sampled = None if of is ALL else _sampled(engine, filters, params, compared, of)
-    rows = {name: each.result() for name, each in asked.items()}
-    targets, statements = _drilled(rows["targets"], usual, slow), _drilled(rows["statements"], usual, slow)
-    lost_lookups = calls_per_lost_lookup([*map(_losers, rows["lost_lookups"])])
+    read = {name: each.result() for name, each in asked.items()}
+    targets, statements = (_drilled(read[name], reading) for name in ("targets", "statements"))
+    reading = replace(reading, targets=targets, statements=statements)
+    lost_lookups = calls_per_lost_lookup([*map(_losers, read["lost_lookups"])])
     causes = cause.find(components, targets, statements, lost_lookups)
-    by_status = statuses.by_status(rows["statuses"])
-    times = judged.times if judged else None
+    by_status = statuses.by_status(read["statuses"])
+    lines = tuple(sampled_line(row, *numbers.values()) for row in read["sampled_lines"])
+    difference_ns = slow.mean_ns - usual.mean_ns
+    typical_ns = reading.difference_ns if took.bound_ns < LONGEST_NS else difference_ns
+    tested = took.typical
     answer = Why(
         service=filters.service,
         name=filters.kind,
@@ -121,43 +145,35 @@ def explain_kind(engine: Engine, filters: Filters, compared: Comparison, of: Sam
         headline="",
         sentences=(),
         slowest_percent=compared.slowest_percent,
-        threshold_ns=params["threshold_ns"],
+        threshold_ns=took.threshold_ns,
         usual=usual,
         slow=slow,
-        difference_ns=slow.mean_ns - usual.mean_ns,
-        p_value=times.p_value if times else None,
-        calls_p_value=judged.calls.p_value if judged else None,
-        drift_ns=times.drift_ns if times else None,
-        low_ns=times.low_ns if times else None,
-        high_ns=times.high_ns if times else None,
+        difference_ns=difference_ns,
+        typical_ns=typical_ns,
+        p_value=tested.p_value if tested else None,
+        calls_p_value=calls.p_value if calls else None,
+        drift_ns=tested.drift if tested else None,
+        low_ns=typical_ns + tested.low - tested.difference if tested else None,
+        high_ns=typical_ns + tested.high - tested.difference if tested else None,
         components=components,
         targets=targets,
         statements=statements,
-        usual_examples=usual_examples.result(),
-        slow_examples=slow_examples.result(),
+        usual_examples=examples[0].result(),
+        slow_examples=examples[1].result(),
+        singles=very_long.result(),
+        computed_at=iso_time(time.time_ns()),
         statuses=by_status,
         is_mix_changed=statuses.is_notable(by_status, usual.mean_ns),
         dimensions=dimensions.without_effects(by_value.values, causes),
         looked_at=by_value.looked_at,
         sampled=sampled,
-        lines=tuple(sampled_line(row, usual.transactions, slow.transactions) for row in rows["sampled_lines"]),
+        lines=lines,
         when=compared.when,
     )
-    waiting = waits(engine, params, usual, slow, causes) if verdict in ("different", "selected") else ((), ())
-    written = sentences.write(answer, Evidence(judged, causes, how_busy, *waiting))
-    return replace(written, shown=wording.shown(written), computed_at=iso_time(time.time_ns()))
-
-
-def _parameters(engine: Engine, filters: Filters, compared: Comparison, of: Sample) -> dict[str, Any]:
-    """Of all queries; `threshold_ns` is 0 unless the slowest are compared with the rest."""
-    params = {**filters.parameters(), **compared.parameters(), "minutes": of.minutes, "when": compared.when}
-    params["threshold_ns"] = 0
-    if compared.slowest_percent is not None:
-        level = 1 - compared.slowest_percent / 100
-        window = {"start_ns": compared.slow.start_ns, "end_ns": compared.slow.end_ns, "level": level}
-        (row,) = run(engine, "why/threshold", **filters.parameters(), **window, minutes=of.minutes)
-        params["threshold_ns"] = int(row["threshold_ns"] or 0)
-    return params
+    is_explained = verdict in ("different", "selected")
+    waiting = waits(engine, params, reading.usual, reading.slow, causes) if is_explained else ((), ())
+    written = sentences.write(answer, Looked(reading, took, judged, causes, how_busy, *waiting))
+    return replace(written, shown=wording.shown(written))
 
 
 def _missing(name: str, compared: Comparison, *, has_slow: bool, has_usual: bool) -> NotStored:
@@ -178,20 +194,34 @@ def _missing(name: str, compared: Comparison, *, has_slow: bool, has_usual: bool
     return NotStored(where, what, "choose another time: transactions count where they started")
 
 
-def _population(row: Row, window: Window) -> Population:
-    p50_ns, p95_ns, p99_ns = map(round, row["percentiles_ns"])
+def _sides(compared: Comparison, took: Durations) -> Sequence[tuple[bool, Times, Window]]:
+    return (False, took.usual, compared.usual), (True, took.slow, compared.slow)
+
+
+def _population(row: Row, side: Times, window: Window) -> Population:
+    p50_ns, p95_ns, p99_ns = map(round, np.quantile(side.durations_ns, [0.5, 0.95, 0.99]))
     return from_row(
         Population,
         row,
         since=iso_time(window.start_ns),
         until=iso_time(window.end_ns),
-        mean_ns=int(row["total_ns"]) / int(row["transactions"]),
+        transactions=len(side.durations_ns),
+        errors=int(side.failed.sum()),
+        total_ns=int(side.durations_ns.sum()),
+        mean_ns=float(side.durations_ns.mean()),
         p50_ns=p50_ns,
         p95_ns=p95_ns,
         p99_ns=p99_ns,
+        max_ns=int(side.durations_ns.max()),
         cpu_ns=row["cpu_mean_ns"],
         queue_ns=row["queue_mean_ns"],
     )
+
+
+def _typical(row: Row, side: Population) -> Population:
+    """The same without single transactions."""
+    transactions, total_ns = int(row["transactions"]), int(row["total_ns"])
+    return replace(side, transactions=transactions, total_ns=total_ns, mean_ns=total_ns / transactions)
 
 
 def _totals(row: Row) -> Totals:
@@ -199,13 +229,13 @@ def _totals(row: Row) -> Totals:
     return Totals(int(row["transactions"]), int(row["total_ns"]), int(row["other_total_ns"]), components)
 
 
-def _drilled(rows: Sequence[Row], usual: Population, slow: Population) -> tuple[Contribution, ...]:
+def _drilled(rows: Sequence[Row], reading: Reading) -> tuple[Contribution, ...]:
     return tuple(
         contribution(
             sums(row, "usual_"),
-            usual.transactions,
+            reading.usual.transactions,
             sums(row, "slow_"),
-            slow.transactions,
+            reading.slow.transactions,
             component=row.get("component", ""),
             address=row.get("address", ""),
             statement=row.get("statement", ""),
@@ -219,36 +249,18 @@ def _losers(row: Row) -> Losers:
     return Losers(bool(row["is_slow"]), int(row["lost"]), int(row["transactions"]), calls)
 
 
-def _judged(
-    engine: Engine,
-    params: Mapping[str, Parameter],
-    compared: Comparison,
-    usual: Population,
-    slow: Population,
-    components: Sequence[Contribution],
-) -> Judged | None:
-    """Whether chance explains the times, and the calls alone: what they would have taken at their usual speed."""
-    if compared.slowest_percent is not None or min(usual.transactions, slow.transactions) < chance.FEWEST:
+def _calls(
+    engine: Engine, params: Mapping[str, Parameter], took: Durations, components: Sequence[Contribution]
+) -> Tested | None:
+    """Where times may be chance: whether the calls are, each at its usual time; None where that does not matter."""
+    if took.typical is None or not took.typical.is_chance:
         return None
-    block_size = chance.transactions_per_block(usual.transactions, slow.transactions)
-    cut: dict[str, int] = {}
-    for side, window, population in (("usual", compared.usual, usual), ("slow", compared.slow, slow)):
-        blocks = max(population.transactions // block_size, 1)
-        cut[f"{side}_block_ns"] = max((window.end_ns - window.start_ns) // blocks, 1)
-        cut[f"{side}_every"] = math.ceil(blocks / chance.MOST_BLOCKS)
-    rows = run(engine, "why/blocks", **params, **cut)
-    if len({row["is_slow"] for row in rows}) < 2:  # a whole burst was between the blocks that were read
-        rows = run(engine, "why/blocks", **params, **{**cut, "usual_every": 1, "slow_every": 1})
     per_call_ns = {each.component: each.usual.per_call_ns or each.slow.per_call_ns or 0.0 for each in components}
-    times: tuple[list[Block], list[Block]] = ([], [])
-    calls: tuple[list[Block], list[Block]] = ([], [])
-    for row in rows:
-        is_slow, transactions = bool(row["is_slow"]), int(row["transactions"])
-        counters = counters_by_component(row)
-        expected_ns = sum(each.get("calls", 0) * per_call_ns.get(name, 0.0) for name, each in counters.items())
-        times[is_slow].append(Block(transactions, int(row["total_ns"])))
-        calls[is_slow].append(Block(transactions, round(expected_ns)))
-    return Judged(chance.judge(*times), chance.judge(*calls))
+    rows = run(engine, "why/calls", **params, components=[*per_call_ns], per_call_ns=[*per_call_ns.values()])
+    sides = {bool(row["is_slow"]): np.array(row["expected_ns"], np.float64) for row in rows}
+    most_ns = max(map(bound, sides.values()))
+    usual, slow = (np.minimum(sides[at], most_ns) for at in (False, True))
+    return compare(*durations.in_blocks(usual, slow), took.apart)
 
 
 def _sampled(
@@ -263,24 +275,32 @@ def _sampled(
     return Sampled(of.usual_of, of.slow_of, usual_ns, slow_ns, usual_error, slow_error)
 
 
-def _verdict(compared: Comparison, usual: Population, slow: Population, judged: Judged | None) -> Verdict:
+def _verdict(compared: Comparison, took: Durations, calls: Tested | None) -> Verdict:
     if compared.slowest_percent is not None:
         return "selected"
-    if judged is None:
+    if took.typical is None or took.singles is None:
         return "too_few"
-    small_ns = SMALL * usual.mean_ns
-    if judged.times.explains_it and not judged.calls_differ(small_ns):
+    typical, usual_ns = took.typical, float(took.usual.typical_ns.mean())
+    more_single_ns = took.slow.single_ns - took.usual.single_ns
+    if not took.singles.is_chance and abs(more_single_ns) >= SMALL * usual_ns:
+        return "different"
+    is_small = abs(typical.difference) < SMALL * usual_ns
+    if not typical.is_chance:
+        return "small" if is_small else "different"
+    if calls is None or calls.is_chance or calls.difference * typical.difference <= 0:
         return "chance"
-    return "small" if abs(slow.mean_ns - usual.mean_ns) < small_ns else "different"
+    if abs(calls.difference) < SMALL * usual_ns:
+        return "chance"
+    return "small" if is_small else "different"
 
 
 def _examples(
     engine: Engine, params: Mapping[str, Any], compared: Comparison, population: Population, *, is_slow: bool
 ) -> tuple[Example, ...]:
-    threshold_ns = params["threshold_ns"]
-    window, least_ns, most_ns, when = compared.slow, threshold_ns, _LONGEST_NS, compared.when
+    threshold_ns, bound_ns = params["threshold_ns"], params["bound_ns"]
+    window, least_ns, most_ns, when = compared.slow, threshold_ns, bound_ns, compared.when
     if not is_slow:
-        window, least_ns, most_ns = compared.usual, 0, (threshold_ns or _LONGEST_NS) - 1
+        window, least_ns, most_ns = compared.usual, 0, min(threshold_ns - 1 if threshold_ns else bound_ns, bound_ns)
         when = f"not ({compared.when})" if compared.when else ""
     own = {"start_ns": window.start_ns, "end_ns": window.end_ns, "least_ns": least_ns, "most_ns": most_ns}
     rows = run(engine, "why/examples", **{**params, **own, "mean_ns": population.mean_ns, "when": when})

@@ -136,7 +136,8 @@ def _notes(why: Why, usual: str, slow: str) -> Iterator[str]:
     if why.slowest_percent is not None:
         yield f"The slowest took {duration(why.threshold_ns)} or more, the others less."
     elif why.low_ns is not None and why.high_ns is not None:
-        yield f"95 % sure: between {signed(why.low_ns)} and {signed(why.high_ns)}."
+        typically = "Without single transactions, " if why.singles else ""
+        yield f"{typically}95 % sure: between {signed(why.low_ns)} and {signed(why.high_ns)}."
     if why.sampled:
         sides = (
             (slow.removeprefix("the "), why.sampled.slow_of, why.sampled.slow_error),
@@ -170,7 +171,8 @@ def _parts(why: Why, usual: str, slow: str) -> Iterator[Row]:
         names, rest_ns = tuple(each.component for each in small), sum(each.difference_ns for each in small)
         yield Row("folded", plural(len(small), "smaller part"), {}, rest_ns, also=names)
     if one := why.singles:
-        yield Row("single", plural(one.transactions, "single transaction"), {}, one.part_ns, also=one.traces)
+        name = f"single transactions ({_arrow(count(one.usual), count(one.slow))})"
+        yield Row("single", name, {}, one.part_ns, also=one.slow_traces or one.usual_traces)
     yield Row("mean", slow, {"per transaction": duration(why.slow.mean_ns)}, why.difference_ns)
 
 

@@ -1,4 +1,4 @@
--- How large are the two populations, and what did they spend their time on?
+-- How large are the two populations without single transactions, and what did they spend their time on?
 -- COLUMNS(…) APPLY sum takes the counters of every component with columns, as in top.sql. How the CPU time divides between components
 -- and `other` is not known: `other` has at least what the measured calls cannot have used, and at most all of it.
 WITH
@@ -7,11 +7,8 @@ WITH
 SELECT
     is_slow,
     count() AS transactions,
-    countIf(is_error) AS errors,
     sum(duration_ns) AS total_ns,
     sum(other_ns) AS other_total_ns,
-    quantilesTDigest(0.5, 0.95, 0.99)(duration_ns) AS percentiles_ns,
-    max(duration_ns) AS max_ns,
     avg(cpu_ns) AS cpu_mean_ns,
     avg(least(toInt64(other_ns), greatest(0, toInt64(cpu_ns) - toInt64(covered_ns)))) AS other_on_cpu_least_ns,
     avg(least(other_ns, cpu_ns)) AS other_on_cpu_most_ns,
