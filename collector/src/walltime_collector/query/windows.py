@@ -48,11 +48,6 @@ class Comparison:
         """Whether a part is compared with the rest."""
         return self.slowest_percent is not None or bool(self.when)
 
-    @property
-    def whole(self) -> Window:
-        """From the earlier start to the later end."""
-        return Window(min(self.slow.start_ns, self.usual.start_ns), max(self.slow.end_ns, self.usual.end_ns))
-
     def parameters(self) -> dict[str, int]:
         """Of queries/why/_compared.sql, without `when`."""
         return {

@@ -96,7 +96,8 @@ def why_route(engine: Engine, explanations: Explanations) -> ApiRoute:
 
         exact = compared(time.time_ns())
         filters = find_kind(engine, kind, exact, service=params["service"])
-        began_ns = now_ns(explanations.period_s(exact.whole))
+        first, last = sorted((exact.slow, exact.usual), key=lambda each: each.start_ns)
+        began_ns = now_ns(explanations.period_s(Window(first.start_ns, last.end_ns)))
         try:
             same = compared(began_ns)
         except BadParameter:  # it began, or ended, less than a period ago

@@ -65,12 +65,7 @@ def explain(engine: Engine, name: str, compared: Comparison, *, service: str = "
 
 
 def find_kind(engine: Engine, name: str, compared: Comparison, *, service: str = "") -> Filters:
-    """
-    The one kind of this name that is on both sides; see `explain`.
-
-    Raises:
-        NotStored, BadParameter: As `explain`.
-    """
+    """The one kind of this name that is on both sides; raises what `explain` does."""
     rows = kinds.kind(engine, name, kinds.service(engine, service), compared.parameters())
     name = str(rows[0].get("name", name))
     on_both = [str(row["service"]) for row in rows if row["slow"] and row["usual"]]

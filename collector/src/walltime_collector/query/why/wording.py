@@ -12,7 +12,6 @@ from ..statistics import SUPPORT
 from .answer import Contribution, Dimension, StatusClass, Why
 from .cause import LOOKUPS, SQL
 from .rows import Row, Shown, Table
-from .statuses import like_with_like_ns, mix_ns
 
 _MOST_PARTS = 8
 _SMALLEST_PART = 0.03
@@ -23,7 +22,7 @@ PARTS = "where the difference comes from"
 _HEADINGS = {
     PARTS: ("difference", "more calls", "slower calls", "calls", "per call", "per transaction"),
     "by dimension": ("explains", "share", "lift", "mean", "the others"),
-    "by status": ("share", "mean", "mix", "like with like"),
+    "by status": ("difference", "share", "mean", "mix", "like with like"),
     "by server": ("server", "difference", "calls", "per call", "hits", "failed calls"),
     "by statement": ("difference", "calls", "per call"),
 }
@@ -42,17 +41,14 @@ def shown(why: Why) -> Shown:
     # a cache lookup can cost little itself and be the cause of the rest
     missing = {each.component for each in why.targets if each.usual.misses or each.slow.misses}
     names += [each for each in LOOKUPS if each in missing and each not in names]
-    targets = sorted(
-        (each for each in why.targets if each.component in names),
-        key=lambda each: (names.index(each.component), -abs(each.difference_ns)),
-    )
+    targets = [each for name in names for each in why.targets if each.component == name]
     statements = _largest(why.statements, _MOST_STATEMENTS) if set(SQL) & set(names) else []
     left_out = len(why.statements) - len(statements)
     differ_less = f"{plural(left_out, 'more statement')} differ less" if left_out else ""
     looked_at = f"beyond chance among {plural(why.looked_at, 'value')} with {SUPPORT} transactions or more"
     tables = (
         _table("by dimension", map(_value, why.dimensions), looked_at),
-        _table("by status", _statuses(why)),
+        _table("by status", map(_status, why.statuses if why.is_mix_changed else ())),
         _table("by server", (_cost("server", each) for each in targets)),
         _table("by statement", (_cost("statement", each) for each in statements), differ_less),
     )
@@ -89,7 +85,7 @@ def lift(each: Dimension) -> str:
     return "new" if each.lift is None else f"{each.lift:,.{1 if each.lift < 9.95 else 0}f}"
 
 
-def means(each: Dimension | StatusClass) -> str:
+def means(each: Dimension) -> str:
     """Mean time of those with the value: `8.90 ms → 18.7 ms`."""
     return _change(each.usual_mean_ns, each.slow_mean_ns)
 
@@ -138,10 +134,10 @@ def _notes(why: Why, usual: str, slow: str) -> Iterator[str]:
     elif why.low_ns is not None and why.high_ns is not None:
         typically = "Without single transactions, " if why.singles else ""
         yield f"{typically}95 % sure: between {signed(why.low_ns)} and {signed(why.high_ns)}."
-    if why.sampled:
+    if of := why.sampled:
         sides = (
-            (slow.removeprefix("the "), why.sampled.slow_of, why.sampled.slow_error),
-            (usual.removeprefix("the "), why.sampled.usual_of, why.sampled.usual_error),
+            (slow.removeprefix("the "), of.slow_of, of.slow_error),
+            (usual.removeprefix("the "), of.usual_of, of.usual_error),
         )
         parts = [f"one in {count(one_in)} of the {name}" for name, one_in, _ in sides if one_in > 1]
         errors = [f"± {percent(float(f'{error:.2g}'))} ({name})" for name, _, error in sides if error is not None]
@@ -209,17 +205,14 @@ def _value(each: Dimension) -> Row:
     return replace(row, dimension=each.dimension, value=each.value)
 
 
-def _statuses(why: Why) -> Iterator[Row]:
-    """Where the mix changed; the sums last."""
-    classes = why.statuses if why.is_mix_changed else ()
-    for each in classes:
-        parts = {"mix": signed(each.mix_ns), "like with like": signed(each.like_with_like_ns)}
-        shares = f"{share(each.usual_share)} → {share(each.slow_share)}"
-        faults = ("share",) if each.status in ("4xx", "5xx", "failed") else ()
-        yield Row("status", each.status, {"share": shares, "mean": means(each), **parts}, faults=faults)
-    if classes:
-        sums = {"mix": signed(mix_ns(classes)), "like with like": signed(like_with_like_ns(classes))}
-        yield Row("status", "all", {"mean": _change(why.usual.mean_ns, why.slow.mean_ns), **sums}, why.difference_ns)
+def _status(each: StatusClass) -> Row:
+    cells = {
+        "share": f"{share(each.usual_share)} → {share(each.slow_share)}",
+        "mean": _change(each.usual_mean_ns, each.slow_mean_ns),
+        "mix": signed(each.mix_ns),
+        "like with like": signed(each.like_with_like_ns),
+    }
+    return Row("status", each.status, cells, each.mix_ns + each.like_with_like_ns)
 
 
 def _arrow(before: str, now: str) -> str:
