@@ -20,9 +20,7 @@ from ...query.scoped.examples import Transaction, slowest, typical
 from ...query.scoped.outlier import Outlier, outlier, outlier_over_time
 from ...query.scoped.spent import TargetSpent, statements, targets
 from ...query.timeline import Timeline, timeline
-from ...query.why import wording
-from ...query.why.answer import Contribution, Why
-from ...query.why.explain import explain_kind
+from ...query.why.answer import Why
 from ...query.windows import DEFAULT_SLOWEST_PERCENT, Comparison, Window
 from ..charts import Chart, by_component, calls_per_transaction, time_per_call
 from ..drawing.heatmap import HeatMap, heat_map
@@ -46,11 +44,6 @@ class Explanation:
     problem: str
     """Why there is no answer."""
     waterfall: Waterfall | None
-    targets: tuple[Contribution, ...]
-    statements: tuple[Contribution, ...]
-    slow_of: int = 1
-    """Of very many transactions a sample is compared: one in so many."""
-    usual_of: int = 1
 
 
 @dataclass(frozen=True)
@@ -186,22 +179,11 @@ def _explain(request: PageRequest, scope: Scope, percent: float | None) -> Expla
     if not compared.is_of_one_window and _overlap(compared):
         return _unexplained("The selection and `against` overlap; a transaction can be on one side only.")
     try:
-        why = explain_kind(request.engine, scope.filters, compared)
+        why = request.sources.explanations.why(scope.filters, compared, request.now_ns)
     except NotStored as error:
         missing = {"against": "There is no transaction to compare with", "during": "No transaction is in the selection"}
         return _unexplained(f"{missing.get(error.where, 'There is no difference to explain')}: {error.what}.")
-    names = ("the others", "the slowest") if percent is not None else ("usual", "selected")
-    if when:
-        names = ("the others", "those that match")
-    return Explanation(
-        why,
-        "",
-        waterfall(why, *names),
-        tuple(wording.targets_worth_showing(why)),
-        tuple(wording.statements_worth_showing(why)),
-        why.sampled.slow_of if why.sampled else 1,
-        why.sampled.usual_of if why.sampled else 1,
-    )
+    return Explanation(why, "", waterfall(why))
 
 
 def _overlap(compared: Comparison) -> bool:
@@ -210,4 +192,4 @@ def _overlap(compared: Comparison) -> bool:
 
 
 def _unexplained(problem: str) -> Explanation:
-    return Explanation(None, problem, None, (), ())
+    return Explanation(None, problem, None)
