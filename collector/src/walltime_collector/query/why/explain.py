@@ -20,6 +20,7 @@ from ..components import counters_by_component, sums
 from ..names import shown
 from ..queries import Row, run
 from ..scope import Filters
+from ..statistics import SECOND_CHANCE
 from ..statistics.blocks import Tested, compare
 from ..statistics.longest import bound
 from ..windows import Comparison, Window, between
@@ -255,7 +256,7 @@ def _calls(
     sides = {bool(row["is_slow"]): np.array(row["expected_ns"], np.float64) for row in rows}
     most_ns = max(map(bound, sides.values()))
     usual, slow = (np.minimum(sides[at], most_ns) for at in (False, True))
-    return compare(*durations.in_blocks(usual, slow), took.apart)
+    return compare(*durations.in_blocks(usual, slow), took.apart, level=SECOND_CHANCE)
 
 
 def _sampled(

@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 
 from ...format import count, duration, percent, plural, printable, share
 from ..names import shown
-from ..statistics import CHANCE
 from ..statistics.blocks import FEWEST, Tested
 from . import singles, statuses
 from .answer import Contribution, Population, StatusClass, Why
@@ -142,7 +141,7 @@ def headline(answer: Why, tested: Tested | None) -> str:
     if verdict == "selected" and min(usual.transactions, slow.transactions) < FEWEST:
         return f"{change}; but with {few_words}, what these have in common can be chance."
     if verdict == "chance" and tested:
-        why = _p(tested) if tested.p_value >= CHANCE else "the usual time goes up and down as much by itself"
+        why = _p(tested) if tested.p_value >= tested.level else "the usual time goes up and down as much by itself"
         return f"{change}: no difference beyond chance ({why})."
     if verdict == "too_few":
         return f"{change}; but with {few_words}, this can be chance."
@@ -169,7 +168,7 @@ def of_failing(target: Contribution) -> str:
 
 def of_calls_alone(times: Tested, calls: Tested) -> str:
     """The calls prove the difference although the times alone do not."""
-    why = _p(times) if times.p_value >= CHANCE else "they go up and down as much by themselves"
+    why = _p(times) if times.p_value >= times.level else "they go up and down as much by themselves"
     return f"The times alone could be chance ({why}), the number of calls could not ({_p(calls)})."
 
 
