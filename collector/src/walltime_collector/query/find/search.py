@@ -10,7 +10,7 @@ from ...clickhouse.engine import Engine
 from ...errors import BadParameter
 from ...format import iso_time, quoted
 from ..answers import from_row
-from ..components import counters_by_component, sums
+from ..components import counters_by_component
 from ..condition.fields import STARTED
 from ..condition.parse import sort_field
 from ..queries import Row, run
@@ -140,7 +140,6 @@ def _match(row: Row, sort_value: int) -> Match:
         trace_id=row["trace"],
         span_id=row["span"],
         started_at=iso_time(row["started_ns"]),
-        is_error=bool(row["is_error"]),
         sort_value=sort_value,
-        components=tuple(Part(name=name, **vars(sums(each))) for name, each in counters_by_component(counters).items()),
+        components=tuple(from_row(Part, each, name=name) for name, each in counters_by_component(counters).items()),
     )
