@@ -133,7 +133,6 @@ def _matches(engine: Engine, ids: Sequence[Row]) -> tuple[Match, ...]:
 
 
 def _match(row: Row, sort_value: int) -> Match:
-    counters = {name: value for name, value in row.items() if name not in ("other_ns", "duration_ns")}
     return from_row(
         Match,
         row,
@@ -141,5 +140,5 @@ def _match(row: Row, sort_value: int) -> Match:
         span_id=row["span"],
         started_at=iso_time(row["started_ns"]),
         sort_value=sort_value,
-        components=tuple(from_row(Part, each, name=name) for name, each in counters_by_component(counters).items()),
+        components=tuple(from_row(Part, each, name=name) for name, each in counters_by_component(row).items()),
     )
