@@ -50,7 +50,7 @@ FINDERS: Sequence[Finder] = (
 )
 _SPARE = 5
 """Some are not worth what the sums promise."""
-_MOST_KINDS = 200
+_MOST_KINDS = 50
 """An advice that only shows in the transactions of one kind alone is looked for in so many."""
 _HOUR_NS = 3_600_000_000_000
 _CERTAIN = 1.96

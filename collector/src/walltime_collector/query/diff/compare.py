@@ -13,7 +13,9 @@ from ..components import sums
 from ..queries import written
 from ..sampled import sampled
 from ..scope import Scope
+from ..statistics.blocks import Blocks as Sums
 from ..statistics.blocks import Tested, compare
+from ..statistics.counts import more_often
 from ..statistics.multiple import holm
 from ..top import top_of
 from ..why.arithmetic import Totals, contributions
@@ -48,8 +50,11 @@ class _Read:
         windows = [each.window for each in self.sides]
         middles = [(each.start_ns + each.end_ns) / 2 for each in windows]
         apart = abs(middles[1] - middles[0]) / max(windows[0].end_ns - windows[0].start_ns, 1)
-        blocks = {name: self.blocks.of(name, counted) for name in names}
-        return {name: compare(*each, apart) for name, each in blocks.items() if each}
+        blocks = {name: each for name in names if (each := self.blocks.of(name, counted))}
+        tested = {name: compare(*each, apart) for name, each in blocks.items()}
+        if counted == "typical":
+            return tested
+        return {name: replace(each, p_value=max(each.p_value, _exact(*blocks[name]))) for name, each in tested.items()}
 
     def without_singles(self, name: Name) -> tuple[Kind | None, Kind | None]:
         """The same kind on both sides without its single transactions."""
@@ -99,6 +104,12 @@ def diff(engine: Engine, usual: Scope, now: Scope, now_ns: int, *, limit: int = 
         not_read + len(kinds[limit:]),
         tuple(kinds[:limit]),
     )
+
+
+def _exact(usual: Sums, now: Sums) -> float:
+    """Of shares: few failures are not spread like sums of times."""
+    (tries, usual_part), (whole, part) = (side.sum(0).astype(int).tolist() for side in (usual, now))
+    return min(2 * min(more_often(part, whole, usual_part, tries), more_often(usual_part, tries, part, whole)), 1.0)
 
 
 def _corrected(tested: Mapping[Name, Tested]) -> dict[Name, Tested]:
