@@ -117,8 +117,7 @@ def change_of(engine: Engine, scope: Scope, advice_id: str) -> str:
                 observed = observe(engine, replace(scope, filters=filters))
             for candidate in _candidates(observed, threads):
                 if candidate.id == advice_id:
-                    priced = _priced(observed, candidate, _HOUR_NS, {})
-                    return priced.change if priced else candidate.change
+                    return candidate.change
     return ""
 
 
@@ -145,16 +144,13 @@ def _priced(observed: Observed, candidate: Candidate, window_ns: int, hidden: Ma
     per_hour = {key: round(each.mean_ns * of[key] * _HOUR_NS / window_ns) for key, each in bills.items()}
     key = max(per_hour, key=lambda key: (per_hour[key], key))
     most = bills[key]
-    category, change = candidate.category, candidate.change
-    if candidate.if_called_often and most.calls_of_helped[1] >= max(2, most.beside_calls / 2):
-        category, change = candidate.if_called_often
     is_sample = scope.sample_level > 0 or observed.one_in > 1
     return Advice(
         id=candidate.id,
-        category=category,
+        category=candidate.category,
         service=key[0],
         name=key[1],
-        change=change,
+        change=candidate.change,
         finding=_finding(candidate, key, most),
         certainty=candidate.certainty,
         price=Price(
