@@ -73,7 +73,7 @@ def kinds(number: int) -> Iterator[Sent]:
     gets = [
         call("memcache.get", 1.9 if at == 7 else 4, server=f"10.1.0.{at}", text=f"k{at}:1") for at in range(SERVERS)
     ]
-    yield sent(number, "GET /servers", gets, other_ms=300)
+    yield sent(number, "GET /servers", gets, other_ms=60)
 
 
 @pytest.fixture(scope="module")

@@ -106,19 +106,16 @@ def change_of(engine: Engine, scope: Scope, advice_id: str) -> str:
     Raises:
         EngineUnavailable, QueryFailed: No answer.
     """
-    whole = observe(engine, scope)
+    observed = observe(engine, scope)
+    alone = [] if scope.filters.kind else list(observed.kinds)[:_MOST_KINDS]
     with ThreadPoolExecutor(QUERY_CONNECTIONS - 1, "advise") as threads:
-        narrower = [whole, *(() if scope.filters.kind else list(whole.kinds)[:_MOST_KINDS])]
-        for each in narrower:
-            if isinstance(each, Observed):
-                observed = each
-            else:
-                filters = replace(scope.filters, service=each[0], kind=each[1])
-                observed = observe(engine, replace(scope, filters=filters))
-            for candidate in _candidates(observed, threads):
-                if candidate.id == advice_id:
-                    return candidate.change
-    return ""
+        while True:
+            if change := next((each.change for each in _candidates(observed, threads) if each.id == advice_id), ""):
+                return change
+            if not alone:
+                return ""
+            service, kind = alone.pop(0)
+            observed = observe(engine, replace(scope, filters=replace(scope.filters, service=service, kind=kind)))
 
 
 def _candidates(observed: Observed, threads: ThreadPoolExecutor) -> list[Candidate]:
@@ -134,9 +131,8 @@ def _priced(observed: Observed, candidate: Candidate, window_ns: int, hidden: Ma
         "kinds": ["\t".join(key) for key in candidate.saved_ns],
         "shares": candidate.shares,
     }
-    read = {
-        (row["service"], row["name"]): from_row(Bills, row) for row in run(observed.engine, "advise/saved", **params)
-    }
+    rows = run(observed.engine, "advise/saved", **params)
+    read = {(row["service"], row["name"]): from_row(Bills, row) for row in rows}
     bills = {key: each for key, each in read.items() if _is_worth(candidate, each)}
     if not bills:
         return None
@@ -179,9 +175,8 @@ def _priced(observed: Observed, candidate: Candidate, window_ns: int, hidden: Ma
 
 def _is_worth(candidate: Candidate, bills: Bills) -> bool:
     """Not by single transactions, and not for so few that it is not worth it."""
-    return bills.helped >= max(LEAST_HELPED, candidate.least_users * bills.users) and bills.mean_ns >= max(
-        LEAST_MEAN_NS, LEAST_SHARE * bills.base_mean_ns
-    )
+    least_ns = max(LEAST_MEAN_NS, LEAST_SHARE * bills.base_mean_ns)
+    return bills.helped >= max(LEAST_HELPED, candidate.least_users * bills.users) and bills.mean_ns >= least_ns
 
 
 def _finding(candidate: Candidate, key: Key, bills: Bills) -> str:
