@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from walltime_collector.query.statistics.blocks import Tested
+from walltime_collector.query.statistics import blocks
 from walltime_collector.query.why.answer import Population, Singles, Verdict, Why
 from walltime_collector.query.why.sentences import headline, of_calls_alone
 
 MS = 1_000_000
 SOMEBODY = Population("", "", 100, 0, 500 * MS, 5 * MS, 5 * MS, 9 * MS, 9 * MS, 9 * MS, None, None, None, None)
-TOLD = Tested(4.0 * MS, 0.0004, 0.0, 0.0, 0.5 * MS, 3.0 * MS, 5.0 * MS)
+TOLD = blocks.Tested(4.0 * MS, 0.0004, 0.0, 0.0, 0.5 * MS, 3.0 * MS, 5.0 * MS)
 DRIFT = replace(TOLD, drift=3.5 * MS)
 GUESS = replace(TOLD, p_value=0.2)
 
@@ -53,7 +53,7 @@ def answer(verdict: Verdict, usual: Population = SOMEBODY, slow: Population | No
         ("selected", None, "the slowest 50 % take 9.00 ms, the others 5.00 ms (+4.00 ms)."),
     ],
 )
-def test_the_headline_states_how_certain_it_is(verdict: Verdict, tested: Tested | None, said: str) -> None:
+def test_the_headline_states_how_certain_it_is(verdict: Verdict, tested: blocks.Tested | None, said: str) -> None:
     line = headline(answer(verdict), tested)
     assert line.startswith("GET /: ")
     assert line.endswith(said)

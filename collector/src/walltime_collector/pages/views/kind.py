@@ -10,6 +10,7 @@ from ...clickhouse.engine import Engine
 from ...errors import BadParameter, NotStored
 from ...format import quoted
 from ...query import kinds
+from ...query.digest.answer import DigestedStatement
 from ...query.incidents.answer import Incident
 from ...query.profile.answer import Profile
 from ...query.profile.profile import KindBill, split
@@ -17,7 +18,7 @@ from ...query.scope import Scope
 from ...query.scoped.distribution import Durations, distribution, durations
 from ...query.scoped.examples import Transaction, slowest, typical
 from ...query.scoped.outlier import Outlier, outlier, outlier_over_time
-from ...query.scoped.spent import Sample, StatementSpent, TargetSpent, statements, targets
+from ...query.scoped.spent import TargetSpent, statements, targets
 from ...query.timeline import Timeline, timeline
 from ...query.why.answer import Why
 from ...query.windows import DEFAULT_SLOWEST_PERCENT, Comparison, Window
@@ -61,10 +62,8 @@ class Kind:
     charts: tuple[Chart, ...] = ()
     heat_map: HeatMap | None = None
     outlier: Outlier | None = None
-    sample: Sample | None = None
-    """What `targets` and `statements` were computed from."""
     targets: tuple[TargetSpent, ...] = ()
-    statements: tuple[StatementSpent, ...] = ()
+    statements: tuple[DigestedStatement, ...] = ()
     profile: Profile | None = None
     """Of the whole time; None where a part of the transactions is selected."""
     slowest: tuple[Transaction, ...] = ()
@@ -102,10 +101,9 @@ def kind(request: PageRequest) -> Kind:
         known = distribution(engine, scope)
         if not known.cells:
             _check_it_exists(request, scope)
-        sample = Sample.of_scope(scope, known)
-        by_target = None if is_explained else threads.submit(targets, engine, scope, sample)
-        by_statement = None if is_explained else threads.submit(statements, engine, scope, sample)
-        longest = slowest(engine, selected, known if is_whole and not known.is_estimated else None, _MOST_EXAMPLES)
+        by_target = None if is_explained else threads.submit(targets, engine, scope)
+        by_statement = None if is_explained else threads.submit(statements, engine, scope)
+        longest = slowest(engine, selected, _MOST_EXAMPLES)
         steps = charting.result()
         profiling = None if is_explained else threads.submit(_profile, engine, scope, steps)
         whole = _durations(steps, longest[0].duration_ns if is_whole and longest else 0)
@@ -120,7 +118,6 @@ def kind(request: PageRequest) -> Kind:
         charts=(by_component(steps), calls_per_transaction(steps), time_per_call(steps)),
         heat_map=heat_map(known, whole),
         outlier=(outlier_over_time(steps) if known.is_estimated else outlier(known)) if is_whole else None,
-        sample=sample,
         targets=by_target.result() if by_target else (),
         statements=by_statement.result() if by_statement else (),
         profile=profiling.result() if profiling else None,
