@@ -32,6 +32,8 @@ class Row:
     """The components that are folded; other values of the same transactions; the longest single transactions."""
     faults: tuple[str, ...] = ()
     """Headings whose cell is a fault: calls that fail, hits that are lost."""
+    is_cut: bool = False
+    """It is so large that the other parts are seen only when its bar is cut."""
 
 
 @dataclass(frozen=True)

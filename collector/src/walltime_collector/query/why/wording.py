@@ -29,6 +29,7 @@ _HEADINGS = {
 _SELECT_LIST = re.compile(r"^(\s*SELECT\s).*?(\sFROM\s)", re.IGNORECASE | re.DOTALL)
 _LONGEST_STATEMENT = 90
 _VISIBLE = 0.005
+_CUT, _TOLD = 2.0, 0.05
 _FEWEST_ERRORS = 3
 _LOST = 0.05
 
@@ -167,8 +168,9 @@ def _parts(why: Why, usual: str, slow: str) -> Iterator[Row]:
         names, rest_ns = tuple(each.component for each in small), sum(each.difference_ns for each in small)
         yield Row("folded", plural(len(small), "smaller part"), {}, rest_ns, also=names)
     if one := why.singles:
-        name = f"single transactions ({_arrow(count(one.usual), count(one.slow))})"
-        yield Row("single", name, {}, one.part_ns, also=one.slow_traces or one.usual_traces)
+        name = plural(one.usual + one.slow, "single transaction")
+        is_cut = abs(one.part_ns) > _CUT * abs(why.typical_ns) and abs(why.typical_ns) >= _TOLD * why.usual.mean_ns
+        yield Row("single", name, {}, one.part_ns, also=one.slow_traces or one.usual_traces, is_cut=is_cut)
     yield Row("mean", slow, {"per transaction": duration(why.slow.mean_ns)}, why.difference_ns)
 
 
