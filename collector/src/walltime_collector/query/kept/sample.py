@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from ...clickhouse.engine import Engine
+from ...clickhouse.engine import Engine, Parameter
 from ..answers import Call
 from ..queries import Row, run
 from ..scope import Scope
@@ -88,34 +88,44 @@ def kept_sample(
     )
     is_fair = bool(owners) and bool(owners[0]["is_fair"])
     owners = [each for each in owners if bool(each["is_fair"]) == is_fair]
-    window = {"start_ns": scope.window.start_ns, "end_ns": scope.window.end_ns}
-    if owners:
-        (stored,) = run(engine, "kept/stored", **window)
-        owners = _near(owners, int(stored["spans"]))
-    if not owners:
-        return KeptSample(0, is_fair, ())
     host, colon, port = address.rpartition(":")
     if not colon or not port.isdigit():
         host, port = address, ""
-    rows = run(
-        engine,
-        "kept/calls",
-        **window,
-        component=component,
-        texts=texts,
-        host=host.strip("[]"),
-        port=port,
-        limit=_MAX_CALLS,
-        traces=sorted({str(each["trace"]) for each in owners}),
-    )
-    owner_of = {(each["trace"], each["span"]): each for each in owners}
+    which = {"component": component, "texts": texts, "host": host.strip("[]"), "port": port}
+    read, found = kept_calls(engine, owners, scope.window.start_ns, scope.window.end_ns, **which)
     calls = []
+    for owner, call in found:
+        weight = 1 / (owner["sample_probability"] or 1.0) if is_fair else 1.0
+        calls.append(SampledCall(call, weight, owner["trace"], owner["service"], owner["name"]))
+    return KeptSample(read, is_fair, tuple(calls))
+
+
+def kept_calls(
+    engine: Engine, owners: Sequence[Row], start_ns: int, end_ns: int, **which: Parameter
+) -> tuple[int, list[tuple[Row, Call]]]:
+    """
+    How many of these transactions were read, the first of them, and their calls in the order of their starts.
+
+    Args:
+        which: Parameters of queries/kept/calls.sql that choose calls; empty ones by default.
+
+    Raises:
+        EngineUnavailable: The engine cannot answer now.
+    """
+    if owners:
+        (stored,) = run(engine, "kept/stored", start_ns=start_ns, end_ns=end_ns)
+        owners = _near(owners, int(stored["spans"]))
+    if not owners:
+        return 0, []
+    owner_of = {(each["trace"], each["span"]): each for each in owners}
+    asked = {"component": "", "texts": (), "host": "", "port": "", **which}
+    traces = sorted({trace for trace, _ in owner_of})
+    rows = run(engine, "kept/calls", **asked, start_ns=start_ns, traces=traces, limit=_MAX_CALLS)
+    found = []
     for row in rows:
         if owner := owner_of.get((row["trace"], row["parent"])):
-            weight = 1 / (owner["sample_probability"] or 1.0) if is_fair else 1.0
-            call = kept_call({**row, "address": "", "statement": ""}, int(owner["started_ns"]))
-            calls.append(SampledCall(call, weight, row["trace"], owner["service"], owner["name"]))
-    return KeptSample(len(owners), is_fair, tuple(calls))
+            found.append((owner, kept_call({**row, "address": "", "statement": ""}, int(owner["started_ns"]))))
+    return len(owners), found
 
 
 def _near(owners: Sequence[Row], spans: int) -> Sequence[Row]:

@@ -20,9 +20,11 @@ from ..scope import Filters
 from ..windows import Comparison, Window, between
 from . import cause, chance, dimensions, sentences, statuses
 from .answer import Contribution, Example, Population, Sampled, Verdict, Why
-from .arithmetic import Losers, Totals, calls_per_lost_lookup, contribution, contributions
+from .arithmetic import Totals, contribution, contributions
+from .cause_sentences import findings
 from .chance import Block, Judged
 from .process import MAX_LINES, process, sampled_line
+from .reading import Reading
 from .sample import ALL, Sample, exact_mean_ns, sample
 from .sentences import Evidence
 from .waits import waits
@@ -33,7 +35,6 @@ _DETAILS: Mapping[str, Mapping[str, int]] = {
     "targets": {"limit": MAX_TARGETS},
     "statements": {"limit": MAX_STATEMENTS},
     "sampled_lines": {"limit": MAX_LINES},
-    "lost_lookups": {},
     "statuses": {},
 }
 """The queries that split the difference, with the number of their rows at most."""
@@ -94,8 +95,8 @@ def explain_kind(engine: Engine, filters: Filters, compared: Comparison, of: Sam
         sampled = None if of is ALL else _sampled(engine, filters, params, compared, of)
     rows = {name: each.result() for name, each in asked.items()}
     targets, statements = _drilled(rows["targets"], usual, slow), _drilled(rows["statements"], usual, slow)
-    lost_lookups = calls_per_lost_lookup([*map(_losers, rows["lost_lookups"])])
-    causes = cause.find(components, targets, statements, lost_lookups)
+    reading = Reading(engine, params, compared, usual, slow, components, targets, statements)
+    causes = cause.find(reading)
     by_status = statuses.by_status(rows["statuses"])
     times = judged.times if judged else None
     answer = Why(
@@ -128,7 +129,8 @@ def explain_kind(engine: Engine, filters: Filters, compared: Comparison, of: Sam
         when=compared.when,
     )
     waiting = waits(engine, params, usual, slow, causes) if verdict in ("different", "selected") else ((), ())
-    return sentences.write(answer, Evidence(judged, causes, how_busy, *waiting))
+    found = findings(reading, causes, answer.lines)
+    return sentences.write(answer, Evidence(judged, causes, found, how_busy, *waiting))
 
 
 def _parameters(engine: Engine, filters: Filters, compared: Comparison, of: Sample) -> dict[str, Any]:
@@ -205,11 +207,6 @@ def _drilled(rows: Sequence[Row], usual: Population, slow: Population) -> tuple[
         )
         for row in rows
     )
-
-
-def _losers(row: Row) -> Losers:
-    calls = {name: counters.get("calls", 0) for name, counters in counters_by_component(row).items()}
-    return Losers(bool(row["is_slow"]), int(row["lost"]), int(row["transactions"]), calls)
 
 
 def _judged(

@@ -10,10 +10,11 @@ from ..names import shown
 from . import statuses
 from .answer import Contribution, Population, Sampled, StatusClass, Verdict, Why
 from .cause import Cause, everything_is_slower, failing
-from .cause_sentences import failures, of_causes
+from .cause_sentences import failures
 from .chance import CHANCE, FEWEST, Chance, Judged
 from .dimension_sentences import of_dimensions
-from .process import BUSY, Process, is_slower_everywhere, of_process
+from .finding import Finding
+from .process import BUSY, Process, of_process
 from .wording import as_long, signed
 
 _SHORT_QUEUE_NS = 1_000_000
@@ -29,6 +30,8 @@ class Evidence:
     judged: Judged | None
     """Whether chance explains the difference; None when this was not tested."""
     causes: Sequence[Cause]
+    findings: Sequence[Finding]
+    """Of these causes."""
     process: Process | None
     """How busy the processes were, if that is known."""
     waits: Sequence[str]
@@ -71,10 +74,7 @@ def _of_times(answer: Why, evidence: Evidence) -> Iterator[str]:
     if factor and not inside:
         yield of_everything(factor, answer.usual, answer.slow)
     elif not factor:
-        are_calls_slower = is_slower_everywhere(answer.components)
-        yield from of_causes(
-            evidence.causes, answer.usual, answer.slow, answer.lines, are_calls_slower=are_calls_slower
-        )
+        yield from (each.sentence for each in evidence.findings)
     yield from evidence.lesser_waits
 
 

@@ -7,7 +7,8 @@ from collections.abc import Iterable, Sequence
 
 from ...format import count, duration, percent, plural, ratio
 from .answer import Contribution, Cost, Dimension, Why
-from .cause import LOOKUPS, SQL
+from .behind import LOOKUPS
+from .cause import SQL
 from .effects import SUPPORT
 
 SMALLEST_SHOWN = 0.01
