@@ -32,6 +32,7 @@ _ENOUGH = 0.5
 _PRECISE = 0.15
 """A standard error up to this part of the change: then a half of it is beyond chance, at less than 1 in 1,000."""
 _BEYOND_CHANCE = 3.5
+_ALIKE = 0.05
 _STRETCH, _MOST_STRETCHES, _CLUSTERS = 24, 16, 64
 """A side is cut into stretches of at least so many transactions, which are compared with themselves."""
 _VALUES = 5
@@ -102,11 +103,16 @@ def read(reading: Reading) -> Transactions | None:
     sides = ("usual", reading.usual), ("slow", reading.slow)
     every = {f"{name}_every": math.ceil(side.transactions / _MOST) for name, side in sides}
     rows = run(reading.engine, "why/lost_lookups", **reading.params, **every, limit=_MOST)
-    is_slow, lost = (np.array([row[column] for row in rows], float) for column in ("is_slow", "lost"))
-    lost_more = slope(is_slow, lost, np.zeros(len(rows), np.int64), _stretches(is_slow, 2, _CLUSTERS))
-    if not abs(lost_more.size) > _BEYOND_CHANCE * lost_more.error:
+    more = lost_more(rows)
+    if not abs(more.size) > _BEYOND_CHANCE * more.error:
         return None
-    return Transactions(rows, [*_controls(rows)], [*kept(reading, rows)], lost_more)
+    return Transactions(rows, [*controls(rows)], [*kept(reading, rows)], more)
+
+
+def lost_more(rows: Sequence[Row]) -> Slope:
+    """Lost lookups per transaction, more than usual."""
+    is_slow, lost = (np.array([row[column] for row in rows], float) for column in ("is_slow", "lost"))
+    return slope(is_slow, lost, np.zeros(len(rows), np.int64), _stretches(is_slow, 2, _CLUSTERS))
 
 
 def lookups(part: Contribution, reading: Reading, transactions: Transactions | None) -> Lookups:
@@ -123,7 +129,7 @@ def lookups(part: Contribution, reading: Reading, transactions: Transactions | N
     others = [each for each in caches if each not in changed]
     if not changed:
         return Lookups()
-    follow, outcome = _follow(part.component, change, transactions)
+    amount, outcome = follow(part.component, change, transactions)
     showing = [
         each for each in transactions.behind if each.lost and part.component in {called for called, _, _ in each.calls}
     ]
@@ -132,13 +138,13 @@ def lookups(part: Contribution, reading: Reading, transactions: Transactions | N
         tuple(changed),
         steady=tuple(each for each in others if _answers_as_usual(each.target)),
         abandoned=tuple(each for each in others if _is_abandoned(each.target)),
-        follow=follow,
+        follow=amount,
         kept=len({each.transaction for each in transactions.behind}),
         traces=tuple(dict.fromkeys(str(transactions.rows[each.transaction]["trace"]) for each in showing))[:3],
     )
 
 
-def _follow(component: str, change: float, of: Transactions) -> tuple[float, Outcome]:
+def follow(component: str, change: float, of: Transactions) -> tuple[float, Outcome]:
     """How many of the additional calls follow lost lookups; the most careful estimate decides whether they are why."""
     factor = of.lost_more.size / change
     found = [*_precise(_in_bills(component, of), of.controls, _PRECISE / factor)]
@@ -150,9 +156,10 @@ def _follow(component: str, change: float, of: Transactions) -> tuple[float, Out
         return 0.0, "same_time"
     least, best = min(found, key=lambda each: each.size), min(found, key=lambda each: each.error)
     is_why = factor * least.size >= _ENOUGH
-    follow = best if is_why else least
-    is_certain = follow.size > _BEYOND_CHANCE * follow.error
-    return min(follow.size, 1 / factor) * factor * abs(change) * is_certain, "because" if is_why else "same_time"
+    is_certain = best.size > _BEYOND_CHANCE * best.error
+    are_alike = best.size - least.size <= 2 * (least.error + best.error) + _ALIKE * best.size
+    share = min(factor * best.size, 1.0) if is_why or (is_certain and are_alike) else 0.0
+    return share * abs(change), "because" if is_why else "same_time"
 
 
 def _precise(observed: Observed | None, controls: Sequence[Labels], error: float) -> Iterator[Slope]:
@@ -205,7 +212,7 @@ def _in_kept(component: str, of: Transactions, *, by_side: bool) -> Observed | N
     return np.array([each.lost for each in of.behind], float), np.array(calls, float), groups, rows, rows
 
 
-def _controls(rows: Sequence[Row]) -> Iterator[Labels]:
+def controls(rows: Sequence[Row]) -> Iterator[Labels]:
     """The label of each transaction's value, of each dimension whose values have several transactions."""
     annotations = {key for row in rows for key in row["annotations"]}
     columns = [[row[name] for row in rows] for name in ("host", "method", "status", "user")]

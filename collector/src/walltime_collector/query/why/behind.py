@@ -49,14 +49,14 @@ def kept(reading: Reading, rows: Sequence[Row]) -> Iterator[Behind]:
     at = {(row["trace"], row["span"]): at for at, row in enumerate(rows)}
     _, called = kept_calls(reading.engine, owners[:_MOST], start_ns, end_ns)
     for (trace, span), calls in groupby(sorted(called, key=_owner), key=_owner):
-        yield from _behind(at[trace, span], [call for _, call in calls])
+        yield from behind(at[trace, span], [call for _, call in calls])
 
 
 def _owner(called: tuple[Row, Call]) -> tuple[str, str]:
     return called[0]["trace"], called[0]["span"]
 
 
-def _behind(transaction: int, calls: Sequence[Call]) -> Iterator[Behind]:
+def behind(transaction: int, calls: Sequence[Call]) -> Iterator[Behind]:
     """
     The lookups of one transaction; its calls are in the order of their starts.
 
