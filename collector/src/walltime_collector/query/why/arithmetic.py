@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from fractions import Fraction
 
@@ -69,38 +69,6 @@ def contributions(usual: Totals, slow: Totals) -> tuple[Contribution, ...]:
     ]
     used = [each for each in parts if any((each.usual.calls, each.usual.time_ns, each.slow.calls, each.slow.time_ns))]
     return tuple(sorted(used, key=lambda each: -abs(each.difference_ns)))
-
-
-@dataclass(frozen=True)
-class Losers:
-    """The transactions of one population with the same number of lost lookups each, and the sums of their calls."""
-
-    is_slow: bool
-    lost: int
-    transactions: int
-    calls: Mapping[str, int]
-
-
-def calls_per_lost_lookup(groups: Sequence[Losers]) -> dict[str, float]:
-    """
-    Calls of each component for one more lost lookup, within the populations; empty when nothing varies.
-
-    It is the slope of the regression inside each population, not between them: two things that change at the same time
-    may be unrelated, two that vary together from transaction to transaction are not.
-    """
-    variance = Fraction(0)
-    covariance: dict[str, Fraction] = {}
-    for side in (False, True):
-        mine = [group for group in groups if group.is_slow is side]
-        transactions = sum(group.transactions for group in mine)
-        if not transactions:
-            continue
-        mean = Fraction(sum(group.lost * group.transactions for group in mine), transactions)
-        variance += sum((group.lost - mean) ** 2 * group.transactions for group in mine)
-        for group in mine:
-            for component, calls in group.calls.items():
-                covariance[component] = covariance.get(component, Fraction(0)) + (group.lost - mean) * calls
-    return {component: float(each / variance) for component, each in covariance.items()} if variance else {}
 
 
 def _cost(sums: Sums, transactions: int) -> Cost:

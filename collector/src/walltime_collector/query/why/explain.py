@@ -24,9 +24,9 @@ from ..statistics import SECOND_CHANCE
 from ..statistics.blocks import Tested, compare
 from ..statistics.longest import bound
 from ..windows import Comparison, Window, between
-from . import cause, dimensions, durations, sentences, statuses, wording
+from . import cause, cause_sentences, dimensions, durations, sentences, statuses, wording
 from .answer import Contribution, Example, Population, Sampled, Verdict, Why
-from .arithmetic import Losers, Totals, calls_per_lost_lookup, contribution, contributions
+from .arithmetic import Totals, contribution, contributions
 from .durations import LONGEST_NS, Durations, Times
 from .process import MAX_LINES, process, sampled_line
 from .reading import Reading
@@ -41,7 +41,6 @@ _DETAILS: Mapping[str, Mapping[str, int]] = {
     "targets": {"limit": MAX_TARGETS},
     "statements": {"limit": MAX_STATEMENTS},
     "sampled_lines": {"limit": MAX_LINES},
-    "lost_lookups": {},
     "statuses": {},
 }
 """The queries that split the difference, with the number of their rows at most."""
@@ -127,8 +126,7 @@ def explain_kind(engine: Engine, filters: Filters, compared: Comparison, of: Sam
     read = {name: each.result() for name, each in asked.items()}
     targets, statements = (_drilled(read[name], reading) for name in ("targets", "statements"))
     reading = replace(reading, targets=targets, statements=statements)
-    lost_lookups = calls_per_lost_lookup([*map(_losers, read["lost_lookups"])])
-    causes = cause.find(components, targets, statements, lost_lookups)
+    causes = cause.find(reading)
     by_status = statuses.by_status(read["statuses"])
     lines = tuple(sampled_line(row, *numbers.values()) for row in read["sampled_lines"])
     difference_ns = slow.mean_ns - usual.mean_ns
@@ -168,7 +166,8 @@ def explain_kind(engine: Engine, filters: Filters, compared: Comparison, of: Sam
     )
     is_explained = verdict in ("different", "selected")
     waiting = waits(engine, params, reading.usual, reading.slow, causes) if is_explained else ((), ())
-    written = sentences.write(answer, Looked(reading, took, judged, causes, how_busy, *waiting))
+    found = cause_sentences.findings(reading, causes, lines) if verdict != "chance" else []
+    written = sentences.write(answer, Looked(reading, took, judged, causes, found, how_busy, *waiting))
     return replace(written, shown=wording.shown(written))
 
 
@@ -238,11 +237,6 @@ def _drilled(rows: Sequence[Row], reading: Reading) -> tuple[Contribution, ...]:
         )
         for row in rows
     )
-
-
-def _losers(row: Row) -> Losers:
-    calls = {name: counters.get("calls", 0) for name, counters in counters_by_component(row).items()}
-    return Losers(bool(row["is_slow"]), int(row["lost"]), int(row["transactions"]), calls)
 
 
 def _calls(

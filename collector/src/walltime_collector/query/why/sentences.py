@@ -11,11 +11,11 @@ from ..statistics.blocks import FEWEST, Tested
 from . import singles, statuses
 from .answer import Contribution, Population, StatusClass, Why
 from .cause import Cause, everything_is_slower, failing
-from .cause_sentences import failures, of_causes
+from .cause_sentences import failures
 from .dimension_sentences import of_dimensions
 from .durations import Durations
 from .finding import Finding
-from .process import BUSY, Process, is_slower_everywhere, of_process
+from .process import BUSY, Process, of_process
 from .reading import Reading
 from .wording import as_long, signed
 
@@ -45,6 +45,7 @@ class Looked:
     took: Durations
     judged: Judged
     causes: Sequence[Cause]
+    of_causes: Sequence[Finding]
     process: Process | None
     """How busy the processes were, if that is known."""
     waits: Sequence[str]
@@ -105,9 +106,7 @@ def _of_times(answer: Why, looked: Looked) -> Iterator[Finding]:
     if factor and not inside:
         yield Finding("machine", of_everything(factor, usual, slow))
     elif not factor:
-        are_calls_slower = is_slower_everywhere(answer.components)
-        for words in of_causes(looked.causes, usual, slow, answer.lines, are_calls_slower=are_calls_slower):
-            yield Finding("component", words)
+        yield from looked.of_causes
     yield from (Finding("wait", each) for each in looked.lesser_waits)
 
 

@@ -10,7 +10,8 @@ from typing import Literal
 from ...format import count, duration, percent, plural, ratio, share
 from ..statistics import SUPPORT
 from .answer import Contribution, Dimension, StatusClass, Why
-from .cause import LOOKUPS, SQL
+from .behind import LOOKUPS
+from .cause import SQL
 from .rows import Row, Shown, Table
 
 _MOST_PARTS = 8
