@@ -12,7 +12,6 @@ from walltime_collector.query.components import Sums
 from walltime_collector.query.why.answer import Contribution
 from walltime_collector.query.why.arithmetic import contribution
 from walltime_collector.query.why.explain import explain
-from walltime_collector.query.why.process import Process, of_other, of_process
 from walltime_collector.query.windows import Comparison, Window
 
 from tests.collector.simulated_shop import MINUTE_NS, USUAL, Page, simulate
@@ -83,18 +82,3 @@ def test_computing_is_named_beside_a_longer_wait(windows: tuple[EmbeddedEngine, 
     said = " ".join(answer.sentences)
     assert "so this is computing and waiting that is not measured" in said
     assert "The interpreter (GIL)" not in said
-    usual_side, slow_side = replace(answer.usual, cpu_ns=3e6), replace(answer.slow, cpu_ns=18e6)
-    other = contribution(Sums(), 100, Sums(time_ns=30_000 * MS), 100, component="other")
-    assert "this is computing and waiting" in of_other(other, usual_side, slow_side, are_calls_slower=True)
-    assert "this is waiting" in of_other(other, usual_side, slow_side, are_calls_slower=False)
-
-
-def test_the_garbage_collector_is_named_when_it_is_a_part_of_the_difference() -> None:
-    def part(component: str, usual_ms: int, slow_ms: int) -> Contribution:
-        return contribution(Sums(100, usual_ms * MS), 100, Sums(100, slow_ms * MS), 100, component=component)
-
-    noticed = [part("python.gc", 0, 2_200), part("mysql.query", 400, 3_000), part("memcache.get", 100, 900)]
-    small = [part("python.gc", 0, 100), *noticed[1:]]
-    (said,) = of_process(noticed, None)
-    assert said.startswith("The garbage collector: 0 ms → 22.0 ms a transaction")
-    assert list(of_process(small, Process(0.3, 0.5))) == []

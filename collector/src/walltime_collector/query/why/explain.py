@@ -22,10 +22,10 @@ from . import cause, chance, dimensions, sentences, statuses
 from .answer import Contribution, Example, Population, Sampled, Verdict, Why
 from .arithmetic import Losers, Totals, calls_per_lost_lookup, contribution, contributions
 from .chance import Block, Judged
-from .process import MAX_LINES, process, sampled_line
+from .process import MAX_LINES, sampled_lines
+from .reading import Reading
 from .sample import ALL, Sample, exact_mean_ns, sample
 from .sentences import Evidence
-from .waits import waits
 
 MAX_TARGETS = 1_000
 MAX_STATEMENTS = 100
@@ -90,7 +90,6 @@ def explain_kind(engine: Engine, filters: Filters, compared: Comparison, of: Sam
         verdict = _verdict(compared, usual, slow, judged)
         is_different = verdict in ("different", "small", "selected")
         by_value = dimensions.find(engine, params, compared, usual, slow, is_different=is_different)
-        how_busy = process(engine, params, compared, components) if verdict == "different" else None
         sampled = None if of is ALL else _sampled(engine, filters, params, compared, of)
     rows = {name: each.result() for name, each in asked.items()}
     targets, statements = _drilled(rows["targets"], usual, slow), _drilled(rows["statements"], usual, slow)
@@ -124,11 +123,11 @@ def explain_kind(engine: Engine, filters: Filters, compared: Comparison, of: Sam
         dimensions=dimensions.without_effects(by_value.values, causes),
         looked_at=by_value.looked_at,
         sampled=sampled,
-        lines=tuple(sampled_line(row, usual.transactions, slow.transactions) for row in rows["sampled_lines"]),
+        lines=sampled_lines(rows["sampled_lines"], usual.transactions, slow.transactions),
         when=compared.when,
     )
-    waiting = waits(engine, params, usual, slow, causes) if verdict in ("different", "selected") else ((), ())
-    return sentences.write(answer, Evidence(judged, causes, how_busy, *waiting))
+    reading = Reading(engine, params, compared, usual, slow, components, targets, statements, is_different)
+    return sentences.write(answer, Evidence(judged, causes, reading))
 
 
 def _parameters(engine: Engine, filters: Filters, compared: Comparison, of: Sample) -> dict[str, Any]:

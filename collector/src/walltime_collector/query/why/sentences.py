@@ -7,18 +7,18 @@ from dataclasses import dataclass, replace
 
 from ...format import count, duration, percent, plural, printable, ratio, share
 from ..names import shown
-from . import statuses
+from . import process, statuses, waits
 from .answer import Contribution, Cost, Population, Sampled, SampledLine, StatusClass, Verdict, Why
 from .cause import Cause, Lookup, everything_is_slower, failing, fails_more, pace
 from .chance import CHANCE, FEWEST, Chance, Judged
 from .dimension_sentences import of_dimensions
-from .process import BUSY, Process, in_lines, is_slower_everywhere, of_other, of_process
-from .wording import as_long, joined, number, short, signed, times
+from .finding import Finding
+from .reading import Reading
+from .wording import joined, number, short, signed, times
 
-_SHORT_QUEUE_NS = 1_000_000
+_LEADING = 0.5
 _MAX_STATUSES = 3
 _MAX_FAILING = 3
-_ALSO = 0.5
 
 
 @dataclass(frozen=True)
@@ -28,12 +28,7 @@ class Evidence:
     judged: Judged | None
     """Whether chance explains the difference; None when this was not tested."""
     causes: Sequence[Cause]
-    process: Process | None
-    """How busy the processes were, if that is known."""
-    waits: Sequence[str]
-    """The sentences about waiting for a CPU or the event loop that come before the causes."""
-    lesser_waits: Sequence[str]
-    """Those that come after the causes."""
+    reading: Reading
 
 
 def write(answer: Why, evidence: Evidence) -> Why:
@@ -46,35 +41,41 @@ def write(answer: Why, evidence: Evidence) -> Why:
     times = evidence.judged.times if evidence.judged else None
     first = headline(shown(answer.name), verdict, times, usual, slow, answer.sampled, answer.when)
     written = [first, *dimensions]
+    waiting = waits.findings(evidence.reading)
+    tested = [each for each in waiting if each.about == "wait" and verdict in ("different", "selected")]
     if mixed:
         written.append(of_statuses(mixed, answer.difference_ns))
     if verdict != "chance" and not (mixed and statuses.is_all_of_it(mixed, answer.difference_ns)):
-        written += _of_times(answer, evidence)
+        written += _of_times(answer, evidence, tested)
     carrying = {each.part.component for each in evidence.causes} if verdict != "chance" else set()
     failed = [each for each in failing(answer.targets)[:_MAX_FAILING] if each.component not in carrying]
     written += map(of_failing, failed)
     if evidence.judged and verdict == "different" and evidence.judged.times.explains_it:
         written.append(of_calls_alone(evidence.judged.times, evidence.judged.calls))
-    written = [each for each in [*written, of_queue(usual, slow)] if each]
-    leading = 2 + bool(dimensions) + len(evidence.waits)
+    written += [each.sentence for each in waiting if each.about == "queue"]
+    leading = 2 + bool(dimensions) + len(_leading(tested, evidence.causes)[0])
     return replace(answer, headline=" ".join(written[:leading]), sentences=tuple(written))
 
 
-def _of_times(answer: Why, evidence: Evidence) -> Iterator[str]:
+def _of_times(answer: Why, evidence: Evidence, waiting: Sequence[Finding]) -> Iterator[str]:
     """What the time went to: the process, waits and causes; or everything is slower by one factor."""
     factor = everything_is_slower(answer.components)
-    # a slower CPU makes the process busier too, but everything slower by one factor
-    is_machine = factor and evidence.process and evidence.process.slow_busy < BUSY
-    inside = [*evidence.waits, *of_process(answer.components, None if is_machine else evidence.process)]
-    yield from inside
-    if factor and not inside:
-        yield of_everything(factor, answer.usual, answer.slow)
+    is_tested = answer.verdict in ("different", "selected")
+    inside = process.findings(evidence.reading, answer.lines) if is_tested else []
+    leading, lesser = _leading(waiting, evidence.causes)
+    yield from (each.sentence for each in (*leading, *inside))
+    if factor and not leading and not inside:
+        yield process.of_machine(evidence.reading, factor).sentence
     elif not factor:
-        are_calls_slower = is_slower_everywhere(answer.components)
-        yield from of_causes(
-            evidence.causes, answer.usual, answer.slow, answer.lines, are_calls_slower=are_calls_slower
-        )
-    yield from evidence.lesser_waits
+        yield from of_causes(evidence.causes, evidence.reading, answer.lines)
+    yield from (each.sentence for each in lesser)
+
+
+def _leading(waiting: Sequence[Finding], causes: Sequence[Cause]) -> tuple[list[Finding], list[Finding]]:
+    """The waits that come before the causes, and those that are small beside the largest: likely its effect."""
+    least_ns = _LEADING * max((each.part.difference_ns for each in causes), default=0)
+    parts = [(each.part_ns, each) for each in waiting if each.part_ns is not None]
+    return [each for ns, each in parts if ns >= least_ns], [each for ns, each in parts if ns < least_ns]
 
 
 def _slow_part(answer: Why) -> str:
@@ -116,38 +117,18 @@ def headline(
     return f"{change}."
 
 
-def of_causes(
-    causes: Sequence[Cause],
-    usual: Population,
-    slow: Population,
-    lines: Sequence[SampledLine] = (),
-    *,
-    are_calls_slower: bool = False,
-) -> Iterator[str]:
+def of_causes(causes: Sequence[Cause], reading: Reading, lines: Sequence[SampledLine]) -> Iterator[str]:
     """A sentence for each component: what changed, by how much, where, and the reason, which is given once."""
     is_given = False
     for cause in causes:
-        code = in_lines(cause.part, lines)
         if cause.part.component == "other":
-            yield of_other(cause.part, usual, slow, code, are_calls_slower=are_calls_slower)
+            yield process.of_other(reading, cause.part, lines).sentence
         elif cause.part.component == "overlap":
             yield _of_overlap(cause.part)
         else:
+            code = process.in_lines(cause.part, lines)
             yield _of_component(cause, "for the same reason" if is_given else "", code)
             is_given = is_given or bool(cause.lookups.losing)
-
-
-def of_everything(factor: float, usual: Population, slow: Population) -> str:
-    """All parts changed by about the same factor."""
-    words = f"Everything alike takes {as_long(factor)}: rather the machine, or what else runs on it, than one server"
-    words += " or statement."
-    if usual.cpu_ns is None or slow.cpu_ns is None or factor < 1:
-        return words
-    change = f"{duration(usual.cpu_ns)} → {duration(slow.cpu_ns)}"
-    if slow.cpu_ns - usual.cpu_ns >= _ALSO * (factor - 1) * usual.cpu_ns:
-        return f"{words} Its CPU time grew as well ({change}): the CPU is slower, as beside a busy neighbour."
-    waits = "threads wait for a CPU (too many of them, or a CPU limit that throttles) or for a thread that computes"
-    return f"{words} Its CPU time hardly changed ({change}): {waits}."
 
 
 def of_failing(target: Contribution) -> str:
@@ -159,16 +140,6 @@ def of_calls_alone(times: Chance, calls: Chance) -> str:
     """The calls prove the difference although the times alone do not."""
     why = _p(times) if times.p_value >= CHANCE else "they go up and down as much by themselves"
     return f"The times alone could be chance ({why}), the number of calls could not ({_p(calls)})."
-
-
-def of_queue(usual: Population, slow: Population) -> str:
-    """The time in the queue, when it changed; otherwise nothing."""
-    if usual.queue_ns is None or slow.queue_ns is None:
-        return ""
-    if abs(slow.queue_ns - usual.queue_ns) < max(0.1 * usual.mean_ns, _SHORT_QUEUE_NS):
-        return ""
-    now, before = duration(slow.queue_ns), duration(usual.queue_ns)
-    return f"Before they began they queued for {now} instead of {before}, which is no part of these times."
 
 
 def of_statuses(classes: Sequence[StatusClass], difference_ns: float) -> str:
