@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
 from ...format import duration, percent, printable, uncertain
@@ -14,7 +14,7 @@ from .answer import Contribution, SampledLine
 from .cause import pace
 from .finding import Finding
 from .reading import Reading
-from .waits import numbers, sides, waited
+from .waits import KNOWN, numbers, sides, waited
 from .wording import as_long, joined, number, signed
 
 GC = "python.gc"
@@ -24,14 +24,13 @@ _BUSY = 0.45
 """Of the time of a transaction, by the others of its process: two that compute have half of it each."""
 _BUSIER = 1.3
 _LEAST_BUSIER = 0.1
-_MOST_AT_A_TIME = 1.25
+_MOST_AT_A_TIME = 1.3
 """CPUs: who computes on more of them does so without the GIL. CPU time counts as spread evenly, so not just 1."""
 _SHARED = 1.5
 _FEW_ON_LOOPS = 0.1
 _SLOWER = 1.25
 _FEWEST_COMPONENTS = 2
-_KNOWN = 0.95
-_HALF, _ONE_STATE = 0.5, 0.8
+_HALF = 0.5
 _ALSO = 0.5
 _HARDLY = 0.1
 MAX_LINES = 200
@@ -40,7 +39,6 @@ _FEWEST = 5
 _NAMED = 0.2
 """Of the component's difference; smaller lines are not in the sentence."""
 _MOST_NAMED = 3
-_TENTHS = ("", "", "two", "three", "four", "half", "six", "seven", "eight", "nine", "all")
 
 
 def findings(reading: Reading, lines: Sequence[SampledLine]) -> list[Finding]:
@@ -52,20 +50,17 @@ def findings(reading: Reading, lines: Sequence[SampledLine]) -> list[Finding]:
     Raises:
         EngineUnavailable, QueryFailed: No answer.
     """
-    if reading.difference_ns <= 0:
-        return []
+    has_garbage = any(each.component == GC and each.difference_ns > 0 for each in reading.components)
+    has_waited = any(each.state == "gil" and each.p_value < CHANCE for each in lines)
     are_calls_slower = is_slower_everywhere(reading.components)
-    has_garbage = any(_is_notable(each.difference_ns, reading) for each in reading.components if each.component == GC)
-    is_waiting = any(each.state == "gil" and each.p_value < CHANCE for each in lines)
-    if not (are_calls_slower or has_garbage or is_waiting):
+    if not reading.is_different or reading.difference_ns <= 0 or not (has_garbage or has_waited or are_calls_slower):
         return []
-    shared = None if reading.compared.slow == reading.compared.usual else sides(reading, "interpreter")
-    found = (
-        _of_garbage(reading, shared) if has_garbage else None,
-        _of_waiting(reading) if is_waiting else None,
-        _of_computing(reading, *shared) if are_calls_slower and shared else None,
-    )
-    return [each for each in found if each][:2]
+    # of one time, the processes are the same on both sides
+    shared = None if reading.compared.is_of_one_window else sides(reading, "interpreter")
+    waiting = _of_waiting(reading) if has_waited else None
+    computing = _of_computing(reading, *shared) if are_calls_slower and shared and not waiting else None
+    found = (_of_garbage(reading, shared) if has_garbage else None, waiting, computing)
+    return [each for each in found if each]
 
 
 def is_slower_everywhere(components: Sequence[Contribution]) -> bool:
@@ -75,7 +70,7 @@ def is_slower_everywhere(components: Sequence[Contribution]) -> bool:
 
 
 def _of_garbage(reading: Reading, shared: tuple[Row, Row] | None) -> Finding | None:
-    if not (wait := waited(reading, "garbage")) or not _is_notable(wait.grew_ns, reading):
+    if not (wait := waited(reading, "garbage")) or not wait.is_notable(reading):
         return None
     words = f"The garbage collector: {wait.change}"
     if shared and shared[1]["at_a_time"] >= _SHARED:
@@ -86,7 +81,7 @@ def _of_garbage(reading: Reading, shared: tuple[Row, Row] | None) -> Finding | N
 
 def _of_waiting(reading: Reading) -> Finding | None:
     """The direct evidence."""
-    if not (wait := waited(reading, "interpreter_wait")) or not _is_notable(wait.grew_ns, reading):
+    if not (wait := waited(reading, "interpreter_wait")) or not wait.is_notable(reading):
         return None
     words = f"The interpreter (GIL): by samples of their stacks they wait for it {wait.change}, {signed(wait.grew_ns)}."
     return wait.finding(reading, words, "GIL", "process")
@@ -104,10 +99,6 @@ def _of_computing(reading: Reading, usual: Row, slow: Row) -> Finding | None:
     return Finding("process", words, subject="GIL", evidence=evidence)
 
 
-def _is_notable(part_ns: float, reading: Reading) -> bool:
-    return part_ns >= _NOTABLE * reading.difference_ns
-
-
 def of_machine(reading: Reading, factor: float) -> Finding:
     """All parts changed by about the same factor."""
     usual_ns, slow_ns = reading.usual.cpu_ns, reading.slow.cpu_ns
@@ -117,12 +108,10 @@ def of_machine(reading: Reading, factor: float) -> Finding:
         grew = (slow_ns / usual_ns - 1) / (factor - 1)
         words += f" Its CPU time: {duration(usual_ns)} → {duration(slow_ns)}"
         if grew >= _ALSO:
-            words += ", as if the CPU is slower, beside a busy neighbour, or there is more to compute."
+            words += ", as if the CPU is slower, beside a busy neighbour, or there is more to compute"
         elif abs(grew) < _HARDLY:
-            words += ": it waits, for a CPU (too many threads, or a limit that throttles), for a thread that computes,"
-            words += " or for all servers alike."
-        else:
-            words += "."
+            words += ": it waits, for a CPU, for a thread that computes, or for all servers alike"
+        words += "."
     return Finding("machine", words, reading.difference_ns, subject="machine")
 
 
@@ -139,42 +128,39 @@ def of_other(reading: Reading, part: Contribution, lines: Sequence[SampledLine])
     evidence = reading.evidence("computing", numbers(*both, "outside_ns", "cpu_ns")) if both else None
     if code := in_lines(part, lines):
         words += f", {code}"
-    elif both and part.difference_ns and min(each["known"] for each in both) >= _KNOWN:
-        words += f"; CPU time changed by {signed(both[1]['cpu_ns'] - both[0]['cpu_ns'])}, {_split(*both)}"
+    elif both and min(each["known"] for each in both) >= KNOWN:
+        whole_ns = both[1]["outside_ns"] - both[0]["outside_ns"]
+        if abs(whole_ns - part.difference_ns) < _NOTABLE * abs(whole_ns):  # else the mix makes another part of it
+            words += f"; CPU time changed by {signed(both[1]['cpu_ns'] - both[0]['cpu_ns'])}, {_split(*both, whole_ns)}"
     return Finding("component", f"{words}.", part.difference_ns, subject="other", evidence=evidence)
 
 
-def _split(usual: Row, slow: Row) -> str:
-    """What of the difference of `other` is certainly computing, and what is certainly waiting."""
-    whole_ns = slow["outside_ns"] - usual["outside_ns"]
-    cpu_ns, most_cpu_ns = _bounds(usual, slow, "cpu", whole_ns)
-    wait_ns, most_wait_ns = _bounds(usual, slow, "wait", whole_ns)
-    loop_ns, most_loop_ns = _bounds(usual, slow, "loop", whole_ns)
-    half_ns = _HALF * abs(whole_ns)
-    least = f"at least {duration(cpu_ns)} of it"
-    if whole_ns and cpu_ns >= half_ns:
-        return f"so this is computing, {least}"
-    if not whole_ns or most_cpu_ns > half_ns:
+def _split(usual: Row, slow: Row, whole_ns: float) -> str:
+    """What of the difference of `other` is certainly computing, and whether most is certainly waiting."""
+    least_ns, most_ns = _bounds(usual, slow, "cpu", whole_ns)
+    half_ns, notable_ns = _HALF * abs(whole_ns), _NOTABLE * abs(whole_ns)
+    computing = f"at least {duration(least_ns)} of it in `other`, so this is computing" if least_ns > notable_ns else ""
+    if computing and least_ns >= half_ns:
+        return computing
+    if most_ns > half_ns:
         once, now = (f"{duration(row['cpu_least_ns'])} to {duration(row['cpu_most_ns'])}" for row in (usual, slow))
         return f"somewhere in the transaction: of `other`, {once} → {now} were computing"
-    if wait_ns >= half_ns:
-        words = "waiting for a CPU"
-    elif loop_ns >= half_ns:
-        words = "waiting for the event loop"
-    else:
-        is_measured = min(usual["wait_known"], slow["wait_known"]) >= _KNOWN
-        reasons = ["a lock", "a sleep", "the GIL"]
-        reasons += ["a busy CPU"] if not is_measured or most_wait_ns > _NOTABLE * abs(whole_ns) else []
-        reasons += ["the event loop"] if most_loop_ns > _NOTABLE * abs(whole_ns) else []
-        words = f"waiting that is not measured ({', '.join(reasons)})"
-    return f"so this is {words}" + (f", and computing, {least}" if cpu_ns > _NOTABLE * abs(whole_ns) else "")
+    words = f"{computing} and " if computing else "so this is "
+    is_measured = min(usual["wait_known"], slow["wait_known"]) >= KNOWN
+    wait_ns, most_wait_ns = _bounds(usual, slow, "wait", whole_ns)
+    if is_measured and wait_ns >= half_ns:
+        return f"{words}waiting for a CPU"
+    reasons = ["a lock", "a sleep", "the GIL"]
+    measured = ["a busy CPU"] if is_measured and most_wait_ns > notable_ns else []
+    measured += ["a busy event loop"] if _bounds(usual, slow, "loop", whole_ns)[1] > notable_ns else []
+    words += "waiting" if measured else "waiting that is not measured"
+    return f"{words} ({', '.join(reasons + measured + ([] if is_measured else ['a busy CPU']))})"
 
 
 def _bounds(usual: Row, slow: Row, what: str, whole_ns: float) -> tuple[float, float]:
-    """The least and the most of a difference of `whole_ns` that this can be, in its direction."""
-    one_ns = slow[f"{what}_least_ns"] - usual[f"{what}_most_ns"]
-    other_ns = slow[f"{what}_most_ns"] - usual[f"{what}_least_ns"]
-    least_ns, most_ns = (one_ns, other_ns) if whole_ns > 0 else (-other_ns, -one_ns)
+    """Between what and what a difference of `whole_ns` is this, in its direction."""
+    ends_ns = slow[f"{what}_least_ns"] - usual[f"{what}_most_ns"], slow[f"{what}_most_ns"] - usual[f"{what}_least_ns"]
+    least_ns, most_ns = ends_ns if whole_ns > 0 else (-ends_ns[1], -ends_ns[0])
     return max(least_ns, 0.0), most_ns
 
 
@@ -199,7 +185,7 @@ def sampled_lines(rows: Sequence[Row], usual: int, slow: int) -> tuple[SampledLi
 
 def in_lines(part: Contribution, lines: Sequence[SampledLine]) -> str:
     """
-    `computing, nine tenths of it in `shop/serializers.py:88 to_json` (5.50 ± 0.61 ms)`; empty if no line tells.
+    `computing, 90 % of it in `shop/serializers.py:88 to_json` (5.50 ± 0.61 ms)`; empty if no line tells.
 
     Functions are named where single lines are less than half of the difference.
     """
@@ -208,7 +194,7 @@ def in_lines(part: Contribution, lines: Sequence[SampledLine]) -> str:
         pulling = _pulling(part, [each for each in lines if each.is_function]) or pulling
     if not pulling:
         return ""
-    states = {each.state for each in _most_of(pulling)}
+    states = {each.state for each in pulling}
     named = joined(_named(each, part, with_state=len(states) > 1) for each in pulling)
     return f"{doing(*states)}, {named}" if len(states) == 1 else named
 
@@ -222,27 +208,10 @@ def _pulling(part: Contribution, lines: Sequence[SampledLine]) -> list[SampledLi
     return sorted(pulling, key=lambda each: -abs(each.difference_ns))[:_MOST_NAMED]
 
 
-def _most_of(lines: Sequence[SampledLine]) -> Iterator[SampledLine]:
-    """Those that have most of the difference of all."""
-    whole_ns = sum(abs(each.difference_ns) for each in lines)
-    passed_ns = 0.0
-    for each in lines:
-        if passed_ns >= _ONE_STATE * whole_ns:
-            return
-        passed_ns += abs(each.difference_ns)
-        yield each
-
-
 def _named(of: SampledLine, part: Contribution, *, with_state: bool) -> str:
     where = printable(f"{of.line} {of.function}") if of.line not in ("", REST) else ""
     place = f"in `{where}`" if where else "in no line of the application"
-    share = min(of.difference_ns / part.difference_ns, 1.0)
+    share = percent(round(min(of.difference_ns / part.difference_ns, 1.0), 1))
     estimate = uncertain(abs(of.difference_ns), of.error_ns)
-    return f"{_part(share)} {place} ({estimate}{', ' + doing(of.state) if with_state else ''})"
-
-
-def _part(share: float) -> str:
-    tenths = round(10 * share)
-    if tenths == 10:
-        return "all of it"
-    return "half of it" if tenths == 5 else f"{_TENTHS[tenths]} tenths of it"
+    part_of_it = "all of it" if share == percent(1) else f"{share} of it"
+    return f"{part_of_it} {place} ({estimate}{', ' + doing(of.state) if with_state else ''})"

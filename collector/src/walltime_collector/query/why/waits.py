@@ -13,20 +13,21 @@ from .finding import About, Finding
 from .reading import Reading
 from .wording import signed
 
+KNOWN = 0.95
+"""Of the transactions; a mean of fewer says nothing of the rest."""
 _LEAST_NS = 1_000_000
 _NOTABLE = 0.1
 _MOSTLY = 0.5
 _MUCH_MORE = 1.3
-_KNOWN = 0.95
-"""Of the transactions; a mean of fewer says nothing of the rest."""
 _LOOKED_AT = 5
 """Waits: those of this module, and for the garbage collector and the interpreter."""
 _FEWEST_HELD = 5
+"""Transactions."""
 
 
 @dataclass(frozen=True)
 class Waited:
-    """Means per transaction, without what single ones waited; they differ beyond chance."""
+    """Both sides of queries/evidence/<query>.sql, whose means differ beyond chance; single transactions count less."""
 
     query: str
     usual: Row
@@ -41,45 +42,15 @@ class Waited:
     def change(self) -> str:
         return f"{duration(self.usual['wait_ns'])} → {duration(self.slow['wait_ns'])} a transaction"
 
+    def is_notable(self, reading: Reading, least_ns: float = 0) -> bool:
+        """It is a good part of the difference."""
+        return self.grew_ns > 0 and self.grew_ns >= max(least_ns, _NOTABLE * reading.difference_ns)
+
     def finding(self, reading: Reading, sentence: str, subject: str, about: About = "wait") -> Finding:
-        """The sentence with its numbers; what the transactions waited before they began is no part of their time."""
+        """What the transactions waited before they began is no part of their time."""
         evidence = reading.evidence(self.query, numbers(self.usual, self.slow, "wait_ns", "throttled_ns", "cpu_ns"))
         part_ns = None if about == "queue" else self.grew_ns
         return Finding(about, sentence, part_ns, p_value=self.p_value, subject=subject, evidence=evidence)
-
-
-def numbers(usual: Row, slow: Row, *columns: str) -> Mapping[str, float]:
-    """Of Evidence: what is known."""
-    sides = {"usual": usual, "slow": slow}
-    return {
-        f"{side}_{column}": float(row[column])
-        for side, row in sides.items()
-        for column in columns
-        if row[column] is not None
-    }
-
-
-def sides(reading: Reading, query: str) -> tuple[Row, Row] | None:
-    """The rows of queries/evidence/<query>.sql for both sides, usual and slow."""
-    rows = {row["side"]: row for row in run(reading.engine, f"evidence/{query}", **reading.params)}
-    return (rows["usual"], rows["slow"]) if len(rows) == 2 else None
-
-
-def waited(reading: Reading, query: str) -> Waited | None:
-    """
-    What queries/evidence/<query>.sql finds; None when it is unknown, of too few, or chance.
-
-    Raises:
-        EngineUnavailable, QueryFailed: No answer.
-    """
-    if not (both := sides(reading, query)):
-        return None
-    usual, slow = both
-    if any(row["transactions"] < SUPPORT or row["known"] < _KNOWN for row in both):
-        return None
-    error_ns = means.error(usual["variance"], usual["transactions"], slow["variance"], slow["transactions"])
-    (p_value,) = holm([means.p_value(slow["wait_ns"] - usual["wait_ns"], error_ns)], _LOOKED_AT)
-    return Waited(query, usual, slow, p_value) if p_value < CHANCE else None
 
 
 def findings(reading: Reading) -> list[Finding]:
@@ -91,33 +62,55 @@ def findings(reading: Reading) -> list[Finding]:
     Raises:
         EngineUnavailable, QueryFailed: No answer.
     """
-    found = _cpu(reading), _event_loop(reading), _queue(reading)
+    known, found = reading.slow, []
+    if known.cpu_wait_ns is not None and reading.is_different:
+        found.append(_cpu(reading))
+    if known.loop_wait_ns is not None and reading.is_different:
+        found.append(_event_loop(reading))
+    if known.queue_ns is not None:
+        found.append(_queue(reading))
     return [each for each in found if each]
 
 
-def _cpu(reading: Reading) -> Finding | None:
-    if reading.slow.cpu_wait_ns is None or not (wait := waited(reading, "cpu_wait")) or not _is_notable(wait, reading):
+def waited(reading: Reading, query: str) -> Waited | None:
+    """What queries/evidence/<query>.sql finds; None when it is unknown, of too few, or chance."""
+    both = sides(reading, query)
+    if not both or any(row["transactions"] < SUPPORT or row["known"] < KNOWN for row in both):
         return None
-    words = f"Waiting for a CPU: {wait.change}, {signed(wait.grew_ns)}; {_of_cpu(wait)}."
+    usual, slow = both
+    error_ns = means.error(usual["variance"], usual["transactions"], slow["variance"], slow["transactions"])
+    (p_value,) = holm([means.p_value(slow["wait_ns"] - usual["wait_ns"], error_ns)], _LOOKED_AT)
+    return Waited(query, usual, slow, p_value) if p_value < CHANCE else None
+
+
+def sides(reading: Reading, query: str) -> tuple[Row, Row] | None:
+    """The rows of queries/evidence/<query>.sql: usual, slow."""
+    rows = {row["side"]: row for row in run(reading.engine, f"evidence/{query}", **reading.params)}
+    return (rows["usual"], rows["slow"]) if len(rows) == 2 else None
+
+
+def numbers(usual: Row, slow: Row, *columns: str) -> Mapping[str, float]:
+    """Of Evidence: those that are known."""
+    rows = (("usual", usual), ("slow", slow))
+    return {f"{side}_{each}": float(row[each]) for side, row in rows for each in columns if row[each] is not None}
+
+
+def _cpu(reading: Reading) -> Finding | None:
+    if not (wait := waited(reading, "cpu_wait")) or not wait.is_notable(reading, _LEAST_NS):
+        return None
+    throttled_ns = wait.slow["throttled_ns"] - wait.usual["throttled_ns"]
+    before_ns, now_ns = wait.usual["cpu_ns"], wait.slow["cpu_ns"]
+    why = "its threads could run and had no CPU: others had them, or a limit kept them from it"
+    if throttled_ns >= _MOSTLY * wait.grew_ns:  # an upper bound; 0 also where it is unknown
+        why = f"for up to {duration(throttled_ns)} of it the CPU quota of its container was used up"
+    elif before_ns and now_ns and now_ns >= _MUCH_MORE * before_ns:
+        why = f"it also computes more ({duration(before_ns)} → {duration(now_ns)}), for which there was no free CPU"
+    words = f"Waiting for a CPU: {wait.change}, {signed(wait.grew_ns)}; {why}."
     return wait.finding(reading, words, "cpu")
 
 
-def _of_cpu(wait: Waited) -> str:
-    """What is known of the reason: the quota is an upper bound, and unknown without one."""
-    usual, slow = wait.usual, wait.slow
-    throttled_ns = slow["throttled_ns"] - usual["throttled_ns"]
-    if throttled_ns >= _MOSTLY * wait.grew_ns:
-        return f"for up to {duration(throttled_ns)} of it the CPU quota of its container was used up"
-    if usual["cpu_ns"] and slow["cpu_ns"] >= _MUCH_MORE * usual["cpu_ns"]:
-        change = f"{duration(usual['cpu_ns'])} → {duration(slow['cpu_ns'])}"
-        return f"it also computes more ({change}), and there was no CPU for threads that could run"
-    return "its threads could run and had no CPU: others had them, or a limit kept them from it"
-
-
 def _event_loop(reading: Reading) -> Finding | None:
-    if reading.slow.loop_wait_ns is None or not (wait := waited(reading, "loop_wait")):
-        return None
-    if not _is_notable(wait, reading):
+    if not (wait := waited(reading, "loop_wait")) or not wait.is_notable(reading, _LEAST_NS):
         return None
     rows = run(reading.engine, "why/held_up", **reading.params)
     line = next((row["line"] for row in rows if row["share"] >= _MOSTLY and row["held"] >= _FEWEST_HELD), "")
@@ -127,14 +120,9 @@ def _event_loop(reading: Reading) -> Finding | None:
 
 
 def _queue(reading: Reading) -> Finding | None:
-    if reading.slow.queue_ns is None or not (wait := waited(reading, "queue")):
-        return None
-    if abs(wait.grew_ns) < max(_NOTABLE * reading.usual.mean_ns, _LEAST_NS):
+    wait = waited(reading, "queue")
+    if not wait or abs(wait.grew_ns) < max(_NOTABLE * reading.usual.mean_ns, _LEAST_NS):
         return None
     now, before = duration(wait.slow["wait_ns"]), duration(wait.usual["wait_ns"])
     words = f"Before they began they queued for {now} instead of {before}, which is no part of these times."
     return wait.finding(reading, words, "queue", "queue")
-
-
-def _is_notable(wait: Waited, reading: Reading) -> bool:
-    return wait.grew_ns >= max(_LEAST_NS, _NOTABLE * reading.difference_ns)
