@@ -1,8 +1,8 @@
 """
 Requests on threads that share an interpreter, simulated by mechanism: who returns from a call needs the GIL again.
 
-One thread runs at a time. Who waits gets the GIL when the holder waits or ends, or after the switch interval of 5 ms; it
-computes in between and pays the wait in the call that it returns from, or outside of calls when it was interrupted.
+One thread runs at a time. Who waits gets the GIL when the holder waits or ends, or after the switch interval of 5 ms.
+The wait is a part of the call that it returns from, or outside of calls where it was interrupted.
 """
 
 from __future__ import annotations
