@@ -25,7 +25,7 @@ from tests.collector.traffic import MS, Sent, SentCall, Value
 Sides = tuple[list[Sent], list[Sent]]
 GIL, COMPUTING, GARBAGE = "The interpreter (GIL)", "this is computing", "The garbage collector: "
 CALLS_WAIT = "calls wait for it too"
-LENGTH_NS = MINUTE_NS // 2
+LENGTH_NS = MINUTE_NS // 6
 BY_DAY, BY_NIGHT = 2, 200
 """Answers."""
 MOST_AT_ONCE = 10_000
@@ -54,7 +54,7 @@ def process_of(
 def sync_workers(rng: random.Random, kind: str, usual_ns: int, slow_ns: int) -> Sides:
     """One thread each; load doubles and both servers get slower."""
     factor = rng.uniform(1.5, 3)
-    hosts = [f"{kind}-{at}" for at in range(3)]
+    hosts = [f"{kind}-{at}" for at in range(2)]
     usual = [each for host in hosts for each in process_of(rng, kind, usual_ns, host, threads=1, every_ms=70)]
     slower = {"cache_ms": 0.4 * factor, "database_ms": 3 * factor}
     return usual, [

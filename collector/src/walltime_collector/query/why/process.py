@@ -131,37 +131,44 @@ def of_other(reading: Reading, part: Contribution, lines: Sequence[SampledLine])
     elif both and min(each["known"] for each in both) >= KNOWN:
         whole_ns = both[1]["outside_ns"] - both[0]["outside_ns"]
         if abs(whole_ns - part.difference_ns) < _NOTABLE * abs(whole_ns):  # else the mix makes another part of it
-            words += f"; CPU time changed by {signed(both[1]['cpu_ns'] - both[0]['cpu_ns'])}, {_split(*both, whole_ns)}"
+            words += f"; CPU time changed by {signed(both[1]['cpu_ns'] - both[0]['cpu_ns'])}, "
+            words += _split(reading, *both, whole_ns)
     return Finding("component", f"{words}.", part.difference_ns, subject="other", evidence=evidence)
 
 
-def _split(usual: Row, slow: Row, whole_ns: float) -> str:
-    """What of the difference of `other` is certainly computing, and whether most is certainly waiting."""
-    least_ns, most_ns = _bounds(usual, slow, "cpu", whole_ns)
+def _split(reading: Reading, usual: Row, slow: Row, whole_ns: float) -> str:
+    """
+    What of the difference of `other` is computing, and whether most is waiting.
+
+    Calls compute more than usual for at most as long as they take longer.
+    """
+    sign = 1 if whole_ns > 0 else -1
     half_ns, notable_ns = _HALF * abs(whole_ns), _NOTABLE * abs(whole_ns)
-    computing = f"at least {duration(least_ns)} of it in `other`, so this is computing" if least_ns > notable_ns else ""
-    if computing and least_ns >= half_ns:
-        return computing
+    calls_ns = sum(max(sign * each.difference_ns, 0) for each in reading.components if each.component != "other")
+    least_ns, most_ns = _bounds(usual, slow, "cpu", sign)
+    least_ns = max(least_ns, sign * (slow["cpu_ns"] - usual["cpu_ns"]) - calls_ns)
+    computing = f"at least {duration(least_ns)} of it in no call that takes {'longer' if sign > 0 else 'less'}"
+    if least_ns >= half_ns:
+        return f"{computing}, so this is computing"
     if most_ns > half_ns:
         once, now = (f"{duration(row['cpu_least_ns'])} to {duration(row['cpu_most_ns'])}" for row in (usual, slow))
         return f"somewhere in the transaction: of `other`, {once} → {now} were computing"
-    words = f"{computing} and " if computing else "so this is "
+    words = f"{computing}, so this is computing and " if least_ns > notable_ns else "so this is "
     is_measured = min(usual["wait_known"], slow["wait_known"]) >= KNOWN
-    wait_ns, most_wait_ns = _bounds(usual, slow, "wait", whole_ns)
+    wait_ns, most_wait_ns = _bounds(usual, slow, "wait", sign)
     if is_measured and wait_ns >= half_ns:
         return f"{words}waiting for a CPU"
     reasons = ["a lock", "a sleep", "the GIL"]
     measured = ["a busy CPU"] if is_measured and most_wait_ns > notable_ns else []
-    measured += ["a busy event loop"] if _bounds(usual, slow, "loop", whole_ns)[1] > notable_ns else []
+    measured += ["a busy event loop"] if _bounds(usual, slow, "loop", sign)[1] > notable_ns else []
     words += "waiting" if measured else "waiting that is not measured"
     return f"{words} ({', '.join(reasons + measured + ([] if is_measured else ['a busy CPU']))})"
 
 
-def _bounds(usual: Row, slow: Row, what: str, whole_ns: float) -> tuple[float, float]:
-    """Between what and what a difference of `whole_ns` is this, in its direction."""
+def _bounds(usual: Row, slow: Row, what: str, sign: int) -> tuple[float, float]:
+    """The least and the most by which this part of `other` changed, in the direction of `sign`."""
     ends_ns = slow[f"{what}_least_ns"] - usual[f"{what}_most_ns"], slow[f"{what}_most_ns"] - usual[f"{what}_least_ns"]
-    least_ns, most_ns = ends_ns if whole_ns > 0 else (-ends_ns[1], -ends_ns[0])
-    return max(least_ns, 0.0), most_ns
+    return ends_ns if sign > 0 else (-ends_ns[1], -ends_ns[0])
 
 
 def sampled_lines(rows: Sequence[Row], usual: int, slow: int) -> tuple[SampledLine, ...]:

@@ -117,7 +117,7 @@ def headline(
     return f"{change}."
 
 
-def of_causes(causes: Sequence[Cause], reading: Reading, lines: Sequence[SampledLine]) -> Iterator[str]:
+def of_causes(causes: Sequence[Cause], reading: Reading, lines: Sequence[SampledLine] = ()) -> Iterator[str]:
     """A sentence for each component: what changed, by how much, where, and the reason, which is given once."""
     is_given = False
     for cause in causes:
