@@ -146,7 +146,7 @@ def other(
 ) -> str:
     """What is said of `other`, after a call that takes so long, on both sides if not given."""
     name = f"GET /other/{next(_names)}"
-    calls, slow_calls = ([SentCall("mysql.query", 0, int(ms * MS))] for ms in (calls_ms, slow_calls_ms or calls_ms))
+    calls, slow_calls = ([SentCall("mysql.query", 0, ms * MS)] for ms in (calls_ms, slow_calls_ms or calls_ms))
     before, now = partial(made, name, calls=calls, **usual_ms), partial(made, name, calls=slow_calls, **slow_ms)
     return said(windows, name, before, now)
 
