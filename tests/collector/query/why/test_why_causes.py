@@ -1,8 +1,9 @@
-"""What `why` says of causes that are hard to arrange: dead caches, keys that moved, calls at once, a queue."""
+"""What `why` says of causes that are hard to arrange: dead caches, keys that moved, calls at once."""
 
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import cast
 
 import pytest
 from walltime_collector.query.components import Sums
@@ -11,7 +12,8 @@ from walltime_collector.query.why.arithmetic import contribution
 from walltime_collector.query.why.cause import failing, find
 from walltime_collector.query.why.cause_sentences import of_causes
 from walltime_collector.query.why.dimensions import without_effects
-from walltime_collector.query.why.sentences import of_failing, of_queue
+from walltime_collector.query.why.reading import Reading
+from walltime_collector.query.why.sentences import of_failing
 from walltime_collector.query.why.wording import short
 
 MS = 1_000_000
@@ -33,6 +35,7 @@ SOMEBODY = Population(
     other_on_cpu_most_ns=None,
     queue_ns=None,
 )
+READING = cast(Reading, None)  # only `other` needs one
 
 
 def line(component: str, usual: Sums, slow: Sums, address: str = "", statement: str = "") -> Contribution:
@@ -55,7 +58,7 @@ def test_a_cache_that_fails_is_named_with_its_failures() -> None:
         line("memcache.get", gets(400, hits=400), gets(400, errors=400), ONE),
         line("memcache.get", gets(400, hits=400), gets(400, hits=396), TWO),
     ]
-    (said,) = of_causes(find([MORE_QUERIES], targets, [], {"mysql.query": 1.0}), SOMEBODY, SOMEBODY)
+    (said,) = of_causes(find([MORE_QUERIES], targets, [], {"mysql.query": 1.0}), READING)
 
     assert said == (
         "mysql.query: 3.0× the calls (2 → 6) at the usual speed (1.00 ms each), +4.00 ms, because memcache.get on"
@@ -99,7 +102,7 @@ def test_a_cache_whose_keys_moved_to_the_other_is_named_too() -> None:
         line("memcache.get", gets(400, hits=400), gets(10, hits=10), ONE),
         line("memcache.get", gets(400, hits=400), gets(790, hits=390), TWO),
     ]
-    (said,) = of_causes(find([MORE_QUERIES], targets, [], {"mysql.query": 1.0}), SOMEBODY, SOMEBODY)
+    (said,) = of_causes(find([MORE_QUERIES], targets, [], {"mysql.query": 1.0}), READING)
 
     assert f"because memcache.get on {TWO} is asked 2.0× as often and hits 49 % instead of 100 %;" in said
     assert said.endswith(f"{ONE} is hardly asked any more.")
@@ -108,7 +111,7 @@ def test_a_cache_whose_keys_moved_to_the_other_is_named_too() -> None:
 @pytest.mark.parametrize("calls_per_lost", [{"mysql.query": 0.1}, {"http.request": 1.0}])
 def test_misses_that_no_query_follows_are_not_blamed_for_queries(calls_per_lost: dict[str, float]) -> None:
     targets = [line("memcache.get", gets(400, hits=400), gets(400), ONE)]
-    (said,) = of_causes(find([MORE_QUERIES], targets, [], calls_per_lost), SOMEBODY, SOMEBODY)
+    (said,) = of_causes(find([MORE_QUERIES], targets, [], calls_per_lost), READING)
     assert "because" not in said
 
 
@@ -116,7 +119,7 @@ def test_where_nothing_varies_within_the_populations_the_numbers_must_match() ->
     all_lost, few_lost = gets(400), gets(400, hits=390)
     for now, is_blamed in ((all_lost, True), (few_lost, False)):
         targets = [line("memcache.get", gets(400, hits=400), now, ONE)]
-        (said,) = of_causes(find([MORE_QUERIES], targets, [], {}), SOMEBODY, SOMEBODY)
+        (said,) = of_causes(find([MORE_QUERIES], targets, [], {}), READING)
         assert ("because" in said) is is_blamed
 
 
@@ -124,7 +127,7 @@ def test_the_same_reason_is_given_once() -> None:
     stores = line("memcache.set", Sums(), queries(400, MS // 2))
     targets = [line("memcache.get", gets(400, hits=400), gets(400), ONE)]
     follows = {"mysql.query": 1.0, "memcache.set": 1.0}
-    first, second = of_causes(find([MORE_QUERIES, stores], targets, [], follows), SOMEBODY, SOMEBODY)
+    first, second = of_causes(find([MORE_QUERIES, stores], targets, [], follows), READING)
 
     assert f"because memcache.get on {ONE} hits 0 % instead of 100 %." in first
     assert second == "memcache.set: calls that were not made before (4 a transaction), +2.00 ms, for the same reason."
@@ -136,7 +139,7 @@ def test_one_statement_sent_more_often_is_named_with_its_calls() -> None:
         line("", queries(100), queries(100), statement="SELECT 1"),
     ]
     target = line("mysql.query", queries(200), queries(600), "db:3306")
-    (said,) = of_causes(find([MORE_QUERIES], [target], statements, {}), SOMEBODY, SOMEBODY)
+    (said,) = of_causes(find([MORE_QUERIES], [target], statements, {}), READING)
     assert said.endswith("most of it in `SELECT … FROM product WHERE id = %s` (1 → 5 calls), on db:3306.")
 
 
@@ -149,14 +152,8 @@ def test_what_got_faster_does_not_explain_why_it_got_slower() -> None:
 
 def test_calls_that_no_longer_run_at_the_same_time_are_reported_as_overlap() -> None:
     overlap = line("overlap", Sums(time_ns=-800 * MS), Sums(time_ns=-100 * MS))
-    (said,) = of_causes(find([overlap], [], [], {}), SOMEBODY, SOMEBODY)
+    (said,) = of_causes(find([overlap], [], [], {}), READING)
     assert said == "overlap: calls that ran at the same time saved 1.00 ms instead of 8.00 ms."
-
-
-def test_a_longer_queue_is_reported_beside_the_times() -> None:
-    before, now = replace(SOMEBODY, queue_ns=0.1 * MS), replace(SOMEBODY, queue_ns=30.0 * MS)
-    assert of_queue(before, now).startswith("Before they began they queued for 30.0 ms instead of 100 µs")
-    assert of_queue(before, before) == of_queue(SOMEBODY, now) == ""
 
 
 def test_servers_on_which_more_calls_fail_are_named_and_those_that_always_failed_are_not() -> None:

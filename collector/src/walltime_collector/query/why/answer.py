@@ -177,6 +177,10 @@ class SampledLine:
     difference_ns: float
     error_ns: float
     """The standard error of the difference."""
+    p_value: float = 1.0
+    """Corrected for the number of lines that were sampled."""
+    is_function: bool = False
+    """These are all lines of a function; `line` is its file."""
 
 
 @dataclass(frozen=True)

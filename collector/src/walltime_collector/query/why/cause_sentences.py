@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from ...format import duration, percent, ratio
+from . import process
 from .answer import Contribution, Cost, SampledLine
 from .because import STEADY_HITS, Lookup, Lookups, hit_ratio
 from .cause import Cause, fails_more, pace
 from .finding import Evidence, Finding
-from .process import in_lines, is_slower_everywhere, of_other
 from .reading import Reading
 from .wording import joined, number, short, signed, times
 
@@ -23,14 +23,13 @@ def findings(reading: Reading, causes: Sequence[Cause], lines: Sequence[SampledL
     found = []
     for cause in causes:
         part = cause.part
-        code = in_lines(part, lines)
         if part.component == "other":
-            are_slower = is_slower_everywhere(reading.components)
-            sentence = of_other(part, reading.usual, reading.slow, code, are_calls_slower=are_slower)
-        elif part.component == "overlap":
+            found.append(process.of_other(reading, part, lines))
+            continue
+        if part.component == "overlap":
             sentence = _of_overlap(part)
         else:
-            sentence = _of_component(cause, "for the same reason" if is_given else "", code)
+            sentence = _of_component(cause, "for the same reason" if is_given else "", process.in_lines(part, lines))
             is_given = is_given or bool(cause.lookups.losing)
         evidence = _evidence(reading, cause)
         found.append(Finding("component", sentence, part.difference_ns, subject=part.component, evidence=evidence))

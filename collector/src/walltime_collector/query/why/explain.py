@@ -24,16 +24,15 @@ from ..statistics import SECOND_CHANCE
 from ..statistics.blocks import Tested, compare
 from ..statistics.longest import bound
 from ..windows import Comparison, Window, between
-from . import cause, cause_sentences, dimensions, durations, sentences, statuses, wording
+from . import cause, dimensions, durations, sentences, statuses, wording
 from .answer import Contribution, Example, Population, Sampled, Verdict, Why
 from .arithmetic import Totals, contribution, contributions
 from .durations import LONGEST_NS, Durations, Times
-from .process import MAX_LINES, process, sampled_line
+from .process import MAX_LINES, sampled_lines
 from .reading import Reading
 from .sample import ALL, Sample, exact_mean_ns, sample
 from .sentences import Judged, Looked
 from .singles import singles
-from .waits import waits
 
 MAX_TARGETS = 1_000
 MAX_STATEMENTS = 100
@@ -121,14 +120,13 @@ def explain_kind(engine: Engine, filters: Filters, compared: Comparison, of: Sam
         by_value = dimensions.find(
             engine, params, compared, reading.usual, reading.slow, is_different=reading.is_different
         )
-        how_busy = process(engine, params, compared, components) if verdict == "different" else None
         sampled = None if of is ALL else _sampled(engine, filters, params, compared, of)
     read = {name: each.result() for name, each in asked.items()}
     targets, statements = (_drilled(read[name], reading) for name in ("targets", "statements"))
     reading = replace(reading, targets=targets, statements=statements)
     causes = cause.find(reading)
     by_status = statuses.by_status(read["statuses"])
-    lines = tuple(sampled_line(row, *numbers.values()) for row in read["sampled_lines"])
+    lines = sampled_lines(read["sampled_lines"], *numbers.values())
     difference_ns = slow.mean_ns - usual.mean_ns
     typical_ns = reading.difference_ns if took.bound_ns < LONGEST_NS else difference_ns
     tested = took.typical
@@ -164,10 +162,7 @@ def explain_kind(engine: Engine, filters: Filters, compared: Comparison, of: Sam
         lines=lines,
         when=compared.when,
     )
-    is_explained = verdict in ("different", "selected")
-    waiting = waits(engine, params, reading.usual, reading.slow, causes) if is_explained else ((), ())
-    found = cause_sentences.findings(reading, causes, lines) if verdict != "chance" else []
-    written = sentences.write(answer, Looked(reading, took, judged, causes, found, how_busy, *waiting))
+    written = sentences.write(answer, Looked(reading, took, judged, causes))
     return replace(written, shown=wording.shown(written))
 
 
