@@ -19,7 +19,7 @@ from ..query.why.wording import signed
 from .drawing.bars import COLOURS, is_coloured
 from .drawing.contributions import Layout, by_server, by_statement, contributions
 from .drawing.dimensions import by_dimension
-from .drawing.statuses import by_status
+from .drawing.mix import by_stratum
 
 _COMPONENT = re.compile(r"^[\w.()]+(?=: )|(?<=because )[\w.]+")
 
@@ -41,8 +41,8 @@ def render(why: Why, console: Console) -> RenderableType:
     ]
     if why.dimensions:
         parts += [_title("by dimension"), by_dimension(why, layout)]
-    if why.is_mix_changed:
-        parts += [_title("by status"), by_status(why)]
+    if why.mix:
+        parts += [_title(f"by {why.mix.dimension.removeprefix('annotation.')}"), by_stratum(why, why.mix)]
     if targets := wording.targets_worth_showing(why):
         parts += [_title("by server"), by_server(targets, layout)]
     if statements := wording.statements_worth_showing(why):
@@ -92,7 +92,7 @@ def _populations(why: Why, layout: Layout) -> Table:
 
 
 def _client_errors(why: Why, side: Population) -> int:
-    mine = [each for each in why.statuses if each.status == "4xx"]
+    mine = [each for each in why.statuses if each.value == "4xx"]
     return sum(each.slow_transactions if side is why.slow else each.usual_transactions for each in mine)
 
 

@@ -80,14 +80,15 @@ class Contribution:
 
 
 @dataclass(frozen=True)
-class StatusClass:
+class Stratum:
     """
-    The transactions of both sides with one class of status: `2xx` to `5xx`; `failed` or `no status` without HTTP.
+    The transactions of both sides with one value of a dimension, or the rest of them.
 
-    Over all classes `mix_ns` + `like_with_like_ns` is the whole difference.
+    Over all strata `mix_ns` + `like_with_like_ns` is the whole difference.
     """
 
-    status: str
+    value: str
+    """Empty: the rest."""
     usual_transactions: int
     slow_transactions: int
     usual_share: float
@@ -96,10 +97,47 @@ class StatusClass:
     """None without such transactions."""
     slow_mean_ns: float | None
     mix_ns: float
-    """The part of the difference because there are more, or fewer, of them than usual."""
+    """(share − usual share) · (usual mean − usual mean of all); of new ones, which have none, their own mean."""
     like_with_like_ns: float
-    """The part because they take longer, or less long, than usual transactions of this class."""
+    """share · (mean − usual mean)."""
 
+
+@dataclass(frozen=True)
+class Mix:
+    """How the shares of a dimension's values changed beyond chance, those of which usually take longer or less long."""
+
+    dimension: str
+    """One of DIMENSIONS; an annotation with its key: `annotation.tenant`."""
+    strata: tuple[Stratum, ...]
+    """Those with the largest part first; the rest is the last one."""
+    mix_ns: float
+    like_with_like_ns: float
+    p_value: float
+    """That one of these shares, or of these differences, is chance: the largest one, corrected as in Dimension."""
+
+    def parameters(self) -> dict[str, str | list[str] | list[float]]:
+        """
+        Of queries/why/_weight.sql: the usual side gets the shares of the slow one.
+
+        A usual transaction counts share ÷ usual share of its stratum; a slow one that has no usual ones does not count.
+        """
+        *named, rest = self.strata
+        listed = [rest, *named]
+        return {
+            "mix_field": self.dimension,
+            "mix_values": [each.value for each in named],
+            "mix_slow_weights": [float(each.usual_transactions > 0) for each in listed],
+            "mix_usual_weights": [each.slow_share / each.usual_share if each.usual_share else 0.0 for each in listed],
+        }
+
+
+NO_MIX: dict[str, str | list[str] | list[float]] = {
+    "mix_field": "",
+    "mix_values": [],
+    "mix_slow_weights": [],
+    "mix_usual_weights": [],
+}
+"""Every transaction counts once."""
 
 DIMENSIONS = (
     "version",
@@ -115,6 +153,8 @@ DIMENSIONS = (
     "statement",
 )
 """In the order of preference when several values have the same transactions; from `server` on, what was called."""
+CALLED = ("server", "statement")
+"""What was called. It can have the same transactions as who is affected, so neither excludes the other."""
 
 
 @dataclass(frozen=True)
@@ -232,10 +272,10 @@ class Why:
     """Those that differ most, at most 100."""
     usual_examples: tuple[Example, ...]
     slow_examples: tuple[Example, ...]
-    statuses: tuple[StatusClass, ...] = ()
-    """The most usual status first."""
-    is_mix_changed: bool = False
-    """The mix of statuses changed beyond chance, and this change alone is 5 % of the usual time or more."""
+    statuses: tuple[Stratum, ...] = ()
+    """By class of status, `2xx` to `5xx`, `failed` without HTTP; the most usual first, the rest has none."""
+    mix: Mix | None = None
+    """None when no mix changed that explains a part of the difference."""
     dimensions: tuple[Dimension, ...] = ()
     """The values that explain a part of the difference, those of who sent or served them first."""
     looked_at: int = 0

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from typing import Any
 
 from ...clickhouse.dialect import QUERY_CONNECTIONS
@@ -18,11 +19,14 @@ from ..names import shown
 from ..queries import Row, run
 from ..scope import Filters
 from ..windows import Comparison, Window, between
-from . import cause, chance, dimensions, sentences, statuses
+from . import cause, chance, sentences
 from .answer import Contribution, Example, Population, Sampled, Verdict, Why
 from .arithmetic import Losers, Totals, calls_per_lost_lookup, contribution, contributions
 from .chance import Block, Judged
+from .dimensions import search, servers
+from .dimensions.sentences import findings
 from .process import MAX_LINES, process, sampled_line
+from .reading import Reading
 from .sample import ALL, Sample, exact_mean_ns, sample
 from .sentences import Evidence
 from .waits import waits
@@ -34,7 +38,6 @@ _DETAILS: Mapping[str, Mapping[str, int]] = {
     "statements": {"limit": MAX_STATEMENTS},
     "sampled_lines": {"limit": MAX_LINES},
     "lost_lookups": {},
-    "statuses": {},
 }
 """The queries that split the difference, with the number of their rows at most."""
 SMALL = 0.05
@@ -89,14 +92,15 @@ def explain_kind(engine: Engine, filters: Filters, compared: Comparison, of: Sam
         judged = _judged(engine, params, compared, usual, slow, components)
         verdict = _verdict(compared, usual, slow, judged)
         is_different = verdict in ("different", "small", "selected")
-        by_value = dimensions.find(engine, params, compared, usual, slow, is_different=is_different)
+        reading = Reading(engine, params, compared, usual, slow, components, is_different=is_different)
+        by_value = search.find(reading)
         how_busy = process(engine, params, compared, components) if verdict == "different" else None
         sampled = None if of is ALL else _sampled(engine, filters, params, compared, of)
     rows = {name: each.result() for name, each in asked.items()}
     targets, statements = _drilled(rows["targets"], usual, slow), _drilled(rows["statements"], usual, slow)
     lost_lookups = calls_per_lost_lookup([*map(_losers, rows["lost_lookups"])])
     causes = cause.find(components, targets, statements, lost_lookups)
-    by_status = statuses.by_status(rows["statuses"])
+    by_dimension = findings(reading, by_value, servers.find(replace(reading, targets=targets)))
     times = judged.times if judged else None
     answer = Why(
         service=filters.service,
@@ -119,16 +123,16 @@ def explain_kind(engine: Engine, filters: Filters, compared: Comparison, of: Sam
         statements=statements,
         usual_examples=usual_examples.result(),
         slow_examples=slow_examples.result(),
-        statuses=by_status,
-        is_mix_changed=statuses.is_notable(by_status, usual.mean_ns),
-        dimensions=dimensions.without_effects(by_value.values, causes),
+        statuses=by_value.statuses,
+        mix=by_value.mix,
+        dimensions=search.without_effects(by_value.values, causes),
         looked_at=by_value.looked_at,
         sampled=sampled,
         lines=tuple(sampled_line(row, usual.transactions, slow.transactions) for row in rows["sampled_lines"]),
         when=compared.when,
     )
     waiting = waits(engine, params, usual, slow, causes) if verdict in ("different", "selected") else ((), ())
-    return sentences.write(answer, Evidence(judged, causes, how_busy, *waiting))
+    return sentences.write(answer, Evidence(judged, causes, how_busy, *waiting, tuple(by_dimension)))
 
 
 def _parameters(engine: Engine, filters: Filters, compared: Comparison, of: Sample) -> dict[str, Any]:
@@ -251,7 +255,7 @@ def _sampled(
         None if compared.is_of_one_window else exact_mean_ns(engine, filters, window)
         for window in (compared.usual, compared.slow)
     )
-    errors = dimensions.relative_errors(engine, params, compared)
+    errors = search.relative_errors(engine, params, compared)
     usual_error, slow_error = (None if each is None else _CONFIDENT * each for each in errors)
     return Sampled(of.usual_of, of.slow_of, usual_ns, slow_ns, usual_error, slow_error)
 

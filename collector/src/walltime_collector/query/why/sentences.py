@@ -5,19 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from ...format import count, duration, percent, plural, printable, ratio, share
+from ...format import count, duration, percent, plural, printable, ratio
 from ..names import shown
-from . import statuses
-from .answer import Contribution, Cost, Population, Sampled, SampledLine, StatusClass, Verdict, Why
-from .cause import Cause, Lookup, everything_is_slower, failing, fails_more, pace
+from .answer import Contribution, Cost, Population, Sampled, SampledLine, Verdict, Why
+from .cause import Cause, Lookup, everything_is_slower, fails_more, pace
 from .chance import CHANCE, FEWEST, Chance, Judged
-from .dimension_sentences import of_dimensions
+from .dimensions.mix import is_most_of
+from .finding import Finding
 from .process import BUSY, Process, in_lines, is_slower_everywhere, of_other, of_process
 from .wording import as_long, joined, number, short, signed, times
 
 _SHORT_QUEUE_NS = 1_000_000
-_MAX_STATUSES = 3
-_MAX_FAILING = 3
 _ALSO = 0.5
 
 
@@ -34,25 +32,21 @@ class Evidence:
     """The sentences about waiting for a CPU or the event loop that come before the causes."""
     lesser_waits: Sequence[str]
     """Those that come after the causes."""
+    findings: Sequence[Finding] = ()
+    """Mix, values, servers, circumstances."""
 
 
 def write(answer: Why, evidence: Evidence) -> Why:
     """Return the answer with its sentences; the headline is the first of them."""
     usual, slow, verdict = answer.usual, answer.slow, answer.verdict
-    mixed = answer.statuses if answer.is_mix_changed else ()
-    dimensions = of_dimensions(
-        answer.dimensions, answer.difference_ns, _slow_part(answer), without="status" if mixed else ""
-    )
+    dimensions = [each.sentence for each in evidence.findings if each.about in ("mix", "value")]
+    beside = [each.sentence for each in evidence.findings if each.about not in ("mix", "value")]
     times = evidence.judged.times if evidence.judged else None
     first = headline(shown(answer.name), verdict, times, usual, slow, answer.sampled, answer.when)
     written = [first, *dimensions]
-    if mixed:
-        written.append(of_statuses(mixed, answer.difference_ns))
-    if verdict != "chance" and not (mixed and statuses.is_all_of_it(mixed, answer.difference_ns)):
+    if verdict != "chance" and not (answer.mix and is_most_of(answer.mix, answer.difference_ns)):
         written += _of_times(answer, evidence)
-    carrying = {each.part.component for each in evidence.causes} if verdict != "chance" else set()
-    failed = [each for each in failing(answer.targets)[:_MAX_FAILING] if each.component not in carrying]
-    written += map(of_failing, failed)
+    written += beside
     if evidence.judged and verdict == "different" and evidence.judged.times.explains_it:
         written.append(of_calls_alone(evidence.judged.times, evidence.judged.calls))
     written = [each for each in [*written, of_queue(usual, slow)] if each]
@@ -75,13 +69,6 @@ def _of_times(answer: Why, evidence: Evidence) -> Iterator[str]:
             evidence.causes, answer.usual, answer.slow, answer.lines, are_calls_slower=are_calls_slower
         )
     yield from evidence.lesser_waits
-
-
-def _slow_part(answer: Why) -> str:
-    """What the slow side is called when both sides are of one time."""
-    if answer.when:
-        return "of those that match"
-    return "" if answer.slowest_percent is None else "of the slowest"
 
 
 def headline(
@@ -150,11 +137,6 @@ def of_everything(factor: float, usual: Population, slow: Population) -> str:
     return f"{words} Its CPU time hardly changed ({change}): {waits}."
 
 
-def of_failing(target: Contribution) -> str:
-    """A server on which more calls fail than usual."""
-    return f"{target.component} on {target.address}: {_failures(target)}."
-
-
 def of_calls_alone(times: Chance, calls: Chance) -> str:
     """The calls prove the difference although the times alone do not."""
     why = _p(times) if times.p_value >= CHANCE else "they go up and down as much by themselves"
@@ -169,15 +151,6 @@ def of_queue(usual: Population, slow: Population) -> str:
         return ""
     now, before = duration(slow.queue_ns), duration(usual.queue_ns)
     return f"Before they began they queued for {now} instead of {before}, which is no part of these times."
-
-
-def of_statuses(classes: Sequence[StatusClass], difference_ns: float) -> str:
-    """How the mix of statuses changed, its part of the difference, and the rest of it."""
-    changed = sorted(classes, key=lambda each: -abs(each.slow_share - each.usual_share))[:_MAX_STATUSES]
-    shares = ", ".join(f"{each.status} {share(each.usual_share)} → {share(each.slow_share)}" for each in changed)
-    mix, same = statuses.mix_ns(classes), statuses.like_with_like_ns(classes)
-    words = f"The mix of statuses changed: {shares}. This makes {signed(mix)} of the {signed(difference_ns)}"
-    return f"{words}; like with like, each status compared with itself, the difference is {signed(same)}."
 
 
 def _of_component(cause: Cause, reason: str, code: str) -> str:

@@ -6,9 +6,9 @@ import re
 from collections.abc import Iterable, Sequence
 
 from ...format import count, duration, percent, plural, ratio
+from ..statistics import SUPPORT
 from .answer import Contribution, Cost, Dimension, Why
 from .cause import LOOKUPS, SQL
-from .effects import SUPPORT
 
 SMALLEST_SHOWN = 0.01
 """Contributions below this fraction of the largest are summed in one row."""

@@ -1,0 +1,135 @@
+"""What one value of a dimension (a host, a user) explains of a difference, and its p-value: see decision 037."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...statistics import SUPPORT
+from ...statistics.contrast import Estimate, contrast, p_value, ratio
+
+CAPPED, LOGARITHM = 2, 3
+"""Rows of a table of sums, after the transactions and their time: times up to a bound, logarithms of the times."""
+SUMS = ("transactions", "total_ns", "capped_ns", "logarithms")
+
+
+@dataclass(frozen=True)
+class Side:
+    """A population: a row of sums for each of SUMS, a column for each block of time."""
+
+    own: NDArray[np.float64]
+    """Of its transactions that have the value."""
+    all: NDArray[np.float64]
+
+    @property
+    def rest(self) -> NDArray[np.float64]:
+        """Of those without it."""
+        return self.all - self.own
+
+    @property
+    def share(self) -> float:
+        """Of those with the value."""
+        return count(self.own) / max(count(self.all), 1)
+
+    def contrast(self, row: int = CAPPED) -> Estimate:
+        """By how much those with the value are above the rest."""
+        return contrast(self.own[0], self.own[row], self.all[0], self.all[row])
+
+
+def count(sums: NDArray[np.float64]) -> float:
+    """Transactions."""
+    return float(sums[0].sum())
+
+
+def mean_ns(sums: NDArray[np.float64]) -> float:
+    """Per transaction; 0 without any."""
+    return float(sums[1].sum()) / (count(sums) or 1.0)
+
+
+@dataclass(frozen=True)
+class Effect:
+    """
+    A part of the difference in nanoseconds per transaction; the p-value is not corrected.
+
+    `strength` orders values of which one is the cause, and others only share its transactions.
+    """
+
+    ns: float = 0.0
+    p_value: float = 1.0
+    strength: float = 0.0
+
+
+NONE = Effect()
+
+
+def of_part(usual: Side, slow: Side) -> tuple[Effect, bool]:
+    """
+    Why those with the value are in a part (the slowest) more often than others, and whether their mean is higher.
+
+    It explains those which would not be in it if transactions with the value were in it as rarely as the rest.
+    """
+    both = Side(usual.own + slow.own, usual.all + slow.all)
+    if min(count(both.own), count(both.rest)) < SUPPORT or not count(slow.own):
+        return NONE, False
+    slow_part, rest_part = (count(one) / count(two) for one, two in ((slow.own, both.own), (slow.rest, both.rest)))
+    test = contrast(both.own[0], slow.own[0], both.all[0], slow.all[0])
+    expected = float((both.own[0] * slow.all[0] / np.maximum(both.all[0], 1)).sum())
+    # counts are not normal when few are expected: the square root makes them so
+    strength = min(test.strength, 2 * abs(math.sqrt(count(slow.own)) - math.sqrt(expected)))
+    excess_ns = slow.share * (1 - rest_part / slow_part) * (mean_ns(slow.all) - mean_ns(usual.all))
+    return _effect(excess_ns, strength), both.contrast().size > 0
+
+
+def more(usual: Side, slow: Side, length: float) -> Effect:
+    """
+    The part because the share changed: (share − usual share) · (usual mean − usual mean of the rest).
+
+    Both the share and the usual times must differ beyond chance. A new value is compared with the rest of its own time.
+
+    Args:
+        length: Of the usual window as a multiple of the length of the slow one.
+    """
+    of = usual if count(usual.own) >= SUPPORT else slow
+    if min(count(of.own), count(of.rest), count(usual.rest)) < SUPPORT:
+        return NONE
+    share, usual_share = (ratio(each.own[0], each.all[0]) for each in (slow, usual))
+    strength = min(share.since(usual_share, length).strength, _apart(of).strength)
+    part_ns = (slow.share - usual.share) * (mean_ns(of.own) - mean_ns(of.rest))
+    return _effect(part_ns, strength, tests=2)
+
+
+def slower(usual: Side, slow: Side, length: float) -> Effect:
+    """
+    The part because it became slower: share · (mean − the mean that they would have if they had changed like the rest).
+
+    Like the rest is by as many milliseconds or by the same factor, whichever explains more. A new value is compared
+    with the rest of its own time.
+    """
+    if min(count(slow.own), count(slow.rest), count(usual.rest)) < SUPPORT:
+        return NONE
+    if count(usual.own) < SUPPORT:
+        return _effect(slow.share * (mean_ns(slow.own) - mean_ns(slow.rest)), _apart(slow).strength, tests=2)
+    factor = mean_ns(slow.rest) / (mean_ns(usual.rest) or math.inf) or 1.0
+    by_sum = mean_ns(slow.own) - mean_ns(usual.own) - (mean_ns(slow.rest) - mean_ns(usual.rest))
+    by_factor = mean_ns(slow.own) - mean_ns(usual.own) * factor
+    ns = slow.share * min(by_sum, by_factor, key=abs) if by_sum * by_factor > 0 else 0.0
+    strength = min(slow.contrast().since(usual.contrast(), length, scale).strength for scale in (1.0, factor))
+    return _effect(ns, strength)
+
+
+def _effect(ns: float, strength: float, tests: int = 1) -> Effect:
+    return Effect(ns, min(tests * p_value(strength), 1.0), strength)
+
+
+def _apart(side: Side) -> Estimate:
+    """
+    The times and the rest's differ: by their sums or by their logarithms, whichever is clearer.
+
+    A new process begins with a few very long transactions, which hide all others in the sums of the times.
+    """
+    higher = mean_ns(side.own) - mean_ns(side.rest)
+    either = [each for each in map(side.contrast, (CAPPED, LOGARITHM)) if each.size * higher > 0]
+    return max(either, key=lambda each: each.strength, default=Estimate(0.0))

@@ -1,0 +1,78 @@
+"""Servers whose calls fail more often, or caches that hit less often, than usual: beyond chance, of all servers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from ...queries import run
+from ...statistics import CHANCE
+from ...statistics.contrast import BLOCKS, Estimate, Sums, exceeds, ratio
+from ...statistics.multiple import holm
+from ..answer import Contribution
+from ..cause import fails_more
+from ..reading import Reading
+from .search import block, block_lengths, length
+
+_COUNTED = (("failed", "transactions"), ("missed", "looked_up"))
+_MOST = 50
+
+
+@dataclass(frozen=True)
+class Servers:
+    """Components on one server, with their p-values, corrected for all of them."""
+
+    failing: tuple[tuple[Contribution, float], ...] = ()
+    """More calls fail than usual; the most failures first."""
+    missing: tuple[tuple[Contribution, float], ...] = ()
+    """More lookups miss than usual."""
+
+
+def find(reading: Reading) -> Servers:
+    """
+    Test the servers of `reading.targets`; bursts count as one, and transactions instead of calls, which fail together.
+
+    Raises:
+        EngineUnavailable, QueryFailed: No answer.
+    """
+    failing, missing = (
+        sorted(filter(is_worse, reading.targets), key=lambda each: -each.slow.errors - each.slow.misses)[:_MOST]
+        for is_worse in (fails_more, _misses_more)
+    )
+    both = [*failing, *missing]
+    if not both:
+        return Servers()
+    sums = np.zeros((len(both) + 1, 2, 4, BLOCKS))
+    for row in run(
+        reading.engine,
+        "dimensions/servers",
+        **reading.params,
+        **block_lengths(reading.compared),
+        servers=[f"{each.component} {each.address}" for each in both],
+    ):
+        sums[row["server"], int(row["is_slow"]), :, block(row)] += [row[name] for pair in _COUNTED for name in pair]
+    rows = {f"{each.component} {each.address}": sums[at] for at, each in enumerate(both, 1)}
+    found = []
+    for at, listed in enumerate((failing, missing)):
+        tests = [
+            _p_value(*rows[f"{each.component} {each.address}"][:, 2 * at : 2 * at + 2], length(reading.compared))
+            for each in listed
+        ]
+        corrected = zip(listed, holm(tests, len(reading.targets)), strict=True)
+        found.append(tuple((each, p) for each, p in corrected if p < CHANCE))
+    return Servers(*found)
+
+
+def _misses_more(target: Contribution) -> bool:
+    looked_up = [each.hits + each.misses for each in (target.usual, target.slow)]
+    return all(looked_up) and target.slow.misses / looked_up[1] > target.usual.misses / looked_up[0]
+
+
+def _p_value(usual: Sums, slow: Sums, times: float) -> float:
+    """That the part is as large as usual; each side has the part and the whole of each block."""
+    # a server without usual calls had no failures
+    before = ratio(*usual) if usual[1].any() else Estimate(0.0, 0.0)
+    change = ratio(*slow).since(before, times)
+    by_count = exceeds(*slow.sum(1), *usual.sum(1)) if usual[1].any() else 0.0
+    return max(change.p_value, by_count) if change.size > 0 else 1.0
