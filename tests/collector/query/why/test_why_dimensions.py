@@ -8,13 +8,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 from walltime_collector.clickhouse.embedded.engine import EmbeddedEngine
 from walltime_collector.errors import NotStored
 from walltime_collector.query.scope import Filters
-from walltime_collector.query.why.answer import Dimension, Why
-from walltime_collector.query.why.dimensions import CALLED
-from walltime_collector.query.why.effects import Cell, Side, between
+from walltime_collector.query.why.answer import CALLED, Dimension, Why
+from walltime_collector.query.why.dimensions.effects import Side, slower
 from walltime_collector.query.why.explain import explain, explain_kind
 from walltime_collector.query.why.sample import sample
 from walltime_collector.query.windows import Comparison, Window
@@ -125,16 +125,14 @@ def test_a_version_is_named_before_the_host_that_got_it(days: Days) -> None:
 
 
 def test_a_few_very_long_transactions_of_a_new_process_hide_nothing() -> None:
-    """Each block has 6 of the new version and 6 others, 40 ms and 20 ms; in the first one they take a second."""
+    """Each block has 6 of the new version and 6 others, 40 ms and 20 ms; its first ones take a second."""
 
-    def block(new: bool, at: int) -> Cell:
-        times_ns = [(1_000 if at == 0 else 40 if new else 20) * 1_000_000 + at * 1_000 for _ in range(6)]
-        return Cell(6, sum(times_ns), sum(times_ns), sum(map(math.log, times_ns)))
+    def sums(new: bool, at: int) -> list[float]:
+        times_ns = [(1_000 if new and at == 0 else 40 if new else 20) * 1_000_000 + at * 1_000 for _ in range(6)]
+        return [6, sum(times_ns), sum(times_ns), sum(map(math.log, times_ns))]
 
-    mine = {at: block(True, at) for at in range(16)}
-    every = {at: block(True, at) + block(False, at) for at in range(16)}
-    usual = Side({}, {at: block(False, at) for at in range(16)})
-    effect, _ = between(usual, Side(mine, every))
+    mine, others = (np.array([sums(new, at) for at in range(32)]).T for new in (True, False))
+    effect = slower(Side(np.zeros_like(others), others), Side(mine, mine + others), length=1.0)
     assert effect.p_value < 1e-4
 
 

@@ -19,7 +19,7 @@ def by_stratum(why: Why, mix: Mix) -> RenderableType:
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
     for heading in ("", "share", "mean", "mix", "like with like"):
         table.add_column(heading, justify="right" if heading else "left")
-    for each in mix.strata:
+    for each in sorted(mix.strata, key=lambda each: -each.usual_share):
         if each.usual_transactions or each.slow_transactions:
             table.add_row(
                 Text(printable(each.value) or "others", _STYLES.get(each.value, ""), overflow="fold"),

@@ -1,9 +1,9 @@
 """
 Compares means and shares from sums over blocks of time; neighbours in time are alike, transactions are not independent.
 
-The blocks are clusters of a ratio estimate: W. G. Cochran, "Sampling Techniques", 3rd ed. (1977), ch. 6 and 9A. A contrast
-within blocks has the weights of N. Mantel and W. Haenszel, J. Nat. Cancer Inst. 22 (1959). Degrees of freedom of a
-difference: B. L. Welch, Biometrika 34 (1947).
+The blocks are clusters of a ratio estimate: W. G. Cochran, "Sampling Techniques", 3rd ed. (1977), chapters 6 and 9A.
+The weights of a contrast within blocks: N. Mantel and W. Haenszel, J. Nat. Cancer Inst. 22 (1959). Degrees of freedom
+of a difference: B. L. Welch, Biometrika 34 (1947).
 """
 
 from __future__ import annotations

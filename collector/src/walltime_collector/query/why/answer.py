@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from ..components import Sums
+from ..statistics import SUPPORT
 
 Verdict = Literal["different", "small", "chance", "too_few", "selected"]
 """
@@ -97,7 +98,11 @@ class Stratum:
     """None without such transactions."""
     slow_mean_ns: float | None
     mix_ns: float
-    """(share − usual share) · (usual mean − usual mean of all); of new ones, which have none, their own mean."""
+    """
+    (share − usual share) · (usual mean − usual mean of all).
+
+    Of new ones (fewer usual ones than SUPPORT), their own mean is taken for the usual one.
+    """
     like_with_like_ns: float
     """share · (mean − usual mean)."""
 
@@ -119,15 +124,15 @@ class Mix:
         """
         Of queries/why/_weight.sql: the usual side gets the shares of the slow one.
 
-        A usual transaction counts share ÷ usual share of its stratum; a slow one that has no usual ones does not count.
+        A usual transaction counts share ÷ usual share of its stratum; new strata do not count on either side.
         """
         *named, rest = self.strata
-        listed = [rest, *named]
+        known = [each if each.usual_transactions >= SUPPORT else None for each in (rest, *named)]
         return {
             "mix_field": self.dimension,
             "mix_values": [each.value for each in named],
-            "mix_slow_weights": [float(each.usual_transactions > 0) for each in listed],
-            "mix_usual_weights": [each.slow_share / each.usual_share if each.usual_share else 0.0 for each in listed],
+            "mix_slow_weights": [float(each is not None) for each in known],
+            "mix_usual_weights": [each.slow_share / each.usual_share if each else 0.0 for each in known],
         }
 
 

@@ -11,7 +11,7 @@ SELECT
     value,
     is_slow,
     if(is_slow, intDiv(started_ns - {slow_start_ns:Int64}, {slow_block_ns:Int64}), intDiv(started_ns - {usual_start_ns:Int64}, {usual_block_ns:Int64})) AS block,
-    sum(weight) AS transactions,
+    sum(weight) AS number,
     sum(weight * duration_ns) AS total_ns,
     sum(weight * least(duration_ns, {longest_ns:UInt64})) AS capped_ns,
     sum(weight * log(greatest(duration_ns, 1))) AS logarithms

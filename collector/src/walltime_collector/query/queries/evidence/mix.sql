@@ -9,10 +9,10 @@ WITH
     AS has_value
 SELECT
     if(is_slow, 'slow', 'usual') AS side,
-    count() AS transactions,
-    countIf(has_value) / transactions AS share,
+    count() AS number,
+    countIf(has_value) / number AS share,
     avg(duration_ns) AS mean_ns,
-    sum(weight) / transactions AS part_with_usual_ones,
+    sum(weight) / number AS part_with_usual_ones,
     sum(weight * duration_ns) / sum(weight) AS like_with_like_mean_ns
 FROM transactions
 WHERE is_compared

@@ -13,7 +13,7 @@ from ...statistics.contrast import Estimate, contrast, p_value, ratio
 
 CAPPED, LOGARITHM = 2, 3
 """Rows of a table of sums, after the transactions and their time: times up to a bound, logarithms of the times."""
-SUMS = ("transactions", "total_ns", "capped_ns", "logarithms")
+SUMS = ("number", "total_ns", "capped_ns", "logarithms")
 
 
 @dataclass(frozen=True)

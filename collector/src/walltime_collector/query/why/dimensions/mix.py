@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from ...statistics import SUPPORT
 from ..answer import Mix, Population, Stratum
 
 MOST = 0.8
@@ -41,7 +42,8 @@ def _stratum(group: Group, usual: Population, slow: Population) -> Stratum:
     usual_share, slow_share = before / usual.transactions, now / slow.transactions
     usual_mean_ns = before_ns / before if before else None
     slow_mean_ns = now_ns / now if now else None
-    own_ns = (slow_mean_ns or 0.0) if usual_mean_ns is None else usual_mean_ns
+    is_new = slow_mean_ns is not None and before < SUPPORT
+    own_ns = (slow_mean_ns if is_new else usual_mean_ns) or 0.0
     return Stratum(
         value,
         round(before),
@@ -50,6 +52,6 @@ def _stratum(group: Group, usual: Population, slow: Population) -> Stratum:
         slow_share,
         usual_mean_ns,
         slow_mean_ns,
-        mix_ns=(slow_share - usual_share) * (own_ns - usual.mean_ns),
+        mix_ns=slow_share * (own_ns - usual.mean_ns) - usual_share * ((usual_mean_ns or 0.0) - usual.mean_ns),
         like_with_like_ns=slow_share * ((slow_mean_ns or 0.0) - own_ns),
     )

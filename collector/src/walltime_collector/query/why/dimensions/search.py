@@ -136,7 +136,7 @@ def relative_errors(
     """
     sums = np.zeros((2, 2, BLOCKS))
     for row in run(engine, "dimensions/all", **params, **block_lengths(compared)):
-        sums[int(row["is_slow"]), :, block(row)] += [row[name] for name in SUMS[:2]]
+        sums[int(row["is_slow"]), :, block(row)] += [row["transactions"], row["total_ns"]]
     usual, slow = (ratio(total_ns, transactions) for transactions, total_ns in sums)
     return tuple(each.error / each.size if np.isfinite(each.error) and each.size else None for each in (usual, slow))
 
@@ -254,10 +254,12 @@ class _Search:
             if each.more.p_value < CHANCE and each.dimension not in CALLED and not is_deployed:
                 changed[_field(each.row)].append(each)
         usual, slow = self.reading.usual, self.reading.slow
-        mixes = [
-            split(name, (_group(each.row) for each in mine), usual, slow, max(each.more.p_value for each in mine))
-            for name, mine in changed.items()
-        ]
+        mixes = []
+        for name, mine in changed.items():
+            # there are few classes of status: each is a stratum
+            strata = [each for each in candidates if each.dimension == "status"] if name == "status" else mine
+            p_value = max(each.more.p_value for each in mine)
+            mixes.append(split(name, (_group(each.row) for each in strata), usual, slow, p_value))
         best = max(mixes, key=lambda each: abs(each.mix_ns), default=None)
         return best if best and abs(best.mix_ns) >= self.least_ns else None
 
@@ -277,12 +279,13 @@ class _Search:
             alike = {id(best.row), *(id(each.row) for each in left if _is_alike(each, best))}
             same = [each for each in candidates if id(each.row) in alike]
             candidates = [each for each, was in zip(left, others, strict=True) if was in clear]
-            if not self.is_of_part and (known := [each for each in same if not each.is_new]):
-                # a new version on a host that was there before: that shows whether it is slower than before
-                clear = [each for each in known if each in clear]
-            if chosen := [each for each in same if each in clear]:
-                first = min(chosen, key=lambda each: each.preference)
-                named.append(self._dimension(first, [each for each in same if each is not first]))
+            chosen = min((each for each in same if each in clear), key=lambda each: each.preference)
+            # a new version on a host that was there before: that shows by how much it is slower than before
+            known = [] if self.is_of_part else [each for each in same if not each.is_new]
+            proofs = [each for each in known if each in clear] if known else [chosen]
+            if proofs:
+                chosen = replace(chosen, more=proofs[0].more, slower=proofs[0].slower)
+                named.append(self._dimension(chosen, [each for each in same if each.row is not chosen.row]))
         return named
 
     def called(self, candidates: Sequence[_Candidate]) -> list[Dimension]:

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from ....format import duration, percent, plural, ratio
 from ...condition.values import quoted_value
+from ...statistics import SUPPORT
 from ..answer import CALLED, NO_MIX, Contribution, Dimension, Mix, Stratum
 from ..finding import Finding
 from ..reading import Reading
@@ -17,7 +18,7 @@ _PREPOSITIONS = {"host": "On", "instance": "On", "environment": "In", "user": "F
 _SERVING = {"host": "hosts", "version": "versions", "environment": "environments", "instance": "instances"}
 _PLURALS = {"status": "statuses", "user": "users", "method": "methods", "error.type": "error types", **_SERVING}
 _MOST_STRATA, _MOST_FAILING = 3, 3
-_AS_USUAL, _SAME = 1.1, 1.05
+_AS_USUAL, _SAME, _NOTABLE = 1.1, 1.05, 0.1
 
 
 def findings(reading: Reading, found: Dimensions, servers: Servers) -> Iterator[Finding]:
@@ -35,7 +36,8 @@ def findings(reading: Reading, found: Dimensions, servers: Servers) -> Iterator[
 def _of_mix(reading: Reading, mix: Mix) -> Finding:
     *named, rest = mix.strata
     is_mirrored = len(named) == 2 and not (rest.usual_transactions or rest.slow_transactions)
-    said = named[: 1 if is_mirrored else _MOST_STRATA]
+    said = [each for each in named if abs(each.mix_ns) >= _NOTABLE * abs(named[0].mix_ns)]
+    said = said[: 1 if is_mirrored else _MOST_STRATA]
     of = f" of {_PLURALS[mix.dimension]}" if mix.dimension in _PLURALS else ""
     words = f"The mix{of} {'differs' if reading.compared.when else 'changed'}: "
     words += "; ".join(_of_stratum(each, mix, reading) for each in said)
@@ -56,18 +58,17 @@ def _of_stratum(each: Stratum, mix: Mix, reading: Reading) -> str:
         f"{key}={each.value}" if key else each.value if mix.dimension == "status" else f"{mix.dimension} {each.value}"
     )
     name, before, now = value.replace("error.type", "error type"), percent(each.usual_share), percent(each.slow_share)
-    if each.usual_mean_ns is None:
-        others_ns = _others_ns(each.slow_share, each.slow_mean_ns, reading.slow.mean_ns)
-        return f"{name} is new with {now} of the transactions, which take {_than(each.slow_mean_ns, others_ns)}"
-    usually = _than(each.usual_mean_ns, _others_ns(each.usual_share, each.usual_mean_ns, reading.usual.mean_ns))
+    usually, share, mean_ns, all_ns = " usually", each.usual_share, each.usual_mean_ns, reading.usual.mean_ns
+    if each.usual_transactions < SUPPORT:
+        usually, share, mean_ns, all_ns = "", each.slow_share, each.slow_mean_ns, reading.slow.mean_ns
+    others_ns = (all_ns - share * (mean_ns or 0.0)) / (1 - share) if share < 1 else 0.0
+    take = f", which{usually} take {_than(mean_ns, others_ns)}"
+    if not each.usual_transactions:
+        return f"{name} is new with {now} of the transactions{take}"
     if not each.slow_transactions:
-        return f"none of {name} any more, {before} before, which usually take {usually}"
+        return f"no {name} any more, {before} of the transactions before{take}"
     more = "more" if each.slow_share > each.usual_share else "fewer"
-    return f"{more} of {name}, {now} of the transactions instead of {before}, which usually take {usually}"
-
-
-def _others_ns(share: float, mean_ns: float | None, all_ns: float) -> float:
-    return (all_ns - share * (mean_ns or 0.0)) / (1 - share) if share < 1 else 0.0
+    return f"{more} of {name}, {now} of the transactions instead of {before}{take}"
 
 
 def _of_value(reading: Reading, each: Dimension, mix: Mix | None) -> Finding:
