@@ -9,6 +9,7 @@ of a difference: B. L. Welch, Biometrika 34 (1947).
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TypeAlias
 
@@ -20,7 +21,9 @@ Sums: TypeAlias = NDArray[np.float64]
 BLOCKS = 32
 """Each window is cut into so many blocks of equal time."""
 _JOINED = (1, 2)
-"""The variance is that of blocks, and of pairs of blocks: the larger one counts."""
+"""The variance is that of blocks, or of pairs of blocks: the larger one counts."""
+_JOINED_SHARES = (*_JOINED, 4)
+"""Shares change for longer: who comes does so for a while."""
 
 
 @dataclass(frozen=True)
@@ -42,6 +45,11 @@ class Estimate:
         return factor * math.sqrt(self.freedom * math.log1p(t * t / self.freedom))
 
     @property
+    def relative_error(self) -> float | None:
+        """As a part of it; None when it is unknown."""
+        return self.error / self.size if self.size and math.isfinite(self.error) else None
+
+    @property
     def p_value(self) -> float:
         """That it is not 0, of both directions."""
         return p_value(self.strength)
@@ -54,7 +62,7 @@ class Estimate:
         error of this is at least that of a piece of the usual time that is as long.
 
         Args:
-            length: Of the usual window as a multiple of the length of this one.
+            length: Of the usual time as a multiple of the length of this one.
         """
         usual_error = scale * usual.error
         borrowed = usual_error * math.sqrt(min(length, BLOCKS))
@@ -70,21 +78,25 @@ def p_value(strength: float) -> float:
     return math.erfc(strength / math.sqrt(2))
 
 
-def ratio(amounts: Sums, weights: Sums) -> Estimate:
-    """Σ amounts / Σ weights; the blocks, or pairs of them, are independent."""
+def share(part: Sums, whole: Sums) -> Estimate:
+    """Of transactions."""
+    return ratio(part, whole, _JOINED_SHARES)
+
+
+def ratio(amounts: Sums, weights: Sums, joined: Sequence[int] = _JOINED) -> Estimate:
+    """Σ amounts / Σ weights; the blocks, or some of them together, are independent."""
     whole = float(weights.sum())
     if not whole:
         return Estimate(0.0)
     size = float(amounts.sum()) / whole
-    error, freedom = 0.0, math.inf
-    for joined in _JOINED:
-        residuals, masses = (_joined(each, joined) for each in (amounts - size * weights, weights))
+    errors = []
+    for blocks in joined:
+        residuals, masses = (_joined(each, blocks) for each in (amounts - size * weights, weights))
         effective = whole * whole / float((masses**2).sum())
         if effective < 2:
             return Estimate(size)
-        error = max(error, math.sqrt(float((residuals**2).sum()) * effective / (effective - 1)) / whole)
-        freedom = min(freedom, effective - 1)
-    return Estimate(size, error, freedom)
+        errors.append((math.sqrt(float((residuals**2).sum()) * effective / (effective - 1)) / whole, effective - 1))
+    return Estimate(size, *max(errors))
 
 
 def contrast(own: Sums, own_sum: Sums, every: Sums, every_sum: Sums) -> Estimate:

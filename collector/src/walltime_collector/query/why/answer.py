@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, TypeAlias
 
 from ..components import Sums
 from ..statistics import SUPPORT
@@ -80,6 +80,10 @@ class Contribution:
     slow: Cost
 
 
+Weights: TypeAlias = dict[str, str | list[str] | list[float]]
+"""The parameters of queries/why/_weight.sql."""
+
+
 @dataclass(frozen=True)
 class Stratum:
     """
@@ -120,7 +124,7 @@ class Mix:
     p_value: float
     """That one of these shares, or of these differences, is chance: the largest one, corrected as in Dimension."""
 
-    def parameters(self) -> dict[str, str | list[str] | list[float]]:
+    def parameters(self) -> Weights:
         """
         Of queries/why/_weight.sql: the usual side gets the shares of the slow one.
 
@@ -136,7 +140,7 @@ class Mix:
         }
 
 
-NO_MIX: dict[str, str | list[str] | list[float]] = {
+NO_MIX: Weights = {
     "mix_field": "",
     "mix_values": [],
     "mix_slow_weights": [],

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ...statistics import SUPPORT
-from ...statistics.contrast import Estimate, contrast, p_value, ratio
+from ...statistics.contrast import Estimate, contrast, p_value, share
 
 CAPPED, LOGARITHM = 2, 3
 """Rows of a table of sums, after the transactions and their time: times up to a bound, logarithms of the times."""
@@ -80,7 +81,7 @@ def of_part(usual: Side, slow: Side) -> tuple[Effect, bool]:
     # counts are not normal when few are expected: the square root makes them so
     strength = min(test.strength, 2 * abs(math.sqrt(count(slow.own)) - math.sqrt(expected)))
     excess_ns = slow.share * (1 - rest_part / slow_part) * (mean_ns(slow.all) - mean_ns(usual.all))
-    return _effect(excess_ns, strength), both.contrast().size > 0
+    return Effect(excess_ns, p_value(strength), strength), both.contrast().size > 0
 
 
 def more(usual: Side, slow: Side, length: float) -> Effect:
@@ -95,10 +96,10 @@ def more(usual: Side, slow: Side, length: float) -> Effect:
     of = usual if count(usual.own) >= SUPPORT else slow
     if min(count(of.own), count(of.rest), count(usual.rest)) < SUPPORT:
         return NONE
-    share, usual_share = (ratio(each.own[0], each.all[0]) for each in (slow, usual))
-    strength = min(share.since(usual_share, length).strength, _apart(of).strength)
+    now, before = (share(each.own[0], each.all[0]) for each in (slow, usual))
+    by_share, by_times = now.since(before, length), _apart(of)
     part_ns = (slow.share - usual.share) * (mean_ns(of.own) - mean_ns(of.rest))
-    return _effect(part_ns, strength, tests=2)
+    return Effect(part_ns, max(by_share.p_value, by_times.p_value), min(by_share.strength, by_times.strength))
 
 
 def slower(usual: Side, slow: Side, length: float) -> Effect:
@@ -111,25 +112,30 @@ def slower(usual: Side, slow: Side, length: float) -> Effect:
     if min(count(slow.own), count(slow.rest), count(usual.rest)) < SUPPORT:
         return NONE
     if count(usual.own) < SUPPORT:
-        return _effect(slow.share * (mean_ns(slow.own) - mean_ns(slow.rest)), _apart(slow).strength, tests=2)
-    factor = mean_ns(slow.rest) / (mean_ns(usual.rest) or math.inf) or 1.0
-    by_sum = mean_ns(slow.own) - mean_ns(usual.own) - (mean_ns(slow.rest) - mean_ns(usual.rest))
-    by_factor = mean_ns(slow.own) - mean_ns(usual.own) * factor
+        return replace(_apart(slow), ns=slow.share * (mean_ns(slow.own) - mean_ns(slow.rest)))
+    rest_ns, usual_rest_ns, usual_ns = mean_ns(slow.rest), mean_ns(usual.rest), mean_ns(usual.own)
+    factor, shift_ns = rest_ns / usual_rest_ns, rest_ns - usual_rest_ns
+    by_sum, by_factor = (mean_ns(slow.own) - expected for expected in (usual_ns + shift_ns, usual_ns * factor))
     ns = slow.share * min(by_sum, by_factor, key=abs) if by_sum * by_factor > 0 else 0.0
-    strength = min(slow.contrast().since(usual.contrast(), length, scale).strength for scale in (1.0, factor))
-    return _effect(ns, strength)
+    by_times = [slow.contrast().since(usual.contrast(), length, scale) for scale in (1.0, factor)]
+    # the same factor does not change logarithms, the same shift does
+    change = slow.contrast(LOGARITHM).since(usual.contrast(LOGARITHM), length)
+    shifted = math.log(max(1 + shift_ns / usual_ns, 1e-9) / factor)
+    by_logarithms = [replace(change, size=change.size - expected) for expected in (0.0, shifted)]
+    return _either(ns, by_times, by_logarithms)
 
 
-def _effect(ns: float, strength: float, tests: int = 1) -> Effect:
-    return Effect(ns, min(tests * p_value(strength), 1.0), strength)
+def _apart(side: Side) -> Effect:
+    """How clearly the times and the rest's differ."""
+    own_ns = mean_ns(side.own) - mean_ns(side.rest)
+    return _either(own_ns, [side.contrast()], [side.contrast(LOGARITHM)])
 
 
-def _apart(side: Side) -> Estimate:
+def _either(ns: float, *tests: Sequence[Estimate]) -> Effect:
     """
-    The times and the rest's differ: by their sums or by their logarithms, whichever is clearer.
+    By the sums of the times or by their logarithms, whichever is clearer; each by its weakest test.
 
     A new process begins with a few very long transactions, which hide all others in the sums of the times.
     """
-    higher = mean_ns(side.own) - mean_ns(side.rest)
-    either = [each for each in map(side.contrast, (CAPPED, LOGARITHM)) if each.size * higher > 0]
-    return max(either, key=lambda each: each.strength, default=Estimate(0.0))
+    strength = max(min(each.strength if each.size * ns > 0 else 0.0 for each in some) for some in tests)
+    return Effect(ns, min(len(tests) * p_value(strength), 1.0), strength)

@@ -137,8 +137,8 @@ def relative_errors(
     sums = np.zeros((2, 2, BLOCKS))
     for row in run(engine, "dimensions/all", **params, **block_lengths(compared)):
         sums[int(row["is_slow"]), :, block(row)] += [row["transactions"], row["total_ns"]]
-    usual, slow = (ratio(total_ns, transactions) for transactions, total_ns in sums)
-    return tuple(each.error / each.size if np.isfinite(each.error) and each.size else None for each in (usual, slow))
+    usual, slow = (ratio(total_ns, transactions).relative_error for transactions, total_ns in sums)
+    return usual, slow
 
 
 def block_lengths(compared: Comparison) -> dict[str, int]:
@@ -152,10 +152,10 @@ def block(row: Row) -> int:
     return min(int(row["block"]), BLOCKS - 1)
 
 
-def length(compared: Comparison) -> float:
-    """Of the usual window as a multiple of that of the slow one."""
-    usual, slow = (max(each.end_ns - each.start_ns, 1) for each in (compared.usual, compared.slow))
-    return usual / slow
+def length(reading: Reading) -> float:
+    """Of the usual side as a multiple of the slow one: in time or in transactions, whichever is less."""
+    usual, slow = (max(each.end_ns - each.start_ns, 1) for each in (reading.compared.usual, reading.compared.slow))
+    return min(usual / slow, reading.usual.transactions / reading.slow.transactions)
 
 
 def _field(row: Row) -> str:
@@ -184,6 +184,7 @@ class _Search:
         compared = reading.compared
         self.reading = reading
         self.looked_at = 0
+        self.dimensions: set[str] = set()
         self.mix: Mix | None = None
         """Once it is known, the usual side gets the mix of the slow one."""
         self.compared_fields = field_names(parse(compared.when)) if compared.when else ()
@@ -212,6 +213,7 @@ class _Search:
             limit=_MOST_CANDIDATES,
         )
         self.looked_at = int(rows[0]["all_values"]) if rows else 0
+        self.dimensions = {str(row["dimension"]) for row in rows}
         return rows
 
     def statuses(self, rows: Sequence[Row]) -> tuple[Stratum, ...]:
@@ -241,10 +243,20 @@ class _Search:
         (_, every), *sides = self._sides(rows, named)
         part = count(every.all) / self.reading.slow.transactions
         effects = [effect for side in sides for effect in self._effects(*side)]
-        p_values = holm([each.p_value for each in effects], self.looked_at * (1 if self.is_of_part else 2))
-        effects = [replace(each, ns=each.ns * part, p_value=p) for each, p in zip(effects, p_values, strict=True)]
+        effects = [replace(each, ns=each.ns * part) for each in self._corrected(rows, effects)]
         both = zip(rows, sides, zip(effects[::2], effects[1::2], strict=True), strict=True)
         return [_Candidate(row, *side, *effect, count(side[1].own)) for row, side, effect in both]
+
+    def _corrected(self, rows: Sequence[Row], effects: Sequence[Effect]) -> list[Effect]:
+        """Holm's method within each dimension, all of which count alike: thousands of users hide no host."""
+        corrected = list(effects)
+        tests = 1 if self.is_of_part else 2
+        for dimension in self.dimensions:
+            mine = [at for at in range(len(effects)) if rows[at // 2]["dimension"] == dimension]
+            looked_at = tests * max((int(rows[at // 2]["values_of_dimension"]) for at in mine), default=0)
+            for at, p_value in zip(mine, holm([effects[at].p_value for at in mine], looked_at), strict=True):
+                corrected[at] = replace(effects[at], p_value=min(len(self.dimensions) * p_value, 1.0))
+        return corrected
 
     def changed_mix(self, candidates: Sequence[_Candidate]) -> Mix | None:
         """That of the dimension where it explains most."""
@@ -300,8 +312,9 @@ class _Search:
 
     def _counted(self, each: _Candidate) -> list[Effect]:
         is_more = self.is_of_part or each.dimension in CALLED
-        if each.is_new and not (self.is_of_part or self.reading.is_different):
-            return []  # nothing is slower than before
+        is_deployed = each.dimension in SERVING and self.reading.is_different
+        if each.is_new and not (self.is_of_part or is_deployed or each.dimension in CALLED):
+            return []  # who is new is another mix, and where nothing is slower no version is
         difference_ns = self.mix.like_with_like_ns if self.mix else self.reading.difference_ns
         if not self.reading.is_different:
             difference_ns = 1.0
@@ -342,7 +355,7 @@ class _Search:
         if self.is_of_part:
             effect, is_longer = of_part(usual, slow)
             return (NONE, effect) if is_longer else (effect, NONE)
-        times = length(self.reading.compared)
+        times = length(self.reading)
         return more(usual, slow, times), slower(usual, slow, times)
 
     def _sides(self, rows: Sequence[Row], named: Sequence[int]) -> list[tuple[Side, Side]]:

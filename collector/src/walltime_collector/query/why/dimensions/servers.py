@@ -8,7 +8,7 @@ import numpy as np
 
 from ...queries import run
 from ...statistics import CHANCE
-from ...statistics.contrast import BLOCKS, Estimate, Sums, exceeds, ratio
+from ...statistics.contrast import BLOCKS, Estimate, Sums, exceeds, share
 from ...statistics.multiple import holm
 from ..answer import Contribution
 from ..cause import fails_more
@@ -40,7 +40,7 @@ def find(reading: Reading) -> Servers:
         sorted(filter(is_worse, reading.targets), key=lambda each: -each.slow.errors - each.slow.misses)[:_MOST]
         for is_worse in (fails_more, _misses_more)
     )
-    both = [*failing, *missing]
+    both = [*dict.fromkeys([*failing, *missing])]
     if not both:
         return Servers()
     sums = np.zeros((len(both) + 1, 2, 4, BLOCKS))
@@ -52,15 +52,12 @@ def find(reading: Reading) -> Servers:
         servers=[f"{each.component} {each.address}" for each in both],
     ):
         sums[row["server"], int(row["is_slow"]), :, block(row)] += [row[name] for pair in _COUNTED for name in pair]
-    rows = {f"{each.component} {each.address}": sums[at] for at, each in enumerate(both, 1)}
     found = []
-    for at, listed in enumerate((failing, missing)):
-        tests = [
-            _p_value(*rows[f"{each.component} {each.address}"][:, 2 * at : 2 * at + 2], length(reading.compared))
-            for each in listed
-        ]
-        corrected = zip(listed, holm(tests, len(reading.targets)), strict=True)
-        found.append(tuple((each, p) for each, p in corrected if p < CHANCE))
+    for at, listed in ((0, failing), (2, missing)):
+        sides = [sums[1 + both.index(each), :, at : at + 2] for each in listed]
+        p_values = [_p_value(usual, slow, length(reading)) for usual, slow in sides]
+        corrected = zip(listed, holm(p_values, len(reading.targets)), strict=True)
+        found.append(tuple((each, p_value) for each, p_value in corrected if p_value < CHANCE))
     return Servers(*found)
 
 
@@ -72,7 +69,7 @@ def _misses_more(target: Contribution) -> bool:
 def _p_value(usual: Sums, slow: Sums, times: float) -> float:
     """That the part is as large as usual; each side has the part and the whole of each block."""
     # a server without usual calls had no failures
-    before = ratio(*usual) if usual[1].any() else Estimate(0.0, 0.0)
-    change = ratio(*slow).since(before, times)
+    before = share(*usual) if usual[1].any() else Estimate(0.0, 0.0)
+    change = share(*slow).since(before, times)
     by_count = exceeds(*slow.sum(1), *usual.sum(1)) if usual[1].any() else 0.0
     return max(change.p_value, by_count) if change.size > 0 else 1.0
