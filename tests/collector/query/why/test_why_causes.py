@@ -6,12 +6,11 @@ from dataclasses import replace
 
 import pytest
 from walltime_collector.query.components import Sums
-from walltime_collector.query.why.answer import Contribution, Dimension, Population, Verdict
+from walltime_collector.query.why.answer import Contribution, Population, Verdict
 from walltime_collector.query.why.arithmetic import contribution
-from walltime_collector.query.why.cause import failing, find
+from walltime_collector.query.why.cause import find
 from walltime_collector.query.why.chance import Chance, Judged
-from walltime_collector.query.why.dimensions import without_effects
-from walltime_collector.query.why.sentences import headline, of_calls_alone, of_causes, of_failing, of_queue
+from walltime_collector.query.why.sentences import headline, of_calls_alone, of_causes, of_queue
 from walltime_collector.query.why.wording import short
 
 MS = 1_000_000
@@ -60,37 +59,6 @@ def test_a_cache_that_fails_is_named_with_its_failures() -> None:
     assert said == (
         "mysql.query: 3.0× the calls (2 → 6) at the usual speed (1.00 ms each), +4.00 ms, because memcache.get on"
         f" {ONE} fails in 100 % of its calls; {TWO} is unchanged (99.0 %)."
-    )
-
-
-def test_statements_that_misses_add_are_effects_and_one_that_became_slow_is_not() -> None:
-    added, new, slow = named("added", 0.1, 0.9), named("new", 0, 0.9), named("slow", 0.5, 0.5)
-    host = replace(added, dimension="host")
-    targets = [line("memcache.get", gets(400, hits=400), gets(400, hits=0), ONE)]
-    emptied = find([MORE_QUERIES], targets, [], {"mysql.query": 1.0})
-    assert without_effects([added, new, slow, host], emptied) == (slow, host)
-    assert without_effects([added, new, slow, host], find([MORE_QUERIES], [], [], {})) == (added, new, slow, host)
-
-
-def named(text: str, usual_share: float, slow_share: float) -> Dimension:
-    """A statement that explains a part of the difference."""
-    return Dimension(
-        "statement",
-        text,
-        same=(),
-        values=3,
-        usual_transactions=round(N * usual_share),
-        slow_transactions=round(N * slow_share),
-        usual_share=usual_share,
-        slow_share=slow_share,
-        lift=slow_share / usual_share if usual_share else None,
-        usual_mean_ns=5 * MS,
-        slow_mean_ns=9 * MS,
-        usual_rest_mean_ns=5 * MS,
-        slow_rest_mean_ns=5 * MS,
-        more_ns=0,
-        slower_ns=4 * MS,
-        p_value=0.001,
     )
 
 
@@ -157,16 +125,6 @@ def test_a_longer_queue_is_reported_beside_the_times() -> None:
     before, now = replace(SOMEBODY, queue_ns=0.1 * MS), replace(SOMEBODY, queue_ns=30.0 * MS)
     assert of_queue(before, now).startswith("Before they began they queued for 30.0 ms instead of 100 µs")
     assert of_queue(before, before) == of_queue(SOMEBODY, now) == ""
-
-
-def test_servers_on_which_more_calls_fail_are_named_and_those_that_always_failed_are_not() -> None:
-    refused = line("memcache.connect", queries(100), queries(100, errors=100), ONE)
-    always = line("mysql.query", queries(100, errors=30), queries(100, errors=35), "db:3306")
-    rare = line("http.request", queries(100), queries(100, errors=2), "pay:443")
-
-    assert [of_failing(each) for each in failing([always, rare, refused])] == [
-        f"memcache.connect on {ONE}: 100 % of its calls fail instead of none."
-    ]
 
 
 @pytest.mark.parametrize(

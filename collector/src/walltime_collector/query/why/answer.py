@@ -123,6 +123,8 @@ class Mix:
     like_with_like_ns: float
     p_value: float
     """That one of these shares, or of these differences, is chance: the largest one, corrected as in Dimension."""
+    rest_p_value: float = 0.0
+    """That the difference like with like is chance."""
 
     def parameters(self) -> Weights:
         """
@@ -158,12 +160,8 @@ DIMENSIONS = (
     "method",
     "error type",
     "instance",
-    "server",
-    "statement",
 )
-"""In the order of preference when several values have the same transactions; from `server` on, what was called."""
-CALLED = ("server", "statement")
-"""What was called. It can have the same transactions as who is affected, so neither excludes the other."""
+"""In the order of preference when several values have the same transactions."""
 
 
 @dataclass(frozen=True)

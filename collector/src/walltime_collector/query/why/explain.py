@@ -95,7 +95,7 @@ def explain_kind(engine: Engine, filters: Filters, compared: Comparison, of: Sam
         reading = Reading(engine, params, compared, usual, slow, components, is_different=is_different)
         by_value = search.find(reading)
         how_busy = process(engine, params, compared, components) if verdict == "different" else None
-        sampled = None if of is ALL else _sampled(engine, filters, params, compared, of)
+        sampled = None if of is ALL else _sampled(engine, filters, compared, of, by_value.errors)
     rows = {name: each.result() for name, each in asked.items()}
     targets, statements = _drilled(rows["targets"], usual, slow), _drilled(rows["statements"], usual, slow)
     lost_lookups = calls_per_lost_lookup([*map(_losers, rows["lost_lookups"])])
@@ -125,7 +125,7 @@ def explain_kind(engine: Engine, filters: Filters, compared: Comparison, of: Sam
         slow_examples=slow_examples.result(),
         statuses=by_value.statuses,
         mix=by_value.mix,
-        dimensions=search.without_effects(by_value.values, causes),
+        dimensions=by_value.values,
         looked_at=by_value.looked_at,
         sampled=sampled,
         lines=tuple(sampled_line(row, usual.transactions, slow.transactions) for row in rows["sampled_lines"]),
@@ -249,13 +249,12 @@ def _judged(
 
 
 def _sampled(
-    engine: Engine, filters: Filters, params: Mapping[str, Parameter], compared: Comparison, of: Sample
+    engine: Engine, filters: Filters, compared: Comparison, of: Sample, errors: Sequence[float | None]
 ) -> Sampled:
     usual_ns, slow_ns = (
         None if compared.is_of_one_window else exact_mean_ns(engine, filters, window)
         for window in (compared.usual, compared.slow)
     )
-    errors = search.relative_errors(engine, params, compared)
     usual_error, slow_error = (None if each is None else _CONFIDENT * each for each in errors)
     return Sampled(of.usual_of, of.slow_of, usual_ns, slow_ns, usual_error, slow_error)
 

@@ -84,8 +84,7 @@ def failures(each: Contribution) -> str:
 
 def label(each: Dimension) -> str:
     """A value with its dimension: `host web-2`, `tenant=a`."""
-    value = short(each.value) if each.dimension == "statement" else each.value
-    return value if each.dimension == "annotation" else f"{each.dimension} {value}"
+    return each.value if each.dimension == "annotation" else f"{each.dimension} {each.value}"
 
 
 def shares(each: Dimension) -> str:

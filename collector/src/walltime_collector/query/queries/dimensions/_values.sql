@@ -4,6 +4,4 @@
          ('status', multiIf(http_status > 0, concat(toString(intDiv(http_status, 100)), 'xx'), is_error, 'failed', '')), ('method', toString(method)),
          ('error type', toString(error_type)), ('instance', toString(instance))],
         arrayFilter(each -> NOT startsWith(each.2, 'walltime.'),
-            arrayMap((key, text) -> ('annotation', concat(key, '=', text)), mapKeys(attributes), mapValues(attributes))),
-        arrayMap(address -> ('server', toString(address)), arrayDistinct(target.address)),
-        arrayMap(text -> ('statement', text), arrayDistinct(statement.text))))
+            arrayMap((key, text) -> ('annotation', concat(key, '=', text)), mapKeys(attributes), mapValues(attributes)))))

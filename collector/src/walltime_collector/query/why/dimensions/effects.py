@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...statistics import SUPPORT
-from ...statistics.contrast import Estimate, contrast, p_value, share
+from ...statistics.contrast import Estimate, contrast, p_value, ratio, share
 
 CAPPED, LOGARITHM = 2, 3
 """Rows of a table of sums, after the transactions and their time: times up to a bound, logarithms of the times."""
@@ -34,6 +34,11 @@ class Side:
     def share(self) -> float:
         """Of those with the value."""
         return count(self.own) / max(count(self.all), 1)
+
+    @property
+    def mean(self) -> Estimate:
+        """Of all transactions, none of which counts as longer than the bound."""
+        return ratio(self.all[CAPPED], self.all[0])
 
     def contrast(self, row: int = CAPPED) -> Estimate:
         """By how much those with the value are above the rest."""

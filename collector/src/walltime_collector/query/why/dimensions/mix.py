@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from ...statistics import SUPPORT
+from ...statistics import CHANCE, SUPPORT
 from ..answer import Mix, Population, Stratum
 
-MOST = 0.8
-"""A mix that explains so much of a difference is its headline, and no component is blamed."""
+_LITTLE, _HALF = 0.2, 0.5
 Group = tuple[str, float, float, float, float]
 """A value, its usual transactions and their time, its slow ones and their time."""
 
@@ -33,8 +32,9 @@ def split(dimension: str, groups: Iterable[Group], usual: Population, slow: Popu
 
 
 def is_most_of(mix: Mix, difference_ns: float) -> bool:
-    """It explains nearly the whole difference."""
-    return abs(mix.like_with_like_ns) <= (1 - MOST) * abs(difference_ns)
+    """It explains nearly the whole difference, or most of it and the rest is chance: then nothing else is blamed."""
+    rest = abs(mix.like_with_like_ns) / (abs(difference_ns) or 1.0)
+    return rest <= _LITTLE or (rest <= _HALF and mix.rest_p_value >= CHANCE)
 
 
 def _stratum(group: Group, usual: Population, slow: Population) -> Stratum:

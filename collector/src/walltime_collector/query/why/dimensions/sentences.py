@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 from ....format import duration, percent, plural, ratio
 from ...condition.values import quoted_value
-from ...statistics import SUPPORT
-from ..answer import CALLED, NO_MIX, Contribution, Dimension, Mix, Stratum
+from ...statistics import CHANCE, SUPPORT
+from ..answer import NO_MIX, Contribution, Dimension, Mix, Stratum
 from ..finding import Finding
 from ..reading import Reading
 from ..wording import joined, label, lift, means, signed, times
@@ -26,8 +26,7 @@ def findings(reading: Reading, found: Dimensions, servers: Servers) -> Iterator[
     if found.mix:
         yield _of_mix(reading, found.mix)
     for each in found.values:
-        if each.dimension not in CALLED:
-            yield _of_value(reading, each, found.mix)
+        yield _of_value(reading, each, found.mix)
     for target, p_value in servers.failing[:_MOST_FAILING]:
         yield _of_failing(reading, target, p_value)
     yield from map(_of_replaced, found.replaced[:1])
@@ -44,7 +43,8 @@ def _of_mix(reading: Reading, mix: Mix) -> Finding:
     is_against = mix.mix_ns * reading.difference_ns < 0
     words += f". This {'alone ' if is_against else ''}makes {signed(mix.mix_ns)}"
     words += "" if is_against else f" of the {signed(reading.difference_ns)}"
-    words += f"; like with like, each compared with itself, the difference is {signed(mix.like_with_like_ns)}."
+    words += f"; like with like, each compared with itself, the difference is {signed(mix.like_with_like_ns)}"
+    words += ", no more than chance." if mix.rest_p_value >= CHANCE else "."
     first = said[0]
     numbers = {"usual_share": first.usual_share, "slow_share": first.slow_share}
     numbers |= {"usual_mean_ns": reading.usual.mean_ns, "slow_mean_ns": reading.slow.mean_ns}

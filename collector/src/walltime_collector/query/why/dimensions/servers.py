@@ -13,7 +13,7 @@ from ...statistics.multiple import holm
 from ..answer import Contribution
 from ..cause import fails_more
 from ..reading import Reading
-from .search import block, block_lengths, length
+from . import blocks
 
 _COUNTED = (("failed", "transactions"), ("missed", "looked_up"))
 _MOST = 50
@@ -48,14 +48,14 @@ def find(reading: Reading) -> Servers:
         reading.engine,
         "dimensions/servers",
         **reading.params,
-        **block_lengths(reading.compared),
+        **blocks.lengths(reading.compared),
         servers=[f"{each.component} {each.address}" for each in both],
     ):
-        sums[row["server"], int(row["is_slow"]), :, block(row)] += [row[name] for pair in _COUNTED for name in pair]
+        sums[row["server"], int(row["is_slow"]), :, blocks.at(row)] += [row[name] for pair in _COUNTED for name in pair]
     found = []
     for at, listed in ((0, failing), (2, missing)):
         sides = [sums[1 + both.index(each), :, at : at + 2] for each in listed]
-        p_values = [_p_value(usual, slow, length(reading)) for usual, slow in sides]
+        p_values = [_p_value(usual, slow, blocks.length(reading)) for usual, slow in sides]
         corrected = zip(listed, holm(p_values, len(reading.targets)), strict=True)
         found.append(tuple((each, p_value) for each, p_value in corrected if p_value < CHANCE))
     return Servers(*found)
