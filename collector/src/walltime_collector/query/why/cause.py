@@ -97,12 +97,6 @@ def _makes_more(part: Contribution) -> bool:
     return part.usual.calls > 0 and not _is_steady(part, is_slower=False)
 
 
-def failing(targets: Sequence[Contribution]) -> tuple[Contribution, ...]:
-    """Servers on which clearly more calls fail than usual, the most failures first."""
-    worse = [each for each in targets if each.slow.errors >= 3 and fails_more(each)]
-    return tuple(sorted(worse, key=lambda each: -each.slow.errors))
-
-
 def fails_more(part: Contribution) -> bool:
     """Clearly more of its calls fail than usual: more than twice as many, and at least one in a hundred."""
     return _failed(part.slow) >= 0.01 + 2 * _failed(part.usual)

@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from ...format import count, duration, percent, plural, printable, share
+from ...format import count, duration, percent, plural, printable
 from ..names import shown
 from ..statistics.blocks import FEWEST, Tested
-from . import cause_sentences, process, singles, statuses, waits
-from .answer import Contribution, StatusClass, Why
-from .cause import Cause, everything_is_slower, failing
-from .cause_sentences import failures
-from .dimension_sentences import of_dimensions
+from . import cause_sentences, process, singles, waits
+from .answer import Why
+from .cause import Cause, everything_is_slower
+from .dimensions.mix import is_most_of
 from .durations import Durations
 from .finding import Finding
 from .reading import Reading
@@ -43,6 +42,8 @@ class Looked:
     took: Durations
     judged: Judged
     causes: Sequence[Cause]
+    by_dimension: Sequence[Finding]
+    """Mix, values, servers that fail, and what changed at the same time."""
 
 
 def write(answer: Why, looked: Looked) -> Why:
@@ -58,12 +59,9 @@ def _findings(answer: Why, looked: Looked) -> Iterator[Finding]:
     """In the order of what people act on: other transactions, few transactions, where the time went, and the rest."""
     verdict, waiting = answer.verdict, waits.findings(looked.reading)
     tested = [each for each in waiting if each.about == "wait" and verdict in ("different", "selected")]
-    mixed = answer.statuses if answer.is_mix_changed and verdict != "chance" else ()
-    without = "status" if mixed else ""
-    values = of_dimensions(answer.dimensions, answer.typical_ns, _slow_part(answer), without=without)
-    yield from (Finding("value", each) for each in values)
-    if mixed:
-        yield Finding("mix", of_statuses(mixed, answer.typical_ns), statuses.mix_ns(mixed))
+    before = [each for each in looked.by_dimension if each.about in ("mix", "value")]
+    yield from before
+    blames = verdict != "chance" and not (answer.mix and is_most_of(answer.mix, answer.typical_ns))
     few, is_first = answer.singles if verdict != "chance" else None, False
     if few:
         is_first = not few.is_chance and abs(few.part_ns) > abs(answer.typical_ns)
@@ -72,13 +70,11 @@ def _findings(answer: Why, looked: Looked) -> Iterator[Finding]:
         yield of_few
     typical = looked.judged.typical
     is_typical = verdict == "selected" or not typical or not typical.is_chance or not (few and not few.is_chance)
-    if verdict != "chance" and is_typical and not (mixed and statuses.is_all_of_it(mixed, answer.typical_ns)):
+    if blames and is_typical:
         yield from _of_times(answer, looked, tested)
     if few and not is_first:
         yield of_few
-    carrying = {each.part.component for each in looked.causes} if verdict != "chance" else set()
-    failed = [each for each in failing(answer.targets)[:_MAX_FAILING] if each.component not in carrying]
-    yield from (Finding("servers", of_failing(each), subject=f"{each.component} {each.address}") for each in failed)
+    yield from (each for each in looked.by_dimension if each not in before)
     if verdict == "different" and typical and looked.judged.calls and is_typical:
         yield Finding("calls", of_calls_alone(typical, looked.judged.calls))
     yield from (each for each in waiting if each.about == "queue")
@@ -97,13 +93,6 @@ def _of_times(answer: Why, looked: Looked, waiting: Sequence[Finding]) -> Iterat
     elif not factor:
         yield from cause_sentences.findings(reading, looked.causes, answer.lines)
     yield from (each for each in waiting if each not in leading)
-
-
-def _slow_part(answer: Why) -> str:
-    """What the slow side is called when both sides are of one time."""
-    if answer.when:
-        return "of those that match"
-    return "" if answer.slowest_percent is None else "of the slowest"
 
 
 def headline(answer: Why, tested: Tested | None) -> str:
@@ -136,24 +125,10 @@ def headline(answer: Why, tested: Tested | None) -> str:
     return f"{change}: more than chance, but little." if verdict == "small" else f"{change}."
 
 
-def of_failing(target: Contribution) -> str:
-    """A server on which more calls fail than usual."""
-    return f"{target.component} on {target.address}: {failures(target)}."
-
-
 def of_calls_alone(times: Tested, calls: Tested) -> str:
     """The calls prove the difference although the times alone do not."""
     why = _p(times) if times.p_value >= times.level else "they go up and down as much by themselves"
     return f"The times alone could be chance ({why}), the number of calls could not ({_p(calls)})."
-
-
-def of_statuses(classes: Sequence[StatusClass], difference_ns: float) -> str:
-    """How the mix of statuses changed, its part of the difference, and the rest of it."""
-    changed = sorted(classes, key=lambda each: -abs(each.slow_share - each.usual_share))[:_MAX_STATUSES]
-    shares = ", ".join(f"{each.status} {share(each.usual_share)} → {share(each.slow_share)}" for each in changed)
-    mix, same = statuses.mix_ns(classes), statuses.like_with_like_ns(classes)
-    words = f"The mix of statuses changed: {shares}. This makes {signed(mix)} of the {signed(difference_ns)}"
-    return f"{words}; like with like, each status compared with itself, the difference is {signed(same)}."
 
 
 def _p(judged: Tested) -> str:

@@ -19,13 +19,15 @@ WITH
         toInt64(arraySum(arrayMap(part -> if(part.1 = {component:String}, part.3, 0), parts)))) AS mine_ns,
     arrayFirst(part -> part.1 = {component:String}, parts) AS mine,
 -- include why/_compared.sql
+    ,
+-- include why/_weight.sql
 SELECT
     if(is_slow, 'slow', 'usual') AS side,
-    count() AS transactions,
-    sum(mine.2) AS calls,
-    sum(mine_ns) AS time_ns,
-    sum(mine.4) AS rows,
-    sum(mine.5) AS errors,
+    sum(weight) AS transactions,
+    sum(mine.2 * weight) AS calls,
+    sum(mine_ns * weight) AS time_ns,
+    sum(mine.4 * weight) AS rows,
+    sum(mine.5 * weight) AS errors,
     calls / transactions AS calls_per_transaction,
     time_ns / transactions AS time_ns_per_transaction,
     if(calls = 0, 0, time_ns / calls) AS time_ns_per_call,

@@ -4,13 +4,15 @@ WITH
     arraySum(arrayMap((component, address, misses) -> if(component = {cache:String} AND address = {address:String}, toUInt64(misses), 0), target.component, target.address, target.misses)) AS missed,
     arraySum(arrayMap((component, address, errors) -> if(component = {cache:String} AND address = {address:String}, toUInt64(errors), 0), target.component, target.address, target.errors)) AS failed,
 -- include why/_compared.sql
+    ,
+-- include why/_weight.sql
 SELECT
     if(is_slow, 'slow', 'usual') AS side,
-    count() AS transactions,
+    sum(weight) AS transactions,
     countIf(kept = 'random') AS kept_transactions,
-    sum(hit) AS hits,
-    sum(missed) AS misses,
-    sum(failed) AS errors,
+    sum(hit * weight) AS hits,
+    sum(missed * weight) AS misses,
+    sum(failed * weight) AS errors,
     if(hits + misses = 0, 0, hits / (hits + misses)) AS hit_ratio,
     (misses + errors) / transactions AS lost_per_transaction
 FROM transactions
