@@ -7,7 +7,6 @@ WITH
 SELECT
     if(is_slow, 'slow', 'usual') AS side,
     count() AS transactions,
-    countIf(kept = 'random') AS kept_transactions,
     sum(hit) AS hits,
     sum(missed) AS misses,
     sum(failed) AS errors,
