@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import math
 import random
 from fractions import Fraction
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from walltime_collector.query.components import Sums
-from walltime_collector.query.why.arithmetic import Losers, Totals, calls_per_lost_lookup, contributions, split
+from walltime_collector.query.statistics.slope import slope
+from walltime_collector.query.why.arithmetic import Totals, contributions, split
 from walltime_collector.query.why.chance import Block, judge, transactions_per_block
 
 MS = 1_000_000
@@ -90,26 +93,30 @@ def test_calls_that_ran_at_once_are_a_part_of_their_own_that_takes_time_away() -
     } == {"overlap": -4 * MS}
 
 
-@given(
-    follow=st.integers(min_value=0, max_value=5),
-    groups=st.lists(
-        st.tuples(st.booleans(), st.integers(min_value=0, max_value=9), st.integers(min_value=1, max_value=99)),
-        min_size=1,
-        unique_by=lambda each: each[:2],
-    ),
-)
-def test_calls_that_follow_a_lost_lookup_are_seen_within_the_populations_not_between_them(
-    follow: int, groups: list[tuple[bool, int, int]]
-) -> None:
-    losers = [
-        # the slow side makes 7 calls more whatever it loses: that says nothing
-        Losers(is_slow, lost, n, {"mysql.query": n * (2 + 7 * is_slow + follow * lost), "http.request": n * 3})
-        for is_slow, lost, n in groups
-    ]
-    varies = any(len({lost for is_slow, lost, _ in groups if is_slow is side}) > 1 for side in (False, True))
+@given(follow=st.integers(0, 5), seed=st.integers(0, 1000))
+def test_a_slope_is_seen_within_the_groups_not_between_them(follow: int, seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    group, x = rng.integers(0, 4, 200), rng.integers(0, 10, 200)
+    found = slope(x.astype(float), 7.0 * group + follow * x, group, np.arange(200))
+    assert (found.size, found.error) == (pytest.approx(follow), pytest.approx(0, abs=1e-9))
 
-    found = calls_per_lost_lookup(losers)
-    assert found == (pytest.approx({"mysql.query": follow, "http.request": 0}) if varies else {})
+
+def test_the_error_of_a_slope_is_that_of_repetitions_also_when_neighbours_are_alike() -> None:
+    rng = np.random.default_rng(3)
+    clusters = np.repeat(np.arange(60), 10)
+    found = []
+    for _ in range(300):
+        x = rng.normal(size=600) + rng.normal(size=60)[clusters]
+        y = rng.exponential(size=600) + rng.normal(size=60)[clusters]
+        found.append(slope(x, y, np.zeros(600, np.int64), clusters))
+    sizes, errors = (np.array([getattr(each, name) for each in found]) for name in ("size", "error"))
+    assert np.mean(errors) == pytest.approx(np.std(sizes), rel=0.15)
+    assert np.mean(np.abs(sizes) > 3.5 * errors) <= 0.01
+
+
+def test_a_slope_of_few_that_vary_is_not_known() -> None:
+    x = np.array([0.0] * 995 + [1.0] * 5)
+    assert math.isinf(slope(x, x, np.zeros(1000, np.int64), np.arange(1000)).error)
 
 
 def blocks(seed: int, number: int, mean_ns: float = 5 * MS, *, tail: float = 0.0, slow_for: int = 0) -> list[Block]:
