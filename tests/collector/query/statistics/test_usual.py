@@ -58,7 +58,7 @@ def test_bad_samples_of_the_past_do_not_change_what_is_usual() -> None:
     assert one
     assert other
     assert other.level == pytest.approx(one.level, rel=0.1)
-    assert is_higher(2.0, 60, other, CHANCE)
+    assert is_higher(3.0, 60, other, CHANCE)
 
 
 def test_too_few_samples_know_nothing() -> None:
