@@ -125,10 +125,11 @@ def ask_everything(engine: Engine, data: Path, sent: list[Sent], incident_id: st
     # only of very many transactions
     rows = run(asked, "digest/minutes", **hour.divided(), texts=texts, limit=3)
     assert kept_sample(asked, hour, texts=texts, minutes=[int(row["minute_s"]) for row in rows])
-    # only where calls of several components became slower
+    # only where calls of several components became slower, or waits are known
     for _, compared in recording.questions["why/populations"][:3]:
-        run(asked, "why/busy", **compared, slow_length_ns=10**9, usual_length_ns=10**9)
-        run(asked, "why/held_up", **compared, least_ns=0)
+        for name in ("computing", "cpu_wait", "garbage", "interpreter", "interpreter_wait", "loop_wait", "queue"):
+            run(asked, f"evidence/{name}", **compared)
+        run(asked, "why/held_up", **compared)
         run(asked, "dimensions/all", **compared, slow_block_ns=10**9, usual_block_ns=10**9)
         run(
             asked,
@@ -146,7 +147,7 @@ def ask_everything(engine: Engine, data: Path, sent: list[Sent], incident_id: st
     last_s = now_ns // 10**9 // 60 * 60
     some_minutes = [last_s - 60 * at for at in range(10)]
     for name, questions in recording.questions.items():
-        if name.startswith(("why/", "dimensions/")):
+        if name.startswith(("why/", "dimensions/", "evidence/")):
             questions += [(sql, {**each, "minutes": some_minutes}) for sql, each in questions[-2:] if "minutes" in each]
         one_in_16 = {name: sampled.parameters()[name] for name in ("source", "sample_level")}
         questions += [(sql, {**each, **one_in_16}) for sql, each in questions[-1:] if "source" in each]
