@@ -12,7 +12,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -228,7 +228,7 @@ def _controls(rows: Sequence[Row]) -> Iterator[Labels]:
             yield _labels(column)
 
 
-def _labels(*columns: Sequence[object] | Labels) -> Labels:
+def _labels(*columns: Sequence[object] | NDArray[Any]) -> Labels:
     """A number from 0 for each combination of values."""
     seen: dict[tuple[object, ...], int] = {}
     return np.array([seen.setdefault(values, len(seen)) for values in zip(*columns, strict=True)], np.int64)
