@@ -7,7 +7,7 @@ from typing import Any, Protocol
 
 from ..spool.segment import Record
 
-Parameter = str | int | float | bool | Sequence[str] | Sequence[float] | None
+Parameter = str | int | float | bool | Sequence[str] | Sequence[int] | Sequence[float] | None
 Parameters = Mapping[str, Parameter]
 Settings = Mapping[str, str]
 """ClickHouse's settings for one statement."""

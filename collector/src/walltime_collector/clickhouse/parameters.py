@@ -20,7 +20,7 @@ def as_text(value: Parameter) -> str:
     return "[" + ",".join(_element(each) for each in value) + "]"
 
 
-def _element(value: str | int) -> str:
+def _element(value: str | float) -> str:
     if isinstance(value, str):
         return "'" + value.translate(_ESCAPES).replace("'", "\\'") + "'"
     return repr(value)

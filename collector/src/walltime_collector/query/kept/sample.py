@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from ...clickhouse.engine import Engine
+from ...clickhouse.engine import Engine, Parameter
 from ..answers import Call
 from ..queries import Row, run
 from ..scope import Scope
 from ..transaction.kept_calls import kept_call
 
 _MAX_TRANSACTIONS = 400
+_MAX_OF_KIND = 40
 _MAX_CALLS = 6_000
 _MAX_GRANULES = 24
 """Of `spans`; reading one takes 1.3 to 7 ms."""
@@ -34,6 +35,8 @@ class SampledCall:
 
     call: Call
     weight: float
+    is_fair: bool
+    """Its transaction was kept by chance."""
     trace_id: str
     service: str
     name: str
@@ -41,11 +44,11 @@ class SampledCall:
 
 @dataclass(frozen=True)
 class KeptSample:
-    """Calls of `transactions` kept transactions."""
+    """Calls of `transactions` kept transactions, of each all that were asked for."""
 
     transactions: int
     is_fair: bool
-    """Whether the transactions were kept by chance; the weights of others are 1."""
+    """Whether all the transactions were kept by chance; the weights of others are 1."""
     calls: tuple[SampledCall, ...]
 
     @property
@@ -63,19 +66,22 @@ def kept_sample(
     texts: Sequence[str] = (),
     kinds: Sequence[str] = (),
     minutes: Sequence[int] = (),
+    is_by_kind: bool = False,
 ) -> KeptSample:
     """
     Kept calls of a component on a server, or of statements with one of these texts.
 
-    Only transactions that were kept by chance, if there are any; otherwise all that were kept.
+    Only transactions that were kept by chance, if there are any (of a kind, with `is_by_kind`); otherwise all.
 
     Args:
         kinds: `service TAB name` of the transactions that make such calls; none is any.
         minutes: Unix seconds; only transactions of these minutes are looked at. None means all.
+        is_by_kind: About equally many of each kind, so that rare ones are in it; takes longer with many kinds.
 
     Raises:
         EngineUnavailable: The engine cannot answer now.
     """
+    times = max(len(kinds) * _MAX_OF_KIND / _MAX_TRANSACTIONS, 1) if is_by_kind else 1
     owners = run(
         engine,
         "kept/transactions",
@@ -84,46 +90,67 @@ def kept_sample(
         texts=texts,
         kinds=kinds,
         minutes=minutes,
-        limit=_MAX_TRANSACTIONS,
+        of_kind=_MAX_OF_KIND if is_by_kind and len(kinds) > 1 else _MAX_TRANSACTIONS,
+        limit=round(_MAX_TRANSACTIONS * times),
     )
-    is_fair = bool(owners) and bool(owners[0]["is_fair"])
-    owners = [each for each in owners if bool(each["is_fair"]) == is_fair]
-    window = {"start_ns": scope.window.start_ns, "end_ns": scope.window.end_ns}
-    if owners:
-        (stored,) = run(engine, "kept/stored", **window)
-        owners = _near(owners, int(stored["spans"]))
-    if not owners:
-        return KeptSample(0, is_fair, ())
+    fair = {_group(each, is_by_kind=is_by_kind) for each in owners if each["is_fair"]}
+    owners = [each for each in owners if each["is_fair"] or _group(each, is_by_kind=is_by_kind) not in fair]
+    is_fair = bool(owners) and all(each["is_fair"] for each in owners)
     host, colon, port = address.rpartition(":")
     if not colon or not port.isdigit():
         host, port = address, ""
-    rows = run(
-        engine,
-        "kept/calls",
-        **window,
-        component=component,
-        texts=texts,
-        host=host.strip("[]"),
-        port=port,
-        limit=_MAX_CALLS,
-        traces=sorted({str(each["trace"]) for each in owners}),
-    )
-    owner_of = {(each["trace"], each["span"]): each for each in owners}
+    which: dict[str, Parameter] = {"component": component, "texts": texts, "host": host.strip("[]"), "port": port}
+    read, found = kept_calls(engine, owners, scope.window.start_ns, scope.window.end_ns, times, **which)
     calls = []
-    for row in rows:
-        if owner := owner_of.get((row["trace"], row["parent"])):
-            weight = 1 / (owner["sample_probability"] or 1.0) if is_fair else 1.0
-            call = kept_call({**row, "address": "", "statement": ""}, int(owner["started_ns"]))
-            calls.append(SampledCall(call, weight, row["trace"], owner["service"], owner["name"]))
-    return KeptSample(len(owners), is_fair, tuple(calls))
+    for owner, call in found:
+        weight = 1 / (owner["sample_probability"] or 1.0) if owner["is_fair"] else 1.0
+        calls.append(SampledCall(call, weight, bool(owner["is_fair"]), owner["trace"], owner["service"], owner["name"]))
+    return KeptSample(read, is_fair, tuple(calls))
 
 
-def _near(owners: Sequence[Row], spans: int) -> Sequence[Row]:
-    """The first of them, as many as have their calls in _MAX_GRANULES granules: trace ids order the table."""
+def kept_calls(
+    engine: Engine, owners: Sequence[Row], start_ns: int, end_ns: int, times: float = 1, **which: Parameter
+) -> tuple[int, list[tuple[Row, Call]]]:
+    """
+    How many of these transactions were read, the first of them, and their calls in the order of their starts.
+
+    Args:
+        times: So many times as much is read at most.
+        which: Parameters of queries/kept/calls.sql that choose calls; empty ones by default.
+
+    Raises:
+        EngineUnavailable: The engine cannot answer now.
+    """
+    if owners:
+        (stored,) = run(engine, "kept/stored", start_ns=start_ns, end_ns=end_ns)
+        owners = _near(owners, int(stored["spans"]), round(_MAX_GRANULES * times))
+    if not owners:
+        return 0, []
+    asked = {"component": "", "texts": (), "host": "", "port": "", **which}
+    traces, most = sorted({str(each["trace"]) for each in owners}), round(_MAX_CALLS * times)
+    rows = run(engine, "kept/calls", **asked, start_ns=start_ns, end_ns=end_ns, traces=traces, limit=most)
+    if len(rows) == most:  # in the order of trace ids: the last one may be cut
+        last = rows[-1]["trace"]
+        owners, rows = ([each for each in part if each["trace"] < last] for part in (owners, rows))
+    owner_of = {(each["trace"], each["span"]): each for each in owners}
+    found = [
+        (owner, kept_call({**row, "address": "", "statement": ""}, int(owner["started_ns"])))
+        for row in rows
+        if (owner := owner_of.get((row["trace"], row["parent"])))
+    ]
+    return len(owners), found
+
+
+def _group(owner: Row, *, is_by_kind: bool) -> tuple[str, str] | None:
+    return (owner["service"], owner["name"]) if is_by_kind else None
+
+
+def _near(owners: Sequence[Row], spans: int, most: int) -> Sequence[Row]:
+    """The first of them, as many as have their calls in so many granules: trace ids order the table."""
     granules = spans // _GRANULE_ROWS + 1
     read: set[int] = set()
     for at, each in enumerate(owners):
         read.add(int(each["trace"], 16) * granules >> 128)
-        if len(read) > _MAX_GRANULES:
+        if len(read) > most:
             return owners[:at]
     return owners

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
 from ..components import Sums
 from ..statistics import SUPPORT
+from .finding import Evidence, Finding
+from .rows import Shown
 
 Verdict = Literal["different", "small", "chance", "too_few", "selected"]
 """
@@ -17,7 +19,11 @@ too_few: fewer transactions than chance can be judged from. selected: the slow o
 
 @dataclass(frozen=True)
 class Population:
-    """All transactions of one side, complete, not only those with detail. Percentiles are estimates (t-digest)."""
+    """
+    All transactions of one side, complete, not only those with detail.
+
+    From `cpu_ns` on without single transactions (see Singles).
+    """
 
     since: str
     until: str
@@ -125,6 +131,8 @@ class Mix:
     """That one of these shares, or of these differences, is chance: the largest one, corrected as in Dimension."""
     rest_p_value: float = 0.0
     """That the difference like with like is chance."""
+    part_ns: float = 0.0
+    """What it adds to the components, which are like with like and without new strata."""
 
     def parameters(self) -> Weights:
         """
@@ -218,6 +226,10 @@ class SampledLine:
     difference_ns: float
     error_ns: float
     """The standard error of the difference."""
+    p_value: float = 1.0
+    """Corrected for the number of lines that were sampled."""
+    is_function: bool = False
+    """These are all lines of a function; `line` is its file."""
 
 
 @dataclass(frozen=True)
@@ -233,6 +245,32 @@ class Sampled:
     usual_error: float | None
     """The mean of the sample is known to so much of itself, in 95 of 100 such samples; None when it is unknown."""
     slow_error: float | None
+
+
+@dataclass(frozen=True)
+class Singles:
+    """Transactions much longer than nearly all of their side; in means, percentiles and here, in no other number."""
+
+    bound_ns: int
+    """They are longer than this."""
+    usual: int
+    slow: int
+    usual_ns: float
+    """What they add to the mean of their side."""
+    slow_ns: float
+    part_ns: float
+    """Of the difference of the means."""
+    p_value: float | None
+    """Of the difference of their shares; None when it was not tested."""
+    is_chance: bool
+    """Their share may be as usual."""
+    component: str
+    """Most of their time was spent in it; empty when there is no such."""
+    address: str
+    statement: str
+    usual_traces: tuple[str, ...]
+    """The longest."""
+    slow_traces: tuple[str, ...]
 
 
 @dataclass(frozen=True)
@@ -263,14 +301,17 @@ class Why:
     usual: Population
     slow: Population
     difference_ns: float
+    """Of the means: that of `components`, and of `singles`."""
+    typical_ns: float
+    """Of the means without single transactions; the tests and the interval are of it."""
     p_value: float | None
     """How often chance alone makes a difference like this, or larger; None when this was not tested."""
     calls_p_value: float | None
     """The same for the calls alone, each at its usual time: where times are noisy, the calls may still be certain."""
     drift_ns: float | None
-    """How much the usual time varies from stretch to stretch; up to four times that is still called chance."""
+    """How much the usual time goes up and down by itself; a difference up to this is called chance."""
     low_ns: float | None
-    """The difference is above this, and below `high_ns`, in 95 of 100 such samples."""
+    """`typical_ns` is above this, and below `high_ns`, in 95 of 100 such samples."""
     high_ns: float | None
     components: tuple[Contribution, ...]
     """Largest difference first."""
@@ -279,6 +320,10 @@ class Why:
     """Those that differ most, at most 100."""
     usual_examples: tuple[Example, ...]
     slow_examples: tuple[Example, ...]
+    findings: tuple[Finding, ...] = ()
+    """The most telling first; the sentences are theirs, after that of the whole."""
+    singles: Singles | None = None
+    computed_at: str = ""
     statuses: tuple[Stratum, ...] = ()
     """By class of status, `2xx` to `5xx`, `failed` without HTTP; the most usual first, the rest has none."""
     mix: Mix | None = None
@@ -293,3 +338,8 @@ class Why:
     """Those that differ most, at most 200."""
     when: str = ""
     """The condition; those that match are the slow side, the rest of their time is the usual one."""
+    shown: Shown = field(default_factory=Shown)
+
+    def evidence(self, sentence: str) -> Evidence | None:
+        """How everybody can check one of the sentences."""
+        return next((each.evidence for each in self.findings if each.sentence == sentence), None)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-import math
+import time
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from typing import Any
+
+import numpy as np
 
 from ...clickhouse.dialect import QUERY_CONNECTIONS
 from ...clickhouse.engine import Engine, Parameter
@@ -14,36 +16,27 @@ from ...errors import NotStored
 from ...format import iso_time, printable
 from .. import kinds
 from ..answers import from_row
-from ..components import counters_by_component, sums
 from ..names import shown
 from ..queries import Row, run
 from ..scope import Filters
+from ..statistics import SECOND_CHANCE
+from ..statistics.blocks import Tested, compare
+from ..statistics.longest import bound
 from ..windows import Comparison, Window, between
-from . import cause, chance, sentences
-from .answer import Contribution, Example, Population, Sampled, Verdict, Why
-from .arithmetic import Losers, Totals, calls_per_lost_lookup, contribution, contributions
-from .chance import Block, Judged
+from . import cause, durations, sentences, wording
+from .answer import NO_MIX, Contribution, Example, Population, Sampled, SampledLine, Verdict, Why
 from .dimensions import search, servers
-from .dimensions.sentences import findings
-from .process import MAX_LINES, process, sampled_line
+from .dimensions import sentences as dimensions
+from .durations import LONGEST_NS, Durations, Times
+from .parts import drilled, read_parts
+from .process import MAX_LINES, sampled_lines
 from .reading import Reading
 from .sample import ALL, Sample, exact_mean_ns, sample
-from .sentences import Evidence
-from .waits import waits
+from .sentences import Judged, Looked
+from .singles import singles
 
-MAX_TARGETS = 1_000
-MAX_STATEMENTS = 100
-_DETAILS: Mapping[str, Mapping[str, int]] = {
-    "targets": {"limit": MAX_TARGETS},
-    "statements": {"limit": MAX_STATEMENTS},
-    "sampled_lines": {"limit": MAX_LINES},
-    "lost_lookups": {},
-}
-"""The queries that split the difference, with the number of their rows at most."""
 SMALL = 0.05
 """A difference below this part of the usual time is called small: a machine drifts by so much without a cause."""
-
-_LONGEST_NS = 2**63 - 1
 _CONFIDENT = 1.96
 """Standard errors, of 95 %."""
 
@@ -59,8 +52,17 @@ def explain(engine: Engine, name: str, compared: Comparison, *, service: str = "
         BadParameter: Several services have a kind of this name.
         EngineUnavailable, QueryFailed: No answer.
     """
-    name, service = _kind(engine, name, kinds.service(engine, service), compared)
-    return explain_kind(engine, Filters(service=service, kind=name), compared)
+    return explain_kind(engine, find_kind(engine, name, compared, service=service), compared)
+
+
+def find_kind(engine: Engine, name: str, compared: Comparison, *, service: str = "") -> Filters:
+    """The one kind of this name that is on both sides; raises what `explain` does."""
+    rows = kinds.kind(engine, name, kinds.service(engine, service), compared.parameters())
+    name = str(rows[0].get("name", name))
+    on_both = [str(row["service"]) for row in rows if row["slow"] and row["usual"]]
+    if not on_both:
+        raise _missing(name, compared, has_slow=any(row["slow"] for row in rows), has_usual=False)
+    return Filters(service=kinds.one_of_services(name, on_both), kind=name)
 
 
 def explain_kind(engine: Engine, filters: Filters, compared: Comparison, of: Sample | None = None) -> Why:
@@ -75,33 +77,54 @@ def explain_kind(engine: Engine, filters: Filters, compared: Comparison, of: Sam
         EngineUnavailable, QueryFailed: No answer.
     """
     of = of or sample(engine, filters, compared)
-    params = _parameters(engine, filters, compared, of)
-    sides = {bool(row["is_slow"]): row for row in run(engine, "why/populations", **params)}
-    if len(sides) < 2:
-        raise _missing(filters.kind, compared, has_slow=True in sides, has_usual=False in sides)
-    usual, slow = _population(sides[False], compared.usual), _population(sides[True], compared.slow)
-    numbers = {"usual_transactions": usual.transactions, "slow_transactions": slow.transactions}
-    components = contributions(_totals(sides[False]), _totals(sides[True]))
+    params: dict[str, Any] = {**filters.parameters(), **compared.parameters(), "minutes": of.minutes}
+    params |= {"when": compared.when, "threshold_ns": 0, "bound_ns": LONGEST_NS}
+    took = durations.read(engine, params, compared)
+    if isinstance(took, tuple):
+        raise _missing(filters.kind, compared, has_usual=took[0], has_slow=took[1])
+    params |= {"threshold_ns": took.threshold_ns, "bound_ns": took.bound_ns}
+    parts = read_parts(engine, params, NO_MIX)
+    usual, slow = (_population(parts.rows[at], side, window) for at, side, window in _sides(compared, took))
+    calls = _calls(engine, params, took, parts.components)
+    verdict = _verdict(compared, took, calls)
+    reading = Reading(
+        engine,
+        params,
+        compared,
+        _typical(parts.rows[False], usual),
+        _typical(parts.rows[True], slow),
+        parts.components,
+        is_different=verdict not in ("chance", "too_few"),
+    )
     with ThreadPoolExecutor(QUERY_CONNECTIONS - 1, "why") as threads:
-        asked = {
-            name: threads.submit(run, engine, f"why/{name}", **params, **numbers, **limit)
-            for name, limit in _DETAILS.items()
-        }
-        usual_examples = threads.submit(_examples, engine, params, compared, usual, is_slow=False)
-        slow_examples = threads.submit(_examples, engine, params, compared, slow, is_slow=True)
-        judged = _judged(engine, params, compared, usual, slow, components)
-        verdict = _verdict(compared, usual, slow, judged)
-        is_different = verdict in ("different", "small", "selected")
-        reading = Reading(engine, params, compared, usual, slow, components, is_different=is_different)
+        drilling = threads.submit(drilled, reading, NO_MIX)
+        sampling = threads.submit(_lines, reading)
+        examples = [
+            threads.submit(_examples, engine, params, compared, side, is_slow=is_slow)
+            for is_slow, side in ((False, reading.usual), (True, reading.slow))
+        ]
+        very_long = threads.submit(singles, engine, params, took)
         by_value = search.find(reading)
-        how_busy = process(engine, params, compared, components) if verdict == "different" else None
         sampled = None if of is ALL else _sampled(engine, filters, compared, of, by_value.errors)
-    rows = {name: each.result() for name, each in asked.items()}
-    targets, statements = _drilled(rows["targets"], usual, slow), _drilled(rows["statements"], usual, slow)
-    lost_lookups = calls_per_lost_lookup([*map(_losers, rows["lost_lookups"])])
-    causes = cause.find(components, targets, statements, lost_lookups)
-    by_dimension = findings(reading, by_value, servers.find(replace(reading, targets=targets)))
-    times = judged.times if judged else None
+    targets, statements = drilling.result()
+    by_dimension = tuple(dimensions.findings(reading, by_value, servers.find(replace(reading, targets=targets))))
+    mix = by_value.mix
+    if mix:
+        parts = read_parts(engine, params, mix.parameters())
+        like = replace(
+            reading,
+            usual=_typical(parts.rows[False], usual),
+            slow=_typical(parts.rows[True], slow),
+            components=parts.components,
+        )
+        targets, statements = drilled(like, mix.parameters())
+        mix = replace(mix, part_ns=reading.difference_ns - sum(each.difference_ns for each in parts.components))
+    else:
+        like = reading
+    weights = mix.parameters() if mix else NO_MIX
+    like = replace(like, params={**params, **weights}, targets=targets, statements=statements)
+    difference_ns, tested = slow.mean_ns - usual.mean_ns, took.typical
+    typical_ns = reading.difference_ns if took.bound_ns < LONGEST_NS else difference_ns
     answer = Why(
         service=filters.service,
         name=filters.kind,
@@ -109,52 +132,34 @@ def explain_kind(engine: Engine, filters: Filters, compared: Comparison, of: Sam
         headline="",
         sentences=(),
         slowest_percent=compared.slowest_percent,
-        threshold_ns=params["threshold_ns"],
+        threshold_ns=took.threshold_ns,
         usual=usual,
         slow=slow,
-        difference_ns=slow.mean_ns - usual.mean_ns,
-        p_value=times.p_value if times else None,
-        calls_p_value=judged.calls.p_value if judged else None,
-        drift_ns=times.drift_ns if times else None,
-        low_ns=times.low_ns if times else None,
-        high_ns=times.high_ns if times else None,
-        components=components,
+        difference_ns=difference_ns,
+        typical_ns=typical_ns,
+        p_value=tested.p_value if tested else None,
+        calls_p_value=calls.p_value if calls else None,
+        drift_ns=tested.drift if tested else None,
+        low_ns=typical_ns + tested.low - tested.difference if tested else None,
+        high_ns=typical_ns + tested.high - tested.difference if tested else None,
+        components=parts.components,
         targets=targets,
         statements=statements,
-        usual_examples=usual_examples.result(),
-        slow_examples=slow_examples.result(),
+        usual_examples=examples[0].result(),
+        slow_examples=examples[1].result(),
+        singles=very_long.result(),
+        computed_at=iso_time(time.time_ns()),
         statuses=by_value.statuses,
-        mix=by_value.mix,
+        mix=mix,
         dimensions=by_value.values,
         looked_at=by_value.looked_at,
         sampled=sampled,
-        lines=tuple(sampled_line(row, usual.transactions, slow.transactions) for row in rows["sampled_lines"]),
+        lines=sampling.result(),
         when=compared.when,
     )
-    waiting = waits(engine, params, usual, slow, causes) if verdict in ("different", "selected") else ((), ())
-    return sentences.write(answer, Evidence(judged, causes, how_busy, *waiting, tuple(by_dimension)))
-
-
-def _parameters(engine: Engine, filters: Filters, compared: Comparison, of: Sample) -> dict[str, Any]:
-    """Of all queries; `threshold_ns` is 0 unless the slowest are compared with the rest."""
-    params = {**filters.parameters(), **compared.parameters(), "minutes": of.minutes, "when": compared.when}
-    params["threshold_ns"] = 0
-    if compared.slowest_percent is not None:
-        level = 1 - compared.slowest_percent / 100
-        window = {"start_ns": compared.slow.start_ns, "end_ns": compared.slow.end_ns, "level": level}
-        (row,) = run(engine, "why/threshold", **filters.parameters(), **window, minutes=of.minutes)
-        params["threshold_ns"] = int(row["threshold_ns"] or 0)
-    return params
-
-
-def _kind(engine: Engine, written: str, service: str, compared: Comparison) -> tuple[str, str]:
-    """The name, and the one service that has this kind on both sides."""
-    rows = kinds.kind(engine, written, service, compared.parameters())
-    name = str(rows[0].get("name", written))
-    on_both = [str(row["service"]) for row in rows if row["slow"] and row["usual"]]
-    if on_both:
-        return name, kinds.one_of_services(name, on_both)
-    raise _missing(name, compared, has_slow=any(row["slow"] for row in rows), has_usual=False)
+    looked = Looked(like, took, Judged(tested, calls, took.singles), cause.find(like), by_dimension)
+    written = sentences.write(answer, looked)
+    return replace(written, shown=wording.shown(written))
 
 
 def _missing(name: str, compared: Comparison, *, has_slow: bool, has_usual: bool) -> NotStored:
@@ -175,81 +180,58 @@ def _missing(name: str, compared: Comparison, *, has_slow: bool, has_usual: bool
     return NotStored(where, what, "choose another time: transactions count where they started")
 
 
-def _population(row: Row, window: Window) -> Population:
-    p50_ns, p95_ns, p99_ns = map(round, row["percentiles_ns"])
+def _sides(compared: Comparison, took: Durations) -> Sequence[tuple[bool, Times, Window]]:
+    return (False, took.usual, compared.usual), (True, took.slow, compared.slow)
+
+
+def _population(row: Row, side: Times, window: Window) -> Population:
+    p50_ns, p95_ns, p99_ns = map(round, np.quantile(side.durations_ns, [0.5, 0.95, 0.99]))
     return from_row(
         Population,
         row,
         since=iso_time(window.start_ns),
         until=iso_time(window.end_ns),
-        mean_ns=int(row["total_ns"]) / int(row["transactions"]),
+        transactions=len(side.durations_ns),
+        errors=int(side.failed.sum()),
+        total_ns=int(side.durations_ns.sum()),
+        mean_ns=float(side.durations_ns.mean()),
         p50_ns=p50_ns,
         p95_ns=p95_ns,
         p99_ns=p99_ns,
+        max_ns=int(side.durations_ns.max()),
         cpu_ns=row["cpu_mean_ns"],
         queue_ns=row["queue_mean_ns"],
     )
 
 
-def _totals(row: Row) -> Totals:
-    components = {name: sums(counters) for name, counters in counters_by_component(row).items()}
-    return Totals(int(row["transactions"]), int(row["total_ns"]), int(row["other_total_ns"]), components)
+def _typical(row: Row, side: Population) -> Population:
+    """The same without single transactions, and with the weights of a mix."""
+    transactions, total_ns = float(row["transactions"]), int(row["total_ns"])
+    return replace(side, transactions=round(transactions), total_ns=total_ns, mean_ns=total_ns / transactions)
 
 
-def _drilled(rows: Sequence[Row], usual: Population, slow: Population) -> tuple[Contribution, ...]:
-    return tuple(
-        contribution(
-            sums(row, "usual_"),
-            usual.transactions,
-            sums(row, "slow_"),
-            slow.transactions,
-            component=row.get("component", ""),
-            address=row.get("address", ""),
-            statement=row.get("statement", ""),
-        )
-        for row in rows
-    )
+def _lines(reading: Reading) -> tuple[SampledLine, ...]:
+    sides = {f"{name}_transactions": getattr(reading, name).transactions for name in ("usual", "slow")}
+    rows = run(reading.engine, "why/sampled_lines", **reading.params, **sides, limit=MAX_LINES)
+    return sampled_lines(rows, *sides.values())
 
 
-def _losers(row: Row) -> Losers:
-    calls = {name: counters.get("calls", 0) for name, counters in counters_by_component(row).items()}
-    return Losers(bool(row["is_slow"]), int(row["lost"]), int(row["transactions"]), calls)
-
-
-def _judged(
-    engine: Engine,
-    params: Mapping[str, Parameter],
-    compared: Comparison,
-    usual: Population,
-    slow: Population,
-    components: Sequence[Contribution],
-) -> Judged | None:
-    """Whether chance explains the times, and the calls alone: what they would have taken at their usual speed."""
-    if compared.slowest_percent is not None or min(usual.transactions, slow.transactions) < chance.FEWEST:
+def _calls(
+    engine: Engine, params: Mapping[str, Parameter], took: Durations, components: Sequence[Contribution]
+) -> Tested | None:
+    """Where times may be chance: whether the calls are, each at its usual time; None where that does not matter."""
+    if took.typical is None or not took.typical.is_chance:
         return None
-    block_size = chance.transactions_per_block(usual.transactions, slow.transactions)
-    cut: dict[str, int] = {}
-    for side, window, population in (("usual", compared.usual, usual), ("slow", compared.slow, slow)):
-        blocks = max(population.transactions // block_size, 1)
-        cut[f"{side}_block_ns"] = max((window.end_ns - window.start_ns) // blocks, 1)
-        cut[f"{side}_every"] = math.ceil(blocks / chance.MOST_BLOCKS)
-    rows = run(engine, "why/blocks", **params, **cut)
-    if len({row["is_slow"] for row in rows}) < 2:  # a whole burst was between the blocks that were read
-        rows = run(engine, "why/blocks", **params, **{**cut, "usual_every": 1, "slow_every": 1})
     per_call_ns = {each.component: each.usual.per_call_ns or each.slow.per_call_ns or 0.0 for each in components}
-    times: tuple[list[Block], list[Block]] = ([], [])
-    calls: tuple[list[Block], list[Block]] = ([], [])
-    for row in rows:
-        is_slow, transactions = bool(row["is_slow"]), int(row["transactions"])
-        counters = counters_by_component(row)
-        expected_ns = sum(each.get("calls", 0) * per_call_ns.get(name, 0.0) for name, each in counters.items())
-        times[is_slow].append(Block(transactions, int(row["total_ns"])))
-        calls[is_slow].append(Block(transactions, round(expected_ns)))
-    return Judged(chance.judge(*times), chance.judge(*calls))
+    rows = run(engine, "why/calls", **params, components=[*per_call_ns], per_call_ns=[*per_call_ns.values()])
+    sides = {bool(row["is_slow"]): np.array(row["expected_ns"], np.float64) for row in rows}
+    most_ns = max(map(bound, sides.values()))
+    usual, slow = (np.minimum(sides[at], most_ns) for at in (False, True))
+    return compare(*durations.in_blocks(usual, slow), took.apart, level=SECOND_CHANCE)
 
 
 def _sampled(
-    engine: Engine, filters: Filters, compared: Comparison, of: Sample, errors: Sequence[float | None]
+    engine: Engine, filters: Filters, compared: Comparison, of: Sample, errors: tuple[float | None, float | None]
 ) -> Sampled:
     usual_ns, slow_ns = (
         None if compared.is_of_one_window else exact_mean_ns(engine, filters, window)
@@ -259,24 +241,32 @@ def _sampled(
     return Sampled(of.usual_of, of.slow_of, usual_ns, slow_ns, usual_error, slow_error)
 
 
-def _verdict(compared: Comparison, usual: Population, slow: Population, judged: Judged | None) -> Verdict:
+def _verdict(compared: Comparison, took: Durations, calls: Tested | None) -> Verdict:
     if compared.slowest_percent is not None:
         return "selected"
-    if judged is None:
+    if took.typical is None or took.singles is None:
         return "too_few"
-    small_ns = SMALL * usual.mean_ns
-    if judged.times.explains_it and not judged.calls_differ(small_ns):
+    typical, usual_ns = took.typical, float(took.usual.typical_ns.mean())
+    more_single_ns = took.slow.single_ns - took.usual.single_ns
+    if not took.singles.is_chance and abs(more_single_ns) >= SMALL * usual_ns:
+        return "different"
+    is_small = abs(typical.difference) < SMALL * usual_ns
+    if not typical.is_chance:
+        return "small" if is_small else "different"
+    if calls is None or calls.is_chance or calls.difference * typical.difference <= 0:
         return "chance"
-    return "small" if abs(slow.mean_ns - usual.mean_ns) < small_ns else "different"
+    if abs(calls.difference) < SMALL * usual_ns:
+        return "chance"
+    return "small" if is_small else "different"
 
 
 def _examples(
     engine: Engine, params: Mapping[str, Any], compared: Comparison, population: Population, *, is_slow: bool
 ) -> tuple[Example, ...]:
-    threshold_ns = params["threshold_ns"]
-    window, least_ns, most_ns, when = compared.slow, threshold_ns, _LONGEST_NS, compared.when
+    threshold_ns, bound_ns = params["threshold_ns"], params["bound_ns"]
+    window, least_ns, most_ns, when = compared.slow, threshold_ns, bound_ns, compared.when
     if not is_slow:
-        window, least_ns, most_ns = compared.usual, 0, (threshold_ns or _LONGEST_NS) - 1
+        window, least_ns, most_ns = compared.usual, 0, min(threshold_ns - 1 if threshold_ns else bound_ns, bound_ns)
         when = f"not ({compared.when})" if compared.when else ""
     own = {"start_ns": window.start_ns, "end_ns": window.end_ns, "least_ns": least_ns, "most_ns": most_ns}
     rows = run(engine, "why/examples", **{**params, **own, "mean_ns": population.mean_ns, "when": when})

@@ -3,7 +3,9 @@
     is_in_slow_window AND duration_ns >= {threshold_ns:UInt64}
     -- when
     AS is_slow,
+    duration_ns > {bound_ns:UInt64} AS is_single,
     service = {service:String} AND name = {kind:String} AND (is_in_slow_window OR is_in_usual_window)
 -- include _some_minutes.sql
 -- include _filters.sql
-    AS is_compared
+    AS is_of_a_side,
+    is_of_a_side AND NOT is_single AS is_compared

@@ -1,0 +1,229 @@
+"""
+Tests whether two groups of transactions differ in a mean or a share, from sums over blocks of neighbours in time.
+
+Response times have heavy tails and neighbours are alike, so neither transactions nor raw sums can be compared:
+
+- Blocks are exchanged, not transactions, and are joined until neighbours are not correlated by rank any more. The
+  p-value is that of a permutation test of blocks; below what shuffles can tell, of its normal approximation.
+  P. Good, "Permutation, Parametric and Bootstrap Tests of Hypotheses" (2005), chapter 3.
+- What the usual time does by itself for longer than a block (a busy machine, the time of day) is a variance component
+  between stretches: a difference has to be large beside it as well. DerSimonian and Laird, Controlled Clinical Trials 7
+  (1986), by the median, which one bad stretch does not change.
+- The interval is Student's, of a ratio of sums over clusters. W. Cochran, "Sampling Techniques" (1977), 6.3.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from statistics import NormalDist
+
+import numpy as np
+from numpy.typing import NDArray
+
+from . import CHANCE
+
+Blocks = NDArray[np.float64]
+"""Shape (blocks, 2), in the order of time: how many tries (transactions, calls), and their sum."""
+FEWEST = 10
+"""Transactions that a group must have for a test."""
+FINEST_BLOCKS = 64
+"""The smaller group is cut into so many blocks, or into its transactions."""
+MOST_BLOCKS = 1024
+"""More blocks of the larger group are joined."""
+_FEWEST_BLOCKS, _MOST_COMPARED = 8, 24
+"""A burst that fills one or two of so many can be chance, a third of them cannot."""
+_BURST = 25
+"""Transactions that one burst can have: with few of them on a side, neighbours are joined to fewer blocks."""
+_SHUFFLES = 1_000
+_SHUFFLED_BELOW = 0.05
+_SEED = 20100531
+_NORMAL = NormalDist()
+_TO_DEVIATION = 1.4826
+"""The median distance from the median, times this, is the standard deviation of a normal distribution."""
+_STRETCHES = (4, 8, 16, 32)
+_F = {4: 3.78, 8: 2.64, 16: 2.04, 32: 1.70}
+"""The 99 % quantiles of F for so many stretches."""
+_TREND, _TREND_GOES_ON = 1.64, 1.5
+"""Standard errors of a trend that counts; so many times what it would make of the slow side is still a trend."""
+_INTERVAL = 0.98
+"""Times are skewed: their interval of 95 % needs a little more than the 97.5 % quantile of Student's t."""
+
+
+@dataclass(frozen=True)
+class Tested:
+    """A difference of two means (slow − usual), and what it is worth."""
+
+    difference: float
+    p_value: float
+    drift: float
+    """The standard deviation of parts of the usual time that are as long as the slow side, beyond their own chance."""
+    trend: float
+    error: float
+    """The standard error of the difference."""
+    low: float
+    """The true difference is above this, and below `high`, in 95 of 100 such samples."""
+    high: float
+    level: float = CHANCE
+    """A p-value from here on is chance."""
+
+    @property
+    def is_drift(self) -> bool:
+        """The usual time goes up and down as much by itself."""
+        return abs(self.difference) < max(self.trend, self.drift and self.drift + 2 * self.error)
+
+    @property
+    def is_chance(self) -> bool:
+        """Chance, or what the usual time does by itself, is enough to explain it."""
+        return self.p_value >= self.level or self.is_drift
+
+
+def blocks(values: NDArray[np.float64], size: int) -> Blocks:
+    """Cut values in the order of time into blocks of `size` or a little more."""
+    number = max(len(values) // size, 1)
+    starts = np.arange(number) * len(values) // number
+    counts = np.diff(np.append(starts, len(values)))
+    return np.column_stack([counts, np.add.reduceat(values, starts)]).astype(np.float64)
+
+
+def compare(usual: Blocks, slow: Blocks, apart: float = 0.625, *, level: float = CHANCE) -> Tested:
+    """
+    Test the difference of the means of two groups; blocks of both have about equally many tries.
+
+    The result is deterministic: the random numbers have a fixed seed.
+    """
+    while len(usual) > MOST_BLOCKS:
+        usual = _pairs(usual)
+    drift = _drift(usual)
+    trend = _trend(usual, apart)
+    usual, slow = _uncorrelated(usual, slow)
+    difference = _mean(slow) - _mean(usual)
+    errors, freedom = zip(*map(_error, (usual, slow)), strict=True)
+    both = np.concatenate([usual, slow])
+    p_value = _normal_p(both, slow)
+    if p_value < _SHUFFLED_BELOW:
+        shuffled = _shuffled_p(both, len(usual), len(slow), difference)
+        p_value = shuffled if shuffled > 1 / (1 + _SHUFFLES) else min(shuffled, p_value)
+    error = math.hypot(*errors)
+    reach = math.hypot(_student(_INTERVAL, _degrees(errors, freedom)) * error, 2 / 3 * drift)
+    return Tested(difference, p_value, drift, trend, error, difference - reach, difference + reach, level)
+
+
+def _mean(group: Blocks) -> float:
+    count, total = group.sum(0)
+    return float(total / count) if count else 0.0
+
+
+def _error(group: Blocks) -> tuple[float, float]:
+    """The standard error of the mean, of blocks or of pairs of them, whichever is larger; and degrees of freedom."""
+    found = [(0.0, 1.0)]
+    for clusters in (group, _pairs(group)) if len(group) >= 2 * _FEWEST_BLOCKS else (group,):
+        if len(clusters) > 1:
+            residuals = clusters[:, 1] - _mean(group) * clusters[:, 0]
+            correction = len(clusters) / (len(clusters) - 1)
+            error = math.sqrt(float(residuals @ residuals) * correction) / float(clusters[:, 0].sum())
+            found.append((error, len(clusters) - 1.0))
+    return max(found)
+
+
+def _degrees(errors: tuple[float, ...], freedom: tuple[float, ...]) -> float:
+    """Welch and Satterthwaite."""
+    parts = sum(error**4 / each for error, each in zip(errors, freedom, strict=True))
+    return sum(error**2 for error in errors) ** 2 / parts if parts else math.inf
+
+
+def _student(level: float, freedom: float) -> float:
+    """The quantile of Student's t: Cornish and Fisher's expansion (Abramowitz and Stegun 26.7.5)."""
+    z = _NORMAL.inv_cdf(level)
+    terms = (z**3 + z) / 4, (5 * z**5 + 16 * z**3 + 3 * z) / 96, (3 * z**7 + 19 * z**5 + 17 * z**3 - 15 * z) / 384
+    return z + sum(term / freedom**power for power, term in enumerate(terms, 1))
+
+
+def _normal_p(both: Blocks, slow: Blocks) -> float:
+    residuals = both[:, 1] - _mean(both) * both[:, 0]
+    usual_blocks = len(both) - len(slow)
+    variance = float(residuals @ residuals) * len(slow) * usual_blocks / (len(both) * max(len(both) - 1, 1))
+    excess = abs(float(slow[:, 1].sum() - _mean(both) * slow[:, 0].sum()))
+    return math.erfc(excess / math.sqrt(2 * variance)) if variance else 1.0
+
+
+def _shuffled_p(both: Blocks, usual_blocks: int, slow_blocks: int, difference: float) -> float:
+    """How often blocks that are assigned at random differ as much."""
+    fewer = min(usual_blocks, slow_blocks)
+    rng = np.random.default_rng(_SEED)
+    chosen = np.argpartition(rng.random((_SHUFFLES, len(both)), np.float32), fewer - 1, axis=1)[:, :fewer]
+    part, rest = both[chosen].sum(1), both.sum(0)
+    rest = rest - part
+    with np.errstate(invalid="ignore", divide="ignore"):
+        differences = np.abs(np.nan_to_num(part[:, 1] / part[:, 0] - rest[:, 1] / rest[:, 0]))
+    return float((1 + np.count_nonzero(differences >= abs(difference) * (1 - 1e-12))) / (1 + _SHUFFLES))
+
+
+def _drift(usual: Blocks) -> float:
+    """
+    What the usual time goes up and down by for longer than a block, as far as chance cannot explain it.
+
+    Of each length of stretches: their standard deviation beyond that of independent blocks, when it is significant,
+    times the quantile of Student's t for so few stretches. The largest counts.
+    """
+    found, independent = 0.0, usual
+    for number in _STRETCHES:
+        length = len(usual) // number
+        if length < 2:
+            break
+        edges = np.arange(number) * len(usual) // number
+        stretches = np.add.reduceat(usual, edges)
+        means = stretches[:, 1] / np.maximum(stretches[:, 0], 1e-9)
+        residuals = independent[:, 1] - _mean(independent) * independent[:, 0]
+        within = float(residuals @ residuals) / (len(usual) - 1) * len(usual) / number / np.mean(stretches[:, 0]) ** 2
+        between = float(np.var(means, ddof=1))
+        if between > within * _F[number]:
+            found = max(found, math.sqrt(between - within) * _student(1 - CHANCE / 2, number - 1))
+    return found
+
+
+def _trend(usual: Blocks, apart: float) -> float:
+    """By how much a trend of the usual time, when it is significant, would change the mean until the slow side."""
+    if len(usual) < _FEWEST_BLOCKS:
+        return 0.0
+    at = np.linspace(-0.5, 0.5, len(usual))
+    residuals = usual[:, 1] - _mean(usual) * usual[:, 0]
+    weight = float(usual[:, 0].mean() * (at @ at))
+    slope = float(at @ residuals) / weight
+    error = math.sqrt(float(residuals @ residuals) / len(usual) * float(at @ at)) / weight
+    return _TREND_GOES_ON * abs(slope) * min(apart, 1.0) if abs(slope) > _TREND * error else 0.0
+
+
+def _pairs(group: Blocks) -> Blocks:
+    even = len(group) // 2 * 2
+    pairs = group[0:even:2] + group[1:even:2]
+    return np.concatenate([pairs, group[even:]])
+
+
+def _uncorrelated(usual: Blocks, slow: Blocks) -> tuple[Blocks, Blocks]:
+    """
+    Join neighbours until consecutive blocks of neither side are correlated any more.
+
+    A side that is slower as a whole is not correlated; one with a burst is, and then the burst counts once.
+    """
+    fewest = min(max(int(slow[:, 0].sum()) // _BURST, _FEWEST_BLOCKS // 2), _FEWEST_BLOCKS)
+    while (fewer := min(len(usual), len(slow))) >= 2 * fewest and (
+        fewer > _MOST_COMPARED or _are_alike(usual) or _are_alike(slow)
+    ):
+        usual, slow = _pairs(usual), _pairs(slow)
+    return usual, slow
+
+
+def _are_alike(group: Blocks) -> bool:
+    """Whether neighbours are correlated: by the ranks of their means, or by the means, which a burst decides."""
+    means = group[:, 1] / np.maximum(group[:, 0], 1e-9)
+    _, rank, times = np.unique(means, return_inverse=True, return_counts=True)
+    ranks = (np.cumsum(times) - times / 2)[rank]
+    return max(map(_correlation, (ranks, means))) > 1.7 / math.sqrt(len(group))
+
+
+def _correlation(values: NDArray[np.float64]) -> float:
+    """Of neighbours."""
+    apart = values - values.mean()
+    squares = float(apart @ apart)
+    return float(apart[:-1] @ apart[1:]) / squares if squares else 0.0

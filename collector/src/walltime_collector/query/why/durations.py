@@ -1,0 +1,128 @@
+"""Reads how long the transactions of both sides took, sets single ones apart, and tests the difference."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...clickhouse.engine import Engine, Parameter
+from ..queries import run
+from ..statistics import SECOND_CHANCE
+from ..statistics.blocks import FEWEST, FINEST_BLOCKS, Blocks, Tested, blocks, compare
+from ..statistics.longest import bound
+from ..windows import Comparison
+
+LONGEST_NS = 2**63 - 1
+_NOTABLE, _NOTABLE_OF_USUAL = 0.1, 0.05
+"""Single transactions are spoken of when they carry so much of the typical difference, and of the usual time."""
+
+
+@dataclass(frozen=True)
+class Times:
+    """The transactions of one side, in the order of time; those longer than `bound_ns` are single ones."""
+
+    durations_ns: NDArray[np.float64]
+    failed: NDArray[np.bool_]
+    bound_ns: int
+
+    @property
+    def typical_ns(self) -> NDArray[np.float64]:
+        """Without the single ones."""
+        return self.durations_ns[self.durations_ns <= self.bound_ns]
+
+    @property
+    def single_ns(self) -> float:
+        """What the single ones add to the mean."""
+        return float(self.durations_ns.mean() - self.typical_ns.mean())
+
+
+@dataclass(frozen=True)
+class Durations:
+    """Both sides. The tests are None where the slow ones were chosen for being slow, or are too few."""
+
+    usual: Times
+    slow: Times
+    threshold_ns: int
+    """The shortest of the slow, when they were chosen for being slow; else 0."""
+    typical: Tested | None
+    """The difference of the means without single transactions."""
+    singles: Tested | None
+    """The difference of the shares of single transactions."""
+    apart: float
+    """The distance of the middles of the two windows, in lengths of the usual one."""
+
+    @property
+    def bound_ns(self) -> int:
+        """The same for both sides; LONGEST_NS when no single transaction is worth speaking of."""
+        return self.usual.bound_ns
+
+
+def read(engine: Engine, params: Mapping[str, Parameter], compared: Comparison) -> Durations | tuple[bool, bool]:
+    """
+    Read them; or whether there are usual and slow ones, when one side is empty.
+
+    Args:
+        params: Of queries/why/_compared.sql, where `threshold_ns` is 0.
+
+    Raises:
+        EngineUnavailable, QueryFailed: No answer.
+    """
+    sides = {bool(row["is_slow"]): row for row in run(engine, "why/durations", **params)}
+    slow, threshold_ns = _arrays(sides.get(True)), 0
+    usual = _arrays(sides.get(False))
+    if compared.slowest_percent is not None:
+        durations_ns, failed = slow
+        at = min(int((1 - compared.slowest_percent / 100) * len(durations_ns)), len(durations_ns) - 1)
+        threshold_ns = int(np.partition(durations_ns, at)[at]) if len(durations_ns) else 0
+        is_slow = durations_ns >= threshold_ns
+        usual, slow = (durations_ns[~is_slow], failed[~is_slow]), (durations_ns[is_slow], failed[is_slow])
+    if not (len(usual[0]) and len(slow[0])):
+        return bool(len(usual[0])), bool(len(slow[0]))
+    length_ns = max(compared.usual.end_ns - compared.usual.start_ns, 1)
+    middles_ns = [(each.start_ns + each.end_ns) / 2 for each in (compared.usual, compared.slow)]
+    apart = abs(middles_ns[1] - middles_ns[0]) / length_ns
+    return _judged(usual, slow, threshold_ns, apart, is_tested=compared.slowest_percent is None)
+
+
+def in_blocks(usual: NDArray[np.float64], slow: NDArray[np.float64]) -> tuple[Blocks, Blocks]:
+    """Values of both sides, in the order of time, in blocks of about equally many transactions."""
+    size = max(min(len(usual), len(slow)) // FINEST_BLOCKS, 1)
+    return blocks(usual, size), blocks(slow, size)
+
+
+def _arrays(row: Mapping[str, Any] | None) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
+    if row is None:
+        return np.empty(0), np.empty(0, np.bool_)
+    return np.array(row["durations_ns"], np.float64), np.array(row["failed"], np.bool_)
+
+
+def _judged(
+    usual: tuple[NDArray[np.float64], NDArray[np.bool_]],
+    slow: tuple[NDArray[np.float64], NDArray[np.bool_]],
+    threshold_ns: int,
+    apart: float,
+    *,
+    is_tested: bool,
+) -> Durations:
+    bound_ns = int(min(max(bound(usual[0]), bound(slow[0])), LONGEST_NS))
+    before, now = Times(*usual, bound_ns), Times(*slow, bound_ns)
+    typical = singles = None
+    if is_tested and min(len(usual[0]), len(slow[0])) >= FEWEST:
+        typical = compare(*in_blocks(before.typical_ns, now.typical_ns), apart)
+        of_usual, of_slow = ((each.durations_ns > bound_ns).astype(np.float64) for each in (before, now))
+        singles = compare(*in_blocks(of_usual, of_slow), apart, level=SECOND_CHANCE)
+    if not _are_notable(before, now, singles):
+        before, now = Times(*usual, LONGEST_NS), Times(*slow, LONGEST_NS)
+    return Durations(before, now, threshold_ns, typical, singles, apart)
+
+
+def _are_notable(usual: Times, slow: Times, singles: Tested | None) -> bool:
+    if singles is not None and not singles.is_chance:
+        return True
+    usual_ns, difference_ns = usual.typical_ns.mean(), slow.typical_ns.mean() - usual.typical_ns.mean()
+    least_ns = max(_NOTABLE * abs(difference_ns), _NOTABLE_OF_USUAL * usual_ns)
+    return bool(abs(slow.single_ns - usual.single_ns) >= least_ns)

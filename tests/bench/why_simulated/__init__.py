@@ -1,0 +1,1 @@
+"""`make bench-why`: what `why` claims about pairs of windows whose truth is known."""
