@@ -96,7 +96,8 @@ def ratio(amounts: Sums, weights: Sums, joined: Sequence[int] = _JOINED) -> Esti
         if effective < 2:
             return Estimate(size)
         errors.append((math.sqrt(float((residuals**2).sum()) * effective / (effective - 1)) / whole, effective - 1))
-    return Estimate(size, *max(errors))
+    error, freedom = max(errors)
+    return Estimate(size, error, max(freedom, errors[1][1]))  # of four blocks, seven degrees say too little
 
 
 def contrast(own: Sums, own_sum: Sums, every: Sums, every_sum: Sums) -> Estimate:

@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 from ...statistics import SUPPORT
 from ...statistics.contrast import Estimate, contrast, p_value, ratio, share
 
-CAPPED, LOGARITHM = 2, 3
-"""Rows of a table of sums, after the transactions and their time: times up to a bound, logarithms of the times."""
+TIME, CAPPED, LOGARITHM = 1, 2, 3
+"""Rows of a table of sums, after the transactions: their times, times up to a bound, logarithms of the times."""
 SUMS = ("number", "total_ns", "capped_ns", "logarithms")
 
 
@@ -35,10 +35,9 @@ class Side:
         """Of those with the value."""
         return count(self.own) / max(count(self.all), 1)
 
-    @property
-    def mean(self) -> Estimate:
-        """Of all transactions, none of which counts as longer than the bound."""
-        return ratio(self.all[CAPPED], self.all[0])
+    def mean(self, row: int = CAPPED) -> Estimate:
+        """Of all transactions."""
+        return ratio(self.all[row], self.all[0])
 
     def contrast(self, row: int = CAPPED) -> Estimate:
         """By how much those with the value are above the rest."""

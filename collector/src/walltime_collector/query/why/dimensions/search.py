@@ -15,7 +15,7 @@ from ...statistics.multiple import holm
 from ..answer import DIMENSIONS, NO_MIX, Dimension, Mix, Stratum
 from ..reading import Reading
 from . import blocks
-from .effects import NONE, Effect, Side, count, mean_ns, more, of_part, slower
+from .effects import NONE, TIME, Effect, Side, count, mean_ns, more, of_part, slower
 from .mix import Group, split
 
 SERVING = ("version", "host", "environment", "instance")
@@ -28,6 +28,7 @@ _LEAST_OF_USUAL = 0.025
 _LEAST_BY_CHANCE = 0.1
 """and this part of it where the difference itself may be chance."""
 _INSIDE, _ALIKE = 0.05, 0.9
+_OUTCOMES = {"status", "error", "error.type"}
 
 
 @dataclass(frozen=True)
@@ -139,7 +140,9 @@ class _Search:
         self.errors: tuple[float | None, float | None] = (None, None)
         self.mix: Mix | None = None
         """Once it is known, the usual side gets the mix of the slow one."""
-        self.compared_fields = field_names(parse(compared.when)) if compared.when else ()
+        self.compared_fields = set(field_names(parse(compared.when)) if compared.when else ())
+        if self.compared_fields & _OUTCOMES:
+            self.compared_fields |= _OUTCOMES
         self.is_selected = compared.slowest_percent is not None or "duration" in self.compared_fields
         """The slow ones were chosen for being slow."""
         self.is_of_part = self.is_selected
@@ -193,9 +196,9 @@ class _Search:
         weights = self.mix.parameters() if self.mix and not self.is_of_part else NO_MIX
         every, *sides = blocks.read(self.reading, rows, named, weights)
         if not (named or self.mix):
-            self.errors = every[0].mean.relative_error, every[1].mean.relative_error
+            self.errors = every[0].mean(TIME).relative_error, every[1].mean(TIME).relative_error
         elif self.mix and not named:
-            rest = every[1].mean.since(every[0].mean, self.length)
+            rest = every[1].mean().since(every[0].mean(), self.length)
             self.mix = replace(self.mix, rest_p_value=rest.p_value)
         part = count(every[1].all) / self.reading.slow.transactions
         effects = [effect for side in sides for effect in self._effects(*side)]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from ....format import duration, percent, plural, ratio
+from ....format import duration, percent, ratio
 from ...condition.values import quoted_value
 from ...statistics import CHANCE, SUPPORT
 from ..answer import NO_MIX, Contribution, Dimension, Mix, Stratum
@@ -53,11 +53,9 @@ def _of_mix(reading: Reading, mix: Mix) -> Finding:
 
 
 def _of_stratum(each: Stratum, mix: Mix, reading: Reading) -> str:
-    key = mix.dimension.partition(".")[2] if mix.dimension.startswith("annotation.") else ""
-    value = (
-        f"{key}={each.value}" if key else each.value if mix.dimension == "status" else f"{mix.dimension} {each.value}"
-    )
-    name, before, now = value.replace("error.type", "error type"), percent(each.usual_share), percent(each.slow_share)
+    field, _, key = mix.dimension.partition(".")
+    prefix = f"{key}=" if field == "annotation" else "" if field == "status" else f"{mix.dimension.replace('.', ' ')} "
+    name, before, now = prefix + each.value, percent(each.usual_share), percent(each.slow_share)
     usually, share, mean_ns, all_ns = " usually", each.usual_share, each.usual_mean_ns, reading.usual.mean_ns
     if each.usual_transactions < SUPPORT:
         usually, share, mean_ns, all_ns = "", each.slow_share, each.slow_mean_ns, reading.slow.mean_ns
@@ -98,31 +96,19 @@ def _of_part(each: Dimension, reading: Reading) -> str:
 
 
 def _of_windows(each: Dimension, part: str) -> str:
-    slow_ns, usual_ns, slow_rest_ns, usual_rest_ns = (
-        each.slow_mean_ns or 0.0,
-        each.usual_mean_ns,
-        each.slow_rest_mean_ns or 0.0,
-        each.usual_rest_mean_ns or 0.0,
-    )
-    if usual_ns is None:
-        words = (
-            f"{_where(each)}, new with {percent(each.slow_share)} of the transactions: {_than(slow_ns, slow_rest_ns)}"
-        )
-        return f"{words} ({duration(slow_ns)} and {duration(slow_rest_ns)}){part}"
-    own, rest = slow_ns / usual_ns, slow_rest_ns / usual_rest_ns
+    own_ns, rest_ns = each.slow_mean_ns or 0.0, each.slow_rest_mean_ns or 0.0
+    if not (each.usual_mean_ns and each.usual_rest_mean_ns):
+        words = f"{_where(each)}, new with {percent(each.slow_share)} of the transactions"
+        return f"{words}: {_than(own_ns, rest_ns)} ({duration(own_ns)} and {duration(rest_ns)}){part}"
+    own, rest = own_ns / each.usual_mean_ns, rest_ns / each.usual_rest_mean_ns
     is_usual = 1 / _AS_USUAL < rest < _AS_USUAL
-    where = "only" if is_usual or (own > 1) is not (rest > 1) else "mostly"
-    others = "the others are"
-    if each.dimension in _SERVING and each.values > 1:
-        noun = _SERVING[each.dimension]
-        others = f"the other {plural(each.values - 1, noun[:-1], noun).removeprefix('1 ')}"
-        others += " is" if others.endswith(noun[:-1]) else " are"
-    changed = (
-        "as usual"
-        if is_usual
-        else f"{'slower' if rest > 1 else 'faster'}, {_than(slow_rest_ns, usual_rest_ns, 'usual')}"
-    )
-    return f"{_where(each)} {where}: {_than(slow_ns, usual_ns, 'usual')} ({means(each)}){part}; {others} {changed}"
+    words = f"{_where(each)} {'only' if is_usual or (own > 1) is not (rest > 1) else 'mostly'}"
+    words += f": {_than(own_ns, each.usual_mean_ns, 'usual')} ({means(each)}){part}; "
+    noun, number = _SERVING.get(each.dimension), each.values - 1
+    words += f"the other {noun[:-1] if number == 1 else f'{number} {noun}'} " if noun and number else "the others "
+    if is_usual:
+        return f"{words}{'is' if noun and number == 1 else 'are'} as usual"
+    return f"{words}take{'s' if noun and number == 1 else ''} {_than(rest_ns, each.usual_rest_mean_ns, 'usual')}"
 
 
 def _than(ns: float | None, other_ns: float, whom: str = "the others") -> str:
@@ -130,11 +116,8 @@ def _than(ns: float | None, other_ns: float, whom: str = "the others") -> str:
     factor = (ns or 0.0) / other_ns if other_ns else 1.0
     if 1 / _SAME < factor < _SAME:
         return f"about as long as {whom}"
-    return (
-        f"{times(factor)} as long as {whom}"
-        if factor > 1
-        else f"{percent(round(factor, 2))} of the {'usual time' if whom == 'usual' else f'time of {whom}'}"
-    )
+    time = "usual time" if whom == "usual" else f"time of {whom}"
+    return f"{times(factor)} as long as {whom}" if factor > 1 else f"{percent(round(factor, 2))} of the {time}"
 
 
 def _where(each: Dimension) -> str:
@@ -143,15 +126,13 @@ def _where(each: Dimension) -> str:
 
 
 def _of_failing(reading: Reading, target: Contribution, p_value: float) -> Finding:
-    usual, slow = target.usual, target.slow
-    usually = f" instead of {ratio(usual.errors, usual.calls) if usual.errors else 'none'}" if usual.calls else ""
-    words = f"{target.component} on {target.address}: {ratio(slow.errors, slow.calls)} of its calls fail{usually}."
-    numbers = {"slow_calls": slow.calls, "slow_errors": slow.errors}
-    if usual.calls:
-        numbers |= {"usual_calls": usual.calls, "usual_errors": usual.errors}
-    names = {"component": target.component, "address": target.address}
-    evidence = reading.evidence("server", numbers, **names)
-    return Finding("servers", words, p_value=p_value, subject=" ".join(names.values()), evidence=evidence)
+    sides = {side: each for side, each in (("usual", target.usual), ("slow", target.slow)) if each.calls}
+    now, *before = [ratio(each.errors, each.calls) if each.errors else "none" for each in reversed(sides.values())]
+    words = f"{target.component} on {target.address}: {now} of its calls fail{' instead of ' if before else ''}"
+    numbers = {f"{side}_{name}": getattr(each, name) for side, each in sides.items() for name in ("calls", "errors")}
+    evidence = reading.evidence("server", numbers, component=target.component, address=target.address)
+    subject = f"{target.component} {target.address}"
+    return Finding("servers", f"{words}{''.join(before)}.", p_value=p_value, subject=subject, evidence=evidence)
 
 
 def _of_replaced(each: Replaced) -> Finding:
