@@ -44,13 +44,12 @@ def detail(one: Incident) -> RenderableType:
             Text(wording.what(each)), Text(f"{before} → {now}"), Text(f"worst {wording.worst(each)}", "dim")
         )
     during, against = (f"{start[:19]}Z..{end[:19]}Z" for start, end in _windows(one))
-    computed = f"\ncomputed {one.explained_at[:19].replace('T', ' ')} UTC" if one.explained_at else ""
     ask = shell_command("walltime why", one.name, service=one.service, during=during, against=against)
     return Group(
         title,
         Text(_times(one, unix_ns(one.ended_at)), "dim"),
         *(Padding(Text(printable(each), overflow="fold"), (1, 0, 0, 0)) for each in one.sentences),
-        *([Text(computed, "dim")] if computed else []),
+        Text(wording.as_of(one), "dim"),
         Text("\nwhat changed", "bold"),
         Padding(changes, (0, 0, 0, 2)),
         Text("\nmore", "bold"),

@@ -11,7 +11,7 @@ from typing import Literal
 class Row:
     """One line: a part of the difference, or something that goes with it."""
 
-    about: Literal["mean", "mix", "component", "folded", "single", "value", "status", "server", "statement"]
+    about: Literal["mean", "mix", "component", "folded", "single", "value", "stratum", "server", "statement"]
     """mean: of one group, before and after the parts. folded: several small parts. single: single transactions."""
     label: str
     cells: Mapping[str, str]
