@@ -123,8 +123,7 @@ def ask_everything(engine: Engine, data: Path, sent: list[Sent], incident_id: st
     now_ns = time.time_ns()
     hour, texts = Scope(Window(now_ns - 3_600 * 10**9, now_ns)), _statements(_typical(sent))
     # only of very many transactions
-    rows = run(asked, "digest/minutes", **hour.divided(), texts=texts, limit=3)
-    assert kept_sample(asked, hour, texts=texts, minutes=[int(row["minute_s"]) for row in rows])
+    assert kept_sample(asked, hour, texts=texts)
     # only where calls of several components became slower
     for _, compared in recording.questions["why/populations"][:3]:
         run(asked, "why/busy", **compared, slow_length_ns=10**9, usual_length_ns=10**9)
@@ -152,7 +151,7 @@ def ask_everything(engine: Engine, data: Path, sent: list[Sent], incident_id: st
         questions += [(sql, {**each, **one_in_16}) for sql, each in questions[-1:] if "source" in each]
     _ask_for_advice(asked, hour, _typical(sent))
     # only of kinds that are not as usual
-    run(asked, "incidents/earlier", kinds=[f"shop\t{_typical(sent).name}"], now_s=last_s + 86_400)
+    run(asked, "incidents/earlier", kinds=[f"shop\t{_typical(sent).name}"], now_s=last_s + 86_400, least_days=2)
     run(asked, "incidents/same_hour", service="shop", kind=_typical(sent).name, start_s=last_s + 86_400)
     for is_shared in (True, False):
         watch = IncidentWatch(

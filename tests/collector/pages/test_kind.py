@@ -6,7 +6,7 @@ import html
 import json
 import re
 import time
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
@@ -14,7 +14,9 @@ import pytest
 from walltime_collector.clickhouse.embedded.engine import EmbeddedEngine
 from walltime_collector.clickhouse.engine import Engine
 from walltime_collector.format import count, duration, iso_time
-from walltime_collector.pages import urls
+from walltime_collector.pages import shared_answers, urls
+from walltime_collector.query.why.answer import Why
+from walltime_collector.query.why.finding import Evidence, Finding
 
 from tests.collector.conftest import Store
 from tests.collector.pages.conftest import Browser
@@ -142,8 +144,9 @@ def test_the_page_explains_as_the_api_does(browser: Browser, story: Story) -> No
     whole, during = f"{iso(story.start_ns)}..{iso(story.slow_start_ns)}", story.during
     api = browser.get("/api/why", params={"kind": NAME, "service": SERVICE, "during": during, "against": whole}).json()
     page = document(browser, time=story.time, during=during, part="why")["explanation"]
-    assert _exact(page["why"]) == _exact(api)
-    assert page["targets"][0]["component"] == "mysql.query"
+    assert page["why"] == api  # computed once, also `computed_at`
+    servers = next(each for each in api["shown"]["tables"] if each["title"] == "by server")
+    assert servers["rows"][0]["component"] == "mysql.query"
     part = get(browser, KIND, time=story.time, during=during, part="why")
     for sentence in api["sentences"]:
         assert sentence in text(part)
@@ -151,10 +154,27 @@ def test_the_page_explains_as_the_api_does(browser: Browser, story: Story) -> No
         assert f"/transactions/{example['trace_id']}" in part
 
 
-def _exact(why: dict[str, Any]) -> dict[str, Any]:
-    """Without percentiles: ClickHouse estimates them by the parts it has, and merges parts at any time."""
-    exact = {side: {key: each for key, each in why[side].items() if key[0] != "p"} for side in ("usual", "slow")}
-    return {**why, **exact}
+def test_a_question_of_pages_and_programs_is_computed_once_in_ten_seconds(
+    browser: Browser, story: Story, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    computed: list[Any] = []
+    explain = shared_answers.explain_kind
+
+    def counted(*args: Any) -> Why:
+        computed.append(args)
+        return explain(*args)
+
+    monkeypatch.setattr(shared_answers, "explain_kind", counted)
+    for _ in range(3):  # the ten seconds may end in between
+        computed.clear()
+        program = browser.get("/api/why", params={"kind": NAME, "since": "2h", "slowest": "7"}).json()
+        page = document(browser, time="last 2h", slowest="7", part="why")["explanation"]["why"]
+        if len(computed) == 1:
+            break
+    assert page == program
+    assert len(computed) == 1
+    other = browser.get("/api/why", params={"kind": NAME, "since": "2h", "slowest": "8"}).json()
+    assert (len(computed), other["slowest_percent"]) == (2, 8)
 
 
 def test_the_slowest_are_explained_with_one_click_and_without_a_refresh_in_between(
@@ -179,6 +199,29 @@ def test_filters_choose_the_transactions_that_are_explained(engine: Engine, brow
     assert document(browser, **params)["durations"]["transactions"] == expected["failed"] > 2
     why = document(browser, **params, slowest="50", part="why")["explanation"]["why"]
     assert why["usual"]["transactions"] + why["slow"]["transactions"] == expected["failed"]
+
+
+def test_each_sentence_with_evidence_can_be_checked_on_the_page(
+    browser: Browser, story: Story, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sql, trace = "SELECT '<b>' AS side, count() AS n FROM transactions WHERE name = 'a&b' GROUP BY side", "ab" * 16
+    explain = shared_answers.explain_kind
+
+    def checkable(*args: Any) -> Why:
+        why = explain(*args)
+        return replace(why, findings=(Finding("value", why.sentences[1], evidence=Evidence(sql, {}, (trace,))),))
+
+    monkeypatch.setattr(shared_answers, "explain_kind", checkable)
+    page = get(browser, KIND, time=story.time, slowest="11", part="why")
+    (check,) = re.findall(r'<details class="check">.*?</details>', page, flags=re.DOTALL)
+    assert html.escape(sql, quote=False).replace("'", "&#39;") in check
+    hrefs = [html.unescape(each) for each in re.findall(r'href="([^"]+)"', check)]
+    assert parse(hrefs[0])["q"] == sql
+    assert urlsplit(hrefs[1]).path == urls.transaction(trace)
+    assert sql in html.unescape(get(browser, hrefs[0]))  # in the editor
+    why = document(browser, time=story.time, slowest="11", part="why")["explanation"]["why"]
+    assert page.index(html.escape(why["sentences"][1])[:40]) < page.index(check)
+    assert f'datetime="{why["computed_at"]}"' in page
 
 
 def test_a_selection_without_anything_to_compare_with_says_so(browser: Browser, story: Story) -> None:

@@ -11,7 +11,7 @@ from walltime_collector.config.settings import Settings
 from walltime_collector.health.counters import Health
 from walltime_collector.health.status import status
 from walltime_collector.http.authentication import Access
-from walltime_collector.pages import routes
+from walltime_collector.pages import shared_answers
 from walltime_collector.sql.runner import QueryRunner
 from walltime_collector.web.application import make_app
 
@@ -38,7 +38,7 @@ def test_a_long_time_with_very_many_transactions_is_computed_once_a_minute(
     shop: Stored, browser: Browser, monkeypatch: pytest.MonkeyPatch, path: str, few: int, many: int
 ) -> None:
     assert period_s(browser, path) == few
-    monkeypatch.setattr(routes, "_MANY_TRANSACTIONS", 100)
+    monkeypatch.setattr(shared_answers, "_MANY_TRANSACTIONS", 100)
     assert period_s(browser, path) == many
 
 

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import time
 from collections import Counter
+from types import SimpleNamespace
+from typing import cast
 
 import pytest
 from walltime_collector.clickhouse.engine import Engine
@@ -14,7 +16,7 @@ from walltime_collector.query.scope import Filters, Scope
 from walltime_collector.query.scoped import distribution as distributions
 from walltime_collector.query.scoped.distribution import bin_of, distribution, durations
 from walltime_collector.query.scoped.examples import slowest, typical
-from walltime_collector.query.scoped.spent import Sample, statements, targets
+from walltime_collector.query.scoped.spent import statements, targets
 from walltime_collector.query.servers.rank import servers
 from walltime_collector.query.timeline import timeline
 from walltime_collector.query.top import top_of
@@ -83,14 +85,12 @@ def test_estimates_are_sums_of_the_sample_times_16(shop: Stored, sample: list[Se
     }
     numbers = durations(shop.engine, scope)
     assert (numbers.transactions, numbers.total_ns) == (counted, time_ns)
-    read = Sample.of_scope(scope, known)
-    assert read.every == 1
-    assert sum(each.time_ns for each in targets(shop.engine, scope, read)) == sum(
+    assert sum(each.time_ns for each in targets(shop.engine, scope)) == sum(
         each.time_ns for each in servers(shop.engine, scope).servers
     )
     assert servers(shop.engine, scope).total_ns == time_ns
     digest = digest_of(shop.engine, scope, by="total", limit=100)
-    assert digest.client_ns == sum(each.time_ns for each in statements(shop.engine, scope, read))
+    assert digest.client_ns == sum(each.total_ns for each in statements(shop.engine, scope))
     assert digest.client_ns % ONE_IN == 0
     assert digest.client_ns
 
@@ -98,8 +98,7 @@ def test_estimates_are_sums_of_the_sample_times_16(shop: Stored, sample: list[Se
 def test_single_transactions_are_the_true_ones(shop: Stored, sample: list[Sent]) -> None:
     scope = sampled(shop.engine, hour())
     longest = sorted(shop.sent, key=lambda each: (-each.duration_ns, each.started_ns))[:5]
-    for known in (distribution(shop.engine, scope), None):
-        assert [each.span for each in slowest(shop.engine, scope, known)] == [each.span_id for each in longest]
+    assert [each.span for each in slowest(shop.engine, scope)] == [each.span_id for each in longest]
     usual = typical(shop.engine, scope, durations(shop.engine, scope))
     assert {each.span for each in usual} <= {each.span_id for each in sample}
 
@@ -148,3 +147,17 @@ def test_of_very_many_transactions_the_heat_map_is_from_percentiles_of_each_minu
         for number in range(min(*near, *true), max(true)):  # the shortest are an estimate as well
             below = [sum(count for each, count in cells.items() if each <= number) for cells in (true, near)]
             assert abs(below[0] - below[1]) <= 2 + whole * 0.03
+
+
+def test_a_mean_is_no_sum_even_if_it_is_a_whole_number() -> None:
+    row = {
+        "transactions": 3,
+        "cpu_mean_ns": 5_000,
+        "queue_mean_ns": 2.5,
+        "p50_ns": 7,
+        "calls": {"a": 2},
+        "steps": [[9, 1]],
+    }
+    engine = cast(Engine, SimpleNamespace(query=lambda *_: [row]))
+    (estimate,) = sampling.run_sums(engine, "kinds/services", sample_level=4)
+    assert estimate == {**row, "transactions": 48, "calls": {"a": 32}, "steps": [[9, 16]]}

@@ -246,7 +246,12 @@ def test_the_slow_log_names_the_request_of_a_statement_with_a_line_comment(
             DRIVERS[driver](server.account(), [sql])
     DRIVERS[driver](server.account(), ["SELECT 'the last'"])
     log = server.slow_log
-    eventually(lambda: all(token in log.read_bytes()[at:] for token in (b"the last", *(f"SELECT {n} AS".encode() for n in range(len(sent))))))
+    eventually(
+        lambda: all(
+            token in log.read_bytes()[at:]
+            for token in (b"the last", *(f"SELECT {n} AS".encode() for n in range(len(sent))))
+        )
+    )
     parser = Parser()
     entries = parser.feed(server.slow_log.read_bytes()[at:]) + parser.finish()
     found = [entry.statement for entry in entries if f"AS {driver.replace(' ', '_')}," in entry.statement]

@@ -186,6 +186,9 @@ def why(
     when: Annotated[
         str, typer.Option(metavar="CONDITION", help="Compare those that match, as 'version = 2.1', with the others.")
     ] = "",
+    evidence: Annotated[
+        bool, typer.Option("--evidence", help="Below each sentence the SQL that yields its numbers, and transactions.")
+    ] = False,
 ) -> None:
     """
     What makes the slow transactions of a kind different.
@@ -211,7 +214,8 @@ def why(
     from .why import render
 
     answer = read_as(Why, document)
-    return print_rendered(lambda console: render(answer, console), client.page(addresses.of_why(answer)))
+    page = client.page(addresses.of_why(answer))
+    return print_rendered(lambda console: render(answer, console, has_evidence=evidence), page)
 
 
 app.command("diff")(diff)

@@ -13,41 +13,33 @@ from ..format import duration, plural, printable, share, time_span
 from ..query.components import family
 from ..query.names import shown
 from ..query.transaction.wording import has_every_call
-from ..query.why import wording
 from ..query.why.answer import Example, Population, Why
-from ..query.why.wording import signed
+from ..query.why.finding import Evidence
+from .drawing import rows
 from .drawing.bars import COLOURS, is_coloured
-from .drawing.contributions import Layout, by_server, by_statement, contributions
-from .drawing.dimensions import by_dimension
-from .drawing.statuses import by_status
+from .drawing.rows import Layout
 
 _COMPONENT = re.compile(r"^[\w.()]+(?=: )|(?<=because )[\w.]+")
 
 
-def render(why: Why, console: Console) -> RenderableType:
-    """Return what the terminal shows."""
-    usual, slow = ("the others", "the slowest") if why.slowest_percent is not None else ("against", "during")
-    if why.when:
-        usual, slow = "the others", "those that match"
-    layout = Layout(console.width, is_coloured(console), usual, slow, not console.is_terminal)
-    shown, rest = wording.worth_showing(why.components)
-    parts: list[RenderableType] = [
-        _headline(why, layout),
-        Padding(_populations(why, layout), (0, 0, 0, 2)),
-        *(Padding(_sentence(each), (1, 0, 0, 0)) for each in why.sentences[1:]),
-        _title("where the difference comes from"),
-        contributions(shown, rest, why, layout),
-        _beside(why),
-    ]
-    if why.dimensions:
-        parts += [_title("by dimension"), by_dimension(why, layout)]
-    if why.is_mix_changed:
-        parts += [_title("by status"), by_status(why)]
-    if targets := wording.targets_worth_showing(why):
-        parts += [_title("by server"), by_server(targets, layout)]
-    if statements := wording.statements_worth_showing(why):
-        parts += [_title("statements"), by_statement(statements, layout)]
-    return Group(*parts, _title("examples"), _examples(why, layout))
+def render(why: Why, console: Console, *, has_evidence: bool = False) -> RenderableType:
+    """
+    Return what the terminal shows.
+
+    Args:
+        has_evidence: Below each sentence its SQL and its transactions.
+    """
+    layout = Layout(console.width, is_coloured(console), not console.is_terminal)
+    first, *others = why.sentences
+    blocks: list[RenderableType] = [_headline(why, layout), Padding(_populations(why, layout), (0, 0, 0, 2))]
+    blocks += _evidence(why.evidence(first), layout) if has_evidence else []
+    for each in others:
+        blocks.append(Padding(_sentence(each), (1, 0, 0, 0)))
+        blocks += _evidence(why.evidence(each), layout) if has_evidence else []
+    blocks += [_title(why.shown.parts.title), _indented(rows.parts(why.shown.parts, layout)), _beside(why)]
+    for table in why.shown.tables:
+        blocks += [_title(table.title), _indented(rows.rows(table, layout))]
+    return Group(*blocks, _title("examples"), _indented(_examples(why, layout)))
 
 
 def _headline(why: Why, layout: Layout) -> RenderableType:
@@ -62,7 +54,7 @@ def _headline(why: Why, layout: Layout) -> RenderableType:
 
 def _populations(why: Why, layout: Layout) -> Table:
     rows = []
-    for name, side in ((layout.slow, why.slow), (layout.usual, why.usual)):
+    for name, side in ((why.shown.slow, why.slow), (why.shown.usual, why.usual)):
         times = f"p50 {duration(side.p50_ns)}, p95 {duration(side.p95_ns)}, p99 {duration(side.p99_ns)}"
         failed = Text(f"{share(side.errors / side.transactions)} failed", "red" if side.errors else "dim")
         if client_errors := _client_errors(why, side):
@@ -77,16 +69,9 @@ def _populations(why: Why, layout: Layout) -> Table:
         else:
             table.add_row(name_cell, span)
             table.add_row(Text(), Group(who + Text("   ") + failed, took))
-    if why.slowest_percent is not None:
-        words = f"the slowest took {duration(why.threshold_ns)} or more; the others less"
-    elif why.low_ns is not None and why.high_ns is not None:
-        words = f"95 % sure: between {signed(why.low_ns)} and {signed(why.high_ns)}"
-    else:
-        words = ""
-    sampling = wording.sampling(why, layout.usual.removeprefix("the "), layout.slow.removeprefix("the "))
     outer = Table.grid()
     outer.add_row(table)
-    for line in filter(None, (words, sampling)):
+    for line in why.shown.notes:
         outer.add_row(Text(line, "dim", overflow="fold"))
     return outer
 
@@ -102,6 +87,24 @@ def _sentence(text: str) -> Text:
         if family(match[0]) != "custom" or match.start() == 0:
             line.stylize(f"bold {COLOURS[family(match[0])]}", match.start(), match.end())
     return line
+
+
+def _evidence(evidence: Evidence | None, layout: Layout) -> list[RenderableType]:
+    """The statement as it is, also where lines are longer than the terminal: it is copied from there."""
+    if evidence is None:
+        return []
+    sql = Text(evidence.sql)
+    if layout.in_colour:
+        from rich.syntax import Syntax
+
+        sql = Syntax("", "sql", theme="ansi_light", background_color="default").highlight(evidence.sql)
+    lines = [Text("    ", no_wrap=True, overflow="ignore") + line for line in sql.split("\n") if line]
+    shows = [Text(f"    walltime show {each}", "dim") for each in evidence.traces]
+    return [Text(), *lines, *shows]
+
+
+def _indented(rows: RenderableType) -> RenderableType:
+    return Padding(rows, (0, 0, 0, 2))
 
 
 def _title(words: str) -> Text:
@@ -141,12 +144,12 @@ def _of_other(why: Why) -> Text:
 
 def _examples(why: Why, layout: Layout) -> RenderableType:
     table = Table.grid(padding=(0, 2, 0, 0))
-    for name, examples in ((layout.slow, why.slow_examples), (layout.usual, why.usual_examples)):
+    for name, examples in ((why.shown.slow, why.slow_examples), (why.shown.usual, why.usual_examples)):
         for at, each in enumerate(examples):
             table.add_row(
                 Text(name if at == 0 else "", "dim"), Text(duration(each.duration_ns)), _command(each, layout)
             )
-    return Padding(table, (0, 0, 0, 2))
+    return table
 
 
 def _command(each: Example, layout: Layout) -> Text:

@@ -22,8 +22,7 @@ from ..query.sampling import by_line
 from ..query.scope import FILTERS
 from ..query.transaction import place_words
 from ..query.transaction import wording as transaction_wording
-from ..query.why import wording
-from ..query.why.wording import short, signed
+from ..query.why.wording import signed
 from ..query.windows import Window
 from ..statements.fingerprint import fingerprint_id, of_template
 from . import urls
@@ -141,18 +140,13 @@ class Pages:
             family,
             bill,
             difference,
+            signed,
             sort_value,
         ):
             environment.filters[more.__name__] = more
-        for of_why in (signed, short, wording.calls, wording.per_call, wording.hits, wording.failures):
-            environment.filters[of_why.__name__] = of_why
-        for of_dimension in (wording.label, wording.shares, wording.lift, wording.means, wording.rest_means):
-            environment.filters[of_dimension.__name__] = of_dimension
-        environment.filters |= {"sampling": wording.sampling, "looked_at": wording.looked_at}
         for of_incident in (incident_wording.what, incident_wording.numbers, incident_wording.worst):
             environment.filters[f"change_{of_incident.__name__}"] = of_incident
         environment.filters |= {
-            "loses_lookups": wording.loses_lookups,
             "shortened": shortened,
             "statement_id": _statement_id,
         }

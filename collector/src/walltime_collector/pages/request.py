@@ -20,7 +20,7 @@ from ..query.scope import FILTERS, Filters, Scope
 from ..query.windows import Window, window
 from ..spool.dead_letters import Letter
 from ..sql.tables import Tables
-from .shared_answers import SharedAnswers
+from .shared_answers import Explanations, SharedAnswers
 
 DEFAULT_TIME = "last 1h"
 SCOPE_PARAMS: Mapping[str, str] = {"time": DEFAULT_TIME, "during": "", "against": "", **dict.fromkeys(FILTERS, "")}
@@ -38,6 +38,8 @@ class Sources:
     dead_letters: Callable[[], list[Letter]]
     tables: Tables
     """That people can query."""
+    explanations: Explanations
+    """Shared with the API."""
     minutely: SharedAnswers[Any] = field(default_factory=lambda: SharedAnswers(4))
     """Answers that are computed at most once a minute."""
     access: Access = field(kw_only=True)

@@ -13,7 +13,6 @@ To add a view:
 from __future__ import annotations
 
 import json
-import time
 from collections.abc import Callable, Hashable, Mapping
 from dataclasses import asdict, dataclass, field
 from functools import partial
@@ -25,12 +24,10 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from ..http.responses import ERROR_PAGE
-from ..query.sampled import transactions_about
-from ..query.scope import Scope
 from .content import Content
 from .render import Frame, Pages
 from .request import SCOPE_PARAMS, PageRequest, Sources, path_names, read
-from .shared_answers import LONG_PERIOD_S, PERIOD_S, SharedAnswers
+from .shared_answers import PERIOD_S, SharedAnswers, now_ns
 from .views import (
     advice,
     collector,
@@ -46,9 +43,6 @@ from .views import (
     transactions,
 )
 
-_S = 1_000_000_000
-_MANY_TRANSACTIONS, _LONG_S = 100_000, 1_800
-"""In so many seconds or more, so many transactions change slowly: answers about them are kept for LONG_PERIOD_S."""
 _HTML, _JSON = "text/html; charset=utf-8", "application/json"
 
 
@@ -100,10 +94,10 @@ VIEWS = (
 
 def page_routes(pages: Pages, sources: Sources) -> list[Route]:
     """Return the routes of all views and of the static files."""
-    shared, sizes = SharedAnswers[Content](), SharedAnswers[int]()
+    shared = SharedAnswers[Content]()
     routes = [pages.static_files.route()]
     for view in VIEWS:
-        endpoint = _endpoint(view, pages, shared, sizes, sources)
+        endpoint = _endpoint(view, pages, shared, sources)
         beginning, has_names, _ = view.pattern.partition("{")
         paths = [f"{beginning}{{rest:path}}"] if has_names else [view.pattern, f"{view.pattern}.json"]
         routes += [Route(path, endpoint) for path in paths]
@@ -111,11 +105,7 @@ def page_routes(pages: Pages, sources: Sources) -> list[Route]:
 
 
 def _endpoint(
-    view: View,
-    pages: Pages,
-    shared: SharedAnswers[Content],
-    sizes: SharedAnswers[int],
-    sources: Sources,
+    view: View, pages: Pages, shared: SharedAnswers[Content], sources: Sources
 ) -> Callable[[Request], Response]:
     def endpoint(request: Request) -> Response:
         raw_path = request.scope["raw_path"]
@@ -128,9 +118,9 @@ def _endpoint(
             request.scope[ERROR_PAGE] = error_page(pages, request, view)
         is_admin = sources.access.is_admin(request.headers.get("authorization", ""))
         read_at = partial(read, request, sources, path=path, own_params=view.own_params, is_admin=is_admin)
-        asked, period_s = read_at(now_ns=_now_ns(PERIOD_S)), PERIOD_S
-        if view.has_scope and _changes_slowly(asked, sizes):
-            asked, period_s = read_at(now_ns=_now_ns(LONG_PERIOD_S)), LONG_PERIOD_S
+        asked, period_s = read_at(now_ns=now_ns(PERIOD_S)), PERIOD_S
+        if view.has_scope and (longer_s := sources.explanations.period_s(asked.scope.window)) > period_s:
+            asked, period_s = read_at(now_ns=now_ns(longer_s)), longer_s
 
         def content() -> Content:
             model = view.show(asked)
@@ -142,19 +132,6 @@ def _endpoint(
         return shared.get(key, content).response(request)
 
     return endpoint
-
-
-def _now_ns(period_s: int) -> int:
-    return time.time_ns() // (period_s * _S) * period_s * _S
-
-
-def _changes_slowly(request: PageRequest, sizes: SharedAnswers[int]) -> bool:
-    """Whether its time is long and has very many transactions; they are counted once a minute."""
-    window = request.scope.window
-    if window.end_ns - window.start_ns < _LONG_S * _S:
-        return False
-    key = request.params["time"], _now_ns(LONG_PERIOD_S)
-    return sizes.get(key, lambda: transactions_about(request.engine, Scope(window))) > _MANY_TRANSACTIONS
 
 
 def _frame(raw_path: bytes, view: View, request: PageRequest, period_s: int) -> Frame:

@@ -256,10 +256,16 @@ class Selected:
 
 
 def from_row(answer: type[Answer], row: Mapping[str, Any], **computed: Any) -> Answer:
-    """An answer whose fields are columns of `row`, where integers may be texts; `computed` are its other fields."""
+    """An answer whose fields are columns of `row`, integers rounded; `computed` are its other fields."""
     hints = _hints_of(answer)  # type: ignore[arg-type]  # a class is hashable
-    stored = {name: int(row[name]) if hint is int else row[name] for name, hint in hints.items() if name in row}
+    stored = {name: _stored(hint, row[name]) for name, hint in hints.items() if name in row}
     return answer(**{**stored, **computed})
+
+
+def _stored(hint: Any, value: Any) -> Any:
+    if value is not None and hint in (int, int | None):
+        return round(value)
+    return bool(value) if hint is bool else value
 
 
 def from_json(answer: type[Answer], document: Any) -> Answer:

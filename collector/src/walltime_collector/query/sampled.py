@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -22,12 +23,15 @@ _LEAST_LEVEL = 4
 """sampled_transactions has one in 16."""
 _LEAST_COVERED = 0.8
 """Of the window, by the sample: it is empty for transactions that were stored before it existed."""
-_NOT_SUMS = {"step", "is_whole", "bin", "max_ns", "first_ns", "percentiles_ns", "all_kinds", "kinds"}
+_NOT_SUMS = re.compile(r"step|is_whole|bin|max_ns|first_ns|percentiles_ns|p\d\d_ns|\w+_mean_ns|(all_)?kinds")
+"""The columns that are no sums; a mean may be a whole number, too."""
 
 
 def sampled(engine: Engine, scope: Scope, *, is_for_calls: bool = False) -> Scope:
     """
     The scope, sampled where it has very many transactions and a filter that the sums per minute lack.
+
+    A scope that is sampled stays as it is.
 
     Args:
         is_for_calls: Single transactions are wanted, also with no such filter.
@@ -35,16 +39,16 @@ def sampled(engine: Engine, scope: Scope, *, is_for_calls: bool = False) -> Scop
     Raises:
         EngineUnavailable, QueryFailed: No answer.
     """
-    if scope.filters.are_in_minutes and not is_for_calls:
+    if scope.sample_level or (scope.filters.are_in_minutes and not is_for_calls):
         return scope
     by_kind = replace(scope, filters=Filters(service=scope.filters.service, kind=scope.filters.kind))
     transactions = transactions_about(engine, by_kind)
     if not (level := level_of(transactions, _MOST_FOR_CALLS if is_for_calls else MOST_READ)):
         return scope
     (in_sample,) = run(engine, "scoped/in_sample", **replace(scope, sample_level=level).parameters())
-    if int(in_sample["transactions"]) << level < transactions * _LEAST_COVERED:
+    if in_sample["transactions"] << level < transactions * _LEAST_COVERED:
         return scope
-    matching = int(in_sample["matching"])
+    matching = in_sample["matching"]
     if matching < _ENOUGH:
         if matching << (level - _LEAST_LEVEL) < _FEWEST:
             return scope
@@ -83,17 +87,15 @@ def run_sums(engine: Engine, name: str, /, **parameters: Parameter) -> Sequence[
     if not level:
         return rows
     return [
-        {column: value if column in _NOT_SUMS else _multiplied(value, 1 << level) for column, value in row.items()}
+        {name: value if _NOT_SUMS.fullmatch(name) else _multiplied(value, 1 << level) for name, value in row.items()}
         for row in rows
     ]
 
 
 def _multiplied(value: Any, times: int) -> Any:
     """A number; the values of a map; in a list of lists (a step and its sums) all but the first."""
-    if isinstance(value, int):
-        return value * times
     if isinstance(value, Mapping):
-        return {key: int(each) * times for key, each in value.items()}
+        return {key: each * times for key, each in value.items()}
     if isinstance(value, list):
-        return [[key, *(int(each) * times for each in sums)] for key, *sums in value]
-    return value
+        return [[key, *(each * times for each in sums)] for key, *sums in value]
+    return value * times if isinstance(value, int) else value

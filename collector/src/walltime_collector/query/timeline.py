@@ -65,7 +65,7 @@ def timeline(engine: Engine, scope: Scope, now_ns: int) -> Timeline:
     scope = replace(scope, window=Window(start_ns, grid.at_ns(grid.count)))
     name = "timeline/minutes" if is_in_minutes else "timeline/transactions"
     answer = run_sums(engine, name, step_s=grid.step_s, **scope.parameters())
-    rows = {int(row["step"]): row for row in answer if not row["is_whole"]}
+    rows = {row["step"]: row for row in answer if not row["is_whole"]}
     whole = next((row["percentiles_ns"] for row in answer if row["is_whole"] and row["transactions"]), None)
     calls: dict[str, dict[int, int]] = defaultdict(dict)
     times_ns: dict[str, dict[int, int]] = defaultdict(dict)

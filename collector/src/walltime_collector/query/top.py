@@ -62,7 +62,7 @@ def top_of(engine: Engine, scope: Scope, now_ns: int, *, by: Ranking = "total", 
 
 
 def _kind(row: Row, window_s: float) -> Kind:
-    transactions, total_ns, other_ns = int(row["transactions"]), int(row["total_ns"]), int(row["other_total_ns"])
+    transactions, total_ns, other_ns = row["transactions"], row["total_ns"], row["other_total_ns"]
     shares = []
     for name, counters in counters_by_component(row).items():
         added = sums(counters)
@@ -85,7 +85,7 @@ def _kind(row: Row, window_s: float) -> Kind:
         p95_ns=p95_ns,
         p99_ns=p99_ns,
         mean_ns=round(total_ns / transactions),
-        share=total_ns / max(int(row["all_total_ns"]), 1),
+        share=total_ns / max(row["all_total_ns"], 1),
         other_ns=other_ns,
         overlap_ns=sum(each.time_ns for each in shares) + other_ns - total_ns,
         cpu_mean_ns=_rounded(row["cpu_mean_ns"]),

@@ -11,6 +11,7 @@ from pydantic import Field
 from ..clickhouse.engine import Engine
 from ..errors import BadParameter
 from ..http.parameters import MAX_LIMIT, limit, one_of, since_s, slowest_percent
+from ..pages.shared_answers import Explanations, now_ns
 from ..query import kinds
 from ..query.answers import RANKINGS, Ranking, Top, Trace
 from ..query.diff.answer import Diff
@@ -24,8 +25,8 @@ from ..query.scope import Filters, Scope
 from ..query.top import top as rank_kinds
 from ..query.transaction.show import read as read_trace
 from ..query.why.answer import Why
-from ..query.why.explain import explain
-from ..query.windows import Window, comparison, window
+from ..query.why.explain import find_kind
+from ..query.windows import Comparison, Window, comparison, window
 from .find import FILTER_PARAMS, filters_of, find_route
 from .openapi import ApiRoute, Param, answer_route
 
@@ -39,10 +40,10 @@ CONDITION = "version = 2.1, mysql.query.calls > 50 and memcache.get.misses > 3"
 WINDOW = "'last 90s', 10m..5m, 5m.., 2026-11-21T09:30Z..now"
 
 
-def answer_routes(engine: Engine) -> list[ApiRoute]:
+def answer_routes(engine: Engine, explanations: Explanations) -> list[ApiRoute]:
     """Return the routes."""
-    routes = (top_route, transaction_route, why_route, profile_route, diff_route, digest_route, find_route)
-    return [route(engine) for route in routes]
+    routes = (top_route, transaction_route, profile_route, diff_route, digest_route, find_route)
+    return [why_route(engine, explanations), *(route(engine) for route in routes)]
 
 
 def top_route(engine: Engine) -> ApiRoute:
@@ -77,21 +78,31 @@ def transaction_route(engine: Engine) -> ApiRoute:
     )
 
 
-def why_route(engine: Engine) -> ApiRoute:
+def why_route(engine: Engine, explanations: Explanations) -> ApiRoute:
     """Of the explanation of one kind."""
 
     def why(params: dict[str, str]) -> Why:
-        """Why transactions of a kind became slower, or what makes the slowest of them slow."""
-        kind = _required_kind(params)
-        compared = comparison(
-            time.time_ns(),
-            during=params["during"],
-            against=params["against"],
-            slowest=slowest_percent(params["slowest"]),
-            since=params["since"],
-            when=params["when"],
-        )
-        return explain(engine, kind, compared, service=params["service"])
+        """
+        Why transactions of a kind became slower, or what makes the slowest of them slow.
+
+        `findings` has each sentence with its size and with SQL that yields its numbers; `shown` has its tables.
+        A question gets the same answer for 10 seconds, about very many transactions for a minute: see `computed_at`.
+        """
+        kind, slowest = _required_kind(params), slowest_percent(params["slowest"])
+
+        def compared(now_ns: int) -> Comparison:
+            names = ("during", "against", "since", "when")
+            return comparison(now_ns, slowest=slowest, **{name: params[name] for name in names})
+
+        exact = compared(time.time_ns())
+        filters = find_kind(engine, kind, exact, service=params["service"])
+        first, last = sorted((exact.slow, exact.usual), key=lambda each: each.start_ns)
+        began_ns = now_ns(explanations.period_s(Window(first.start_ns, last.end_ns)))
+        try:
+            same = compared(began_ns)
+        except BadParameter:  # it began, or ended, less than a period ago
+            same = exact
+        return explanations.why(filters, exact, began_ns, same)
 
     return answer_route(
         "/api/why",

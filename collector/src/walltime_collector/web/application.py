@@ -35,6 +35,7 @@ from ..http.sign_in import SignIn, login_route
 from ..pages.render import Pages
 from ..pages.request import Sources
 from ..pages.routes import error_page, page_routes
+from ..pages.shared_answers import Explanations
 from ..spool.dead_letters import Letter
 from ..sql.runner import QueryRunner
 from ..sql.tables import Tables
@@ -82,13 +83,14 @@ def make_app(
         log.warning("%s: %s", request.url.path, error)
         return f"the database refused it ({type(error).__name__}, code {error_code(error)}); see the collector's log"
 
-    pages = Pages()
+    pages, explanations = Pages(), Explanations(engine)
+    sources = Sources(engine, health, current_status, dead_letters, Tables(runner), explanations, access=access)
 
     def is_admin(request: Request) -> bool:
         return access.is_admin(request.headers.get("authorization", ""))
 
     routes = [
-        *answer_routes(engine),
+        *answer_routes(engine, explanations),
         *advice_routes(engine, access),
         *incident_routes(engine),
         sql_route(runner),
@@ -101,7 +103,7 @@ def make_app(
     return Starlette(
         routes=[
             *routes,
-            *page_routes(pages, Sources(engine, health, current_status, dead_letters, Tables(runner), access=access)),
+            *page_routes(pages, sources),
         ],
         middleware=[
             Middleware(HostCheck, allowed_hosts=allowed_hosts, any_address=any_address),

@@ -1,4 +1,4 @@
-"""Days of many kinds in which nothing happens, stored as sums per minute, before the eyes of an IncidentWatch."""
+"""Days of many kinds in which nothing happens that lasts, before the eyes of an IncidentWatch."""
 
 from __future__ import annotations
 
@@ -22,7 +22,9 @@ _MONDAY_S = 1_793_577_600
 MINUTE_S, CHUNK_S, DAY_S = 60, 6 * 3600, 86_400
 _COLUMNS = {"kinds": ("steps", 0), "servers": ("servers", 2)}
 """The column of a query that has the sums of all steps, and where in each of them the step is."""
-_TABLES = [Path(__file__).with_name(f"simulated_week{name}.sql").read_text("utf-8") for name in ("", "_servers")]
+_TRANSACTIONS = Path(__file__).with_name("simulated_week.sql").read_text("utf-8")
+_MOST_A_MINUTE = 60.0
+"""Twice as many transactions a minute has the busiest kind."""
 
 
 class Chunks:
@@ -42,8 +44,7 @@ class Chunks:
 
     def store(self, start_s: int, length_s: int = CHUNK_S) -> None:
         params = {"seed": self._seed, "kinds": self._kinds, "start_s": start_s, "minutes": length_s // MINUTE_S}
-        for table in _TABLES:
-            self._engine.command(table, params)
+        self._engine.command(_TRANSACTIONS, {**params, "most": _MOST_A_MINUTE})
         for name, minutes in self._minutes.items():
             times = {"start_s": start_s, "end_s": start_s + length_s, "step_s": MINUTE_S}
             column, step = _COLUMNS[name]

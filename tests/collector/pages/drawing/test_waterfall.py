@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import pairwise
 from typing import Any
 
@@ -13,6 +14,7 @@ from walltime_collector.query.answers import from_row
 from walltime_collector.query.components import Sums
 from walltime_collector.query.why.answer import Population, Why
 from walltime_collector.query.why.arithmetic import Totals, contributions
+from walltime_collector.query.why.wording import shown
 
 MS = 1_000_000
 NAMES = ["mysql.query", "mysql.connect", "memcache.get", "memcache.set", "redis.get", "http.request", "render", "log"]
@@ -61,13 +63,13 @@ def of(usual: Totals, slow: Totals) -> Waterfall:
         usual_examples=(),
         slow_examples=(),
     )
-    return waterfall(why, "usual", "slow")
+    return waterfall(replace(why, shown=shown(why)))
 
 
 @given(usual=populations, slow=populations)
 def test_each_step_begins_where_the_one_before_ends(usual: Totals, slow: Totals) -> None:
     steps = of(usual, slow).steps
-    assert (steps[0].label, steps[-1].label) == ("usual", "slow")
+    assert (steps[0].row.label, steps[-1].row.label) == ("usual", "selected")
     for before, step in pairwise(steps):
         assert step.start == pytest.approx(before.end, abs=0.3)
     for step in steps[1:-1]:
@@ -83,13 +85,16 @@ def test_more_calls_and_slower_calls_are_parts_of_one_bar() -> None:
     usual = Totals(1, 10 * MS, 2 * MS, {"mysql.query": Sums(2, 4 * MS), "render": Sums(1, 4 * MS)})
     slow = Totals(1, 30 * MS, 2 * MS, {"mysql.query": Sums(4, 24 * MS), "render": Sums(1, 4 * MS)})
     fall = of(usual, slow)
-    assert [(each.label, each.text) for each in fall.steps] == [
-        ("usual", "10.0 ms"), ("mysql.query", "+20.0 ms"), ("slow", "30.0 ms"),
-    ]  # fmt: skip
+    names = ("difference", "per transaction")
+    assert [(each.row.label, *map(each.row.cells.get, names)) for each in fall.steps] == [
+        ("usual", None, "10.0 ms"),
+        ("mysql.query", "+20.0 ms", "4.00 ms → 24.0 ms"),
+        ("selected", "+20.0 ms", "30.0 ms"),
+    ]
     more, slower = fall.steps[1].rectangles
     assert (more.meaning, slower.meaning) == ("more", "slower")
     assert (more.x, more.width, slower.width) == pytest.approx((333.3, 133.3, 533.4), abs=0.2)
-    assert (fall.steps[1].calls, fall.steps[1].per_call) == ("2 → 4", "2.00 ms → 6.00 ms")
+    assert [fall.steps[1].row.cells[name] for name in ("calls", "per call")] == ["2 → 4", "2.00 ms → 6.00 ms"]
     assert (fall.begins_ns, fall.has_more, fall.has_slower) == (0, True, True)
 
 
@@ -108,5 +113,5 @@ def test_small_parts_are_one_step() -> None:
     slow = Totals(
         1, 20 * MS + sum(each.time_ns for each in parts.values()), 10 * MS, {**parts, NAMES[0]: Sums(1, 10 * MS)}
     )
-    labels = [(each.label, each.text) for each in of(usual, slow).steps]
+    labels = [(each.row.label, each.row.cells.get("difference")) for each in of(usual, slow).steps]
     assert labels[1:-1] == [("mysql.query", "+10.0 ms"), ("7 smaller parts", "+70.0 µs")]

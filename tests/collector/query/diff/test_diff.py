@@ -13,7 +13,7 @@ from walltime_collector.errors import BadParameter, NotStored
 from walltime_collector.query import sampled as sampling
 from walltime_collector.query.diff.answer import Diff, KindDifference
 from walltime_collector.query.diff.blocks import Blocks, Slice, read_blocks
-from walltime_collector.query.diff.compare import corrected, diff
+from walltime_collector.query.diff.compare import diff
 from walltime_collector.query.diff.sides import sides
 from walltime_collector.query.scope import Filters, Scope
 from walltime_collector.query.top import top_of

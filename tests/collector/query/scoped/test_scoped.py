@@ -10,18 +10,9 @@ from typing import Any
 
 import pytest
 from walltime_collector.query.scope import Filters, Scope
-from walltime_collector.query.scoped.distribution import (
-    BINS,
-    MOST_READ,
-    Cell,
-    Distribution,
-    bin_of,
-    distribution,
-    durations,
-    edges_ns,
-)
+from walltime_collector.query.scoped.distribution import BINS, bin_of, distribution, durations, edges_ns
 from walltime_collector.query.scoped.examples import slowest, typical
-from walltime_collector.query.scoped.spent import Sample, statements, targets
+from walltime_collector.query.scoped.spent import statements, targets
 from walltime_collector.query.windows import Window
 from walltime_collector.statements.fingerprint import of_template
 
@@ -88,9 +79,8 @@ def test_the_numbers_of_all_transactions_are_theirs(shop: Stored, scope: Scope, 
     assert result.p50_ns <= result.p95_ns <= result.p99_ns <= result.max_ns
 
 
-@pytest.mark.parametrize("is_known", [True, False])
-def test_the_slowest_are_the_slowest(shop: Stored, scope: Scope, sent: list[Sent], is_known: bool) -> None:
-    found = slowest(shop.engine, scope, distribution(shop.engine, scope) if is_known else None, limit=7)
+def test_the_slowest_are_the_slowest(shop: Stored, scope: Scope, sent: list[Sent]) -> None:
+    found = slowest(shop.engine, scope, limit=7)
     longest = sorted(sent, key=lambda each: (-each.duration_ns, each.started_ns))[:7]
     assert [(each.trace, each.span, each.name) for each in found] == [
         (each.trace_id, each.span_id, each.name) for each in longest
@@ -102,12 +92,6 @@ def test_the_typical_are_next_to_the_median_and_may_be_further_for_their_calls(
 ) -> None:
     known = durations(shop.engine, scope)
     found, median_ns = typical(shop.engine, scope, known, limit=5), known.p50_ns
-    if len(found) == 5:
-        of_some_steps = typical(shop.engine, scope, replace(known, transactions=2 * MOST_READ), limit=5)
-        assert len(of_some_steps) == 5
-        step_ns, start_ns = scope.step_s * 10**9, scope.aligned().window.start_ns
-        steps = {each.trace_id: (each.started_ns - start_ns) // step_ns for each in sent}
-        assert of_some_steps == found or all(steps[each.trace] % 2 == 0 for each in of_some_steps)
 
     def distance(duration_ns: int, kept: str) -> float:
         return abs(math.log((duration_ns + 1) / (median_ns + 1))) + (0 if kept else 0.3)
@@ -136,38 +120,16 @@ def of_bills(sent: list[Sent]) -> tuple[dict[Any, list[int]], dict[Any, list[int
     return of_targets, of_statements
 
 
-@pytest.mark.parametrize("most", [10**6, 50], ids=["all", "some steps"])
-def test_servers_and_statements_are_those_of_the_bills(shop: Stored, scope: Scope, sent: list[Sent], most: int) -> None:
-    known = distribution(shop.engine, scope)
-    sample = Sample.of_scope(scope, known, most)
-    if sample.every > 1:
-        step_ns = known.step_s * 1_000_000_000
-        sent = [each for each in sent if (each.started_ns - known.start_ns) // step_ns % sample.every == 0]
-        assert 0 < len(sent) == sample.transactions < sample.of == known.transactions
-    else:
-        assert sample.share == 1
+def test_servers_and_statements_are_those_of_the_bills(shop: Stored, scope: Scope, sent: list[Sent]) -> None:
     of_targets, of_statements = of_bills(sent)
     assert {
         (each.component, each.address): [each.calls, each.time_ns, each.errors, each.hits, each.misses]
-        for each in targets(shop.engine, scope, sample)
-    } == {key: [round(number / sample.share) for number in numbers] for key, numbers in of_targets.items()}
-    found = statements(shop.engine, scope, sample)
-    assert {each.text: [each.calls, each.time_ns, each.errors] for each in found} == {
-        key: [round(number / sample.share) for number in numbers] for key, numbers in of_statements.items()
-    }
-    assert [each.time_ns for each in found] == sorted((each.time_ns for each in found), reverse=True)
-
-
-def test_of_very_many_transactions_some_steps_are_read_and_the_sums_per_minute_whole() -> None:
-    cells = tuple(Cell(step, 60, 100, 10**8) for step in range(10))
-    known = Distribution(0, 30, 10, cells)
-    of_host, of_kind = Scope(Window(0, 1), Filters(host="web-1")), Scope(Window(0, 1), KIND)
-    assert Sample.of_scope(of_host, known, most=250) == Sample(every=4, transactions=300, of=1_000)
-    assert Sample.of_scope(of_host, known, most=250).share == 0.3
-    assert Sample.of_scope(of_host, known, most=1_000) == Sample(1, 1_000, 1_000)
-    assert Sample.of_scope(of_kind, known, most=250) == Sample(1, 1_000, 1_000)
-    in_one_step = replace(known, cells=(Cell(3, 60, 1_000, 10**9),))
-    assert Sample.of_scope(of_host, in_one_step, most=250) == Sample(1, 1_000, 1_000)
+        for each in targets(shop.engine, scope)
+    } == of_targets
+    found = statements(shop.engine, scope)
+    views = {each.fingerprint: each.client for each in found}
+    assert {text: [of.calls, of.time_ns, of.errors] for text, of in views.items() if of} == of_statements
+    assert [each.total_ns for each in found] == sorted((each.total_ns for each in found), reverse=True)
 
 
 @pytest.mark.parametrize("bin_number", range(0, 13 * BINS))

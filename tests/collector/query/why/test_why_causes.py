@@ -6,13 +6,12 @@ from dataclasses import replace
 
 import pytest
 from walltime_collector.query.components import Sums
-from walltime_collector.query.why.answer import Contribution, Dimension, Population, Verdict
+from walltime_collector.query.why.answer import Contribution, Dimension, Population
 from walltime_collector.query.why.arithmetic import contribution
 from walltime_collector.query.why.cause import failing, find
 from walltime_collector.query.why.cause_sentences import of_causes
-from walltime_collector.query.why.chance import Chance, Judged
 from walltime_collector.query.why.dimensions import without_effects
-from walltime_collector.query.why.sentences import headline, of_calls_alone, of_failing, of_queue
+from walltime_collector.query.why.sentences import of_failing, of_queue
 from walltime_collector.query.why.wording import short
 
 MS = 1_000_000
@@ -181,45 +180,3 @@ def test_servers_on_which_more_calls_fail_are_named_and_those_that_always_failed
 )
 def test_a_statement_in_a_sentence_is_short(statement: str, said: str) -> None:
     assert short(statement) == said
-
-
-TOLD = Chance(4.0 * MS, 0.0004, 0.1 * MS, 3.0 * MS, 5.0 * MS)
-DRIFT = Chance(4.0 * MS, 0.0004, 1.5 * MS, 3.0 * MS, 5.0 * MS)
-GUESS = Chance(4.0 * MS, 0.2, 0.1 * MS, -1.0 * MS, 9.0 * MS)
-
-
-@pytest.mark.parametrize(
-    ("verdict", "judged", "said"),
-    [
-        ("different", TOLD, "5.00 ms → 9.00 ms (+4.00 ms)."),
-        ("chance", GUESS, "(+4.00 ms): no difference beyond chance (p = 0.2)."),
-        ("chance", DRIFT, "no difference beyond chance (the usual time goes up and down as much by itself)."),
-        ("small", TOLD, "(+4.00 ms): more than chance, but little."),
-        ("too_few", None, "but with 100 transactions against 100, this can be chance."),
-        ("selected", None, "the slowest 50 % take 9.00 ms, the others 5.00 ms (+4.00 ms)."),
-    ],
-)
-def test_the_headline_states_how_certain_it_is(verdict: Verdict, judged: Chance | None, said: str) -> None:
-    line = headline("GET /", verdict, judged, SOMEBODY, replace(SOMEBODY, mean_ns=9 * MS))
-    assert line.startswith("GET /: ")
-    assert line.endswith(said)
-
-
-def test_the_headline_says_that_a_few_slow_ones_can_be_alike_by_chance() -> None:
-    usual, slow = replace(SOMEBODY, transactions=19), replace(SOMEBODY, transactions=2, mean_ns=9 * MS)
-    line = headline("GET /", "selected", None, usual, slow)
-    said = "; but with 2 transactions against 19, what these have in common can be chance."
-    assert line.endswith("(+4.00 ms)" + said)
-    assert said not in headline(
-        "GET /", "selected", None, replace(usual, transactions=190), replace(slow, transactions=10)
-    )
-
-
-def test_calls_alone_prove_a_difference_only_in_its_own_direction_and_only_a_large_one() -> None:
-    assert Judged(GUESS, TOLD).calls_differ(1.0 * MS)
-    assert not Judged(GUESS, TOLD).calls_differ(5.0 * MS)
-    assert not Judged(replace(GUESS, difference_ns=-4.0 * MS), TOLD).calls_differ(1.0 * MS)
-    assert not Judged(GUESS, DRIFT).calls_differ(1.0 * MS)
-    assert of_calls_alone(GUESS, TOLD) == (
-        "The times alone could be chance (p = 0.2), the number of calls could not (p < 0.001)."
-    )

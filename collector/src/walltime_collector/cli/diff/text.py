@@ -67,6 +67,8 @@ def _body(each: KindDifference) -> RenderableType:
         lines += [_component(part) for part in wording.components(each)]
         if each.low_ns is not None and each.high_ns is not None:
             lines.append(Text(f"95 % sure: between {signed(each.low_ns)} and {signed(each.high_ns)}", "dim"))
+    if singles := wording.singles(each):
+        lines.append(Text(singles, "yellow", overflow="fold"))
     if each.failed and each.usual and each.now:
         failed = f"failed: {_failed(each.usual)} → {_failed(each.now)}"
         times = "; the times are of those that did not fail" if each.change in _STYLES else ""

@@ -19,6 +19,7 @@ from starlette.requests import Request
 from ...clickhouse.engine import Engine
 from ...errors import CollectorError
 from ...http.authentication import Access
+from ...pages.shared_answers import Explanations
 from ...query.answers import Selected, Trace
 from ...web.advice import advice_routes
 from ...web.answers import answer_routes
@@ -32,6 +33,7 @@ Walltime knows, of every request and job of instrumented applications, where its
 calls by component (mysql.query, memcache.get, …) and server, whose parts add up to the duration exactly. Times that end
 in _ns are nanoseconds. A kind is a service and the name of its transactions.
 Begin with `top` for what takes the time. `why` explains why a kind became slower: give it the slow time as `during`.
+Its findings have `evidence`: a statement for `sql` that yields their numbers, and transactions for `show`.
 `profile` says which lines of the application compute or wait where no call was measured.
 `diff` compares all kinds of two times or versions. `incidents` lists when kinds were not as usual, which Walltime
 noticed by itself; `incident` has one with its cause. `find` lists single requests by any condition, and `show` has one.
@@ -111,7 +113,7 @@ def make_server(client: Client, *, is_http: bool = False) -> MCPServer:
 
     # the engine and the tokens are for answers, and here the routes only describe
     engine, access = cast(Engine, None), cast(Access, None)
-    described = (*answer_routes(engine), *advice_routes(engine, access), *incident_routes(engine))
+    described = (*answer_routes(engine, Explanations(engine)), *advice_routes(engine, access), *incident_routes(engine))
     routes = {each.path: each for each in described}
     for tool in TOOLS:
         route = routes[tool.path]

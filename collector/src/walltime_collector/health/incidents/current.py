@@ -9,9 +9,8 @@ from typing import Any
 
 from ...format import unix_ns
 from ...query.incidents.answer import Change, Ending, Incident, Severity
-from ...query.incidents.chance import Usual
 from ...query.incidents.history import FEWEST, Piece, Series
-from ...query.incidents.looks import KindName, Looks
+from ...query.incidents.looks import KindName, Looks, Suspect
 from ...query.incidents.wording import of_changes
 from ...query.windows import Window
 
@@ -22,6 +21,8 @@ SILENT_S = 900
 LASTING_S = 86_400
 _CRITICAL_SLOWER = 3.0
 _CRITICAL_ERRORS = 0.25
+_MUCH_WORSE = 1.25
+"""Than the worst so far: a multiple of its distance from the usual."""
 _S = 1_000_000_000
 
 
@@ -37,12 +38,16 @@ class Current:
     severity: Severity = "warning"
     ended_because: Ending = ""
     changes: dict[Series, Change] = field(default_factory=dict)
+    levels: dict[Series, float] = field(default_factory=dict)
+    """What is usual as looks measure it; `changes` have the numbers of the explanation."""
     headline: str = ""
     sentences: tuple[str, ...] = ()
     usual: Window = field(default_factory=lambda: Window(0, 0))
     """What the explanation compares it with."""
     explained_s: int = 0
     """When it was explained last; 0: not yet."""
+    due_s: int = 0
+    """When it is explained next."""
     calm_looks: int = 0
     seen_s: int = 0
     """When it last had transactions."""
@@ -57,7 +62,7 @@ class Current:
     def is_open(self) -> bool:
         return not self.ended_because
 
-    def look(self, now_s: int, window: Piece | None, changed: Mapping[Series, Usual], looks: Looks) -> None:
+    def look(self, now_s: int, window: Piece | None, looks: Looks) -> None:
         """Take what a look saw of the kind; without a window it had no transactions."""
         if now_s - self.started_s >= LASTING_S:
             self.ended_because = "lasting"
@@ -68,25 +73,48 @@ class Current:
         self.seen_s = now_s
         if window.transactions < FEWEST:
             return
-        for series, usual in changed.items():
-            self.changes.setdefault(series, _change(series, usual.level))
-        values = {series: window.judged(series) for series in self.changes}
-        is_calm = not any(
-            looks.is_still_changed(series, window, _level(change)) for series, change in self.changes.items()
-        )
-        if not is_calm:
-            for series, (tries, total) in values.items():
-                if tries:
-                    self.changes[series] = _updated(self.changes[series], total / tries)
-        if is_calm:
-            self.calm_looks += 1
-        else:
+        levels = {series: _shown(series, change.usual) for series, change in self.changes.items()} | self.levels
+        if any(looks.is_still_changed(series, window, level) for series, level in levels.items()):
             self.calm_looks, self.ended_s = 0, now_s
-        self._judge_severity()
+        else:
+            self.calm_looks += 1
         if self.calm_looks >= CALM_LOOKS:
             self.ended_because = "over"
+
+    def is_news(self, suspect: Suspect) -> bool:
+        """Whether more seems to have changed, or something seems much worse than it was."""
+        for series in suspect.changed:
+            tries, total = suspect.window.sample(series)
+            change = self.changes.get(series)
+            if change is None or (tries and _is_much_worse(change, _shown(series, total / tries))):
+                return True
+        return False
+
+    def take(self, suspect: Suspect, confirmed: Mapping[Series, float]) -> None:
+        """Take what the transactions confirm of a look; it is explained again."""
+        for series, value in confirmed.items():
+            level, now = suspect.changed[series].level, _shown(series, value)
+            self.levels.setdefault(series, level)
+            usual = _shown(series, level)
+            self.changes.setdefault(series, Change(*series, usual=usual, now=now, worst=now))
+            self._worsen(series, now)
+            self.due_s = 0
         if not self.sentences:
             self.headline = of_changes(self.kind.name, self.sorted_changes())
+
+    def explained(self, numbers: Mapping[Series, tuple[float, float]]) -> None:
+        """Take the usual and the present numbers of changes from an explanation."""
+        for series, (usual, now) in numbers.items():
+            self.changes[series] = replace(self.changes[series], usual=usual, now=now)
+            self._worsen(series, now)
+
+    def _worsen(self, series: Series, now: float) -> None:
+        change = self.changes[series]
+        worst = (min if series.measure == "hit_ratio" else max)(change.worst, now)
+        self.changes[series] = replace(change, worst=worst)
+        is_slow = series.measure == "time" and worst >= _CRITICAL_SLOWER * change.usual
+        if is_slow or (series.measure == "errors" and worst - change.usual >= _CRITICAL_ERRORS):
+            self.severity = "critical"
 
     def sorted_changes(self) -> tuple[Change, ...]:
         """Time and errors first."""
@@ -113,14 +141,9 @@ class Current:
             **{f"change.{name}": [getattr(each, name) for each in changes] for name in names},
             "usual_since": self.usual.start_ns // _S,
             "usual_until": self.usual.end_ns // _S,
+            "explained_at": self.explained_s,
             "collector": collector,
         }
-
-    def _judge_severity(self) -> None:
-        for each in self.changes.values():
-            is_slow = each.measure == "time" and each.worst >= _CRITICAL_SLOWER * each.usual
-            if is_slow or (each.measure == "errors" and each.worst - each.usual >= _CRITICAL_ERRORS):
-                self.severity = "critical"
 
 
 def adopted(incident: Incident, now_s: int) -> Current:
@@ -129,9 +152,8 @@ def adopted(incident: Incident, now_s: int) -> Current:
 
     Whether the kind had transactions meanwhile is not known, so its silence begins now.
     """
-    started_s, opened_s, ended_s = (
-        unix_ns(at) // _S for at in (incident.started_at, incident.opened_at, incident.ended_at)
-    )
+    times = (incident.started_at, incident.opened_at, incident.ended_at, incident.explained_at)
+    started_s, opened_s, ended_s, explained_s = (unix_ns(at) // _S if at else 0 for at in times)
     return Current(
         KindName(incident.service, incident.name),
         started_s,
@@ -142,22 +164,16 @@ def adopted(incident: Incident, now_s: int) -> Current:
         headline=incident.headline,
         sentences=incident.sentences,
         usual=incident.usual,
-        explained_s=ended_s,
+        explained_s=explained_s,
+        due_s=now_s,
         seen_s=now_s,
     )
 
 
-def _change(series: Series, level: float) -> Change:
-    shown = 1 - level if series.measure == "hit_ratio" else level
-    return Change(*series, usual=shown, now=shown, worst=shown)
+def _shown(series: Series, value: float) -> float:
+    """Looks measure misses; people read hits. The same the other way."""
+    return 1 - value if series.measure == "hit_ratio" else value
 
 
-def _level(change: Change) -> float:
-    """What is usual as looks measure it: of a hit ratio, the share of misses."""
-    return 1 - change.usual if change.measure == "hit_ratio" else change.usual
-
-
-def _updated(change: Change, value: float) -> Change:
-    is_ratio = change.measure == "hit_ratio"
-    now = 1 - value if is_ratio else value
-    return replace(change, now=now, worst=(min if is_ratio else max)(change.worst, now))
+def _is_much_worse(change: Change, value: float) -> bool:
+    return abs(value - change.usual) > _MUCH_WORSE * abs(change.worst - change.usual)

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from ...clickhouse.engine import Engine
 from ...errors import BadParameter, NotStored, QueryFailed
-from ...query.incidents.history import ERRORS
+from ...query.incidents.history import TIME, Series
 from ...query.incidents.wording import of_changes
 from ...query.queries import run
 from ...query.scope import Filters
+from ...query.why.answer import Why
 from ...query.why.explain import explain_kind
 from ...query.why.sample import sample
 from ...query.windows import Comparison, Window
@@ -19,7 +20,10 @@ _DAY_S = 86_400
 _ENOUGH = 100
 """Transactions that an earlier day must have in that hour."""
 _ALIKE = 1.25
-"""Its mean time may differ from the usual one by this factor."""
+"""Its typical time may differ from the usual one by this factor."""
+_EXPLAINED_AGAIN_S = 60
+"""Then when it has lasted twice as long."""
+_LONGEST_UNEXPLAINED_S = 3600
 _S = 1_000_000_000
 
 
@@ -28,11 +32,11 @@ def usual_window(engine: Engine, incident: Current, before_s: int, usual_ns: flo
     The same hour of the latest earlier day that was as usual; otherwise what came before, from `before_s` on.
 
     Args:
-        usual_ns: The usual mean time of the kind.
+        usual_ns: The usual time of the kind, as looks measure it.
     """
     params = {"service": incident.kind.service, "kind": incident.kind.name}
     for row in run(engine, "incidents/same_hour", **params, start_s=incident.started_s):
-        is_alike = 1 / _ALIKE <= float(row["mean_ns"]) / max(usual_ns, 1) <= _ALIKE
+        is_alike = 1 / _ALIKE <= float(row["typical_ns"] or 0) / max(usual_ns, 1) <= _ALIKE
         if int(row["transactions"]) >= _ENOUGH and is_alike:
             middle_s = incident.started_s - int(row["day"]) * _DAY_S
             return Window((middle_s - _HALF_S) * _S, (middle_s + _HALF_S) * _S)
@@ -43,18 +47,52 @@ def explain(engine: Engine, incident: Current, now_s: int) -> bool:
     """
     Explain it until it was last seen, and return whether there is an explanation.
 
+    Its sentences and numbers are those of `why`; what `why` cannot say comes before them.
+
     Raises:
         EngineUnavailable: The engine cannot answer now.
     """
-    incident.explained_s = now_s
+    lasted_s = now_s - incident.started_s
+    incident.due_s = now_s + min(max(lasted_s, _EXPLAINED_AGAIN_S), _LONGEST_UNEXPLAINED_S)
     filters = Filters(service=incident.kind.service, kind=incident.kind.name)
     compared = Comparison(Window(incident.started_s * _S, incident.ended_s * _S), incident.usual)
     try:
         why = explain_kind(engine, filters, compared, sample(engine, filters, compared))
     except (BadParameter, NotStored, QueryFailed):
         return False
-    is_about_time = why.verdict == "different" and ERRORS not in incident.changes
-    first = () if is_about_time else (of_changes(incident.kind.name, incident.sorted_changes()),)
-    incident.sentences = (*first, *why.sentences)
+    incident.explained_s = now_s
+    is_slower = why.verdict == "different" and why.difference_ns > 0
+    if TIME in incident.changes and not is_slower:
+        # looks see a change of time that `why` does not: its sentences would contradict it
+        incident.sentences = (of_changes(incident.kind.name, incident.sorted_changes()),)
+    else:
+        incident.explained(_numbers(incident, why))
+        beside = ("errors",) if TIME in incident.changes else ("errors", "calls", "hit_ratio")
+        changes = [each for each in incident.sorted_changes() if each.measure in beside]
+        incident.sentences = (*([of_changes(incident.kind.name, changes)] if changes else ()), *why.sentences)
     incident.headline = " ".join(incident.sentences[:2])
     return True
+
+
+def _numbers(incident: Current, why: Why) -> dict[Series, tuple[float, float]]:
+    """The numbers of what changed, as `why` has them."""
+    numbers = {}
+    for series in incident.changes:
+        of = why.targets if series.measure == "hit_ratio" else why.components
+        part = next((each for each in of if (each.component, each.address) == (series.component, series.address)), None)
+        found: list[float | None] = []
+        for side in ("usual", "slow"):
+            population = getattr(why, side)
+            if series.measure == "time":
+                found.append(population.mean_ns)
+            elif series.measure == "errors":
+                found.append(population.errors / population.transactions)
+            elif part:
+                cost = getattr(part, side)
+                lookups = cost.hits + cost.misses
+                hit_ratio = cost.hits / lookups if lookups else None
+                found.append(cost.calls_per_transaction if series.measure == "calls" else hit_ratio)
+        usual, now = found or (None, None)
+        if usual is not None and now is not None:
+            numbers[series] = usual, now
+    return numbers

@@ -12,9 +12,10 @@ from typing import Literal, NamedTuple
 
 from ...background import BackgroundThread
 from ...clickhouse.engine import Engine
-from ...query.incidents.history import ERRORS, TIME, Piece
-from ...query.incidents.looks import LEAST_MISSES, MINUTES, Judged, KindName, Looks, Thresholds
+from ...query.incidents.history import TIME, Piece, Series
+from ...query.incidents.looks import MINUTES, KindName, Looks, Suspect, Thresholds
 from ...query.incidents.stored import incidents
+from ...query.incidents.transactions import confirmed
 from ...query.queries import Row, run
 from ...query.windows import Window
 from ..counters import Health
@@ -25,19 +26,15 @@ _TABLE = "incidents"
 _SEEDED_S, _SEED_STEP_S = 1800, 120
 _COMPARED_S = 3600
 _MINUTE_S = 60
-_MOST_OPENED = 100
+_MOST_CONFIRMED = 100
 """Of one look; the others follow in the next one."""
 _EXPLAINING_S = 3.0
 """In one look `why`, which reads transactions, begins for so long; those without an explanation are first."""
-_EXPLAINED_AGAIN_S = 60
-_LONGEST_UNEXPLAINED_S = 3600
 _STORED_EVERY_S = 300
 _QUICK_S = 0.3
 """After a look that took twice as long the next one comes after twice the time, but at most LONGEST_S: by default the
 thread works at most 1 % of the time."""
 _LONGEST_S = 60.0
-_ALIKE = 1.25
-"""A time or calls above the worst of the same time of earlier days by less than this factor are not news."""
 _LEAST_DAYS = 2
 _S = 1_000_000_000
 _EVER_S = 4_000_000_000
@@ -115,11 +112,9 @@ class IncidentWatch(BackgroundThread):
             first_s = now_s // _MINUTE_S * _MINUTE_S
             with _without_garbage_collection():
                 windows = looks.look(now_s, *self._sums(first_s - (MINUTES - 1) * _MINUTE_S, first_s + 2 * _MINUTE_S))
-                judged = looks.judge(windows)
-            self._update(looks, windows, {each.kind: each for each in judged}, now_s)
-            known = {each.kind for each in self._open.values()}
-            new = [each for each in judged if each.has_changed_twice and each.kind not in known]
-            self._open_new(looks, self._unlike_earlier_days(new[:_MOST_OPENED], now_s), now_s)
+                suspects = looks.judge(windows)
+            self._update(looks, windows, now_s)
+            self._take(looks, suspects, now_s)
             self._explain(now_s)
             looks.forget(now_s)
             self._store(now_s)
@@ -154,71 +149,86 @@ class IncidentWatch(BackgroundThread):
         params = {"start_s": start_s, "end_s": end_s, "step_s": step_s}
         return run(self._engine, "incidents/kinds", **params), run(self._engine, "incidents/servers", **params)
 
-    def _update(
-        self, looks: Looks, windows: Mapping[KindName, Piece], judged: Mapping[KindName, Judged], now_s: int
-    ) -> None:
+    def _update(self, looks: Looks, windows: Mapping[KindName, Piece], now_s: int) -> None:
         for incident in self._open.values():
-            kind = incident.kind
             if not incident.is_open:
                 continue  # it is not stored yet
-            severity, changed = incident.severity, judged[kind].changed if kind in judged else {}
-            incident.look(now_s, windows.get(kind), changed, looks)
+            incident.look(now_s, windows.get(incident.kind), looks)
             if not incident.is_open:
-                if not any(each.is_open and each.kind == kind for each in self._open.values()):
-                    looks.watched(kind).close(forgets=incident.ended_because == "lasting")
+                incident.due_s = 0
+                if not any(each.is_open and each.kind == incident.kind for each in self._open.values()):
+                    looks.watched(incident.kind).close(forgets=incident.ended_because == "lasting")
                 self._events.append(Event("closed", incident))
-            elif incident.severity != severity:
-                self._events.append(Event("severity", incident))
 
-    def _unlike_earlier_days(self, judged: Sequence[Judged], now_s: int) -> list[Judged]:
-        """Those that are worse than at the same time of earlier days, where at least two days have any."""
-        if not judged:
+    def _take(self, looks: Looks, suspects: Sequence[Suspect], now_s: int) -> None:
+        """Read the transactions of what is suspicious; open incidents, and let those that are open know more."""
+        is_open = {each.kind: each for each in self._open.values() if each.is_open}
+        known = {each.kind for each in self._open.values()}
+        news = [
+            each
+            for each in suspects
+            if (is_open[each.kind].is_news(each) if each.kind in is_open else each.kind not in known)
+        ]
+        found: list[tuple[Suspect, dict[Series, float]]] = []
+        for suspect in news[:_MOST_CONFIRMED]:
+            changed = confirmed(self._engine, self._thresholds, suspect)
+            incident = is_open.get(suspect.kind)
+            if not changed:
+                looks.dismiss(suspect)
+            elif incident is None:
+                found.append((suspect, changed))
+            else:
+                severity = incident.severity
+                incident.take(suspect, changed)
+                if incident.severity != severity:
+                    self._events.append(Event("severity", incident))
+        for suspect, changed in self._unlike_earlier_days(found, now_s):
+            self._open_new(looks, suspect, changed, now_s)
+
+    def _unlike_earlier_days(
+        self, found: Sequence[tuple[Suspect, dict[Series, float]]], now_s: int
+    ) -> list[tuple[Suspect, dict[Series, float]]]:
+        """Those that are beyond half of a threshold at the same time of earlier days, where there are some."""
+        if not found:
             return []
-        kinds = [f"{each.kind.service}\t{each.kind.name}" for each in judged]
-        rows = run(self._engine, "incidents/earlier", kinds=kinds, now_s=now_s)
-        known = {(row["service"], row["name"], row["component"], row["address"]): row for row in rows}
-        by_component = {(row["service"], row["name"], row["component"]): row for row in rows}
+        kinds = [f"{each.kind.service}\t{each.kind.name}" for each, _ in found]
+        rows = run(self._engine, "incidents/earlier", kinds=kinds, now_s=now_s, least_days=_LEAST_DAYS)
+        known = {
+            (row["service"], row["name"], Series(row["measure"], row["component"], row["address"])): row["level"]
+            for row in rows
+        }
 
-        def is_news(one: Judged) -> bool:
-            for series in one.changed:
-                tries, total = one.window.judged(series)
-                value = total / tries
-                row = known.get((*one.kind, series.component, series.address))
-                if series.measure == "calls":
-                    row = by_component.get((*one.kind, series.component))
-                if row is None or int(row["days"]) < _LEAST_DAYS:
-                    return True
-                if series == ERRORS:
-                    is_more = value >= float(row["errors"]) + self._thresholds.errors
-                elif series.measure == "hit_ratio":
-                    is_more = value >= float(row["misses"]) + LEAST_MISSES
-                else:
-                    is_more = value >= _ALIKE * float(row["time_ns" if series == TIME else "calls"])
-                if is_more:
-                    return True
-            return False
+        def is_news(kind: KindName, series: Series, value: float) -> bool:
+            level = known.get((*kind, series))
+            return level is None or self._thresholds.is_over(series, value, float(level), 0.5)
 
-        return [each for each in judged if is_news(each)]
+        return [
+            (each, changed)
+            for each, changed in found
+            if any(is_news(each.kind, series, value) for series, value in changed.items())
+        ]
 
-    def _open_new(self, looks: Looks, judged: Sequence[Judged], now_s: int) -> None:
-        for each in judged:
-            watched = looks.watched(each.kind)
-            incident = Current(each.kind, watched.suspected_since_s, now_s, now_s)
-            incident.look(now_s, each.window, each.changed, looks)
-            usual, steady_s = watched.history.usual(TIME), watched.history.steady_since_s(_COMPARED_S, each.changed)
-            incident.usual = usual_window(self._engine, incident, steady_s, usual.level if usual else 0.0)
-            watched.is_open = True
-            self._open[incident.id] = incident
-            self._events.append(Event("opened", incident))
+    def _open_new(self, looks: Looks, suspect: Suspect, changed: Mapping[Series, float], now_s: int) -> None:
+        watched = looks.watched(suspect.kind)
+        incident = Current(suspect.kind, suspect.since_s, now_s, now_s, seen_s=now_s)
+        incident.take(suspect, changed)
+        usual, steady_s = watched.history.usual(TIME), watched.history.steady_since_s(_COMPARED_S, changed)
+        incident.usual = usual_window(self._engine, incident, steady_s, usual.level if usual else 0.0)
+        watched.is_open = True
+        self._open[incident.id] = incident
+        self._events.append(Event("opened", incident))
 
     def _explain(self, now_s: int) -> None:
-        """New ones, and those that have lasted twice as long as when they were explained."""
-        due = [each for each in self._open.values() if each.is_open and now_s >= _explained_next_s(each)]
+        """New ones, those that have lasted twice as long as when they were explained, and those that are over."""
+        due = [each for each in self._open.values() if now_s >= each.due_s]
         due.sort(key=lambda each: (each.explained_s > 0, each.severity == "warning", each.explained_s))
         began_s = time.monotonic()
         for incident in due:
+            severity = incident.severity
             if explain(self._engine, incident, now_s):
                 self._stored_s.pop(incident.id, None)
+            if incident.severity != severity and incident.is_open and incident.explained_s:
+                self._events.append(Event("severity", incident))
             if time.monotonic() - began_s > _EXPLAINING_S:
                 break
 
@@ -255,10 +265,3 @@ def _without_garbage_collection() -> Iterator[None]:
     finally:
         if is_enabled:
             gc.enable()
-
-
-def _explained_next_s(incident: Current) -> int:
-    if not incident.explained_s:
-        return 0
-    lasted_s = incident.explained_s - incident.started_s
-    return incident.explained_s + min(max(lasted_s, _EXPLAINED_AGAIN_S), _LONGEST_UNEXPLAINED_S)

@@ -1,25 +1,23 @@
-"""The waterfall of a difference: from the usual mean, over what each component adds or takes away, to the slow mean."""
+"""The waterfall of a difference: from the usual mean, over what each part adds or takes away, to the slow mean."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
 
-from ...format import duration, plural
 from ...query.components import family
-from ...query.why import wording
-from ...query.why.answer import Contribution, Why
+from ...query.why.answer import Why
+from ...query.why.rows import Row
 from ...query.why.wording import signed
 
-_MOST_STEPS = 8
-_SMALLEST_STEP = 0.03
-"""Of the largest step; smaller ones are one step together."""
 _NOTHING_NS = 1.0
-"""A smaller difference has no row."""
+"""A smaller difference does not choose the axis."""
 _ZERO_SHARE = 0.4
 """When the steps need a smaller part of an axis from zero, the axis begins later."""
 _WIDTH = 1_000.0
+
+Meaning = Literal["whole", "more", "slower", "part"]
 
 
 @dataclass(frozen=True)
@@ -28,20 +26,16 @@ class Rectangle:
 
     x: float
     width: float
-    meaning: Literal["whole", "more", "slower"]
+    meaning: Meaning
 
 
 @dataclass(frozen=True)
 class Step:
-    """One row: a mean, or a component's part of the difference."""
+    """One row: a mean, or a part of the difference."""
 
-    label: str
+    row: Row
     family: str
-    """Of the colour; empty for the two means."""
-    text: str
-    """The mean, or the difference with its sign."""
-    calls: str
-    per_call: str
+    """Of the colour; empty for what is no component."""
     title: str
     rectangles: tuple[Rectangle, ...]
     start: float
@@ -61,18 +55,12 @@ class Waterfall:
     has_slower: bool
 
 
-def waterfall(why: Why, usual: str, slow: str) -> Waterfall:
-    """
-    Arrange the contributions, the largest first, small ones in one step.
-
-    Args:
-        usual: What the mean of the usual transactions is called; `slow` the other one.
-    """
-    large, small = _folded(why.components)
-    sizes_ns = [each.difference_ns for each in large] + ([sum(each.difference_ns for each in small)] if small else [])
-    ends_ns = [why.usual.mean_ns]
-    for size_ns in sizes_ns:
-        ends_ns.append(ends_ns[-1] + size_ns)
+def waterfall(why: Why) -> Waterfall:
+    """Place the rows of the answer on one axis."""
+    first, *parts, last = why.shown.parts.rows
+    ends_ns = [why.slow.mean_ns - why.difference_ns]
+    for each in parts:
+        ends_ns.append(ends_ns[-1] + each.difference_ns)
     least_ns, most_ns = min([*ends_ns, why.slow.mean_ns]), max([*ends_ns, why.slow.mean_ns, 1.0])
     is_small = _NOTHING_NS <= most_ns - least_ns < _ZERO_SHARE * most_ns
     begins_ns = max(least_ns - 0.25 * (most_ns - least_ns), 0.0) if is_small else 0.0
@@ -80,56 +68,35 @@ def waterfall(why: Why, usual: str, slow: str) -> Waterfall:
     def at(ns: float) -> float:
         return round((ns - begins_ns) / (most_ns - begins_ns) * _WIDTH, 1)
 
-    def mean(label: str, ns: float) -> Step:
-        return Step(label, "", duration(ns), "", "", "", (Rectangle(0, at(ns), "whole"),), at(ns), at(ns))
+    def mean(row: Row, ns: float) -> Step:
+        return Step(row, "", "", (Rectangle(0, at(ns), "whole"),), at(ns), at(ns))
 
-    steps = [mean(usual, why.usual.mean_ns)]
-    for each, start_ns, end_ns in zip(large, ends_ns, ends_ns[1:], strict=False):
-        steps.append(
-            Step(
-                each.component,
-                family(each.component),
-                signed(each.difference_ns),
-                wording.calls(each),
-                wording.per_call(each),
-                _title(each),
-                tuple(Rectangle(at(a), at(b) - at(a), meaning) for a, b, meaning in _parts(each, start_ns)),
-                at(start_ns),
-                at(end_ns),
-            )
-        )
-    if small:
-        start, end = at(ends_ns[-2]), at(ends_ns[-1])
-        bar = Rectangle(min(start, end), abs(end - start), "slower")
-        names = ", ".join(each.component for each in small[:10])
-        label = plural(len(small), "smaller part")
-        steps.append(Step(label, "other", signed(sizes_ns[-1]), "", "", names, (bar,), start, end))
-    steps.append(mean(slow, why.slow.mean_ns))
-    meanings = {rectangle.meaning for step in steps[1:-1] for rectangle in step.rectangles}
+    steps = [mean(first, ends_ns[0])]
+    for each, start_ns, end_ns in zip(parts, ends_ns, ends_ns[1:], strict=False):
+        bars = tuple(Rectangle(at(a), at(b) - at(a), meaning) for a, b, meaning in _spans(each, start_ns))
+        colour = family(each.component) if each.component else ""
+        steps.append(Step(each, colour, _title(each), bars, at(start_ns), at(end_ns)))
+    steps.append(mean(last, why.slow.mean_ns))
+    meanings = {rectangle.meaning for each in steps for rectangle in each.rectangles}
     return Waterfall(tuple(steps), begins_ns, "more" in meanings, "slower" in meanings)
 
 
-def _folded(components: Sequence[Contribution]) -> tuple[list[Contribution], list[Contribution]]:
-    changed = [each for each in components if abs(each.difference_ns) >= _NOTHING_NS]
-    largest = max((abs(each.difference_ns) for each in changed), default=0.0)
-    large = [each for each in changed if abs(each.difference_ns) >= _SMALLEST_STEP * largest][:_MOST_STEPS]
-    small = [each for each in changed if each not in large]
-    return (large, small) if len(small) > 1 else (changed, [])
-
-
-def _parts(each: Contribution, start_ns: float) -> Iterator[tuple[float, float, Literal["more", "slower"]]]:
-    """The bar of a component from its left to its right end: more calls and slower calls, when both pull one way."""
-    end_ns = start_ns + each.difference_ns
-    left_ns, right_ns = sorted((start_ns, end_ns))
-    if each.more_ns * each.slower_ns <= 0:
-        yield left_ns, right_ns, "more" if abs(each.more_ns) > abs(each.slower_ns) else "slower"
+def _spans(row: Row, start_ns: float) -> Iterator[tuple[float, float, Meaning]]:
+    """The bar from its left to its right end: more calls and slower calls, when both pull one way."""
+    left_ns, right_ns = sorted((start_ns, start_ns + row.difference_ns))
+    if row.more_ns is None or row.slower_ns is None:
+        yield left_ns, right_ns, "part"
+    elif row.more_ns * row.slower_ns <= 0:
+        yield left_ns, right_ns, "more" if abs(row.more_ns) > abs(row.slower_ns) else "slower"
     else:
-        cut_ns = start_ns + each.more_ns
-        is_up = each.difference_ns > 0
+        cut_ns = start_ns + row.more_ns
+        is_up = row.difference_ns > 0
         yield left_ns, cut_ns, "more" if is_up else "slower"
         yield cut_ns, right_ns, "slower" if is_up else "more"
 
 
-def _title(each: Contribution) -> str:
-    whole = wording.per_transaction(each)
-    return f"{whole} per transaction: more calls {signed(each.more_ns)}, slower calls {signed(each.slower_ns)}"
+def _title(row: Row) -> str:
+    if row.more_ns is None or row.slower_ns is None:
+        return ", ".join(row.also[:10])
+    whole = row.cells["per transaction"]
+    return f"{whole} per transaction: more calls {signed(row.more_ns)}, slower calls {signed(row.slower_ns)}"

@@ -10,6 +10,7 @@ from ...clickhouse.engine import Engine
 from ...errors import BadParameter, NotStored
 from ...format import quoted
 from ...query import kinds
+from ...query.digest.answer import DigestedStatement
 from ...query.incidents.answer import Incident
 from ...query.profile.answer import Profile
 from ...query.profile.profile import KindBill, split
@@ -17,11 +18,9 @@ from ...query.scope import Scope
 from ...query.scoped.distribution import Durations, distribution, durations
 from ...query.scoped.examples import Transaction, slowest, typical
 from ...query.scoped.outlier import Outlier, outlier, outlier_over_time
-from ...query.scoped.spent import Sample, StatementSpent, TargetSpent, statements, targets
+from ...query.scoped.spent import TargetSpent, statements, targets
 from ...query.timeline import Timeline, timeline
-from ...query.why import wording
-from ...query.why.answer import Contribution, Why
-from ...query.why.explain import explain_kind
+from ...query.why.answer import Why
 from ...query.windows import DEFAULT_SLOWEST_PERCENT, Comparison, Window
 from ..charts import Chart, by_component, calls_per_transaction, time_per_call
 from ..drawing.heatmap import HeatMap, heat_map
@@ -45,11 +44,6 @@ class Explanation:
     problem: str
     """Why there is no answer."""
     waterfall: Waterfall | None
-    targets: tuple[Contribution, ...]
-    statements: tuple[Contribution, ...]
-    slow_of: int = 1
-    """Of very many transactions a sample is compared: one in so many."""
-    usual_of: int = 1
 
 
 @dataclass(frozen=True)
@@ -68,10 +62,8 @@ class Kind:
     charts: tuple[Chart, ...] = ()
     heat_map: HeatMap | None = None
     outlier: Outlier | None = None
-    sample: Sample | None = None
-    """What `targets` and `statements` were computed from."""
     targets: tuple[TargetSpent, ...] = ()
-    statements: tuple[StatementSpent, ...] = ()
+    statements: tuple[DigestedStatement, ...] = ()
     profile: Profile | None = None
     """Of the whole time; None where a part of the transactions is selected."""
     slowest: tuple[Transaction, ...] = ()
@@ -109,10 +101,9 @@ def kind(request: PageRequest) -> Kind:
         known = distribution(engine, scope)
         if not known.cells:
             _check_it_exists(request, scope)
-        sample = Sample.of_scope(scope, known)
-        by_target = None if is_explained else threads.submit(targets, engine, scope, sample)
-        by_statement = None if is_explained else threads.submit(statements, engine, scope, sample)
-        longest = slowest(engine, selected, known if is_whole and not known.is_estimated else None, _MOST_EXAMPLES)
+        by_target = None if is_explained else threads.submit(targets, engine, scope)
+        by_statement = None if is_explained else threads.submit(statements, engine, scope)
+        longest = slowest(engine, selected, _MOST_EXAMPLES)
         steps = charting.result()
         profiling = None if is_explained else threads.submit(_profile, engine, scope, steps)
         whole = _durations(steps, longest[0].duration_ns if is_whole and longest else 0)
@@ -127,7 +118,6 @@ def kind(request: PageRequest) -> Kind:
         charts=(by_component(steps), calls_per_transaction(steps), time_per_call(steps)),
         heat_map=heat_map(known, whole),
         outlier=(outlier_over_time(steps) if known.is_estimated else outlier(known)) if is_whole else None,
-        sample=sample,
         targets=by_target.result() if by_target else (),
         statements=by_statement.result() if by_statement else (),
         profile=profiling.result() if profiling else None,
@@ -189,22 +179,11 @@ def _explain(request: PageRequest, scope: Scope, percent: float | None) -> Expla
     if not compared.is_of_one_window and _overlap(compared):
         return _unexplained("The selection and `against` overlap; a transaction can be on one side only.")
     try:
-        why = explain_kind(request.engine, scope.filters, compared)
+        why = request.sources.explanations.why(scope.filters, compared, request.now_ns)
     except NotStored as error:
         missing = {"against": "There is no transaction to compare with", "during": "No transaction is in the selection"}
         return _unexplained(f"{missing.get(error.where, 'There is no difference to explain')}: {error.what}.")
-    names = ("the others", "the slowest") if percent is not None else ("usual", "selected")
-    if when:
-        names = ("the others", "those that match")
-    return Explanation(
-        why,
-        "",
-        waterfall(why, *names),
-        tuple(wording.targets_worth_showing(why)),
-        tuple(wording.statements_worth_showing(why)),
-        why.sampled.slow_of if why.sampled else 1,
-        why.sampled.usual_of if why.sampled else 1,
-    )
+    return Explanation(why, "", waterfall(why))
 
 
 def _overlap(compared: Comparison) -> bool:
@@ -213,4 +192,4 @@ def _overlap(compared: Comparison) -> bool:
 
 
 def _unexplained(problem: str) -> Explanation:
-    return Explanation(None, problem, None, (), ())
+    return Explanation(None, problem, None)

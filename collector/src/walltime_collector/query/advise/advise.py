@@ -5,20 +5,33 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 
 from ...clickhouse.dialect import QUERY_CONNECTIONS
-from ...clickhouse.engine import Engine
-from ...format import count, iso_time, plural
+from ...clickhouse.engine import Engine, Parameter
+from ...format import iso_time
+from ..answers import from_row
 from ..names import shown
-from ..queries import Row, run
+from ..queries import run, written
 from ..scope import Scope
-from .answer import LEAST_MEAN_NS, LEAST_SHARE, THRESHOLDS, Advice, Advised, Affected, Dismissal, Price
+from .answer import (
+    FEW,
+    LEAST_HELPED,
+    LEAST_MEAN_NS,
+    LEAST_SHARE,
+    THRESHOLDS,
+    Advice,
+    Advised,
+    Affected,
+    Dismissal,
+    Price,
+)
 from .caches import repeated_gets, slow_cache
-from .candidate import Candidate
+from .candidate import Bills, Candidate
 from .connections import connections
 from .dismissed import dismissals
 from .locks import row_locks
-from .observed import Observed, observe
+from .observed import Key, Observed, observe
 from .sequence import sequential_calls
 from .statements import n_plus_one, rows_examined
 from .waiting import mostly_other, queue
@@ -37,6 +50,8 @@ FINDERS: Sequence[Finder] = (
 )
 _SPARE = 5
 """Some are not worth what the sums promise."""
+_MOST_KINDS = 200
+"""An advice that only shows in the transactions of one kind alone is looked for in so many."""
 _HOUR_NS = 3_600_000_000_000
 _CERTAIN = 1.96
 """Standard deviations, for 95 %."""
@@ -58,13 +73,18 @@ def advise(engine: Engine, scope: Scope, now_ns: int, *, limit: int = 20, with_d
         candidates = _candidates(observed, threads)
         candidates.sort(key=lambda each: (-sum(each.saved_ns.values()), each.id))
         hidden = dismissals(engine) if candidates else {}
-        shown = [each for each in candidates if with_dismissed or each.id not in hidden]
+        rest = [each for each in candidates if with_dismissed or each.id not in hidden]
+        dismissed = len(candidates) - len(rest)
         (first,) = run(engine, "digest/first")
         first_ns = max(scope.window.start_ns, int(first["first_us"]) * 1_000)
         window_ns = max(min(scope.window.end_ns, now_ns) - first_ns, 10**9)
-        most = limit + _SPARE
-        priced = threads.map(lambda each: _priced(observed, each, window_ns, hidden), shown[:most])
-        advice = sorted((each for each in priced if each), key=lambda each: (-each.price.per_hour_ns, each.id))
+        advice: list[Advice] = []
+        while rest and len(advice) < limit + _SPARE:
+            most = limit + _SPARE - len(advice)
+            priced = threads.map(lambda each: _priced(observed, each, window_ns, hidden), rest[:most])
+            advice += filter(None, priced)
+            rest = rest[most:]
+    advice.sort(key=lambda each: (-each.price.per_hour_ns, each.id))
     return Advised(
         since=iso_time(scope.window.start_ns),
         until=iso_time(scope.window.end_ns),
@@ -74,21 +94,32 @@ def advise(engine: Engine, scope: Scope, now_ns: int, *, limit: int = 20, with_d
         one_in=observed.one_in,
         thresholds=THRESHOLDS,
         advice=tuple(advice[:limit]),
-        left_out=max(0, len(advice) - limit) + max(0, len(shown) - most),
-        hidden=len(candidates) - len(shown),
+        left_out=len(advice[limit:]) + len(rest),
+        hidden=dismissed,
     )
 
 
 def change_of(engine: Engine, scope: Scope, advice_id: str) -> str:
     """
-    What an advice about a scope would change; empty when there is none with this id.
+    What an advice about a scope, or about one of its kinds, would change; empty when there is none with this id.
 
     Raises:
         EngineUnavailable, QueryFailed: No answer.
     """
+    whole = observe(engine, scope)
     with ThreadPoolExecutor(QUERY_CONNECTIONS - 1, "advise") as threads:
-        candidates = _candidates(observe(engine, scope), threads)
-    return next((each.change for each in candidates if each.id == advice_id), "")
+        narrower = [whole, *(() if scope.filters.kind else list(whole.kinds)[:_MOST_KINDS])]
+        for each in narrower:
+            if isinstance(each, Observed):
+                observed = each
+            else:
+                filters = replace(scope.filters, service=each[0], kind=each[1])
+                observed = observe(engine, replace(scope, filters=filters))
+            for candidate in _candidates(observed, threads):
+                if candidate.id == advice_id:
+                    priced = _priced(observed, candidate, _HOUR_NS, {})
+                    return priced.change if priced else candidate.change
+    return ""
 
 
 def _candidates(observed: Observed, threads: ThreadPoolExecutor) -> list[Candidate]:
@@ -96,47 +127,53 @@ def _candidates(observed: Observed, threads: ThreadPoolExecutor) -> list[Candida
 
 
 def _priced(observed: Observed, candidate: Candidate, window_ns: int, hidden: Mapping[str, Dismissal]) -> Advice | None:
-    """The advice; None when the transactions that were read do not save what the sums promise."""
-    service, name = candidate.most
-    kind, scope = observed.kinds[service, name], observed.of_kind(candidate.most)
-    (row,) = run(
-        observed.engine,
-        "advise/saved",
+    """The advice; None when the bills do not show what the sums promise: too few have the fault, or lose too little."""
+    scope = observed.of_kinds(candidate.saved_ns)
+    params: dict[str, Parameter] = {
         **scope.parameters(),
         **{name: list(each) if isinstance(each, tuple) else each for name, each in vars(candidate.removed).items()},
-    )
-    read = int(row["transactions"])
-    if not read or row["mean_ns"] < max(LEAST_MEAN_NS, LEAST_SHARE * kind.duration_ns / kind.transactions):
+        "kinds": ["\t".join(key) for key in candidate.saved_ns],
+        "shares": candidate.shares,
+    }
+    read = {
+        (row["service"], row["name"]): from_row(Bills, row) for row in run(observed.engine, "advise/saved", **params)
+    }
+    bills = {key: each for key, each in read.items() if _is_worth(candidate, each)}
+    if not bills:
         return None
-    p50_ns, p95_ns = (round(now - then) for now, then in zip(row["now_ns"], row["then_ns"], strict=True))
-    if p50_ns < candidate.least_p50_ns:
-        return None
-    saved_ns = {**candidate.saved_ns, candidate.most: row["mean_ns"] * kind.transactions}
-    per_hour = {key: round(saved * _HOUR_NS / window_ns) for key, saved in saved_ns.items()}
+    of = {key: max(observed.kinds[key].transactions, each.transactions) for key, each in bills.items()}
+    per_hour = {key: round(each.mean_ns * of[key] * _HOUR_NS / window_ns) for key, each in bills.items()}
+    key = max(per_hour, key=lambda key: (per_hour[key], key))
+    most = bills[key]
+    category, change = candidate.category, candidate.change
+    if candidate.if_called_often and most.calls_of_helped[1] >= max(2, most.beside_calls / 2):
+        category, change = candidate.if_called_often
     is_sample = scope.sample_level > 0 or observed.one_in > 1
     return Advice(
         id=candidate.id,
-        category=candidate.category,
-        service=service,
-        name=name,
-        change=candidate.change,
-        finding=_finding(candidate, row),
+        category=category,
+        service=key[0],
+        name=key[1],
+        change=change,
+        finding=_finding(candidate, key, most),
         certainty=candidate.certainty,
         price=Price(
-            p50_ns=p50_ns,
-            p95_ns=p95_ns,
-            mean_ns=round(row["mean_ns"]),
-            uncertainty_ns=round(_CERTAIN * row["deviation_ns"] / math.sqrt(read)) if is_sample else 0,
+            p50_ns=round(most.now_ns[0] - most.then_ns[0]),
+            p95_ns=round(most.now_ns[1] - most.then_ns[1]),
+            mean_ns=round(most.mean_ns),
+            uncertainty_ns=round(_CERTAIN * most.deviation_ns / math.sqrt(most.transactions)) if is_sample else 0,
             per_hour_ns=sum(per_hour.values()),
-            helped=int(row["helped"]),
-            transactions=read,
-            of=max(kind.transactions, read),
+            helped=most.helped,
+            helped_ns=round(most.helped_ns),
+            transactions=most.transactions,
+            of=of[key],
         ),
         affected=tuple(
             Affected(*key, per_hour_ns)
             for key, per_hour_ns in sorted(per_hour.items(), key=lambda each: (-each[1], each[0]))
         ),
-        evidence=tuple(dict.fromkeys([*row["traces"][: 3 - len(candidate.evidence)], *candidate.evidence])),
+        evidence=tuple(dict.fromkeys([*most.traces[: 3 - len(candidate.evidence)], *candidate.evidence])),
+        sql=written("advise/saved", **params),
         statement_id=candidate.statement_id,
         component=candidate.component,
         address=candidate.address,
@@ -144,10 +181,14 @@ def _priced(observed: Observed, candidate: Candidate, window_ns: int, hidden: Ma
     )
 
 
-def _finding(candidate: Candidate, row: Row) -> str:
-    """Of a repeated statement, in how many transactions it is repeated, and how often there."""
-    if not candidate.removed.is_repeated:
-        return candidate.finding
-    times, helped, read = (int(row[name]) for name in ("helped_calls", "helped", "transactions"))
-    where = f"times in {count(helped)} of {plural(read, 'transaction')}" if helped < read else "times a transaction"
-    return f"{shown(candidate.most[1])} sends it {count(round(times / max(helped, 1), 1))} {where}, {candidate.finding}"
+def _is_worth(candidate: Candidate, bills: Bills) -> bool:
+    """Not by single transactions, and not for so few that it is not worth it."""
+    return bills.helped >= max(LEAST_HELPED, candidate.least_users * bills.users) and bills.mean_ns >= max(
+        LEAST_MEAN_NS, LEAST_SHARE * bills.base_mean_ns
+    )
+
+
+def _finding(candidate: Candidate, key: Key, bills: Bills) -> str:
+    finding = candidate.finding
+    few = "A few requests only: " if bills.helped < FEW * bills.transactions else ""
+    return few + (finding if isinstance(finding, str) else finding(shown(key[1]), bills))

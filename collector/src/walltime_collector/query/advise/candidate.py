@@ -1,20 +1,20 @@
-"""What a finder returns: a change that may be worth its price, and how the price is read from the bills."""
+"""What a finder returns: a change that may be worth its price, and what is read of the bills about it."""
 
 from __future__ import annotations
 
 import hashlib
-import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
+from ...format import count, plural
 from .answer import LEAST_MEAN_NS, LEAST_SHARE, LEAST_TRANSACTIONS, Category
 from .observed import Key, Observed
 
 
 @dataclass(frozen=True)
 class Removed:
-    """What the change removes from a bill; the parameters of queries/advise/saved.sql."""
+    """What the change removes from a bill, and which bills have the fault; parameters of queries/advise/saved.sql."""
 
     of: Literal["statements", "targets", "overlap", "other", "queue", "locks"]
     texts: tuple[str, ...] = ()
@@ -22,13 +22,66 @@ class Removed:
     """All calls but one."""
     targets: tuple[str, ...] = ()
     """`component TAB address`."""
+    beside: tuple[str, ...] = ()
+    """Other targets whose users are looked at as well."""
     usual_ns: float = 0.0
     """Of a call, which stays."""
-    share: float = 1.0
-    """Of all that, so much."""
     spans: tuple[str, ...] = ()
     """Of transactions that waited, `locked_ns` each."""
     locked_ns: tuple[int, ...] = ()
+    least_calls: int = 1
+    """A transaction has the fault from so many calls on,"""
+    least_call_ns: float = 0.0
+    """when they take so long each,"""
+    least_part: float = 0.0
+    """and together such a part of its time."""
+
+
+@dataclass(frozen=True)
+class Bills:
+    """What was read of the transactions of one kind; `helped` are those with the fault, and medians are of these."""
+
+    transactions: int
+    users: int
+    """Transactions that make such calls at all."""
+    helped: int
+    calls_of_helped: tuple[int, int, int]
+    """The fewest, the median, the most."""
+    beside_calls: int
+    call_ns: float
+    part: float
+    """Of their time, what is removed."""
+    helped_base_ns: float
+    """Their time, with the queue where that is removed."""
+    cpu_ns: float | None
+    helped_ns: float
+    """What is saved."""
+    mean_ns: float
+    """What is saved, of all transactions; without what single ones have beside the others, as `base_mean_ns`."""
+    deviation_ns: float
+    base_mean_ns: float
+    now_ns: tuple[float, float]
+    then_ns: tuple[float, float]
+    """p50 and p95."""
+    traces: tuple[str, ...]
+    """Typical ones of those with the fault."""
+
+    @property
+    def times(self) -> str:
+        """`12 times`; `typically 12 times (6 to 501)`."""
+        fewest, median, most = self.calls_of_helped
+        return f"{count(median)} times" if fewest == most else f"typically {count(median)} times ({fewest} to {most})"
+
+    @property
+    def where(self) -> str:
+        """`a transaction`, when it is so in all of them, or in how many."""
+        is_all = self.helped == self.transactions
+        return "a transaction" if is_all else f"in {count(self.helped)} of {plural(self.transactions, 'transaction')}"
+
+    @property
+    def of_users(self) -> str:
+        """In how many of the transactions that make such calls."""
+        return f"in {count(self.helped)} of {plural(self.users, 'transaction')}"
 
 
 @dataclass(frozen=True)
@@ -40,17 +93,21 @@ class Candidate:
     subject: str
     """What is to be changed; with category and service it makes the id."""
     saved_ns: Mapping[Key, float]
-    """By kind, over all transactions in the sums; those worth it only, see `worth`."""
+    """By kind, over all transactions in the sums, the most it can be; those worth it only, see `worth`."""
     removed: Removed
     change: str
-    finding: str
-    """Of a repeated statement, its end: how often it is repeated follows from the bills that are read."""
+    finding: str | Callable[[str, Bills], str]
+    """What was measured, of the kind that is helped most."""
+    share: float | Mapping[Key, float] = 1.0
+    """Of what is removed, so much is saved."""
     certainty: str = ""
     statement_id: str = ""
     component: str = ""
     address: str = ""
-    least_p50_ns: float = -math.inf
-    """Where a few slow transactions, as on a machine that is busy for a moment, are no reason."""
+    least_users: float = 0.0
+    """Such a part of the transactions that make such calls must have the fault."""
+    if_called_often: tuple[Category, str] | None = None
+    """Category and change where the median of calls is 2 or more, and half of the calls beside them."""
     evidence: tuple[str, ...] = ()
     """Trace ids besides those with the fault."""
 
@@ -62,8 +119,14 @@ class Candidate:
 
     @property
     def most(self) -> Key:
-        """The kind that it helps most."""
+        """The kind that it may help most."""
         return helped_most(self.saved_ns)
+
+    @property
+    def shares(self) -> list[float]:
+        """By kind, in the order of `saved_ns`."""
+        share = self.share
+        return [share if isinstance(share, float) else share.get(key, 0.0) for key in self.saved_ns]
 
 
 def helped_most(saved_ns: Mapping[Key, float]) -> Key:
@@ -72,7 +135,7 @@ def helped_most(saved_ns: Mapping[Key, float]) -> Key:
 
 
 def worth(observed: Observed, saved_ns: Mapping[Key, float]) -> dict[Key, float]:
-    """The kinds of which the change saves enough: THRESHOLDS["all"]."""
+    """The kinds of which the change may save enough: THRESHOLDS["all"]."""
     return {
         key: saved
         for key, saved in saved_ns.items()

@@ -7,29 +7,33 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 
 from ...format import duration, percent, plural
 from ..digest.rank import of_log
 from ..names import shown
 from ..queries import Row, run
 from ..scope import Filters
-from .answer import LEAST_LOCKED_NS, LEAST_UNKNOWN_LOCKED_NS, LEAST_WAITS
-from .candidate import Candidate, Removed, helped_most, worth
+from ..statistics import CHANCE
+from ..statistics.counts import more_often
+from ..statistics.multiple import holm
+from ..statistics.weighted import median
+from .answer import LEAST_HELPED, LEAST_LOCKED_NS, LEAST_UNKNOWN_LOCKED_NS, MOST
+from .candidate import Bills, Candidate, Removed, worth
 from .observed import Key, Observed
 from .statements import tables_of
 
 _MOST_WAITS = 2_000
 _MOST_COMPARED = 40
-_MOST_HOLDERS = 4
+_MOMENTS = 120
+"""Chosen by chance: how often a kind runs anyway."""
 _LOCKING = re.compile(r"^(update|delete|insert|replace)|for update|for share|lock in share mode")
 _MINUTE_S = 60
 _LONGEST_HOLDER_MINUTES = 2
-_POSSIBLE, _BEYOND_CHANCE, _BY_CHANCE = 0.5, 0.4, 0.15
-"""Shares of the waits."""
 
 
 def row_locks(observed: Observed) -> Iterator[Candidate]:
-    """Statements with at least LEAST_WAITS waits of LEAST_LOCKED_NS in the slow log."""
+    """Statements of which at least LEAST_HELPED transactions waited LEAST_LOCKED_NS according to the slow log."""
     if not any(_LOCKING.search(fingerprint) for fingerprint in observed.logged):
         return
     rows = run(
@@ -53,29 +57,46 @@ def row_locks(observed: Observed) -> Iterator[Candidate]:
         for row in waiting:
             for span, waited_ns in row["spans"]:
                 by_span[span] += int(waited_ns)
-        if waits < LEAST_WAITS or not tables or not (kinds := worth(observed, saved)):
+        if len(by_span) < LEAST_HELPED or not tables or not (kinds := worth(observed, saved)):
             continue
-        most = helped_most(kinds)
         longest = sorted((tuple(map(int, each)) for row in waiting for each in row["longest"]), reverse=True)
-        holders = _holders(observed, tables[0], [(start, end) for _, start, end in longest[:_MOST_COMPARED]], spans)
-        compared = min(len(longest), _MOST_COMPARED)
-        holder, certainty = _most_likely(holders, compared, tables[0])
-        mean_ns = sum(saved.values()) / waits
-        if not holder and mean_ns < LEAST_UNKNOWN_LOCKED_NS:
+        apart = _apart([(start, end) for _, start, end in longest[:_MOST_COMPARED]])
+        holders = _holders(observed, tables[0], apart, spans)
+        holder, certainty = _most_likely(holders, len(apart), tables[0])
+        typical_ns = median([(each, 1.0) for each in by_span.values()])
+        if not holder and typical_ns < LEAST_UNKNOWN_LOCKED_NS:
             continue
+        keeps = f"Commit earlier in {shown(holder['name'])}" if holder else "Commit earlier in what holds the rows"
         yield Candidate(
             "row_locks",
             "",
             fingerprint,
             kinds,
             Removed("locks", spans=tuple(by_span), locked_ns=tuple(by_span.values())),
-            change=f"Commit earlier in {holder or 'the transaction that holds the rows'}: it keeps rows of {tables[0]}"
-            f" locked that `{fingerprint[:120]}` of {shown(most[1])} waits for.",
-            finding=f"{plural(waits, 'wait')} for row locks in the slow log, {duration(mean_ns)} each.",
+            change=f"{keeps}: it keeps rows of {tables[0]} locked that `{fingerprint[:120]}` waits for.",
+            finding=partial(
+                _waited,
+                f"{plural(waits, 'wait')} for row locks in the slow log, half of them {duration(typical_ns)} or longer",
+            ),
             certainty=certainty,
             statement_id=f"{int(fingerprint_id):016X}",
-            evidence=tuple(row["holder"] for row in holders[:1]) if holder else (),
+            evidence=(holder["holder"],) if holder else (),
         )
+
+
+def _waited(waits: str, kind: str, bills: Bills) -> str:
+    return f"{waits}; {kind} {bills.where}."
+
+
+def _apart(waits: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
+    """Waits at the same time, for one holder perhaps, count as one."""
+    apart: list[tuple[int, int]] = []
+    for start, end in sorted(waits):
+        if apart and start < apart[-1][1]:
+            apart[-1] = (apart[-1][0], max(end, apart[-1][1]))
+        else:
+            apart.append((start, end))
+    return apart
 
 
 def _holders(observed: Observed, table: str, waits: Sequence[tuple[int, int]], spans: Sequence[str]) -> Sequence[Row]:
@@ -83,7 +104,8 @@ def _holders(observed: Observed, table: str, waits: Sequence[tuple[int, int]], s
     chance = random.Random(len(waits))  # the same moments each time
     first_ns, last_ns = min(start for start, _ in waits), max(end for _, end in waits)
     moments = []
-    for start, end in waits:
+    for each in range(_MOMENTS):
+        start, end = waits[each % len(waits)]
         at = chance.randint(first_ns, max(first_ns, last_ns - (end - start)))
         moments.append((at, at + end - start))
     both = [*waits, *moments]
@@ -103,25 +125,27 @@ def _holders(observed: Observed, table: str, waits: Sequence[tuple[int, int]], s
         ends=[end for _, end in both],
         waits=len(waits),
         spans=spans,
-        limit=_MOST_HOLDERS,
     )
 
 
-def _most_likely(holders: Sequence[Row], waits: int, table: str) -> tuple[str, str]:
-    """The name of the kind that holds the locks, empty when none is likely, and how certain that is."""
-    likely = [row for row in holders if int(row["together"]) >= _POSSIBLE * waits]
+def _most_likely(holders: Sequence[Row], waits: int, table: str) -> tuple[Row | None, str]:
+    """The kind that ran during most of the waits, beyond chance, and how certain that is."""
+    likely = []
+    together, by_chance = ([int(row[name]) for row in holders] for name in ("together", "by_chance"))
+    p_values = holm([more_often(each, waits, usual, _MOMENTS) for each, usual in zip(together, by_chance, strict=True)])
+    for row, each, usual, p_value in zip(holders, together, by_chance, p_values, strict=True):
+        if p_value < CHANCE and each >= MOST * waits:
+            likely.append((each / waits, usual / _MOMENTS, row))
+    of = plural(waits, "longest wait")
     if not likely:
-        return "", (
-            f"Who holds them is not known: no known kind that writes to {table} ran during most of the"
-            f" {plural(waits, 'longest wait')}. A transaction of another program does not show here."
+        return None, (
+            f"Who holds them is not known: no known kind that writes to {table} ran during most of the {of} more often"
+            " than chance explains. A transaction of another program does not show here."
         )
-    first, *others = sorted(likely, key=lambda row: int(row["by_chance"]) - int(row["together"]))
-    together, by_chance = (int(first[name]) / waits for name in ("together", "by_chance"))
-    explained = [int(row["together"]) - int(row["by_chance"]) <= _BY_CHANCE * waits for row in others]
-    is_likely = not others or (together - by_chance >= _BEYOND_CHANCE and all(explained))
-    also = f"; so did {', '.join(shown(row['name']) for row in others)}" if others else ""
-    return shown(first["name"]), (
-        f"{'Likely' if is_likely else 'Possible'}: {shown(first['name'])} wrote to {table} during"
-        f" {percent(together)} of the {plural(waits, 'longest wait')}, and during {percent(by_chance)} of moments"
-        f" chosen by chance{also}. Transactions that waited themselves are left out, and so are other programs."
+    (during, anyway, first), *others = sorted(likely, key=lambda each: each[1] - each[0])
+    also = f"; so did {', '.join(shown(row['name']) for _, _, row in others)}" if others else ""
+    return first, (
+        f"{'Possible' if others else 'Likely'}: {shown(first['name'])} wrote to {table} during {percent(during)} of the"
+        f" {of}, and during {percent(anyway)} of moments chosen by chance{also}. Transactions that waited"
+        " themselves are left out, and so are other programs."
     )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
 
@@ -30,10 +30,9 @@ class KindSums:
     name: str
     transactions: int
     duration_ns: int
+    """At most what it were if all were as long as 95 of 100 of them: a few long ones do not hide what others lose."""
     other_ns: int
     """Of all containers: `other`, and the own time of `view` and `middleware`."""
-    cpu_ns: int
-    cpu_known: int
     queue_ns: int
     queue_known: int
 
@@ -63,6 +62,8 @@ class TargetSums:
     time_ns: int
     hits: int
     misses: int
+    call_ns: float
+    """Of a typical call."""
 
     @property
     def key(self) -> str:
@@ -86,7 +87,7 @@ class Observed:
     statements: Sequence[StatementSums]
     targets: Sequence[TargetSums]
     logged: Mapping[str, Row]
-    """Fingerprint → its row of queries/digest/server.sql."""
+    """Fingerprint → its row of queries/advise/logged.sql."""
     fingerprints: Mapping[str, str]
     """Statement → fingerprint."""
 
@@ -104,11 +105,14 @@ class Observed:
         """The id of a statement's page."""
         return f"{fingerprint_id(self.fingerprints.get(text, text)):016X}"
 
-    def of_kind(self, key: Key) -> Scope:
-        """The transactions of a kind, sampled where they are very many."""
-        filters = replace(self.scope.filters, service=key[0], kind=key[1])
-        level = level_of(self.kinds[key].transactions, _MOST_PRICED) if self.sampled.sample_level else 0
-        return Scope(self.scope.window, filters, level)
+    def of_kinds(self, keys: Collection[Key]) -> Scope:
+        """The transactions of these kinds, or of a few more, sampled where they are very many."""
+        services, names = {service for service, _ in keys}, {name for _, name in keys}
+        filters = self.scope.filters
+        if len(services) == 1:
+            filters = replace(filters, service=min(services), kind=min(names) if len(names) == 1 else filters.kind)
+        many = sum(self.kinds[key].transactions for key in keys)
+        return Scope(self.scope.window, filters, level_of(many, _MOST_PRICED) if self.sampled.sample_level else 0)
 
 
 def observe(engine: Engine, scope: Scope) -> Observed:
@@ -121,7 +125,7 @@ def observe(engine: Engine, scope: Scope) -> Observed:
     one_by_one = sampled(engine, scope, is_for_calls=True)
     params = _summed(scope, one_by_one).divided()
     with ThreadPoolExecutor(3, "advise") as threads:
-        logging = threads.submit(run, engine, "digest/server", **of_log(scope), limit=_MOST_LOGGED)
+        logging = threads.submit(run, engine, "advise/logged", **of_log(scope), limit=_MOST_LOGGED)
         sending = threads.submit(run_sums, engine, "advise/statements", **params, limit=_MOST_STATEMENTS)
         calling = threads.submit(run_sums, engine, "advise/targets", **params, limit=_MOST_TARGETS)
         kinds = [from_row(KindSums, row) for row in run_sums(engine, "advise/kinds", **params, limit=_MOST_KINDS)]

@@ -6,63 +6,64 @@ import re
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 
-from ...format import duration, plural
+from ...format import duration, percent, plural
 from ..answers import Call
-from ..kept.sample import kept_sample
+from ..kept.sample import SampledCall, kept_sample
 from ..names import shown
-from .answer import LEAST_SEQUENTIAL_NS, LEAST_SEQUENTIAL_SHARE
+from ..statistics.weighted import effective, median
+from .answer import LEAST_HELPED, LEAST_SEQUENTIAL_NS, LEAST_SEQUENTIAL_SHARE, MOST, NOT_FAIR
 from .candidate import Candidate, Removed, worth
 from .observed import Key, Observed, TargetSums
 
-_LEAST_KEPT = 5
 _SELECT = re.compile(r"\s*select\b", re.IGNORECASE)
 
 
 def sequential_calls(observed: Observed) -> Iterator[Candidate]:
     """Kinds that call at least two servers for LEAST_SEQUENTIAL_NS each, as most of their kept transactions show."""
-    long_ones: dict[Key, list[TargetSums]] = defaultdict(list)
+    several: dict[Key, list[TargetSums]] = defaultdict(list)
     for each in observed.targets:
         kind = observed.kinds.get((each.service, each.name))
         is_reading = each.component == "http.request" or each.component.endswith(".query")
-        if kind and is_reading and each.time_ns >= LEAST_SEQUENTIAL_NS * kind.transactions:
-            long_ones[each.service, each.name].append(each)
-    several = {key: mine for key, mine in long_ones.items() if len({each.address for each in mine}) > 1}
+        if kind and is_reading and each.call_ns * each.calls >= LEAST_SEQUENTIAL_NS * kind.transactions:
+            several[each.service, each.name].append(each)
     possible = {key: float(_but_the_longest([(e.address, e.time_ns) for e in mine])) for key, mine in several.items()}
     if not (users := worth(observed, possible)):
         return
-    kept = kept_sample(observed.engine, observed.sampled, kinds=["\t".join(key) for key in users])
-    calls: dict[Key, dict[str, list[Call]]] = defaultdict(lambda: defaultdict(list))
+    kept = kept_sample(observed.engine, observed.sampled, kinds=["\t".join(key) for key in users], is_by_kind=True)
+    calls: dict[Key, dict[str, list[SampledCall]]] = defaultdict(lambda: defaultdict(list))
     for one in kept.calls:
         key = (one.service, one.name)
         if (one.call.component, one.call.address) in {(each.component, each.address) for each in several[key]}:
-            calls[key][one.trace_id].append(one.call)
+            calls[key][one.trace_id].append(one)
     for key in users:
-        traces = calls[key]
-        billed_ns = sum(_but_the_longest([(e.address, e.own_ns) for e in mine]) for mine in traces.values())
-        saved_ns = {trace: _saved_ns(mine) for trace, mine in traces.items()}
-        in_sequence = sum(
-            2 * saved_ns[trace] >= _but_the_longest([(e.address, e.own_ns) for e in mine]) > 0
-            for trace, mine in traces.items()
-        )
-        if len(traces) < _LEAST_KEPT or 2 * in_sequence < len(traces) or not billed_ns:
+        weighed = [(_share([each.call for each in mine]), mine[0].weight) for mine in calls[key].values()]
+        whole = sum(weight for _, weight in weighed)
+        in_sequence = sum(weight for share, weight in weighed if share >= MOST)
+        if effective([weight for _, weight in weighed]) < LEAST_HELPED or in_sequence < MOST * whole:
             continue
-        share = sum(saved_ns.values()) / billed_ns
-        kind, mine = observed.kinds[key], several[key]
-        saved = possible[key] * share
-        if saved >= LEAST_SEQUENTIAL_SHARE * kind.duration_ns and (kinds := worth(observed, {key: saved})):
+        share = median(weighed)
+        if kinds := worth(observed, {key: possible[key] * share}):
+            kind, mine = observed.kinds[key], several[key]
             servers = " and ".join(f"{e.component} on {e.address}" for e in mine)
-            times = ", ".join(f"{e.address} {duration(e.time_ns / kind.transactions)}" for e in mine)
+            times = ", ".join(f"{e.address} takes {duration(e.call_ns)} a call" for e in mine)
             yield Candidate(
                 "sequential_calls",
                 kind.service,
                 f"{kind.name}\0" + "\0".join(sorted(each.key for each in mine)),
                 kinds,
-                Removed("overlap", targets=tuple(each.key for each in mine), share=share),
+                Removed(
+                    "overlap",
+                    targets=tuple(each.key for each in mine),
+                    least_call_ns=LEAST_SEQUENTIAL_NS,
+                    least_part=LEAST_SEQUENTIAL_SHARE,
+                ),
+                share=share,
+                least_users=MOST,
                 change=f"Let {shown(kind.name)} call {servers} at the same time (threads or asyncio).",
-                finding=f"In {in_sequence} of {plural(len(traces), 'kept transaction')} it calls them one after the"
-                f" other: {times}.",
+                finding=f"In {percent(in_sequence / whole)} of its transactions it calls them one after the other, as"
+                f" {plural(len(weighed), 'kept transaction')} show: {times}.",
                 certainty="It is possible where none of them needs the result of another."
-                + ("" if kept.is_fair else " The kept transactions are slow or failed ones."),
+                + NOT_FAIR * (not all(each[0].is_fair for each in calls[key].values())),
             )
 
 
@@ -73,11 +74,17 @@ def _but_the_longest(times_ns: Sequence[tuple[str, int]]) -> int:
     return sum(by_server.values()) - max(by_server.values(), default=0)
 
 
-def _saved_ns(calls: Sequence[Call]) -> int:
-    """Of one transaction: only calls that read count, and not the time in which several run already."""
+def _share(calls: Sequence[Call]) -> float:
+    """
+    Which part of the time beside the longest server is saved, of one transaction.
+
+    Only calls that read count, and not the time in which several run already.
+    """
+    billed_ns = _but_the_longest([(each.address, each.own_ns) for each in calls])
     reads = [each for each in calls if each.name in ("GET", "HEAD") or _SELECT.match(each.text)]
     overlap_ns, until_ns = 0, 0
     for each in sorted(reads, key=lambda each: each.offset_ns):
         overlap_ns += max(0, min(until_ns, each.offset_ns + each.duration_ns) - each.offset_ns)
         until_ns = max(until_ns, each.offset_ns + each.duration_ns)
-    return max(0, _but_the_longest([(each.address, each.own_ns) for each in reads]) - overlap_ns)
+    saved_ns = _but_the_longest([(each.address, each.own_ns) for each in reads]) - overlap_ns
+    return max(0.0, saved_ns / billed_ns) if billed_ns else 0.0

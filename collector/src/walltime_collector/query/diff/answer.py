@@ -12,8 +12,8 @@ Change = Literal["slower", "faster", "small", "chance", "too_few", "new", "gone"
 slower, faster: beyond chance. small: beyond chance, but less than 5 % of the usual time. chance: chance explains it.
 too_few: fewer transactions than chance can be judged from. new, gone: on one side only.
 """
-Failed = Literal["", "more", "fewer"]
-"""A larger or smaller part of the transactions failed, beyond chance."""
+Part = Literal["", "more", "fewer"]
+"""A larger or smaller part of the transactions failed, or took far longer than the others, beyond chance."""
 
 
 @dataclass(frozen=True)
@@ -38,7 +38,12 @@ class Numbers:
     transactions: int
     errors: int
     timed: int
-    """The times below are of so many: of all, or of those that did not fail where `failed` is not empty."""
+    """
+    The times below are of so many: of all, or of those that did not fail where `failed` is not empty; and without
+    single ones where `single_ns` is not 0.
+    """
+    singles: int
+    """Far longer than the others: than 4 times what 95 of 100 do not exceed, on both sides."""
     total_ns: int
     mean_ns: float
     p50_ns: int
@@ -53,7 +58,8 @@ class KindDifference:
     service: str
     name: str
     change: Change
-    failed: Failed
+    failed: Part
+    singles: Part
     usual: Numbers | None
     """None for a new kind."""
     now: Numbers | None
@@ -63,20 +69,26 @@ class KindDifference:
     relative: float
     """`difference_ns` as a fraction of the usual mean."""
     total_difference_ns: float
-    """`difference_ns` times the transactions of now. Of a new kind, its time; of one that is gone, less its time."""
+    """`difference_ns` times `timed` of now. Of a new kind, its time; of one that is gone, less its time."""
+    single_ns: float
+    """What single transactions add to the difference of the means of all; 0 when they are not set apart."""
     p_value: float | None
     """
     Of the times; for a new kind or one that is gone, of all its transactions being on one side. None when not tested.
 
-    It is corrected for the number of kinds that were tested.
+    It is corrected for the number of tests of the answer.
     """
     failed_p_value: float | None
-    """The same for the part that failed."""
+    """The same for the part that failed,"""
+    singles_p_value: float | None
+    """and for single transactions."""
     low_ns: float | None
     """The difference is above this, and below `high_ns`, in 95 of 100 such samples; None where chance explains it."""
     high_ns: float | None
     components: tuple[Contribution, ...]
     """Largest difference first; they add up to `difference_ns`."""
+    sql: tuple[str, ...] = ()
+    """Of kinds that changed: for each side, the usual one first, a statement for `walltime sql` with its numbers."""
 
 
 @dataclass(frozen=True)

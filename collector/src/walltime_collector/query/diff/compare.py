@@ -10,28 +10,32 @@ from ...errors import NotStored
 from ...format import iso_time, printable
 from ..answers import Kind, Top
 from ..components import sums
+from ..queries import written
 from ..sampled import sampled
 from ..scope import Scope
+from ..statistics.blocks import Tested, compare
+from ..statistics.multiple import holm
 from ..top import top_of
-from ..why import chance
 from ..why.arithmetic import Totals, contributions
-from ..why.chance import Chance
 from ..why.explain import SMALL
 from ..windows import between
-from .answer import Change, Diff, Failed, KindDifference, Numbers, Side
+from .answer import Change, Diff, KindDifference, Numbers, Part, Side
 from .blocks import Blocks, Counted, Name, read_blocks
 
 _MOST_KINDS = 1_000
-_SHUFFLED = 0.05
-"""A kind with a larger p-value in the fast test is not tested by shuffles."""
-_MOST_SHUFFLED = 100
-"""Shuffles take CPU time for each kind; of more kinds, those with the most time are tested by them."""
+_MOST_APART = 50
+"""Of so many kinds, single transactions are set apart; each is read once more."""
+_TESTS = 3
+"""Of each kind: typical times, the part that failed, and single transactions."""
+_NOTABLE = 0.1
+"""Single transactions are spoken of when they carry so much of the typical difference, and SMALL of the usual time."""
 
 
 @dataclass(frozen=True)
 class _Read:
     """What is stored of both sides."""
 
+    engine: Engine
     sides: tuple[Scope, Scope]
     usual: Top
     now: Top
@@ -39,14 +43,23 @@ class _Read:
     after: Mapping[Name, Kind]
     blocks: Blocks
 
-    def judged(self, names: Iterable[Name], counted: Counted) -> dict[Name, Chance]:
+    def tested(self, names: Iterable[Name], counted: Counted) -> dict[Name, Tested]:
         """The tests of those that have enough transactions, uncorrected."""
-        judged: dict[Name, Chance] = {}
-        for name in names:
-            if blocks := self.blocks.of(name, counted):
-                most = _SHUFFLED if len(judged) < _MOST_SHUFFLED else 0
-                judged[name] = chance.judge_one_of_many(*blocks, most_shuffled=most)
-        return judged
+        windows = [each.window for each in self.sides]
+        middles = [(each.start_ns + each.end_ns) / 2 for each in windows]
+        apart = abs(middles[1] - middles[0]) / max(windows[0].end_ns - windows[0].start_ns, 1)
+        blocks = {name: self.blocks.of(name, counted) for name in names}
+        return {name: compare(*each, apart) for name, each in blocks.items() if each}
+
+    def without_singles(self, name: Name) -> tuple[Kind | None, Kind | None]:
+        """The same kind on both sides without its single transactions."""
+        condition = f"duration <= {self.blocks.bounds_ns[name]}ns"
+        kinds = []
+        for scope in self.sides:
+            filters = replace(scope.filters, service=name[0], kind=name[1]).matching(condition)
+            top = top_of(self.engine, replace(scope, filters=filters), scope.window.end_ns, limit=_MOST_KINDS)
+            kinds.append(next((each for each in top.kinds if (each.service, each.name) == name), None))
+        return kinds[0], kinds[1]
 
 
 def diff(engine: Engine, usual: Scope, now: Scope, now_ns: int, *, limit: int = _MOST_KINDS) -> Diff:
@@ -63,35 +76,35 @@ def diff(engine: Engine, usual: Scope, now: Scope, now_ns: int, *, limit: int = 
         if not top.transactions:
             raise _missing(scope, where)
     on_both = [name for name in read.after if name in read.before]
-    of_failed = corrected(read.judged(on_both, "errors"))
-    more_or_fewer = [name for name, each in of_failed.items() if not each.explains_it]
+    failed = _corrected(read.tested(on_both, "errors"))
+    more_or_fewer = [name for name, each in failed.items() if not each.is_chance]
     # failures are often much shorter, or longer: like is compared with like
     timed = _read(engine, (_succeeded(usual), _succeeded(now)), now_ns) if more_or_fewer else read
-    of_times = read.judged([name for name in on_both if name not in more_or_fewer], "total_ns")
-    of_times = corrected(of_times | timed.judged(more_or_fewer, "total_ns"))
-    kinds = []
-    for name in on_both:
-        source = timed if name in more_or_fewer else read
-        kinds.append(_difference(read, source, name, of_times.get(name), of_failed.get(name)))
+    others = [name for name in on_both if name not in more_or_fewer]
+    typical, singles = (
+        _corrected(read.tested(others, counted) | timed.tested(more_or_fewer, counted))
+        for counted in ("typical", "singles")
+    )
+    kinds = [
+        _difference(read, timed if name in more_or_fewer else read, name, (typical, singles, failed))
+        for name in on_both
+    ]
     kinds += _on_one_side(read)
     kinds.sort(key=lambda each: (_order(each), -abs(each.total_difference_ns), each.service, each.name))
     not_read = max(top.all_kinds - len(top.kinds) for top in (read.usual, read.now))
     return Diff(
         _side(usual, read.usual),
         _side(now, read.now),
-        len(of_times),
+        len(typical),
         not_read + len(kinds[limit:]),
         tuple(kinds[:limit]),
     )
 
 
-def corrected(judged: Mapping[Name, Chance]) -> dict[Name, Chance]:
-    """Holm's correction: p-values become the chance that any of so many tests has such a one by chance."""
-    largest, result = 0.0, {}
-    for at, (name, each) in enumerate(sorted(judged.items(), key=lambda item: item[1].p_value)):
-        largest = max(largest, min((len(judged) - at) * each.p_value, 1.0))
-        result[name] = replace(each, p_value=largest)
-    return result
+def _corrected(tested: Mapping[Name, Tested]) -> dict[Name, Tested]:
+    """The p-values corrected for all tests of the answer."""
+    p_values = holm([each.p_value for each in tested.values()], _TESTS * len(tested))
+    return {name: replace(each, p_value=p) for (name, each), p in zip(tested.items(), p_values, strict=True)}
 
 
 def _read(engine: Engine, scopes: tuple[Scope, Scope], now_ns: int) -> _Read:
@@ -99,10 +112,10 @@ def _read(engine: Engine, scopes: tuple[Scope, Scope], now_ns: int) -> _Read:
     sides = sampled(engine, scopes[0]), sampled(engine, scopes[1])
     usual, now = (top_of(engine, each, now_ns, limit=_MOST_KINDS) for each in sides)
     before, after = ({(each.service, each.name): each for each in top.kinds} for top in (usual, now))
-    blocks = Blocks({}, {})
+    blocks = Blocks({}, {}, ((0, 0), (0, 0)), {})
     if usual.transactions and now.transactions:
         blocks = read_blocks(engine, (sides[0], usual.transactions), (sides[1], now.transactions))
-    return _Read(sides, usual, now, before, after, blocks)
+    return _Read(engine, sides, usual, now, before, after, blocks)
 
 
 def _missing(scope: Scope, where: str) -> NotStored:
@@ -119,41 +132,60 @@ def _succeeded(scope: Scope) -> Scope:
     return replace(scope.whole, filters=scope.filters.matching("not error"))
 
 
-def _difference(
-    read: _Read, timed: _Read, name: Name, times: Chance | None, of_failed: Chance | None
-) -> KindDifference:
+def _difference(read: _Read, timed: _Read, name: Name, tested: tuple[Mapping[Name, Tested], ...]) -> KindDifference:
+    typical, singles, failed = (each.get(name) for each in tested)
     usual, now = timed.before.get(name), timed.after.get(name)
+    (singles_before, before_ns), (singles_now, after_ns) = timed.blocks.singles(name)
+    single_ns, bound_ns = 0.0, 2**63
+    if usual and now and typical and singles:
+        least_ns = max(_NOTABLE * abs(typical.difference), SMALL * usual.mean_ns)
+        if not singles.is_chance or abs(after_ns - before_ns) >= least_ns:
+            single_ns, bound_ns = after_ns - before_ns, timed.blocks.bounds_ns[name]
+            usual, now = timed.without_singles(name)
     difference_ns = relative = total_ns = 0.0
     if usual and now:
         usual_ns = usual.total_ns / usual.transactions
         difference_ns = now.total_ns / now.transactions - usual_ns
         relative, total_ns = difference_ns / max(usual_ns, 1), difference_ns * now.transactions
     change: Change = "slower" if difference_ns > 0 else "faster"
-    if times is None:
+    if typical is None:
         change = "too_few"
-    elif times.explains_it:
+    elif typical.is_chance:
         change = "chance"
     elif abs(relative) < SMALL:
         change = "small"
-    failed: Failed = ""
-    if of_failed and not of_failed.explains_it:
-        failed = "more" if of_failed.difference_ns > 0 else "fewer"
-    is_beyond_chance = times is not None and not times.explains_it
+    is_beyond_chance = typical is not None and not typical.is_chance
+    parts = _part(failed), _part(singles)
+    is_changed = change in ("slower", "faster") or any(parts)
     return KindDifference(
         *name,
         change,
-        failed,
-        _numbers(read.before[name], usual),
-        _numbers(read.after[name], now),
+        *parts,
+        _numbers(read.before[name], usual, singles_before),
+        _numbers(read.after[name], now, singles_now),
         difference_ns,
         relative,
         total_ns,
-        times.p_value if times else None,
-        of_failed.p_value if of_failed else None,
-        times.low_ns if times and is_beyond_chance else None,
-        times.high_ns if times and is_beyond_chance else None,
+        single_ns,
+        typical.p_value if typical else None,
+        failed.p_value if failed else None,
+        singles.p_value if singles else None,
+        typical.low if typical and is_beyond_chance else None,
+        typical.high if typical and is_beyond_chance else None,
         contributions(_totals(usual), _totals(now)) if usual and now else (),
+        tuple(_sql(each, name, bound_ns, with_failed=read is timed) for each in read.sides) if is_changed else (),
     )
+
+
+def _part(tested: Tested | None) -> Part:
+    if tested is None or tested.is_chance:
+        return ""
+    return "more" if tested.difference > 0 else "fewer"
+
+
+def _sql(scope: Scope, name: Name, bound_ns: int, *, with_failed: bool = True) -> str:
+    of_kind = replace(scope, filters=replace(scope.filters, service=name[0], kind=name[1]))
+    return written("diff/kind", **of_kind.parameters(), bound_ns=bound_ns, with_failed=with_failed)
 
 
 def _on_one_side(read: _Read) -> list[KindDifference]:
@@ -167,30 +199,34 @@ def _on_one_side(read: _Read) -> list[KindDifference]:
         kind, top, scope = (
             (read.after[name], read.now, read.sides[1]) if is_new else (read.before[name], read.usual, read.sides[0])
         )
-        # each of its transactions is on this side with the probability that any transaction is
+        # each of its transactions is on this side with the probability that any is, unless they come in bursts
         p_value = (top.transactions / whole) ** (kind.transactions // scope.one_in)
         kinds.append(
             KindDifference(
                 *name,
                 change="new" if is_new else "gone",
                 failed="",
-                usual=None if is_new else _numbers(kind, kind),
-                now=_numbers(kind, kind) if is_new else None,
+                singles="",
+                usual=None if is_new else _numbers(kind, kind, 0),
+                now=_numbers(kind, kind, 0) if is_new else None,
                 difference_ns=0.0,
                 relative=0.0,
                 total_difference_ns=float(kind.total_ns if is_new else -kind.total_ns),
-                p_value=min(p_value * (len(new) + len(gone)), 1.0),
+                single_ns=0.0,
+                p_value=min(max(p_value * (len(new) + len(gone)), read.blocks.absent(name, is_new=is_new)), 1.0),
                 failed_p_value=None,
+                singles_p_value=None,
                 low_ns=None,
                 high_ns=None,
                 components=(),
+                sql=(_sql(scope, name, 2**63),),
             )
         )
     return kinds
 
 
 def _order(each: KindDifference) -> int:
-    if each.change in ("slower", "faster") or each.failed:
+    if each.change in ("slower", "faster") or each.failed or each.singles:
         return 0
     return 1 if each.change in ("new", "gone") else 2
 
@@ -200,12 +236,12 @@ def _totals(kind: Kind) -> Totals:
     return Totals(kind.transactions, kind.total_ns, kind.other_ns, components)
 
 
-def _numbers(kind: Kind, timed: Kind | None) -> Numbers:
+def _numbers(kind: Kind, timed: Kind | None, singles: int) -> Numbers:
     if timed is None:  # all of them failed
-        return Numbers(kind.transactions, kind.errors, 0, 0, 0.0, 0, 0, 0)
+        return Numbers(kind.transactions, kind.errors, 0, singles, 0, 0.0, 0, 0, 0)
     mean_ns = timed.total_ns / timed.transactions
     times = timed.total_ns, mean_ns, timed.p50_ns, timed.p95_ns, timed.p99_ns
-    return Numbers(kind.transactions, kind.errors, timed.transactions, *times)
+    return Numbers(kind.transactions, kind.errors, timed.transactions, singles, *times)
 
 
 def _side(scope: Scope, top: Top) -> Side:

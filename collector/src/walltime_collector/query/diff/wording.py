@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from ...format import percent, plural
+from ...format import count, percent, plural
 from ..why import wording
 from ..why.answer import Contribution
-from ..why.chance import FEWEST
 from .answer import Diff, KindDifference
 
 _MOST_COMPONENTS = 3
@@ -13,8 +12,8 @@ _PERHAPS_CHANCE = 0.01
 
 
 def changed(answer: Diff) -> list[KindDifference]:
-    """Those that are slower or faster, or fail more or less, beyond chance."""
-    return [each for each in answer.kinds if each.change in ("slower", "faster") or each.failed]
+    """Those that are slower or faster, or fail more or less, or have more or fewer single ones, beyond chance."""
+    return [each for each in answer.kinds if each.change in ("slower", "faster") or each.failed or each.singles]
 
 
 def one_sided(answer: Diff) -> list[KindDifference]:
@@ -23,13 +22,24 @@ def one_sided(answer: Diff) -> list[KindDifference]:
 
 
 def change(each: KindDifference) -> str:
-    """`slower`, `faster`, `more failed`, `fewer failed`."""
-    return each.change if each.change in ("slower", "faster") else f"{each.failed} failed"
+    """`slower`, `faster`, `more failed`, `fewer failed`, `more very long`, `fewer very long`."""
+    if each.change in ("slower", "faster"):
+        return each.change
+    return f"{each.failed} failed" if each.failed else f"{each.singles} very long"
 
 
 def relative(each: KindDifference) -> str:
     """`+38 %`."""
     return f"{'+' if each.relative > 0 else '−'}{percent(abs(each.relative))}"
+
+
+def singles(each: KindDifference) -> str:
+    """`beside these, 1 of 300 transactions takes far longer (0 of 1,200 before): +20.1 ms of the mean`."""
+    if not (each.single_ns and each.usual and each.now):
+        return ""
+    now, usual = (f"{count(side.singles)} of {count(side.transactions)}" for side in (each.now, each.usual))
+    moved = wording.signed(each.single_ns)
+    return f"beside these, {now} transactions took far longer, before {usual}: {moved} of the mean of all"
 
 
 def components(each: KindDifference) -> list[Contribution]:
@@ -54,10 +64,10 @@ def rest(answer: Diff) -> list[str]:
     counted = [
         ("chance", "no difference beyond chance"),
         ("small", "beyond chance, but less than 5 %"),
-        ("too_few", f"fewer than {FEWEST} transactions on a side, or all of them at one time"),
+        ("too_few", "fewer than 10 transactions on a side, or all of them at one time"),
     ]
     lines = [f"{plural(answer.tested, 'kind')} tested; chances are corrected for so many."]
     for one, what in counted:
-        if many := sum(each.change == one and not each.failed for each in answer.kinds):
+        if many := sum(each.change == one and not (each.failed or each.singles) for each in answer.kinds):
             lines.append(f"{plural(many, 'other kind')}: {what}.")
     return lines

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from ...clickhouse.engine import Engine
-from ...statements.fingerprint import fingerprint_id, of_template
-from ..answers import from_row
+from ...statements.fingerprint import of_template
 from ..queries import Row, run
 from ..sampled import run_sums
 from ..scope import Scope, Steps
-from .rank import MAX_ROWS, of_log
+from .rank import MAX_ROWS, by_fingerprint, of_log
 
 MAX_TEXTS = 500
 
@@ -44,8 +44,7 @@ def sent_of(engine: Engine, scope: Scope, number: int) -> Sequence[Row]:
     Raises:
         EngineUnavailable: The engine cannot answer now.
     """
-    rows = run_sums(engine, "digest/application", **scope.divided(), limit=MAX_ROWS)
-    return [row for row in rows if fingerprint_id(of_template(row["text"])) == number]
+    return by_fingerprint(run_sums(engine, "digest/application", **scope.divided(), limit=MAX_ROWS)).get(number, ())
 
 
 def statement_over_time(
@@ -61,15 +60,10 @@ def statement_over_time(
         EngineUnavailable: The engine cannot answer now.
     """
     sent = sent_of(engine, scope, number) if sent is None else sent
-    steps = Steps.of(scope, sum(int(row["calls"]) for row in sent))
-    sums = _by_fingerprint(engine, scope, steps, sent).get(number, {})
-    for row in run(engine, "digest/server_steps", **of_log(scope, number), step_s=steps.step_s):
-        before = sums.get(int(row["step"]), StatementStep())
-        sums[int(row["step"])] = StatementStep(
-            before.calls, before.time_ns, before.errors, int(row["calls"]), int(row["time_ns"])
-        )
-    text = of_template(sent[0]["text"]) if sent else ""
-    return _answer(number, text, steps, sums)
+    steps = Steps.of(scope, sum(row["calls"] for row in sent))
+    logged = run(engine, "digest/server_steps", **of_log(scope, number), step_s=steps.step_s)
+    (answer,) = _over_time(engine, scope, steps, {number: sent}, logged)
+    return answer
 
 
 def statements_over_time(engine: Engine, scope: Scope, most: int) -> tuple[StatementOverTime, ...]:
@@ -80,34 +74,25 @@ def statements_over_time(engine: Engine, scope: Scope, most: int) -> tuple[State
         EngineUnavailable: The engine cannot answer now.
     """
     rows = run_sums(engine, "digest/application", **scope.divided(), limit=MAX_ROWS)
-    times_ns: dict[int, int] = {}
-    for row in rows:
-        number = fingerprint_id(of_template(row["text"]))
-        times_ns[number] = times_ns.get(number, 0) + int(row["time_ns"])
-    shown = sorted(times_ns, key=lambda number: -times_ns[number])[:most]
-    sent = [row for row in rows if fingerprint_id(of_template(row["text"])) in shown]
-    steps = Steps.of(scope, sum(int(row["calls"]) for row in rows))
-    sums = _by_fingerprint(engine, scope, steps, sent)
-    texts = {fingerprint_id(of_template(row["text"])): of_template(row["text"]) for row in sent}
-    return tuple(_answer(number, texts[number], steps, sums.get(number, {})) for number in shown)
+    sent = by_fingerprint(rows)
+    shown = sorted(sent, key=lambda number: -sum(row["time_ns"] for row in sent[number]))[:most]
+    steps = Steps.of(scope, sum(row["calls"] for row in rows))
+    return tuple(_over_time(engine, scope, steps, {number: sent[number] for number in shown}))
 
 
-def _by_fingerprint(
-    engine: Engine, scope: Scope, steps: Steps, sent: Sequence[Row]
-) -> dict[int, dict[int, StatementStep]]:
-    texts = list(dict.fromkeys(str(row["text"]) for row in sent))[:MAX_TEXTS]
-    sums: dict[int, dict[int, StatementStep]] = {}
-    if not texts:
-        return sums
-    for row in run_sums(engine, "digest/steps", **scope.divided(steps.step_s), texts=texts):
-        of = sums.setdefault(fingerprint_id(of_template(row["text"])), {})
-        each, before = from_row(StatementStep, row), of.get(int(row["step"]), StatementStep())
-        of[int(row["step"])] = StatementStep(
-            each.calls + before.calls, each.time_ns + before.time_ns, each.errors + before.errors
-        )
-    return sums
-
-
-def _answer(number: int, text: str, steps: Steps, sums: Mapping[int, StatementStep]) -> StatementOverTime:
-    in_order = tuple(sums.get(step, StatementStep()) for step in steps.numbers)
-    return StatementOverTime(f"{number:016X}", text, steps, in_order)
+def _over_time(
+    engine: Engine, scope: Scope, steps: Steps, sent: Mapping[int, Sequence[Row]], logged: Sequence[Row] = ()
+) -> Iterator[StatementOverTime]:
+    """Each statement of `sent`, with the steps of the log of the only one."""
+    texts = list(dict.fromkeys(str(row["text"]) for rows in sent.values() for row in rows))[:MAX_TEXTS]
+    rows = run_sums(engine, "digest/steps", **scope.divided(steps.step_s), texts=texts) if texts else ()
+    of_statements = by_fingerprint(rows)
+    for number, of_kinds in sent.items():
+        sums: dict[int, Counter[str]] = defaultdict(Counter)
+        for row in of_statements.get(number, ()):
+            sums[row["step"]].update(calls=row["calls"], time_ns=row["time_ns"], errors=row["errors"])
+        for row in logged:
+            sums[row["step"]].update(logged_calls=row["calls"], logged_ns=row["time_ns"])
+        in_order = tuple(StatementStep(**sums[step]) for step in steps.numbers)
+        text = of_template(of_kinds[0]["text"]) if of_kinds else ""
+        yield StatementOverTime(f"{number:016X}", text, steps, in_order)

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import replace
 
 from ...clickhouse.engine import Engine
 from ...format import iso_time
@@ -20,31 +20,6 @@ from .meant import meant
 
 MAX_ROWS = 20_000
 _MAX_SENDERS = 10
-
-
-@dataclass
-class _Sum:
-    calls: int = 0
-    time_ns: int = 0
-
-
-@dataclass
-class _Statement:
-    """One fingerprint while its two views are gathered."""
-
-    text: str
-    client: _Sum = field(default_factory=_Sum)
-    errors: int = 0
-    senders: dict[tuple[str, str], _Sum] = field(default_factory=dict)
-    server: ServerView | None = None
-    named: dict[tuple[str, str], _Sum] = field(default_factory=dict)
-    """The senders that the comments in the slow log name."""
-    last_us: int = 0
-    """Start of its last entry in the slow log, Unix microseconds."""
-
-    @property
-    def total_ns(self) -> int:
-        return max(self.client.time_ns, self.server.time_ns if self.server else 0)
 
 
 def digest(
@@ -89,7 +64,7 @@ def digest_of(
         reading_first = threads.submit(run, engine, "digest/first")
         sent = run_sums(engine, "digest/application", **scope.divided(), limit=MAX_ROWS)
         logged, (first,) = logging.result(), reading_first.result()
-    statements = digested(sent, logged, first_us=int(first["first_us"]))
+    statements = digested(sent, logged, first_us=first["first_us"])
     total_ns = sum(each.total_ns for each in statements)
     unsent_ns = sum(each.server.time_ns for each in statements if each.server and each.is_unsent)
     if statement:
@@ -105,24 +80,48 @@ def digest_of(
         service=scope.filters.service,
         all_statements=len(statements),
         total_ns=total_ns,
-        client_ns=int(sent[0]["all_time_ns"]) if sent else 0,
-        server_ns=int(logged[0]["all_time_ns"]) if logged else 0,
-        entries=int(logged[0]["all_entries"]) if logged else 0,
+        client_ns=sent[0]["all_time_ns"] if sent else 0,
+        server_ns=logged[0]["all_time_ns"] if logged else 0,
+        entries=logged[0]["all_entries"] if logged else 0,
         statements=tuple(statements[:limit]),
         statement=statement,
         unsent_ns=unsent_ns,
     )
 
 
+def by_fingerprint(sent: Iterable[Row]) -> dict[int, list[Row]]:
+    """Rows with the texts of statements, by the id of the fingerprint."""
+    found: dict[int, list[Row]] = {}
+    for row in sent:
+        found.setdefault(fingerprint_id(of_template(row["text"])), []).append(row)
+    return found
+
+
 def digested(
     sent: Sequence[Row], logged: Sequence[Row], *, first_us: int = 0, max_senders: int = _MAX_SENDERS
 ) -> list[DigestedStatement]:
     """Combine rows of queries/digest/application.sql and server.sql, in no order."""
-    gathered: dict[int, _Statement] = {}
-    _add_applications(gathered, sent)
-    _add_server(gathered, logged)
-    total_ns = sum(each.total_ns for each in gathered.values())
-    return [_answer(number, each, total_ns, first_us, max_senders) for number, each in gathered.items()]
+    texts, entries = by_fingerprint(sent), {row["fingerprint_id"]: row for row in logged}
+    found = []
+    for number in dict.fromkeys([*texts, *entries]):
+        rows, entry = texts.get(number, []), entries.get(number)
+        client, server = _client(rows), from_row(ServerView, entry) if entry else None
+        senders = _senders(rows, entry)
+        found.append(
+            DigestedStatement(
+                fingerprint_id=f"{number:016X}",
+                fingerprint=of_template(rows[0]["text"]) if rows else str(entry and entry["fingerprint_text"]),
+                total_ns=max((view.time_ns for view in (client, server) if view), default=0),
+                share=0.0,
+                client=client,
+                server=server,
+                senders=tuple(senders[:max_senders]),
+                all_senders=len(senders),
+                is_before_applications=not senders and (entry["last_us"] if entry else 0) < first_us,
+            )
+        )
+    whole_ns = max(sum(each.total_ns for each in found), 1)
+    return [replace(each, share=each.total_ns / whole_ns) for each in found]
 
 
 def of_log(scope: Scope, fingerprint_id: int = 0) -> Mapping[str, str | int | bool]:
@@ -146,55 +145,22 @@ _RANK: Mapping[str, Callable[[DigestedStatement], float]] = {
 }
 
 
-def _add_applications(gathered: dict[int, _Statement], rows: Sequence[Row]) -> None:
-    for row in rows:
-        text = of_template(row["text"])
-        statement = gathered.setdefault(fingerprint_id(text), _Statement(text))
-        for sums in (statement.client, statement.senders.setdefault((row["service"], row["name"]), _Sum())):
-            sums.calls += int(row["calls"])
-            sums.time_ns += int(row["time_ns"])
-        statement.errors += int(row["errors"])
+def _client(rows: Sequence[Row]) -> ClientView | None:
+    calls, time_ns, errors = (sum(row[name] for row in rows) for name in ("calls", "time_ns", "errors"))
+    return ClientView(calls, time_ns, round(time_ns / calls), errors) if calls else None
 
 
-def _add_server(gathered: dict[int, _Statement], rows: Sequence[Row]) -> None:
+def _senders(rows: Sequence[Row], entry: Row | None) -> list[Sender]:
+    """The most expensive first: the applications, or else those that the comments in the slow log name."""
+    sums: dict[tuple[str, str], tuple[int, int]] = {}
     for row in rows:
-        statement = gathered.setdefault(int(row["fingerprint_id"]), _Statement(row["fingerprint_text"]))
-        statement.last_us = int(row["last_us"])
-        calls, time_ns = int(row["calls"]), int(row["time_ns"])
-        locked_ns = max(int(row["lock_ns"]), int(row["row_lock_ns"]))
-        useful_rows = int(row["rows_sent"]) + int(row["rows_affected"])
-        statement.server = from_row(
-            ServerView,
-            row,
-            mean_ns=round(time_ns / calls),
-            p95_ns=round(row["p95_ns"]),
-            lock_share=min(locked_ns / max(time_ns, 1), 1.0),
-            examined_per_row=int(row["rows_examined"]) / max(useful_rows, 1),
-            full_scan_share=int(row["full_scans"]) / calls,
-        )
-        for name, of_calls, of_time_ns in zip(*row["kinds"], strict=True):
+        calls, time_ns = sums.get((row["service"], row["name"]), (0, 0))
+        sums[row["service"], row["name"]] = calls + row["calls"], time_ns + row["time_ns"]
+    if entry and not rows:
+        for name, calls, time_ns in zip(*entry["kinds"], strict=True):
             service, _, route = name.partition("\t")
             if service or route:
-                statement.named[service, route] = _Sum(int(of_calls), int(of_time_ns))
-
-
-def _answer(number: int, each: _Statement, whole_ns: int, first_us: int, max_senders: int) -> DigestedStatement:
-    senders = each.senders or each.named
-    sent_ns = sum(sender.time_ns for sender in senders.values())
-    ranked = sorted(senders.items(), key=lambda item: (-item[1].time_ns, item[0]))
-    client = each.client
-    view = ClientView(client.calls, client.time_ns, round(client.time_ns / max(client.calls, 1)), each.errors)
-    return DigestedStatement(
-        fingerprint_id=f"{number:016X}",
-        fingerprint=each.text,
-        total_ns=each.total_ns,
-        share=each.total_ns / max(whole_ns, 1),
-        client=view if client.calls else None,
-        server=each.server,
-        senders=tuple(
-            Sender(service, name, sums.calls, sums.time_ns, sums.time_ns / max(sent_ns, 1))
-            for (service, name), sums in ranked[:max_senders]
-        ),
-        all_senders=len(senders),
-        is_before_applications=not senders and each.last_us < first_us,
-    )
+                sums[service, route] = calls, time_ns
+    whole_ns = max(sum(time_ns for _, time_ns in sums.values()), 1)
+    found = [Sender(*kind, calls, time_ns, time_ns / whole_ns) for kind, (calls, time_ns) in sums.items()]
+    return sorted(found, key=lambda each: (-each.time_ns, each.service, each.name))

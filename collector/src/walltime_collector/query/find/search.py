@@ -80,7 +80,7 @@ def find(engine: Engine, scope: Scope, *, sort: str = NEWEST, limit: int = 50, a
         if len(rows) > limit:
             break
     last = rows[limit - 1] if len(rows) > limit else None
-    next_key = _Key(scope.window, int(last["sorted_by"]), int(last["started_ns"]), last["span"]) if last else ""
+    next_key = _Key(scope.window, last["sorted_by"], last["started_ns"], last["span"]) if last else ""
     start, end = iso_time(scope.window.start_ns), iso_time(scope.window.end_ns)
     return Matches(start, end, sort, _matches(engine, rows[:limit]), str(next_key))
 
@@ -124,12 +124,12 @@ def _matches(engine: Engine, ids: Sequence[Row]) -> tuple[Match, ...]:
         "find/rows",
         services=[row["service"] for row in ids],
         names=[row["name"] for row in ids],
-        started_ns=[int(row["started_ns"]) for row in ids],
+        started_ns=[row["started_ns"] for row in ids],
         spans=[row["span"] for row in ids],
     )
     by_id = {(row["trace"], row["span"]): row for row in rows}
     pairs = ((each, by_id.get((each["trace"], each["span"]))) for each in ids)
-    return tuple(_match(row, int(each["sorted_by"])) for each, row in pairs if row is not None)
+    return tuple(_match(row, each["sorted_by"]) for each, row in pairs if row is not None)
 
 
 def _match(row: Row, sort_value: int) -> Match:
@@ -139,7 +139,7 @@ def _match(row: Row, sort_value: int) -> Match:
         row,
         trace_id=row["trace"],
         span_id=row["span"],
-        started_at=iso_time(int(row["started_ns"])),
+        started_at=iso_time(row["started_ns"]),
         is_error=bool(row["is_error"]),
         sort_value=sort_value,
         components=tuple(Part(name=name, **vars(sums(each))) for name, each in counters_by_component(counters).items()),

@@ -26,8 +26,9 @@ class Change:
     """The server of `hit_ratio`; empty otherwise."""
     usual: float
     now: float
-    """When it was seen last, at the end of an incident that is over."""
+    """Of the whole incident, as the explanation has it."""
     worst: float
+    """Of two looks running, or of an explanation."""
 
 
 @dataclass(frozen=True)
@@ -47,11 +48,13 @@ class Incident:
     severity: Severity
     headline: str
     sentences: tuple[str, ...]
-    """The explanation of `why`, the headline first; only what changed where `why` has no answer."""
+    """The explanation of `why`, the headline first, after what it cannot say; only what changed without an answer."""
     changes: tuple[Change, ...]
     usual_since: str
     usual_until: str
     """The explanation compares the incident with this time."""
+    explained_at: str
+    """When the sentences and the numbers of the changes were computed; empty before the first explanation."""
 
     @property
     def window(self) -> Window:

@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 from array import array
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from statistics import median
 from typing import NamedTuple
 
+import numpy as np
+
+from ..statistics.usual import Sample, Usual, levels, usual
 from .answer import Measure
-from .chance import Sample, Usual, usual_level, usual_mean, usual_share
 
 ENOUGH = 30
 """Transactions that a kind is judged by, and of a sample: with fewer, a mean is often below the real one."""
 FEWEST = 10
 """Transactions without which it is not judged, however long it takes."""
-MOST_OUTLIERS = 2
 MOST_SAMPLES = 40
 MOST_SERIES = 500
 """Beyond this, series that occur in no sample are forgotten: their servers or components went away."""
@@ -36,6 +36,10 @@ class Series(NamedTuple):
     component: str = ""
     address: str = ""
 
+    @property
+    def is_mean(self) -> bool:
+        return self.measure in ("time", "calls")
+
 
 TIME, ERRORS = Series("time"), Series("errors")
 
@@ -48,20 +52,11 @@ class Piece:
     end_s: int
     transactions: int
     samples: Mapping[Series, Sample]
-    longest_ns: tuple[float, ...] = ()
-    """The longest transactions that are known, at most MOST_OUTLIERS; they are left out of what is judged."""
 
     def sample(self, series: Series) -> Sample:
         """Without calls of a component the sample is 0 calls of all transactions; otherwise there is none."""
         without = self.transactions if series.measure == "calls" else 0
         return self.samples.get(series, (without, 0))
-
-    def judged(self, series: Series) -> Sample:
-        """The sample without outliers."""
-        tries, total = self.sample(series)
-        if series != TIME or tries < FEWEST:
-            return tries, total
-        return tries - len(self.longest_ns), max(total - sum(self.longest_ns), 0)
 
 
 def joined(pieces: Sequence[Piece]) -> Piece:
@@ -72,63 +67,61 @@ def joined(pieces: Sequence[Piece]) -> Piece:
         for series, (tries, total) in piece.samples.items():
             more_tries, more = samples.get(series, (0, 0))
             samples[series] = (count if series.measure == "calls" else tries + more_tries, total + more)
-    longest_ns = sorted(longest for each in pieces for longest in each.longest_ns)[-MOST_OUTLIERS:]
-    return Piece(pieces[0].start_s, pieces[-1].end_s, count, samples, tuple(longest_ns))
+    return Piece(pieces[0].start_s, pieces[-1].end_s, count, samples)
 
 
 class History:
     """What is usual for one kind. Its newest samples are joined to longer ones as they become many."""
 
     def __init__(self) -> None:
-        self._starts = array("q")
-        self._ends = array("q")
-        self._tries: dict[Series, array[float]] = {}
-        self._totals: dict[Series, array[float]] = {}
+        self._starts, self._ends = array("q"), array("q")
+        self._series: dict[Series, int] = {}
+        self._samples = np.zeros((0, 0, 2))
+        """Of each sample and series: tries, and their sum."""
+        self._levels: Sequence[float] | None = None
         self._usual: dict[Series, Usual | None] = {}
-        self._levels: dict[Series, float | None] = {}
         self._added = self._newest = 0
         """Pieces that were added, and transactions of the newest sample."""
 
     def append(self, piece: Piece) -> None:
         """Add a piece; it begins after the others."""
-        length = len(self._starts)
-        if length and (self._newest < ENOUGH or piece.end_s - self._starts[-1] <= self._joined_s()):
-            self._ends[-1], at = piece.end_s, length - 1
-            self._newest += piece.transactions
-        else:
+        is_joined = self._starts and (
+            self._newest < ENOUGH or piece.end_s - self._starts[-1] <= min(self._typical_s(), LONGEST_S)
+        )
+        if not is_joined:
             self._starts.append(piece.start_s)
             self._ends.append(piece.end_s)
-            at, self._newest = length, piece.transactions
-        for series in {**self._tries, **piece.samples}:
-            sample = piece.judged(series)
-            for columns, value in zip((self._tries, self._totals), sample, strict=True):
-                column = columns.get(series)
-                if column is None:
-                    column = columns[series] = array("d")
-                while len(column) <= at:
-                    column.append(0.0)
-                column[at] += value
+            self._newest = 0
+        self._ends[-1] = piece.end_s
+        self._newest += piece.transactions
+        for series in piece.samples:
+            self._series.setdefault(series, len(self._series))
+        if self._samples.shape[:2] != (shape := (len(self._starts), len(self._series))):
+            old, self._samples = self._samples, np.zeros((*shape, 2))
+            self._samples[: len(old), : old.shape[1]] = old
+        self._samples[-1] += [piece.sample(series) for series in self._series]
         if len(self._starts) > MOST_SAMPLES:
             self._shorten()
-        if len(self._tries) > MOST_SERIES:
+        if len(self._series) > MOST_SERIES:
             self._forget()
         self._added += 1
         if self._added % _REFRESHED_EVERY == 0 or len(self._starts) < 2 * _REFRESHED_EVERY:
+            self._levels = None
             self._usual.clear()
-            self._levels.clear()
 
     def level(self, series: Series) -> float | None:
         """The level of what is usual, which takes a tenth of the time; None while there are too few samples."""
-        if series not in self._levels:
-            values = sorted(total / tries for tries, total in self._samples(series) if tries > 0)
-            self._levels[series] = usual_level(values, is_mean=series.measure in ("time", "calls"))
-        return self._levels[series]
+        if self._levels is None:
+            self._levels = levels(self._samples).tolist() if len(self._samples) else []
+        at = self._series.get(series, MOST_SERIES)
+        level = self._levels[at] if at < len(self._levels) else np.nan
+        return None if np.isnan(level) else level
 
     def usual(self, series: Series) -> Usual | None:
         """What is usual of a series; None while there are too few samples."""
         if series not in self._usual:
-            samples = [each for each in self._samples(series) if each[0] > 0]
-            self._usual[series] = (usual_mean if series.measure in ("time", "calls") else usual_share)(samples)
+            at = self._series.get(series)
+            self._usual[series] = None if at is None else usual(self._samples[:, at], is_mean=series.is_mean)
         return self._usual[series]
 
     def steady_since_s(self, longest_s: int, changed: Iterable[Series]) -> int:
@@ -141,42 +134,36 @@ class History:
         if not self._starts:
             return 0
         since_s = max(self._ends[-1] - longest_s, self._starts[0])
-        for series in {TIME, *changed}:
-            samples = zip(self._ends, self._samples(series), strict=False)
-            values = [(end_s, total / tries) for end_s, (tries, total) in samples if tries]
-            level = median([value for _, value in values] or [0.0])
-            since_s = max([since_s, *(end_s for end_s, value in values if not _is_steady(series, value, level))])
+        for series in {TIME, *changed} & self._series.keys():
+            tries, totals = self._samples[:, self._series[series]].T
+            values = totals[tries > 0] / tries[tries > 0]
+            level = np.median(values) if len(values) else 0.0
+            is_steady = np.abs(values - level) <= _STEADY_BY[series.measure]
+            if series.is_mean:
+                is_steady |= (level / _STEADY <= values) & (values <= level * _STEADY)
+            # one bad sample alone may be a few transactions
+            lasting = np.flatnonzero(tries > 0)[1:][~is_steady[1:] & ~is_steady[:-1]]
+            since_s = max([since_s, *(self._ends[at] for at in lasting)])
         return min(since_s, self._starts[-1])
 
-    def _samples(self, series: Series) -> Iterator[Sample]:
-        return zip(self._tries.get(series, ()), self._totals.get(series, ()), strict=True)
-
-    def _joined_s(self) -> int:
-        """Up to which length a new piece is joined to the newest sample: that of the others."""
+    def _typical_s(self) -> int:
+        """How long the samples are."""
         middle = len(self._starts) // 2
-        return min(self._ends[middle] - self._starts[middle], LONGEST_S)
-
-    def _forget(self) -> None:
-        for series in [each for each, totals in self._totals.items() if not any(totals)]:
-            if series not in (TIME, ERRORS):
-                del self._tries[series], self._totals[series]
+        return self._ends[middle] - self._starts[middle]
 
     def _shorten(self) -> None:
         """Join neighbours while samples are short; then forget the oldest."""
-        columns = [*self._tries.values(), *self._totals.values()]
-        if self._joined_s() >= LONGEST_S:
-            oldest = slice(MOST_SAMPLES // 4)
-            del self._starts[oldest], self._ends[oldest]
-            for column in columns:
-                del column[oldest]
-            return
-        self._starts, self._ends = self._starts[::2], self._ends[1::2] + self._ends[len(self._ends) & ~1 :]
-        for column in columns:
-            column.extend([0.0] * (len(self._starts) * 2 - len(column)))
-            column[:] = array("d", (one + two for one, two in zip(column[::2], column[1::2], strict=True)))
+        if self._typical_s() >= LONGEST_S:
+            newest = slice(MOST_SAMPLES // 4, None)
+            self._starts, self._ends, self._samples = self._starts[newest], self._ends[newest], self._samples[newest]
+        else:
+            length = len(self._starts)
+            self._samples = np.add.reduceat(self._samples, range(0, length, 2))
+            self._starts, self._ends = self._starts[::2], self._ends[1::2] + self._ends[length & ~1 :]
 
-
-def _is_steady(series: Series, value: float, level: float) -> bool:
-    if series.measure in ("time", "calls") and level / _STEADY <= value <= level * _STEADY:
-        return True
-    return abs(value - level) <= _STEADY_BY[series.measure]
+    def _forget(self) -> None:
+        kept = [
+            series for series, at in self._series.items() if series in (TIME, ERRORS) or self._samples[:, at, 1].any()
+        ]
+        self._samples = self._samples[:, [self._series[series] for series in kept]]
+        self._series, self._levels = {series: at for at, series in enumerate(kept)}, None

@@ -1,6 +1,7 @@
 """
-Looks at all kinds: from sums per minute to what changed beyond chance and beyond the thresholds.
+Looks at all kinds: from sums per minute to what seems to have changed beyond chance and beyond the thresholds.
 
+Sums do not show whether one transaction made all the calls: transactions.py confirms what is suspicious.
 The sums of the newest minutes grow while transactions arrive, so the difference of two looks is what arrived between
 them: a piece. Pieces that are as usual become the kind's history. There is no I/O here.
 """
@@ -14,8 +15,8 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from ..queries import Row
-from .chance import FEWEST_SAMPLES, Sample, Usual, chance_of_a_look, mean_is_higher, share_is_higher
-from .history import ENOUGH, ERRORS, FEWEST, MOST_OUTLIERS, TIME, History, Piece, Series, joined
+from ..statistics.usual import Sample, Usual, chance_of_a_look, mean_is_higher, share_is_higher
+from .history import ENOUGH, ERRORS, FEWEST, TIME, History, Piece, Series, joined
 
 LONGEST_WINDOW_S = 600
 """A kind is judged by its newest ENOUGH transactions, or by those of so many seconds."""
@@ -112,14 +113,15 @@ class Watched:
             self.history = History()
 
 
-class Judged(NamedTuple):
-    """A kind that changed in this look."""
+class Suspect(NamedTuple):
+    """A kind that seems to have changed in this look and in the one before."""
 
     kind: KindName
+    since_s: int
+    """When the first of the looks began in which something seemed to change, without one in between."""
     window: Piece
     changed: Mapping[Series, Usual]
-    has_changed_twice: bool
-    """In this look and in the one before."""
+    chance: float
 
 
 class Looks:
@@ -155,24 +157,28 @@ class Looks:
             return {}
         return {kind: self.watched(kind).add(piece) for kind, piece in pieces if piece.transactions > 0}
 
-    def judge(self, windows: Mapping[KindName, Piece]) -> list[Judged]:
-        """The kinds that changed in this look; each window is judged once."""
+    def judge(self, windows: Mapping[KindName, Piece]) -> list[Suspect]:
+        """The kinds that seem to have changed in this look and in the one before; each window is judged once."""
         known = {kind: window for kind, window in windows.items() if self.kinds[kind].is_due(window)}
         tested = sum(len(window.samples) for window in known.values())
         chance = chance_of_a_look(tested, self._look_s)
-        judged = []
+        suspects = []
         for kind, window in known.items():
             watched = self.kinds[kind]
             changed = self._changed(watched, window, chance)
-            if changed:
-                if not watched.suspected:
-                    watched.suspected_since_s = window.start_s
-                twice = bool(watched.suspected & changed.keys())
-                judged.append(Judged(kind, window, changed, twice))
+            if changed and not watched.suspected:
+                watched.suspected_since_s = window.start_s
+            if watched.suspected & changed.keys():
+                suspects.append(Suspect(kind, watched.suspected_since_s, window, changed, chance))
             watched.suspected = frozenset(changed)
             if changed and not watched.is_open:
                 watched.recent.clear()  # the second look must not see the same transactions again
-        return judged
+        return suspects
+
+    def dismiss(self, suspect: Suspect) -> None:
+        """What is suspicious for long without being confirmed is usual."""
+        if suspect.window.end_s - suspect.since_s > LONGEST_WINDOW_S:
+            self.kinds[suspect.kind].history.append(suspect.window)
 
     def forget(self, now_s: int) -> None:
         """Drop kinds without transactions for a day."""
@@ -186,7 +192,7 @@ class Looks:
 
     def is_still_changed(self, series: Series, window: Piece, level: float) -> bool:
         """Whether a window is above half of the threshold still; without tries nothing is known, and it is not."""
-        tries, total = window.judged(series)
+        tries, total = window.sample(series)
         return tries > 0 and self._thresholds.is_over(series, total / tries, level, 0.5)
 
     def watched(self, kind: KindName) -> Watched:
@@ -203,7 +209,7 @@ class Looks:
                 continue
             # an older window with one bad piece is no change that lasts
             pieces = [each for each in watched.recent if each.transactions >= FEWEST or each is watched.recent[-1]]
-            sample, usual = window.judged(series), watched.history.usual(series)
+            sample, usual = window.sample(series), watched.history.usual(series)
             if (
                 usual is not None
                 and all(self._is_over(series, piece, level) for piece in pieces)
@@ -213,38 +219,16 @@ class Looks:
         return changed
 
     def _is_over(self, series: Series, piece: Piece, level: float) -> bool:
-        tries, total = piece.judged(series)
+        tries, total = piece.sample(series)
         return tries > 0 and self._thresholds.is_over(series, total / tries, level)
 
 
 def is_beyond_chance(series: Series, sample: Sample, usual: Usual, transactions: int, chance: float) -> bool:
     """Whether a sample of a series is above the usual beyond chance."""
-    if usual.samples < FEWEST_SAMPLES:
-        return False
-    if series.measure in ("time", "calls"):
+    if series.is_mean:
         return mean_is_higher(sample, usual, chance)
     tries = min(sample[0], transactions)  # the lookups of one transaction are no independent tries
     return share_is_higher((tries, sample[1] / sample[0] * tries), usual, chance)
-
-
-@dataclass
-class _Growth:
-    """What the sums of a kind grew by."""
-
-    transactions: int = 0
-    errors: int = 0
-    time_ns: int = 0
-    longest_ns: list[int] = field(default_factory=list)
-    calls: dict[Series, int] = field(default_factory=dict)
-    lookups: dict[Series, tuple[int, int]] = field(default_factory=dict)
-    """All, and those that missed."""
-
-    def piece(self, start_s: int, end_s: int) -> Piece:
-        count = self.transactions
-        samples: dict[Series, Sample] = {TIME: (count, self.time_ns), ERRORS: (count, self.errors)}
-        samples |= {series: (count, calls) for series, calls in self.calls.items()}
-        samples |= self.lookups
-        return Piece(start_s, end_s, count, samples, tuple(sorted(self.longest_ns)[-MOST_OUTLIERS:]))
 
 
 def _pieces(
@@ -260,38 +244,37 @@ def _pieces(
     called = {(row["service"], row["name"]): row["servers"] for row in servers}
     for row in kinds:
         kind = KindName(row["service"], row["name"])
-        steps = {step: (count, errors, time_ns, max_ns) for step, count, errors, time_ns, max_ns in row["steps"]}
-        targets = {
-            (component, address, step): (calls, hits, misses)
-            for component, address, step, calls, hits, misses in called.get(kind, ())
-        }
+        steps = {step: (count, errors) for step, count, errors, _, _ in row["steps"]}
+        targets = {(component, address, step): sums for component, address, step, *sums in called.get(kind, ())}
         now[kind] = steps, targets
         old_steps, old_targets = before.get(kind, _NOTHING)
-        grown: dict[int, _Growth] = {}
-        for step, sums in steps.items():
-            past = old_steps.get(step, (0, 0, 0, 0))
-            if sums[0] <= past[0]:
-                continue
-            growth = grown.setdefault(step if step_s else 0, _Growth())
-            growth.transactions += sums[0] - past[0]
-            growth.errors += max(sums[1] - past[1], 0)
-            growth.time_ns += max(sums[2] - past[2], 0)
-            if sums[3] > past[3]:
-                growth.longest_ns.append(sums[3])
-        for target, called_now in targets.items():
-            called_before = old_targets.get(target, (0, 0, 0))
-            component, address, step = target
-            of_step = grown.get(step if step_s else 0)
-            if of_step is None or called_now == called_before:
-                continue
-            calls, hits, misses = (max(new - old, 0) for new, old in zip(called_now, called_before, strict=True))
-            of_calls, of_lookups = _series(component, address)
-            of_step.calls[of_calls] = of_step.calls.get(of_calls, 0) + calls
-            if hits + misses:
-                lookups, missed = of_step.lookups.get(of_lookups, (0, 0))
-                of_step.lookups[of_lookups] = lookups + hits + misses, missed + misses
-        for step, growth in grown.items():
-            yield kind, growth.piece(*((step, step + step_s) if step_s else (start_s, end_s)))
+        grown: dict[int, dict[Series, Sample]] = {}
+        for step, count, errors, time_ns, typical_ns in row["steps"]:
+            old_count, old_errors = old_steps.get(step, (0, 0))
+            if (new := count - old_count) > 0:
+                samples = grown.setdefault(step if step_s else 0, {})
+                # as if each had taken the typical time of its minute
+                _add(samples, TIME, new, new * (typical_ns or time_ns / count))
+                _add(samples, ERRORS, new, max(errors - old_errors, 0))
+        for target, sums in targets.items():
+            old_sums, samples = old_targets.get(target, (0, 0, 0)), grown.get(target[2] if step_s else 0, {})
+            if samples and sums != old_sums:
+                calls, hits, misses = (max(new - old, 0) for new, old in zip(sums, old_sums, strict=True))
+                of_calls, of_lookups = _series(*target[:2])
+                _add(samples, of_calls, 0, calls)
+                if hits + misses:
+                    _add(samples, of_lookups, hits + misses, misses)
+        for step, samples in grown.items():
+            count = int(samples[TIME][0])
+            for series in samples:
+                if series.measure == "calls":
+                    samples[series] = count, samples[series][1]
+            yield kind, Piece(*((step, step + step_s) if step_s else (start_s, end_s)), count, samples)
+
+
+def _add(samples: dict[Series, Sample], series: Series, tries: float, total: float) -> None:
+    old_tries, old = samples.get(series, (0, 0))
+    samples[series] = old_tries + tries, old + total
 
 
 @lru_cache(10_000)

@@ -75,7 +75,7 @@ def _incident(row: Row) -> Incident:
     return from_row(
         Incident,
         row,
-        **{f"{name}_at": _iso(row[f"{name}_s"]) for name in ("started", "opened", "ended")},
+        **{f"{name}_at": _iso(row[f"{name}_s"]) for name in ("started", "opened", "ended", "explained")},
         sentences=tuple(row["sentences"]),
         changes=tuple(Change(*each) for each in row["changes"]),
         usual_since=_iso(row["usual_since_s"]),
@@ -84,4 +84,5 @@ def _incident(row: Row) -> Incident:
 
 
 def _iso(seconds: str | int) -> str:
-    return iso_time(int(seconds) * _S)
+    """Empty for the column's default."""
+    return iso_time(int(seconds) * _S) if int(seconds) else ""

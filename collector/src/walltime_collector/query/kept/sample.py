@@ -12,6 +12,7 @@ from ..scope import Scope
 from ..transaction.kept_calls import kept_call
 
 _MAX_TRANSACTIONS = 400
+_MAX_OF_KIND = 40
 _MAX_CALLS = 6_000
 _MAX_GRANULES = 24
 """Of `spans`; reading one takes 1.3 to 7 ms."""
@@ -34,6 +35,8 @@ class SampledCall:
 
     call: Call
     weight: float
+    is_fair: bool
+    """Its transaction was kept by chance."""
     trace_id: str
     service: str
     name: str
@@ -41,11 +44,11 @@ class SampledCall:
 
 @dataclass(frozen=True)
 class KeptSample:
-    """Calls of `transactions` kept transactions."""
+    """Calls of `transactions` kept transactions, of each all that were asked for."""
 
     transactions: int
     is_fair: bool
-    """Whether the transactions were kept by chance; the weights of others are 1."""
+    """Whether all the transactions were kept by chance; the weights of others are 1."""
     calls: tuple[SampledCall, ...]
 
     @property
@@ -63,19 +66,22 @@ def kept_sample(
     texts: Sequence[str] = (),
     kinds: Sequence[str] = (),
     minutes: Sequence[int] = (),
+    is_by_kind: bool = False,
 ) -> KeptSample:
     """
     Kept calls of a component on a server, or of statements with one of these texts.
 
-    Only transactions that were kept by chance, if there are any; otherwise all that were kept.
+    Only transactions that were kept by chance, if there are any (of a kind, with `is_by_kind`); otherwise all.
 
     Args:
         kinds: `service TAB name` of the transactions that make such calls; none is any.
         minutes: Unix seconds; only transactions of these minutes are looked at. None means all.
+        is_by_kind: About equally many of each kind, so that rare ones are in it; takes longer with many kinds.
 
     Raises:
         EngineUnavailable: The engine cannot answer now.
     """
+    times = max(len(kinds) * _MAX_OF_KIND / _MAX_TRANSACTIONS, 1) if is_by_kind else 1
     owners = run(
         engine,
         "kept/transactions",
@@ -84,19 +90,22 @@ def kept_sample(
         texts=texts,
         kinds=kinds,
         minutes=minutes,
-        limit=_MAX_TRANSACTIONS,
+        of_kind=_MAX_OF_KIND if is_by_kind and len(kinds) > 1 else _MAX_TRANSACTIONS,
+        limit=round(_MAX_TRANSACTIONS * times),
     )
-    is_fair = bool(owners) and bool(owners[0]["is_fair"])
-    owners = [each for each in owners if bool(each["is_fair"]) == is_fair]
+    fair = {_group(each, is_by_kind=is_by_kind) for each in owners if each["is_fair"]}
+    owners = [each for each in owners if each["is_fair"] or _group(each, is_by_kind=is_by_kind) not in fair]
+    is_fair = bool(owners) and all(each["is_fair"] for each in owners)
     window = {"start_ns": scope.window.start_ns, "end_ns": scope.window.end_ns}
     if owners:
         (stored,) = run(engine, "kept/stored", **window)
-        owners = _near(owners, int(stored["spans"]))
+        owners = _near(owners, int(stored["spans"]), round(_MAX_GRANULES * times))
     if not owners:
         return KeptSample(0, is_fair, ())
     host, colon, port = address.rpartition(":")
     if not colon or not port.isdigit():
         host, port = address, ""
+    most = round(_MAX_CALLS * times)
     rows = run(
         engine,
         "kept/calls",
@@ -105,25 +114,33 @@ def kept_sample(
         texts=texts,
         host=host.strip("[]"),
         port=port,
-        limit=_MAX_CALLS,
+        limit=most,
         traces=sorted({str(each["trace"]) for each in owners}),
     )
+    if len(rows) == most:  # in the order of trace ids: the last one may be cut
+        last = rows[-1]["trace"]
+        owners, rows = ([each for each in part if each["trace"] < last] for part in (owners, rows))
     owner_of = {(each["trace"], each["span"]): each for each in owners}
     calls = []
     for row in rows:
         if owner := owner_of.get((row["trace"], row["parent"])):
-            weight = 1 / (owner["sample_probability"] or 1.0) if is_fair else 1.0
+            weight = 1 / (owner["sample_probability"] or 1.0) if owner["is_fair"] else 1.0
             call = kept_call({**row, "address": "", "statement": ""}, int(owner["started_ns"]))
-            calls.append(SampledCall(call, weight, row["trace"], owner["service"], owner["name"]))
+            of = bool(owner["is_fair"]), row["trace"], owner["service"], owner["name"]
+            calls.append(SampledCall(call, weight, *of))
     return KeptSample(len(owners), is_fair, tuple(calls))
 
 
-def _near(owners: Sequence[Row], spans: int) -> Sequence[Row]:
-    """The first of them, as many as have their calls in _MAX_GRANULES granules: trace ids order the table."""
+def _group(owner: Row, *, is_by_kind: bool) -> tuple[str, str] | None:
+    return (owner["service"], owner["name"]) if is_by_kind else None
+
+
+def _near(owners: Sequence[Row], spans: int, most: int) -> Sequence[Row]:
+    """The first of them, as many as have their calls in so many granules: trace ids order the table."""
     granules = spans // _GRANULE_ROWS + 1
     read: set[int] = set()
     for at, each in enumerate(owners):
         read.add(int(each["trace"], 16) * granules >> 128)
-        if len(read) > _MAX_GRANULES:
+        if len(read) > most:
             return owners[:at]
     return owners

@@ -136,8 +136,8 @@ def _stacks(name: str, most_ns: int, rows: Sequence[Row], bill: Mapping[str, obj
         one_in: One in so many transactions was read.
     """
     mine = [row for row in rows if row["component"] == name or (name == "other" and row["component"] not in bill)]
-    read = [([name, *(row[each] for each in _NAMES[1:])], int(row["samples"]), int(row["time_ns"])) for row in mine]
-    whole = {row["component"]: (int(row["all_samples"]), int(row["all_time_ns"])) for row in mine}
+    read = [([name, *(row[each] for each in _NAMES[1:])], row["samples"], row["time_ns"]) for row in mine]
+    whole = {row["component"]: (row["all_samples"], row["all_time_ns"]) for row in mine}
     rest = sum(samples for samples, _ in whole.values()) - sum(samples for _, samples, _ in read)
     all_ns = sum(time_ns for _, time_ns in whole.values())
     if rest:

@@ -23,7 +23,7 @@ BESIDE = "    UNION ALL -- beside whole minutes\n"
 """From this line to the next `)` a query reads the transactions beside the whole minutes of a Scope (Scope.divided)."""
 _BESIDE = re.compile(rf"^{BESIDE}.*?(?=^ *\))", re.MULTILINE | re.DOTALL)
 _OPTIONAL = re.compile(r"\s*AND \((?:\{(\w+):String\} = '' OR|empty\(\{(\w+):)")
-_PLACEHOLDER = re.compile(r"\{(\w+):[^{}]+\}")
+_PLACEHOLDER = re.compile(r"\{(\w+):([^{}]+)\}")
 _S = 1_000_000_000
 
 
@@ -56,7 +56,7 @@ def written(name: str, /, **parameters: Parameter) -> str:
     """
     sql, values = _composed(name, parameters)
     lines = [line for line in sql.splitlines() if not _says_nothing(line, values)]
-    return _PLACEHOLDER.sub(lambda match: _literal(values[match[1]]), "\n".join(lines))
+    return _PLACEHOLDER.sub(lambda match: _literal(values[match[1]], match[2]), "\n".join(lines))
 
 
 def _says_nothing(line: str, values: Mapping[str, Parameter]) -> bool:
@@ -65,11 +65,13 @@ def _says_nothing(line: str, values: Mapping[str, Parameter]) -> bool:
     return line.lstrip().startswith("--") or bool(optional and not values[optional[1] or optional[2]])
 
 
-def _literal(value: Parameter) -> str:
+def _literal(value: Parameter, of_type: str = "") -> str:
+    if of_type == "Identifier":
+        return str(value)
     if isinstance(value, str):
         return "'" + value.replace("\\", "\\\\").replace("'", "\\'").replace("\n", "\\n") + "'"
     if isinstance(value, Sequence):
-        return f"[{', '.join(map(_literal, value))}]"
+        return f"[{', '.join(map(_literal, value))}]" if value else f"CAST([], '{of_type}')"
     return "NULL" if value is None else str(value).lower() if isinstance(value, bool) else str(value)
 
 

@@ -16,7 +16,7 @@ from ..scope import Scope
 BINS = 10
 """Bins per factor of 10; the durations of a bin differ by at most 26 %."""
 MOST_READ = 400_000
-"""Of more transactions, answers that need not be exact read those of every second, third … step of the window."""
+"""Of more transactions, the heat map is estimated."""
 _LEVELS = (0.0, 0.001, 0.005, 0.01, *(at / 40 for at in range(1, 40)), 0.99, 0.995, 0.999, 0.9995, 0.9999, 1.0)
 """Of the percentiles in queries/scoped/distribution_minutes.sql, and of the longest duration."""
 _S = 1_000_000_000
@@ -88,16 +88,16 @@ def distribution(engine: Engine, scope: Scope) -> Distribution:
         cells = tuple(cell for row in rows for cell in _estimated(row))
     else:
         rows = run_sums(engine, "scoped/distribution", **scope.parameters(), step_ns=step_ns, bins=BINS)
-        cells = tuple(Cell(*(int(row[name]) for name in ("step", "bin", "transactions", "total_ns"))) for row in rows)
+        cells = tuple(from_row(Cell, row) for row in rows)
     steps = (window.end_ns - window.start_ns) // step_ns
     return Distribution(window.start_ns, scope.step_s, steps, cells, is_estimated)
 
 
 def _estimated(row: Row) -> Iterator[Cell]:
     """The cells of a step: between two percentiles, durations are taken as evenly spread on the logarithmic scale."""
-    max_ns = int(row["max_ns"])
+    max_ns = row["max_ns"]
     ends = [math.log10(max(min(each, max_ns), 1)) * BINS for each in (*row["percentiles_ns"], max_ns)]
-    transactions, below = int(row["transactions"]), 0
+    transactions, below = row["transactions"], 0
     for number in range(math.floor(ends[0]), math.floor(ends[-1]) + 1):
         until, at = transactions, bisect_right(ends, number + 1)
         if at < len(ends):
@@ -106,7 +106,7 @@ def _estimated(row: Row) -> Iterator[Cell]:
             until = min(round(transactions * share), transactions - 1)  # the longest is exact
         if until > below:
             middle_ns = 10 ** ((number + 0.5) / BINS)
-            yield Cell(int(row["step"]), number, until - below, round((until - below) * middle_ns))
+            yield Cell(row["step"], number, until - below, round((until - below) * middle_ns))
             below = until
 
 
@@ -119,8 +119,7 @@ def durations(engine: Engine, scope: Scope) -> Durations:
     """
     scope = scope.aligned()
     (row,) = run_sums(engine, "scoped/durations", **scope.divided(scope.step_s))
-    p50_ns, p95_ns, p99_ns = (round(each or 0) for each in row["percentiles_ns"])
-    return from_row(Durations, row, p50_ns=p50_ns, p95_ns=p95_ns, p99_ns=p99_ns)
+    return from_row(Durations, row)
 
 
 def edges_ns(bin_number: int) -> tuple[float, float]:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Mapping
 from dataclasses import dataclass
-from statistics import median
+from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
+from ..statistics.around import around
 from ..timeline import Timeline
 from .distribution import Distribution
 
@@ -18,6 +20,7 @@ _LEAST_SCORE = 4.0
 _NORMAL = 1.4826
 """The median distance from the median, times this, is the standard deviation of a normal distribution."""
 _S = 1_000_000_000
+_Sums = NDArray[Any]
 
 
 @dataclass(frozen=True)
@@ -32,68 +35,41 @@ class Outlier:
     """The median of the means of all steps."""
 
 
-@dataclass
-class _Step:
-    transactions: int = 0
-    total_ns: int = 0
-    squares: float = 0.0
-
-    @property
-    def mean_ns(self) -> float:
-        return self.total_ns / self.transactions
-
-    @property
-    def variance_of_mean(self) -> float:
-        return max(self.squares / self.transactions - self.mean_ns**2, 0.0) / self.transactions
-
-
 def outlier(known: Distribution) -> Outlier | None:
     """The steps that stand out most; None when none does, or there are too few to compare with."""
-    steps: dict[int, _Step] = {}
-    for cell in known.cells:
-        step = steps.setdefault(cell.step, _Step())
-        step.transactions += cell.transactions
-        step.total_ns += cell.total_ns
-        step.squares += cell.total_ns**2 / cell.transactions  # the durations of a bin are nearly equal
-    return _outlier(steps, known.start_ns, known.step_s)
+    cells = np.array([(each.step, each.transactions, each.total_ns) for each in known.cells], float).reshape(-1, 3)
+    at, (transactions, total_ns) = cells[:, 0].astype(int), cells[:, 1:].T
+    sums = (transactions, total_ns, total_ns**2 / transactions)  # the durations of a bin are nearly equal
+    return _outlier(known.start_ns, known.step_s, *(np.bincount(at, each, known.steps) for each in sums))
 
 
 def outlier_over_time(known: Timeline) -> Outlier | None:
     """The same of a timeline, by the means of its steps alone."""
-    steps = {
-        at: _Step(transactions, total_ns, total_ns**2 / transactions)
-        for at, (transactions, total_ns) in enumerate(zip(known.transactions, known.time_ns, strict=True))
-        if transactions
-    }
-    return _outlier(steps, known.start_ns, known.step_s)
+    transactions, total_ns = np.array(known.transactions, float), np.array(known.time_ns, float)
+    squares = total_ns**2 / np.maximum(transactions, 1)
+    return _outlier(known.start_ns, known.step_s, transactions, total_ns, squares)
 
 
-def _outlier(steps: Mapping[int, _Step], start_ns: int, step_s: int) -> Outlier | None:
-    judged = {at: step for at, step in steps.items() if step.transactions >= _FEWEST_TRANSACTIONS}
-    if len(judged) < _FEWEST_STEPS:
+def _outlier(start_ns: int, step_s: int, transactions: _Sums, total_ns: _Sums, squares: _Sums) -> Outlier | None:
+    """Each sum has a value for each step; `squares` are of the durations."""
+    is_judged = transactions >= _FEWEST_TRANSACTIONS
+    if is_judged.sum() < _FEWEST_STEPS:
         return None
-    usual_ns = median(step.mean_ns for step in judged.values())
-    spread_ns = _NORMAL * median(abs(step.mean_ns - usual_ns) for step in judged.values())
-
-    def score(at: int) -> float:
-        return (judged[at].mean_ns - usual_ns) / math.sqrt(spread_ns**2 + judged[at].variance_of_mean + 1)
-
-    peak = max(judged, key=score)
-    if score(peak) < _LEAST_SCORE or judged[peak].mean_ns < _LEAST_RATIO * usual_ns:
+    count = np.maximum(transactions, 1)
+    mean_ns = np.where(is_judged, total_ns / count, np.nan)
+    usual_ns = np.nanmedian(mean_ns)
+    spread_ns = _NORMAL * np.nanmedian(abs(mean_ns - usual_ns))
+    variance_of_mean = np.maximum(squares / count - mean_ns**2, 0) / count
+    score = (mean_ns - usual_ns) / np.sqrt(spread_ns**2 + variance_of_mean + 1)
+    peak = int(np.nanargmax(score))
+    if score[peak] < _LEAST_SCORE or mean_ns[peak] < _LEAST_RATIO * usual_ns:
         return None
-    enough_ns = usual_ns + (judged[peak].mean_ns - usual_ns) / 3
-    first = last = peak
-    while first - 1 in judged and judged[first - 1].mean_ns >= enough_ns:
-        first -= 1
-    while last + 1 in judged and judged[last + 1].mean_ns >= enough_ns:
-        last += 1
-    part = [judged[at] for at in range(first, last + 1)]
-    transactions = sum(each.transactions for each in part)
-    step_ns = step_s * _S
+    first, last = around(peak, mean_ns >= usual_ns + (mean_ns[peak] - usual_ns) / 3, is_judged)
+    of_part = transactions[first : last + 1].sum()
     return Outlier(
-        start_ns=start_ns + first * step_ns,
-        end_ns=start_ns + (last + 1) * step_ns,
-        transactions=transactions,
-        mean_ns=sum(each.total_ns for each in part) / transactions,
-        usual_mean_ns=usual_ns,
+        start_ns=start_ns + first * step_s * _S,
+        end_ns=start_ns + (last + 1) * step_s * _S,
+        transactions=int(of_part),
+        mean_ns=float(total_ns[first : last + 1].sum() / of_part),
+        usual_mean_ns=float(usual_ns),
     )

@@ -29,14 +29,14 @@ def servers(engine: Engine, scope: Scope) -> Servers:
         EngineUnavailable: The engine cannot answer now.
     """
     totals = _totals(engine, scope)
-    steps = Steps.of(scope, int(totals["transactions"]))
+    steps = Steps.of(scope, totals["transactions"])
     rows = _run_steps(engine, scope, steps)
     return Servers(
         steps,
-        int(totals["transactions"]),
-        int(totals["total_ns"]),
+        totals["transactions"],
+        totals["total_ns"],
         _skipped(totals),
-        tuple(_server(row, steps, int(totals["total_ns"])) for row in rows),
+        tuple(_server(row, steps, totals["total_ns"]) for row in rows),
     )
 
 
@@ -49,13 +49,13 @@ def server(engine: Engine, scope: Scope, component: str, address: str) -> Server
         EngineUnavailable: The engine cannot answer now.
     """
     totals = _totals(engine, scope)
-    steps = Steps.of(scope, int(totals["transactions"]))
+    steps = Steps.of(scope, totals["transactions"])
     params = {**scope.divided(), "component": component, "address": address}
     with ThreadPoolExecutor(1, "server") as threads:
         using = threads.submit(run_sums, engine, "servers/users", **params, limit=_MAX_USERS)
         rows = _run_steps(engine, scope, steps, address)
         users = using.result()
-    found = [_server(row, steps, int(totals["total_ns"])) for row in rows]
+    found = [_server(row, steps, totals["total_ns"]) for row in rows]
     if not users or component not in {each.component for each in found}:
         raise NotStored(
             "server",
@@ -64,7 +64,7 @@ def server(engine: Engine, scope: Scope, component: str, address: str) -> Server
         )
     kinds = [f"{row['service']}\t{row['name']}" for row in users]
     this = next(each for each in found if each.component == component)
-    sample, texts = requested(engine, scope, this, kinds, int(totals["transactions"]))
+    sample, texts = requested(engine, scope, this, kinds)
     return ServerDetail(
         this,
         steps,
@@ -75,8 +75,8 @@ def server(engine: Engine, scope: Scope, component: str, address: str) -> Server
             from_row(
                 User,
                 row,
-                share=int(row["time_ns"]) / max(int(row["all_time_ns"]), 1),
-                hit_ratio=ratio(int(row["hits"]), int(row["misses"])),
+                share=row["time_ns"] / max(row["all_time_ns"], 1),
+                hit_ratio=ratio(row["hits"], row["misses"]),
             )
             for row in users
         ),
@@ -105,13 +105,13 @@ def _skipped(totals: Row) -> dict[str, int]:
 def _server(row: Row, steps: Steps, total_ns: int) -> Server:
     known = {int(step): Sums(*map(int, counters)) for step, *counters in row["steps"]}
     sums = [known.get(step, Sums()) for step in steps.numbers]
-    calls, time_ns = int(row["calls"]), int(row["time_ns"])
+    calls, time_ns = row["calls"], row["time_ns"]
     return from_row(
         Server,
         row,
         share=time_ns / max(total_ns, 1),
         mean_ns=round(time_ns / max(calls, 1)),
-        hit_ratio=ratio(int(row["hits"]), int(row["misses"])),
+        hit_ratio=ratio(row["hits"], row["misses"]),
         steps=tuple(sums),
         moments=moments(sums, steps),
     )

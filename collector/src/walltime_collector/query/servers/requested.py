@@ -4,21 +4,17 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from ...clickhouse.engine import Engine
 from ...statements.fingerprint import fingerprint_id, of_template
 from ..answers import Call
+from ..kept.estimate import estimates
 from ..kept.sample import Sample, kept_sample
 from ..sampled import sampled
 from ..scope import Scope
 from .answer import Requested, Server, ratio
 
 _MAX_TEXTS = 50
-_ENOUGH_TRANSACTIONS = 100_000
-_LEAST_MINUTES = 10
-"""Of more than _ENOUGH_TRANSACTIONS only those in some minutes of the window are looked at."""
-_MINUTE_NS = 60_000_000_000
 _MORE_KEYS = re.compile(r" and \d+ more$")
 _PIECE = re.compile(r"[^:/|.\-_]+[:/|.\-_]*|[:/|.\-_]+")
 _VERSION = re.compile(r"v\d{1,2}", re.IGNORECASE)
@@ -48,71 +44,34 @@ def key_prefix(key: str) -> str:
     return prefix or NO_PREFIX
 
 
-@dataclass
-class _Estimate:
-    calls: float = 0.0
-    time_ns: float = 0.0
-    errors: float = 0.0
-    hits: float = 0.0
-    misses: float = 0.0
-
-
 def requested(
-    engine: Engine, scope: Scope, server: Server, kinds: Sequence[str], of: int
+    engine: Engine, scope: Scope, server: Server, kinds: Sequence[str]
 ) -> tuple[Sample, tuple[Requested, ...]]:
     """
     What these kinds of transaction request of a server, the most expensive first.
 
     Args:
         kinds: `service TAB name` each.
-        of: How many transactions the Scope has.
 
     Raises:
         EngineUnavailable: The engine cannot answer now.
     """
-    if of > _ENOUGH_TRANSACTIONS and not scope.sample_level:
-        scope = sampled(engine, scope, is_for_calls=True)
-    minutes = () if scope.sample_level else _some_minutes(scope, of)
-    sample = kept_sample(
-        engine, scope, component=server.component, address=server.address, kinds=kinds, minutes=minutes
-    )
-    estimates: dict[tuple[str, str], _Estimate] = {}
-    for each in sample.calls:
-        call, weight = each.call, each.weight
-        if not call.text:
-            continue
-        estimate = estimates.setdefault(_text(call), _Estimate())
-        hits, misses = _looked_up(call)
-        estimate.calls += weight
-        estimate.time_ns += weight * call.own_ns
-        estimate.errors += weight * bool(call.error)
-        estimate.hits += weight * hits
-        estimate.misses += weight * misses
-    whole_ns = sum(each.time_ns for each in estimates.values()) or 1
-    whole = sum(each.calls for each in estimates.values()) or 1
-    ranked = sorted(estimates.items(), key=lambda item: (-item[1].time_ns, item[0]))
+    scope = sampled(engine, scope, is_for_calls=True)
+    sample = kept_sample(engine, scope, component=server.component, address=server.address, kinds=kinds)
+    found = estimates(sample.calls, lambda each: _text(each.call) if each.call.text else None)
     return sample.size, tuple(
         Requested(
             text=text,
             fingerprint_id=number,
-            calls=server.calls * each.calls / whole,
-            calls_share=each.calls / whole,
-            share=each.time_ns / whole_ns,
-            mean_ns=round(each.time_ns / each.calls),
+            calls=server.calls * each.calls_share,
+            calls_share=each.calls_share,
+            share=each.share,
+            mean_ns=each.mean_ns,
             error_share=each.errors / each.calls,
             hit_ratio=ratio(each.hits, each.misses),
         )
-        for (text, number), each in ranked[:_MAX_TEXTS]
+        for (text, number), each in found[:_MAX_TEXTS]
     )
-
-
-def _some_minutes(scope: Scope, of: int) -> Sequence[int]:
-    """The beginnings of minutes of the window, evenly spaced; none means all."""
-    first, last = scope.window.start_ns // _MINUTE_NS + 1, scope.window.end_ns // _MINUTE_NS
-    wanted = max((last - first) * _ENOUGH_TRANSACTIONS // max(of, 1), _LEAST_MINUTES)
-    if of <= _ENOUGH_TRANSACTIONS or wanted >= last - first:
-        return ()
-    return [(first + (last - first) * at // wanted) * 60 for at in range(wanted)]
 
 
 def _text(call: Call) -> tuple[str, str]:
@@ -124,11 +83,3 @@ def _text(call: Call) -> tuple[str, str]:
         return call.text, ""
     text = of_template(call.text)
     return text, f"{fingerprint_id(text):016X}"
-
-
-def _looked_up(call: Call) -> tuple[int, int]:
-    """Hits and misses of a call: `hit`, `miss`, or `3/5` of a lookup of several keys."""
-    found, slash, keys = call.result.partition("/")
-    if slash and found.isdigit() and keys.isdigit() and call.component.rpartition(".")[2] not in ("set", "add"):
-        return int(found), int(keys) - int(found)
-    return int(call.result == "hit"), int(call.result == "miss")

@@ -21,9 +21,9 @@ def kept_call(row: Row, transaction_started_ns: int) -> Call:
     return Call(
         component=row["component"],
         name=row["name"],
-        offset_ns=int(row["started_ns"]) - transaction_started_ns,
-        duration_ns=int(row["duration_ns"]),
-        own_ns=int(row["own_ns"]),
+        offset_ns=row["started_ns"] - transaction_started_ns,
+        duration_ns=row["duration_ns"],
+        own_ns=row["own_ns"],
         address=row["address"] or (f"{host}:{port}" if host and port else host),
         text=row["statement"] or text,
         result=_result(attributes, system),

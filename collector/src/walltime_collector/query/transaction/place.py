@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from bisect import bisect_left, bisect_right
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from itertools import pairwise
-from statistics import median
-from typing import Literal
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
 
 from ...clickhouse.engine import Engine
 from ...format import iso_time, unix_ns
-from ..answers import Bill
+from ..answers import Bill, from_row
 from ..components import Component, counter_of
 from ..queries import Row, run
 
@@ -39,6 +39,8 @@ _LEAST_OF_EVEN = 0.2
 """A value is rare when its share is also smaller than this part of what it were if all values were equally frequent."""
 
 Counter = Literal["time_ns", "calls", "per_call_ns", "misses", "errors"]
+_COUNTERS: tuple[Counter, ...] = ("time_ns", "calls", "misses", "errors")
+_Numbers = NDArray[Any]
 
 
 @dataclass(frozen=True)
@@ -120,28 +122,20 @@ def place(engine: Engine, bill: Bill) -> Place:
     for around_s in _AROUND_S:
         window = {"start_ns": max(started_ns - around_s * _S, 0), "end_ns": started_ns + around_s * _S}
         row = run(engine, "place/durations", **kind, **window, **own, duration_ns=bill.duration_ns)[0]
-        others = max(int(row["transactions"]) - 1, 0)  # without this one
-        if others >= FEWEST:
+        if row["others"] >= FEWEST:
             break
-    is_enough = others >= FEWEST
-    shorter, equal = int(row["shorter"]), max(int(row["equal"]) - 1, 0)
+    others, is_enough = row["others"], row["others"] >= FEWEST
     sample = _sample(engine, bill, window, others) if is_enough else {}
-    p50_ns, p95_ns, p99_ns = (int(each) for each in row["percentiles_ns"])
-    return Place(
+    return from_row(
+        Place,
+        row,
         since=iso_time(window["start_ns"]),
         until=iso_time(window["end_ns"]),
-        others=others,
-        shorter=shorter,
-        equal=equal,
-        quantile=(shorter + equal / 2) / others if is_enough else None,
-        p50_ns=p50_ns,
-        p95_ns=p95_ns,
-        p99_ns=p99_ns,
-        max_ns=int(row["max_ns"]),
+        quantile=(row["shorter"] + row["equal"] / 2) / others if is_enough else None,
         steps=tuple(_steps(dict(zip(row["steps"], row["of_steps"], strict=True)))),
-        sampled=int(sample.get("transactions", 0)),
-        unusual=unusual(bill, sample, p50_ns) if is_enough else (),
-        rare=tuple(_rare(row, own, others)) if is_enough else (),
+        sampled=sample.get("transactions", 0),
+        unusual=unusual(bill, sample, row["p50_ns"]) if is_enough else (),
+        rare=tuple(_rare(row, own)) if is_enough else (),
     )
 
 
@@ -160,7 +154,7 @@ def _sample(engine: Engine, bill: Bill, window: Mapping[str, int], others: int) 
             part_ns=slice_ns // part + 1,
             every=max(round(others / part / SAMPLED), 1),
         )[0]
-        if int(row["transactions"]) >= FEWEST:
+        if row["transactions"] >= FEWEST:
             break
     return row
 
@@ -176,25 +170,19 @@ def unusual(bill: Bill, sample: Row, usual_ns: int) -> tuple[Unusual, ...]:
     small_ns = _SMALL * max(bill.duration_ns, usual_ns)
     found: list[Unusual] = []
     sampled = _counters(sample)
-    zeros = [0] * int(sample["transactions"])
+    zeros = np.zeros(sample["transactions"])
     own = {each.name: each for each in bill.components}
     for name in dict.fromkeys([*own, *(component for component, _ in sampled)]):
         component = own.get(name, Component(name))
-        times, calls = (sampled.get((name, counter), zeros) for counter in ("time_ns", "calls"))
-        difference_ns = component.time_ns - median(times)
-        counts: tuple[tuple[Counter, int], ...] = (
-            ("calls", component.calls),
-            ("misses", component.misses),
-            ("errors", component.errors),
-        )
-        found += _compared(name, "time_ns", component.time_ns, times, small_ns, difference_ns)
-        for counter, number in counts:
-            others = sampled.get((name, counter), zeros)
-            found += _compared(name, counter, number, others, max(1, _SMALL * median(others)), difference_ns)
-        if component.calls:
-            each_ns = [time_ns / n for time_ns, n in zip(times, calls, strict=True) if n]
-            per_call_ns = component.time_ns / component.calls
-            found += _compared(name, "per_call_ns", per_call_ns, each_ns, small_ns / component.calls, difference_ns)
+        columns = {counter: sampled.get((name, counter), zeros) for counter in _COUNTERS}
+        difference_ns = float(component.time_ns - np.median(columns["time_ns"]))
+        for counter, others in columns.items():
+            small = small_ns if counter == "time_ns" else max(1, _SMALL * float(np.median(others)))
+            found += _compared(name, counter, getattr(component, counter), others, small, difference_ns)
+        if calls := component.calls:
+            is_called = columns["calls"] > 0
+            each_ns = columns["time_ns"][is_called] / columns["calls"][is_called]
+            found += _compared(name, "per_call_ns", component.time_ns / calls, each_ns, small_ns / calls, difference_ns)
     cpu_ns = None if bill.cpu_user_ns is None or bill.cpu_system_ns is None else bill.cpu_user_ns + bill.cpu_system_ns
     for name, own_ns, column in (
         ("other", bill.other_ns, "other_ns"),
@@ -204,7 +192,8 @@ def unusual(bill: Bill, sample: Row, usual_ns: int) -> tuple[Unusual, ...]:
         ("queue", bill.queue_ns, "queue_ns"),
     ):
         if own_ns is not None and sample[column]:
-            found += _compared(name, "time_ns", own_ns, sample[column], small_ns, own_ns - median(sample[column]))
+            others = np.array(sample[column], float)
+            found += _compared(name, "time_ns", own_ns, others, small_ns, float(own_ns - np.median(others)))
     failed = {each.component for each in found if each.counter == "errors" and each.value > each.usual}
     first = failed if bill.is_error else set[str]()
     return tuple(
@@ -213,24 +202,21 @@ def unusual(bill: Bill, sample: Row, usual_ns: int) -> tuple[Unusual, ...]:
 
 
 def _compared(
-    component: str, counter: Counter, value: float, others: Sequence[float], small: float, difference_ns: float
-) -> list[Unusual]:
+    component: str, counter: Counter, value: float, others: _Numbers, small: float, difference_ns: float
+) -> Iterable[Unusual]:
     """The counter if it is unusual; `small` is the least difference that is worth mentioning."""
-    n, usual = len(others), median(others) if others else 0
-    if n < FEWEST or abs(value - usual) < small:
-        return []
-    ordered = sorted(others)
-    less, not_more = bisect_left(ordered, value), bisect_right(ordered, value)
-    if min(n - less, not_more) > TAIL * n:
-        return []
-    quantile = (less + not_more) / 2 / n
-    return [Unusual(component, counter, value, usual, value / usual if usual else None, quantile, difference_ns)]
+    usual = float(np.median(others)) if len(others) else 0.0
+    if len(others) < FEWEST or abs(value - usual) < small:
+        return
+    not_less, not_more = np.count_nonzero(others >= value), np.count_nonzero(others <= value)
+    if min(not_less, not_more) <= TAIL * len(others):
+        quantile = (1 + (not_more - not_less) / len(others)) / 2
+        yield Unusual(component, counter, value, usual, value / usual if usual else None, quantile, difference_ns)
 
 
-def _counters(sample: Row) -> dict[tuple[str, str], list[int]]:
+def _counters(sample: Row) -> dict[tuple[str, str], _Numbers]:
     """Component and counter → a number for each transaction of the sample; those that are 0 everywhere are left out."""
-    n = int(sample["transactions"])
-    counters: dict[tuple[str, str], list[int]] = {}
+    counters: dict[tuple[str, str], _Numbers] = {}
     for column, values in sample.items():
         if not isinstance(values, list) or not values:
             continue
@@ -238,33 +224,32 @@ def _counters(sample: Row) -> dict[tuple[str, str], list[int]]:
             for at, counted in enumerate(values):
                 for key, number in counted.items():
                     if name := counter_of(column, key):
-                        counters.setdefault(name, [0] * n)[at] = int(number)
+                        counters.setdefault(name, np.zeros(len(values)))[at] = number
         elif (name := counter_of(column)) and any(values):
-            counters[name] = values
+            counters[name] = np.array(values, float)
     return counters
 
 
-def _rare(row: Row, own: Mapping[str, str], others: int) -> Iterable[Rare]:
+def _rare(row: Row, own: Mapping[str, str]) -> Iterable[Rare]:
     names: tuple[Literal["status", "host", "version"], ...] = ("status", "host", "version")
     for name in names:
-        share = (int(row[f"same_{name}"]) - 1) / others
-        usual, usual_count = row[f"usual_{name}"], int(row[f"usual_{name}_count"])
-        is_evenly_spread = share * int(row[f"different_{name}"]) > _LEAST_OF_EVEN
+        share, usual = (row[f"same_{name}"] - 1) / row["others"], row[f"usual_{name}"]
+        is_evenly_spread = share * row[f"different_{name}"] > _LEAST_OF_EVEN
         if share <= RARE and not is_evenly_spread and usual != own[name]:
-            yield Rare(name, own[name], max(share, 0.0), usual, min(usual_count / others, 1.0))
+            usual_share = min(row[f"usual_{name}_count"] / row["others"], 1.0)
+            yield Rare(name, own[name], max(share, 0.0), usual, usual_share)
 
 
 def _steps(counts: Mapping[int, int]) -> Iterable[Step]:
     """All steps between the shortest and the longest transaction, also empty ones, at most _MOST_STEPS."""
-    wide = 1
-    while counts and max(counts) // wide - min(counts) // wide >= _MOST_STEPS:
+    if not counts:
+        return
+    wide, first, last = 1, min(counts), max(counts)
+    while last // wide - first // wide >= _MOST_STEPS:
         wide *= 2
-    merged: dict[int, int] = {}
-    for step, number in counts.items():
-        merged[step // wide] = merged.get(step // wide, 0) + number
-    edges = range(min(merged, default=0), max(merged, default=-1) + 2)
-    for step, following in pairwise(edges):
-        yield Step(_edge_ns(step * wide), _edge_ns(following * wide), merged.get(step, 0))
+    for step in range(first // wide, last // wide + 1):
+        inside = range(step * wide, (step + 1) * wide)
+        yield Step(_edge_ns(inside.start), _edge_ns(inside.stop), sum(counts.get(each, 0) for each in inside))
 
 
 def _edge_ns(step: int) -> float:

@@ -19,7 +19,7 @@ from ..kinds import trace as whole_trace_id
 from ..queries import Row, run
 from ..sampling import sampled
 from .kept_calls import kept_call
-from .slow_log_join import join_calls, join_connections, join_statements
+from .slow_log_join import join_calls, join_statements
 from .trace_tree import in_order, own_times, owners
 
 MAX_TRANSACTIONS = 500
@@ -85,7 +85,7 @@ def show(engine: Engine, trace_id: str) -> Trace | None:
     entries: dict[str, list[Row]] = defaultdict(list)
     for row in logged:
         entries[row["span"]].append(row)
-    first_ns = min(int(row["started_ns"]) for row in bill_of.values())
+    first_ns = min(row["started_ns"] for row in bill_of.values())
     return Trace(
         trace_id=trace_id,
         transactions=tuple(
@@ -98,28 +98,26 @@ def show(engine: Engine, trace_id: str) -> Trace | None:
 
 
 def _kept(engine: Engine, trace_id: str) -> tuple[Sequence[Row], Sequence[Row]]:
-    """The kept spans of this trace, and the log entries without a trace id of the connections of those shown."""
-    spans = _spans(engine, trace_id)
-    return spans, _untagged(engine, spans[:MAX_CALLS])
+    """
+    The kept spans of this trace, oldest first, and the log entries without a trace id of their connections.
 
-
-def _spans(engine: Engine, trace_id: str) -> Sequence[Row]:
-    """The kept spans of this trace, oldest first; more than MAX_CALLS when there are more."""
+    There are more than MAX_CALLS spans when more are stored.
+    """
     spans = run(engine, "show/calls", trace_id=trace_id, limit=MAX_CALLS + 1)
-    ours = [row for row in spans if not row["is_derived"]]
-    if len(ours) == len(spans):
-        return spans
-    derived = [
-        {**row, "statement": redacted_text(row["statement"])}
-        for row in run(engine, "show/derived_calls", trace_id=trace_id, limit=MAX_CALLS + 1)
-    ]
-    return sorted([*ours, *derived], key=lambda row: (int(row["started_ns"]), row["span"]))
+    if any(row["is_derived"] for row in spans):
+        derived = [
+            {**row, "statement": redacted_text(row["statement"])}
+            for row in run(engine, "show/derived_calls", trace_id=trace_id, limit=MAX_CALLS + 1)
+        ]
+        ours = [row for row in spans if not row["is_derived"]]
+        spans = sorted([*ours, *derived], key=lambda row: (row["started_ns"], row["span"]))
+    return spans, _untagged(engine, spans[:MAX_CALLS])
 
 
 def _untagged(engine: Engine, spans: Sequence[Row]) -> Sequence[Row]:
     """The log entries without a trace id on the connections of these calls, at their time."""
     calls = [
-        (connection_id, int(row["started_ns"]), int(row["duration_ns"]))
+        (connection_id, row["started_ns"], row["duration_ns"])
         for row in spans
         if (connection_id := number(row["attributes"].get("walltime.mysql.connection_id", "")))
     ]
@@ -139,11 +137,11 @@ def _bill(
     row: Row, depth: int, first_ns: int, calls: Sequence[Row], entries: Sequence[Row], untagged: Sequence[Row]
 ) -> Bill:
     components = tuple(Component(name, **counters) for name, counters in counters_by_component(row).items())
-    started_ns, duration_ns = int(row["started_ns"]), int(row["duration_ns"])
-    other_ns = duration_ns - min(int(row["covered_ns"]), duration_ns)
+    started_ns, duration_ns = row["started_ns"], row["duration_ns"]
+    other_ns = duration_ns - min(row["covered_ns"], duration_ns)
     billed = [Statement(*values) for values in _nested(row, "statement", "text calls time_ns errors")]
     statements, logged = join_statements(billed, entries)
-    kept = join_calls([kept_call(call, started_ns) for call in calls], entries)
+    kept = [kept_call(call, started_ns) for call in calls]
     return from_row(
         Bill,
         row,
@@ -159,13 +157,10 @@ def _bill(
             Target(*values) for values in _nested(row, "target", "component address calls time_ns errors hits misses")
         ),
         statements=statements,
-        calls=join_connections(kept, untagged, started_ns),
+        calls=join_calls(kept, entries, untagged, started_ns),
         logged=logged,
         after_response=after_response(row["attributes"]),
-        samples=tuple(
-            sampled([*each.values()][:-2], int(each["count"]), int(each["time_ns"])) for each in row["sample"]
-        ),
-        is_error=bool(row["is_error"]),
+        samples=tuple(sampled([*each.values()][:-2], each["count"], each["time_ns"]) for each in row["sample"]),
         sample_probability=row["sample_probability"] or 0.0,  # None when it is not a number
     )
 

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import replace
 from typing import TypeVar
 
@@ -26,6 +25,7 @@ _CLOCKS_DIFFER_NS = 1_000_000
 _LOGGED_IN_SECONDS_NS = 1_500_000_000
 """Some servers log the start of a statement in whole seconds; and the two clocks may differ a little."""
 
+Item = TypeVar("Item")
 Key = TypeVar("Key", bound=Hashable)
 
 
@@ -37,9 +37,9 @@ def join_statements(
 
     Statements of one fingerprint (`IN (%s)`, `IN (%s, %s)`) share their entries: the most expensive of them has them.
     """
-    logged = _by_fingerprint(entries)
+    logged = _grouped(entries, _fingerprint)
     joined = list(statements)
-    for fingerprint, places in _places(statements, lambda statement: of_template(statement.text)).items():
+    for fingerprint, places in _grouped(range(len(joined)), lambda at: of_template(statements[at].text)).items():
         if matches := logged.pop(fingerprint, None):
             same = [statements[at] for at in places]
             first = max(places, key=lambda at: statements[at].time_ns)
@@ -49,39 +49,32 @@ def join_statements(
     return tuple(joined), tuple(Logged(str(rest[0]["sample"]), _server_side(rest)) for rest in logged.values())
 
 
-def join_calls(calls: Sequence[Call], entries: Sequence[Row]) -> tuple[Call, ...]:
+def join_calls(
+    calls: Sequence[Call], entries: Sequence[Row], untagged: Sequence[Row], started_ns: int
+) -> tuple[Call, ...]:
     """
     Return the kept calls, each with its log entry where that is certain.
 
     The log has the entries of one connection in the order they were run. So when it has as many of a fingerprint as
-    calls were kept, and none took longer there than here, they belong together one by one.
-    """
-    logged = _by_fingerprint(entries)
-    return _join_one_by_one(calls, lambda call: of_template(call.text), lambda key, _: logged.get(key, []))
-
-
-def join_connections(calls: Sequence[Call], entries: Sequence[Row], started_ns: int) -> tuple[Call, ...]:
-    """
-    Return the kept calls; one without an entry gets the one that was logged without its comment, where that is certain.
-
-    A connection runs one statement after another, so the rule of `join_calls` holds for each connection.
+    calls were kept, and none took longer there than here, they belong together one by one. A call without such an entry
+    gets the one that was logged without its comment, by the same rule for each connection.
 
     Args:
-        entries: Those of these connections without a trace id, with `started_ns` and `connection_id`.
+        untagged: Entries of these connections without a trace id, with `started_ns` and `connection_id`.
         started_ns: Of the transaction; the offsets of the calls begin there.
     """
-    logged: dict[tuple[int, str], list[Row]] = defaultdict(list)
-    for entry in entries:
-        logged[int(entry["connection_id"]), str(entry["fingerprint"])].append(entry)
+    logged = _grouped(entries, _fingerprint)
+    on_connections = _grouped(untagged, lambda entry: (entry["connection_id"], _fingerprint(entry)))
 
     def at_their_time(key: tuple[int, str], same: Sequence[Call]) -> list[Row]:
         first_ns = started_ns + same[0].offset_ns - _LOGGED_IN_SECONDS_NS
         last_ns = started_ns + same[-1].offset_ns + same[-1].duration_ns + _LOGGED_IN_SECONDS_NS
-        matches = [entry for entry in logged.get(key, ()) if first_ns <= int(entry["started_ns"]) <= last_ns]
+        matches = [entry for entry in on_connections.get(key, ()) if first_ns <= entry["started_ns"] <= last_ns]
         return matches if len({entry["server"] for entry in matches}) == 1 else []
 
+    joined = _join_one_by_one(calls, lambda call: of_template(call.text), lambda key, _: logged.get(key, []))
     return _join_one_by_one(
-        calls,
+        joined,
         lambda call: (call.connection_id, of_template(call.text)) if call.connection_id else None,
         at_their_time,
     )
@@ -92,44 +85,38 @@ def _join_one_by_one(
     key_of: Callable[[Call], Key | None],
     entries_of: Callable[[Key, Sequence[Call]], Sequence[Row]],
 ) -> tuple[Call, ...]:
-    def key_of_query(call: Call) -> Key | None:
+    def key_at(at: int) -> Key | None:
+        call = calls[at]
         return key_of(call) if call.component == "mysql.query" and call.text and call.server is None else None
 
     joined = list(calls)
-    for key, places in _places(calls, key_of_query).items():
+    for key, places in _grouped(range(len(calls)), key_at).items():
         places.sort(key=lambda at: calls[at].offset_ns)
         same = [calls[at] for at in places]
         entries = entries_of(key, same)
         if len(entries) == len(same) and all(
-            int(entry["query_ns"]) <= call.duration_ns + _CLOCKS_DIFFER_NS
-            for entry, call in zip(entries, same, strict=True)
+            entry["query_ns"] <= call.duration_ns + _CLOCKS_DIFFER_NS for entry, call in zip(entries, same, strict=True)
         ):
             for at, call, entry in zip(places, same, entries, strict=True):
                 joined[at] = replace(call, server=_server_side([entry], calls=1, client_ns=call.duration_ns))
     return tuple(joined)
 
 
-Item = TypeVar("Item")
-
-
-def _places(items: Sequence[Item], key_of: Callable[[Item], Key | None]) -> dict[Key, list[int]]:
-    """The indexes of the items with each key; those without a key are left out."""
-    places: dict[Key, list[int]] = {}
-    for at, item in enumerate(items):
+def _grouped(items: Iterable[Item], key_of: Callable[[Item], Key | None]) -> dict[Key, list[Item]]:
+    """The items with each key; those without a key are left out."""
+    groups: dict[Key, list[Item]] = {}
+    for item in items:
         if (key := key_of(item)) is not None:
-            places.setdefault(key, []).append(at)
-    return places
+            groups.setdefault(key, []).append(item)
+    return groups
 
 
-def _by_fingerprint(entries: Sequence[Row]) -> dict[str, list[Row]]:
-    logged: dict[str, list[Row]] = {}
-    for entry in entries:
-        logged.setdefault(str(entry["fingerprint"]), []).append(entry)
-    return logged
+def _fingerprint(entry: Row) -> str:
+    return str(entry["fingerprint"])
 
 
 def _server_side(entries: Sequence[Row], *, calls: int = 0, client_ns: int = 0, statements: int = 1) -> ServerSide:
-    sums = {column: sum(int(entry[column]) for entry in entries) for column in _SUMMED}
+    sums = {column: sum(entry[column] for entry in entries) for column in _SUMMED}
     return ServerSide(
         **sums,
         server=str(entries[0]["server"]),
@@ -137,6 +124,6 @@ def _server_side(entries: Sequence[Row], *, calls: int = 0, client_ns: int = 0, 
         calls=calls,
         statements=statements,
         network_ns=client_ns - sums["query_ns"] if len(entries) == calls else None,
-        errors=sum(int(entry["errno"]) > 0 for entry in entries),
+        errors=sum(entry["errno"] > 0 for entry in entries),
         notes=tuple(note for flag, note in _NOTES.items() if any(entry[flag] for entry in entries)),
     )

@@ -50,13 +50,13 @@ def in_order(transactions: Sequence[str], parent_of: Mapping[str, str]) -> list[
 
 def own_times(spans: Sequence[Row]) -> dict[str, int]:
     """Of each span its duration without the union of its children's, in ns; rows of show/calls.sql, oldest first."""
-    counted_to = {row["span"]: int(row["started_ns"]) for row in spans}
-    ends = {row["span"]: int(row["started_ns"]) + int(row["duration_ns"]) for row in spans}
-    own_ns = {row["span"]: int(row["duration_ns"]) for row in spans}
+    counted_to = {row["span"]: row["started_ns"] for row in spans}
+    ends = {row["span"]: row["started_ns"] + row["duration_ns"] for row in spans}
+    own_ns = {row["span"]: row["duration_ns"] for row in spans}
     for row in spans:
         parent = row["parent"]
         if parent in own_ns and parent != row["span"]:
-            start_ns = max(counted_to[parent], int(row["started_ns"]))
+            start_ns = max(counted_to[parent], row["started_ns"])
             end_ns = min(ends[parent], ends[row["span"]])
             own_ns[parent] -= max(0, end_ns - start_ns)
             counted_to[parent] = max(counted_to[parent], end_ns)

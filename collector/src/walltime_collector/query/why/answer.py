@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal
 
 from ..components import Sums
-from .finding import Finding
+from .finding import Evidence, Finding
+from .rows import Shown
 
 Verdict = Literal["different", "small", "chance", "too_few", "selected"]
 """
@@ -230,6 +231,16 @@ class Example:
 
 
 @dataclass(frozen=True)
+class Mix:
+    """There are other transactions than usual; the components compare like with like."""
+
+    dimension: str
+    """One of DIMENSIONS, or the name of an annotation: `tenant`."""
+    part_ns: float
+    """Of the difference, per transaction."""
+
+
+@dataclass(frozen=True)
 class Why:
     """What makes the slow transactions of a kind different from the usual ones."""
 
@@ -284,3 +295,9 @@ class Why:
     """Those that differ most, at most 200."""
     when: str = ""
     """The condition; those that match are the slow side, the rest of their time is the usual one."""
+    mix: Mix | None = None
+    shown: Shown = field(default_factory=Shown)
+
+    def evidence(self, sentence: str) -> Evidence | None:
+        """How everybody can check one of the sentences."""
+        return next((each.evidence for each in self.findings if each.sentence == sentence), None)

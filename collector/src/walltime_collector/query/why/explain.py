@@ -23,7 +23,7 @@ from ..scope import Filters
 from ..statistics.blocks import Tested, compare
 from ..statistics.longest import bound
 from ..windows import Comparison, Window, between
-from . import cause, dimensions, durations, sentences, statuses
+from . import cause, dimensions, durations, sentences, statuses, wording
 from .answer import Contribution, Example, Population, Sampled, Verdict, Why
 from .arithmetic import Losers, Totals, calls_per_lost_lookup, contribution, contributions
 from .durations import LONGEST_NS, Durations, Times
@@ -61,8 +61,17 @@ def explain(engine: Engine, name: str, compared: Comparison, *, service: str = "
         BadParameter: Several services have a kind of this name.
         EngineUnavailable, QueryFailed: No answer.
     """
-    name, service = _kind(engine, name, kinds.service(engine, service), compared)
-    return explain_kind(engine, Filters(service=service, kind=name), compared)
+    return explain_kind(engine, find_kind(engine, name, compared, service=service), compared)
+
+
+def find_kind(engine: Engine, name: str, compared: Comparison, *, service: str = "") -> Filters:
+    """The one kind of this name that is on both sides; raises what `explain` does."""
+    rows = kinds.kind(engine, name, kinds.service(engine, service), compared.parameters())
+    name = str(rows[0].get("name", name))
+    on_both = [str(row["service"]) for row in rows if row["slow"] and row["usual"]]
+    if not on_both:
+        raise _missing(name, compared, has_slow=any(row["slow"] for row in rows), has_usual=False)
+    return Filters(service=kinds.one_of_services(name, on_both), kind=name)
 
 
 def explain_kind(engine: Engine, filters: Filters, compared: Comparison, of: Sample | None = None) -> Why:
@@ -158,17 +167,8 @@ def explain_kind(engine: Engine, filters: Filters, compared: Comparison, of: Sam
     )
     is_explained = verdict in ("different", "selected")
     waiting = waits(engine, params, reading.usual, reading.slow, causes) if is_explained else ((), ())
-    return sentences.write(answer, Looked(reading, took, judged, causes, how_busy, *waiting))
-
-
-def _kind(engine: Engine, written: str, service: str, compared: Comparison) -> tuple[str, str]:
-    """The name, and the one service that has this kind on both sides."""
-    rows = kinds.kind(engine, written, service, compared.parameters())
-    name = str(rows[0].get("name", written))
-    on_both = [str(row["service"]) for row in rows if row["slow"] and row["usual"]]
-    if on_both:
-        return name, kinds.one_of_services(name, on_both)
-    raise _missing(name, compared, has_slow=any(row["slow"] for row in rows), has_usual=False)
+    written = sentences.write(answer, Looked(reading, took, judged, causes, how_busy, *waiting))
+    return replace(written, shown=wording.shown(written))
 
 
 def _missing(name: str, compared: Comparison, *, has_slow: bool, has_usual: bool) -> NotStored:

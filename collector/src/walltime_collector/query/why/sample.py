@@ -42,7 +42,7 @@ def sample(
     """
     name = "why/count_minutes" if filters.are_in_minutes else "why/count"
     windows = compared.parameters()
-    rows = run(engine, name, **filters.parameters(), **windows, threshold_ns=0, minutes=())
+    rows = run(engine, name, **filters.parameters(), **windows, threshold_ns=0, bound_ns=2**63 - 1, minutes=())
     counts = {int(row["minute_s"]): int(row["transactions"]) for row in rows}
     slow, slow_of = _some(compared.slow, counts, enough, least)
     usual, usual_of = _some(compared.usual, counts, enough, least)

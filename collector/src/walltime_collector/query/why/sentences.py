@@ -72,7 +72,7 @@ def _findings(answer: Why, looked: Looked) -> Iterator[Finding]:
     yield from (Finding("value", each) for each in values)
     if mixed:
         yield Finding("mix", of_statuses(mixed, answer.typical_ns), statuses.mix_ns(mixed))
-    few, is_first = answer.singles, False
+    few, is_first = answer.singles if verdict != "chance" else None, False
     if few:
         is_first = not few.is_chance and abs(few.part_ns) > abs(answer.typical_ns)
         of_few = singles.finding(few, looked.took, answer.difference_ns, looked.reading.params, is_first=is_first)
@@ -126,17 +126,17 @@ def headline(answer: Why, tested: Tested | None) -> str:
     before_ns = (sampled and sampled.usual_mean_ns) or usual.mean_ns
     typically = ""
     if few := answer.singles:
-        means = f"; with single very long transactions the means are {duration(now_ns)} and {duration(before_ns)}"
+        means = f"; with single very long transactions {duration(before_ns)} → {duration(now_ns)}"
         now_ns, before_ns, typically = slow.mean_ns - few.slow_ns, usual.mean_ns - few.usual_ns, "typically "
-    now, before = (f"{typically}{duration(now_ns)}", duration(before_ns))
+    now, before = duration(now_ns), duration(before_ns)
     difference = f"({signed(now_ns - before_ns)})"
     name, verdict = shown(answer.name), answer.verdict
-    change = f"{name}: {typically}{before} → {duration(now_ns)} {difference}"
+    change = f"{name}: {typically}{before} → {now} {difference}"
     if verdict == "selected":
         part = percent(slow.transactions / (slow.transactions + usual.transactions))
-        change = f"{name}: the slowest {part} take {now}, the others {before} {difference}"
+        change = f"{name}: the slowest {part} {typically}take {now}, the others {before} {difference}"
     elif answer.when:
-        change = f"{name}: those with {printable(answer.when)} take {now}, the others {before} {difference}"
+        change = f"{name}: those with {printable(answer.when)} {typically}take {now}, the others {before} {difference}"
     change += means if typically else ""
     few_words = f"{plural(slow.transactions, 'transaction')} against {count(usual.transactions)}"
     if verdict == "selected" and min(usual.transactions, slow.transactions) < FEWEST:

@@ -1,96 +1,83 @@
-"""Which parts of the answer are shown, and the texts of their columns, for the command and the page alike."""
+"""What is shown of an answer, for the command, the page and programs alike: its rows, and the texts in them."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
+from typing import Literal
 
-from ...format import count, duration, percent, plural, ratio
-from .answer import Contribution, Cost, Dimension, Why
+from ...format import count, duration, percent, plural, ratio, share
+from ..statistics import SUPPORT
+from .answer import Contribution, Dimension, StatusClass, Why
 from .cause import LOOKUPS, SQL
-from .effects import SUPPORT
+from .rows import Row, Shown, Table
 
-SMALLEST_SHOWN = 0.01
-"""Contributions below this fraction of the largest are summed in one row."""
+_MOST_PARTS = 8
+_SMALLEST_PART = 0.03
+"""Of the largest; smaller ones are one row together."""
+_NOTHING_NS = 1.0
+_MOST_STATEMENTS = 8
+PARTS = "where the difference comes from"
+_HEADINGS = {
+    PARTS: ("difference", "more calls", "slower calls", "calls", "per call", "per transaction"),
+    "by dimension": ("explains", "share", "lift", "mean", "the others"),
+    "by status": ("difference", "share", "mean", "mix", "like with like"),
+    "by server": ("server", "difference", "calls", "per call", "hits", "failed calls"),
+    "by statement": ("difference", "calls", "per call"),
+}
 _SELECT_LIST = re.compile(r"^(\s*SELECT\s).*?(\sFROM\s)", re.IGNORECASE | re.DOTALL)
 _LONGEST_STATEMENT = 90
+_VISIBLE = 0.005
 _FEWEST_ERRORS = 3
 _LOST = 0.05
 
 
-def worth_showing(components: Sequence[Contribution]) -> tuple[list[Contribution], list[Contribution]]:
-    """The contributions that are shown one by one, and the rest."""
-    largest = max((abs(each.difference_ns) for each in components), default=0.0)
-    shown = [each for each in components if abs(each.difference_ns) >= SMALLEST_SHOWN * largest]
-    rest = [each for each in components if each not in shown]
-    return shown, rest if abs(sum(each.difference_ns for each in rest)) >= 1 else []
-
-
-def targets_worth_showing(why: Why) -> list[Contribution]:
-    """The servers of these components, and caches that miss, in the order of the components."""
+def shown(why: Why) -> Shown:
+    """The names of the two groups, how sure the difference is, and all rows."""
+    usual = "usual" if why.slowest_percent is None and not why.when else "the others"
+    slow = "those that match" if why.when else "selected" if why.slowest_percent is None else "the slowest"
     names = [each.component for each in worth_showing(why.components)[0]]
     # a cache lookup can cost little itself and be the cause of the rest
     missing = {each.component for each in why.targets if each.usual.misses or each.slow.misses}
-    names += [lookup for lookup in LOOKUPS if lookup in missing and lookup not in names]
-    chosen = [each for each in why.targets if each.component in names]
-    return sorted(chosen, key=lambda each: (names.index(each.component), -abs(each.difference_ns)))
+    names += [each for each in LOOKUPS if each in missing and each not in names]
+    targets = [each for name in names for each in why.targets if each.component == name]
+    statements = _largest(why.statements, _MOST_STATEMENTS) if set(SQL) & set(names) else []
+    left_out = len(why.statements) - len(statements)
+    differ_less = f"{plural(left_out, 'more statement')} differ less" if left_out else ""
+    looked_at = f"beyond chance among {plural(why.looked_at, 'value')} with {SUPPORT} transactions or more"
+    tables = (
+        _table("by dimension", map(_value, why.dimensions), looked_at),
+        _table("by status", map(_status, why.statuses if why.is_mix_changed else ())),
+        _table("by server", (_cost("server", each) for each in targets)),
+        _table("by statement", (_cost("statement", each) for each in statements), differ_less),
+    )
+    parts = _table(PARTS, _parts(why, usual, slow))
+    return Shown(usual, slow, tuple(_notes(why, usual, slow)), parts, tuple(each for each in tables if each.rows))
 
 
-def statements_worth_showing(why: Why) -> tuple[Contribution, ...]:
-    """The statements, when one of these components sends them."""
-    shown, _ = worth_showing(why.components)
-    return why.statements if any(each.component in SQL for each in shown) else ()
+def worth_showing(components: Sequence[Contribution]) -> tuple[list[Contribution], list[Contribution]]:
+    """The contributions that are shown one by one, and those that are one row together."""
+    large = _largest(components, _MOST_PARTS)
+    small = [each for each in components if each not in large and abs(each.difference_ns) >= _NOTHING_NS]
+    return (large, small) if len(small) > 1 else (large + small, [])
 
 
 def calls(each: Contribution) -> str:
-    """Calls per transaction: `2 → 5.8`."""
-    if not (each.usual.calls or each.slow.calls):
-        return ""
-    return _arrow(*(number(side.calls_per_transaction) for side in (each.usual, each.slow)))
+    """Calls per transaction: `2 → 5.8`; empty without any."""
+    means = (number(side.calls_per_transaction) for side in (each.usual, each.slow))
+    return _arrow(*means) if each.usual.calls or each.slow.calls else ""
 
 
 def per_call(each: Contribution) -> str:
-    """Time per call: `3.06 ms → 3.10 ms`."""
-    if not (each.usual.calls or each.slow.calls):
-        return ""
-    return _arrow(*map(_duration, (each.usual.per_call_ns, each.slow.per_call_ns)))
-
-
-def per_transaction(each: Contribution) -> str:
-    """Time per transaction: `6.12 ms → 17.9 ms`."""
-    return _arrow(duration(each.usual.mean_ns), duration(each.slow.mean_ns))
-
-
-def hits(each: Contribution) -> str:
-    """Hit ratios: `100 % → 56 %`; empty for what has no hits and misses."""
-    if not any((each.usual.hits, each.usual.misses, each.slow.hits, each.slow.misses)):
-        return ""
-    return f"{_hit_ratio(each.usual)} → {_hit_ratio(each.slow)}"
-
-
-def loses_lookups(each: Contribution) -> bool:
-    """The hit ratio fell by 5 points or more."""
-    sides = [(side.hits, side.hits + side.misses) for side in (each.usual, each.slow)]
-    return all(whole for _, whole in sides) and sides[0][0] / sides[0][1] - sides[1][0] / sides[1][1] >= _LOST
-
-
-def failures(each: Contribution) -> str:
-    """Failed calls: `0 % → 12 %`; empty when there are hardly any."""
-    usual, slow = each.usual, each.slow
-    if max(usual.errors, slow.errors) < _FEWEST_ERRORS:
-        return ""
-    return f"{_ratio(usual.errors, usual.calls)} → {_ratio(slow.errors, slow.calls)}"
+    """Time per call: `3.06 ms → 3.10 ms`; empty without calls."""
+    return _change(each.usual.per_call_ns, each.slow.per_call_ns) if each.usual.calls or each.slow.calls else ""
 
 
 def label(each: Dimension) -> str:
     """A value with its dimension: `host web-2`, `tenant=a`."""
     value = short(each.value) if each.dimension == "statement" else each.value
     return value if each.dimension == "annotation" else f"{each.dimension} {value}"
-
-
-def shares(each: Dimension) -> str:
-    """Of the transactions that have the value: `2.1 % → 31 %`."""
-    return _arrow(percent(each.usual_share), percent(each.slow_share))
 
 
 def lift(each: Dimension) -> str:
@@ -100,35 +87,7 @@ def lift(each: Dimension) -> str:
 
 def means(each: Dimension) -> str:
     """Mean time of those with the value: `8.90 ms → 18.7 ms`."""
-    return _arrow(*map(_duration, (each.usual_mean_ns, each.slow_mean_ns)))
-
-
-def rest_means(each: Dimension) -> str:
-    """The same of those without it."""
-    return _arrow(*map(_duration, (each.usual_rest_mean_ns, each.slow_rest_mean_ns)))
-
-
-def looked_at(why: Why) -> str:
-    """`57 values with 20 transactions or more`."""
-    return f"{plural(why.looked_at, 'value')} with {SUPPORT} transactions or more"
-
-
-def sampling(why: Why, usual: str, slow: str) -> str:
-    """
-    Which part of the transactions is compared; empty when it is all of them.
-
-    Args:
-        usual: What the two populations are called.
-    """
-    if why.sampled is None:
-        return ""
-    sides = (
-        (slow, why.sampled.slow_of, why.sampled.slow_error),
-        (usual, why.sampled.usual_of, why.sampled.usual_error),
-    )
-    parts = [f"one in {count(one_in)} of the {name}" for name, one_in, _ in sides if one_in > 1]
-    errors = [f"± {percent(float(f'{error:.2g}'))} ({name})" for name, _, error in sides if error is not None]
-    return f"These are a sample: {', '.join(parts)}. Their means are those of all {joined(errors)}."
+    return _change(each.usual_mean_ns, each.slow_mean_ns)
 
 
 def signed(ns: float) -> str:
@@ -163,17 +122,107 @@ def short(statement: str) -> str:
     return words if len(words) <= _LONGEST_STATEMENT else f"{words[: _LONGEST_STATEMENT - 1]}…"
 
 
+def _largest(several: Sequence[Contribution], most: int) -> list[Contribution]:
+    least_ns = max((_SMALLEST_PART * abs(each.difference_ns) for each in several), default=0.0)
+    return [each for each in several if abs(each.difference_ns) >= max(least_ns, _NOTHING_NS)][:most]
+
+
+def _notes(why: Why, usual: str, slow: str) -> Iterator[str]:
+    """How sure the difference is, and which part of the transactions is compared."""
+    if why.slowest_percent is not None:
+        yield f"The slowest took {duration(why.threshold_ns)} or more, the others less."
+    elif why.low_ns is not None and why.high_ns is not None:
+        typically = "Without single transactions, " if why.singles else ""
+        yield f"{typically}95 % sure: between {signed(why.low_ns)} and {signed(why.high_ns)}."
+    if of := why.sampled:
+        sides = (
+            (slow.removeprefix("the "), of.slow_of, of.slow_error),
+            (usual.removeprefix("the "), of.usual_of, of.usual_error),
+        )
+        parts = [f"one in {count(one_in)} of the {name}" for name, one_in, _ in sides if one_in > 1]
+        errors = [f"± {percent(float(f'{error:.2g}'))} ({name})" for name, _, error in sides if error is not None]
+        yield f"These are a sample: {', '.join(parts)}. Their means are those of all {joined(errors)}."
+
+
+def _table(title: str, rows: Iterable[Row], note: str = "") -> Table:
+    """Without the columns, and the cells, in which there is nothing."""
+    full = []
+    for each in rows:
+        cells = {"difference": signed(each.difference_ns), **each.cells}
+        full.append(replace(each, cells={name: cells[name] for name in _HEADINGS[title] if cells.get(name)}))
+    headings = tuple(name for name in _HEADINGS[title] if any(name in each.cells for each in full))
+    return Table(title, headings, tuple(full), note)
+
+
+def _parts(why: Why, usual: str, slow: str) -> Iterator[Row]:
+    """From the usual mean to the slow one; the parts between them add up to the difference."""
+    yield Row("mean", usual, {"difference": "", "per transaction": duration(why.usual.mean_ns)})
+    if mix := why.mix:
+        name = f"mix of {mix.dimension}{'es' if mix.dimension.endswith('s') else 's'}"
+        yield Row("mix", name, {}, mix.part_ns, dimension=mix.dimension)
+    large, small = worth_showing(why.components)
+    for each in large:
+        yield _cost("component", each)
+    if small:
+        names, rest_ns = tuple(each.component for each in small), sum(each.difference_ns for each in small)
+        yield Row("folded", plural(len(small), "smaller part"), {}, rest_ns, also=names)
+    if one := why.singles:
+        name = f"single transactions ({_arrow(count(one.usual), count(one.slow))})"
+        yield Row("single", name, {}, one.part_ns, also=one.slow_traces or one.usual_traces)
+    yield Row("mean", slow, {"per transaction": duration(why.slow.mean_ns)}, why.difference_ns)
+
+
+def _cost(about: Literal["component", "server", "statement"], each: Contribution) -> Row:
+    usual, slow, name = each.usual, each.slow, short(each.statement) or each.component
+    lookups = [side.hits + side.misses for side in (usual, slow)]
+    is_losing = all(lookups) and usual.hits / lookups[0] - slow.hits / lookups[1] >= _LOST
+    is_failing = max(usual.errors, slow.errors) >= _FEWEST_ERRORS
+    split = {"more calls": each.more_ns, "slower calls": each.slower_ns}
+    cells = {
+        "server": each.address,
+        **{name: signed(ns) for name, ns in split.items() if abs(ns) >= _VISIBLE * abs(each.difference_ns)},
+        "calls": calls(each),
+        "per call": per_call(each),
+        "per transaction": _change(usual.mean_ns, slow.mean_ns),
+        "hits": _ratios(usual.hits, lookups[0], slow.hits, lookups[1]),
+        "failed calls": _ratios(usual.errors, usual.calls, slow.errors, slow.calls) if is_failing else "",
+    }
+    faults = ("hits",) * is_losing + ("failed calls",) * is_failing
+    parts_ns = (each.difference_ns, each.more_ns, each.slower_ns)
+    return Row(about, name, cells, *parts_ns, each.component, each.address, each.statement, faults=faults)
+
+
+def _value(each: Dimension) -> Row:
+    explained_ns = each.more_ns + each.slower_ns
+    cells = {
+        "explains": signed(explained_ns),
+        "share": _arrow(percent(each.usual_share), percent(each.slow_share)),
+        "lift": lift(each),
+        "mean": means(each),
+        "the others": _change(each.usual_rest_mean_ns, each.slow_rest_mean_ns),
+    }
+    row = Row("value", label(each), cells, explained_ns, each.more_ns, each.slower_ns, also=each.same)
+    return replace(row, dimension=each.dimension, value=each.value)
+
+
+def _status(each: StatusClass) -> Row:
+    cells = {
+        "share": f"{share(each.usual_share)} → {share(each.slow_share)}",
+        "mean": _change(each.usual_mean_ns, each.slow_mean_ns),
+        "mix": signed(each.mix_ns),
+        "like with like": signed(each.like_with_like_ns),
+    }
+    return Row("status", each.status, cells, each.mix_ns + each.like_with_like_ns)
+
+
 def _arrow(before: str, now: str) -> str:
     return before if before == now else f"{before} → {now}"
 
 
-def _duration(ns: float | None) -> str:
-    return "–" if ns is None else duration(ns)
+def _change(before_ns: float | None, now_ns: float | None) -> str:
+    return _arrow(*("–" if ns is None else duration(ns) for ns in (before_ns, now_ns)))
 
 
-def _hit_ratio(cost: Cost) -> str:
-    return _ratio(cost.hits, cost.hits + cost.misses)
-
-
-def _ratio(part: int, whole: int) -> str:
-    return ratio(part, whole) if whole else "–"
+def _ratios(usual: int, of_usual: int, slow: int, of_slow: int) -> str:
+    sides = [ratio(part, whole) if whole else "–" for part, whole in ((usual, of_usual), (slow, of_slow))]
+    return " → ".join(sides) if of_usual or of_slow else ""

@@ -24,4 +24,3 @@ FROM
 )
 GROUP BY service, name
 ORDER BY together DESC, by_chance, service, name
-LIMIT {limit:UInt32}

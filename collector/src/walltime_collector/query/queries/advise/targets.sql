@@ -1,8 +1,8 @@
 -- Which components on which servers does each kind call, in how many of its transactions, how often, and what do they
--- cost?
+-- cost? `call_ns` is of a typical minute, or transaction beside whole minutes: no single call decides.
 SELECT
-    service, name, component, address, sum(transactions) AS transactions, sum(calls) AS calls, sum(time_ns) AS time_ns,
-    sum(hits) AS hits, sum(misses) AS misses
+    service, name, component, address, sum(transactions) AS transactions, sum(each.calls) AS calls, sum(each.time_ns) AS time_ns,
+    sum(hits) AS hits, sum(misses) AS misses, quantileExactWeighted(0.5)(each.time_ns / greatest(each.calls, 1), each.calls) AS call_ns
 FROM
 (
     SELECT service, name, component, address, transactions, calls, time_ns, hits, misses
@@ -16,7 +16,7 @@ FROM
     ARRAY JOIN target AS called
     WHERE
 -- include _beside_minutes.sql
-)
+) AS each
 GROUP BY service, name, component, address
 ORDER BY time_ns DESC, service, name, component, address
 LIMIT {limit:UInt32}

@@ -1,7 +1,7 @@
 -- The slowest entries of the slow log about a statement.
 SELECT
     if(trace_id = toFixedString('', 16), '', lower(hex(trace_id))) AS trace,
-    toUnixTimestamp64Micro(slow_queries.started_at) AS started_us,
+    toUnixTimestamp64Micro(slow_queries.started_at) * 1000 AS started_ns,
     server,
     query_ns,
     greatest(lock_ns, row_lock_ns) + likely_row_lock_ns AS locked_ns,

@@ -2,7 +2,8 @@
 SELECT
     intDiv({start_s:Int64} - toInt64(toUnixTimestamp(minute)) + 1800, 86400) AS day,
     sum(t.transactions) AS transactions,
-    sum(t.duration_ns) / sum(t.transactions) AS mean_ns
+-- include incidents/_typical.sql
+    AS typical_ns
 FROM transactions_1m AS t
 WHERE service = {service:String} AND name = {kind:String}
     AND minute >= toDateTime({start_s:Int64} - 7 * 86400 - 1800, 'UTC')

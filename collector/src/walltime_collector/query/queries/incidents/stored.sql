@@ -14,6 +14,7 @@ SELECT
     arrayZip(`change.measure`, `change.component`, `change.address`, `change.usual`, `change.now`, `change.worst`) AS changes,
     toUnixTimestamp(usual_since) AS usual_since_s,
     toUnixTimestamp(usual_until) AS usual_until_s,
+    toUnixTimestamp(explained_at) AS explained_s,
     countIf(is_open) OVER () AS all_open,
     count() OVER () AS all_incidents
 FROM

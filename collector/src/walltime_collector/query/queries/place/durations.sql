@@ -1,10 +1,12 @@
 -- How long do the transactions of this kind take, and how many of them share status, host and version with this one?
 WITH if(http_status > 0, toString(http_status), if(is_error, 'failed', 'succeeded')) AS status
 SELECT
-    count() AS transactions,
+    -- without this one
+    greatest(toInt64(count()) - 1, 0) AS others,
     countIf(duration_ns < {duration_ns:UInt64}) AS shorter,
-    countIf(duration_ns = {duration_ns:UInt64}) AS equal,
+    greatest(toInt64(countIf(duration_ns = {duration_ns:UInt64})) - 1, 0) AS equal,
     quantilesExact(0.5, 0.95, 0.99)(duration_ns) AS percentiles_ns,
+    percentiles_ns[1] AS p50_ns, percentiles_ns[2] AS p95_ns, percentiles_ns[3] AS p99_ns,
     max(duration_ns) AS max_ns,
     -- eight steps from a duration to twice as long
     sumMap([toInt16(floor(8 * log2(duration_ns + 1)))], [toUInt64(1)]) AS sums, sums.1 AS steps, sums.2 AS of_steps,

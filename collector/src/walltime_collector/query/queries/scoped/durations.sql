@@ -4,7 +4,8 @@ SELECT
     sum(failed) AS errors,
     sum(sum_ns) AS total_ns,
     max(longest_ns) AS max_ns,
-    quantilesTDigestMerge(0.5, 0.95, 0.99)(states) AS percentiles_ns
+    arrayMap(each -> if(isNaN(each), 0, each), quantilesTDigestMerge(0.5, 0.95, 0.99)(states)) AS percentiles_ns,
+    percentiles_ns[1] AS p50_ns, percentiles_ns[2] AS p95_ns, percentiles_ns[3] AS p99_ns
 FROM
 (
     SELECT

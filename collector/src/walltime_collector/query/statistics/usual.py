@@ -1,11 +1,20 @@
-"""Whether a change of a mean or a share is more than chance; docs/decisions/038-incidents.md has the formulas."""
+"""
+What is usual of a mean or a share, from samples of the past, and whether a new sample is above it beyond chance.
+
+Medians and their distances, which bad samples do not change. P. Rousseeuw and C. Croux, "Alternatives to the Median
+Absolute Deviation", JASA 88 (1993). docs/decisions/038-incidents.md has the formulas.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
-from statistics import NormalDist, median
+from statistics import NormalDist
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .shares import exceeds
 
 FEWEST_SAMPLES = 5
 _FALSE_A_WEEK = 0.1
@@ -42,51 +51,54 @@ def chance_of_a_look(series: int, look_s: float) -> float:
     return math.sqrt(_FALSE_A_WEEK * look_s / (_WEEK_S * max(series, 1)))
 
 
-def usual_level(values: Sequence[float], *, is_mean: bool) -> float | None:
+def levels(samples: NDArray[np.float64]) -> NDArray[np.float64]:
     """
-    The level of usual_mean and usual_share.
+    The levels of `usual` for many series at once; not a number where there are too few samples.
 
     Args:
-        values: Of the samples, sorted.
+        samples: Shape (samples, series, 2): tries, and their sum.
     """
-    if len(values) < FEWEST_SAMPLES:
-        return None
-    low, high = values[(len(values) - 1) // 2], values[len(values) // 2]
-    return math.sqrt((low + _TINY) * (high + _TINY)) if is_mean else (low + high) / 2
+    known = (samples[..., 0] > 0).sum(0)
+    values = np.sort(_values(samples), axis=0)
+    columns = np.arange(samples.shape[1])
+    middle = (
+        values[np.maximum(known - 1, 0) // 2, columns] + values[np.minimum(known // 2, len(values) - 1), columns]
+    ) / 2
+    return np.where(known >= FEWEST_SAMPLES, middle, np.nan)
 
 
-def usual_mean(samples: Sequence[Sample]) -> Usual | None:
-    """What is usual of a mean, as time per transaction; None when there are too few samples."""
+def usual(samples: NDArray[np.float64], *, is_mean: bool) -> Usual | None:
+    """
+    What is usual of a mean, as time per transaction, or of a share, as errors; None when there are too few samples.
+
+    Args:
+        samples: Shape (samples, 2): tries, and their sum.
+    """
+    samples = samples[samples[:, 0] > 0]
     if len(samples) < FEWEST_SAMPLES:
         return None
-    logarithms = [(tries, math.log(total / tries + _TINY)) for tries, total in samples]
-    level = median(each for _, each in logarithms)
-    spread = _NORMAL * median(abs(each - level) * math.sqrt(tries) for tries, each in logarithms)
-    return Usual(math.exp(level), spread, *_size(samples))
+    tries, values = samples[:, 0], _values(samples)
+    level = float(np.median(values))
+    distances = (
+        np.abs(np.log((values + _TINY) / (level + _TINY))) * np.sqrt(tries) if is_mean else np.abs(values - level)
+    )
+    return Usual(level, _NORMAL * float(np.median(distances)), len(samples), float(tries.sum()), float(tries.max()))
 
 
-def usual_share(samples: Sequence[Sample]) -> Usual | None:
-    """What is usual of a share, as errors of transactions; None when there are too few samples."""
-    if len(samples) < FEWEST_SAMPLES:
-        return None
-    shares = [total / tries for tries, total in samples]
-    level = median(shares)
-    return Usual(level, _NORMAL * median(abs(each - level) for each in shares), *_size(samples))
-
-
-def _size(samples: Sequence[Sample]) -> tuple[int, float, float]:
-    return len(samples), sum(tries for tries, _ in samples), max(tries for tries, _ in samples)
+def _values(samples: NDArray[np.float64]) -> NDArray[np.float64]:
+    with np.errstate(invalid="ignore", divide="ignore"):
+        return np.where(samples[..., 0] > 0, samples[..., 1] / samples[..., 0], np.nan)
 
 
 def mean_is_higher(now: Sample, usual: Usual, chance: float) -> bool:
     """Whether a mean is above the usual one beyond chance: by a robust z-test of the logarithm."""
     tries, total = now
-    if total <= 0 or usual.level <= 0:
+    if total <= 0:
         return False
     deviation = max(usual.spread / math.sqrt(min(tries, usual.largest)), _LEAST_SPREAD)
     # few samples: their spread is uncertain too
     needed = _TAILS * NormalDist().inv_cdf(1 - chance) * (1 + 3 / usual.samples)
-    return math.log(total / tries / usual.level) >= needed * deviation
+    return math.log(total / tries / (usual.level + _TINY)) >= needed * deviation
 
 
 def share_is_higher(now: Sample, usual: Usual, chance: float) -> bool:
@@ -94,13 +106,3 @@ def share_is_higher(now: Sample, usual: Usual, chance: float) -> bool:
     tries, total = now
     expected = min(max(usual.level + 3 * usual.spread, 1 / usual.tries), 1 - 1 / usual.tries)
     return exceeds(total / tries, expected, tries, chance)
-
-
-def exceeds(share: float, expected: float, tries: float, chance: float) -> bool:
-    """Whether chance makes a share of so many tries as high as this with less than this probability (Chernoff)."""
-    if not 0 < expected < share:
-        return False
-    divergence = share * math.log(share / expected)
-    if share < 1:
-        divergence += (1 - share) * math.log((1 - share) / (1 - expected))
-    return tries * divergence >= -math.log(chance)
