@@ -80,7 +80,7 @@ def _incident(restarted_ns: int, warm_ns: int) -> Current:
     """What the collector would have stored of it; it looks at what arrives within two minutes only."""
     incident = slower(KIND, server=RESTARTED)
     incident.started_s, incident.ended_s, incident.ended_because = restarted_ns // S, warm_ns // S, "over"
-    incident.opened_s = incident.started_s + 60
+    incident.opened_s, incident.explained_s = incident.started_s + 60, warm_ns // S
     incident.usual = Window(restarted_ns - BEFORE_S * S, restarted_ns)
     incident.sentences = (
         f"{KIND}: 5.3 ms → 16 ms (×3.0).",

@@ -31,6 +31,7 @@ from walltime_collector.query.incidents.looks import KindName, Thresholds
 from walltime_collector.query.kept.sample import kept_sample
 from walltime_collector.query.queries import BESIDE, CONDITIONS, SORT, query_text, run
 from walltime_collector.query.scope import Filters, Scope
+from walltime_collector.query.why.answer import NO_MIX
 from walltime_collector.query.windows import Window
 from walltime_collector.sql.runner import QueryRunner
 from walltime_collector.statements.fingerprint import fingerprint_id, of_template
@@ -128,15 +129,21 @@ def ask_everything(engine: Engine, data: Path, sent: list[Sent], incident_id: st
     for _, compared in recording.questions["why/populations"][:3]:
         run(asked, "why/busy", **compared, slow_length_ns=10**9, usual_length_ns=10**9)
         run(asked, "why/held_up", **compared, least_ns=0)
-        run(asked, "dimensions/all", **compared, slow_block_ns=10**9, usual_block_ns=10**9)
+        lengths = {"slow_block_ns": 10**9, "usual_block_ns": 10**9}
+        run(asked, "dimensions/servers", **compared, **lengths, servers=["mysql.query 10.0.0.5:3306"])
+        mix = {**NO_MIX, "mix_field": "host", "mix_values": ["web-1"]}
+        mix |= {"mix_slow_weights": [1.0, 0.0], "mix_usual_weights": [1.0, 2.0]}
+        for name in ("mix", "dimension"):
+            run(asked, f"evidence/{name}", **compared, **mix, value="host = web-1")
+        run(asked, "evidence/server", **compared, component="mysql.query", address="10.0.0.5:3306")
         run(
             asked,
             "dimensions/blocks",
             **compared,
-            slow_block_ns=10**9,
-            usual_block_ns=10**9,
+            **mix,
+            **lengths,
             longest_ns=10**9,
-            candidates=_hashes(asked, ("host", "web-1"), ("server", "10.0.0.5:3306")),
+            candidates=_hashes(asked, ("host", "web-1"), ("status", "2xx")),
             named=[],
         )
     run(asked, "scoped/distribution_minutes", **hour.in_whole_minutes().parameters(), step_s=60)
@@ -145,7 +152,7 @@ def ask_everything(engine: Engine, data: Path, sent: list[Sent], incident_id: st
     last_s = now_ns // 10**9 // 60 * 60
     some_minutes = [last_s - 60 * at for at in range(10)]
     for name, questions in recording.questions.items():
-        if name.startswith(("why/", "dimensions/")):
+        if name.startswith(("why/", "dimensions/", "evidence/")):
             questions += [(sql, {**each, "minutes": some_minutes}) for sql, each in questions[-2:] if "minutes" in each]
         one_in_16 = {name: sampled.parameters()[name] for name in ("source", "sample_level")}
         questions += [(sql, {**each, **one_in_16}) for sql, each in questions[-1:] if "source" in each]

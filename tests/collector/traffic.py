@@ -83,14 +83,15 @@ class Sent:
             covered_ns += own_ns
             said, prefix = call.attributes, f"walltime.{call.component}"
             result = said.get(f"walltime.{call.component.partition('.')[0]}.result")
+            hits, keys = _found(str(result))
             counted = {
                 "calls": 1,
                 "time_ns": own_ns,
                 "errors": int("error.type" in said),
                 "rows": int(str(said.get("db.response.returned_rows", 0))),
-                "hits": int(result == "hit"),
-                "misses": int(result == "miss"),
-                "keys": int(result in ("hit", "miss")),
+                "hits": hits,
+                "misses": keys - hits,
+                "keys": keys,
             }
             for counter, number in counted.items():
                 if number:
@@ -295,6 +296,12 @@ class Shop:
 def _address(host: str, port: Value | None) -> str:
     """`host:port`, `[v6]:port` or the path of a socket."""
     return host if port is None else f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+
+
+def _found(result: str) -> tuple[int, int]:
+    """Hits and keys of a lookup: `hit`, `miss`, or `3/5` of several keys."""
+    hits, slash, keys = result.partition("/")
+    return (int(hits), int(keys)) if slash else (int(result == "hit"), int(result in ("hit", "miss")))
 
 
 def _at(address: str, system: str) -> dict[str, Value]:

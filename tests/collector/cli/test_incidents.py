@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 from walltime_collector.clickhouse.embedded.engine import EmbeddedEngine
+from walltime_collector.format import iso_time
 from walltime_collector.health.incidents.current import Current
 
 from tests.collector.cli.command import assert_one_sentence, run
@@ -42,7 +43,7 @@ class Watching:
 def watching(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Watching]:
     folder: Path = tmp_path_factory.mktemp("incidents") / "data"
     over, is_open = slower("GET /over", ago_s=3_600), slower("GET /open\x1b[31m", service="batch")
-    over.ended_because, over.severity = "over", "critical"
+    over.ended_because, over.severity, over.explained_s = "over", "critical", over.opened_s + 60
     engine = EmbeddedEngine(with_tables(folder / "chdb"), "walltime")
     store(engine, over, is_open)
     length_ns = USUAL_MINUTES * MINUTE_NS
@@ -77,7 +78,12 @@ def test_one_has_its_explanation_what_changed_and_the_question_that_explains_it(
     shown = watching.incidents(watching.over.id)
     assert shown.startswith("GET /over  shop   it is as usual again\n")
     assert watching.over.headline in shown
+    computed = iso_time((watching.over.opened_s + 60) * 10**9)[:19].replace("T", " ")
+    assert f"\ncomputed {computed} UTC\n" in shown
+    assert "computed" not in watching.incidents(watching.open.id)  # it was not explained
     assert "time of a transaction" in shown
+    explained_at = iso_time(watching.over.explained_s * 10**9)[:19].replace("T", " ")
+    assert f"as of {explained_at} UTC" in shown
     assert "4.0 ms → 9.0 ms" in shown.replace("4.00", "4.0").replace("9.00", "9.0")
     assert "memcache.get hits on 10.0.0.11:11211" in shown
     assert "walltime why 'GET /over' --service 'shop' --during " in shown

@@ -84,17 +84,12 @@ class Top:
     """All stored services, when there is nothing to rank."""
 
 
-@dataclass(frozen=True)
-class Target:
+@dataclass(frozen=True, kw_only=True)
+class Target(Sums):
     """A component on one server."""
 
     component: str
     address: str
-    calls: int
-    time_ns: int
-    errors: int
-    hits: int
-    misses: int
 
 
 @dataclass(frozen=True)

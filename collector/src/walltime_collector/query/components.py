@@ -130,13 +130,17 @@ def counter_of(column: str, key: str = "") -> tuple[str, str] | None:
     The component and the counter that a column of `transactions` has; None for other columns.
 
     Args:
-        column: Also inside of an aggregate function: `sum(mysql_query_calls)`.
+        column: Also inside of functions: `sum(mysql_query_calls)`, `sum(multiply(mysql_query_calls, weight))`.
         key: For a column that is a map, its key: a component of the custom_* maps, else the name of an attribute.
     """
     if column in ("attributes", "more_counters"):
         component, _, counter = key.removeprefix("walltime.").rpartition(".")
         return (component, counter) if component and key.startswith("walltime.") and counter in COUNTERS else None
-    return (key, _MAPS[column]) if column in _MAPS else _BY_COLUMN.get(column.rpartition("(")[2].rstrip(")"))
+    return (
+        (key, _MAPS[column])
+        if column in _MAPS
+        else _BY_COLUMN.get(column.rpartition("(")[2].partition(",")[0].rstrip(")"))
+    )
 
 
 def counters_by_component(row: Mapping[str, Any]) -> dict[str, dict[str, int]]:

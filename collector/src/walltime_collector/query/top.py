@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import time
-from dataclasses import asdict
 
 from ..clickhouse.engine import Engine
 from ..format import iso_time
 from .answers import Kind, Ranking, Share, Top, from_row
-from .components import counters_by_component, sums
+from .components import counters_by_component
 from .queries import Row
 from .sampled import run_sums
 from .scope import Filters, Scope
 from .windows import Window
 
 _S = 1_000_000_000
+_NOTHING: Row = dict.fromkeys(("all_kinds", "all_transactions", "all_errors", "all_total_ns"), 0)
 _CLOCK_AHEAD_S = 86_400
 """`top` counts transactions of senders whose clock is ahead by up to so much."""
 
@@ -44,57 +44,43 @@ def top_of(engine: Engine, scope: Scope, now_ns: int, *, by: Ranking = "total", 
     start_ns, end_ns = scope.window.start_ns, scope.window.end_ns
     until_ns = min(end_ns, now_ns)
     rows = run_sums(engine, "kinds/top", by=by, limit=limit, **scope.divided())
-    all_kinds = rows[0] if rows else {}
-    first_ns = max(start_ns, int(all_kinds.get("first_ns", start_ns)))
-    window_s = max(until_ns - first_ns, _S) / 1e9
-    return Top(
+    first = rows[0] if rows else _NOTHING
+    window_s = max(until_ns - max(start_ns, first.get("first_ns", start_ns)), _S) / 1e9
+    return from_row(
+        Top,
+        first,
         since=iso_time(start_ns),
         until=iso_time(until_ns),
         window_s=window_s,
         by=by,
         service=scope.filters.service,
-        all_kinds=int(all_kinds.get("all_kinds", 0)),
-        transactions=int(all_kinds.get("all_transactions", 0)),
-        errors=int(all_kinds.get("all_errors", 0)),
-        total_ns=int(all_kinds.get("all_total_ns", 0)),
+        transactions=first["all_transactions"],
+        errors=first["all_errors"],
+        total_ns=first["all_total_ns"],
         kinds=tuple(_kind(row, window_s) for row in rows),
     )
 
 
 def _kind(row: Row, window_s: float) -> Kind:
     transactions, total_ns, other_ns = row["transactions"], row["total_ns"], row["other_total_ns"]
-    shares = []
-    for name, counters in counters_by_component(row).items():
-        added = sums(counters)
-        shares.append(
-            Share(
-                **asdict(added),
-                name=name,
-                calls_per_transaction=added.calls / transactions,
-                mean_ns=round(added.time_ns / transactions),
-                share=added.time_ns / max(total_ns, 1),
-                skipped=counters.get("skipped", 0),
-            )
+    shares = [
+        from_row(
+            Share,
+            counters,
+            name=name,
+            calls_per_transaction=counters.get("calls", 0) / transactions,
+            mean_ns=round(counters.get("time_ns", 0) / transactions),
+            share=counters.get("time_ns", 0) / max(total_ns, 1),
         )
-    p50_ns, p95_ns, p99_ns = map(round, row["percentiles_ns"])
+        for name, counters in counters_by_component(row).items()
+    ]
     return from_row(
         Kind,
         row,
         per_minute=transactions * 60 / window_s,
-        p50_ns=p50_ns,
-        p95_ns=p95_ns,
-        p99_ns=p99_ns,
         mean_ns=round(total_ns / transactions),
         share=total_ns / max(row["all_total_ns"], 1),
         other_ns=other_ns,
         overlap_ns=sum(each.time_ns for each in shares) + other_ns - total_ns,
-        cpu_mean_ns=_rounded(row["cpu_mean_ns"]),
-        queue_mean_ns=_rounded(row["queue_mean_ns"]),
-        cpu_wait_mean_ns=_rounded(row["cpu_wait_mean_ns"]),
-        loop_wait_mean_ns=_rounded(row["loop_wait_mean_ns"]),
         components=tuple(shares),
     )
-
-
-def _rounded(mean: float | None) -> int | None:
-    return None if mean is None else round(mean)

@@ -25,7 +25,7 @@ def slower(name: str, *, service: str = "shop", server: str = "10.0.0.11:11211",
     incident = Current(KindName(service, name), at_s // 60 * 60, at_s, at_s)
     changed = (Change("time", "", "", 4e6, 9e6, 9.5e6), Change("hit_ratio", "memcache.get", server, 0.96, 0.12, 0.1))
     incident.changes = {Series(each.measure, each.component, each.address): each for each in changed}
-    incident.headline = "It <b>takes</b> longer."
+    incident.headline, incident.explained_s = "It <b>takes</b> longer.", at_s
     incident.usual = Window((incident.started_s - 600) * SECOND_NS, incident.started_s * SECOND_NS)
     return incident
 

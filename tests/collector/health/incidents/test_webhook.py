@@ -27,7 +27,7 @@ PAGES = "https://walltime.example.com"
 def event(what: Literal["opened", "severity", "closed"], name: str = "GET /<b>&{id}") -> Event:
     incident = Current(KindName("shop", name), 1_800_000_000, 1_800_000_060, 1_800_000_120)
     incident.headline = "GET /<b>: 5 ms → 20 ms."
-    incident.sentences = (incident.headline, "mysql.query: 9× the calls.")
+    incident.sentences, incident.explained_s = (incident.headline, "mysql.query: 9× the calls."), 1_800_000_090
     if what == "closed":
         incident.ended_because = "over"
     return Event(what, incident)
@@ -68,6 +68,7 @@ def test_alertmanagers_format_is_that_of_its_webhook_receivers() -> None:
     assert (alert["labels"]["service"], alert["labels"]["kind"]) == ("shop", "GET /<b>&{id}")
     assert (alert["startsAt"], alert["endsAt"]) == ("2027-01-15T08:00:00Z", "0001-01-01T00:00:00Z")
     assert resolved["endsAt"] == "2027-01-15T08:02:00Z"
+    assert alert["annotations"]["explained"] == "2027-01-15T08:01:30Z"
     assert resolved["fingerprint"] == alert["fingerprint"]
     assert alert["generatorURL"] == f"{PAGES}/incidents/{alert['fingerprint']}"
     assert receiver.paths == ["/hook?key=1"] * 2
@@ -87,6 +88,7 @@ def test_slacks_format_is_that_of_incoming_webhooks_with_its_control_characters_
         assert len(block["text"]["text"]) <= 3000
         assert "<b>" not in block["text"]["text"]
     assert "GET /&lt;b&gt;: 5 ms" in message["text"]
+    assert "(warning, as of 2027-01-15T08:01:30Z)" in message["blocks"][0]["text"]["text"]
 
 
 def test_a_message_is_tried_again_until_it_is_accepted_and_the_next_one_waits() -> None:

@@ -52,6 +52,7 @@ def of(usual: Totals, slow: Totals) -> Waterfall:
         usual=before,
         slow=after,
         difference_ns=after.mean_ns - before.mean_ns,
+        typical_ns=after.mean_ns - before.mean_ns,
         p_value=None,
         calls_p_value=None,
         drift_ns=None,

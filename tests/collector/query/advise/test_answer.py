@@ -6,6 +6,7 @@ import itertools
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -180,7 +181,7 @@ def test_only_the_admin_token_dismisses_and_restores(guarded: Browser, advised: 
     restore = {"id": before.id}
     assert guarded.request("POST", "/api/advice/restore", json=restore, headers=bearer(READ_TOKEN)).status_code == 403
     assert guarded.request("POST", "/api/advice/restore", json=restore, headers=bearer(ADMIN_TOKEN)).status_code == 200
-    assert the_one(ask(advised)) == before
+    assert replace(the_one(ask(advised)), sql="") == replace(before, sql="")
     assert guarded.get("/api/advice/dismissed", headers=bearer(READ_TOKEN)).json() == {"dismissals": []}
 
 

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from walltime_collector.query.components import COLUMNS, FAMILIES
-from walltime_collector.query.condition.tree import Both, Comparison, Condition, Either, Not, Value
+from walltime_collector.query.condition.tree import Comparison, Condition, Joined, Value
 
 Row = Mapping[str, Any]
 TEXTS = ("", "a", "Bob", "bob's", 'say "x"', "{where_0:String}", "'; DROP TABLE transactions --", "2.1", "ÄÖ", "\\n")
@@ -86,12 +86,9 @@ def make_rows(number: int, started_ns: int, seed: int = 1) -> Rows:
 
 def is_true(condition: Condition, row: Row) -> bool:
     """Whether it is true of a row."""
-    if isinstance(condition, Not):
-        return not is_true(condition.of, row)
-    if isinstance(condition, Both):
-        return all(is_true(each, row) for each in condition.of)
-    if isinstance(condition, Either):
-        return any(is_true(each, row) for each in condition.of)
+    if isinstance(condition, Joined):
+        found = [is_true(each, row) for each in condition.of]
+        return {"NOT": not found[0], "AND": all(found), "OR": any(found)}[condition.by]
     results = [_compared(condition, value, row) for value in condition.values]
     return all(results) if condition.operator.startswith("!") else any(results)
 

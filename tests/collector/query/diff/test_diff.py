@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import random
 import time
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 import pytest
@@ -12,15 +10,14 @@ from walltime_collector.clickhouse.engine import Engine
 from walltime_collector.errors import BadParameter, NotStored
 from walltime_collector.query import sampled as sampling
 from walltime_collector.query.diff.answer import Diff, KindDifference
-from walltime_collector.query.diff.blocks import Blocks, Slice, read_blocks
+from walltime_collector.query.diff.blocks import read_blocks
 from walltime_collector.query.diff.compare import diff
 from walltime_collector.query.diff.sides import sides
 from walltime_collector.query.scope import Filters, Scope
 from walltime_collector.query.top import top_of
-from walltime_collector.query.why import chance
 from walltime_collector.query.windows import Window
 
-from tests.collector.query.diff.simulated import MS, Changed, S, duration_ns, insert, rows
+from tests.collector.query.diff.simulated import MS, Changed, S, insert, rows
 
 CHANGES = {
     "slower": Changed(times=2),
@@ -146,15 +143,23 @@ def test_slices_have_every_transaction_from_minutes_and_one_by_one(
     (before, after) = ((Scope(window, filters), top.transactions) for window, top in zip(windows, tops, strict=True))
     blocks = read_blocks(engine, before, after)
     for side, top in zip((blocks.usual, blocks.now), tops, strict=True):
-        sums = {
-            name: [sum(each) for each in zip(*map(_as_tuple, slices), strict=True)]
-            for (_, name), slices in side.items()
-        }
+        sums = {name: slices.sum(0)[1:4].tolist() for (_, name), slices in side.items()}
         assert sums == {each.name: [each.transactions, each.errors, each.total_ns] for each in top.kinds}
-
-
-def _as_tuple(one: Slice) -> tuple[int, int, int]:
-    return one.transactions, one.errors, one.total_ns
+        for (service, name), slices in side.items():
+            bound_ns = blocks.bounds_ns[service, name]
+            (row,) = engine.query(
+                "SELECT count() AS singles, sum(duration_ns) AS ns FROM transactions WHERE service = {service:String}"
+                " AND name = {name:String} AND duration_ns > {bound_ns:UInt64} AND toUnixTimestamp64Nano(started_at)"
+                " BETWEEN {start_ns:Int64} AND {end_ns:Int64}",
+                {
+                    "service": service,
+                    "name": name,
+                    "bound_ns": bound_ns,
+                    "start_ns": windows[side is blocks.now].start_ns,
+                    "end_ns": windows[side is blocks.now].end_ns - 1,
+                },
+            )
+            assert slices.sum(0)[4:].tolist() == [int(row["singles"]), int(row["ns"])]
 
 
 def test_few_transactions_are_not_judged(engine: Engine, stored: Stored) -> None:
@@ -214,38 +219,3 @@ def test_a_wrong_question_is_refused(wrong: dict[str, str], where: str) -> None:
     with pytest.raises(BadParameter) as refused:
         sides(10**18, Filters(), **wrong)  # type: ignore[arg-type]
     assert refused.value.where == where
-
-
-def test_p_values_are_corrected_for_their_number() -> None:
-    judged = {("s", str(at)): chance.Chance(1, p_value, 0, 0, 2) for at, p_value in enumerate((0.01, 0.001, 0.02, 0.9))}
-    assert [each.p_value for each in corrected(judged).values()] == pytest.approx([0.004, 0.03, 0.04, 0.9])
-
-
-def false_alarms(seed: int, kinds: int, usual_s: int, now_s: int) -> Iterator[str]:
-    """Of kinds without a difference, from once in 40 s to 8 times a second, after the correction."""
-    rng = random.Random(seed)
-    judged = {}
-    for at in range(kinds):
-        rate, mean_ns = 0.025 * 320 ** rng.random(), rng.uniform(2, 90) * MS
-        cut = [
-            [slices(rng, rate, mean_ns, length / 64 / n) for _ in range(64 * n)]
-            for length, n in ((usual_s, 4), (now_s, 1))
-        ]
-        name = ("s", str(at))
-        usual, now = ([each for each in side if each.transactions] for side in cut)
-        if blocks := Blocks({name: usual}, {name: now}).of(name, "total_ns"):
-            judged[name] = chance.judge_one_of_many(*blocks, most_shuffled=0.05)
-    return (name for (_, name), each in corrected(judged).items() if not each.explains_it)
-
-
-def slices(rng: random.Random, rate: float, mean_ns: float, length_s: float) -> Slice:
-    transactions, at_s = 0, rng.expovariate(rate)
-    while at_s < length_s:
-        transactions, at_s = transactions + 1, at_s + rng.expovariate(rate)
-    return Slice(transactions, 0, sum(duration_ns(rng, mean_ns) for _ in range(transactions)))
-
-
-@pytest.mark.nightly
-def test_few_false_alarms_in_many_comparisons() -> None:
-    """100 comparisons of 50 kinds; 0.5 are expected, and heavy tails add some."""
-    assert sum(bool([*false_alarms(seed, 50, 3_600, 900)]) for seed in range(100)) <= 3

@@ -8,13 +8,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+import numpy as np
 import pytest
 from walltime_collector.clickhouse.embedded.engine import EmbeddedEngine
 from walltime_collector.errors import NotStored
 from walltime_collector.query.scope import Filters
-from walltime_collector.query.why.answer import Dimension, Why
-from walltime_collector.query.why.dimensions import CALLED
-from walltime_collector.query.why.effects import Cell, Side, between
+from walltime_collector.query.why.answer import Why
+from walltime_collector.query.why.dimensions.effects import Side, slower
 from walltime_collector.query.why.explain import explain, explain_kind
 from walltime_collector.query.why.sample import sample
 from walltime_collector.query.windows import Comparison, Window
@@ -118,32 +118,26 @@ def test_a_version_is_named_before_the_host_that_got_it(days: Days) -> None:
             length_ns=window.end_ns - window.start_ns,
         )
     answer = explain(days.engine, "GET /deployed", Comparison(now, before))
-    (named,) = who(answer)
+    (named,) = answer.dimensions
     assert (named.dimension, named.value, named.usual_transactions) == ("version", "2.0", 0), answer.sentences
     assert "host web-2" in named.same
     assert "With version 2.0, new with 50" in answer.headline
 
 
 def test_a_few_very_long_transactions_of_a_new_process_hide_nothing() -> None:
-    """Each block has 6 of the new version and 6 others, 40 ms and 20 ms; in the first one they take a second."""
+    """Each block has 6 of the new version and 6 others, 40 ms and 20 ms; its first ones take a second."""
 
-    def block(new: bool, at: int) -> Cell:
-        times_ns = [(1_000 if at == 0 else 40 if new else 20) * 1_000_000 + at * 1_000 for _ in range(6)]
-        return Cell(6, sum(times_ns), sum(times_ns), sum(map(math.log, times_ns)))
+    def sums(new: bool, at: int) -> list[float]:
+        times_ns = [(1_000 if new and at == 0 else 40 if new else 20) * 1_000_000 + at * 1_000 for _ in range(6)]
+        return [6, sum(times_ns), sum(times_ns), sum(map(math.log, times_ns))]
 
-    mine = {at: block(True, at) for at in range(16)}
-    every = {at: block(True, at) + block(False, at) for at in range(16)}
-    usual = Side({}, {at: block(False, at) for at in range(16)})
-    effect, _ = between(usual, Side(mine, every))
+    mine, others = (np.array([sums(new, at) for at in range(32)]).T for new in (True, False))
+    effect = slower(Side(np.zeros_like(others), others), Side(mine, mine + others), length=1.0)
     assert effect.p_value < 1e-4
 
 
-def who(answer: Why) -> list[Dimension]:
-    return [each for each in answer.dimensions if each.dimension not in CALLED]
-
-
 def check_seeded(answer: Why, case: str, value: str) -> None:
-    (named,) = who(answer)
+    (named,) = answer.dimensions
     assert (named.dimension, named.value) == (case, value), answer.sentences
     assert named.p_value < 0.005
     assert named.slow_transactions >= 20
@@ -158,13 +152,13 @@ def test_the_slow_one_is_named(days: Days, case: str) -> None:
     check_seeded(answer, case, value)
     slowest = days.slowest(case, 0)
     check_seeded(slowest, case, value)
-    assert (who(slowest)[0].lift or 9) > 1.5  # None: no usual transaction has the value
+    assert (slowest.dimensions[0].lift or 9) > 1.5  # None: no usual transaction has the value
 
 
 @pytest.mark.parametrize("case", by_day(["busy machine", "cache 1 emptied", "nothing"], 2))
 def test_nobody_is_named_where_nobody_is_slower(days: Days, case: str) -> None:
     for answer in (days.compared_with_usual(case, 0), days.slowest(case, 0)):
-        assert who(answer) == [], answer.sentences
+        assert answer.dimensions == (), answer.sentences
 
 
 @pytest.mark.nightly
@@ -180,7 +174,7 @@ def test_the_slow_one_is_named_twenty_times(many_days: Days, case: str) -> None:
 def test_nobody_is_named_twenty_times(many_days: Days, case: str) -> None:
     for repetition in range(BY_NIGHT):
         for answer in (many_days.compared_with_usual(case, repetition), many_days.slowest(case, repetition)):
-            assert who(answer) == [], answer.sentences
+            assert answer.dimensions == (), answer.sentences
 
 
 def test_those_that_match_are_compared_with_the_others(days: Days) -> None:
@@ -197,7 +191,7 @@ def test_those_that_match_are_compared_with_the_others(days: Days) -> None:
     )
     assert answer.slow.mean_ns / answer.usual.mean_ns == pytest.approx(1.5, abs=0.15)
     assert "those with host = web-2 take" in answer.headline
-    assert who(answer) == []
+    assert answer.dimensions == ()
     assert sum(each.difference_ns for each in answer.components) == pytest.approx(answer.difference_ns)
 
 
@@ -217,7 +211,7 @@ def test_only_dimensions_that_the_condition_compares_are_left_out(days: Days, mo
     threshold_ns = days.slowest("host", 0).threshold_ns
     window = days.window("host")
     answer = explain(days.engine, name(0), Comparison(window, window, when=f"duration >= {threshold_ns}ns and {more}"))
-    assert [each.dimension for each in who(answer)] == named
+    assert [each.dimension for each in answer.dimensions] == named
 
 
 @pytest.mark.parametrize(
@@ -242,4 +236,4 @@ def test_a_sample_names_the_slow_host_too_and_has_the_exact_means(days: Days) ->
     assert answer.sampled.usual_error is not None
     assert 0.001 < answer.sampled.usual_error < 0.2
     assert sum(each.difference_ns for each in answer.components) == pytest.approx(answer.difference_ns)
-    assert [each.value for each in who(answer)] == ["web-2"]
+    assert [each.value for each in answer.dimensions] == ["web-2"]

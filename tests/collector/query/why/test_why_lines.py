@@ -8,9 +8,10 @@ from collections.abc import Callable
 
 import pytest
 from walltime_collector.clickhouse.engine import Engine
+from walltime_collector.query.statistics import CHANCE
 from walltime_collector.query.why.answer import SampledLine, Why
 from walltime_collector.query.why.explain import explain
-from walltime_collector.query.why.process import is_beyond_chance, sampled_line
+from walltime_collector.query.why.process import sampled_lines
 from walltime_collector.query.windows import Comparison, Window, comparison
 
 from tests.collector.conftest import MINUTE_NS, Store
@@ -102,38 +103,47 @@ def test_a_function_is_named_where_its_lines_are_many(compare: Callable[..., Why
 def test_no_line_is_named_without_samples_or_by_chance(compare: Callable[..., Why]) -> None:
     assert "`" not in compare(6 * MS, SentSample("", "", component="other")).headline.replace("`other`", "")
     same = compare(0, TO_JSON)
-    assert not any(map(is_beyond_chance, same.lines))
+    assert not [each for each in same.lines if each.p_value < CHANCE]
+
+
+def lines(*sampled: tuple[list[int], list[int]], looked_at: int = 0) -> tuple[SampledLine, ...]:
+    """Of samples of each of 300 usual and 300 slow transactions, for each line."""
+    rows = []
+    for at, (usual, slow) in enumerate(sampled):
+        row: dict[str, object] = {"component": "other", "line": f"a.py:{at}", "function": "f", "state": "computing"}
+        row |= {"is_function": False, "looked_at": max(looked_at, len(sampled))}
+        for side, samples in (("usual", usual), ("slow", slow)):
+            row[f"{side}_samples"], row[f"{side}_ns"] = sum(samples), sum(samples) * SAMPLE_NS
+            row[f"{side}_squares"] = sum(each**2 for each in samples) * SAMPLE_NS**2
+        rows.append(row)
+    return sampled_lines(rows, 300, 300)
+
+
+def is_beyond_chance(usual: list[int], slow: list[int], looked_at: int = 0) -> bool:
+    (line,) = lines((usual, slow), looked_at=looked_at)
+    return line.p_value < CHANCE
 
 
 def test_samples_of_one_long_transaction_prove_nothing() -> None:
-    def difference(samples: int, transactions: int) -> SampledLine:
-        each_ns = samples / transactions * SAMPLE_NS
-        names = {"component": "other", "line": "a.py:1", "function": "f", "state": "computing"}
-        usual = {"usual_samples": 0, "usual_ns": 0.0, "usual_squares": 0.0}
-        slow = {"slow_samples": samples, "slow_ns": samples * SAMPLE_NS, "slow_squares": transactions * each_ns**2}
-        return sampled_line({**names, **usual, **slow}, 300, 300)
-
-    assert not is_beyond_chance(difference(100, 1))
-    assert not is_beyond_chance(difference(4, 4))
-    assert is_beyond_chance(difference(100, 100))
+    assert not is_beyond_chance([], [6_000])
+    assert not is_beyond_chance([], [1] * 4)
+    assert is_beyond_chance([], [1] * 100)
 
 
-def test_by_chance_a_line_is_hardly_ever_named() -> None:
-    """Lines with the same time on both sides, as a sampler finds them."""
-    rng = random.Random(3)
-    named = 0
-    for _ in range(2_000):
-        usual, slow = (sum(rng.random() < 0.3 for _ in range(100)) for _ in range(2))
-        sums = {
-            "usual_samples": usual,
-            "slow_samples": slow,
-            "usual_ns": usual * SAMPLE_NS,
-            "slow_ns": slow * SAMPLE_NS,
-        }
-        squares = {"usual_squares": usual * SAMPLE_NS**2, "slow_squares": slow * SAMPLE_NS**2}
-        row = {"component": "other", "line": "a.py:1", "function": "f", "state": "computing", **sums, **squares}
-        named += is_beyond_chance(sampled_line(row, 100, 100))
-    assert named == 0
+def test_of_many_lines_one_has_to_differ_more() -> None:
+    assert is_beyond_chance([], [1] * 12)
+    assert not is_beyond_chance([], [1] * 12, looked_at=200)
+    assert is_beyond_chance([], [1] * 30, looked_at=200)
+
+
+def test_by_chance_an_answer_hardly_ever_names_a_line() -> None:
+    """100 lines with the same time on both sides, some sampled often, some rarely, as a sampler finds them."""
+    rng, named = random.Random(3), 0
+    for _ in range(100):
+        often = [rng.paretovariate(1) / 50 for _ in range(100)]
+        found = [tuple([rng.random() < each for _ in range(300)] for _ in range(2)) for each in often]
+        named += any(each.p_value < CHANCE for each in lines(*found))
+    assert named <= 2
 
 
 def test_the_slowest_are_explained_by_their_line(engine: Engine, store: Store) -> None:

@@ -102,7 +102,23 @@ def test_the_parts_add_up_from_one_mean_to_the_other(why: Why) -> None:
         assert fall.steps[-1].end == pytest.approx(fall.steps[-2].end, abs=0.3)
     labels = [each.label for each in with_everything(why).shown.parts.rows]
     assert labels[:3] == ["usual", "mix of statuses", "mysql.query"]
-    assert labels[-2:] == ["single transactions (0 → 3)", "selected"]
+    assert labels[-2:] == ["3 single transactions", "selected"]
+
+
+def test_single_transactions_do_not_hide_the_other_parts(why: Why) -> None:
+    alike = with_everything(why)
+    singles = replace(alike.singles, part_ns=5_000 * MS) if alike.singles else None
+    long = replace(alike, singles=singles, difference_ns=why.difference_ns + 5_000 * MS)
+    long = replace(long, slow=replace(why.slow, mean_ns=why.usual.mean_ns + long.difference_ns))
+    long = replace(long, mix=None, shown=wording.shown(replace(long, mix=None)))
+    *steps, cut, last = waterfall(long).steps
+    assert (cut.row.is_cut, cut.end, last.end) == (True, 1_000, 1_000)
+    assert max(each.end - each.start for each in steps) > 150
+    shown = terminal(long, 140)
+    assert re.search(r"^  mysql.query +\S+ ms +[ms]{20,}", shown, re.MULTILINE)
+    assert re.search(r"^  3 single transactions +\+5.00 s +-{20,}>", shown, re.MULTILINE)
+    nothing = replace(long, typical_ns=0.0)
+    assert not wording.shown(nothing).parts.rows[-2].is_cut  # there is nothing else to see
 
 
 def test_small_parts_are_one_row_that_names_them(why: Why) -> None:

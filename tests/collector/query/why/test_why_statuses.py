@@ -8,8 +8,6 @@ from collections.abc import Sequence
 from dataclasses import asdict, replace
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from rich.console import Console
 from walltime_collector.cli.top import render as render_top
 from walltime_collector.cli.why import render
@@ -19,7 +17,6 @@ from walltime_collector.query.answers import from_json
 from walltime_collector.query.top import top
 from walltime_collector.query.why.answer import Why
 from walltime_collector.query.why.explain import explain
-from walltime_collector.query.why.statuses import by_status, like_with_like_ns, mix_ns
 from walltime_collector.query.windows import Comparison, Window
 
 from tests.collector.conftest import MINUTE_NS, Store
@@ -71,12 +68,12 @@ def test_a_mean_halved_by_4xx_is_explained_by_them_and_blames_no_component(engin
     slow = authors("mixed", now_ns - 5 * MINUTE_NS, [200, 422] * 60)
     answer = compared(engine, store, "mixed", usual, slow)
 
-    assert answer.is_mix_changed
+    assert answer.mix is not None
     assert answer.verdict == "different"
-    assert mix_ns(answer.statuses) + like_with_like_ns(answer.statuses) == pytest.approx(answer.difference_ns)
-    assert abs(like_with_like_ns(answer.statuses)) < 0.02 * abs(answer.difference_ns)
-    assert "The mix of statuses changed: 2xx 99.0 % → 50.0 %, 4xx 1.0 % → 50.0 %." in answer.headline
-    assert "like with like, each status compared with itself, the difference is " in answer.headline
+    assert answer.mix.mix_ns + answer.mix.like_with_like_ns == pytest.approx(answer.difference_ns)
+    assert abs(answer.mix.like_with_like_ns) < 0.02 * abs(answer.difference_ns)
+    assert "The mix of statuses changed: more of 4xx, 50 % of the transactions instead of 1 %, which" in answer.headline
+    assert "like with like, each compared with itself, the difference is " in answer.headline
     assert not any(sentence.startswith("mysql.query") for sentence in answer.sentences)
     shown = said(render(answer, Console(width=140, color_system=None)))
     assert "by status share mean mix like with like 2xx 99.0 % → 50.0 %" in shown
@@ -90,10 +87,10 @@ def test_a_slower_component_beside_a_changed_mix_is_reported_too(engine: Engine,
     slow = authors("both", now_ns - 5 * MINUTE_NS, [200, 404] * 60, query_ns=16 * MS)
     answer = compared(engine, store, "both", usual, slow)
 
-    assert answer.is_mix_changed
-    assert "The mix of statuses changed" in " ".join(answer.sentences)
-    assert like_with_like_ns(answer.statuses) == pytest.approx(4 * MS, rel=0.05)  # half of them, 8 ms each
-    assert mix_ns(answer.statuses) < -3 * MS
+    assert answer.mix is not None
+    assert "The mix of statuses changed: 4xx is new with 50 % of the transactions" in " ".join(answer.sentences)
+    assert answer.mix.like_with_like_ns == pytest.approx(4 * MS, rel=0.05)  # half of them, 8 ms each
+    assert answer.mix.mix_ns < -3 * MS
 
 
 def test_the_same_mix_is_not_worth_a_word(engine: Engine, store: Store) -> None:
@@ -102,9 +99,9 @@ def test_the_same_mix_is_not_worth_a_word(engine: Engine, store: Store) -> None:
     slow = authors("same", now_ns - 5 * MINUTE_NS, [200, 200, 404] * 40, query_ns=20 * MS)
     answer = compared(engine, store, "same", usual, slow)
 
-    assert not answer.is_mix_changed
-    assert "mix of statuses" not in " ".join(answer.sentences)
-    assert mix_ns(answer.statuses) == pytest.approx(0, abs=1)
+    assert answer.mix is None
+    assert "mix" not in " ".join(answer.sentences)
+    assert sum(each.mix_ns for each in answer.statuses) == pytest.approx(0, abs=1)
     assert any(sentence.startswith("mysql.query: each call takes") for sentence in answer.sentences)
 
 
@@ -149,34 +146,3 @@ def test_without_data_the_stored_services_and_a_first_step_are_printed(engine: E
     assert "walltime doctor" in shown
     shown = said(render_top(replace(nothing, services=("shop", "jobs")), Console(width=100, color_system=None)))
     assert "Nothing is stored for this service. Stored services: shop, jobs." in shown
-
-
-classes = st.dictionaries(
-    st.sampled_from(["2xx", "3xx", "4xx", "5xx", "failed", "no status"]),
-    st.tuples(st.integers(1, 10**6), st.integers(0, 10**15)),
-    min_size=1,
-)
-
-
-@settings(max_examples=200, derandomize=True, deadline=None)
-@given(usual=classes, slow=classes)
-def test_mix_and_like_with_like_are_the_whole_difference(
-    usual: dict[str, tuple[int, int]], slow: dict[str, tuple[int, int]]
-) -> None:
-    rows = [
-        {"is_slow": is_slow, "status": status, "transactions": n, "total_ns": total_ns}
-        for is_slow, side in ((False, usual), (True, slow))
-        for status, (n, total_ns) in side.items()
-    ]
-    found = by_status(rows)
-    means = [sum(total for _, total in side.values()) / sum(n for n, _ in side.values()) for side in (usual, slow)]
-    assert mix_ns(found) + like_with_like_ns(found) == pytest.approx(
-        means[1] - means[0], rel=1e-9, abs=max(means) * 1e-9
-    )
-    assert sum(each.usual_share for each in found) == pytest.approx(1)
-    assert sum(each.slow_share for each in found) == pytest.approx(1)
-    if {status: n for status, (n, _) in usual.items()} == {status: n for status, (n, _) in slow.items()}:
-        assert mix_ns(found) == 0
-    for each in found:
-        if not each.usual_transactions or not each.slow_transactions:
-            assert each.like_with_like_ns == 0

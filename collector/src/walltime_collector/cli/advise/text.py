@@ -39,7 +39,8 @@ def _advice(advice: Advice, answer: Advised) -> list[RenderableType]:
     saves.append(f" ± {duration(price.uncertainty_ns)} on average" if price.uncertainty_ns else " on average")
     saves.append(f" of {shown(advice.name)} {printable(advice.service)}")
     if price.helped < price.transactions:
-        saves.append(f", in {count(price.helped)} of {plural(price.transactions, 'transaction')}")
+        of = plural(price.transactions, "transaction")
+        saves.append(f"; {duration(price.helped_ns)} each in {count(price.helped)} of {of}")
     if price.transactions < price.of:
         saves.append(f" (from {count(price.transactions)} of {plural(price.of, 'transaction')})", "dim")
     if others := [shown(each.name) for each in advice.affected[1:4]]:

@@ -64,20 +64,23 @@ def _drawn(table: Table, layout: Layout, *, has_bars: bool = False) -> Renderabl
 
 
 def _wide(table: Table, layout: Layout, *, has_bars: bool) -> Grid:
-    """Long names and bars use the width that the numbers leave."""
-    widths = [max(len(name), *(_cell(row, name).cell_len for row in table.rows)) for name in table.headings]
-    room = layout.width - 2 - sum(widths) - 2 * (len(widths) + 1 + has_bars)
+    """Long names and bars use the width that the numbers leave; where it is little, what bars show has no numbers."""
     longest = max(_name(row).cell_len for row in table.rows)
-    name_width = min(longest, max(room - _SHORTEST_BAR * has_bars, _SHORTEST_NAME))
-    bar_width = max(min(room - name_width, _LONGEST_BAR), 4)
+    least = min(longest, _SHORTEST_NAME) + (_SHORTEST_BAR + 2) * has_bars
+    widths = {name: max(len(name), *(_cell(row, name).cell_len for row in table.rows)) + 2 for name in table.headings}
+    if has_bars and layout.width - 4 - sum(widths.values()) < least:
+        widths = {name: width for name, width in widths.items() if name not in _DRAWN}
+    room = layout.width - 4 - sum(widths.values())
+    name_width = min(longest, max(room - (_SHORTEST_BAR + 2) * has_bars, _SHORTEST_NAME))
     grid = Grid(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
     grid.add_column("", width=name_width, overflow="fold")
-    for name, width in zip(table.headings, widths, strict=True):
-        grid.add_column(name, width=width, no_wrap=True, justify="left" if name == "server" else "right")
+    bar_width = max(min(room - 2 - name_width, _LONGEST_BAR), 4)
+    for name in widths:
+        grid.add_column(name, width=widths[name] - 2, no_wrap=True, justify="left" if name == "server" else "right")
         if has_bars and name == "difference":
             grid.add_column("", width=bar_width, no_wrap=True)
     for row in table.rows:
-        cells = [_cell(row, name) for name in table.headings]
+        cells = [_cell(row, name) for name in widths]
         bar = [_bar(row, table, bar_width, layout)] if has_bars else []
         grid.add_row(_name(row), *cells[:1], *bar, *cells[1:])
     return grid
@@ -117,7 +120,7 @@ def _cell(row: Row, heading: str) -> Text:
 
 def _bar(row: Row, table: Table, width: int, layout: Layout) -> Text:
     """More calls, then slower calls; negative parts are on the left of zero, all on one scale."""
-    sizes = [_sizes(each) for each in table.rows]
+    sizes = [_sizes(each) for each in table.rows if not each.is_cut]
     below = max(sum(-size for size in each if size < 0) for each in sizes)
     above = max(sum(size for size in each if size > 0) for each in sizes)
     below = below if below >= 0.01 * above else 0.0
@@ -127,7 +130,7 @@ def _bar(row: Row, table: Table, width: int, layout: Layout) -> Text:
     colour = COLOURS[family(row.component)] if row.component else "dim"
     left, right = Text(), Text()
     for size, fill in zip(_sizes(row), layout.fills, strict=True):
-        cells = round(abs(size) / whole * width)
+        cells = min(round(abs(size) / whole * width), width)
         if size < 0:
             left = Text(fill * cells, colour) + left
         else:
@@ -136,6 +139,9 @@ def _bar(row: Row, table: Table, width: int, layout: Layout) -> Text:
         right.append("▏" if layout.in_colour else ".", colour)
     left.truncate(zero)
     bar = Text(" " * (zero - left.cell_len)) + left + right
+    if row.is_cut:
+        mark = Text("»" if layout.in_colour else ">", "bold")
+        bar = bar[: width - 1] + mark if row.difference_ns > 0 else mark + bar[1:]
     bar.truncate(width, pad=True)
     return bar
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable
 
 from rich.table import Table
 from rich.text import Text
@@ -35,6 +35,6 @@ def statements(bill: Bill) -> Table:
     return table
 
 
-def remarks(several: Sequence[Remark]) -> Text:
+def remarks(several: Iterable[Remark]) -> Text:
     """Side by side, in the colours of their severity."""
     return Text("   ").join(Text(each.text, _STYLES[each.severity]) for each in several)

@@ -49,6 +49,7 @@ def detail(one: Incident) -> RenderableType:
         title,
         Text(_times(one, unix_ns(one.ended_at)), "dim"),
         *(Padding(Text(printable(each), overflow="fold"), (1, 0, 0, 0)) for each in one.sentences),
+        Text(wording.as_of(one), "dim"),
         Text("\nwhat changed", "bold"),
         Padding(changes, (0, 0, 0, 2)),
         Text("\nmore", "bold"),

@@ -70,6 +70,7 @@ def _alert(event: Event, pages_url: str) -> dict[str, Any]:
         "annotations": {
             "summary": printable(incident.headline),
             "description": "\n".join(map(printable, incident.sentences or (incident.headline,))),
+            "explained": _time(incident.explained_s) if incident.explained_s else "",
         },
         "startsAt": _time(incident.started_s),
         "endsAt": _NO_END if incident.is_open else _time(incident.ended_s),
@@ -94,7 +95,8 @@ def _line(event: Event, pages_url: str) -> str:
     incident = event.incident
     sentences = "\n".join(incident.sentences[:4] or (incident.headline,))
     link = f"<{_page(incident, pages_url)}|{_WORDS[event.what]}>"
-    return f"{_SYMBOLS[event.what]} *{link}* ({incident.severity}) {_escaped(sentences)[:_MOST_CHARS]}"
+    as_of = f", as of {_time(incident.explained_s)}" if incident.explained_s else ""
+    return f"{_SYMBOLS[event.what]} *{link}* ({incident.severity}{as_of}) {_escaped(sentences)[:_MOST_CHARS]}"
 
 
 def _escaped(text: str) -> str:

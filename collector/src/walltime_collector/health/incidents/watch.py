@@ -224,10 +224,10 @@ class IncidentWatch(BackgroundThread):
         due.sort(key=lambda each: (each.explained_s > 0, each.severity == "warning", each.explained_s))
         began_s = time.monotonic()
         for incident in due:
-            severity = incident.severity
+            severity, is_new = incident.severity, not incident.explained_s
             if explain(self._engine, incident, now_s):
                 self._stored_s.pop(incident.id, None)
-            if incident.severity != severity and incident.is_open and incident.explained_s:
+            if incident.severity != severity and incident.is_open and not is_new:
                 self._events.append(Event("severity", incident))
             if time.monotonic() - began_s > _EXPLAINING_S:
                 break

@@ -15,6 +15,8 @@ _NOTHING_NS = 1.0
 """A smaller difference does not choose the axis."""
 _ZERO_SHARE = 0.4
 """When the steps need a smaller part of an axis from zero, the axis begins later."""
+_CUT = 0.15
+"""What is cut has so much more of the axis than the rest."""
 _WIDTH = 1_000.0
 
 Meaning = Literal["whole", "more", "slower", "part"]
@@ -61,12 +63,15 @@ def waterfall(why: Why) -> Waterfall:
     ends_ns = [why.slow.mean_ns - why.difference_ns]
     for each in parts:
         ends_ns.append(ends_ns[-1] + each.difference_ns)
-    least_ns, most_ns = min([*ends_ns, why.slow.mean_ns]), max([*ends_ns, why.slow.mean_ns, 1.0])
+    is_cut = any(each.is_cut for each in parts)  # the last one
+    drawn_ns = ends_ns[:-1] if is_cut else [*ends_ns, why.slow.mean_ns]
+    least_ns, most_ns = min(drawn_ns), max([*drawn_ns, 1.0])
     is_small = _NOTHING_NS <= most_ns - least_ns < _ZERO_SHARE * most_ns
     begins_ns = max(least_ns - 0.25 * (most_ns - least_ns), 0.0) if is_small else 0.0
+    most_ns += _CUT * (most_ns - begins_ns) * is_cut
 
     def at(ns: float) -> float:
-        return round((ns - begins_ns) / (most_ns - begins_ns) * _WIDTH, 1)
+        return round(min(max((ns - begins_ns) / (most_ns - begins_ns), 0.0), 1.0) * _WIDTH, 1)
 
     def mean(row: Row, ns: float) -> Step:
         return Step(row, "", "", (Rectangle(0, at(ns), "whole"),), at(ns), at(ns))

@@ -32,6 +32,8 @@ class IncidentPage:
     incident: Incident
     time: Window
     """Around the incident and what it is compared with, where they are near each other."""
+    now_ns: int
+    """When the page asks `why` again."""
 
 
 def marks(request: PageRequest) -> tuple[Incident, ...]:
@@ -61,4 +63,4 @@ def one_incident(request: PageRequest) -> IncidentPage:
     """
     incident = stored_incident(request.engine, request.path["id"])
     start_ns, end_ns = incident.window.start_ns - _AROUND_NS, incident.window.end_ns + _AROUND_NS // 4
-    return IncidentPage(incident, Window(start_ns, min(end_ns, request.now_ns)))
+    return IncidentPage(incident, Window(start_ns, min(end_ns, request.now_ns)), request.now_ns)

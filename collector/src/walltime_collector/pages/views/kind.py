@@ -10,6 +10,7 @@ from ...clickhouse.engine import Engine
 from ...errors import BadParameter, NotStored
 from ...format import quoted
 from ...query import kinds
+from ...query.answers import Target
 from ...query.digest.answer import DigestedStatement
 from ...query.incidents.answer import Incident
 from ...query.profile.answer import Profile
@@ -18,7 +19,7 @@ from ...query.scope import Scope
 from ...query.scoped.distribution import Durations, distribution, durations
 from ...query.scoped.examples import Transaction, slowest, typical
 from ...query.scoped.outlier import Outlier, outlier, outlier_over_time
-from ...query.scoped.spent import TargetSpent, statements, targets
+from ...query.scoped.spent import statements, targets
 from ...query.timeline import Timeline, timeline
 from ...query.why.answer import Why
 from ...query.windows import DEFAULT_SLOWEST_PERCENT, Comparison, Window
@@ -62,7 +63,7 @@ class Kind:
     charts: tuple[Chart, ...] = ()
     heat_map: HeatMap | None = None
     outlier: Outlier | None = None
-    targets: tuple[TargetSpent, ...] = ()
+    targets: tuple[Target, ...] = ()
     statements: tuple[DigestedStatement, ...] = ()
     profile: Profile | None = None
     """Of the whole time; None where a part of the transactions is selected."""

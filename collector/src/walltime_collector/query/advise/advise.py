@@ -50,7 +50,7 @@ FINDERS: Sequence[Finder] = (
 )
 _SPARE = 5
 """Some are not worth what the sums promise."""
-_MOST_KINDS = 200
+_MOST_KINDS = 50
 """An advice that only shows in the transactions of one kind alone is looked for in so many."""
 _HOUR_NS = 3_600_000_000_000
 _CERTAIN = 1.96
@@ -106,20 +106,16 @@ def change_of(engine: Engine, scope: Scope, advice_id: str) -> str:
     Raises:
         EngineUnavailable, QueryFailed: No answer.
     """
-    whole = observe(engine, scope)
+    observed = observe(engine, scope)
+    alone = [] if scope.filters.kind else list(observed.kinds)[:_MOST_KINDS]
     with ThreadPoolExecutor(QUERY_CONNECTIONS - 1, "advise") as threads:
-        narrower = [whole, *(() if scope.filters.kind else list(whole.kinds)[:_MOST_KINDS])]
-        for each in narrower:
-            if isinstance(each, Observed):
-                observed = each
-            else:
-                filters = replace(scope.filters, service=each[0], kind=each[1])
-                observed = observe(engine, replace(scope, filters=filters))
-            for candidate in _candidates(observed, threads):
-                if candidate.id == advice_id:
-                    priced = _priced(observed, candidate, _HOUR_NS, {})
-                    return priced.change if priced else candidate.change
-    return ""
+        while True:
+            if change := next((each.change for each in _candidates(observed, threads) if each.id == advice_id), ""):
+                return change
+            if not alone:
+                return ""
+            service, kind = alone.pop(0)
+            observed = observe(engine, replace(scope, filters=replace(scope.filters, service=service, kind=kind)))
 
 
 def _candidates(observed: Observed, threads: ThreadPoolExecutor) -> list[Candidate]:
@@ -135,9 +131,8 @@ def _priced(observed: Observed, candidate: Candidate, window_ns: int, hidden: Ma
         "kinds": ["\t".join(key) for key in candidate.saved_ns],
         "shares": candidate.shares,
     }
-    read = {
-        (row["service"], row["name"]): from_row(Bills, row) for row in run(observed.engine, "advise/saved", **params)
-    }
+    rows = run(observed.engine, "advise/saved", **params)
+    read = {(row["service"], row["name"]): from_row(Bills, row) for row in rows}
     bills = {key: each for key, each in read.items() if _is_worth(candidate, each)}
     if not bills:
         return None
@@ -145,16 +140,13 @@ def _priced(observed: Observed, candidate: Candidate, window_ns: int, hidden: Ma
     per_hour = {key: round(each.mean_ns * of[key] * _HOUR_NS / window_ns) for key, each in bills.items()}
     key = max(per_hour, key=lambda key: (per_hour[key], key))
     most = bills[key]
-    category, change = candidate.category, candidate.change
-    if candidate.if_called_often and most.calls_of_helped[1] >= max(2, most.beside_calls / 2):
-        category, change = candidate.if_called_often
     is_sample = scope.sample_level > 0 or observed.one_in > 1
     return Advice(
         id=candidate.id,
-        category=category,
+        category=candidate.category,
         service=key[0],
         name=key[1],
-        change=change,
+        change=candidate.change,
         finding=_finding(candidate, key, most),
         certainty=candidate.certainty,
         price=Price(
@@ -183,9 +175,8 @@ def _priced(observed: Observed, candidate: Candidate, window_ns: int, hidden: Ma
 
 def _is_worth(candidate: Candidate, bills: Bills) -> bool:
     """Not by single transactions, and not for so few that it is not worth it."""
-    return bills.helped >= max(LEAST_HELPED, candidate.least_users * bills.users) and bills.mean_ns >= max(
-        LEAST_MEAN_NS, LEAST_SHARE * bills.base_mean_ns
-    )
+    least_ns = max(LEAST_MEAN_NS, LEAST_SHARE * bills.base_mean_ns)
+    return bills.helped >= max(LEAST_HELPED, candidate.least_users * bills.users) and bills.mean_ns >= least_ns
 
 
 def _finding(candidate: Candidate, key: Key, bills: Bills) -> str:

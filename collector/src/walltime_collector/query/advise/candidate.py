@@ -24,6 +24,8 @@ class Removed:
     """`component TAB address`."""
     beside: tuple[str, ...] = ()
     """Other targets whose users are looked at as well."""
+    often: Literal[-1, 0, 1] = 0
+    """1: at least 2 calls, and one for every 2 beside them; -1: not so."""
     usual_ns: float = 0.0
     """Of a call, which stays."""
     spans: tuple[str, ...] = ()
@@ -106,8 +108,6 @@ class Candidate:
     address: str = ""
     least_users: float = 0.0
     """Such a part of the transactions that make such calls must have the fault."""
-    if_called_often: tuple[Category, str] | None = None
-    """Category and change where the median of calls is 2 or more, and half of the calls beside them."""
     evidence: tuple[str, ...] = ()
     """Trace ids besides those with the fault."""
 
@@ -118,20 +118,10 @@ class Candidate:
         return hashlib.blake2b(text.encode("utf-8", "replace"), digest_size=5).hexdigest()
 
     @property
-    def most(self) -> Key:
-        """The kind that it may help most."""
-        return helped_most(self.saved_ns)
-
-    @property
     def shares(self) -> list[float]:
         """By kind, in the order of `saved_ns`."""
         share = self.share
         return [share if isinstance(share, float) else share.get(key, 0.0) for key in self.saved_ns]
-
-
-def helped_most(saved_ns: Mapping[Key, float]) -> Key:
-    """The kind of which a change saves most."""
-    return max(saved_ns, key=lambda key: (saved_ns[key], key))
 
 
 def worth(observed: Observed, saved_ns: Mapping[Key, float]) -> dict[Key, float]:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import partial
+from typing import Literal
 
 from ...format import duration
-from .answer import MOST
+from .answer import MOST, Category
 from .candidate import Bills, Candidate, Removed, worth
 from .observed import Key, Observed, TargetSums
 
@@ -18,9 +19,14 @@ _REMEDY = {
     "http": "one session or client for the whole process, which keeps connections alive",
 }
 
+_CATEGORIES: Sequence[tuple[Category, Literal[-1, 1], str]] = (
+    ("connect_per_query", 1, "call"),
+    ("missing_pool", -1, "transaction"),
+)
+
 
 def connections(observed: Observed) -> Iterator[Candidate]:
-    """For each service and each sort of connection, at most one candidate: it reconnects, or it has no pool."""
+    """For each service and each sort of connection: kinds that reconnect, and kinds that have no pool."""
     users: dict[tuple[Key, str, str], int] = defaultdict(int)
     beside: dict[tuple[str, str], set[str]] = defaultdict(set)
     groups: dict[tuple[str, str], list[TargetSums]] = defaultdict(list)
@@ -42,26 +48,25 @@ def connections(observed: Observed) -> Iterator[Candidate]:
         if not (kinds := worth(observed, {key: float(sum(each.time_ns for each in mine[key])) for key in mine})):
             continue
         addresses = list(dict.fromkeys(each.address for key in kinds for each in mine[key]))
-        change = (
-            f"Use {_REMEDY.get(system, 'a connection pool')}: {service} connects to {', '.join(addresses)} for each"
-        )
-        yield Candidate(
-            "missing_pool",
-            service,
-            component,
-            kinds,
-            Removed(
-                "targets",
-                targets=tuple(f"{component}\t{address}" for address in addresses),
-                beside=tuple(key for address in addresses for key in sorted(beside[system, address])),
-            ),
-            least_users=MOST,
-            change=f"{change} transaction.",
-            if_called_often=("connect_per_query", f"{change} call."),
-            finding=partial(_finding, component),
-            component=component,
-            address=addresses[0] if len(addresses) == 1 else "",
-        )
+        remedy = _REMEDY.get(system, "a connection pool")
+        for category, often, when in _CATEGORIES:
+            yield Candidate(
+                category,
+                service,
+                component,
+                kinds,
+                Removed(
+                    "targets",
+                    targets=tuple(f"{component}\t{address}" for address in addresses),
+                    beside=tuple(key for address in addresses for key in sorted(beside[system, address])),
+                    often=often,
+                ),
+                least_users=MOST,
+                change=f"Use {remedy}: {service} connects to {', '.join(addresses)} for each {when}.",
+                finding=partial(_finding, component),
+                component=component,
+                address=addresses[0] if len(addresses) == 1 else "",
+            )
 
 
 def _finding(component: str, kind: str, bills: Bills) -> str:

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import re
 from functools import cache, lru_cache
-from typing import Any
 
 from lark import Lark, Token, Transformer, UnexpectedCharacters, UnexpectedInput, UnexpectedToken, v_args
 
 from ...errors import BadParameter
-from ...format import printable, quoted
+from ...format import quoted
 from .fields import STARTED, field
-from .tree import Both, Comparison, Condition, Either, Field, Not, Operator, Type
+from .tree import Comparison, Condition, Field, Joined, Operator, Type
 from .values import value
 
 WHERE = "where"
@@ -56,7 +55,7 @@ def parse(text: str) -> Condition:
         raise _wrong(at, text[at], "cannot be here", _advice(error)) from None
     except UnexpectedToken as error:
         if error.token.type == "$END":
-            what = f"it ends too early, after {_quoted(text)}" if text.strip() else "it is empty"
+            what = f"it ends too early, after {quoted(text)}" if text.strip() else "it is empty"
             raise BadParameter(WHERE, what, _advice(error)) from None
         raise _wrong(error.token.start_pos or 0, str(error.token), "cannot be here", _advice(error)) from None
     if _depth(condition) > _MAX_DEPTH:
@@ -89,13 +88,13 @@ class _Tree(Transformer[Token, Condition]):
     """Each method makes the node of the rule with its name."""
 
     def either(self, *of: Condition) -> Condition:
-        return Either(of)
+        return Joined("OR", of)
 
     def both(self, *of: Condition) -> Condition:
-        return Both(of)
+        return Joined("AND", of)
 
     def negation(self, of: Condition) -> Condition:
-        return of.of if isinstance(of, Not) else Not(of)
+        return of.of[0] if isinstance(of, Joined) and of.by == "NOT" else Joined("NOT", (of,))
 
     def value(self, token: Token) -> Token:
         return token
@@ -157,8 +156,7 @@ def _parser() -> Lark:
 def _depth(condition: Condition) -> int:
     if isinstance(condition, Comparison):
         return 0
-    inner: Any = (condition.of,) if isinstance(condition, Not) else condition.of
-    return 1 + max(map(_depth, inner))
+    return 1 + max(map(_depth, condition.of))
 
 
 def _advice(error: UnexpectedInput) -> str:
@@ -168,9 +166,4 @@ def _advice(error: UnexpectedInput) -> str:
 
 
 def _wrong(position: int | None, text: str, what: str, what_now: str) -> BadParameter:
-    return BadParameter(WHERE, f"position {(position or 0) + 1}: {_quoted(text)} {what}", what_now)
-
-
-def _quoted(text: str) -> str:
-    plain = printable(text)
-    return f"'{plain[:60]}…'" if len(plain) > 60 else f"'{plain}'"
+    return BadParameter(WHERE, f"position {(position or 0) + 1}: {quoted(text)} {what}", what_now)

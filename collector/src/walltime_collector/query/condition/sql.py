@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import operator
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from types import MappingProxyType
 
 from ...clickhouse.engine import Parameter
-from .tree import Both, Comparison, Condition, Either, Field, Not, Value
+from .tree import Comparison, Condition, Field, Value
 
 _LOCKED = """\
 transactions.trace_id {is_in} (
@@ -34,14 +33,6 @@ _WAITED = """\
     )
 )[transactions.trace_id]"""
 """The time of a trace, for sorting: 0 for all but those of the window that waited longest. Clocks may differ."""
-_OPERATIONS: Mapping[str, Callable[[object, object], bool]] = {
-    "=": operator.eq,
-    "!=": operator.ne,
-    "<": operator.lt,  # type: ignore[dict-item]  # numbers only
-    "<=": operator.le,  # type: ignore[dict-item]
-    ">": operator.gt,  # type: ignore[dict-item]
-    ">=": operator.ge,  # type: ignore[dict-item]
-}
 NONE: Mapping[str, Parameter] = MappingProxyType({})
 
 
@@ -64,13 +55,10 @@ def field_sql(field: Field, parameters: dict[str, Parameter]) -> str:
 
 
 def _sql(condition: Condition, parameters: dict[str, Parameter]) -> str:
-    if isinstance(condition, Not):
-        return f"NOT ({_sql(condition.of, parameters)})"
-    if isinstance(condition, Both):
-        return " AND ".join(f"({_sql(each, parameters)})" for each in condition.of)
-    if isinstance(condition, Either):
-        return " OR ".join(f"({_sql(each, parameters)})" for each in condition.of)
-    return _comparison(condition, parameters)
+    if isinstance(condition, Comparison):
+        return _comparison(condition, parameters)
+    each = [f"({_sql(each, parameters)})" for each in condition.of]
+    return f"NOT {each[0]}" if condition.by == "NOT" else f" {condition.by} ".join(each)
 
 
 def _comparison(condition: Comparison, parameters: dict[str, Parameter]) -> str:
@@ -112,7 +100,15 @@ def _status(value: str, parameters: dict[str, Parameter]) -> str:
 def _locked(condition: Comparison, parameters: dict[str, Parameter]) -> str:
     """Transactions without an entry in the slow log waited 0: where 0 satisfies it, all but those that do not."""
     wanted = condition.operator
-    is_zero_enough = (any if wanted == "=" else all)(_OPERATIONS[wanted](0, each) for each in condition.values)
+    numbers = [float(each) for each in condition.values]  # one, but for = and !=
+    is_zero_enough = {
+        "=": 0 in numbers,
+        "!=": 0 not in numbers,
+        "<": numbers[0] > 0,
+        "<=": numbers[0] >= 0,
+        ">": numbers[0] < 0,
+        ">=": numbers[0] <= 0,
+    }[wanted]
     sums = f"sum({condition.field.sql})"
     separator = " OR " if wanted == "=" else " AND "
     each = separator.join(f"{sums} {wanted} {_bound(value, parameters)}" for value in condition.values)

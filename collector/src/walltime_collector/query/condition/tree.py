@@ -35,32 +35,18 @@ class Comparison:
 
 
 @dataclass(frozen=True)
-class Not:
-    """The opposite."""
+class Joined:
+    """Conditions that are all true, of which at least one is, or the opposite of a single one."""
 
-    of: Condition
-
-
-@dataclass(frozen=True)
-class Both:
-    """All of them are true."""
-
+    by: Literal["AND", "OR", "NOT"]
     of: tuple[Condition, ...]
 
 
-@dataclass(frozen=True)
-class Either:
-    """At least one of them is true."""
-
-    of: tuple[Condition, ...]
-
-
-Condition: TypeAlias = "Comparison | Not | Both | Either"
+Condition: TypeAlias = "Comparison | Joined"
 
 
 def field_names(condition: Condition) -> frozenset[str]:
     """The names of the fields that it compares."""
     if isinstance(condition, Comparison):
         return frozenset((condition.field.name,))
-    inner = (condition.of,) if isinstance(condition, Not) else condition.of
-    return frozenset().union(*map(field_names, inner))
+    return frozenset().union(*map(field_names, condition.of))

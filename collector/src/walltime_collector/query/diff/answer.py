@@ -58,37 +58,35 @@ class KindDifference:
     service: str
     name: str
     change: Change
-    failed: Part
-    singles: Part
     usual: Numbers | None
     """None for a new kind."""
     now: Numbers | None
     """None for a kind that is gone."""
-    difference_ns: float
-    """Of the means; 0 for kinds on one side only."""
-    relative: float
-    """`difference_ns` as a fraction of the usual mean."""
     total_difference_ns: float
     """`difference_ns` times `timed` of now. Of a new kind, its time; of one that is gone, less its time."""
-    single_ns: float
-    """What single transactions add to the difference of the means of all; 0 when they are not set apart."""
     p_value: float | None
     """
     Of the times; for a new kind or one that is gone, of all its transactions being on one side. None when not tested.
 
     It is corrected for the number of tests of the answer.
     """
-    failed_p_value: float | None
-    """The same for the part that failed,"""
-    singles_p_value: float | None
-    """and for single transactions."""
-    low_ns: float | None
-    """The difference is above this, and below `high_ns`, in 95 of 100 such samples; None where chance explains it."""
-    high_ns: float | None
-    components: tuple[Contribution, ...]
-    """Largest difference first; they add up to `difference_ns`."""
-    sql: tuple[str, ...] = ()
+    sql: tuple[str, ...]
     """Of kinds that changed: for each side, the usual one first, a statement for `walltime sql` with its numbers."""
+    difference_ns: float = 0.0
+    """Of the means; 0 for kinds on one side only."""
+    relative: float = 0.0
+    """`difference_ns` as a fraction of the usual mean."""
+    single_ns: float = 0.0
+    """What single transactions add to the difference of the means of all; 0 when they are not set apart."""
+    failed: Part = ""
+    failed_p_value: float | None = None
+    singles: Part = ""
+    singles_p_value: float | None = None
+    low_ns: float | None = None
+    """The difference is above this, and below `high_ns`, in 95 of 100 such samples; None where chance explains it."""
+    high_ns: float | None = None
+    components: tuple[Contribution, ...] = ()
+    """Largest difference first; they add up to `difference_ns`."""
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,9 @@ from ..components import sums
 from ..queries import written
 from ..sampled import sampled
 from ..scope import Scope
+from ..statistics.blocks import Blocks as Sums
 from ..statistics.blocks import Tested, compare
+from ..statistics.counts import more_often
 from ..statistics.multiple import holm
 from ..top import top_of
 from ..why.arithmetic import Totals, contributions
@@ -23,8 +25,6 @@ from .answer import Change, Diff, KindDifference, Numbers, Part, Side
 from .blocks import Blocks, Counted, Name, read_blocks
 
 _MOST_KINDS = 1_000
-_MOST_APART = 50
-"""Of so many kinds, single transactions are set apart; each is read once more."""
 _TESTS = 3
 """Of each kind: typical times, the part that failed, and single transactions."""
 _NOTABLE = 0.1
@@ -48,8 +48,11 @@ class _Read:
         windows = [each.window for each in self.sides]
         middles = [(each.start_ns + each.end_ns) / 2 for each in windows]
         apart = abs(middles[1] - middles[0]) / max(windows[0].end_ns - windows[0].start_ns, 1)
-        blocks = {name: self.blocks.of(name, counted) for name in names}
-        return {name: compare(*each, apart) for name, each in blocks.items() if each}
+        blocks = {name: each for name in names if (each := self.blocks.of(name, counted))}
+        tested = {name: compare(*each, apart) for name, each in blocks.items()}
+        if counted == "typical":
+            return tested
+        return {name: replace(each, p_value=max(each.p_value, _exact(*blocks[name]))) for name, each in tested.items()}
 
     def without_singles(self, name: Name) -> tuple[Kind | None, Kind | None]:
         """The same kind on both sides without its single transactions."""
@@ -99,6 +102,12 @@ def diff(engine: Engine, usual: Scope, now: Scope, now_ns: int, *, limit: int = 
         not_read + len(kinds[limit:]),
         tuple(kinds[:limit]),
     )
+
+
+def _exact(usual: Sums, now: Sums) -> float:
+    """Of shares: few failures are not spread like sums of times."""
+    (tries, usual_part), (whole, part) = (side.sum(0).astype(int).tolist() for side in (usual, now))
+    return min(2 * min(more_often(part, whole, usual_part, tries), more_often(usual_part, tries, part, whole)), 1.0)
 
 
 def _corrected(tested: Mapping[Name, Tested]) -> dict[Name, Tested]:
@@ -154,27 +163,28 @@ def _difference(read: _Read, timed: _Read, name: Name, tested: tuple[Mapping[Nam
         change = "chance"
     elif abs(relative) < SMALL:
         change = "small"
-    is_beyond_chance = typical is not None and not typical.is_chance
-    parts = _part(failed), _part(singles)
-    is_changed = change in ("slower", "faster") or any(parts)
-    return KindDifference(
+    changes = KindDifference(
         *name,
         change,
-        *parts,
         _numbers(read.before[name], usual, singles_before),
         _numbers(read.after[name], now, singles_now),
+        total_ns,
+        typical.p_value if typical else None,
+        (),
         difference_ns,
         relative,
-        total_ns,
         single_ns,
-        typical.p_value if typical else None,
+        _part(failed),
         failed.p_value if failed else None,
+        _part(singles),
         singles.p_value if singles else None,
-        typical.low if typical and is_beyond_chance else None,
-        typical.high if typical and is_beyond_chance else None,
+        typical.low if typical and not typical.is_chance else None,
+        typical.high if typical and not typical.is_chance else None,
         contributions(_totals(usual), _totals(now)) if usual and now else (),
-        tuple(_sql(each, name, bound_ns, with_failed=read is timed) for each in read.sides) if is_changed else (),
     )
+    if _order(changes):
+        return changes
+    return replace(changes, sql=tuple(_sql(each, name, bound_ns, with_failed=read is timed) for each in read.sides))
 
 
 def _part(tested: Tested | None) -> Part:
@@ -204,22 +214,12 @@ def _on_one_side(read: _Read) -> list[KindDifference]:
         kinds.append(
             KindDifference(
                 *name,
-                change="new" if is_new else "gone",
-                failed="",
-                singles="",
-                usual=None if is_new else _numbers(kind, kind, 0),
-                now=_numbers(kind, kind, 0) if is_new else None,
-                difference_ns=0.0,
-                relative=0.0,
-                total_difference_ns=float(kind.total_ns if is_new else -kind.total_ns),
-                single_ns=0.0,
-                p_value=min(max(p_value * (len(new) + len(gone)), read.blocks.absent(name, is_new=is_new)), 1.0),
-                failed_p_value=None,
-                singles_p_value=None,
-                low_ns=None,
-                high_ns=None,
-                components=(),
-                sql=(_sql(scope, name, 2**63),),
+                "new" if is_new else "gone",
+                None if is_new else _numbers(kind, kind, 0),
+                _numbers(kind, kind, 0) if is_new else None,
+                float(kind.total_ns if is_new else -kind.total_ns),
+                min(max(p_value * (len(new) + len(gone)), read.blocks.absent(name, is_new=is_new)), 1.0),
+                (_sql(scope, name, 2**63),),
             )
         )
     return kinds

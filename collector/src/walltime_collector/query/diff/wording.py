@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ...format import count, percent, plural
+from ..names import shown
 from ..why import wording
 from ..why.answer import Contribution
 from .answer import Diff, KindDifference
@@ -70,4 +71,8 @@ def rest(answer: Diff) -> list[str]:
     for one, what in counted:
         if many := sum(each.change == one and not (each.failed or each.singles) for each in answer.kinds):
             lines.append(f"{plural(many, 'other kind')}: {what}.")
+    if moved := [each for each in answer.kinds if each.single_ns and each.change == "chance" and not each.singles]:
+        most = max(moved, key=lambda each: abs(each.single_ns))
+        by = f"{shown(most.name)} by {wording.signed(most.single_ns)}, typically {wording.signed(most.difference_ns)}"
+        lines.append(f"Only single transactions moved the mean of {plural(len(moved), 'kind')}: {by}.")
     return lines

@@ -10,7 +10,7 @@ from ...clickhouse.engine import Engine
 from ...errors import BadParameter
 from ...format import iso_time, quoted
 from ..answers import from_row
-from ..components import counters_by_component, sums
+from ..components import counters_by_component
 from ..condition.fields import STARTED
 from ..condition.parse import sort_field
 from ..queries import Row, run
@@ -133,14 +133,12 @@ def _matches(engine: Engine, ids: Sequence[Row]) -> tuple[Match, ...]:
 
 
 def _match(row: Row, sort_value: int) -> Match:
-    counters = {name: value for name, value in row.items() if name not in ("other_ns", "duration_ns")}
     return from_row(
         Match,
         row,
         trace_id=row["trace"],
         span_id=row["span"],
         started_at=iso_time(row["started_ns"]),
-        is_error=bool(row["is_error"]),
         sort_value=sort_value,
-        components=tuple(Part(name=name, **vars(sums(each))) for name, each in counters_by_component(counters).items()),
+        components=tuple(from_row(Part, each, name=name) for name, each in counters_by_component(row).items()),
     )

@@ -73,10 +73,8 @@ class Watched:
     history: History = field(default_factory=History)
     recent: deque[Piece] = field(default_factory=deque)
     """The pieces that it is judged by, the newest last."""
-    suspected: frozenset[Series] = frozenset()
-    """What had changed in the look before."""
-    suspected_since_s: int = 0
-    """When the first of the looks began in which something had changed, without one in between."""
+    suspected: Mapping[Series, int] = field(default_factory=dict)
+    """What seemed to change in the look before, and when its window began."""
     is_open: bool = False
     """While it has an incident its history does not change."""
     seen_s: int = 0
@@ -107,7 +105,7 @@ class Watched:
 
     def close(self, *, forgets: bool) -> None:
         """Its incident is over; what came before it is usual again, unless that is forgotten."""
-        self.is_open, self.suspected = False, frozenset()
+        self.is_open, self.suspected = False, {}
         self.recent.clear()
         if forgets:
             self.history = History()
@@ -118,8 +116,9 @@ class Suspect(NamedTuple):
 
     kind: KindName
     since_s: int
-    """When the first of the looks began in which something seemed to change, without one in between."""
+    """When the first of the two looks began."""
     window: Piece
+    """Of the second."""
     changed: Mapping[Series, Usual]
     chance: float
 
@@ -166,19 +165,20 @@ class Looks:
         for kind, window in known.items():
             watched = self.kinds[kind]
             changed = self._changed(watched, window, chance)
-            if changed and not watched.suspected:
-                watched.suspected_since_s = window.start_s
-            if watched.suspected & changed.keys():
-                suspects.append(Suspect(kind, watched.suspected_since_s, window, changed, chance))
-            watched.suspected = frozenset(changed)
+            twice = {series: each for series, each in changed.items() if series in watched.suspected}
+            if twice:
+                since_s = min(watched.suspected[series] for series in twice)
+                suspects.append(Suspect(kind, since_s, window, twice, chance))
+            watched.suspected = dict.fromkeys(changed, window.start_s)
             if changed and not watched.is_open:
                 watched.recent.clear()  # the second look must not see the same transactions again
         return suspects
 
     def dismiss(self, suspect: Suspect) -> None:
-        """What is suspicious for long without being confirmed is usual."""
-        if suspect.window.end_s - suspect.since_s > LONGEST_WINDOW_S:
-            self.kinds[suspect.kind].history.append(suspect.window)
+        """Its transactions do not confirm it, so the window is usual."""
+        watched = self.kinds[suspect.kind]
+        if not watched.is_open:
+            watched.history.append(suspect.window)
 
     def forget(self, now_s: int) -> None:
         """Drop kinds without transactions for a day."""

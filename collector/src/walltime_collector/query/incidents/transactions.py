@@ -10,31 +10,32 @@ from ..queries import run
 from ..statistics.capped import capped
 from ..statistics.usual import Sample
 from .history import FEWEST, Series
-from .looks import LONGEST_WINDOW_S, Suspect, Thresholds, is_beyond_chance
+from .looks import Suspect, Thresholds, is_beyond_chance
 
 _MOST_READ = 2_000
 _MOMENTS = 6
 """The time is cut into so many: of those with transactions enough, at least half must have changed."""
 _FEWEST_OF_MOMENT = 5
+_MORE = 2.0
+"""A client that makes a larger part of the transactions than in the hour before, by this factor, came or sends more."""
 _Samples = NDArray[np.float64]
 """Shape (transactions, 2): how many (lookups, otherwise 1), and their sum."""
 
 
 def confirmed(engine: Engine, thresholds: Thresholds, suspect: Suspect) -> dict[Series, float]:
     """
-    The series whose transactions really changed, with their values; at most the newest LONGEST_WINDOW_S are read.
+    The series whose transactions really changed, with their values.
 
     Raises:
         EngineUnavailable: The engine cannot answer now.
     """
     series, end_s = list(suspect.changed), suspect.window.end_s
-    start_s = max(suspect.since_s, end_s - LONGEST_WINDOW_S)
     (row,) = run(
         engine,
         "incidents/transactions",
         service=suspect.kind.service,
         kind=suspect.kind.name,
-        start_s=start_s,
+        start_s=suspect.since_s,
         end_s=end_s,
         limit=_MOST_READ,
         measures=[each.measure for each in series],
@@ -43,11 +44,12 @@ def confirmed(engine: Engine, thresholds: Thresholds, suspect: Suspect) -> dict[
     )
     if len(row["at_s"]) < FEWEST:
         return {}
-    moments = (np.array(row["at_s"]) - start_s) * _MOMENTS // max(end_s - start_s, 1)
-    samples, rare = np.array(row["samples"], float), np.array(row["rare"], np.uint64)
+    moments = (np.array(row["at_s"]) - suspect.since_s) * _MOMENTS // max(end_s - suspect.since_s, 1)
+    samples, users = np.array(row["samples"], float), np.array(row["users"], np.uint64)
+    usual_shares = np.array(row["usual_shares"], float)
     found: dict[Series, float] = {}
     for at, each in enumerate(series):
-        of_others = _without_one_client(samples[:, at], rare)
+        of_others = _without_one_client(samples[:, at, 1], users, usual_shares)
         sample = _sample(samples[of_others, at])
         if sample[0] and _has_changed(each, sample, suspect, thresholds, int(of_others.sum())):
             level = suspect.changed[each].level
@@ -63,12 +65,14 @@ def _has_changed(series: Series, sample: Sample, suspect: Suspect, thresholds: T
     )
 
 
-def _without_one_client(samples: _Samples, rare: NDArray[np.uint64]) -> NDArray[np.bool_]:
-    """Which transactions are left without those of the unusual client with the largest sum; `rare` is 0 for others."""
-    clients, of = np.unique(rare, return_inverse=True)
-    sums = np.where(clients == 0, -1, np.bincount(of, samples[:, 1], len(clients)))
-    worst = int(np.argmax(sums))
-    return np.asarray(of != worst) if clients[worst] else np.ones(len(rare), bool)
+def _without_one_client(
+    sums: NDArray[np.float64], users: NDArray[np.uint64], usual_shares: NDArray[np.float64]
+) -> NDArray[np.bool_]:
+    """Which transactions are left without those of the client with the largest sum of those who came or send more."""
+    clients, first, of, counts = np.unique(users, return_index=True, return_inverse=True, return_counts=True)
+    is_more = (clients != 0) & (counts / len(users) > _MORE * usual_shares[first])
+    worst = int(np.argmax(np.where(is_more, np.bincount(of, sums), -1)))
+    return np.asarray(of != worst) if is_more[worst] else np.ones(len(users), bool)
 
 
 def _sample(samples: _Samples) -> Sample:

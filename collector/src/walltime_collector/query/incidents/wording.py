@@ -60,6 +60,12 @@ def state(incident: Incident) -> str:
     return f"open, {incident.severity}" if incident.is_open else ENDINGS.get(incident.ended_because, "ended")
 
 
+def as_of(incident: Incident) -> str:
+    """When the explanation was computed: `as of 2026-11-23 05:46:26 UTC`."""
+    at = incident.explained_at or incident.opened_at
+    return f"as of {at[:19].replace('T', ' ')} UTC"
+
+
 def several(number: int) -> str:
     """`2 incidents are open`."""
     return f"{plural(number, 'incident')} {'is' if number == 1 else 'are'} open"

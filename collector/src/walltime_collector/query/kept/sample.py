@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from ...clickhouse.engine import Engine
+from ...clickhouse.engine import Engine, Parameter
 from ..answers import Call
 from ..queries import Row, run
 from ..scope import Scope
@@ -96,39 +96,49 @@ def kept_sample(
     fair = {_group(each, is_by_kind=is_by_kind) for each in owners if each["is_fair"]}
     owners = [each for each in owners if each["is_fair"] or _group(each, is_by_kind=is_by_kind) not in fair]
     is_fair = bool(owners) and all(each["is_fair"] for each in owners)
-    window = {"start_ns": scope.window.start_ns, "end_ns": scope.window.end_ns}
-    if owners:
-        (stored,) = run(engine, "kept/stored", **window)
-        owners = _near(owners, int(stored["spans"]), round(_MAX_GRANULES * times))
-    if not owners:
-        return KeptSample(0, is_fair, ())
     host, colon, port = address.rpartition(":")
     if not colon or not port.isdigit():
         host, port = address, ""
-    most = round(_MAX_CALLS * times)
-    rows = run(
-        engine,
-        "kept/calls",
-        **window,
-        component=component,
-        texts=texts,
-        host=host.strip("[]"),
-        port=port,
-        limit=most,
-        traces=sorted({str(each["trace"]) for each in owners}),
-    )
+    which: dict[str, Parameter] = {"component": component, "texts": texts, "host": host.strip("[]"), "port": port}
+    read, found = kept_calls(engine, owners, scope.window.start_ns, scope.window.end_ns, times, **which)
+    calls = []
+    for owner, call in found:
+        weight = 1 / (owner["sample_probability"] or 1.0) if owner["is_fair"] else 1.0
+        calls.append(SampledCall(call, weight, bool(owner["is_fair"]), owner["trace"], owner["service"], owner["name"]))
+    return KeptSample(read, is_fair, tuple(calls))
+
+
+def kept_calls(
+    engine: Engine, owners: Sequence[Row], start_ns: int, end_ns: int, times: float = 1, **which: Parameter
+) -> tuple[int, list[tuple[Row, Call]]]:
+    """
+    How many of these transactions were read, the first of them, and their calls in the order of their starts.
+
+    Args:
+        times: So many times as much is read at most.
+        which: Parameters of queries/kept/calls.sql that choose calls; empty ones by default.
+
+    Raises:
+        EngineUnavailable: The engine cannot answer now.
+    """
+    if owners:
+        (stored,) = run(engine, "kept/stored", start_ns=start_ns, end_ns=end_ns)
+        owners = _near(owners, int(stored["spans"]), round(_MAX_GRANULES * times))
+    if not owners:
+        return 0, []
+    asked = {"component": "", "texts": (), "host": "", "port": "", **which}
+    traces, most = sorted({str(each["trace"]) for each in owners}), round(_MAX_CALLS * times)
+    rows = run(engine, "kept/calls", **asked, start_ns=start_ns, end_ns=end_ns, traces=traces, limit=most)
     if len(rows) == most:  # in the order of trace ids: the last one may be cut
         last = rows[-1]["trace"]
         owners, rows = ([each for each in part if each["trace"] < last] for part in (owners, rows))
     owner_of = {(each["trace"], each["span"]): each for each in owners}
-    calls = []
-    for row in rows:
-        if owner := owner_of.get((row["trace"], row["parent"])):
-            weight = 1 / (owner["sample_probability"] or 1.0) if owner["is_fair"] else 1.0
-            call = kept_call({**row, "address": "", "statement": ""}, int(owner["started_ns"]))
-            of = bool(owner["is_fair"]), row["trace"], owner["service"], owner["name"]
-            calls.append(SampledCall(call, weight, *of))
-    return KeptSample(len(owners), is_fair, tuple(calls))
+    found = [
+        (owner, kept_call({**row, "address": "", "statement": ""}, int(owner["started_ns"])))
+        for row in rows
+        if (owner := owner_of.get((row["trace"], row["parent"])))
+    ]
+    return len(owners), found
 
 
 def _group(owner: Row, *, is_by_kind: bool) -> tuple[str, str] | None:

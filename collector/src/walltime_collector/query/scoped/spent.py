@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from ...clickhouse.engine import Engine
-from ..answers import from_row
-from ..components import Sums
+from ..answers import Target, from_row
 from ..digest.answer import DigestedStatement
 from ..digest.rank import MAX_ROWS, digested
 from ..sampled import run_sums
@@ -17,15 +14,7 @@ _STEP_S = 86_400 * 7
 """Of servers/steps, whose steps are not wanted."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class TargetSpent(Sums):
-    """A component on one server: sums over the transactions of the scope."""
-
-    component: str
-    address: str
-
-
-def targets(engine: Engine, scope: Scope) -> tuple[TargetSpent, ...]:
+def targets(engine: Engine, scope: Scope) -> tuple[Target, ...]:
     """
     Components on their servers, the one with the most time first, at most MAX_TARGETS.
 
@@ -33,7 +22,7 @@ def targets(engine: Engine, scope: Scope) -> tuple[TargetSpent, ...]:
         EngineUnavailable, QueryFailed: No answer.
     """
     rows = run_sums(engine, "servers/steps", **scope.aligned().divided(_STEP_S), address="", limit=MAX_TARGETS)
-    return tuple(from_row(TargetSpent, row) for row in rows)
+    return tuple(from_row(Target, row) for row in rows)
 
 
 def statements(engine: Engine, scope: Scope) -> tuple[DigestedStatement, ...]:

@@ -8,5 +8,7 @@ from __future__ import annotations
 
 CHANCE = 0.005
 """A p-value from here on is chance; p-values are corrected for how many were looked at (multiple.py) before."""
+SECOND_CHANCE = CHANCE / 5
+"""The same of a second and third test of one answer, which are rarely needed and must not cost the first one."""
 SUPPORT = 20
 """Transactions that a group must have to be spoken of."""

@@ -33,6 +33,8 @@ MOST_BLOCKS = 1024
 """More blocks of the larger group are joined."""
 _FEWEST_BLOCKS, _MOST_COMPARED = 8, 24
 """A burst that fills one or two of so many can be chance, a third of them cannot."""
+_BURST = 25
+"""Transactions that one burst can have: with few of them on a side, neighbours are joined to fewer blocks."""
 _SHUFFLES = 1_000
 _SHUFFLED_BELOW = 0.05
 _SEED = 20100531
@@ -62,6 +64,8 @@ class Tested:
     low: float
     """The true difference is above this, and below `high`, in 95 of 100 such samples."""
     high: float
+    level: float = CHANCE
+    """A p-value from here on is chance."""
 
     @property
     def is_drift(self) -> bool:
@@ -71,7 +75,7 @@ class Tested:
     @property
     def is_chance(self) -> bool:
         """Chance, or what the usual time does by itself, is enough to explain it."""
-        return self.p_value >= CHANCE or self.is_drift
+        return self.p_value >= self.level or self.is_drift
 
 
 def blocks(values: NDArray[np.float64], size: int) -> Blocks:
@@ -82,7 +86,7 @@ def blocks(values: NDArray[np.float64], size: int) -> Blocks:
     return np.column_stack([counts, np.add.reduceat(values, starts)]).astype(np.float64)
 
 
-def compare(usual: Blocks, slow: Blocks, apart: float = 0.625) -> Tested:
+def compare(usual: Blocks, slow: Blocks, apart: float = 0.625, *, level: float = CHANCE) -> Tested:
     """
     Test the difference of the means of two groups; blocks of both have about equally many tries.
 
@@ -102,7 +106,7 @@ def compare(usual: Blocks, slow: Blocks, apart: float = 0.625) -> Tested:
         p_value = shuffled if shuffled > 1 / (1 + _SHUFFLES) else min(shuffled, p_value)
     error = math.hypot(*errors)
     reach = math.hypot(_student(_INTERVAL, _degrees(errors, freedom)) * error, 2 / 3 * drift)
-    return Tested(difference, p_value, drift, trend, error, difference - reach, difference + reach)
+    return Tested(difference, p_value, drift, trend, error, difference - reach, difference + reach, level)
 
 
 def _mean(group: Blocks) -> float:
@@ -202,14 +206,24 @@ def _uncorrelated(usual: Blocks, slow: Blocks) -> tuple[Blocks, Blocks]:
 
     A side that is slower as a whole is not correlated; one with a burst is, and then the burst counts once.
     """
-    while (fewer := min(len(usual), len(slow))) >= 2 * _FEWEST_BLOCKS and (
-        fewer > _MOST_COMPARED or _is_correlated(usual) or _is_correlated(slow)
+    fewest = min(max(int(slow[:, 0].sum()) // _BURST, _FEWEST_BLOCKS // 2), _FEWEST_BLOCKS)
+    while (fewer := min(len(usual), len(slow))) >= 2 * fewest and (
+        fewer > _MOST_COMPARED or _are_alike(usual) or _are_alike(slow)
     ):
         usual, slow = _pairs(usual), _pairs(slow)
     return usual, slow
 
 
-def _is_correlated(group: Blocks) -> bool:
-    """Whether neighbours are alike, by the ranks of their means, so that no single outlier decides."""
-    ranks = np.argsort(np.argsort(group[:, 1] / np.maximum(group[:, 0], 1e-9), kind="stable")) - (len(group) - 1) / 2
-    return float(ranks[:-1] @ ranks[1:] / (ranks @ ranks)) > 1.7 / math.sqrt(len(group))
+def _are_alike(group: Blocks) -> bool:
+    """Whether neighbours are correlated: by the ranks of their means, or by the means, which a burst decides."""
+    means = group[:, 1] / np.maximum(group[:, 0], 1e-9)
+    _, rank, times = np.unique(means, return_inverse=True, return_counts=True)
+    ranks = (np.cumsum(times) - times / 2)[rank]
+    return max(map(_correlation, (ranks, means))) > 1.7 / math.sqrt(len(group))
+
+
+def _correlation(values: NDArray[np.float64]) -> float:
+    """Of neighbours."""
+    apart = values - values.mean()
+    squares = float(apart @ apart)
+    return float(apart[:-1] @ apart[1:]) / squares if squares else 0.0

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
-from dataclasses import dataclass
 
-from ...format import count, duration, percent, plural, printable
-from ..components import family
+from ...format import count, percent, plural, printable
 from .place import FEWEST, Place, Rare, Unusual
 
-_COUNTERS = {"time_ns": "time", "per_call_ns": "time per call"}
+BESIDE = ("CPU", "cpu.wait", "loop.wait", "queue")
+"""What is compared besides the components of the bill."""
+COUNTERS = {"time_ns": "time", "per_call_ns": "time per call"}
 _LEAST_RATIO, _MOST_RATIO = 0.01, 10_000
 
 
@@ -40,54 +39,15 @@ def place_sentence(place: Place) -> str:
     )
 
 
-_BESIDE = ("CPU", "cpu.wait", "loop.wait", "queue")
-
-
-@dataclass(frozen=True)
-class UnusualRow:
-    """A row of what is unusual, as it is printed."""
-
-    component: str
-    family: str
-    counter: str
-    value: str
-    usual: str
-    ratio: str
+def ratio(unusual: Unusual) -> str:
     """`15×`; empty where it says nothing."""
-    place: str
-    """`p99.8`, or `highest` and `lowest`."""
-    is_first: bool
-    """Of its component."""
-    is_bad: bool
-
-
-def unusual_rows(place: Place) -> Iterator[UnusualRow]:
-    """The rows, those of a component together."""
-    last = ""
-    for each in place.unusual:
-        in_ns = each.counter in ("time_ns", "per_call_ns")
-        text = duration if in_ns else count
-        yield UnusualRow(
-            component=printable(each.component),
-            family="other" if each.component in _BESIDE else family(each.component),
-            counter=_COUNTERS.get(each.counter, each.counter),
-            value=text(each.value),
-            usual=text(each.usual),
-            ratio=_ratio(each),
-            place=_extreme(each, place.sampled),
-            is_first=each.component != last,
-            is_bad=each.value > each.usual,
-        )
-        last = each.component
-
-
-def _ratio(unusual: Unusual) -> str:
     if unusual.ratio is None or not _LEAST_RATIO <= unusual.ratio <= _MOST_RATIO:
         return ""
     return f"{count(float(f'{unusual.ratio:.2g}'))}×"
 
 
-def _extreme(unusual: Unusual, others: int) -> str:
+def extreme(unusual: Unusual, others: int) -> str:
+    """`p99.8`, or `highest` and `lowest`."""
     if unusual.quantile in (0, 1):
         return "highest" if unusual.quantile else "lowest"
     return percentile(unusual.quantile, others)

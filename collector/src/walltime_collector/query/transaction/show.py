@@ -139,7 +139,7 @@ def _bill(
     components = tuple(Component(name, **counters) for name, counters in counters_by_component(row).items())
     started_ns, duration_ns = row["started_ns"], row["duration_ns"]
     other_ns = duration_ns - min(row["covered_ns"], duration_ns)
-    billed = [Statement(*values) for values in _nested(row, "statement", "text calls time_ns errors")]
+    billed = [from_row(Statement, each) for each in _nested(row, "statement")]
     statements, logged = join_statements(billed, entries)
     kept = [kept_call(call, started_ns) for call in calls]
     return from_row(
@@ -153,9 +153,7 @@ def _bill(
         other_ns=other_ns,
         overlap_ns=sum(component.time_ns for component in components) + other_ns - duration_ns,
         components=components,
-        targets=tuple(
-            Target(*values) for values in _nested(row, "target", "component address calls time_ns errors hits misses")
-        ),
+        targets=tuple(from_row(Target, each) for each in _nested(row, "target")),
         statements=statements,
         calls=join_calls(kept, entries, untagged, started_ns),
         logged=logged,
@@ -165,5 +163,9 @@ def _bill(
     )
 
 
-def _nested(row: Row, name: str, columns: str) -> list[tuple[Any, ...]]:
-    return list(zip(*(row[f"{name}.{column}"] for column in columns.split()), strict=True))
+def _nested(row: Row, name: str) -> list[dict[str, Any]]:
+    """The rows of a nested column."""
+    columns = {
+        column.removeprefix(f"{name}."): values for column, values in row.items() if column.startswith(f"{name}.")
+    }
+    return [dict(zip(columns, values, strict=True)) for values in zip(*columns.values(), strict=True)]

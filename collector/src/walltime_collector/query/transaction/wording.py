@@ -134,20 +134,17 @@ def calls_dropped(bill: Bill) -> str:
 
 def bill_rows(bill: Bill) -> list[BillRow]:
     """The components, `other`, and the overlap or what is not itemized."""
-
-    def row(name: str, family_: str, time_ns: int, note: str) -> BillRow:
-        return BillRow(name, family_, time_ns, time_ns / max(bill.duration_ns, 1), notes=(Remark(note),))
-
+    whole_ns = max(bill.duration_ns, 1)
     rows = [
-        BillRow(each.name, family(each.name), each.time_ns, each.time_ns / max(bill.duration_ns, 1), each, notes(each))
+        BillRow(each.name, family(each.name), each.time_ns, each.time_ns / whole_ns, each, tuple(notes(each)))
         for each in bill.components
     ]
-    rows.append(row("other", "other", bill.other_ns, "in no measured call"))
+    others = [("other", "other", bill.other_ns, "in no measured call")]
     if bill.overlap_ns > 0:
-        rows.append(row("overlap", "", -bill.overlap_ns, "calls that ran at the same time, counted once"))
+        others.append(("overlap", "", -bill.overlap_ns, "calls that ran at the same time, counted once"))
     elif bill.overlap_ns < 0:
-        rows.append(row("not itemized", "", -bill.overlap_ns, "inside calls, on no line of the bill"))
-    return rows
+        others.append(("not itemized", "", -bill.overlap_ns, "inside calls, on no line of the bill"))
+    return rows + [BillRow(name, of, ns, ns / whole_ns, notes=(Remark(note),)) for name, of, ns, note in others]
 
 
 def rounding(bill: Bill) -> str:
@@ -157,12 +154,8 @@ def rounding(bill: Bill) -> str:
     return f"rounded to 1 µs; the parts add up to {bill.duration_ns:,} ns exactly"
 
 
-def notes(component: Component, *, without: Container[str] = ()) -> tuple[Remark, ...]:
+def notes(component: Component, *, without: Container[str] = ()) -> Iterator[Remark]:
     """What it counted, but for calls and times, in the order of the table of counters; some of them can be left out."""
-    return tuple(_notes(component, without))
-
-
-def _notes(component: Component, without: Container[str]) -> Iterator[Remark]:
     for counter in COUNTERS:
         number = getattr(component, counter)
         if counter in without:
@@ -175,7 +168,7 @@ def _notes(component: Component, without: Container[str]) -> Iterator[Remark]:
             yield Remark(f"{number} of {plural(looked_up, 'key')} hit ({ratio(number, looked_up)})", "plain")
 
 
-def target_notes(target: Target) -> tuple[Remark, ...]:
+def target_notes(target: Target) -> Iterator[Remark]:
     """What a component counted on one server."""
     return notes(Component(target.component, errors=target.errors, hits=target.hits, misses=target.misses))
 
@@ -251,15 +244,11 @@ def statements(bill: Bill) -> list[tuple[Statement, tuple[Remark, ...]]]:
     is_any_shared = any(each.server and each.server.statements > 1 for each in bill.statements)
     absent = (Remark("not in the server's log"),) if is_any_logged and not is_any_shared else ()
     by_time = sorted(bill.statements, key=lambda each: -each.time_ns)
-    return [(each, server_side(each.server) if each.server else absent) for each in by_time]
+    return [(each, tuple(server_side(each.server)) if each.server else absent) for each in by_time]
 
 
-def server_side(side: ServerSide) -> tuple[Remark, ...]:
+def server_side(side: ServerSide) -> Iterator[Remark]:
     """`server 674 ms`, `waited for row locks 673 ms`, `1 row examined`; large waits are severe."""
-    return tuple(_server_side(side))
-
-
-def _server_side(side: ServerSide) -> Iterator[Remark]:
     yield Remark(f"server {duration(side.query_ns)}", "plain")
     if side.calls > side.entries:
         yield Remark(f"the server's log has {count(side.entries)} of {count(side.calls)}", "warning")

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Literal, TypeAlias
 
 from ..components import Sums
+from ..statistics import SUPPORT
 from .finding import Evidence, Finding
 from .rows import Shown
 
@@ -85,15 +86,20 @@ class Contribution:
     slow: Cost
 
 
+Weights: TypeAlias = dict[str, str | list[str] | list[float]]
+"""The parameters of queries/why/_weight.sql."""
+
+
 @dataclass(frozen=True)
-class StatusClass:
+class Stratum:
     """
-    The transactions of both sides with one class of status: `2xx` to `5xx`; `failed` or `no status` without HTTP.
+    The transactions of both sides with one value of a dimension, or the rest of them.
 
-    Over all classes `mix_ns` + `like_with_like_ns` is the whole difference.
+    Over all strata `mix_ns` + `like_with_like_ns` is the whole difference.
     """
 
-    status: str
+    value: str
+    """Empty: the rest."""
     usual_transactions: int
     slow_transactions: int
     usual_share: float
@@ -102,10 +108,55 @@ class StatusClass:
     """None without such transactions."""
     slow_mean_ns: float | None
     mix_ns: float
-    """The part of the difference because there are more, or fewer, of them than usual."""
-    like_with_like_ns: float
-    """The part because they take longer, or less long, than usual transactions of this class."""
+    """
+    (share − usual share) · (usual mean − usual mean of all).
 
+    Of new ones (fewer usual ones than SUPPORT), their own mean is taken for the usual one.
+    """
+    like_with_like_ns: float
+    """share · (mean − usual mean)."""
+
+
+@dataclass(frozen=True)
+class Mix:
+    """How the shares of a dimension's values changed beyond chance, those of which usually take longer or less long."""
+
+    dimension: str
+    """One of DIMENSIONS; an annotation with its key: `annotation.tenant`."""
+    strata: tuple[Stratum, ...]
+    """Those with the largest part first; the rest is the last one."""
+    mix_ns: float
+    like_with_like_ns: float
+    p_value: float
+    """That one of these shares, or of these differences, is chance: the largest one, corrected as in Dimension."""
+    rest_p_value: float = 0.0
+    """That the difference like with like is chance."""
+    part_ns: float = 0.0
+    """What it adds to the components, which are like with like and without new strata."""
+
+    def parameters(self) -> Weights:
+        """
+        Of queries/why/_weight.sql: the usual side gets the shares of the slow one.
+
+        A usual transaction counts share ÷ usual share of its stratum; new strata do not count on either side.
+        """
+        *named, rest = self.strata
+        known = [each if each.usual_transactions >= SUPPORT else None for each in (rest, *named)]
+        return {
+            "mix_field": self.dimension,
+            "mix_values": [each.value for each in named],
+            "mix_slow_weights": [float(each is not None) for each in known],
+            "mix_usual_weights": [each.slow_share / each.usual_share if each else 0.0 for each in known],
+        }
+
+
+NO_MIX: Weights = {
+    "mix_field": "",
+    "mix_values": [],
+    "mix_slow_weights": [],
+    "mix_usual_weights": [],
+}
+"""Every transaction counts once."""
 
 DIMENSIONS = (
     "version",
@@ -117,10 +168,8 @@ DIMENSIONS = (
     "method",
     "error type",
     "instance",
-    "server",
-    "statement",
 )
-"""In the order of preference when several values have the same transactions; from `server` on, what was called."""
+"""In the order of preference when several values have the same transactions."""
 
 
 @dataclass(frozen=True)
@@ -177,6 +226,10 @@ class SampledLine:
     difference_ns: float
     error_ns: float
     """The standard error of the difference."""
+    p_value: float = 1.0
+    """Corrected for the number of lines that were sampled."""
+    is_function: bool = False
+    """These are all lines of a function; `line` is its file."""
 
 
 @dataclass(frozen=True)
@@ -231,16 +284,6 @@ class Example:
 
 
 @dataclass(frozen=True)
-class Mix:
-    """There are other transactions than usual; the components compare like with like."""
-
-    dimension: str
-    """One of DIMENSIONS, or the name of an annotation: `tenant`."""
-    part_ns: float
-    """Of the difference, per transaction."""
-
-
-@dataclass(frozen=True)
 class Why:
     """What makes the slow transactions of a kind different from the usual ones."""
 
@@ -281,10 +324,10 @@ class Why:
     """The most telling first; the sentences are theirs, after that of the whole."""
     singles: Singles | None = None
     computed_at: str = ""
-    statuses: tuple[StatusClass, ...] = ()
-    """The most usual status first."""
-    is_mix_changed: bool = False
-    """The mix of statuses changed beyond chance, and this change alone is 5 % of the usual time or more."""
+    statuses: tuple[Stratum, ...] = ()
+    """By class of status, `2xx` to `5xx`, `failed` without HTTP; the most usual first, the rest has none."""
+    mix: Mix | None = None
+    """None when no mix changed that explains a part of the difference."""
     dimensions: tuple[Dimension, ...] = ()
     """The values that explain a part of the difference, those of who sent or served them first."""
     looked_at: int = 0
@@ -295,7 +338,6 @@ class Why:
     """Those that differ most, at most 200."""
     when: str = ""
     """The condition; those that match are the slow side, the rest of their time is the usual one."""
-    mix: Mix | None = None
     shown: Shown = field(default_factory=Shown)
 
     def evidence(self, sentence: str) -> Evidence | None:

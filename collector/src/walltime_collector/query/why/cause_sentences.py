@@ -2,41 +2,79 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 from ...format import duration, percent, ratio
-from .answer import Contribution, Cost, Population, SampledLine
-from .cause import Cause, Lookup, fails_more, pace
-from .process import in_lines, of_other
+from . import process
+from .answer import Contribution, Cost, SampledLine
+from .because import STEADY_HITS, Lookup, Lookups, hit_ratio
+from .cause import Cause, fails_more, pace
+from .finding import Evidence, Finding
+from .reading import Reading
 from .wording import joined, number, short, signed, times
 
+_ALL = 0.8
+_MORE_ROWS = 1.25
 
-def of_causes(
-    causes: Sequence[Cause],
-    usual: Population,
-    slow: Population,
-    lines: Sequence[SampledLine] = (),
-    *,
-    are_calls_slower: bool = False,
-) -> Iterator[str]:
-    """A sentence for each component: what changed, by how much, where, and the reason, which is given once."""
+
+def findings(reading: Reading, causes: Sequence[Cause], lines: Sequence[SampledLine] = ()) -> list[Finding]:
+    """A finding for each component: what changed, by how much, where, and the reason, which is given once."""
     is_given = False
+    found = []
     for cause in causes:
-        code = in_lines(cause.part, lines)
-        if cause.part.component == "other":
-            yield of_other(cause.part, usual, slow, code, are_calls_slower=are_calls_slower)
-        elif cause.part.component == "overlap":
-            yield _of_overlap(cause.part)
+        part = cause.part
+        if part.component == "other":
+            found.append(process.of_other(reading, part, lines))
+            continue
+        if part.component == "overlap":
+            sentence = _of_overlap(part)
         else:
-            yield _of_component(cause, "for the same reason" if is_given else "", code)
+            sentence = _of_component(cause, "for the same reason" if is_given else "", process.in_lines(part, lines))
             is_given = is_given or bool(cause.lookups.losing)
+        evidence = _evidence(reading, cause)
+        found.append(Finding("component", sentence, part.difference_ns, subject=part.component, evidence=evidence))
+    return found
+
+
+def _evidence(reading: Reading, cause: Cause) -> Evidence:
+    """The sums of the component, or of the first cache that its calls follow, and kept transactions that show it."""
+    numbers: dict[str, float] = {}
+    if not cause.lookups.changed:
+        for side, cost in (("usual", cause.part.usual), ("slow", cause.part.slow)):
+            numbers[f"{side}_calls_per_transaction"] = cost.calls_per_transaction
+            numbers[f"{side}_time_ns_per_transaction"] = cost.mean_ns
+        if cause.rows:
+            numbers["usual_rows_per_call"], numbers["slow_rows_per_call"] = cause.rows
+        return reading.evidence("component", numbers, component=cause.part.component)
+    target = cause.lookups.changed[0].target
+    for side, cost in (("usual", target.usual), ("slow", target.slow)):
+        numbers |= {f"{side}_hits": cost.hits, f"{side}_misses": cost.misses, f"{side}_errors": cost.errors}
+    named = {"component": cause.part.component, "cache": target.component, "address": target.address}
+    return reading.evidence("lookups", numbers, *cause.lookups.traces, **named)
 
 
 def _of_component(cause: Cause, reason: str, code: str) -> str:
-    part = cause.part
+    part, lookups = cause.part, cause.lookups
     words = f"{part.component}: {_what(cause)}, {signed(part.difference_ns)}{', ' if code else ''}{code}"
-    words += f", {reason or f'because {_lookups(cause)}'}" if cause.lookups.losing else _where(cause)
+    if lookups.losing:
+        words += ", the number of calls" if cause.has_slower_calls else ","
+        words += f" {reason or f'because {_lookups(lookups)}'}{_rest(cause)}"
+    elif lookups.changed and lookups.follow:
+        words += f"{_where(cause)}{_rest(cause)}: {_lookups(lookups)}"
+    else:
+        words += _where(cause)
+        words += f"; at the same time {_lookups(lookups)}" if lookups.changed else ""
     return f"{words}; {failed}." if (failed := failures(part)) else f"{words}."
+
+
+def _rest(cause: Cause) -> str:
+    """How many of the additional calls follow lost lookups, where this is not nearly all of them."""
+    part, follow = cause.part, cause.lookups.follow
+    change = part.slow.calls_per_transaction - part.usual.calls_per_transaction
+    if follow >= _ALL * abs(change):
+        return ""
+    calls = f"of the {number(abs(change))} {'more' if change > 0 else 'fewer'} calls {number(follow)}"
+    return f"; {calls} {'follow' if change > 0 else 'followed'} lost lookups"
 
 
 def _of_overlap(part: Contribution) -> str:
@@ -46,9 +84,12 @@ def _of_overlap(part: Contribution) -> str:
 
 def _what(cause: Cause) -> str:
     part = cause.part
+    if cause.others and pace(part) is not None:
+        longer = f"the average call takes {times(pace(part) or 0)} as long ({_each(part)}), of other {cause.others}"
+        return f"{_calls(part)}, and {longer}" if cause.has_more_calls else longer
     if cause.has_more_calls and not cause.has_slower_calls:
         return f"{_calls(part)}{_at_speed(part)}"
-    return f"{_calls(part)}, and {_speed(part)}" if cause.has_more_calls else _speed(part)
+    return f"{_calls(part)}, and {_speed(cause)}" if cause.has_more_calls else _speed(cause)
 
 
 def _calls(part: Contribution) -> str:
@@ -75,21 +116,24 @@ def _at_speed(part: Contribution) -> str:
     return f", though each {'takes longer' if speed > 1 else 'is faster'} ({_each(part)})"
 
 
-def _speed(part: Contribution) -> str:
+def _speed(cause: Cause) -> str:
+    part = cause.part
     speed = pace(part)
     if speed is None:
         return f"{duration(part.usual.mean_ns)} → {duration(part.slow.mean_ns)}"
-    if speed >= 1.1:
-        return f"each call takes {times(speed)} as long ({_each(part)})"
-    return f"each call takes {'longer' if speed >= 1 else f'{percent(round(speed, 2))} of the time'} ({_each(part)})"
+    longer = f"{times(speed)} as long" if speed >= 1.1 else "longer"
+    words = f"each call takes {longer if speed >= 1 else f'{percent(round(speed, 2))} of the time'} ({_each(part)})"
+    if cause.rows and speed > 1 and cause.rows[1] >= _MORE_ROWS * cause.rows[0]:
+        words += f" and returns {times(cause.rows[1] / cause.rows[0])} the rows"
+    return words
 
 
-def _lookups(cause: Cause) -> str:
-    words = joined(map(_lookup, cause.lookups.losing))
-    if steady := cause.lookups.steady:
+def _lookups(lookups: Lookups) -> str:
+    words = joined(map(_lookup, lookups.changed))
+    if steady := lookups.steady:
         words += f"; {_unchanged([each.target.address for each in steady])}"
         words += f" ({joined(_hit_ratio(each.target.slow) for each in steady)})"
-    if abandoned := cause.lookups.abandoned:
+    if abandoned := lookups.abandoned:
         words += f"; {joined(each.target.address for each in abandoned)} {_is(abandoned)} hardly asked any more"
     return words
 
@@ -99,9 +143,14 @@ def _lookup(lookup: Lookup) -> str:
     cache, now, before = f"{target.component} on {target.address}", target.slow, target.usual
     if now.errors > now.misses:
         return f"{cache} fails in {ratio(now.errors, now.calls)} of its calls"
+    if before.errors > before.misses:
+        return f"{cache} does not fail in {ratio(before.errors, before.calls)} of its calls any more"
     more = now.calls_per_transaction / before.calls_per_transaction
-    calls = f" is asked {times(more)} as often and" if more > 1.3 else ""
-    return f"{cache}{calls} hits {_hit_ratio(now)} instead of {_hit_ratio(before)}"
+    calls = "" if 1 / 1.3 <= more <= 1.3 else f"{times(more)} as often" if more > 1 else f"{percent(more)} as often"
+    if calls and abs(hit_ratio(now) - hit_ratio(before)) < STEADY_HITS:
+        return f"{cache} is asked {calls} (and hits {_hit_ratio(now)})"
+    asked = f" is asked {calls} and" if calls else ""
+    return f"{cache}{asked} hits {_hit_ratio(now)} instead of {_hit_ratio(before)}"
 
 
 def _where(cause: Cause) -> str:
@@ -120,7 +169,7 @@ def _where(cause: Cause) -> str:
 
 
 def _change(part: Contribution, cause: Cause) -> str:
-    if cause.has_slower_calls and pace(part) is not None:
+    if cause.is_slower and pace(part) is not None:
         return _each(part)
     return f"{number(part.usual.calls_per_transaction)} → {number(part.slow.calls_per_transaction)} calls"
 

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from ...clickhouse.engine import Engine, Parameter
 from ..queries import run
+from ..statistics import SECOND_CHANCE
 from ..statistics.blocks import FEWEST, FINEST_BLOCKS, Blocks, Tested, blocks, compare
 from ..statistics.longest import bound
 from ..windows import Comparison
@@ -113,7 +114,7 @@ def _judged(
     if is_tested and min(len(usual[0]), len(slow[0])) >= FEWEST:
         typical = compare(*in_blocks(before.typical_ns, now.typical_ns), apart)
         of_usual, of_slow = ((each.durations_ns > bound_ns).astype(np.float64) for each in (before, now))
-        singles = compare(*in_blocks(of_usual, of_slow), apart)
+        singles = compare(*in_blocks(of_usual, of_slow), apart, level=SECOND_CHANCE)
     if not _are_notable(before, now, singles):
         before, now = Times(*usual, LONGEST_NS), Times(*slow, LONGEST_NS)
     return Durations(before, now, threshold_ns, typical, singles, apart)

@@ -16,34 +16,25 @@ from ...errors import NotStored
 from ...format import iso_time, printable
 from .. import kinds
 from ..answers import from_row
-from ..components import counters_by_component, sums
 from ..names import shown
 from ..queries import Row, run
 from ..scope import Filters
+from ..statistics import SECOND_CHANCE
 from ..statistics.blocks import Tested, compare
 from ..statistics.longest import bound
 from ..windows import Comparison, Window, between
-from . import cause, dimensions, durations, sentences, statuses, wording
-from .answer import Contribution, Example, Population, Sampled, Verdict, Why
-from .arithmetic import Losers, Totals, calls_per_lost_lookup, contribution, contributions
+from . import cause, durations, sentences, wording
+from .answer import NO_MIX, Contribution, Example, Population, Sampled, SampledLine, Verdict, Why
+from .dimensions import search, servers
+from .dimensions import sentences as dimensions
 from .durations import LONGEST_NS, Durations, Times
-from .process import MAX_LINES, process, sampled_line
+from .parts import drilled, read_parts
+from .process import MAX_LINES, sampled_lines
 from .reading import Reading
 from .sample import ALL, Sample, exact_mean_ns, sample
 from .sentences import Judged, Looked
 from .singles import singles
-from .waits import waits
 
-MAX_TARGETS = 1_000
-MAX_STATEMENTS = 100
-_DETAILS: Mapping[str, Mapping[str, int]] = {
-    "targets": {"limit": MAX_TARGETS},
-    "statements": {"limit": MAX_STATEMENTS},
-    "sampled_lines": {"limit": MAX_LINES},
-    "lost_lookups": {},
-    "statuses": {},
-}
-"""The queries that split the difference, with the number of their rows at most."""
 SMALL = 0.05
 """A difference below this part of the usual time is called small: a machine drifts by so much without a cause."""
 _CONFIDENT = 1.96
@@ -92,47 +83,48 @@ def explain_kind(engine: Engine, filters: Filters, compared: Comparison, of: Sam
     if isinstance(took, tuple):
         raise _missing(filters.kind, compared, has_usual=took[0], has_slow=took[1])
     params |= {"threshold_ns": took.threshold_ns, "bound_ns": took.bound_ns}
-    rows = {bool(row["is_slow"]): row for row in run(engine, "why/populations", **params)}
-    usual, slow = (_population(rows[at], side, window) for at, side, window in _sides(compared, took))
-    components = contributions(_totals(rows[False]), _totals(rows[True]))
-    calls = _calls(engine, params, took, components)
-    judged = Judged(took.typical, calls, took.singles)
+    parts = read_parts(engine, params, NO_MIX)
+    usual, slow = (_population(parts.rows[at], side, window) for at, side, window in _sides(compared, took))
+    calls = _calls(engine, params, took, parts.components)
     verdict = _verdict(compared, took, calls)
     reading = Reading(
         engine,
         params,
         compared,
-        _typical(rows[False], usual),
-        _typical(rows[True], slow),
-        components,
+        _typical(parts.rows[False], usual),
+        _typical(parts.rows[True], slow),
+        parts.components,
         is_different=verdict not in ("chance", "too_few"),
     )
     with ThreadPoolExecutor(QUERY_CONNECTIONS - 1, "why") as threads:
-        numbers = {f"{name}_transactions": getattr(reading, name).transactions for name in ("usual", "slow")}
-        asked = {
-            name: threads.submit(run, engine, f"why/{name}", **params, **numbers, **limit)
-            for name, limit in _DETAILS.items()
-        }
+        drilling = threads.submit(drilled, reading, NO_MIX)
+        sampling = threads.submit(_lines, reading)
         examples = [
             threads.submit(_examples, engine, params, compared, side, is_slow=is_slow)
             for is_slow, side in ((False, reading.usual), (True, reading.slow))
         ]
         very_long = threads.submit(singles, engine, params, took)
-        by_value = dimensions.find(
-            engine, params, compared, reading.usual, reading.slow, is_different=reading.is_different
+        by_value = search.find(reading)
+        sampled = None if of is ALL else _sampled(engine, filters, compared, of, by_value.errors)
+    targets, statements = drilling.result()
+    by_dimension = tuple(dimensions.findings(reading, by_value, servers.find(replace(reading, targets=targets))))
+    mix = by_value.mix
+    if mix:
+        parts = read_parts(engine, params, mix.parameters())
+        like = replace(
+            reading,
+            usual=_typical(parts.rows[False], usual),
+            slow=_typical(parts.rows[True], slow),
+            components=parts.components,
         )
-        how_busy = process(engine, params, compared, components) if verdict == "different" else None
-        sampled = None if of is ALL else _sampled(engine, filters, params, compared, of)
-    read = {name: each.result() for name, each in asked.items()}
-    targets, statements = (_drilled(read[name], reading) for name in ("targets", "statements"))
-    reading = replace(reading, targets=targets, statements=statements)
-    lost_lookups = calls_per_lost_lookup([*map(_losers, read["lost_lookups"])])
-    causes = cause.find(components, targets, statements, lost_lookups)
-    by_status = statuses.by_status(read["statuses"])
-    lines = tuple(sampled_line(row, *numbers.values()) for row in read["sampled_lines"])
-    difference_ns = slow.mean_ns - usual.mean_ns
+        targets, statements = drilled(like, mix.parameters())
+        mix = replace(mix, part_ns=reading.difference_ns - sum(each.difference_ns for each in parts.components))
+    else:
+        like = reading
+    weights = mix.parameters() if mix else NO_MIX
+    like = replace(like, params={**params, **weights}, targets=targets, statements=statements)
+    difference_ns, tested = slow.mean_ns - usual.mean_ns, took.typical
     typical_ns = reading.difference_ns if took.bound_ns < LONGEST_NS else difference_ns
-    tested = took.typical
     answer = Why(
         service=filters.service,
         name=filters.kind,
@@ -150,24 +142,23 @@ def explain_kind(engine: Engine, filters: Filters, compared: Comparison, of: Sam
         drift_ns=tested.drift if tested else None,
         low_ns=typical_ns + tested.low - tested.difference if tested else None,
         high_ns=typical_ns + tested.high - tested.difference if tested else None,
-        components=components,
+        components=parts.components,
         targets=targets,
         statements=statements,
         usual_examples=examples[0].result(),
         slow_examples=examples[1].result(),
         singles=very_long.result(),
         computed_at=iso_time(time.time_ns()),
-        statuses=by_status,
-        is_mix_changed=statuses.is_notable(by_status, usual.mean_ns),
-        dimensions=dimensions.without_effects(by_value.values, causes),
+        statuses=by_value.statuses,
+        mix=mix,
+        dimensions=by_value.values,
         looked_at=by_value.looked_at,
         sampled=sampled,
-        lines=lines,
+        lines=sampling.result(),
         when=compared.when,
     )
-    is_explained = verdict in ("different", "selected")
-    waiting = waits(engine, params, reading.usual, reading.slow, causes) if is_explained else ((), ())
-    written = sentences.write(answer, Looked(reading, took, judged, causes, how_busy, *waiting))
+    looked = Looked(like, took, Judged(tested, calls, took.singles), cause.find(like), by_dimension)
+    written = sentences.write(answer, looked)
     return replace(written, shown=wording.shown(written))
 
 
@@ -214,34 +205,15 @@ def _population(row: Row, side: Times, window: Window) -> Population:
 
 
 def _typical(row: Row, side: Population) -> Population:
-    """The same without single transactions."""
-    transactions, total_ns = int(row["transactions"]), int(row["total_ns"])
-    return replace(side, transactions=transactions, total_ns=total_ns, mean_ns=total_ns / transactions)
+    """The same without single transactions, and with the weights of a mix."""
+    transactions, total_ns = float(row["transactions"]), int(row["total_ns"])
+    return replace(side, transactions=round(transactions), total_ns=total_ns, mean_ns=total_ns / transactions)
 
 
-def _totals(row: Row) -> Totals:
-    components = {name: sums(counters) for name, counters in counters_by_component(row).items()}
-    return Totals(int(row["transactions"]), int(row["total_ns"]), int(row["other_total_ns"]), components)
-
-
-def _drilled(rows: Sequence[Row], reading: Reading) -> tuple[Contribution, ...]:
-    return tuple(
-        contribution(
-            sums(row, "usual_"),
-            reading.usual.transactions,
-            sums(row, "slow_"),
-            reading.slow.transactions,
-            component=row.get("component", ""),
-            address=row.get("address", ""),
-            statement=row.get("statement", ""),
-        )
-        for row in rows
-    )
-
-
-def _losers(row: Row) -> Losers:
-    calls = {name: counters.get("calls", 0) for name, counters in counters_by_component(row).items()}
-    return Losers(bool(row["is_slow"]), int(row["lost"]), int(row["transactions"]), calls)
+def _lines(reading: Reading) -> tuple[SampledLine, ...]:
+    sides = {f"{name}_transactions": getattr(reading, name).transactions for name in ("usual", "slow")}
+    rows = run(reading.engine, "why/sampled_lines", **reading.params, **sides, limit=MAX_LINES)
+    return sampled_lines(rows, *sides.values())
 
 
 def _calls(
@@ -255,17 +227,16 @@ def _calls(
     sides = {bool(row["is_slow"]): np.array(row["expected_ns"], np.float64) for row in rows}
     most_ns = max(map(bound, sides.values()))
     usual, slow = (np.minimum(sides[at], most_ns) for at in (False, True))
-    return compare(*durations.in_blocks(usual, slow), took.apart)
+    return compare(*durations.in_blocks(usual, slow), took.apart, level=SECOND_CHANCE)
 
 
 def _sampled(
-    engine: Engine, filters: Filters, params: Mapping[str, Parameter], compared: Comparison, of: Sample
+    engine: Engine, filters: Filters, compared: Comparison, of: Sample, errors: tuple[float | None, float | None]
 ) -> Sampled:
     usual_ns, slow_ns = (
         None if compared.is_of_one_window else exact_mean_ns(engine, filters, window)
         for window in (compared.usual, compared.slow)
     )
-    errors = dimensions.relative_errors(engine, params, compared)
     usual_error, slow_error = (None if each is None else _CONFIDENT * each for each in errors)
     return Sampled(of.usual_of, of.slow_of, usual_ns, slow_ns, usual_error, slow_error)
 

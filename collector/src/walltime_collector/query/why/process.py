@@ -1,98 +1,66 @@
-"""Causes inside the process: the garbage collector, a busy interpreter (the GIL), and lines of the application."""
+"""Causes inside the process: the garbage collector, the interpreter (GIL), computing, lines of the application."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from math import hypot, sqrt
-from typing import cast
+from collections.abc import Sequence
+from dataclasses import replace
 
-from ...clickhouse.engine import Engine, Parameter
 from ...format import duration, percent, printable, uncertain
-from ..queries import Row, run
-from ..sampling import COMPUTING, REST, doing
-from ..scope import MINUTE_S
-from ..windows import Comparison, Window
-from .answer import Contribution, Population, SampledLine
+from ..queries import Row
+from ..sampling import REST, doing
+from ..statistics import CHANCE, SUPPORT, means
+from ..statistics.multiple import holm
+from .answer import Contribution, SampledLine
 from .cause import pace
-from .waits import grew_ns
-from .wording import joined, number, signed
+from .finding import Finding
+from .reading import Reading
+from .waits import KNOWN, numbers, sides, waited
+from .wording import as_long, joined, number, signed
 
 GC = "python.gc"
-NS = 1_000_000_000
-_NOTABLE_GC = 0.1
-BUSY = 0.7
-"""Of a CPU."""
+_NOTABLE = 0.1
+"""Of the difference."""
+_BUSY = 0.45
+"""Of the time of a transaction, by the others of its process: two that compute have half of it each."""
 _BUSIER = 1.3
 _LEAST_BUSIER = 0.1
+_MOST_AT_A_TIME = 1.3
+"""CPUs: who computes on more of them does so without the GIL. CPU time counts as spread evenly, so not just 1."""
+_SHARED = 1.5
+_FEW_ON_LOOPS = 0.1
 _SLOWER = 1.25
 _FEWEST_COMPONENTS = 2
-_LEAST_COMPUTED_NS = 1_000_000
-_PARTLY, _MUCH_MORE = 0.1, 0.5
-"""CPU time is a cause beside waiting when it grew by so much of the difference, and of the usual CPU time."""
+_HALF = 0.5
+_ALSO = 0.5
+_HARDLY = 0.1
 MAX_LINES = 200
-_BEYOND_CHANCE = 4.0
-"""Standard errors: less than once in 15,000 lines by chance."""
 _FEWEST = 5
 """Samples."""
 _NAMED = 0.2
 """Of the component's difference; smaller lines are not in the sentence."""
 _MOST_NAMED = 3
-_HALF, _ONE_STATE = 0.5, 0.8
-_TENTHS = ("", "", "two", "three", "four", "half", "six", "seven", "eight", "nine", "all")
 
 
-@dataclass(frozen=True)
-class Process:
-    """What the processes that served the transactions did: CPU seconds of all their transactions per second, each."""
-
-    usual_busy: float
-    slow_busy: float
-    slow_outside: float = 0.0
-    """So many transactions are outside of measured calls on average: they compute, or wait to compute."""
-
-
-def process(
-    engine: Engine, params: Mapping[str, Parameter], compared: Comparison, components: Sequence[Contribution]
-) -> Process | None:
+def findings(reading: Reading, lines: Sequence[SampledLine]) -> list[Finding]:
     """
-    How busy the processes were; None when it explains nothing, or is unknown.
+    Causes for which calls to all servers wait: the garbage collector and the interpreter.
 
-    CPU time outside of transactions is not known, so a thread that computes in the background is not in it.
+    CPU time outside of transactions is not known, so a thread that computes in the background is not seen.
 
     Raises:
         EngineUnavailable, QueryFailed: No answer.
     """
-    if compared.slow == compared.usual or not is_slower_everywhere(components):
-        return None
-    minutes = cast(Sequence[int], params["minutes"])
-    lengths = {
-        f"{side}_length_ns": _length_ns(window, minutes)
-        for side, window in (("usual", compared.usual), ("slow", compared.slow))
-    }
-    rows = {bool(row["is_slow"]): row for row in run(engine, "why/busy", **params, **lengths)}
-    if len(rows) < 2 or None in (rows[False]["busy"], rows[True]["busy"]):
-        return None
-    return Process(float(rows[False]["busy"]), float(rows[True]["busy"]), float(rows[True]["outside"]))
-
-
-def garbage_collector(components: Sequence[Contribution]) -> Contribution | None:
-    """The pauses of the garbage collector, when they are a good part of the difference."""
-    whole_ns = sum(each.difference_ns for each in components)
-    for each in components:
-        if each.component == GC and whole_ns > 0 and each.difference_ns >= _NOTABLE_GC * whole_ns:
-            return each
-    return None
-
-
-def is_interpreter_busy(process: Process) -> bool:
-    """
-    The threads of the processes compute more than usual, and nearly all the time, or would if they had a CPU.
-
-    A process that gets no whole CPU, for a limit or on a full machine, computes less and has the same wait.
-    """
-    is_more = process.slow_busy >= max(_BUSIER * process.usual_busy, process.usual_busy + _LEAST_BUSIER)
-    return is_more and max(process.slow_busy, process.slow_outside) >= BUSY
+    has_garbage = any(each.component == GC and each.difference_ns > 0 for each in reading.components)
+    has_waited = any(each.state == "gil" and each.p_value < CHANCE for each in lines)
+    are_calls_slower = is_slower_everywhere(reading.components)
+    if not reading.is_different or reading.difference_ns <= 0 or not (has_garbage or has_waited or are_calls_slower):
+        return []
+    # of one time, the processes are the same on both sides
+    shared = None if reading.compared.is_of_one_window else sides(reading, "interpreter")
+    waiting = _of_waiting(reading) if has_waited else None
+    computing = _of_computing(reading, *shared) if are_calls_slower and shared and not waiting else None
+    found = (_of_garbage(reading, shared) if has_garbage else None, waiting, computing)
+    return [each for each in found if each]
 
 
 def is_slower_everywhere(components: Sequence[Contribution]) -> bool:
@@ -101,77 +69,139 @@ def is_slower_everywhere(components: Sequence[Contribution]) -> bool:
     return sum(each is not None and each >= _SLOWER for each in paces) >= _FEWEST_COMPONENTS
 
 
-def of_process(components: Sequence[Contribution], process: Process | None) -> Iterator[str]:
-    """Causes inside the process, for which calls to all servers wait."""
-    if part := garbage_collector(components):
-        change = f"{duration(part.usual.mean_ns)} → {duration(part.slow.mean_ns)} a transaction"
-        yield f"The garbage collector: {change}, and it stops all threads of the process, so calls wait for it too."
-    if process and is_interpreter_busy(process):
-        busy = f"{percent(process.slow_busy)} of the time instead of {percent(process.usual_busy)}"
-        words = f"The interpreter (GIL): a process computes {busy}, in one thread at a time, so calls wait for it too."
-        if process.slow_busy < BUSY:
-            at_a_time = number(process.slow_outside)
-            words += f" It gets no whole CPU: {at_a_time} transactions at a time compute, or wait to compute."
-        yield words
+def _of_garbage(reading: Reading, shared: tuple[Row, Row] | None) -> Finding | None:
+    if not (wait := waited(reading, "garbage")) or not wait.is_notable(reading):
+        return None
+    words = f"The garbage collector: {wait.change}"
+    if shared and shared[1]["at_a_time"] >= _SHARED:
+        words += f", and it stops all threads of the process, in which {number(shared[1]['at_a_time'])} transactions"
+        words += " run at a time, so calls wait for it too"
+    return wait.finding(reading, f"{words}.", GC, "process")
 
 
-def of_other(part: Contribution, usual: Population, slow: Population, code: str = "", *, are_calls_slower: bool) -> str:
+def _of_waiting(reading: Reading) -> Finding | None:
+    """The direct evidence."""
+    if not (wait := waited(reading, "interpreter_wait")) or not wait.is_notable(reading):
+        return None
+    words = f"The interpreter (GIL): by samples of their stacks they wait for it {wait.change}, {signed(wait.grew_ns)}."
+    return wait.finding(reading, words, "GIL", "process")
+
+
+def _of_computing(reading: Reading, usual: Row, slow: Row) -> Finding | None:
+    """Where transactions of a process overlap in time, and the others compute meanwhile."""
+    is_enough = min(usual["transactions"], slow["transactions"]) >= SUPPORT and slow["on_loop_share"] <= _FEW_ON_LOOPS
+    busier = max(_BUSY, _BUSIER * usual["others"], usual["others"] + _LEAST_BUSIER)
+    if not is_enough or slow["others"] < busier or slow["others"] + slow["own"] > _MOST_AT_A_TIME:
+        return None
+    words = f"The interpreter (GIL): while one ran, the others in its process computed {percent(slow['others'])} of the"
+    words += f" time instead of {percent(usual['others'])}, one thread at a time, so calls wait for it too."
+    evidence = reading.evidence("interpreter", numbers(usual, slow, "others"))
+    return Finding("process", words, subject="GIL", evidence=evidence)
+
+
+def of_machine(reading: Reading, factor: float) -> Finding:
+    """All parts changed by about the same factor."""
+    usual_ns, slow_ns = reading.usual.cpu_ns, reading.slow.cpu_ns
+    words = f"Everything alike takes {as_long(factor)}: rather the machine, or what else runs on it, than one server"
+    words += " or statement."
+    if usual_ns and slow_ns is not None and factor > 1:
+        grew = (slow_ns / usual_ns - 1) / (factor - 1)
+        words += f" Its CPU time: {duration(usual_ns)} → {duration(slow_ns)}"
+        if grew >= _ALSO:
+            words += ", as if the CPU is slower, beside a busy neighbour, or there is more to compute"
+        elif abs(grew) < _HARDLY:
+            words += ": it waits, for a CPU, for a thread that computes, or for all servers alike"
+        words += "."
+    return Finding("machine", words, reading.difference_ns, subject="machine")
+
+
+def of_other(reading: Reading, part: Contribution, lines: Sequence[SampledLine]) -> Finding:
     """
-    The time in no measured call: computing, waiting, or both.
+    The time in no measured call: computing, waiting, or both, as far as samples or the bounds of its CPU time tell.
 
-    Args:
-        code: The lines that it comes from, where samples tell.
+    Raises:
+        EngineUnavailable, QueryFailed: No answer.
     """
     before, now = duration(part.usual.mean_ns), duration(part.slow.mean_ns)
     words = f"other, in no measured call: {before} → {now}, {signed(part.difference_ns)}"
-    if code:
-        return f"{words}, {code}."
-    if usual.cpu_ns is None or slow.cpu_ns is None or not part.difference_ns:
-        return f"{words}."
-    cpu_ns = slow.cpu_ns - usual.cpu_ns
-    words += f"; CPU time changed by {signed(cpu_ns)}"
-    if cpu_ns >= 0.7 * part.difference_ns if part.difference_ns > 0 else cpu_ns <= 0.7 * part.difference_ns:
-        return f"{words}, so this is computing."
-    wait_ns = grew_ns(usual.cpu_wait_ns, slow.cpu_wait_ns)
-    waiting = f"waiting that is not measured (a lock, a sleep, the GIL{'' if wait_ns is not None else ', a busy CPU'})"
-    if wait_ns is not None and wait_ns >= 0.7 * abs(part.difference_ns - max(cpu_ns, 0)):
-        waiting = "waiting for a CPU"
-    # a sleep makes no call slower; who computes more waits longer for a CPU, and so do the others
-    is_notable = cpu_ns > (_LEAST_COMPUTED_NS if are_calls_slower else _PARTLY * part.difference_ns)
-    is_computing = part.difference_ns > 0 and is_notable and cpu_ns > _MUCH_MORE * usual.cpu_ns
-    partly = "computing and " if is_computing or cpu_ns / part.difference_ns > 0.3 else ""
-    return f"{words}, so this is {partly}{waiting}."
+    both = sides(reading, "computing")
+    evidence = reading.evidence("computing", numbers(*both, "outside_ns", "cpu_ns")) if both else None
+    if code := in_lines(part, lines):
+        words += f", {code}"
+    elif both and min(each["known"] for each in both) >= KNOWN:
+        whole_ns = both[1]["outside_ns"] - both[0]["outside_ns"]
+        if abs(whole_ns - part.difference_ns) < _NOTABLE * abs(whole_ns):  # else the mix makes another part of it
+            words += f"; CPU time changed by {signed(both[1]['cpu_ns'] - both[0]['cpu_ns'])}, "
+            words += _split(reading, *both, whole_ns)
+    return Finding("component", f"{words}.", part.difference_ns, subject="other", evidence=evidence)
 
 
-def sampled_line(row: Row, usual_transactions: int, slow_transactions: int) -> SampledLine:
-    """One row of the answer: means per transaction, and the standard error of their difference."""
-    usual_ns, slow_ns = row["usual_ns"] / usual_transactions, row["slow_ns"] / slow_transactions
-    variance = row["usual_squares"] / usual_transactions**2 + row["slow_squares"] / slow_transactions**2
-    names = (row["component"], row["line"], row["function"], row["state"])
-    samples = int(row["usual_samples"]), int(row["slow_samples"])
-    return SampledLine(*names, *samples, usual_ns, slow_ns, slow_ns - usual_ns, sqrt(variance))
+def _split(reading: Reading, usual: Row, slow: Row, whole_ns: float) -> str:
+    """
+    What of the difference of `other` is computing, and whether most is waiting.
+
+    Calls compute more than usual for at most as long as they take longer.
+    """
+    sign = 1 if whole_ns > 0 else -1
+    half_ns, notable_ns = _HALF * abs(whole_ns), _NOTABLE * abs(whole_ns)
+    calls_ns = sum(max(sign * each.difference_ns, 0) for each in reading.components if each.component != "other")
+    least_ns, most_ns = _bounds(usual, slow, "cpu", sign)
+    least_ns = max(least_ns, sign * (slow["cpu_ns"] - usual["cpu_ns"]) - calls_ns)
+    computing = f"at least {duration(least_ns)} of it in no call that takes {'longer' if sign > 0 else 'less'}"
+    if least_ns >= half_ns:
+        return f"{computing}, so this is computing"
+    if most_ns > half_ns:
+        once, now = (f"{duration(row['cpu_least_ns'])} to {duration(row['cpu_most_ns'])}" for row in (usual, slow))
+        return f"somewhere in the transaction: of `other`, {once} → {now} were computing"
+    words = f"{computing}, so this is computing and " if least_ns > notable_ns else "so this is "
+    is_measured = min(usual["wait_known"], slow["wait_known"]) >= KNOWN
+    wait_ns, most_wait_ns = _bounds(usual, slow, "wait", sign)
+    if is_measured and wait_ns >= half_ns:
+        return f"{words}waiting for a CPU"
+    reasons = ["a lock", "a sleep", "the GIL"]
+    measured = ["a busy CPU"] if is_measured and most_wait_ns > notable_ns else []
+    measured += ["a busy event loop"] if _bounds(usual, slow, "loop", sign)[1] > notable_ns else []
+    words += "waiting" if measured else "waiting that is not measured"
+    return f"{words} ({', '.join(reasons + measured + ([] if is_measured else ['a busy CPU']))})"
 
 
-def is_beyond_chance(of: SampledLine) -> bool:
-    """Whether it takes more or less time than usual, as far as its samples tell."""
-    samples = of.usual_samples + of.slow_samples
-    return samples >= _FEWEST and abs(of.difference_ns) > _BEYOND_CHANCE * of.error_ns
+def _bounds(usual: Row, slow: Row, what: str, sign: int) -> tuple[float, float]:
+    """The least and the most by which this part of `other` changed, in the direction of `sign`."""
+    ends_ns = slow[f"{what}_least_ns"] - usual[f"{what}_most_ns"], slow[f"{what}_most_ns"] - usual[f"{what}_least_ns"]
+    return ends_ns if sign > 0 else (-ends_ns[1], -ends_ns[0])
+
+
+def sampled_lines(rows: Sequence[Row], usual: int, slow: int) -> tuple[SampledLine, ...]:
+    """
+    The answer's lines, from queries/why/sampled_lines.sql and the numbers of transactions.
+
+    Samples of one transaction belong together, so the squares of its time are the variance (see sampling.py).
+    """
+    lines, p_values = [], []
+    for row in rows:
+        names = (row["component"], row["line"], row["function"], row["state"])
+        samples = int(row["usual_samples"]), int(row["slow_samples"])
+        means_ns = row["usual_ns"] / usual, row["slow_ns"] / slow
+        error_ns = means.error(row["usual_squares"] / usual, usual, row["slow_squares"] / slow, slow)
+        line = SampledLine(*names, *samples, *means_ns, means_ns[1] - means_ns[0], error_ns)
+        lines.append(replace(line, is_function=bool(row["is_function"])))
+        p_values.append(means.p_value(line.difference_ns, error_ns) if sum(samples) >= _FEWEST else 1.0)
+    corrected = holm(p_values, int(rows[0]["looked_at"]) if rows else 0)
+    return tuple(replace(line, p_value=p_value) for line, p_value in zip(lines, corrected, strict=True))
 
 
 def in_lines(part: Contribution, lines: Sequence[SampledLine]) -> str:
     """
-    `computing, nine tenths of it in `shop/serializers.py:88 to_json` (5.50 ± 0.61 ms)`; empty if no line tells.
+    `computing, 90 % of it in `shop/serializers.py:88 to_json` (5.50 ± 0.61 ms)`; empty if no line tells.
 
     Functions are named where single lines are less than half of the difference.
     """
-    mine = [each for each in lines if each.component == part.component]
-    pulling = _pulling(part, _merged(mine))
-    if sum(each.difference_ns for each in pulling) / part.difference_ns < _HALF:
-        functions = [replace(each, line=each.line.rpartition(":")[0]) for each in mine if each.function]
-        pulling = _pulling(part, _merged([each for each in functions if each.line])) or pulling
+    pulling = _pulling(part, [each for each in lines if not each.is_function])
+    if sum(each.difference_ns for each in pulling) < _HALF * part.difference_ns:
+        pulling = _pulling(part, [each for each in lines if each.is_function]) or pulling
     if not pulling:
         return ""
-    states = {each.state for each in _most_of(pulling)}
+    states = {each.state for each in pulling}
     named = joined(_named(each, part, with_state=len(states) > 1) for each in pulling)
     return f"{doing(*states)}, {named}" if len(states) == 1 else named
 
@@ -180,57 +210,15 @@ def _pulling(part: Contribution, lines: Sequence[SampledLine]) -> list[SampledLi
     """Those with a good part of the difference, beyond chance."""
     sign = 1 if part.difference_ns > 0 else -1
     least_ns = _NAMED * abs(part.difference_ns)
-    pulling = [each for each in lines if each.difference_ns * sign >= least_ns and is_beyond_chance(each)]
+    mine = [each for each in lines if each.component == part.component and each.p_value < CHANCE]
+    pulling = [each for each in mine if each.difference_ns * sign >= least_ns]
     return sorted(pulling, key=lambda each: -abs(each.difference_ns))[:_MOST_NAMED]
-
-
-def _merged(lines: Sequence[SampledLine]) -> list[SampledLine]:
-    """Lines of the same place as one: who computes also waits for a CPU or the GIL. It has the state of most of it."""
-    merged: dict[tuple[str, str, str], SampledLine] = {}
-    for each in sorted(lines, key=lambda each: -abs(each.difference_ns)):
-        key = each.line, each.function, "" if each.state in COMPUTING else each.state
-        merged[key] = _added(merged[key], each) if key in merged else each
-    return list(merged.values())
-
-
-def _added(one: SampledLine, two: SampledLine) -> SampledLine:
-    return replace(
-        one,
-        usual_samples=one.usual_samples + two.usual_samples,
-        slow_samples=one.slow_samples + two.slow_samples,
-        difference_ns=one.difference_ns + two.difference_ns,
-        error_ns=hypot(one.error_ns, two.error_ns),
-    )
-
-
-def _most_of(lines: Sequence[SampledLine]) -> Iterator[SampledLine]:
-    """Those that have most of the difference of all."""
-    whole_ns = sum(abs(each.difference_ns) for each in lines)
-    passed_ns = 0.0
-    for each in sorted(lines, key=lambda each: -abs(each.difference_ns)):
-        if passed_ns >= _ONE_STATE * whole_ns:
-            return
-        passed_ns += abs(each.difference_ns)
-        yield each
 
 
 def _named(of: SampledLine, part: Contribution, *, with_state: bool) -> str:
     where = printable(f"{of.line} {of.function}") if of.line not in ("", REST) else ""
     place = f"in `{where}`" if where else "in no line of the application"
-    share = min(of.difference_ns / part.difference_ns, 1.0)
+    share = percent(round(min(of.difference_ns / part.difference_ns, 1.0), 1))
     estimate = uncertain(abs(of.difference_ns), of.error_ns)
-    return f"{_part(share)} {place} ({estimate}{', ' + doing(of.state) if with_state else ''})"
-
-
-def _part(share: float) -> str:
-    tenths = round(10 * share)
-    if tenths == 10:
-        return "all of it"
-    return "half of it" if tenths == 5 else f"{_TENTHS[tenths]} tenths of it"
-
-
-def _length_ns(window: Window, minutes: Sequence[int]) -> int:
-    """Of the window, or of the minutes of it that are compared."""
-    minute_ns = MINUTE_S * NS
-    inside = (min(window.end_ns, at * NS + minute_ns) - max(window.start_ns, at * NS) for at in minutes)
-    return sum(max(each, 0) for each in inside) if minutes else window.end_ns - window.start_ns
+    part_of_it = "all of it" if share == percent(1) else f"{share} of it"
+    return f"{part_of_it} {place} ({estimate}{', ' + doing(of.state) if with_state else ''})"

@@ -41,4 +41,4 @@ class Reading:
         Args:
             more: Its parameters beside those of queries/why/_compared.sql.
         """
-        return Evidence(written(f"evidence/{name}", **self.params, **more), numbers, traces)
+        return Evidence(written(f"evidence/{name}", **{**self.params, **more}), numbers, traces)

@@ -11,7 +11,7 @@ from typing import Literal
 class Row:
     """One line: a part of the difference, or something that goes with it."""
 
-    about: Literal["mean", "mix", "component", "folded", "single", "value", "status", "server", "statement"]
+    about: Literal["mean", "mix", "component", "folded", "single", "value", "stratum", "server", "statement"]
     """mean: of one group, before and after the parts. folded: several small parts. single: single transactions."""
     label: str
     cells: Mapping[str, str]
@@ -32,6 +32,8 @@ class Row:
     """The components that are folded; other values of the same transactions; the longest single transactions."""
     faults: tuple[str, ...] = ()
     """Headings whose cell is a fault: calls that fail, hits that are lost."""
+    is_cut: bool = False
+    """It is so large that the other parts are seen only when its bar is cut."""
 
 
 @dataclass(frozen=True)

@@ -1,70 +1,128 @@
-"""Waits that the SDK measures beside the components: for a CPU, and for the asyncio event loop."""
+"""Waits that the SDK measures beside the components: for a CPU, for the event loop, and in a queue before."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping
+from dataclasses import dataclass
 
-from ...clickhouse.engine import Engine, Parameter
 from ...format import duration, printable
-from ..queries import run
-from .answer import Population
-from .cause import Cause
+from ..queries import Row, run
+from ..statistics import CHANCE, SUPPORT, means
+from ..statistics.multiple import holm
+from .finding import About, Finding
+from .reading import Reading
 from .wording import signed
 
+KNOWN = 0.95
+"""Of the transactions; a mean of fewer says nothing of the rest."""
 _LEAST_NS = 1_000_000
 _NOTABLE = 0.1
 _MOSTLY = 0.5
 _MUCH_MORE = 1.3
-_LEADING = 0.5
+_LOOKED_AT = 5
+"""Waits: those of this module, and for the garbage collector and the interpreter."""
+_FEWEST_HELD = 5
+"""Transactions."""
 
 
-def waits(
-    engine: Engine, params: Mapping[str, Parameter], usual: Population, slow: Population, causes: Sequence[Cause]
-) -> tuple[tuple[str, ...], tuple[str, ...]]:
+@dataclass(frozen=True)
+class Waited:
+    """Both sides of queries/evidence/<query>.sql, whose means differ beyond chance; single transactions count less."""
+
+    query: str
+    usual: Row
+    slow: Row
+    p_value: float
+
+    @property
+    def grew_ns(self) -> float:
+        return float(self.slow["wait_ns"] - self.usual["wait_ns"])
+
+    @property
+    def change(self) -> str:
+        return f"{duration(self.usual['wait_ns'])} → {duration(self.slow['wait_ns'])} a transaction"
+
+    def is_notable(self, reading: Reading, least_ns: float = 0) -> bool:
+        """It is a good part of the difference."""
+        return self.grew_ns > 0 and self.grew_ns >= max(least_ns, _NOTABLE * reading.difference_ns)
+
+    def finding(self, reading: Reading, sentence: str, subject: str, about: About = "wait") -> Finding:
+        """What the transactions waited before they began is no part of their time."""
+        evidence = reading.evidence(self.query, numbers(self.usual, self.slow, "wait_ns", "throttled_ns", "cpu_ns"))
+        part_ns = None if about == "queue" else self.grew_ns
+        return Finding(about, sentence, part_ns, p_value=self.p_value, subject=subject, evidence=evidence)
+
+
+def findings(reading: Reading) -> list[Finding]:
     """
-    A sentence for each of these waits that is a good part of the difference: those before the causes, those after.
+    A finding for each wait that is a good part of the difference, and for the queue, which is no part of it.
 
     A wait that is small beside the largest cause is likely its effect: more calls compute more, so they wait more.
 
     Raises:
         EngineUnavailable, QueryFailed: No answer.
     """
-    least_ns = _LEADING * max((each.part.difference_ns for each in causes), default=0)
-    found = [*_find(engine, params, usual, slow)]
-    before = tuple(words for wait_ns, words in found if wait_ns >= least_ns)
-    return before, tuple(words for wait_ns, words in found if wait_ns < least_ns)
+    known, found = reading.slow, []
+    if known.cpu_wait_ns is not None and reading.is_different:
+        found.append(_cpu(reading))
+    if known.loop_wait_ns is not None and reading.is_different:
+        found.append(_event_loop(reading))
+    if known.queue_ns is not None:
+        found.append(_queue(reading))
+    return [each for each in found if each]
 
 
-def grew_ns(before_ns: float | None, now_ns: float | None) -> float | None:
-    return None if before_ns is None or now_ns is None else now_ns - before_ns
+def waited(reading: Reading, query: str) -> Waited | None:
+    """What queries/evidence/<query>.sql finds; None when it is unknown, of too few, or chance."""
+    both = sides(reading, query)
+    if not both or any(row["transactions"] < SUPPORT or row["known"] < KNOWN for row in both):
+        return None
+    usual, slow = both
+    error_ns = means.error(usual["variance"], usual["transactions"], slow["variance"], slow["transactions"])
+    (p_value,) = holm([means.p_value(slow["wait_ns"] - usual["wait_ns"], error_ns)], _LOOKED_AT)
+    return Waited(query, usual, slow, p_value) if p_value < CHANCE else None
 
 
-def _find(
-    engine: Engine, params: Mapping[str, Parameter], usual: Population, slow: Population
-) -> Iterator[tuple[float, str]]:
-    """By how much each grew, in nanoseconds, and its sentence."""
-    difference_ns = slow.mean_ns - usual.mean_ns
-    cpu_ns = grew_ns(usual.cpu_wait_ns, slow.cpu_wait_ns) or 0
-    loop_ns = grew_ns(usual.loop_wait_ns, slow.loop_wait_ns) or 0
-    least_ns = max(_LEAST_NS, _NOTABLE * difference_ns)
-    if cpu_ns >= least_ns:
-        change = f"{duration(usual.cpu_wait_ns or 0)} → {duration(slow.cpu_wait_ns or 0)}"
-        words = f"Waiting for a CPU: {change} a transaction, {signed(cpu_ns)}; {_of_cpu(usual, slow, cpu_ns)}."
-        yield cpu_ns, words
-    if loop_ns >= least_ns:
-        change = f"{duration(usual.loop_wait_ns or 0)} → {duration(slow.loop_wait_ns or 0)}"
-        rows = run(engine, "why/held_up", **params, least_ns=_LEAST_NS)
-        line = next((printable(row["line"]) for row in rows if row["line"]), "")
-        by = f"above all `{line}`" if line else "in a step or callback of its own or of another task"
-        words = f"Waiting for the event loop: {change} a transaction, {signed(loop_ns)}; something held it up, {by}."
-        yield loop_ns, words
+def sides(reading: Reading, query: str) -> tuple[Row, Row] | None:
+    """The rows of queries/evidence/<query>.sql: usual, slow."""
+    rows = {row["side"]: row for row in run(reading.engine, f"evidence/{query}", **reading.params)}
+    return (rows["usual"], rows["slow"]) if len(rows) == 2 else None
 
 
-def _of_cpu(usual: Population, slow: Population, wait_ns: float) -> str:
-    throttled_ns = slow.cpu_throttled_ns - usual.cpu_throttled_ns
-    if throttled_ns >= _MOSTLY * wait_ns:
-        return f"for {duration(throttled_ns)} of it the CPU quota of its container was used up"
-    if usual.cpu_ns is not None and slow.cpu_ns is not None and slow.cpu_ns >= _MUCH_MORE * usual.cpu_ns:
-        change = f"{duration(usual.cpu_ns)} → {duration(slow.cpu_ns)}"
-        return f"it also computes more ({change}), and there are not enough CPUs for what runs on the machine"
-    return "its threads could run, and other threads or processes on the machine had the CPUs"
+def numbers(usual: Row, slow: Row, *columns: str) -> Mapping[str, float]:
+    """Of Evidence: those that are known."""
+    rows = (("usual", usual), ("slow", slow))
+    return {f"{side}_{each}": float(row[each]) for side, row in rows for each in columns if row[each] is not None}
+
+
+def _cpu(reading: Reading) -> Finding | None:
+    if not (wait := waited(reading, "cpu_wait")) or not wait.is_notable(reading, _LEAST_NS):
+        return None
+    throttled_ns = wait.slow["throttled_ns"] - wait.usual["throttled_ns"]
+    before_ns, now_ns = wait.usual["cpu_ns"], wait.slow["cpu_ns"]
+    why = "its threads could run and had no CPU: others had them, or a limit kept them from it"
+    if throttled_ns >= _MOSTLY * wait.grew_ns:  # an upper bound; 0 also where it is unknown
+        why = f"for up to {duration(throttled_ns)} of it the CPU quota of its container was used up"
+    elif before_ns and now_ns and now_ns >= _MUCH_MORE * before_ns:
+        why = f"it also computes more ({duration(before_ns)} → {duration(now_ns)}), for which there was no free CPU"
+    words = f"Waiting for a CPU: {wait.change}, {signed(wait.grew_ns)}; {why}."
+    return wait.finding(reading, words, "cpu")
+
+
+def _event_loop(reading: Reading) -> Finding | None:
+    if not (wait := waited(reading, "loop_wait")) or not wait.is_notable(reading, _LEAST_NS):
+        return None
+    rows = run(reading.engine, "why/held_up", **reading.params)
+    line = next((row["line"] for row in rows if row["share"] >= _MOSTLY and row["held"] >= _FEWEST_HELD), "")
+    by = f"something held it up, above all `{printable(line)}`" if line else "what held it up was not seen"
+    words = f"Waiting for the event loop: {wait.change}, {signed(wait.grew_ns)}; {by}."
+    return wait.finding(reading, words, line or "event loop")
+
+
+def _queue(reading: Reading) -> Finding | None:
+    wait = waited(reading, "queue")
+    if not wait or abs(wait.grew_ns) < max(_NOTABLE * reading.usual.mean_ns, _LEAST_NS):
+        return None
+    now, before = duration(wait.slow["wait_ns"]), duration(wait.usual["wait_ns"])
+    words = f"Before they began they queued for {now} instead of {before}, which is no part of these times."
+    return wait.finding(reading, words, "queue", "queue")

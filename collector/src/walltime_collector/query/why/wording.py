@@ -9,8 +9,9 @@ from typing import Literal
 
 from ...format import count, duration, percent, plural, ratio, share
 from ..statistics import SUPPORT
-from .answer import Contribution, Dimension, StatusClass, Why
-from .cause import LOOKUPS, SQL
+from .answer import Contribution, Dimension, Stratum, Why
+from .behind import LOOKUPS
+from .cause import SQL
 from .rows import Row, Shown, Table
 
 _MOST_PARTS = 8
@@ -22,13 +23,14 @@ PARTS = "where the difference comes from"
 _HEADINGS = {
     PARTS: ("difference", "more calls", "slower calls", "calls", "per call", "per transaction"),
     "by dimension": ("explains", "share", "lift", "mean", "the others"),
-    "by status": ("difference", "share", "mean", "mix", "like with like"),
+    "by": ("difference", "share", "mean", "mix", "like with like"),
     "by server": ("server", "difference", "calls", "per call", "hits", "failed calls"),
     "by statement": ("difference", "calls", "per call"),
 }
 _SELECT_LIST = re.compile(r"^(\s*SELECT\s).*?(\sFROM\s)", re.IGNORECASE | re.DOTALL)
 _LONGEST_STATEMENT = 90
 _VISIBLE = 0.005
+_CUT, _TOLD = 2.0, 0.05
 _FEWEST_ERRORS = 3
 _LOST = 0.05
 
@@ -36,6 +38,7 @@ _LOST = 0.05
 def shown(why: Why) -> Shown:
     """The names of the two groups, how sure the difference is, and all rows."""
     usual = "usual" if why.slowest_percent is None and not why.when else "the others"
+    mix = why.mix
     slow = "those that match" if why.when else "selected" if why.slowest_percent is None else "the slowest"
     names = [each.component for each in worth_showing(why.components)[0]]
     # a cache lookup can cost little itself and be the cause of the rest
@@ -48,7 +51,7 @@ def shown(why: Why) -> Shown:
     looked_at = f"beyond chance among {plural(why.looked_at, 'value')} with {SUPPORT} transactions or more"
     tables = (
         _table("by dimension", map(_value, why.dimensions), looked_at),
-        _table("by status", map(_status, why.statuses if why.is_mix_changed else ())),
+        replace(_table("by", map(_stratum, mix.strata if mix else ())), title=f"by {mix.dimension if mix else ''}"),
         _table("by server", (_cost("server", each) for each in targets)),
         _table("by statement", (_cost("statement", each) for each in statements), differ_less),
     )
@@ -76,8 +79,7 @@ def per_call(each: Contribution) -> str:
 
 def label(each: Dimension) -> str:
     """A value with its dimension: `host web-2`, `tenant=a`."""
-    value = short(each.value) if each.dimension == "statement" else each.value
-    return value if each.dimension == "annotation" else f"{each.dimension} {value}"
+    return each.value if each.dimension == "annotation" else f"{each.dimension} {each.value}"
 
 
 def lift(each: Dimension) -> str:
@@ -167,8 +169,9 @@ def _parts(why: Why, usual: str, slow: str) -> Iterator[Row]:
         names, rest_ns = tuple(each.component for each in small), sum(each.difference_ns for each in small)
         yield Row("folded", plural(len(small), "smaller part"), {}, rest_ns, also=names)
     if one := why.singles:
-        name = f"single transactions ({_arrow(count(one.usual), count(one.slow))})"
-        yield Row("single", name, {}, one.part_ns, also=one.slow_traces or one.usual_traces)
+        name = plural(one.usual + one.slow, "single transaction")
+        is_cut = abs(one.part_ns) > _CUT * abs(why.typical_ns) and abs(why.typical_ns) >= _TOLD * why.usual.mean_ns
+        yield Row("single", name, {}, one.part_ns, also=one.slow_traces or one.usual_traces, is_cut=is_cut)
     yield Row("mean", slow, {"per transaction": duration(why.slow.mean_ns)}, why.difference_ns)
 
 
@@ -205,14 +208,14 @@ def _value(each: Dimension) -> Row:
     return replace(row, dimension=each.dimension, value=each.value)
 
 
-def _status(each: StatusClass) -> Row:
+def _stratum(each: Stratum) -> Row:
     cells = {
         "share": f"{share(each.usual_share)} → {share(each.slow_share)}",
         "mean": _change(each.usual_mean_ns, each.slow_mean_ns),
         "mix": signed(each.mix_ns),
         "like with like": signed(each.like_with_like_ns),
     }
-    return Row("status", each.status, cells, each.mix_ns + each.like_with_like_ns)
+    return Row("stratum", each.value or "the others", cells, each.mix_ns + each.like_with_like_ns)
 
 
 def _arrow(before: str, now: str) -> str:

@@ -33,7 +33,7 @@ FROM
     SELECT
         service, name, kind_key, kept != '' AS is_kept, lower(hex(trace_id)) AS trace, toFloat64(cpu_user_ns + cpu_system_ns) AS used_ns,
         base_ns, calls, beside, time_ns,
-        if(calls >= {least_calls:UInt32} AND time_ns >= {least_call_ns:Float64} * calls AND time_ns >= {least_part:Float64} * base_ns,
+        if(({often:Int8} = 0 OR (calls >= 2 AND 2 * calls >= beside) = ({often:Int8} = 1)) AND calls >= {least_calls:UInt32} AND time_ns >= {least_call_ns:Float64} * calls AND time_ns >= {least_part:Float64} * base_ns,
             least(base_ns, greatest(0, {shares:Array(Float64)}[indexOf({kinds:Array(String)}, kind_key)]
                 * (time_ns * if({is_repeated:Bool}, 1 - 1 / greatest(calls, 1), 1) - calls * {usual_ns:Float64}))),
             0) AS saved_ns

@@ -1,5 +1,6 @@
--- Which values have enough slow transactions, and the most time beyond their usual part of it?
+-- Which values have enough transactions, and the most that differs from their usual part of the time or of the transactions?
 -- Time is compared in proportion: where everything takes twice as long, no value has more than its part.
+-- All classes of status are in the answer.
 WITH
 -- include why/_compared.sql
 SELECT
@@ -18,8 +19,13 @@ ARRAY JOIN
     AS each
 WHERE is_compared
 GROUP BY each
-HAVING slow_transactions + usual_transactions >= {support:UInt32} AND slow_transactions + usual_transactions < {transactions:UInt64}
-QUALIFY slow_transactions >= {support:UInt32}
-ORDER BY abs(slow_ns / {slow_total_ns:Float64} - usual_ns / {usual_total_ns:Float64}) DESC, dimension, value
+HAVING dimension = 'status'
+    OR slow_transactions + usual_transactions BETWEEN {support:UInt32} AND {slow_transactions:UInt64} + {usual_transactions:UInt64} - 1
+QUALIFY dimension = 'status' OR slow_transactions >= {support:UInt32} OR usual_transactions >= {usual_support:UInt32}
+ORDER BY
+    dimension = 'status' DESC,
+    abs(slow_ns / {slow_total_ns:Float64} - usual_ns / {usual_total_ns:Float64})
+        + abs(slow_transactions / {slow_transactions:UInt64} - usual_transactions / {usual_transactions:UInt64}) DESC,
+    dimension, value
 LIMIT {of_each:UInt32} BY dimension
 LIMIT {limit:UInt32}

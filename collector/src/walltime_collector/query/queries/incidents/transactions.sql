@@ -1,6 +1,6 @@
 -- What did each transaction of this kind do since it is suspicious? At most about {limit}, by chance: for each series (what
--- is measured, component, address) how many tries and their sum; and `rare` has the user of those that are of a user
--- who makes less than one in twenty of the transactions of the hour before, otherwise 0.
+-- is measured, component, address) how many tries and their sum; its user (0: unknown), and the part of the transactions
+-- of the hour before that this user made, when it is one in 100 or more.
 WITH
     fromUnixTimestamp64Nano({start_s:Int64} * 1000000000, 'UTC') AS start,
     fromUnixTimestamp64Nano({end_s:Int64} * 1000000000, 'UTC') AS end,
@@ -10,19 +10,20 @@ WITH
         WHERE service = {service:String} AND name = {kind:String} AND started_at >= start AND started_at < end
     ) AS all,
     (
-        SELECT (groupArrayIf(user, times * 20 >= known), sum(times))
+        SELECT (groupArrayIf(user, share >= 0.01), groupArrayIf(share, share >= 0.01))
         FROM
         (
-            SELECT user, count() AS times, sum(times) OVER () AS known
+            SELECT user, count() / sum(count()) OVER () AS share
             FROM transactions
             WHERE service = {service:String} AND name = {kind:String}
                 AND started_at >= start - INTERVAL 1 HOUR AND started_at < start
             GROUP BY user
         )
-    ) AS usual_users
+    ) AS usual
 SELECT
     groupArray(toUnixTimestamp(started_at)) AS at_s,
-    groupArray(if(user = '' OR has(usual_users.1, user), 0, cityHash64(user))) AS rare,
+    groupArray(if(user = '', 0, cityHash64(user))) AS users,
+    groupArray(usual.2[indexOf(usual.1, user)]) AS usual_shares,
     groupArray(arrayMap((measure, component, address) -> multiIf(
         measure = 'time', [1, duration_ns],
         measure = 'errors', [1, toUInt64(is_error)],

@@ -13,6 +13,7 @@ SELECT
     sum(duration_ns) AS total_ns,
     sum(other_ns) AS other_total_ns,
     quantilesTDigestMerge(0.5, 0.95, 0.99)(states) AS percentiles_ns,
+    percentiles_ns[1] AS p50_ns, percentiles_ns[2] AS p95_ns, percentiles_ns[3] AS p99_ns,
     max(longest_ns) AS max_ns,
     if(sum(cpu_known) = 0, NULL, sum(cpu_ns) / sum(cpu_known)) AS cpu_mean_ns,
     if(sum(queue_known) = 0, NULL, sum(queue_ns) / sum(queue_known)) AS queue_mean_ns,
@@ -59,9 +60,9 @@ ORDER BY
     CASE {by:String}
         WHEN 'total' THEN toFloat64(total_ns)
         WHEN 'mean' THEN total_ns / transactions
-        WHEN 'p50' THEN toFloat64(percentiles_ns[1])
-        WHEN 'p95' THEN toFloat64(percentiles_ns[2])
-        WHEN 'p99' THEN toFloat64(percentiles_ns[3])
+        WHEN 'p50' THEN toFloat64(p50_ns)
+        WHEN 'p95' THEN toFloat64(p95_ns)
+        WHEN 'p99' THEN toFloat64(p99_ns)
         WHEN 'max' THEN toFloat64(max_ns)
         WHEN 'errors' THEN toFloat64(errors)
         ELSE toFloat64(transactions)

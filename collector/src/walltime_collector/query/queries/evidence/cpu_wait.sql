@@ -1,0 +1,5 @@
+-- How long did their threads wait for a CPU?
+WITH
+    transactions.cpu_wait_ns AS one_ns,
+-- include why/_compared.sql
+-- include evidence/_waited.sql

@@ -1,0 +1,5 @@
+-- How long did the garbage collector stop them?
+WITH
+    custom_time_ns['python.gc'] AS one_ns,
+-- include why/_compared.sql
+-- include evidence/_waited.sql

@@ -1,0 +1,5 @@
+-- How long did they wait for the event loop, ready to go on?
+WITH
+    transactions.loop_wait_ns AS one_ns,
+-- include why/_compared.sql
+-- include evidence/_waited.sql

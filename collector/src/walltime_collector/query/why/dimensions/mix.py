@@ -1,0 +1,57 @@
+"""Splits a difference by the values of a dimension: the part of another mix, and the part within each value."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from ...statistics import CHANCE, SUPPORT
+from ..answer import Mix, Population, Stratum
+
+_LITTLE, _HALF = 0.2, 0.5
+Group = tuple[str, float, float, float, float]
+"""A value, its usual transactions and their time, its slow ones and their time."""
+
+
+def split(dimension: str, groups: Iterable[Group], usual: Population, slow: Population, p_value: float = 0.0) -> Mix:
+    """The values and the rest of all; mix and like with like add up to the difference of the means."""
+    named = [_stratum(group, usual, slow) for group in groups]
+    rest = _stratum(
+        (
+            "",
+            usual.transactions - sum(each.usual_transactions for each in named),
+            usual.total_ns - sum(each.usual_transactions * (each.usual_mean_ns or 0) for each in named),
+            slow.transactions - sum(each.slow_transactions for each in named),
+            slow.total_ns - sum(each.slow_transactions * (each.slow_mean_ns or 0) for each in named),
+        ),
+        usual,
+        slow,
+    )
+    strata = (*sorted(named, key=lambda each: (-abs(each.mix_ns), each.value)), rest)
+    parts = (sum(each.mix_ns for each in strata), sum(each.like_with_like_ns for each in strata))
+    return Mix(dimension, strata, *parts, p_value)
+
+
+def is_most_of(mix: Mix, difference_ns: float) -> bool:
+    """It explains nearly the whole difference, or most of it and the rest is chance: then nothing else is blamed."""
+    rest = abs(mix.like_with_like_ns) / (abs(difference_ns) or 1.0)
+    return rest <= _LITTLE or (rest <= _HALF and mix.rest_p_value >= CHANCE)
+
+
+def _stratum(group: Group, usual: Population, slow: Population) -> Stratum:
+    value, before, before_ns, now, now_ns = group
+    usual_share, slow_share = before / usual.transactions, now / slow.transactions
+    usual_mean_ns = before_ns / before if before else None
+    slow_mean_ns = now_ns / now if now else None
+    is_new = slow_mean_ns is not None and before < SUPPORT
+    own_ns = (slow_mean_ns if is_new else usual_mean_ns) or 0.0
+    return Stratum(
+        value,
+        round(before),
+        round(now),
+        usual_share,
+        slow_share,
+        usual_mean_ns,
+        slow_mean_ns,
+        mix_ns=slow_share * (own_ns - usual.mean_ns) - usual_share * ((usual_mean_ns or 0.0) - usual.mean_ns),
+        like_with_like_ns=slow_share * ((slow_mean_ns or 0.0) - own_ns),
+    )
