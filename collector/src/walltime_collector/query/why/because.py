@@ -116,7 +116,7 @@ def read(reading: Reading) -> Transactions | None:
 
 def observed(rows: Sequence[Row], behind: Sequence[Behind] = (), *, is_one_time: bool = False) -> Transactions:
     """Rows of queries/why/lost_lookups.sql, by side and time."""
-    rows = sorted(rows, key=lambda row: row["started_ns"]) if is_one_time else rows
+    rows = sorted(rows, key=lambda row: (row["is_slow"] and not is_one_time, row["started_ns"]))
     is_slow, lost = (np.array([row[column] for row in rows], float) for column in ("is_slow", "lost"))
     sides = is_slow * (not is_one_time)
     more = slope(is_slow, lost, np.zeros(len(rows), np.int64), _stretches(sides, *_CLUSTERS))
