@@ -83,9 +83,9 @@ def test_the_evidence_of_each_finding_yields_its_numbers(engine: Engine, store: 
         asked = Comparison(asked.usual, asked.usual, 5.0)
     answer = explain(engine, name, asked)
     params: dict[str, Parameter] = {"minutes": (), "threshold_ns": answer.threshold_ns, "when": ""}
-    filters = {**Filters(service="shop", kind=name).parameters(), **asked.parameters()}
+    params |= Filters(service="shop", kind=name).parameters() | asked.parameters()
     parts = answer.components, answer.targets, answer.statements
-    reading = Reading(engine, {**filters, **params}, asked, answer.usual, answer.slow, *parts)
+    reading = Reading(engine, params, asked, answer.usual, answer.slow, *parts)
     for finding in findings(reading, find(reading)):
         assert finding.sentence in answer.sentences
         assert finding.evidence
