@@ -28,6 +28,7 @@ CALLS_WAIT = "calls wait for it too"
 LENGTH_NS = MINUTE_NS // 6
 BY_DAY, BY_NIGHT = 2, 200
 """Answers."""
+NIGHTLY = (pytest.mark.nightly, pytest.mark.timeout(3_000))
 MOST_AT_ONCE = 10_000
 """Transactions in a request."""
 
@@ -180,7 +181,7 @@ def population(sent: Sequence[Sent]) -> Population:
     return Population(since="", until="", transactions=len(sent), errors=0, cpu_ns=cpu_ns, **times, **unknown)
 
 
-@pytest.mark.parametrize("number", [BY_DAY, pytest.param(BY_NIGHT, marks=pytest.mark.nightly)])
+@pytest.mark.parametrize("number", [BY_DAY, pytest.param(BY_NIGHT, marks=NIGHTLY)])
 @pytest.mark.parametrize(
     ("made", "false", "true"),
     [
