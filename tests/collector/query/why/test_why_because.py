@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 from walltime_collector.clickhouse.engine import Engine, Parameter
 from walltime_collector.query.scope import Filters
@@ -24,6 +26,7 @@ from tests.collector.query.why.lookup_pages import (
     by_page_size,
     compared,
     judged,
+    more_rows,
     partly,
     slowest,
     stored,
@@ -83,7 +86,8 @@ def test_the_evidence_of_each_finding_yields_its_numbers(engine: Engine, store: 
         asked = Comparison(asked.usual, asked.usual, 5.0)
     answer = explain(engine, name, asked)
     params: dict[str, Parameter] = {"minutes": (), "threshold_ns": answer.threshold_ns, "when": ""}
-    params |= Filters(service="shop", kind=name).parameters() | asked.parameters()
+    params.update(Filters(service="shop", kind=name).parameters())
+    params.update(asked.parameters())
     parts = answer.components, answer.targets, answer.statements
     reading = Reading(engine, params, asked, answer.usual, answer.slow, *parts)
     for finding in findings(reading, find(reading)):
@@ -97,6 +101,11 @@ def test_the_evidence_of_each_finding_yields_its_numbers(engine: Engine, store: 
             assert finding.evidence.traces
             for trace in finding.evidence.traces:
                 assert show(engine, trace)
+
+
+def test_calls_that_take_longer_for_more_rows_say_so(engine: Engine, store: Store) -> None:
+    said = of_queries(compared(engine, store, more_rows, kept=NOT_KEPT))
+    assert re.search(r"each call takes [23]\.\d× as long \(.* each\) and returns 3\.0× the rows, \+", said), said
 
 
 def test_the_slowest_are_those_that_miss_although_neither_part_varies(engine: Engine, store: Store) -> None:
