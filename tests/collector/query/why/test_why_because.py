@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 
 import pytest
@@ -14,6 +15,7 @@ from walltime_collector.query.why.cause_sentences import findings
 from walltime_collector.query.why.explain import explain
 from walltime_collector.query.why.reading import Reading
 from walltime_collector.query.windows import Comparison
+from walltime_collector.sql.runner import QueryRunner
 
 from tests.by_day import by_day
 from tests.collector.conftest import Store
@@ -89,11 +91,15 @@ def test_the_evidence_of_each_finding_yields_its_numbers(engine: Engine, store: 
     params.update(Filters(service="shop", kind=name).parameters())
     params.update(asked.parameters())
     parts = answer.components, answer.targets, answer.statements
+    runner = QueryRunner(engine, "walltime")
     reading = Reading(engine, params, asked, answer.usual, answer.slow, *parts)
     for finding in findings(reading, find(reading)):
         assert finding.sentence in answer.sentences
         assert finding.evidence
-        rows = {row["side"]: row for row in engine.query(finding.evidence.sql)}
+        content = runner.run(
+            finding.evidence.sql, name=finding.subject, parameters={}, format_name="JSONEachRow"
+        ).content
+        rows = {row["side"]: row for row in map(json.loads, content.splitlines())}
         for key, number in finding.evidence.numbers.items():
             side, _, column = key.partition("_")
             assert float(rows[side][column]) == pytest.approx(number), key
@@ -101,6 +107,7 @@ def test_the_evidence_of_each_finding_yields_its_numbers(engine: Engine, store: 
             assert finding.evidence.traces
             for trace in finding.evidence.traces:
                 assert show(engine, trace)
+    runner.close()
 
 
 def test_calls_that_take_longer_for_more_rows_say_so(engine: Engine, store: Store) -> None:
