@@ -125,16 +125,17 @@ def ask_everything(engine: Engine, data: Path, sent: list[Sent], incident_id: st
     hour, texts = Scope(Window(now_ns - 3_600 * 10**9, now_ns)), _statements(_typical(sent))
     # only of very many transactions
     assert kept_sample(asked, hour, texts=texts)
-    # only where calls of several components became slower
+    # only where calls of several components became slower, a mix changed, or waits are known
     for _, compared in recording.questions["why/populations"][:3]:
-        run(asked, "why/busy", **compared, slow_length_ns=10**9, usual_length_ns=10**9)
-        run(asked, "why/held_up", **compared, least_ns=0)
+        for name in ("computing", "cpu_wait", "garbage", "interpreter", "interpreter_wait", "loop_wait", "queue"):
+            run(asked, f"evidence/{name}", **compared)
+        run(asked, "why/held_up", **compared)
         lengths = {"slow_block_ns": 10**9, "usual_block_ns": 10**9}
         run(asked, "dimensions/servers", **compared, **lengths, servers=["mysql.query 10.0.0.5:3306"])
         mix = {**NO_MIX, "mix_field": "host", "mix_values": ["web-1"]}
         mix |= {"mix_slow_weights": [1.0, 0.0], "mix_usual_weights": [1.0, 2.0]}
         for name in ("mix", "dimension"):
-            run(asked, f"evidence/{name}", **compared, **mix, value="host = web-1")
+            run(asked, f"evidence/{name}", **{**compared, **mix, "value": "host = web-1"})
         run(asked, "evidence/server", **compared, component="mysql.query", address="10.0.0.5:3306")
         run(
             asked,

@@ -13,8 +13,8 @@ from .requests import CACHES, REVIEWS, Bills, Page, Requests, arrive, bills
 Random = np.random.Generator
 VARIANTS: Final = 8
 """Pages of each change; the truth is computed for each of them."""
-_NOISE: Final = 0.3
-"""The standard deviation of the logarithm of the time of a request, all of its calls alike."""
+_NOISE: Final = 0.2
+"""Of the logarithm of the time of a request, all of its calls alike; with the noise of each call it is 0.3."""
 
 
 @dataclass(frozen=True)

@@ -69,22 +69,23 @@ def _bimodal(rng: Random, requests: Requests) -> None:
         requests.calls[:, 2] += np.where(is_long, rng.integers(5, 20), 0)
 
 
-def _in_bursts(rng: Random, count: int) -> NDArray[np.bool_]:
-    """One in 100 to 1,000 begins a burst, which is 5 to 30 requests long."""
+def _in_bursts(rng: Random, requests: Requests) -> NDArray[np.bool_]:
+    """One in 100 to 1,000 begins a burst, which is 5 to 30 requests long, and at most a quarter of the slow side."""
+    count = requests.count
     begins = rng.uniform(0, 1, count) < 1 / np.exp(rng.uniform(np.log(100), np.log(1000)))
-    length = int(rng.integers(5, 30))
+    length = min(int(rng.integers(5, 30)), int(requests.is_slow.sum()) // 4)
     return np.convolve(begins, np.ones(length), "full")[:count] > 0
 
 
 def _bursts_of_503(rng: Random, requests: Requests) -> None:
     """The database does not answer for 30 s."""
-    is_in = _in_bursts(rng, requests.count)
+    is_in = _in_bursts(rng, requests)
     requests.status[is_in] = 503
     requests.wait_ns += np.where(is_in, 30e9, 0)
 
 
 def _bursts_of_slow(rng: Random, requests: Requests) -> None:
-    _somewhere(rng, requests, np.where(_in_bursts(rng, requests.count), rng.uniform(3, 30), 1.0))
+    _somewhere(rng, requests, np.where(_in_bursts(rng, requests), rng.uniform(3, 30), 1.0))
 
 
 def _daily_rhythm(rng: Random, requests: Requests) -> None:
@@ -95,7 +96,7 @@ def _daily_rhythm(rng: Random, requests: Requests) -> None:
 
 def _drift(rng: Random, requests: Requests) -> None:
     """The machine is 8 to 15 % faster or slower for minutes: an autoregressive process in steps of 10 s."""
-    step_s, lasts_s = 10.0, rng.uniform(60, 600)
+    step_s, lasts_s = 10.0, rng.uniform(60, 300)
     steps = int(requests.at_s[-1] / step_s) + 2
     log = _autoregressive(rng, steps, float(np.exp(-step_s / lasts_s))) * rng.uniform(0.08, 0.15)
     requests.everything *= np.exp(log[(requests.at_s / step_s).astype(int)])

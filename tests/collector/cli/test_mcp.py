@@ -23,6 +23,7 @@ from jsonschema import Draft202012Validator
 from walltime_collector.cli.client import Client as HttpClient
 from walltime_collector.cli.mcp.serve import serve_http
 from walltime_collector.cli.mcp.tools import TOOLS
+from walltime_collector.pages.shared_answers import Explanations
 from walltime_collector.web.answers import answer_routes
 from walltime_collector.web.incidents import incident_routes
 
@@ -173,7 +174,7 @@ def test_every_tool_has_a_description_and_a_typed_answer(served: Served, transpo
     assert answers["incident"][1].structured_content["headline"] == INCIDENT.headline
 
 
-MOVING = {"since", "until", "next", "window_s", "per_minute", "per_hour_ns", "per_s", "took_ms"}
+MOVING = {"since", "until", "next", "window_s", "per_minute", "per_hour_ns", "per_s", "took_ms", "computed_at", "sql"}
 """Of a window that ends now."""
 
 
@@ -232,7 +233,7 @@ def test_tools_take_the_parameters_of_the_api_with_their_defaults(served: Served
 
 def test_every_question_of_the_api_is_a_tool() -> None:
     engine: Any = None
-    routes = (*answer_routes(engine), *incident_routes(engine))
+    routes = (*answer_routes(engine, Explanations(engine)), *incident_routes(engine))
     assert {each.path for each in routes} | {"/api/advice"} == {each.path for each in TOOLS}
 
 

@@ -20,7 +20,7 @@ from walltime_collector.health.incidents.watch import Event
 from walltime_collector.query.advise.advise import advise
 from walltime_collector.query.find.search import find
 from walltime_collector.query.incidents.stored import incident
-from walltime_collector.query.names import Kind, quoted
+from walltime_collector.query.names import Kind, quoted_name
 from walltime_collector.query.scope import Filters, Scope
 from walltime_collector.query.windows import Window
 
@@ -84,7 +84,7 @@ def test_a_shell_reads_back_a_quoted_name(name: str) -> None:
     assert arguments[arguments.index("--since") + 1] == "1h"
     assert [each for each in arguments if each == name] == [name, name]
     assert "--where" not in arguments
-    listed = words(f"walltime {quoted(Kind('s', name), [Kind('s', name)])}")
+    listed = words(f"walltime {quoted_name(Kind('s', name), [Kind('s', name)])}")
     assert len(listed) == 1
 
 

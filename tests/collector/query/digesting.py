@@ -9,6 +9,10 @@ from typing import Any
 
 from rich.console import Console, RenderableType
 from walltime_collector.clickhouse.engine import Engine
+from walltime_collector.query.digest.answer import Digest
+from walltime_collector.query.digest.rank import digest_of
+from walltime_collector.query.scope import Filters, Scope
+from walltime_collector.query.windows import Window
 from walltime_collector.slowlog.entry import Entry
 from walltime_collector.slowlog.rows import TABLE, rows
 
@@ -22,6 +26,13 @@ def said(rendered: RenderableType, width: int = 120) -> str:
     with console.capture() as capture:
         console.print(rendered)
     return capture.get()
+
+
+def digest(engine: Engine, *, since_s: int | None, service: str = "", **options: Any) -> Digest:
+    """Of the last seconds, or of everything."""
+    now_ns = time.time_ns()
+    window = Window(0 if since_s is None else now_ns - since_s * 10**9, now_ns)
+    return digest_of(engine, Scope(window, Filters(service=service)), **options)
 
 
 def log_of(sent: Sent, text: str, *query_ns: int, **facts: Any) -> list[Entry]:

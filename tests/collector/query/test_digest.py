@@ -13,13 +13,12 @@ from walltime_collector.cli.drawing.statements import statements
 from walltime_collector.clickhouse.engine import Engine
 from walltime_collector.query.answers import Bill, Trace, from_json
 from walltime_collector.query.digest.answer import DIGEST_RANKINGS, Digest, DigestedStatement
-from walltime_collector.query.digest.rank import digest
 from walltime_collector.query.transaction.show import show
 from walltime_collector.slowlog.entry import Entry
 from walltime_collector.statements.fingerprint import fingerprint
 
 from tests.collector.conftest import Collector, Store, Stored
-from tests.collector.query.digesting import HOUR_S, keep, log_of, said
+from tests.collector.query.digesting import HOUR_S, digest, keep, log_of, said
 from tests.collector.slowlog.real_logs import parsed, percona
 from tests.collector.traffic import MS, Sent, SentCall
 

@@ -12,12 +12,11 @@ from rich.console import Console
 from walltime_collector.cli.digest import render
 from walltime_collector.clickhouse.engine import Engine
 from walltime_collector.errors import NotStored
-from walltime_collector.query.digest.rank import digest
 from walltime_collector.query.digest.short import LONGEST, short_lists, shortened
 from walltime_collector.slowlog.entry import Entry
 
 from tests.collector.conftest import Store
-from tests.collector.query.digesting import HOUR_S, keep, log_of, said
+from tests.collector.query.digesting import HOUR_S, digest, keep, log_of, said
 from tests.collector.traffic import MS, Sent
 
 COLUMNS = ", ".join(f"catalogue_product.column_{at}" for at in range(30))

@@ -7,6 +7,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from .components import number
+
 _PREFIX = "walltime.after_response."
 
 
@@ -37,11 +39,11 @@ def after_response(attributes: Mapping[str, str]) -> AfterResponse | None:
         return None
     names = _array(attributes, "component")
     columns = [
-        [*map(_number, _array(attributes, counter)), *[0] * len(names)][: len(names)]
+        [*map(number, _array(attributes, counter)), *[0] * len(names)][: len(names)]
         for counter in ("calls", "time_ns", "errors")
     ]
     return AfterResponse(
-        _number(attributes[f"{_PREFIX}duration_ns"]),
+        number(attributes[f"{_PREFIX}duration_ns"]),
         attributes.get(f"{_PREFIX}error_type", ""),
         tuple(LaterCalls(str(name), *counts) for name, *counts in zip(names, *columns, strict=True)),
     )
@@ -53,8 +55,3 @@ def _array(attributes: Mapping[str, str], name: str) -> list[Any]:
     except ValueError:
         return []
     return array if isinstance(array, list) else []
-
-
-def _number(value: object) -> int:
-    """Integers are texts in OTLP's JSON."""
-    return int(str(value)) if str(value).isdecimal() else 0

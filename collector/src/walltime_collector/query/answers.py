@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, is_dataclass
 from functools import cache
-from typing import Any, Literal, TypeVar, get_args, get_type_hints
+from typing import Any, Literal, TypeVar, get_args, get_origin, get_type_hints
 
 from .after_response import AfterResponse
 from .components import Component, Sums
@@ -292,4 +292,4 @@ def _value(hint: Any, value: Any) -> Any:
         if isinstance(value, dict):
             return from_json(inner[0], value)  # type: ignore[arg-type]  # a class, not an instance
         return tuple(from_json(inner[0], item) for item in value)  # type: ignore[arg-type]  # a class, not an instance
-    return value
+    return tuple(value) if isinstance(value, list) and get_origin(hint) is tuple else value

@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 
 from ..clickhouse.engine import Engine
 from ..errors import BadParameter, NotStored
-from ..format import iso_time, printable
-from .names import Kind, find, listed, quoted, shown
+from ..format import iso_time, printable, quoted
+from .names import Kind, find, listed, quoted_name, shown
 from .queries import Row, run
 from .windows import Comparison, Window
 
@@ -45,7 +45,7 @@ def service(engine: Engine, written: str) -> str:
     known = [Kind("", name) for name in names]
     matches = find(written, known)
     if len(matches) > 1:
-        raise BadParameter("service", f"{_quoted(written)} can be {listed(matches, known)}", "write one of them whole")
+        raise BadParameter("service", f"{quoted(written)} can be {listed(matches, known)}", "write one of them whole")
     return matches[0].name if matches else written
 
 
@@ -69,7 +69,7 @@ def kind(engine: Engine, written: str, service: str, windows: Mapping[str, int])
         raise _unknown(written, service, list(known))
     if len({each.name for each in matches}) > 1:
         candidates = listed(matches, list(known))
-        raise NotStored("kind", f"{_quoted(written)} can be {candidates}", "write one of them whole")
+        raise NotStored("kind", f"{quoted(written)} can be {candidates}", "write one of them whole")
     return [known[each] for each in sorted(matches, key=lambda each: each.service)]
 
 
@@ -86,7 +86,7 @@ def one_of_services(name: str, services: Sequence[str]) -> str:
         BadParameter: There are several.
     """
     if len(services) > 1:
-        what = f"{_quoted(shown(name))} is a kind of several services: {', '.join(map(printable, services))}"
+        what = f"{quoted(shown(name))} is a kind of several services: {', '.join(map(printable, services))}"
         raise BadParameter("service", what, "say --service")
     return services[0]
 
@@ -123,12 +123,7 @@ def trace(engine: Engine, beginning: str) -> str:
 def _unknown(written: str, service: str, known: list[Kind]) -> NotStored:
     by_name = {shown(each.name): each for each in reversed(known[:_COMPARED])}
     close = difflib.get_close_matches(printable(written), by_name, n=3, cutoff=_CLOSE)
-    what_now = f"there is {', '.join(quoted(by_name[name], known) for name in close)}" if close else ""
-    of = f" of service {_quoted(service)}" if service else ""
-    what = f"no transaction {_quoted(written)}{of} is stored"
+    what_now = f"there is {', '.join(quoted_name(by_name[name], known) for name in close)}" if close else ""
+    of = f" of service {quoted(service)}" if service else ""
+    what = f"no transaction {quoted(written)}{of} is stored"
     return NotStored("kind", what, what_now or "`walltime top` shows which there are")
-
-
-def _quoted(text: str) -> str:
-    plain = printable(text)
-    return f"'{plain[:120]}…'" if len(plain) > 120 else f"'{plain}'"

@@ -69,7 +69,7 @@ def find(written: str, known: Sequence[Kind]) -> list[Kind]:
     return []
 
 
-def quoted(kind: Kind, known: Sequence[Kind], *, with_service: bool = False) -> str:
+def quoted_name(kind: Kind, known: Sequence[Kind], *, with_service: bool = False) -> str:
     """The name quoted for a shell, so that `find` returns this kind and no other of the known ones."""
     name = f"{shown(kind.name)}  {printable(kind.service)}" if with_service else shown(kind.name)
     mine = [each for each in known if each.name == kind.name and (not with_service or each.service == kind.service)]
@@ -81,7 +81,7 @@ def quoted(kind: Kind, known: Sequence[Kind], *, with_service: bool = False) -> 
 def listed(kinds: Sequence[Kind], known: Sequence[Kind], most: int = 10) -> str:
     """Kinds in a sentence, each quoted for `find`."""
     with_service = len({kind.service for kind in kinds}) > 1
-    names = ", ".join(quoted(kind, known, with_service=with_service) for kind in kinds[:most])
+    names = ", ".join(quoted_name(kind, known, with_service=with_service) for kind in kinds[:most])
     return f"{names} and {len(kinds) - most} more" if len(kinds) > most else names
 
 

@@ -105,16 +105,15 @@ class Scope:
 
     def aligned(self) -> Scope:
         """The same with a window that begins and ends between two steps, at most one step longer at each end."""
-        step_ns = self.step_s * _S
-        start_ns = self.window.start_ns // step_ns * step_ns
-        end_ns = -(-self.window.end_ns // step_ns) * step_ns
-        return replace(self, window=Window(start_ns, end_ns))
+        return self._widened(self.step_s * _S)
 
     def in_whole_minutes(self) -> Scope:
         """The same with a window that begins and ends with a minute: the sums per minute answer it alone, fast."""
-        minute_ns = MINUTE_S * _S
-        start_ns, end_ns = self.window.start_ns // minute_ns, -(-self.window.end_ns // minute_ns)
-        return replace(self, window=Window(start_ns * minute_ns, end_ns * minute_ns))
+        return self._widened(MINUTE_S * _S)
+
+    def _widened(self, step_ns: int) -> Scope:
+        first, last = self.window.start_ns // step_ns, -(-self.window.end_ns // step_ns)
+        return replace(self, window=Window(first * step_ns, last * step_ns))
 
     def parameters(self) -> Mapping[str, str | int]:
         """The parameters of queries/_scope.sql (`source`) and queries/_scope_minutes.sql (sums per minute)."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta, timezone
 
 from ..errors import BadParameter
-from ..format import iso_time, printable, since_s
+from ..format import iso_time, quoted, since_s
 
 GRAMMAR = "'last 90s' or START..END, each a time ago (5m), an ISO time (2026-11-21T09:30:00Z, UTC) or now"
 DEFAULT_SLOWEST_PERCENT = 5.0
@@ -117,9 +117,9 @@ def window(where: str, text: str, now_ns: int) -> Window:
     parsed = Window(_moment(where, start, now_ns), _moment(where, end or "now", now_ns))
     if parsed.start_ns >= parsed.end_ns:
         what_now = "write the earlier time first, as in 5m..1m"
-        raise BadParameter(where, f"{_quoted(text)} ends before it starts", what_now)
+        raise BadParameter(where, f"{quoted(text)} ends before it starts", what_now)
     if parsed.start_ns >= now_ns:
-        raise BadParameter(where, f"{_quoted(text)} has not begun yet", "times without a zone are UTC")
+        raise BadParameter(where, f"{quoted(text)} has not begun yet", "times without a zone are UTC")
     return parsed
 
 
@@ -141,7 +141,7 @@ def _moment(where: str, text: str, now_ns: int) -> int:
         try:
             return _unix_ns(iso)
         except ValueError as error:
-            raise BadParameter(where, f"there is no time {_quoted(text)}", f"write {GRAMMAR}") from error
+            raise BadParameter(where, f"there is no time {quoted(text)}", f"write {GRAMMAR}") from error
     return now_ns - _length_s(where, written) * _S
 
 
@@ -160,14 +160,10 @@ def _length_s(where: str, text: str) -> int:
         return since_s(text)
     except ValueError:
         if where == "since":
-            what = f"{_quoted(text)} is not a time to look back"
+            what = f"{quoted(text)} is not a time to look back"
             raise BadParameter(where, what, "write 90s, 15m, 2h or 7d (at most 400d)") from None
         raise _misunderstood(where, text) from None
 
 
 def _misunderstood(where: str, text: str) -> BadParameter:
-    return BadParameter(where, f"{_quoted(text)} is not a window of time", f"write {GRAMMAR}")
-
-
-def _quoted(text: str) -> str:
-    return repr(printable(text)[:60])
+    return BadParameter(where, f"{quoted(text)} is not a window of time", f"write {GRAMMAR}")

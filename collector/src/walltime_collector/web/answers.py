@@ -18,7 +18,7 @@ from ..query.diff.answer import Diff
 from ..query.diff.compare import diff
 from ..query.diff.sides import sides
 from ..query.digest.answer import DIGEST_RANKINGS, Digest, DigestRanking
-from ..query.digest.rank import digest
+from ..query.digest.rank import digest_of
 from ..query.profile.answer import Profile
 from ..query.profile.profile import profile
 from ..query.scope import Filters, Scope
@@ -186,10 +186,11 @@ def digest_route(engine: Engine) -> ApiRoute:
 
     def statements(params: dict[str, str]) -> Digest:
         """Which SQL statements take the time, in the application and on the server, and which kinds send them."""
-        return digest(
+        now_ns = time.time_ns()
+        start_ns = 0 if params["since"] == "all" else now_ns - since_s(params["since"]) * 10**9
+        return digest_of(
             engine,
-            since_s=None if params["since"] == "all" else since_s(params["since"]),
-            service=kinds.service(engine, params["service"]),
+            Scope(Window(start_ns, now_ns), Filters(service=kinds.service(engine, params["service"]))),
             by=one_of("by", params["by"], DIGEST_RANKINGS),
             limit=limit(params["limit"]),
             statement=params["statement"],

@@ -27,6 +27,10 @@ def _stalled_before(slower: Did, every: int) -> Story:
     return Story(lambda second: later(second) if second >= 0 or second % every else [STALLED])
 
 
+def _worse_and_worse(second: int) -> list[Did]:
+    return then(Did(ms=36 if second < 90 else 160))(second)
+
+
 def _burst_at_a_look(second: int) -> list[Did]:
     failing = [Did(fails=True, user="")] * 10 if 27 <= second < 33 else []
     return [*then(USUAL)(second), *failing]
@@ -53,6 +57,7 @@ FAULTS = {
     "a cache is cold": Story(then(Did(missed=3, ms=24))),
     "20 queries instead of 2": Story(then(Did(queries=20, ms=22))),
     "one request of four takes 200 ms": Story(then(Did(ms=200), every=4)),
+    "twice, then eight times": Story(_worse_and_worse),
     "the client who always makes a third fails": Story(
         lambda second: [Did(user="regular", fails=second >= 0) if second % 3 == 0 else USUAL]
     ),
@@ -83,6 +88,14 @@ def test_nothing_is_opened_for(told: Told, name: str) -> None:
 @pytest.mark.parametrize("name", FAULTS)
 def test_a_fault_is_noticed_where(told: Told, name: str) -> None:
     assert [0 < each <= NOTICED_S for each in told.opened(name)] == [True]
+
+
+def test_an_incident_that_becomes_much_worse_is_critical_and_says_so_once(told: Told) -> None:
+    of = [(at_s, each) for at_s, each in told.events if each.incident.kind.name == "twice, then eight times"]
+    assert [each.what for _, each in of] == ["opened", "severity"]
+    assert 90 < of[1][0] <= 90 + NOTICED_S
+    assert _stored(told, "twice, then eight times").severity == "critical"
+    assert _stored(told, "a cache is cold").severity == "warning"
 
 
 @pytest.mark.parametrize("name", FAULTS)

@@ -46,7 +46,7 @@ class Chunks:
         params = {"seed": self._seed, "kinds": self._kinds, "start_s": start_s, "minutes": length_s // MINUTE_S}
         self._engine.command(_TRANSACTIONS, {**params, "most": _MOST_A_MINUTE})
         for name, minutes in self._minutes.items():
-            times = {"start_s": start_s, "end_s": start_s + length_s, "step_s": MINUTE_S}
+            times = {"start_s": start_s, "end_s": start_s + length_s}
             column, step = _COLUMNS[name]
             for row in run(self._engine, f"incidents/{name}", **times):
                 for sums in row[column]:
@@ -54,9 +54,8 @@ class Chunks:
 
     def query(self, sql: str, parameters: Parameters | None = None) -> Rows:
         name, params = self._queries.get(sql), cast(dict[str, Any], parameters or {})
-        if name is None or params["step_s"] != MINUTE_S:
-            end_s = min(params.get("end_s", self._clock.now_s), self._clock.now_s)
-            return self._engine.query(sql, {**params, "end_s": end_s} if name else params)
+        if name is None:
+            return self._engine.query(sql, params)
         over = range(params["start_s"], min(params["end_s"], self._clock.now_s), MINUTE_S)
         kinds: dict[tuple[str, str], list[Any]] = defaultdict(list)
         for minute in over:

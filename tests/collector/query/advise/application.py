@@ -24,7 +24,7 @@ import walltime
 from pymemcache.client.hash import HashClient
 
 PRODUCTS, GETS, CONNECTS = 12, 20, 3
-OTHER_S, HOLDER_AHEAD_S, HOLDER_PAUSE_S = 0.1, 0.015, 0.15
+OTHER_S, HOLDER_AHEAD_S, HOLDER_PAUSES = 0.1, 0.015, 3
 QUEUED, ENOUGH_WORKERS = 4, 8
 
 
@@ -194,11 +194,12 @@ def serve(application: Application) -> None:
                 for done in [fronts[0].request("GET", path) for _ in range(QUEUED)]:
                     done.wait()
             elif path == "/row-locks":
+                started_s = time.monotonic()
                 held = fronts[1].request("POST", "/lock-holder")
                 time.sleep(HOLDER_AHEAD_S)
                 fronts[0].request("POST", path).wait()
                 held.wait()
-                time.sleep(HOLDER_PAUSE_S)  # a holder that always runs explains no wait
+                time.sleep(HOLDER_PAUSES * (time.monotonic() - started_s))  # one that always runs explains no wait
             else:
                 fronts[0].request("GET", path).wait()
         with printing:

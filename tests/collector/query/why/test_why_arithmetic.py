@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-import random
+import math
 from fractions import Fraction
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from walltime_collector.query.components import Sums
-from walltime_collector.query.why.arithmetic import Losers, Totals, calls_per_lost_lookup, contributions, split
-from walltime_collector.query.why.chance import Block, judge, transactions_per_block
+from walltime_collector.query.statistics.slope import slope
+from walltime_collector.query.why.arithmetic import Totals, contributions, split
 
 MS = 1_000_000
 
@@ -90,83 +91,28 @@ def test_calls_that_ran_at_once_are_a_part_of_their_own_that_takes_time_away() -
     } == {"overlap": -4 * MS}
 
 
-@given(
-    follow=st.integers(min_value=0, max_value=5),
-    groups=st.lists(
-        st.tuples(st.booleans(), st.integers(min_value=0, max_value=9), st.integers(min_value=1, max_value=99)),
-        min_size=1,
-        unique_by=lambda each: each[:2],
-    ),
-)
-def test_calls_that_follow_a_lost_lookup_are_seen_within_the_populations_not_between_them(
-    follow: int, groups: list[tuple[bool, int, int]]
-) -> None:
-    losers = [
-        # the slow side makes 7 calls more whatever it loses: that says nothing
-        Losers(is_slow, lost, n, {"mysql.query": n * (2 + 7 * is_slow + follow * lost), "http.request": n * 3})
-        for is_slow, lost, n in groups
-    ]
-    varies = any(len({lost for is_slow, lost, _ in groups if is_slow is side}) > 1 for side in (False, True))
-
-    found = calls_per_lost_lookup(losers)
-    assert found == (pytest.approx({"mysql.query": follow, "http.request": 0}) if varies else {})
+@given(follow=st.integers(0, 5), seed=st.integers(0, 1000))
+def test_a_slope_is_seen_within_the_groups_not_between_them(follow: int, seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    group, x = rng.integers(0, 4, 200), rng.integers(0, 10, 200)
+    found = slope(x.astype(np.float64), (7 * group + follow * x).astype(np.float64), group, np.arange(200))
+    assert found.size == pytest.approx(follow)
+    assert found.error == pytest.approx(0, abs=1e-9)
 
 
-def blocks(seed: int, number: int, mean_ns: float = 5 * MS, *, tail: float = 0.0, slow_for: int = 0) -> list[Block]:
-    """Blocks of ten transactions; with `tail` some take very long, with `slow_for` the first so many twice as long."""
-    chosen = random.Random(seed)
-    made = []
-    for at in range(number):
-        times = [mean_ns * chosen.lognormvariate(-0.08, 0.4) * (2 if at < slow_for else 1) for _ in range(10)]
-        times = [each * (chosen.paretovariate(1.2) * 5 if chosen.random() < tail else 1) for each in times]
-        made.append(Block(10, round(sum(times))))
-    return made
+def test_the_error_of_a_slope_is_that_of_repetitions_also_when_neighbours_are_alike() -> None:
+    rng = np.random.default_rng(3)
+    clusters = np.repeat(np.arange(60), 10)
+    found = []
+    for _ in range(300):
+        x = rng.normal(size=600) + rng.normal(size=60)[clusters]
+        y = rng.exponential(size=600) + rng.normal(size=60)[clusters]
+        found.append(slope(x, y, np.zeros(600, np.int64), clusters))
+    sizes, errors = (np.array([getattr(each, name) for each in found]) for name in ("size", "error"))
+    assert np.mean(errors) == pytest.approx(np.std(sizes), rel=0.15)
+    assert np.mean(np.abs(sizes) > 3.5 * errors) <= 0.01
 
 
-@pytest.mark.parametrize("tail", [0.0, 0.01])
-def test_the_same_mean_is_chance_at_least_19_times_of_20_whatever_the_tails(tail: float) -> None:
-    judged = [judge(blocks(2 * at, 320, tail=tail), blocks(2 * at + 1, 64, tail=tail)) for at in range(20)]
-    assert sum(not each.explains_it for each in judged) <= 1
-
-
-def test_one_and_a_half_times_the_usual_time_is_never_called_chance() -> None:
-    judged = [judge(blocks(2 * at, 320), blocks(2 * at + 1, 64, 7.5 * MS)) for at in range(20)]
-    assert not any(each.explains_it for each in judged)
-    assert all(each.low_ns < 2.5 * MS * 1.2 and each.high_ns > 2.5 * MS * 0.8 for each in judged)
-
-
-def test_one_enormous_transaction_is_no_change() -> None:
-    usual, slow = blocks(1, 320), blocks(2, 64)
-    slow[20] = Block(10, slow[20].total_ns + 30_000 * MS)
-
-    judged = judge(usual, slow)
-    assert judged.difference_ns > 40 * MS
-    assert judged.explains_it
-
-
-def test_a_disturbance_that_lasts_a_tenth_of_the_time_is_a_change() -> None:
-    assert not judge(blocks(1, 320), blocks(2, 64, slow_for=6)).p_value > 0.01
-
-
-def test_a_usual_time_that_goes_up_and_down_by_itself_needs_more_to_be_called_changed() -> None:
-    """Half minutes of sun, half minutes of rain: every stretch is clearly different, and that is the usual thing."""
-    weather = [0.7, 1.3, 0.8, 1.2, 0.75, 1.25]
-    usual = [each for at, factor in enumerate(weather) for each in blocks(at, 32, 5 * MS * factor)]
-    slow = blocks(99, 32, 5 * MS * 1.3)
-
-    assert judge(usual, slow).explains_it
-    assert not judge(usual, blocks(99, 32, 5 * MS * 4)).explains_it
-
-
-def test_one_bad_stretch_in_the_usual_time_does_not_hide_the_next_one() -> None:
-    usual = [*blocks(1, 64, 20 * MS), *blocks(2, 256, 5 * MS)]  # a cold start, then four usual minutes
-    assert not judge(usual, blocks(3, 64, 20 * MS)).explains_it
-
-
-def test_the_same_blocks_always_get_the_same_answer() -> None:
-    assert judge(blocks(1, 300), blocks(2, 50)) == judge(blocks(1, 300), blocks(2, 50))
-
-
-@pytest.mark.parametrize(("usual", "slow", "held"), [(10, 10, 1), (64_000, 640, 10), (640, 10**6, 10), (1, 1, 1)])
-def test_blocks_hold_as_many_transactions_on_both_sides(usual: int, slow: int, held: int) -> None:
-    assert transactions_per_block(usual, slow) == held
+def test_a_slope_of_few_that_vary_is_not_known() -> None:
+    x = np.array([0.0] * 995 + [1.0] * 5)
+    assert math.isinf(slope(x, x, np.zeros(1000, np.int64), np.arange(1000)).error)

@@ -23,7 +23,7 @@ from .current import SILENT_S, Current, adopted
 from .explanation import explain, usual_window
 
 _TABLE = "incidents"
-_SEEDED_S, _SEED_STEP_S = 1800, 120
+_SEEDED_S = 1800
 _COMPARED_S = 3600
 _MINUTE_S = 60
 _MOST_CONFIRMED = 100
@@ -137,16 +137,15 @@ class IncidentWatch(BackgroundThread):
         self._open = {each.id: adopted(each, now_s) for each in stored.incidents}
         self._stored_s, self._events = {}, []
         end_s = now_s // _MINUTE_S * _MINUTE_S - (MINUTES - 1) * _MINUTE_S
-        step_s = _SEED_STEP_S
-        sums = self._sums((end_s - _SEEDED_S) // step_s * step_s, end_s // step_s * step_s, step_s)
-        looks.seed(*sums, step_s, {each.kind: each.started_s for each in self._open.values()})
+        sums = self._sums(end_s - _SEEDED_S, end_s)
+        looks.seed(*sums, _MINUTE_S, {each.kind: each.started_s for each in self._open.values()})
         for each in self._open.values():
             looks.watched(each.kind).is_open = True
         self._looks = looks
         return looks
 
-    def _sums(self, start_s: int, end_s: int, step_s: int = _MINUTE_S) -> tuple[Sequence[Row], Sequence[Row]]:
-        params = {"start_s": start_s, "end_s": end_s, "step_s": step_s}
+    def _sums(self, start_s: int, end_s: int) -> tuple[Sequence[Row], Sequence[Row]]:
+        params = {"start_s": start_s, "end_s": end_s}
         return run(self._engine, "incidents/kinds", **params), run(self._engine, "incidents/servers", **params)
 
     def _update(self, looks: Looks, windows: Mapping[KindName, Piece], now_s: int) -> None:

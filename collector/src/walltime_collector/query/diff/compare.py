@@ -32,7 +32,7 @@ _NOTABLE = 0.1
 
 
 @dataclass(frozen=True)
-class _Read:
+class Read:
     """What is stored of both sides."""
 
     engine: Engine
@@ -79,13 +79,13 @@ def diff(engine: Engine, usual: Scope, now: Scope, now_ns: int, *, limit: int = 
         if not top.transactions:
             raise _missing(scope, where)
     on_both = [name for name in read.after if name in read.before]
-    failed = _corrected(read.tested(on_both, "errors"))
+    failed = corrected(read.tested(on_both, "errors"))
     more_or_fewer = [name for name, each in failed.items() if not each.is_chance]
     # failures are often much shorter, or longer: like is compared with like
     timed = _read(engine, (_succeeded(usual), _succeeded(now)), now_ns) if more_or_fewer else read
     others = [name for name in on_both if name not in more_or_fewer]
     typical, singles = (
-        _corrected(read.tested(others, counted) | timed.tested(more_or_fewer, counted))
+        corrected(read.tested(others, counted) | timed.tested(more_or_fewer, counted))
         for counted in ("typical", "singles")
     )
     kinds = [
@@ -110,13 +110,13 @@ def _exact(usual: Sums, now: Sums) -> float:
     return min(2 * min(more_often(part, whole, usual_part, tries), more_often(usual_part, tries, part, whole)), 1.0)
 
 
-def _corrected(tested: Mapping[Name, Tested]) -> dict[Name, Tested]:
+def corrected(tested: Mapping[Name, Tested]) -> dict[Name, Tested]:
     """The p-values corrected for all tests of the answer."""
     p_values = holm([each.p_value for each in tested.values()], _TESTS * len(tested))
     return {name: replace(each, p_value=p) for (name, each), p in zip(tested.items(), p_values, strict=True)}
 
 
-def _read(engine: Engine, scopes: tuple[Scope, Scope], now_ns: int) -> _Read:
+def _read(engine: Engine, scopes: tuple[Scope, Scope], now_ns: int) -> Read:
     """All transactions, or a sample where there are very many and the sums per minute cannot answer."""
     sides = sampled(engine, scopes[0]), sampled(engine, scopes[1])
     usual, now = (top_of(engine, each, now_ns, limit=_MOST_KINDS) for each in sides)
@@ -124,7 +124,7 @@ def _read(engine: Engine, scopes: tuple[Scope, Scope], now_ns: int) -> _Read:
     blocks = Blocks({}, {}, ((0, 0), (0, 0)), {})
     if usual.transactions and now.transactions:
         blocks = read_blocks(engine, (sides[0], usual.transactions), (sides[1], now.transactions))
-    return _Read(engine, sides, usual, now, before, after, blocks)
+    return Read(engine, sides, usual, now, before, after, blocks)
 
 
 def _missing(scope: Scope, where: str) -> NotStored:
@@ -141,7 +141,7 @@ def _succeeded(scope: Scope) -> Scope:
     return replace(scope.whole, filters=scope.filters.matching("not error"))
 
 
-def _difference(read: _Read, timed: _Read, name: Name, tested: tuple[Mapping[Name, Tested], ...]) -> KindDifference:
+def _difference(read: Read, timed: Read, name: Name, tested: tuple[Mapping[Name, Tested], ...]) -> KindDifference:
     typical, singles, failed = (each.get(name) for each in tested)
     usual, now = timed.before.get(name), timed.after.get(name)
     (singles_before, before_ns), (singles_now, after_ns) = timed.blocks.singles(name)
@@ -198,7 +198,7 @@ def _sql(scope: Scope, name: Name, bound_ns: int, *, with_failed: bool = True) -
     return written("diff/kind", **of_kind.parameters(), bound_ns=bound_ns, with_failed=with_failed)
 
 
-def _on_one_side(read: _Read) -> list[KindDifference]:
+def _on_one_side(read: Read) -> list[KindDifference]:
     """New kinds and those that are gone, except where the other side has kinds that were not read."""
     new = [] if read.usual.all_kinds > len(read.before) else [each for each in read.after if each not in read.before]
     gone = [] if read.now.all_kinds > len(read.after) else [each for each in read.before if each not in read.after]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
@@ -14,7 +13,6 @@ from ..answers import from_row
 from ..queries import Row, run
 from ..sampled import run_sums
 from ..scope import Filters, Scope
-from ..windows import Window
 from .answer import ClientView, Digest, DigestedStatement, Sender, ServerView
 from .meant import meant
 
@@ -22,42 +20,21 @@ MAX_ROWS = 20_000
 _MAX_SENDERS = 10
 
 
-def digest(
-    engine: Engine,
-    *,
-    since_s: int | None,
-    service: str = "",
-    by: str = "total",
-    limit: int = 20,
-    statement: str = "",
-) -> Digest:
-    """
-    Rank the statements of the last `since_s` seconds by one of DIGEST_RANKINGS.
-
-    Args:
-        since_s: None for everything that is stored, also a log of years ago.
-        statement: Only the statements that this means: an id or its beginning, a text or its beginning.
-
-    Raises:
-        NotStored: There are statements, but none like this one.
-        EngineUnavailable: The engine cannot answer now.
-    """
-    until_ns = time.time_ns()
-    since_ns = 0 if since_s is None else until_ns - since_s * 1_000_000_000
-    scope = Scope(Window(since_ns, until_ns), Filters(service=service))
-    return digest_of(engine, scope, by=by, limit=limit, statement=statement)
-
-
 def digest_of(
     engine: Engine, scope: Scope, *, by: str = "total", limit: int = 20, statement: str = "", containing: str = ""
 ) -> Digest:
     """
-    Rank the statements of a Scope; see `digest`.
+    Rank the statements of a Scope by one of DIGEST_RANKINGS.
 
     With another filter than the service, only those entries of the slow log count whose comment has a trace id.
 
     Args:
+        statement: Only the statements that this means: an id or its beginning, a text or its beginning.
         containing: Only statements whose fingerprint or id has this text in it, in upper or lower case.
+
+    Raises:
+        NotStored: There are statements, but none like this one.
+        EngineUnavailable: The engine cannot answer now.
     """
     with ThreadPoolExecutor(2, "digest") as threads:
         logging = threads.submit(run, engine, "digest/server", **of_log(scope), limit=MAX_ROWS)

@@ -1,4 +1,4 @@
-"""The recent past of one kind in memory: at most 40 samples of every series, of about the last hour."""
+"""The recent past of one kind in memory: at most 60 samples of every series, of about the last hour."""
 
 from __future__ import annotations
 
@@ -9,18 +9,16 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..statistics.usual import Sample, Usual, levels, usual
+from ..statistics.usual import Sample, Usual, usual
 from .answer import Measure
 
 ENOUGH = 30
 """Transactions that a kind is judged by, and of a sample: with fewer, a mean is often below the real one."""
 FEWEST = 10
 """Transactions without which it is not judged, however long it takes."""
-MOST_SAMPLES = 40
-MOST_SERIES = 500
-"""Beyond this, series that occur in no sample are forgotten: their servers or components went away."""
-LONGEST_S = 120
-"""Neighbouring samples are joined until they are so long."""
+SAMPLE_S = 60
+"""A sample is as long, or longer until it has ENOUGH."""
+_MOST_SAMPLES = 60
 _REFRESHED_EVERY = 10
 """New samples until what is usual is computed again."""
 _STEADY = 1.5
@@ -71,24 +69,20 @@ def joined(pieces: Sequence[Piece]) -> Piece:
 
 
 class History:
-    """What is usual for one kind. Its newest samples are joined to longer ones as they become many."""
+    """What is usual for one kind."""
 
     def __init__(self) -> None:
         self._starts, self._ends = array("q"), array("q")
         self._series: dict[Series, int] = {}
         self._samples = np.zeros((0, 0, 2))
         """Of each sample and series: tries, and their sum."""
-        self._levels: Sequence[float] | None = None
         self._usual: dict[Series, Usual | None] = {}
         self._added = self._newest = 0
         """Pieces that were added, and transactions of the newest sample."""
 
     def append(self, piece: Piece) -> None:
         """Add a piece; it begins after the others."""
-        is_joined = self._starts and (
-            self._newest < ENOUGH or piece.end_s - self._starts[-1] <= min(self._typical_s(), LONGEST_S)
-        )
-        if not is_joined:
+        if not self._starts or (self._newest >= ENOUGH and piece.end_s - self._starts[-1] > SAMPLE_S):
             self._starts.append(piece.start_s)
             self._ends.append(piece.end_s)
             self._newest = 0
@@ -100,22 +94,11 @@ class History:
             old, self._samples = self._samples, np.zeros((*shape, 2))
             self._samples[: len(old), : old.shape[1]] = old
         self._samples[-1] += [piece.sample(series) for series in self._series]
-        if len(self._starts) > MOST_SAMPLES:
-            self._shorten()
-        if len(self._series) > MOST_SERIES:
-            self._forget()
+        if len(self._starts) > _MOST_SAMPLES:
+            self._forget(_MOST_SAMPLES // 4)
         self._added += 1
         if self._added % _REFRESHED_EVERY == 0 or len(self._starts) < 2 * _REFRESHED_EVERY:
-            self._levels = None
             self._usual.clear()
-
-    def level(self, series: Series) -> float | None:
-        """The level of what is usual, which takes a tenth of the time; None while there are too few samples."""
-        if self._levels is None:
-            self._levels = levels(self._samples).tolist() if len(self._samples) else []
-        at = self._series.get(series, MOST_SERIES)
-        level = self._levels[at] if at < len(self._levels) else np.nan
-        return None if np.isnan(level) else level
 
     def usual(self, series: Series) -> Usual | None:
         """What is usual of a series; None while there are too few samples."""
@@ -146,24 +129,11 @@ class History:
             since_s = max([since_s, *(self._ends[at] for at in lasting)])
         return min(since_s, self._starts[-1])
 
-    def _typical_s(self) -> int:
-        """How long the samples are."""
-        middle = len(self._starts) // 2
-        return self._ends[middle] - self._starts[middle]
-
-    def _shorten(self) -> None:
-        """Join neighbours while samples are short; then forget the oldest."""
-        if self._typical_s() >= LONGEST_S:
-            newest = slice(MOST_SAMPLES // 4, None)
-            self._starts, self._ends, self._samples = self._starts[newest], self._ends[newest], self._samples[newest]
-        else:
-            length = len(self._starts)
-            self._samples = np.add.reduceat(self._samples, range(0, length, 2))
-            self._starts, self._ends = self._starts[::2], self._ends[1::2] + self._ends[length & ~1 :]
-
-    def _forget(self) -> None:
+    def _forget(self, oldest: int) -> None:
+        """Forget samples, and the servers and components that occur in no other one."""
+        self._starts, self._ends, self._samples = self._starts[oldest:], self._ends[oldest:], self._samples[oldest:]
         kept = [
             series for series, at in self._series.items() if series in (TIME, ERRORS) or self._samples[:, at, 1].any()
         ]
         self._samples = self._samples[:, [self._series[series] for series in kept]]
-        self._series, self._levels = {series: at for at, series in enumerate(kept)}, None
+        self._series = {series: at for at, series in enumerate(kept)}

@@ -15,7 +15,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from ..queries import Row
-from ..statistics.usual import Sample, Usual, chance_of_a_look, mean_is_higher, share_is_higher
+from ..statistics.usual import Sample, Usual, chance_of_a_look, is_higher
 from .history import ENOUGH, ERRORS, FEWEST, TIME, History, Piece, Series, joined
 
 LONGEST_WINDOW_S = 600
@@ -192,8 +192,7 @@ class Looks:
 
     def is_still_changed(self, series: Series, window: Piece, level: float) -> bool:
         """Whether a window is above half of the threshold still; without tries nothing is known, and it is not."""
-        tries, total = window.sample(series)
-        return tries > 0 and self._thresholds.is_over(series, total / tries, level, 0.5)
+        return self._is_over(series, window, level, 0.5)
 
     def watched(self, kind: KindName) -> Watched:
         """The state of a kind, a new one when there is none."""
@@ -202,33 +201,22 @@ class Looks:
         return self.kinds[kind]
 
     def _changed(self, watched: Watched, window: Piece, chance: float) -> dict[Series, Usual]:
+        # an older window with one bad piece is no change that lasts
+        pieces = [each for each in watched.recent if each.transactions >= FEWEST or each is watched.recent[-1]]
         changed = {}
-        for series in window.samples:
-            level = watched.history.level(series)
-            if level is None or not self._is_over(series, window, level):
-                continue
-            # an older window with one bad piece is no change that lasts
-            pieces = [each for each in watched.recent if each.transactions >= FEWEST or each is watched.recent[-1]]
-            sample, usual = window.sample(series), watched.history.usual(series)
+        for series, (tries, total) in window.samples.items():
+            usual = watched.history.usual(series)
             if (
                 usual is not None
-                and all(self._is_over(series, piece, level) for piece in pieces)
-                and is_beyond_chance(series, sample, usual, window.transactions, chance)
+                and all(self._is_over(series, piece, usual.level) for piece in (window, *pieces))
+                and is_higher(total / tries, min(tries, window.transactions), usual, chance)
             ):
                 changed[series] = usual
         return changed
 
-    def _is_over(self, series: Series, piece: Piece, level: float) -> bool:
+    def _is_over(self, series: Series, piece: Piece, level: float, part: float = 1.0) -> bool:
         tries, total = piece.sample(series)
-        return tries > 0 and self._thresholds.is_over(series, total / tries, level)
-
-
-def is_beyond_chance(series: Series, sample: Sample, usual: Usual, transactions: int, chance: float) -> bool:
-    """Whether a sample of a series is above the usual beyond chance."""
-    if series.is_mean:
-        return mean_is_higher(sample, usual, chance)
-    tries = min(sample[0], transactions)  # the lookups of one transaction are no independent tries
-    return share_is_higher((tries, sample[1] / sample[0] * tries), usual, chance)
+        return tries > 0 and self._thresholds.is_over(series, total / tries, level, part)
 
 
 def _pieces(

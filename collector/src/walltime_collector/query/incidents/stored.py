@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
-from ...clickhouse.engine import Engine
+from ...clickhouse.engine import Engine, Parameter
 from ...errors import NotStored
 from ...format import iso_time, quoted
 from ..answers import from_row
@@ -27,7 +25,9 @@ def incidents(
     Raises:
         EngineUnavailable: The engine cannot answer now.
     """
-    rows = _rows(engine, window, service=service, kind=kind, is_open=is_open, limit=limit)
+    start_s, end_s = window.start_ns // _S, -(-window.end_ns // _S)
+    params: dict[str, Parameter] = {"service": service, "kind": kind, "is_open": is_open, "limit": limit}
+    rows = run(engine, "incidents/stored", id="", start_s=start_s, end_s=end_s, **params)
     answer = tuple(map(_incident, rows))
     since, until = iso_time(window.start_ns), iso_time(window.end_ns)
     first = rows[0] if rows else {"all_open": 0, "all_incidents": 0}
@@ -42,33 +42,11 @@ def incident(engine: Engine, incident_id: str) -> Incident:
         NotStored: There is none with this id.
         EngineUnavailable: The engine cannot answer now.
     """
-    rows = _rows(engine, Window(0, 0), incident_id=incident_id)
+    everything: dict[str, Parameter] = {"start_s": 0, "end_s": 0, "service": "", "kind": "", "is_open": False}
+    rows = run(engine, "incidents/stored", id=incident_id, **everything, limit=1)
     if not incident_id or not rows:
         raise NotStored("id", f"there is no incident {quoted(incident_id)}", "`walltime incidents` lists them")
     return _incident(rows[0])
-
-
-def _rows(
-    engine: Engine,
-    window: Window,
-    *,
-    incident_id: str = "",
-    service: str = "",
-    kind: str = "",
-    is_open: bool = False,
-    limit: int = 1,
-) -> Sequence[Row]:
-    return run(
-        engine,
-        "incidents/stored",
-        id=incident_id,
-        start_s=window.start_ns // _S,
-        end_s=-(-window.end_ns // _S),
-        service=service,
-        kind=kind,
-        is_open=is_open,
-        limit=limit,
-    )
 
 
 def _incident(row: Row) -> Incident:

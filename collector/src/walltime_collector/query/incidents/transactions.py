@@ -8,9 +8,9 @@ from numpy.typing import NDArray
 from ...clickhouse.engine import Engine
 from ..queries import run
 from ..statistics.capped import capped
-from ..statistics.usual import Sample
+from ..statistics.usual import is_higher
 from .history import FEWEST, Series
-from .looks import Suspect, Thresholds, is_beyond_chance
+from .looks import Suspect, Thresholds
 
 _MOST_READ = 2_000
 _MOMENTS = 6
@@ -49,20 +49,19 @@ def confirmed(engine: Engine, thresholds: Thresholds, suspect: Suspect) -> dict[
     usual_shares = np.array(row["usual_shares"], float)
     found: dict[Series, float] = {}
     for at, each in enumerate(series):
-        of_others = _without_one_client(samples[:, at, 1], users, usual_shares)
-        sample = _sample(samples[of_others, at])
-        if sample[0] and _has_changed(each, sample, suspect, thresholds, int(of_others.sum())):
-            level = suspect.changed[each].level
-            if _lasts(each, samples[of_others, at], moments[of_others], level, thresholds):
-                found[each] = sample[1] / sample[0]
+        of_others, usual = _without_one_client(samples[:, at, 1], users, usual_shares), suspect.changed[each]
+        left, moments_left = samples[of_others, at], moments[of_others]
+        value = _value(left)
+        of_moments = [_value(left[moments_left == moment], _FEWEST_OF_MOMENT) for moment in range(_MOMENTS)]
+        lasts = [thresholds.is_over(each, one, usual.level) for one in of_moments if one is not None]
+        if (
+            value is not None
+            and thresholds.is_over(each, value, usual.level)
+            and is_higher(value, len(left), usual, suspect.chance)
+            and 2 * sum(lasts) >= len(lasts)
+        ):
+            found[each] = value
     return found
-
-
-def _has_changed(series: Series, sample: Sample, suspect: Suspect, thresholds: Thresholds, transactions: int) -> bool:
-    usual = suspect.changed[series]
-    return thresholds.is_over(series, sample[1] / sample[0], usual.level) and is_beyond_chance(
-        series, sample, usual, transactions, suspect.chance
-    )
 
 
 def _without_one_client(
@@ -75,17 +74,7 @@ def _without_one_client(
     return np.asarray(of != worst) if is_more[worst] else np.ones(len(users), bool)
 
 
-def _sample(samples: _Samples) -> Sample:
+def _value(samples: _Samples, fewest: int = 1) -> float | None:
+    """The sum for each try, where the largest are capped; None of fewer transactions or without tries."""
     tries, total = capped(samples).sum(0) if len(samples) else (0, 0)
-    return float(tries), float(total)
-
-
-def _lasts(series: Series, samples: _Samples, moments: NDArray[np.int64], level: float, thresholds: Thresholds) -> bool:
-    """Whether it is so in at least half of the moments; the first of them may be before the change."""
-    is_over = []
-    for moment in range(_MOMENTS):
-        of_moment = samples[moments == moment]
-        tries, total = _sample(of_moment)
-        if len(of_moment) >= _FEWEST_OF_MOMENT and tries:
-            is_over.append(thresholds.is_over(series, total / tries, level))
-    return 2 * sum(is_over) >= len(is_over)
+    return float(total / tries) if len(samples) >= fewest and tries else None

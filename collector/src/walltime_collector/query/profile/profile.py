@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import sqrt
@@ -21,7 +22,7 @@ from .answer import Coverage, Part, Profile
 
 MAX_STACKS = 500
 """Of a component."""
-_NAMES = ("component", "line", "function", "library", "state", "stack")
+_NAMES = ("line", "function", "library", "state", "stack")
 
 
 @dataclass(frozen=True)
@@ -76,14 +77,17 @@ def split(engine: Engine, scope: Scope, bill: KindBill, state: str = "") -> Prof
     Raises:
         EngineUnavailable, QueryFailed: No answer.
     """
-    rows = run(engine, "scoped/stacks", **scope.divided(), limit=MAX_STACKS)
-    components = bill.components
-    stacks = [
-        each
-        for name, (_, time_ns) in components.items()
-        for each in _stacks(name, time_ns, rows, components, scope.one_in)
-    ]
-    parts = [_part(name, *both, stacks) for name, both in components.items()]
+    sampled_of: dict[str, list[Row]] = defaultdict(list)
+    for row in run(engine, "scoped/stacks", **scope.divided(), limit=MAX_STACKS):
+        # samples of a component that is on no bill are of `other`
+        sampled_of[row["component"] if row["component"] in bill.components else "other"].append(row)
+    parts: list[Part] = []
+    stacks: list[Sampled] = []
+    for name, (calls, time_ns) in bill.components.items():
+        mine = _stacks(name, time_ns, sampled_of[name], scope.one_in)
+        sampled_ns = min(sum(each.time_ns for each in mine), time_ns)  # rounding
+        parts.append(Part(name, calls, time_ns, name in CONTAINERS, sum(each.samples for each in mine), sampled_ns))
+        stacks += mine
     shown = tuple(each for each in stacks if state in ("", each.state))
     return Profile(
         service=scope.filters.service,
@@ -120,24 +124,15 @@ def coverage(parts: Sequence[Part], stacks: Sequence[Sampled]) -> Coverage:
     return Coverage(*(each / whole_ns for each in named_ns)) if whole_ns else Coverage(1.0, 1.0, 1.0)
 
 
-def _part(name: str, calls: int, time_ns: int, stacks: Sequence[Sampled]) -> Part:
-    mine = [each for each in stacks if each.component == name]
-    sampled_ns = min(sum(each.time_ns for each in mine), time_ns)  # rounding
-    return Part(name, calls, time_ns, name in CONTAINERS, sum(each.samples for each in mine), sampled_ns)
-
-
-def _stacks(name: str, most_ns: int, rows: Sequence[Row], bill: Mapping[str, object], one_in: int) -> list[Sampled]:
+def _stacks(name: str, most_ns: int, rows: Sequence[Row], one_in: int) -> list[Sampled]:
     """
     The sampled stacks of a component, and the rest as REST; scaled down where they stand for more than its time.
-
-    Samples of a component that is on no bill are of `other`.
 
     Args:
         one_in: One in so many transactions was read.
     """
-    mine = [row for row in rows if row["component"] == name or (name == "other" and row["component"] not in bill)]
-    read = [([name, *(row[each] for each in _NAMES[1:])], row["samples"], row["time_ns"]) for row in mine]
-    whole = {row["component"]: (row["all_samples"], row["all_time_ns"]) for row in mine}
+    read = [([name, *(row[each] for each in _NAMES)], row["samples"], row["time_ns"]) for row in rows]
+    whole = {row["component"]: (row["all_samples"], row["all_time_ns"]) for row in rows}
     rest = sum(samples for samples, _ in whole.values()) - sum(samples for _, samples, _ in read)
     all_ns = sum(time_ns for _, time_ns in whole.values())
     if rest:

@@ -31,7 +31,7 @@ FINEST_BLOCKS = 64
 """The smaller group is cut into so many blocks, or into its transactions."""
 MOST_BLOCKS = 1024
 """More blocks of the larger group are joined."""
-_FEWEST_BLOCKS, _MOST_COMPARED = 8, 24
+_FEWEST_BLOCKS, _MOST_COMPARED = 6, 24
 """A burst that fills one or two of so many can be chance, a third of them cannot."""
 _BURST = 25
 """Transactions that one burst can have: with few of them on a side, neighbours are joined to fewer blocks."""
@@ -44,8 +44,8 @@ _TO_DEVIATION = 1.4826
 _STRETCHES = (4, 8, 16, 32)
 _F = {4: 3.78, 8: 2.64, 16: 2.04, 32: 1.70}
 """The 99 % quantiles of F for so many stretches."""
-_TREND, _TREND_GOES_ON = 1.64, 1.5
-"""Standard errors of a trend that counts; so many times what it would make of the slow side is still a trend."""
+_TREND = 1.64
+"""Standard errors of a trend that counts."""
 _INTERVAL = 0.98
 """Times are skewed: their interval of 95 % needs a little more than the 97.5 % quantile of Student's t."""
 
@@ -59,6 +59,7 @@ class Tested:
     drift: float
     """The standard deviation of parts of the usual time that are as long as the slow side, beyond their own chance."""
     trend: float
+    """What the usual time would have become by now, had its trend gone on; 0 without one."""
     error: float
     """The standard error of the difference."""
     low: float
@@ -69,8 +70,9 @@ class Tested:
 
     @property
     def is_drift(self) -> bool:
-        """The usual time goes up and down as much by itself."""
-        return abs(self.difference) < max(self.trend, self.drift and self.drift + 2 * self.error)
+        """The usual time goes up and down as much by itself, or goes on as it did."""
+        least = max(self.drift, self.trend if self.difference > 0 else -self.trend)
+        return least > 0 and abs(self.difference) < least + 2 * self.error
 
     @property
     def is_chance(self) -> bool:
@@ -94,8 +96,8 @@ def compare(usual: Blocks, slow: Blocks, apart: float = 0.625, *, level: float =
     """
     while len(usual) > MOST_BLOCKS:
         usual = _pairs(usual)
-    drift = _drift(usual)
-    trend = _trend(usual, apart)
+    slope = _slope(usual)
+    drift, trend = _drift(usual, slope), slope * min(apart, 1.0)
     usual, slow = _uncorrelated(usual, slow)
     difference = _mean(slow) - _mean(usual)
     errors, freedom = zip(*map(_error, (usual, slow)), strict=True)
@@ -159,14 +161,16 @@ def _shuffled_p(both: Blocks, usual_blocks: int, slow_blocks: int, difference: f
     return float((1 + np.count_nonzero(differences >= abs(difference) * (1 - 1e-12))) / (1 + _SHUFFLES))
 
 
-def _drift(usual: Blocks) -> float:
+def _drift(usual: Blocks, slope: float) -> float:
     """
-    What the usual time goes up and down by for longer than a block, as far as chance cannot explain it.
+    What the usual time goes up and down by for longer than a block beside its trend, beyond chance.
 
     Of each length of stretches: their standard deviation beyond that of independent blocks, when it is significant,
     times the quantile of Student's t for so few stretches. The largest counts.
     """
-    found, independent = 0.0, usual
+    at = np.linspace(-0.5, 0.5, len(usual))
+    usual = np.column_stack([usual[:, 0], usual[:, 1] - slope * at * usual[:, 0]])
+    found = 0.0
     for number in _STRETCHES:
         length = len(usual) // number
         if length < 2:
@@ -174,7 +178,7 @@ def _drift(usual: Blocks) -> float:
         edges = np.arange(number) * len(usual) // number
         stretches = np.add.reduceat(usual, edges)
         means = stretches[:, 1] / np.maximum(stretches[:, 0], 1e-9)
-        residuals = independent[:, 1] - _mean(independent) * independent[:, 0]
+        residuals = usual[:, 1] - _mean(usual) * usual[:, 0]
         within = float(residuals @ residuals) / (len(usual) - 1) * len(usual) / number / np.mean(stretches[:, 0]) ** 2
         between = float(np.var(means, ddof=1))
         if between > within * _F[number]:
@@ -182,16 +186,16 @@ def _drift(usual: Blocks) -> float:
     return found
 
 
-def _trend(usual: Blocks, apart: float) -> float:
-    """By how much a trend of the usual time, when it is significant, would change the mean until the slow side."""
-    if len(usual) < _FEWEST_BLOCKS:
+def _slope(usual: Blocks) -> float:
+    """How much higher the end of the usual time is than its beginning, by a straight line; 0 when that is chance."""
+    if len(usual) < 2 * _FEWEST_BLOCKS:
         return 0.0
     at = np.linspace(-0.5, 0.5, len(usual))
     residuals = usual[:, 1] - _mean(usual) * usual[:, 0]
     weight = float(usual[:, 0].mean() * (at @ at))
     slope = float(at @ residuals) / weight
     error = math.sqrt(float(residuals @ residuals) / len(usual) * float(at @ at)) / weight
-    return _TREND_GOES_ON * abs(slope) * min(apart, 1.0) if abs(slope) > _TREND * error else 0.0
+    return slope if abs(slope) > _TREND * error else 0.0
 
 
 def _pairs(group: Blocks) -> Blocks:

@@ -37,6 +37,8 @@ class Usual:
     """The samples of the past: the median of their values, and how wide they vary."""
 
     level: float
+    is_mean: bool
+    """Of time or calls; otherwise a share, as of errors."""
     spread: float
     """Of means: the standard deviation of the logarithm for one try. Of shares: their own standard deviation."""
     samples: int
@@ -51,22 +53,6 @@ def chance_of_a_look(series: int, look_s: float) -> float:
     return math.sqrt(_FALSE_A_WEEK * look_s / (_WEEK_S * max(series, 1)))
 
 
-def levels(samples: NDArray[np.float64]) -> NDArray[np.float64]:
-    """
-    The levels of `usual` for many series at once; not a number where there are too few samples.
-
-    Args:
-        samples: Shape (samples, series, 2): tries, and their sum.
-    """
-    known = (samples[..., 0] > 0).sum(0)
-    values = np.sort(_values(samples), axis=0)
-    columns = np.arange(samples.shape[1])
-    middle = (
-        values[np.maximum(known - 1, 0) // 2, columns] + values[np.minimum(known // 2, len(values) - 1), columns]
-    ) / 2
-    return np.where(known >= FEWEST_SAMPLES, middle, np.nan)
-
-
 def usual(samples: NDArray[np.float64], *, is_mean: bool) -> Usual | None:
     """
     What is usual of a mean, as time per transaction, or of a share, as errors; None when there are too few samples.
@@ -74,35 +60,32 @@ def usual(samples: NDArray[np.float64], *, is_mean: bool) -> Usual | None:
     Args:
         samples: Shape (samples, 2): tries, and their sum.
     """
-    samples = samples[samples[:, 0] > 0]
-    if len(samples) < FEWEST_SAMPLES:
+    tries, totals = samples[samples[:, 0] > 0].T
+    if len(tries) < FEWEST_SAMPLES:
         return None
-    tries, values = samples[:, 0], _values(samples)
+    values = totals / tries
     level = float(np.median(values))
     distances = (
         np.abs(np.log((values + _TINY) / (level + _TINY))) * np.sqrt(tries) if is_mean else np.abs(values - level)
     )
-    return Usual(level, _NORMAL * float(np.median(distances)), len(samples), float(tries.sum()), float(tries.max()))
+    return Usual(
+        level, is_mean, _NORMAL * float(np.median(distances)), len(tries), float(tries.sum()), float(tries.max())
+    )
 
 
-def _values(samples: NDArray[np.float64]) -> NDArray[np.float64]:
-    with np.errstate(invalid="ignore", divide="ignore"):
-        return np.where(samples[..., 0] > 0, samples[..., 1] / samples[..., 0], np.nan)
+def is_higher(value: float, tries: float, usual: Usual, chance: float) -> bool:
+    """
+    Whether a value is above the usual ones beyond chance.
 
+    A mean by a robust z-test of the logarithm; a share by Chernoff's bound, also above the less usual ones.
 
-def mean_is_higher(now: Sample, usual: Usual, chance: float) -> bool:
-    """Whether a mean is above the usual one beyond chance: by a robust z-test of the logarithm."""
-    tries, total = now
-    if total <= 0:
-        return False
+    Args:
+        tries: Those that are independent: the lookups of one transaction are not.
+    """
+    if not usual.is_mean:
+        expected = min(max(usual.level + 3 * usual.spread, 1 / usual.tries), 1 - 1 / usual.tries)
+        return exceeds(value, expected, tries, chance)
     deviation = max(usual.spread / math.sqrt(min(tries, usual.largest)), _LEAST_SPREAD)
     # few samples: their spread is uncertain too
     needed = _TAILS * NormalDist().inv_cdf(1 - chance) * (1 + 3 / usual.samples)
-    return math.log(total / tries / (usual.level + _TINY)) >= needed * deviation
-
-
-def share_is_higher(now: Sample, usual: Usual, chance: float) -> bool:
-    """Whether a share is above the usual ones, also the less usual ones, beyond chance: by Chernoff's bound."""
-    tries, total = now
-    expected = min(max(usual.level + 3 * usual.spread, 1 / usual.tries), 1 - 1 / usual.tries)
-    return exceeds(total / tries, expected, tries, chance)
+    return math.log((value + _TINY) / (usual.level + _TINY)) >= needed * deviation

@@ -10,9 +10,10 @@ must agree.
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from typing import Literal
+from dataclasses import dataclass, replace
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,12 +30,13 @@ Outcome = Literal["because", "same_time", ""]
 _MOST = 3_000
 """Transactions of each side that are read."""
 _ENOUGH = 0.5
-_PRECISE = 0.15
-"""A standard error up to this part of the change: then a half of it is beyond chance, at less than 1 in 1,000."""
+_PRECISE = 0.19
+"""A standard error up to this part of the change: then a half of it is beyond chance (p = 0.004)."""
 _BEYOND_CHANCE = 3.5
 _ALIKE = 0.05
-_STRETCH, _MOST_STRETCHES, _CLUSTERS = 24, 16, 64
-"""A side is cut into stretches of at least so many transactions, which are compared with themselves."""
+_RARE = 0.25
+_STRETCHES, _NEAR, _CLUSTERS = (24, 16), (6, 64), (2, 64)
+"""A side is cut into stretches of at least so many transactions, and at most so many of them."""
 _VALUES = 5
 """Transactions of a value, on average: a dimension with fewer cannot be held constant."""
 STEADY_HITS = 0.05
@@ -68,8 +70,6 @@ class Lookups:
     """Those with hardly any calls: their keys are looked up on the others."""
     follow: float = 0.0
     """So many of the additional calls per transaction follow lost lookups; 0 when that is not beyond chance."""
-    kept: int = 0
-    """Kept transactions whose calls show it."""
     traces: tuple[str, ...] = ()
     """Some of those in which calls stand behind a lost lookup."""
 
@@ -84,6 +84,8 @@ class Transactions:
     """A sample of both sides, in the order of time, and the lookups of those that were kept."""
 
     rows: Sequence[Row]
+    sides: Numbers
+    """What is compared apart: 1 on the slow side; 0 for all when the slowest were chosen, which is no other time."""
     controls: Sequence[Labels]
     """Of each dimension the label of each transaction's value."""
     behind: Sequence[Behind]
@@ -100,19 +102,25 @@ def read(reading: Reading) -> Transactions | None:
     """
     if not any(_lost(each) for each in reading.targets if each.component in LOOKUPS):
         return None
-    sides = ("usual", reading.usual), ("slow", reading.slow)
-    every = {f"{name}_every": math.ceil(side.transactions / _MOST) for name, side in sides}
+    several, compared = [reading.usual.transactions, reading.slow.transactions], reading.compared
+    if compared.slowest_percent is not None:
+        several = [sum(several) // 2] * 2
+    usual_every, slow_every = (math.ceil(each / _MOST) for each in several)
+    every = {"usual_every": usual_every, "slow_every": slow_every}
     rows = run(reading.engine, "why/lost_lookups", **reading.params, **every, limit=_MOST)
-    more = lost_more(rows)
-    if not abs(more.size) > _BEYOND_CHANCE * more.error:
+    found = observed(rows, is_one_time=compared.slowest_percent is not None)
+    if not abs(found.lost_more.size) > _BEYOND_CHANCE * found.lost_more.error:
         return None
-    return Transactions(rows, [*controls(rows)], [*kept(reading, rows)], more)
+    return replace(found, behind=[*kept(reading, found.rows)])
 
 
-def lost_more(rows: Sequence[Row]) -> Slope:
-    """Lost lookups per transaction, more than usual."""
+def observed(rows: Sequence[Row], behind: Sequence[Behind] = (), *, is_one_time: bool = False) -> Transactions:
+    """Rows of queries/why/lost_lookups.sql, by side and time."""
+    rows = sorted(rows, key=lambda row: (row["is_slow"] and not is_one_time, row["started_ns"]))
     is_slow, lost = (np.array([row[column] for row in rows], float) for column in ("is_slow", "lost"))
-    return slope(is_slow, lost, np.zeros(len(rows), np.int64), _stretches(is_slow, 2, _CLUSTERS))
+    sides = is_slow * (not is_one_time)
+    more = slope(is_slow, lost, np.zeros(len(rows), np.int64), _stretches(sides, *_CLUSTERS))
+    return Transactions(rows, sides, [*_controls(rows)], behind, more)
 
 
 def lookups(part: Contribution, reading: Reading, transactions: Transactions | None) -> Lookups:
@@ -130,16 +138,13 @@ def lookups(part: Contribution, reading: Reading, transactions: Transactions | N
     if not changed:
         return Lookups()
     amount, outcome = follow(part.component, change, transactions)
-    showing = [
-        each for each in transactions.behind if each.lost and part.component in {called for called, _, _ in each.calls}
-    ]
+    showing = [each for each in transactions.behind if each.lost and part.component in {call[0] for call in each.calls}]
     return Lookups(
         outcome,
         tuple(changed),
         steady=tuple(each for each in others if _answers_as_usual(each.target)),
         abandoned=tuple(each for each in others if _is_abandoned(each.target)),
         follow=amount,
-        kept=len({each.transaction for each in transactions.behind}),
         traces=tuple(dict.fromkeys(str(transactions.rows[each.transaction]["trace"]) for each in showing))[:3],
     )
 
@@ -147,11 +152,13 @@ def lookups(part: Contribution, reading: Reading, transactions: Transactions | N
 def follow(component: str, change: float, of: Transactions) -> tuple[float, Outcome]:
     """How many of the additional calls follow lost lookups; the most careful estimate decides whether they are why."""
     factor = of.lost_more.size / change
-    found = [*_precise(_in_bills(component, of), of.controls, _PRECISE / factor)]
+    error = _PRECISE / factor
+    found = [*_precise(_in_bills(component, of), of.controls, error)]
+    found += _precise(_in_bills(component, of, is_by_time=True) if found else None, (), error)
     alone = np.arange(len(of.rows))
-    found += _precise(_in_kept(component, of, by_side=True), [*of.controls, alone], _PRECISE / factor)
+    found += _precise(_in_kept(component, of, by_side=True), [*of.controls, alone], error)
     if not found:  # one side loses all lookups, and the other none
-        found = [*_precise(_in_kept(component, of, by_side=False), (), _PRECISE / factor)]
+        found = [*_precise(_in_kept(component, of, by_side=False), (), error)]
     if not found:
         return 0.0, "same_time"
     least, best = min(found, key=lambda each: each.size), min(found, key=lambda each: each.error)
@@ -174,45 +181,53 @@ def _precise(observed: Observed | None, controls: Sequence[Labels], error: float
         yield from (each for each in others if each.error <= error)
 
 
-def _in_bills(component: str, of: Transactions) -> Observed:
-    """Lost lookups and calls of transactions that look up equally many keys, at the same time, in the same version."""
+def _in_bills(component: str, of: Transactions, *, is_by_time: bool = False) -> Observed:
+    """
+    Lost lookups and calls of transactions that look up equally many keys, at about the same time, in the same version.
+
+    By time it is of nearer neighbours, whatever they look up: of both there are too few.
+    """
     column = f"{component.replace('.', '_')}_calls"
     calls = [row[column] if column in row else row["custom_calls"].get(component, 0) for row in of.rows]
-    is_slow = np.array([row["is_slow"] for row in of.rows], float)
-    groups = _labels(
-        _stretches(is_slow, _STRETCH, _MOST_STRETCHES),
-        [row["version"] for row in of.rows],
-        [row["lookups"] for row in of.rows],
-    )
+    groups = _stretches(of.sides, *_NEAR)
+    if not is_by_time:
+        alike = [(row["version"], row["lookups"]) for row in of.rows]
+        groups = _labels(_stretches(of.sides, *_STRETCHES), alike)
     lost = np.array([row["lost"] for row in of.rows], float)
-    return lost, np.array(calls, float), groups, _stretches(is_slow, 2, _CLUSTERS), np.arange(len(of.rows))
+    return lost, np.array(calls, float), groups, _stretches(of.sides, *_CLUSTERS), np.arange(len(of.rows))
 
 
 def _in_kept(component: str, of: Transactions, *, by_side: bool) -> Observed | None:
     """
-    Lost keys and calls behind lookups of one prefix and number of keys, also of one side and version.
-
-    Otherwise only calls count that stand between a lost lookup and the store of its value, and never behind a hit.
+    Lost keys and calls behind lookups of one prefix and number of keys; also of one side and version, or else only the
+    calls until the value is stored. Statements that are often behind hits do not count: they are sent anyway.
     """
     if len({each.transaction for each in of.behind}) < SUPPORT:
         return None
+    rows = np.array([each.transaction for each in of.behind], np.int64)
     groups = _labels([each.prefix for each in of.behind], [each.keys for each in of.behind])
     if by_side:
-        owners = [of.rows[each.transaction] for each in of.behind]
-        groups = _labels(groups, [row["is_slow"] for row in owners], [row["version"] for row in owners])
-    hits = {(each.prefix, text) for each in of.behind if not each.lost for _, text, _ in each.calls}
+        groups = _labels(groups, [(of.sides[at], of.rows[at]["version"]) for at in rows])
+    lookups, texts = Counter[tuple[str, bool]](), Counter[tuple[str, str, bool]]()
+    for each in of.behind:
+        lookups[each.prefix, each.lost > 0] += 1
+        texts.update((each.prefix, text, each.lost > 0) for _, text, _ in each.calls)
+
+    def is_counted(prefix: str, text: str) -> bool:
+        behind_hits = texts[prefix, text, False] * lookups[prefix, True]
+        return behind_hits <= _RARE * texts[prefix, text, True] * lookups[prefix, False]
+
     calls = [
         sum(
-            called == component and (by_side or (is_stored and (each.prefix, text) not in hits))
+            called == component and (by_side or is_stored) and is_counted(each.prefix, text)
             for called, text, is_stored in each.calls
         )
         for each in of.behind
     ]
-    rows = np.array([each.transaction for each in of.behind], np.int64)
     return np.array([each.lost for each in of.behind], float), np.array(calls, float), groups, rows, rows
 
 
-def controls(rows: Sequence[Row]) -> Iterator[Labels]:
+def _controls(rows: Sequence[Row]) -> Iterator[Labels]:
     """The label of each transaction's value, of each dimension whose values have several transactions."""
     annotations = {key for row in rows for key in row["annotations"]}
     columns = [[row[name] for row in rows] for name in ("host", "method", "status", "user")]
@@ -222,7 +237,7 @@ def controls(rows: Sequence[Row]) -> Iterator[Labels]:
             yield _labels(column)
 
 
-def _labels(*columns: Sequence[object] | Labels) -> Labels:
+def _labels(*columns: Sequence[object] | NDArray[Any]) -> Labels:
     """A number from 0 for each combination of values."""
     seen: dict[tuple[object, ...], int] = {}
     return np.array([seen.setdefault(values, len(seen)) for values in zip(*columns, strict=True)], np.int64)

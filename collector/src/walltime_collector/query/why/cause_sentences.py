@@ -49,8 +49,8 @@ def _evidence(reading: Reading, cause: Cause) -> Evidence:
     target = cause.lookups.changed[0].target
     for side, cost in (("usual", target.usual), ("slow", target.slow)):
         numbers |= {f"{side}_hits": cost.hits, f"{side}_misses": cost.misses, f"{side}_errors": cost.errors}
-    named = {"component": cause.part.component, "cache": target.component, "address": target.address}
-    return reading.evidence("lookups", numbers, *cause.lookups.traces, **named)
+    cache = {"cache": target.component, "address": target.address}
+    return reading.evidence("lookups", numbers, *cause.lookups.traces, **cache)
 
 
 def _of_component(cause: Cause, reason: str, code: str) -> str:

@@ -18,27 +18,20 @@ from .waits import KNOWN, numbers, sides, waited
 from .wording import as_long, joined, number, signed
 
 GC = "python.gc"
-_NOTABLE = 0.1
-"""Of the difference."""
+MAX_LINES = 200
 _BUSY = 0.45
 """Of the time of a transaction, by the others of its process: two that compute have half of it each."""
-_BUSIER = 1.3
-_LEAST_BUSIER = 0.1
+_BUSIER, _LEAST_BUSIER = 1.3, 0.1
 _MOST_AT_A_TIME = 1.3
 """CPUs: who computes on more of them does so without the GIL. CPU time counts as spread evenly, so not just 1."""
 _SHARED = 1.5
 _FEW_ON_LOOPS = 0.1
-_SLOWER = 1.25
-_FEWEST_COMPONENTS = 2
-_HALF = 0.5
-_ALSO = 0.5
-_HARDLY = 0.1
-MAX_LINES = 200
+_SLOWER, _FEWEST_COMPONENTS = 1.25, 2
+_NOTABLE, _HALF = 0.1, 0.5
 _FEWEST = 5
 """Samples."""
-_NAMED = 0.2
+_NAMED, _MOST_NAMED = 0.2, 3
 """Of the component's difference; smaller lines are not in the sentence."""
-_MOST_NAMED = 3
 
 
 def findings(reading: Reading, lines: Sequence[SampledLine]) -> list[Finding]:
@@ -52,39 +45,29 @@ def findings(reading: Reading, lines: Sequence[SampledLine]) -> list[Finding]:
     """
     has_garbage = any(each.component == GC and each.difference_ns > 0 for each in reading.components)
     has_waited = any(each.state == "gil" and each.p_value < CHANCE for each in lines)
-    are_calls_slower = is_slower_everywhere(reading.components)
+    paces = [pace(each) or 0 for each in reading.components if each.component != GC]
+    are_calls_slower = sum(each >= _SLOWER for each in paces) >= _FEWEST_COMPONENTS
     if not reading.is_different or reading.difference_ns <= 0 or not (has_garbage or has_waited or are_calls_slower):
         return []
     # of one time, the processes are the same on both sides
     shared = None if reading.compared.is_of_one_window else sides(reading, "interpreter")
-    waiting = _of_waiting(reading) if has_waited else None
-    computing = _of_computing(reading, *shared) if are_calls_slower and shared and not waiting else None
-    found = (_of_garbage(reading, shared) if has_garbage else None, waiting, computing)
-    return [each for each in found if each]
+    words = "The garbage collector: {change}"
+    if shared and (running := shared[1]["at_a_time"]) >= _SHARED:
+        words += f", and it stops all threads of the process, in which {number(running)} transactions run at a time,"
+        words += " so calls wait for it too"
+    garbage = _of_wait(reading, "garbage", GC, f"{words}.") if has_garbage else None
+    words = "The interpreter (GIL): by samples of their stacks they wait for it {change}."
+    interpreter = _of_wait(reading, "interpreter_wait", "GIL", words) if has_waited else None
+    if are_calls_slower and shared and not interpreter:
+        interpreter = _of_computing(reading, *shared)
+    return [each for each in (garbage, interpreter) if each]
 
 
-def is_slower_everywhere(components: Sequence[Contribution]) -> bool:
-    """Calls of several components take longer."""
-    paces = [pace(each) for each in components if each.component != GC]
-    return sum(each is not None and each >= _SLOWER for each in paces) >= _FEWEST_COMPONENTS
-
-
-def _of_garbage(reading: Reading, shared: tuple[Row, Row] | None) -> Finding | None:
-    if not (wait := waited(reading, "garbage")) or not wait.is_notable(reading):
+def _of_wait(reading: Reading, query: str, subject: str, words: str) -> Finding | None:
+    wait = waited(reading, query)
+    if not wait or not wait.is_notable(reading):
         return None
-    words = f"The garbage collector: {wait.change}"
-    if shared and shared[1]["at_a_time"] >= _SHARED:
-        words += f", and it stops all threads of the process, in which {number(shared[1]['at_a_time'])} transactions"
-        words += " run at a time, so calls wait for it too"
-    return wait.finding(reading, f"{words}.", GC, "process")
-
-
-def _of_waiting(reading: Reading) -> Finding | None:
-    """The direct evidence."""
-    if not (wait := waited(reading, "interpreter_wait")) or not wait.is_notable(reading):
-        return None
-    words = f"The interpreter (GIL): by samples of their stacks they wait for it {wait.change}, {signed(wait.grew_ns)}."
-    return wait.finding(reading, words, "GIL", "process")
+    return wait.finding(reading, words.format(change=wait.change), subject, "process")
 
 
 def _of_computing(reading: Reading, usual: Row, slow: Row) -> Finding | None:
@@ -107,21 +90,16 @@ def of_machine(reading: Reading, factor: float) -> Finding:
     if usual_ns and slow_ns is not None and factor > 1:
         grew = (slow_ns / usual_ns - 1) / (factor - 1)
         words += f" Its CPU time: {duration(usual_ns)} → {duration(slow_ns)}"
-        if grew >= _ALSO:
+        if grew >= _HALF:
             words += ", as if the CPU is slower, beside a busy neighbour, or there is more to compute"
-        elif abs(grew) < _HARDLY:
+        elif abs(grew) < _NOTABLE:
             words += ": it waits, for a CPU, for a thread that computes, or for all servers alike"
         words += "."
     return Finding("machine", words, reading.difference_ns, subject="machine")
 
 
 def of_other(reading: Reading, part: Contribution, lines: Sequence[SampledLine]) -> Finding:
-    """
-    The time in no measured call: computing, waiting, or both, as far as samples or the bounds of its CPU time tell.
-
-    Raises:
-        EngineUnavailable, QueryFailed: No answer.
-    """
+    """The time in no measured call: computing, waiting, or both, as far as samples or bounds of its CPU time tell."""
     before, now = duration(part.usual.mean_ns), duration(part.slow.mean_ns)
     words = f"other, in no measured call: {before} → {now}, {signed(part.difference_ns)}"
     both = sides(reading, "computing")
@@ -146,7 +124,7 @@ def _split(reading: Reading, usual: Row, slow: Row, whole_ns: float) -> str:
     half_ns, notable_ns = _HALF * abs(whole_ns), _NOTABLE * abs(whole_ns)
     calls_ns = sum(max(sign * each.difference_ns, 0) for each in reading.components if each.component != "other")
     least_ns, most_ns = _bounds(usual, slow, "cpu", sign)
-    least_ns = max(least_ns, sign * (slow["cpu_ns"] - usual["cpu_ns"]) - calls_ns)
+    least_ns = min(max(least_ns, sign * (slow["cpu_ns"] - usual["cpu_ns"]) - calls_ns), most_ns)
     computing = f"at least {duration(least_ns)} of it in no call that takes {'longer' if sign > 0 else 'less'}"
     if least_ns >= half_ns:
         return f"{computing}, so this is computing"
@@ -181,11 +159,11 @@ def sampled_lines(rows: Sequence[Row], usual: int, slow: int) -> tuple[SampledLi
     for row in rows:
         names = (row["component"], row["line"], row["function"], row["state"])
         samples = int(row["usual_samples"]), int(row["slow_samples"])
-        means_ns = row["usual_ns"] / usual, row["slow_ns"] / slow
+        usual_ns, slow_ns = row["usual_ns"] / usual, row["slow_ns"] / slow
         error_ns = means.error(row["usual_squares"] / usual, usual, row["slow_squares"] / slow, slow)
-        line = SampledLine(*names, *samples, *means_ns, means_ns[1] - means_ns[0], error_ns)
-        lines.append(replace(line, is_function=bool(row["is_function"])))
-        p_values.append(means.p_value(line.difference_ns, error_ns) if sum(samples) >= _FEWEST else 1.0)
+        times_ns = usual_ns, slow_ns, slow_ns - usual_ns, error_ns
+        lines.append(SampledLine(*names, *samples, *times_ns, is_function=bool(row["is_function"])))
+        p_values.append(means.p_value(slow_ns - usual_ns, error_ns) if sum(samples) >= _FEWEST else 1.0)
     corrected = holm(p_values, int(rows[0]["looked_at"]) if rows else 0)
     return tuple(replace(line, p_value=p_value) for line, p_value in zip(lines, corrected, strict=True))
 
@@ -197,7 +175,7 @@ def in_lines(part: Contribution, lines: Sequence[SampledLine]) -> str:
     Functions are named where single lines are less than half of the difference.
     """
     pulling = _pulling(part, [each for each in lines if not each.is_function])
-    if sum(each.difference_ns for each in pulling) < _HALF * part.difference_ns:
+    if sum(each.difference_ns for each in pulling) / part.difference_ns < _HALF:
         pulling = _pulling(part, [each for each in lines if each.is_function]) or pulling
     if not pulling:
         return ""

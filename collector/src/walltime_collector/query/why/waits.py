@@ -16,13 +16,10 @@ from .wording import signed
 KNOWN = 0.95
 """Of the transactions; a mean of fewer says nothing of the rest."""
 _LEAST_NS = 1_000_000
-_NOTABLE = 0.1
-_MOSTLY = 0.5
-_MUCH_MORE = 1.3
+_NOTABLE, _MOSTLY, _MUCH_MORE = 0.1, 0.5, 1.3
 _LOOKED_AT = 5
 """Waits: those of this module, and for the garbage collector and the interpreter."""
 _FEWEST_HELD = 5
-"""Transactions."""
 
 
 @dataclass(frozen=True)
@@ -47,9 +44,8 @@ class Waited:
         return self.grew_ns > 0 and self.grew_ns >= max(least_ns, _NOTABLE * reading.difference_ns)
 
     def finding(self, reading: Reading, sentence: str, subject: str, about: About = "wait") -> Finding:
-        """What the transactions waited before they began is no part of their time."""
         evidence = reading.evidence(self.query, numbers(self.usual, self.slow, "wait_ns", "throttled_ns", "cpu_ns"))
-        part_ns = None if about == "queue" else self.grew_ns
+        part_ns = None if about == "queue" else self.grew_ns  # the queue is before their time
         return Finding(about, sentence, part_ns, p_value=self.p_value, subject=subject, evidence=evidence)
 
 
@@ -62,19 +58,13 @@ def findings(reading: Reading) -> list[Finding]:
     Raises:
         EngineUnavailable, QueryFailed: No answer.
     """
-    known, found = reading.slow, []
-    if known.cpu_wait_ns is not None and reading.is_different:
-        found.append(_cpu(reading))
-    if known.loop_wait_ns is not None and reading.is_different:
-        found.append(_event_loop(reading))
-    if known.queue_ns is not None:
-        found.append(_queue(reading))
-    return [each for each in found if each]
+    makers = (_cpu, _event_loop, _queue) if reading.is_different else (_queue,)
+    return [found for make in makers if (found := make(reading))]
 
 
-def waited(reading: Reading, query: str) -> Waited | None:
-    """What queries/evidence/<query>.sql finds; None when it is unknown, of too few, or chance."""
-    both = sides(reading, query)
+def waited(reading: Reading, query: str, mean_ns: float | None = 0) -> Waited | None:
+    """What queries/evidence/<query>.sql finds; None when it is unknown, as `mean_ns` is then, of too few, or chance."""
+    both = None if mean_ns is None else sides(reading, query)
     if not both or any(row["transactions"] < SUPPORT or row["known"] < KNOWN for row in both):
         return None
     usual, slow = both
@@ -91,12 +81,13 @@ def sides(reading: Reading, query: str) -> tuple[Row, Row] | None:
 
 def numbers(usual: Row, slow: Row, *columns: str) -> Mapping[str, float]:
     """Of Evidence: those that are known."""
-    rows = (("usual", usual), ("slow", slow))
-    return {f"{side}_{each}": float(row[each]) for side, row in rows for each in columns if row[each] is not None}
+    known = ((row, each) for row in (usual, slow) for each in columns if row[each] is not None)
+    return {f"{row['side']}_{each}": float(row[each]) for row, each in known}
 
 
 def _cpu(reading: Reading) -> Finding | None:
-    if not (wait := waited(reading, "cpu_wait")) or not wait.is_notable(reading, _LEAST_NS):
+    wait = waited(reading, "cpu_wait", reading.slow.cpu_wait_ns)
+    if not wait or not wait.is_notable(reading, _LEAST_NS):
         return None
     throttled_ns = wait.slow["throttled_ns"] - wait.usual["throttled_ns"]
     before_ns, now_ns = wait.usual["cpu_ns"], wait.slow["cpu_ns"]
@@ -110,7 +101,8 @@ def _cpu(reading: Reading) -> Finding | None:
 
 
 def _event_loop(reading: Reading) -> Finding | None:
-    if not (wait := waited(reading, "loop_wait")) or not wait.is_notable(reading, _LEAST_NS):
+    wait = waited(reading, "loop_wait", reading.slow.loop_wait_ns)
+    if not wait or not wait.is_notable(reading, _LEAST_NS):
         return None
     rows = run(reading.engine, "why/held_up", **reading.params)
     line = next((row["line"] for row in rows if row["share"] >= _MOSTLY and row["held"] >= _FEWEST_HELD), "")
@@ -120,7 +112,7 @@ def _event_loop(reading: Reading) -> Finding | None:
 
 
 def _queue(reading: Reading) -> Finding | None:
-    wait = waited(reading, "queue")
+    wait = waited(reading, "queue", reading.slow.queue_ns)
     if not wait or abs(wait.grew_ns) < max(_NOTABLE * reading.usual.mean_ns, _LEAST_NS):
         return None
     now, before = duration(wait.slow["wait_ns"]), duration(wait.usual["wait_ns"])

@@ -1,6 +1,6 @@
 -- While a transaction of the kind ran, how many ran in its process, and for which part of the time did the others compute? CPU time
 -- counts as spread evenly over its transaction. Of a trace in a process one transaction counts: one inside another has its thread.
--- Of very many transactions the minutes of some processes are read.
+-- Of very many transactions some minutes of some processes are read.
 WITH
 -- include why/_compared.sql
 SELECT
@@ -40,6 +40,12 @@ FROM
         FROM transactions
         WHERE service = {service:String} AND (is_in_slow_window OR is_in_usual_window) AND isNotNull(cpu_user_ns)
 -- include _some_minutes.sql
+            AND cityHash64(host, instance, toStartOfMinute(started_at)) % (
+                SELECT greatest(1, intDiv(count(), 100000))
+                FROM transactions
+                WHERE service = {service:String} AND (is_in_slow_window OR is_in_usual_window)
+-- include _some_minutes.sql
+            ) = 0
         ORDER BY is_mine DESC
         LIMIT 1 BY trace_id, is_during_slow, host, instance, pid
     )

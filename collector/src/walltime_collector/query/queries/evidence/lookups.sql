@@ -9,7 +9,6 @@ WITH
 SELECT
     if(is_slow, 'slow', 'usual') AS side,
     sum(weight) AS number,
-    countIf(kept = 'random') AS kept_transactions,
     sum(hit * weight) AS hits,
     sum(missed * weight) AS misses,
     sum(failed * weight) AS errors,

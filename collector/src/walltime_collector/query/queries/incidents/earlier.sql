@@ -1,6 +1,6 @@
 -- How bad were these kinds, each `service\tname`, at the same time of earlier days: in the second worst five minutes of
--- half an hour, so that one moment decides nothing, on the median of the days that have any?
-SELECT service, name, measure, component, address, quantileExactLow(0.5)(of_day) AS level
+-- half an hour, so that one moment decides nothing, on the median of the days that have any (the higher of two)?
+SELECT service, name, measure, component, address, quantileExactHigh(0.5)(of_day) AS level
 FROM
 (
     SELECT

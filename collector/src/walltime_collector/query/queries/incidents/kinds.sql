@@ -1,10 +1,10 @@
--- What did each kind do in each step of this time? From the sums per minute; steps are whole minutes. One row of a kind has
--- all its steps: of thousands of kinds, rows take most of the time.
+-- What did each kind do in each minute of this time? One row of a kind has all its minutes: of thousands of
+-- kinds, rows take most of the time.
 SELECT service, name, groupArray((step, transactions, errors, duration_ns, typical_ns)) AS steps
 FROM
 (
     SELECT
-        intDiv(toUnixTimestamp(minute), {step_s:Int64}) * {step_s:Int64} AS step,
+        toUnixTimestamp(minute) AS step,
         service,
         name,
         sum(t.transactions) AS transactions,

@@ -1,9 +1,9 @@
--- What did each kind call on each server in each step of this time? From the sums per minute; steps are whole minutes.
+-- What did each kind call on each server in each minute of this time?
 SELECT service, name, groupArray((component, address, step, calls, hits, misses)) AS servers
 FROM
 (
     SELECT
-        intDiv(toUnixTimestamp(minute), {step_s:Int64}) * {step_s:Int64} AS step,
+        toUnixTimestamp(minute) AS step,
         service,
         name,
         component,
