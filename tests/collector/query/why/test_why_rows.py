@@ -87,7 +87,7 @@ def with_everything(why: Why) -> Why:
     singles = Singles(10**9, 0, 3, 0.0, 4 * MS, 4 * MS, None, True, "", "", "", (), ("ab" * 16,))
     more_ns = 4 * MS - 1.2 * MS
     slow = replace(why.slow, mean_ns=why.slow.mean_ns + more_ns)
-    answer = replace(why, mix=Mix("status", -1.2 * MS), singles=singles, slow=slow)
+    answer = replace(why, mix=Mix("status", (), -1.2 * MS, 0.0, 0.0, part_ns=-1.2 * MS), singles=singles, slow=slow)
     answer = replace(answer, difference_ns=why.difference_ns + more_ns)
     return replace(answer, shown=wording.shown(answer))
 

@@ -49,9 +49,12 @@ def shown(why: Why) -> Shown:
     left_out = len(why.statements) - len(statements)
     differ_less = f"{plural(left_out, 'more statement')} differ less" if left_out else ""
     looked_at = f"beyond chance among {plural(why.looked_at, 'value')} with {SUPPORT} transactions or more"
+    strata = [
+        _stratum(each) for each in (mix.strata if mix else ()) if each.usual_transactions or each.slow_transactions
+    ]
     tables = (
         _table("by dimension", map(_value, why.dimensions), looked_at),
-        replace(_table("by", map(_stratum, mix.strata if mix else ())), title=f"by {mix.dimension if mix else ''}"),
+        replace(_table("by", strata), title=f"by {mix.dimension.removeprefix('annotation.') if mix else ''}"),
         _table("by server", (_cost("server", each) for each in targets)),
         _table("by statement", (_cost("statement", each) for each in statements), differ_less),
     )
@@ -160,7 +163,8 @@ def _parts(why: Why, usual: str, slow: str) -> Iterator[Row]:
     """From the usual mean to the slow one; the parts between them add up to the difference."""
     yield Row("mean", usual, {"difference": "", "per transaction": duration(why.usual.mean_ns)})
     if mix := why.mix:
-        name = f"mix of {mix.dimension}{'es' if mix.dimension.endswith('s') else 's'}"
+        what = mix.dimension.removeprefix("annotation.").replace("error.type", "error type")
+        name = f"mix of {what}{'es' if what.endswith('s') else 's'}"
         yield Row("mix", name, {}, mix.part_ns, dimension=mix.dimension)
     large, small = worth_showing(why.components)
     for each in large:
