@@ -77,7 +77,7 @@ def _populations(why: Why, layout: Layout) -> Table:
 
 
 def _client_errors(why: Why, side: Population) -> int:
-    mine = [each for each in why.statuses if each.status == "4xx"]
+    mine = [each for each in why.statuses if each.value == "4xx"]
     return sum(each.slow_transactions if side is why.slow else each.usual_transactions for each in mine)
 
 
