@@ -97,8 +97,9 @@ def test_calls_that_ran_at_once_are_a_part_of_their_own_that_takes_time_away() -
 def test_a_slope_is_seen_within_the_groups_not_between_them(follow: int, seed: int) -> None:
     rng = np.random.default_rng(seed)
     group, x = rng.integers(0, 4, 200), rng.integers(0, 10, 200)
-    found = slope(x.astype(float), 7.0 * group + follow * x, group, np.arange(200))
-    assert (found.size, found.error) == (pytest.approx(follow), pytest.approx(0, abs=1e-9))
+    found = slope(x.astype(np.float64), (7 * group + follow * x).astype(np.float64), group, np.arange(200))
+    assert found.size == pytest.approx(follow)
+    assert found.error == pytest.approx(0, abs=1e-9)
 
 
 def test_the_error_of_a_slope_is_that_of_repetitions_also_when_neighbours_are_alike() -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from walltime_collector.clickhouse.engine import Engine
+from walltime_collector.clickhouse.engine import Engine, Parameter
 from walltime_collector.query.scope import Filters
 from walltime_collector.query.transaction.show import show
 from walltime_collector.query.why.answer import Why
@@ -82,10 +82,10 @@ def test_the_evidence_of_each_finding_yields_its_numbers(engine: Engine, store: 
     if page is slowest:
         asked = Comparison(asked.usual, asked.usual, 5.0)
     answer = explain(engine, name, asked)
-    params = {"minutes": (), "threshold_ns": answer.threshold_ns, "when": ""}
-    filters = {**Filters(service="shop", kind=name).parameters(), **asked.parameters()}
+    params: dict[str, Parameter] = {"minutes": (), "threshold_ns": answer.threshold_ns, "when": ""}
+    params |= Filters(service="shop", kind=name).parameters() | asked.parameters()
     parts = answer.components, answer.targets, answer.statements
-    reading = Reading(engine, {**filters, **params}, asked, answer.usual, answer.slow, *parts)
+    reading = Reading(engine, params, asked, answer.usual, answer.slow, *parts)
     for finding in findings(reading, find(reading)):
         assert finding.sentence in answer.sentences
         assert finding.evidence

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import pytest
-from walltime_collector.clickhouse.engine import Engine
+from walltime_collector.clickhouse.engine import Engine, Parameter
 from walltime_collector.query.components import Sums
 from walltime_collector.query.scope import Filters
 from walltime_collector.query.why.answer import Contribution, Dimension, Population, Verdict
@@ -49,7 +49,13 @@ def line(component: str, usual: Sums, slow: Sums, address: str = "", statement: 
 def reading(engine: Engine) -> Reading:
     """Of two windows without a transaction."""
     compared = Comparison(Window(2, 3), Window(1, 2))
-    params = {**Filters().parameters(), **compared.parameters(), "minutes": (), "threshold_ns": 0, "when": ""}
+    params: dict[str, Parameter] = {
+        **Filters().parameters(),
+        **compared.parameters(),
+        "minutes": (),
+        "threshold_ns": 0,
+        "when": "",
+    }
     return Reading(engine, params, compared, SOMEBODY, SOMEBODY, ())
 
 

@@ -6,7 +6,7 @@ No SQL and no words here; numbers in, numbers out. Each module names the source 
 
 from __future__ import annotations
 
-CHANCE = 0.005
+CHANCE = 0.003
 """A p-value from here on is chance; p-values are corrected for how many were looked at (multiple.py) before."""
 SECOND_CHANCE = CHANCE / 5
 """The same of a second and third test of one answer, which are rarely needed and must not cost the first one."""

@@ -31,7 +31,7 @@ FINEST_BLOCKS = 64
 """The smaller group is cut into so many blocks, or into its transactions."""
 MOST_BLOCKS = 1024
 """More blocks of the larger group are joined."""
-_FEWEST_BLOCKS, _MOST_COMPARED = 8, 24
+_FEWEST_BLOCKS, _MOST_COMPARED = 6, 24
 """A burst that fills one or two of so many can be chance, a third of them cannot."""
 _BURST = 25
 """Transactions that one burst can have: with few of them on a side, neighbours are joined to fewer blocks."""
@@ -44,8 +44,8 @@ _TO_DEVIATION = 1.4826
 _STRETCHES = (4, 8, 16, 32)
 _F = {4: 3.78, 8: 2.64, 16: 2.04, 32: 1.70}
 """The 99 % quantiles of F for so many stretches."""
-_TREND, _TREND_GOES_ON = 1.64, 1.5
-"""Standard errors of a trend that counts; so many times what it would make of the slow side is still a trend."""
+_TREND = 1.64
+"""Standard errors of a trend that counts."""
 _INTERVAL = 0.98
 """Times are skewed: their interval of 95 % needs a little more than the 97.5 % quantile of Student's t."""
 
@@ -59,6 +59,7 @@ class Tested:
     drift: float
     """The standard deviation of parts of the usual time that are as long as the slow side, beyond their own chance."""
     trend: float
+    """What the usual time would have become by now, had its trend gone on; 0 without one."""
     error: float
     """The standard error of the difference."""
     low: float
@@ -69,8 +70,9 @@ class Tested:
 
     @property
     def is_drift(self) -> bool:
-        """The usual time goes up and down as much by itself."""
-        return abs(self.difference) < max(self.trend, self.drift and self.drift + 2 * self.error)
+        """The usual time goes up and down as much by itself, or goes on as it did."""
+        least = max(self.drift, self.trend if self.difference > 0 else -self.trend)
+        return least > 0 and abs(self.difference) < least + 2 * self.error
 
     @property
     def is_chance(self) -> bool:
@@ -184,14 +186,14 @@ def _drift(usual: Blocks) -> float:
 
 def _trend(usual: Blocks, apart: float) -> float:
     """By how much a trend of the usual time, when it is significant, would change the mean until the slow side."""
-    if len(usual) < _FEWEST_BLOCKS:
+    if len(usual) < 2 * _FEWEST_BLOCKS:
         return 0.0
     at = np.linspace(-0.5, 0.5, len(usual))
     residuals = usual[:, 1] - _mean(usual) * usual[:, 0]
     weight = float(usual[:, 0].mean() * (at @ at))
     slope = float(at @ residuals) / weight
     error = math.sqrt(float(residuals @ residuals) / len(usual) * float(at @ at)) / weight
-    return _TREND_GOES_ON * abs(slope) * min(apart, 1.0) if abs(slope) > _TREND * error else 0.0
+    return slope * min(apart, 1.0) if abs(slope) > _TREND * error else 0.0
 
 
 def _pairs(group: Blocks) -> Blocks:

@@ -10,6 +10,7 @@ must agree.
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
@@ -29,10 +30,11 @@ Outcome = Literal["because", "same_time", ""]
 _MOST = 3_000
 """Transactions of each side that are read."""
 _ENOUGH = 0.5
-_PRECISE = 0.15
-"""A standard error up to this part of the change: then a half of it is beyond chance, at less than 1 in 1,000."""
+_PRECISE = 0.19
+"""A standard error up to this part of the change: then a half of it is beyond chance (p = 0.004)."""
 _BEYOND_CHANCE = 3.5
 _ALIKE = 0.05
+_RARE = 0.25
 _STRETCHES, _NEAR, _CLUSTERS = (24, 16), (6, 64), (2, 64)
 """A side is cut into stretches of at least so many transactions, and at most so many of them."""
 _VALUES = 5
@@ -114,7 +116,7 @@ def read(reading: Reading) -> Transactions | None:
 
 def observed(rows: Sequence[Row], behind: Sequence[Behind] = (), *, is_one_time: bool = False) -> Transactions:
     """Rows of queries/why/lost_lookups.sql, by side and time."""
-    rows = sorted(rows, key=lambda row: row["started_ns"]) if is_one_time else rows
+    rows = sorted(rows, key=lambda row: (row["is_slow"] and not is_one_time, row["started_ns"]))
     is_slow, lost = (np.array([row[column] for row in rows], float) for column in ("is_slow", "lost"))
     sides = is_slow * (not is_one_time)
     more = slope(is_slow, lost, np.zeros(len(rows), np.int64), _stretches(sides, *_CLUSTERS))
@@ -197,20 +199,27 @@ def _in_bills(component: str, of: Transactions, *, is_by_time: bool = False) -> 
 
 def _in_kept(component: str, of: Transactions, *, by_side: bool) -> Observed | None:
     """
-    Lost keys and calls behind lookups of one prefix and number of keys, also of one side and version.
-
-    Otherwise only calls count that stand between a lost lookup and the store of its value, and never behind a hit.
+    Lost keys and calls behind lookups of one prefix and number of keys; also of one side and version, or else only the
+    calls until the value is stored. Statements that are often behind hits do not count: they are sent anyway.
     """
     if len({each.transaction for each in of.behind}) < SUPPORT:
         return None
     rows = np.array([each.transaction for each in of.behind], np.int64)
     groups = _labels([each.prefix for each in of.behind], [each.keys for each in of.behind])
     if by_side:
-        groups = _labels(groups, of.sides[rows], [of.rows[at]["version"] for at in rows])
-    hits = {(each.prefix, text) for each in of.behind if not each.lost for _, text, _ in each.calls}
+        groups = _labels(groups, [(of.sides[at], of.rows[at]["version"]) for at in rows])
+    lookups, texts = Counter[tuple[str, bool]](), Counter[tuple[str, str, bool]]()
+    for each in of.behind:
+        lookups[each.prefix, each.lost > 0] += 1
+        texts.update((each.prefix, text, each.lost > 0) for _, text, _ in each.calls)
+
+    def is_counted(prefix: str, text: str) -> bool:
+        behind_hits = texts[prefix, text, False] * lookups[prefix, True]
+        return behind_hits <= _RARE * texts[prefix, text, True] * lookups[prefix, False]
+
     calls = [
         sum(
-            called == component and (by_side or (is_stored and (each.prefix, text) not in hits))
+            called == component and (by_side or is_stored) and is_counted(each.prefix, text)
             for called, text, is_stored in each.calls
         )
         for each in of.behind

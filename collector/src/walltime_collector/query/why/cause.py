@@ -120,7 +120,9 @@ def _cause(part: Contribution, reading: Reading) -> Cause:
         others = "statements"
     elif has_slower and _are_others(part, mine):
         others = "servers"
-    found = Cause(part, part.more_ns * sign >= notable_ns, has_slower, others=others)
+    more_calls = part.slow.calls_per_transaction - part.usual.calls_per_transaction
+    has_more = part.more_ns * sign >= notable_ns or (bool(others) and more_calls * sign > 0)
+    found = Cause(part, has_more, has_slower, others=others)
     carrying, statements = (_carriers(part, each, is_slower=found.is_slower, sign=sign) for each in (mine, sent))
     if len(statements) > _MAX_STATEMENTS or _is_everywhere(sent, statements, is_slower=found.is_slower):
         statements = ()

@@ -19,5 +19,5 @@ SELECT
     COLUMNS('_calls$')
 FROM transactions
 WHERE is_compared AND (kept = 'random' OR cityHash64(trace_id, span_id) % if(is_slow, {slow_every:UInt64}, {usual_every:UInt64}) = 0)
-ORDER BY is_slow, started_ns
+ORDER BY cityHash64(trace_id, span_id)
 LIMIT {limit:UInt32} BY is_slow
