@@ -23,13 +23,13 @@ WITH
 -- include why/_weight.sql
 SELECT
     if(is_slow, 'slow', 'usual') AS side,
-    sum(weight) AS transactions,
+    sum(weight) AS counted,
     sum(mine.2 * weight) AS calls,
     sum(mine_ns * weight) AS time_ns,
     sum(mine.4 * weight) AS rows,
     sum(mine.5 * weight) AS errors,
-    calls / transactions AS calls_per_transaction,
-    time_ns / transactions AS time_ns_per_transaction,
+    calls / counted AS calls_per_transaction,
+    time_ns / counted AS time_ns_per_transaction,
     if(calls = 0, 0, time_ns / calls) AS time_ns_per_call,
     if(calls = 0, 0, rows / calls) AS rows_per_call
 FROM transactions
