@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import random
 from fractions import Fraction
 
 import numpy as np
@@ -13,7 +12,6 @@ from hypothesis import strategies as st
 from walltime_collector.query.components import Sums
 from walltime_collector.query.statistics.slope import slope
 from walltime_collector.query.why.arithmetic import Totals, contributions, split
-from walltime_collector.query.why.chance import Block, judge, transactions_per_block
 
 MS = 1_000_000
 
@@ -118,63 +116,3 @@ def test_the_error_of_a_slope_is_that_of_repetitions_also_when_neighbours_are_al
 def test_a_slope_of_few_that_vary_is_not_known() -> None:
     x = np.array([0.0] * 995 + [1.0] * 5)
     assert math.isinf(slope(x, x, np.zeros(1000, np.int64), np.arange(1000)).error)
-
-
-def blocks(seed: int, number: int, mean_ns: float = 5 * MS, *, tail: float = 0.0, slow_for: int = 0) -> list[Block]:
-    """Blocks of ten transactions; with `tail` some take very long, with `slow_for` the first so many twice as long."""
-    chosen = random.Random(seed)
-    made = []
-    for at in range(number):
-        times = [mean_ns * chosen.lognormvariate(-0.08, 0.4) * (2 if at < slow_for else 1) for _ in range(10)]
-        times = [each * (chosen.paretovariate(1.2) * 5 if chosen.random() < tail else 1) for each in times]
-        made.append(Block(10, round(sum(times))))
-    return made
-
-
-@pytest.mark.parametrize("tail", [0.0, 0.01])
-def test_the_same_mean_is_chance_at_least_19_times_of_20_whatever_the_tails(tail: float) -> None:
-    judged = [judge(blocks(2 * at, 320, tail=tail), blocks(2 * at + 1, 64, tail=tail)) for at in range(20)]
-    assert sum(not each.explains_it for each in judged) <= 1
-
-
-def test_one_and_a_half_times_the_usual_time_is_never_called_chance() -> None:
-    judged = [judge(blocks(2 * at, 320), blocks(2 * at + 1, 64, 7.5 * MS)) for at in range(20)]
-    assert not any(each.explains_it for each in judged)
-    assert all(each.low_ns < 2.5 * MS * 1.2 and each.high_ns > 2.5 * MS * 0.8 for each in judged)
-
-
-def test_one_enormous_transaction_is_no_change() -> None:
-    usual, slow = blocks(1, 320), blocks(2, 64)
-    slow[20] = Block(10, slow[20].total_ns + 30_000 * MS)
-
-    judged = judge(usual, slow)
-    assert judged.difference_ns > 40 * MS
-    assert judged.explains_it
-
-
-def test_a_disturbance_that_lasts_a_tenth_of_the_time_is_a_change() -> None:
-    assert not judge(blocks(1, 320), blocks(2, 64, slow_for=6)).p_value > 0.01
-
-
-def test_a_usual_time_that_goes_up_and_down_by_itself_needs_more_to_be_called_changed() -> None:
-    """Half minutes of sun, half minutes of rain: every stretch is clearly different, and that is the usual thing."""
-    weather = [0.7, 1.3, 0.8, 1.2, 0.75, 1.25]
-    usual = [each for at, factor in enumerate(weather) for each in blocks(at, 32, 5 * MS * factor)]
-    slow = blocks(99, 32, 5 * MS * 1.3)
-
-    assert judge(usual, slow).explains_it
-    assert not judge(usual, blocks(99, 32, 5 * MS * 4)).explains_it
-
-
-def test_one_bad_stretch_in_the_usual_time_does_not_hide_the_next_one() -> None:
-    usual = [*blocks(1, 64, 20 * MS), *blocks(2, 256, 5 * MS)]  # a cold start, then four usual minutes
-    assert not judge(usual, blocks(3, 64, 20 * MS)).explains_it
-
-
-def test_the_same_blocks_always_get_the_same_answer() -> None:
-    assert judge(blocks(1, 300), blocks(2, 50)) == judge(blocks(1, 300), blocks(2, 50))
-
-
-@pytest.mark.parametrize(("usual", "slow", "held"), [(10, 10, 1), (64_000, 640, 10), (640, 10**6, 10), (1, 1, 1)])
-def test_blocks_hold_as_many_transactions_on_both_sides(usual: int, slow: int, held: int) -> None:
-    assert transactions_per_block(usual, slow) == held

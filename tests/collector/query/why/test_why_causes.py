@@ -8,15 +8,12 @@ import pytest
 from walltime_collector.clickhouse.engine import Engine, Parameter
 from walltime_collector.query.components import Sums
 from walltime_collector.query.scope import Filters
-from walltime_collector.query.why.answer import Contribution, Dimension, Population, Verdict
+from walltime_collector.query.why.answer import NO_MIX, Contribution, Population
 from walltime_collector.query.why.arithmetic import contribution
 from walltime_collector.query.why.because import Lookup, Lookups
-from walltime_collector.query.why.cause import Cause, everything_is_slower, failing, find
+from walltime_collector.query.why.cause import Cause, everything_is_slower, find
 from walltime_collector.query.why.cause_sentences import findings
-from walltime_collector.query.why.chance import Chance, Judged
-from walltime_collector.query.why.dimensions import without_effects
 from walltime_collector.query.why.reading import Reading
-from walltime_collector.query.why.sentences import headline, of_calls_alone, of_failing, of_queue
 from walltime_collector.query.why.wording import short
 from walltime_collector.query.windows import Comparison, Window
 
@@ -55,6 +52,8 @@ def reading(engine: Engine) -> Reading:
         "minutes": (),
         "threshold_ns": 0,
         "when": "",
+        "bound_ns": 2**63 - 1,
+        **NO_MIX,
     }
     return Reading(engine, params, compared, SOMEBODY, SOMEBODY, ())
 
@@ -98,36 +97,6 @@ def test_a_cache_that_fails_is_named_with_its_failures(reading: Reading) -> None
         "mysql.query: 3.0× the calls (2 → 6) at the usual speed (1.00 ms each), +4.00 ms, because memcache.get on"
         f" {ONE} fails in 100 % of its calls; {TWO} is unchanged (99.0 %)."
     ]
-
-
-def test_statements_that_misses_add_are_effects_and_one_that_became_slow_is_not() -> None:
-    added, new, slow = named("added", 0.1, 0.9), named("new", 0, 0.9), named("slow", 0.5, 0.5)
-    host = replace(added, dimension="host")
-    emptied, other = Cause(MORE_QUERIES, True, False, EMPTIED), Cause(MORE_QUERIES, True, False)
-    assert without_effects([added, new, slow, host], [emptied]) == (slow, host)
-    assert without_effects([added, new, slow, host], [other]) == (added, new, slow, host)
-
-
-def named(text: str, usual_share: float, slow_share: float) -> Dimension:
-    """A statement that explains a part of the difference."""
-    return Dimension(
-        "statement",
-        text,
-        same=(),
-        values=3,
-        usual_transactions=round(N * usual_share),
-        slow_transactions=round(N * slow_share),
-        usual_share=usual_share,
-        slow_share=slow_share,
-        lift=slow_share / usual_share if usual_share else None,
-        usual_mean_ns=5 * MS,
-        slow_mean_ns=9 * MS,
-        usual_rest_mean_ns=5 * MS,
-        slow_rest_mean_ns=5 * MS,
-        more_ns=0,
-        slower_ns=4 * MS,
-        p_value=0.001,
-    )
 
 
 def test_a_cache_whose_keys_moved_to_the_other_is_named_too(reading: Reading) -> None:
@@ -232,22 +201,6 @@ def test_calls_that_no_longer_run_at_the_same_time_are_reported_as_overlap(readi
     assert sentence == "overlap: calls that ran at the same time saved 1.00 ms instead of 8.00 ms."
 
 
-def test_a_longer_queue_is_reported_beside_the_times() -> None:
-    before, now = replace(SOMEBODY, queue_ns=0.1 * MS), replace(SOMEBODY, queue_ns=30.0 * MS)
-    assert of_queue(before, now).startswith("Before they began they queued for 30.0 ms instead of 100 µs")
-    assert of_queue(before, before) == of_queue(SOMEBODY, now) == ""
-
-
-def test_servers_on_which_more_calls_fail_are_named_and_those_that_always_failed_are_not() -> None:
-    refused = line("memcache.connect", queries(100), queries(100, errors=100), ONE)
-    always = line("mysql.query", queries(100, errors=30), queries(100, errors=35), "db:3306")
-    rare = line("http.request", queries(100), queries(100, errors=2), "pay:443")
-
-    assert [of_failing(each) for each in failing([always, rare, refused])] == [
-        f"memcache.connect on {ONE}: 100 % of its calls fail instead of none."
-    ]
-
-
 @pytest.mark.parametrize(
     ("statement", "said"),
     [
@@ -259,45 +212,3 @@ def test_servers_on_which_more_calls_fail_are_named_and_those_that_always_failed
 )
 def test_a_statement_in_a_sentence_is_short(statement: str, said: str) -> None:
     assert short(statement) == said
-
-
-TOLD = Chance(4.0 * MS, 0.0004, 0.1 * MS, 3.0 * MS, 5.0 * MS)
-DRIFT = Chance(4.0 * MS, 0.0004, 1.5 * MS, 3.0 * MS, 5.0 * MS)
-GUESS = Chance(4.0 * MS, 0.2, 0.1 * MS, -1.0 * MS, 9.0 * MS)
-
-
-@pytest.mark.parametrize(
-    ("verdict", "judged", "said"),
-    [
-        ("different", TOLD, "5.00 ms → 9.00 ms (+4.00 ms)."),
-        ("chance", GUESS, "(+4.00 ms): no difference beyond chance (p = 0.2)."),
-        ("chance", DRIFT, "no difference beyond chance (the usual time goes up and down as much by itself)."),
-        ("small", TOLD, "(+4.00 ms): more than chance, but little."),
-        ("too_few", None, "but with 100 transactions against 100, this can be chance."),
-        ("selected", None, "the slowest 50 % take 9.00 ms, the others 5.00 ms (+4.00 ms)."),
-    ],
-)
-def test_the_headline_states_how_certain_it_is(verdict: Verdict, judged: Chance | None, said: str) -> None:
-    line = headline("GET /", verdict, judged, SOMEBODY, replace(SOMEBODY, mean_ns=9 * MS))
-    assert line.startswith("GET /: ")
-    assert line.endswith(said)
-
-
-def test_the_headline_says_that_a_few_slow_ones_can_be_alike_by_chance() -> None:
-    usual, slow = replace(SOMEBODY, transactions=19), replace(SOMEBODY, transactions=2, mean_ns=9 * MS)
-    line = headline("GET /", "selected", None, usual, slow)
-    said = "; but with 2 transactions against 19, what these have in common can be chance."
-    assert line.endswith("(+4.00 ms)" + said)
-    assert said not in headline(
-        "GET /", "selected", None, replace(usual, transactions=190), replace(slow, transactions=10)
-    )
-
-
-def test_calls_alone_prove_a_difference_only_in_its_own_direction_and_only_a_large_one() -> None:
-    assert Judged(GUESS, TOLD).calls_differ(1.0 * MS)
-    assert not Judged(GUESS, TOLD).calls_differ(5.0 * MS)
-    assert not Judged(replace(GUESS, difference_ns=-4.0 * MS), TOLD).calls_differ(1.0 * MS)
-    assert not Judged(GUESS, DRIFT).calls_differ(1.0 * MS)
-    assert of_calls_alone(GUESS, TOLD) == (
-        "The times alone could be chance (p = 0.2), the number of calls could not (p < 0.001)."
-    )

@@ -96,8 +96,8 @@ def compare(usual: Blocks, slow: Blocks, apart: float = 0.625, *, level: float =
     """
     while len(usual) > MOST_BLOCKS:
         usual = _pairs(usual)
-    drift = _drift(usual)
-    trend = _trend(usual, apart)
+    slope = _slope(usual)
+    drift, trend = _drift(usual, slope), slope * min(apart, 1.0)
     usual, slow = _uncorrelated(usual, slow)
     difference = _mean(slow) - _mean(usual)
     errors, freedom = zip(*map(_error, (usual, slow)), strict=True)
@@ -161,14 +161,16 @@ def _shuffled_p(both: Blocks, usual_blocks: int, slow_blocks: int, difference: f
     return float((1 + np.count_nonzero(differences >= abs(difference) * (1 - 1e-12))) / (1 + _SHUFFLES))
 
 
-def _drift(usual: Blocks) -> float:
+def _drift(usual: Blocks, slope: float) -> float:
     """
-    What the usual time goes up and down by for longer than a block, as far as chance cannot explain it.
+    What the usual time goes up and down by for longer than a block beside its trend, beyond chance.
 
     Of each length of stretches: their standard deviation beyond that of independent blocks, when it is significant,
     times the quantile of Student's t for so few stretches. The largest counts.
     """
-    found, independent = 0.0, usual
+    at = np.linspace(-0.5, 0.5, len(usual))
+    usual = np.column_stack([usual[:, 0], usual[:, 1] - slope * at * usual[:, 0]])
+    found = 0.0
     for number in _STRETCHES:
         length = len(usual) // number
         if length < 2:
@@ -176,7 +178,7 @@ def _drift(usual: Blocks) -> float:
         edges = np.arange(number) * len(usual) // number
         stretches = np.add.reduceat(usual, edges)
         means = stretches[:, 1] / np.maximum(stretches[:, 0], 1e-9)
-        residuals = independent[:, 1] - _mean(independent) * independent[:, 0]
+        residuals = usual[:, 1] - _mean(usual) * usual[:, 0]
         within = float(residuals @ residuals) / (len(usual) - 1) * len(usual) / number / np.mean(stretches[:, 0]) ** 2
         between = float(np.var(means, ddof=1))
         if between > within * _F[number]:
@@ -184,8 +186,8 @@ def _drift(usual: Blocks) -> float:
     return found
 
 
-def _trend(usual: Blocks, apart: float) -> float:
-    """By how much a trend of the usual time, when it is significant, would change the mean until the slow side."""
+def _slope(usual: Blocks) -> float:
+    """How much higher the end of the usual time is than its beginning, by a straight line; 0 when that is chance."""
     if len(usual) < 2 * _FEWEST_BLOCKS:
         return 0.0
     at = np.linspace(-0.5, 0.5, len(usual))
@@ -193,7 +195,7 @@ def _trend(usual: Blocks, apart: float) -> float:
     weight = float(usual[:, 0].mean() * (at @ at))
     slope = float(at @ residuals) / weight
     error = math.sqrt(float(residuals @ residuals) / len(usual) * float(at @ at)) / weight
-    return slope * min(apart, 1.0) if abs(slope) > _TREND * error else 0.0
+    return slope if abs(slope) > _TREND * error else 0.0
 
 
 def _pairs(group: Blocks) -> Blocks:
