@@ -81,7 +81,7 @@ def _window(sent: list[Sent]) -> Window:
 
 @pytest.fixture(params=(1, 2))
 def shop(engine: EmbeddedEngine, request: pytest.FixtureRequest) -> Iterator[Shop]:
-    yield Shop(engine, request.param)
+    return Shop(engine, request.param)
 
 
 def adds_up(why: Why) -> None:

@@ -18,7 +18,7 @@ from walltime_collector.errors import StatementRefused
 from walltime_collector.pages.drawing.waterfall import waterfall
 from walltime_collector.query.answers import from_json
 from walltime_collector.query.why import wording
-from walltime_collector.query.why.answer import Mix, Singles, Why
+from walltime_collector.query.why.answer import Mix, Singles, Stratum, Why
 from walltime_collector.query.why.explain import explain
 from walltime_collector.query.why.finding import Evidence, Finding
 from walltime_collector.query.windows import Comparison, Window
@@ -87,7 +87,9 @@ def with_everything(why: Why) -> Why:
     singles = Singles(10**9, 0, 3, 0.0, 4 * MS, 4 * MS, None, True, "", "", "", (), ("ab" * 16,))
     more_ns = 4 * MS - 1.2 * MS
     slow = replace(why.slow, mean_ns=why.slow.mean_ns + more_ns)
-    answer = replace(why, mix=Mix("status", (), -1.2 * MS, 0.0, 0.0, part_ns=-1.2 * MS), singles=singles, slow=slow)
+    strata = tuple(Stratum(value, 9, 9, 0.5, 0.5, 4 * MS, 5 * MS, -0.6 * MS, 0.5 * MS) for value in ("2xx", ""))
+    mix = Mix("status", strata, -1.2 * MS, MS, 1e-9, part_ns=-1.2 * MS)
+    answer = replace(why, mix=mix, singles=singles, slow=slow)
     answer = replace(answer, difference_ns=why.difference_ns + more_ns)
     return replace(answer, shown=wording.shown(answer))
 
@@ -102,6 +104,11 @@ def test_the_parts_add_up_from_one_mean_to_the_other(why: Why) -> None:
         assert fall.steps[-1].end == pytest.approx(fall.steps[-2].end, abs=0.3)
     labels = [each.label for each in with_everything(why).shown.parts.rows]
     assert labels[:3] == ["usual", "mix of statuses", "mysql.query"]
+    by_status = next(each for each in with_everything(why).shown.tables if each.title == "by status")
+    assert [(each.label, each.cells["mix"]) for each in by_status.rows] == [
+        ("2xx", "−600 µs"),
+        ("the others", "−600 µs"),
+    ]
     assert labels[-2:] == ["3 single transactions", "selected"]
 
 

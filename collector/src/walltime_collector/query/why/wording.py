@@ -9,7 +9,7 @@ from typing import Literal
 
 from ...format import count, duration, percent, plural, ratio, share
 from ..statistics import SUPPORT
-from .answer import Contribution, Dimension, Stratum, Why
+from .answer import Contribution, Dimension, Mix, Why
 from .behind import LOOKUPS
 from .cause import SQL
 from .rows import Row, Shown, Table
@@ -38,7 +38,6 @@ _LOST = 0.05
 def shown(why: Why) -> Shown:
     """The names of the two groups, how sure the difference is, and all rows."""
     usual = "usual" if why.slowest_percent is None and not why.when else "the others"
-    mix = why.mix
     slow = "those that match" if why.when else "selected" if why.slowest_percent is None else "the slowest"
     names = [each.component for each in worth_showing(why.components)[0]]
     # a cache lookup can cost little itself and be the cause of the rest
@@ -49,12 +48,9 @@ def shown(why: Why) -> Shown:
     left_out = len(why.statements) - len(statements)
     differ_less = f"{plural(left_out, 'more statement')} differ less" if left_out else ""
     looked_at = f"beyond chance among {plural(why.looked_at, 'value')} with {SUPPORT} transactions or more"
-    strata = [
-        _stratum(each) for each in (mix.strata if mix else ()) if each.usual_transactions or each.slow_transactions
-    ]
     tables = (
         _table("by dimension", map(_value, why.dimensions), looked_at),
-        replace(_table("by", strata), title=f"by {mix.dimension.removeprefix('annotation.') if mix else ''}"),
+        replace(_table("by", _strata(why.mix)), title=f"by {_mixed(why.mix)}"),
         _table("by server", (_cost("server", each) for each in targets)),
         _table("by statement", (_cost("statement", each) for each in statements), differ_less),
     )
@@ -162,10 +158,9 @@ def _table(title: str, rows: Iterable[Row], note: str = "") -> Table:
 def _parts(why: Why, usual: str, slow: str) -> Iterator[Row]:
     """From the usual mean to the slow one; the parts between them add up to the difference."""
     yield Row("mean", usual, {"difference": "", "per transaction": duration(why.usual.mean_ns)})
-    if mix := why.mix:
-        what = mix.dimension.removeprefix("annotation.").replace("error.type", "error type")
-        name = f"mix of {what}{'es' if what.endswith('s') else 's'}"
-        yield Row("mix", name, {}, mix.part_ns, dimension=mix.dimension)
+    if why.mix:
+        name = f"mix of {_mixed(why.mix)}{'es' if why.mix.dimension.endswith('s') else 's'}"
+        yield Row("mix", name, {}, why.mix.part_ns, dimension=why.mix.dimension)
     large, small = worth_showing(why.components)
     for each in large:
         yield _cost("component", each)
@@ -212,14 +207,21 @@ def _value(each: Dimension) -> Row:
     return replace(row, dimension=each.dimension, value=each.value)
 
 
-def _stratum(each: Stratum) -> Row:
-    cells = {
-        "share": f"{share(each.usual_share)} → {share(each.slow_share)}",
-        "mean": _change(each.usual_mean_ns, each.slow_mean_ns),
-        "mix": signed(each.mix_ns),
-        "like with like": signed(each.like_with_like_ns),
-    }
-    return Row("stratum", each.value or "the others", cells, each.mix_ns + each.like_with_like_ns)
+def _strata(mix: Mix | None) -> Iterator[Row]:
+    for each in mix.strata if mix else ():
+        cells = {
+            "share": f"{share(each.usual_share)} → {share(each.slow_share)}",
+            "mean": _change(each.usual_mean_ns, each.slow_mean_ns),
+            "mix": signed(each.mix_ns),
+            "like with like": signed(each.like_with_like_ns),
+        }
+        if each.usual_transactions or each.slow_transactions:
+            yield Row("stratum", each.value or "the others", cells, each.mix_ns + each.like_with_like_ns)
+
+
+def _mixed(mix: Mix | None) -> str:
+    """`status`, `error type`, and of an annotation its key."""
+    return mix.dimension.removeprefix("annotation.").replace("error.type", "error type") if mix else ""
 
 
 def _arrow(before: str, now: str) -> str:
