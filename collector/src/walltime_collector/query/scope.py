@@ -105,13 +105,15 @@ class Scope:
 
     def aligned(self) -> Scope:
         """The same with a window that begins and ends between two steps, at most one step longer at each end."""
-        return self._widened(self.step_s * _S)
+        return self.widened(self.step_s)
 
     def in_whole_minutes(self) -> Scope:
         """The same with a window that begins and ends with a minute: the sums per minute answer it alone, fast."""
-        return self._widened(MINUTE_S * _S)
+        return self.widened(MINUTE_S)
 
-    def _widened(self, step_ns: int) -> Scope:
+    def widened(self, step_s: int) -> Scope:
+        """The same with a window of whole steps of this length."""
+        step_ns = step_s * _S
         first, last = self.window.start_ns // step_ns, -(-self.window.end_ns // step_ns)
         return replace(self, window=Window(first * step_ns, last * step_ns))
 
@@ -159,8 +161,8 @@ class Steps:
         """
         is_large = transactions > _MANY_TRANSACTIONS and scope.filters.are_in_minutes
         step_s = max(scope.step_s, MINUTE_S) if is_large else scope.step_s
-        first, last = scope.window.start_ns // (step_s * _S), -(-scope.window.end_ns // (step_s * _S))
-        return cls(first * step_s * _S, step_s, last - first)
+        window = scope.widened(step_s).window
+        return cls(window.start_ns, step_s, (window.end_ns - window.start_ns) // (step_s * _S))
 
     @property
     def numbers(self) -> range:

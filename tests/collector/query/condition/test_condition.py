@@ -126,7 +126,7 @@ def test_any_text_is_a_condition_or_an_error_that_says_where_and_what_now(text: 
     if isinstance(result, BadParameter):
         assert result.where == "where"
         assert result.what_now
-        assert re.match(r"position \d+: '|it (is|has|ends) ", result.what)
+        assert re.match(r"position \d+: ['\"]|it (is|has|ends) ", result.what)
 
 
 @given(st.text(min_size=3, max_size=30), st.sampled_from(("user", "annotation.", "server", "statement")))

@@ -47,6 +47,16 @@ def test_noise_has_no_outlier(transactions: int) -> None:
     assert sum(each is not None for each in reported) <= 1
 
 
+def test_a_step_with_too_few_transactions_does_not_end_it() -> None:
+    def slow_around_a_gap(step: int, makes: random.Random) -> list[int]:
+        return usual(makes, 3 if step == 22 else 200, 2.5 if 20 <= step < 26 else 1.0)
+
+    result = outlier(made(slow_around_a_gap))
+    assert result is not None
+    assert (result.start_ns, result.end_ns) == (20 * 30 * 10**9, 26 * 30 * 10**9)
+    assert result.transactions == 5 * 200 + 3
+
+
 def test_a_single_slow_transaction_is_no_slow_minute() -> None:
     assert outlier(made(lambda step, makes: usual(makes, 100) + [5_000 * MS] * (step == 30))) is None
 

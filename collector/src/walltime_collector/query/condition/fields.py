@@ -91,15 +91,15 @@ def _of_system(system: str, written: str) -> Field:
     return Field(f"{system}.{written}" if system else written, _type(counter), sql, keys)
 
 
-def _written(counter: str) -> str:
-    return _WORDS.get(counter, counter)
-
-
 _FIELDS = {
     each.name: each
     for each in (
         *_OF_TRANSACTION,
-        *(_of_component(name, _written(counter)) for name, counters in COLUMNS.items() for counter in counters),
+        *(
+            _of_component(name, _WORDS.get(counter, counter))
+            for name, counters in COLUMNS.items()
+            for counter in counters
+        ),
         *(_of_system(system, written) for system in SYSTEMS for written in _COUNTERS),
         *(_of_system("", written) for written in ("calls", "hits", "misses", "rows")),
     )
