@@ -31,7 +31,7 @@ from walltime_collector.query.incidents.looks import KindName, Thresholds
 from walltime_collector.query.kept.sample import kept_sample
 from walltime_collector.query.queries import BESIDE, CONDITIONS, SORT, query_text, run
 from walltime_collector.query.scope import Filters, Scope
-from walltime_collector.query.why.answer import NO_MIX
+from walltime_collector.query.why.values import NO_MIX
 from walltime_collector.query.windows import Window
 from walltime_collector.sql.runner import QueryRunner
 from walltime_collector.statements.fingerprint import fingerprint_id, of_template

@@ -10,8 +10,8 @@ from walltime_collector.clickhouse.engine import Engine, Parameter
 from walltime_collector.query.scope import Filters
 from walltime_collector.query.transaction.show import show
 from walltime_collector.query.why.answer import Why
-from walltime_collector.query.why.cause import find
-from walltime_collector.query.why.cause_sentences import findings
+from walltime_collector.query.why.causes.cause import find
+from walltime_collector.query.why.causes.sentences import findings
 from walltime_collector.query.why.explain import explain
 from walltime_collector.query.why.reading import Reading
 from walltime_collector.query.windows import Comparison

@@ -8,12 +8,13 @@ import pytest
 from walltime_collector.clickhouse.engine import Engine, Parameter
 from walltime_collector.query.components import Sums
 from walltime_collector.query.scope import Filters
-from walltime_collector.query.why.answer import NO_MIX, Contribution, Population
+from walltime_collector.query.why.answer import Contribution, Population
 from walltime_collector.query.why.arithmetic import contribution
-from walltime_collector.query.why.because import Lookup, Lookups
-from walltime_collector.query.why.cause import Cause, everything_is_slower, find
-from walltime_collector.query.why.cause_sentences import findings
+from walltime_collector.query.why.causes.because import Lookup, Lookups
+from walltime_collector.query.why.causes.cause import Cause, everything_is_slower, find
+from walltime_collector.query.why.causes.sentences import findings
 from walltime_collector.query.why.reading import Reading
+from walltime_collector.query.why.values import NO_MIX
 from walltime_collector.query.why.wording import short
 from walltime_collector.query.windows import Comparison, Window
 

@@ -10,8 +10,8 @@ import pytest
 from walltime_collector.clickhouse.engine import Engine
 from walltime_collector.query.statistics import CHANCE
 from walltime_collector.query.why.answer import SampledLine, Why
+from walltime_collector.query.why.causes.process import sampled_lines
 from walltime_collector.query.why.explain import explain
-from walltime_collector.query.why.process import sampled_lines
 from walltime_collector.query.windows import Comparison, Window, comparison
 
 from tests.collector.conftest import MINUTE_NS, Store

@@ -11,9 +11,9 @@ import pytest
 from walltime_collector.clickhouse.engine import Engine
 from walltime_collector.query.components import Sums
 from walltime_collector.query.scope import Filters
-from walltime_collector.query.why import process, waits
 from walltime_collector.query.why.answer import Population
 from walltime_collector.query.why.arithmetic import Totals, contributions
+from walltime_collector.query.why.causes import process, waits
 from walltime_collector.query.why.reading import Reading
 from walltime_collector.query.windows import Comparison, Window
 

@@ -18,9 +18,10 @@ from walltime_collector.errors import StatementRefused
 from walltime_collector.pages.drawing.waterfall import waterfall
 from walltime_collector.query.answers import from_json
 from walltime_collector.query.why import wording
-from walltime_collector.query.why.answer import Mix, Singles, Stratum, Why
+from walltime_collector.query.why.answer import Singles, Why
 from walltime_collector.query.why.explain import explain
 from walltime_collector.query.why.finding import Evidence, Finding
+from walltime_collector.query.why.values import Mix, Stratum
 from walltime_collector.query.windows import Comparison, Window
 from walltime_collector.sql.runner import QueryRunner
 

@@ -23,17 +23,19 @@ from ..statistics import SECOND_CHANCE
 from ..statistics.blocks import Tested, compare
 from ..statistics.longest import bound
 from ..windows import Comparison, Window, between
-from . import cause, durations, sentences, wording
-from .answer import NO_MIX, Contribution, Example, Population, Sampled, SampledLine, Verdict, Why
+from . import durations, sentences, wording
+from .answer import Contribution, Example, Population, Sampled, SampledLine, Verdict, Why
+from .causes import cause
+from .causes.process import MAX_LINES, sampled_lines
+from .causes.singles import singles
 from .dimensions import search, servers
 from .dimensions import sentences as dimensions
 from .durations import LONGEST_NS, Durations, Times
 from .parts import drilled, read_parts
-from .process import MAX_LINES, sampled_lines
 from .reading import Reading
 from .sample import ALL, Sample, exact_mean_ns, sample
 from .sentences import Judged, Looked
-from .singles import singles
+from .values import NO_MIX
 
 SMALL = 0.05
 """A difference below this part of the usual time is called small: a machine drifts by so much without a cause."""

@@ -8,9 +8,10 @@ from dataclasses import dataclass
 from ...clickhouse.engine import Engine, Parameter
 from ..components import counters_by_component, sums
 from ..queries import Row, run
-from .answer import Contribution, Weights
+from .answer import Contribution
 from .arithmetic import Totals, contribution, contributions
 from .reading import Reading
+from .values import Weights
 
 MAX_TARGETS, MAX_STATEMENTS = 1_000, 100
 

@@ -8,9 +8,10 @@ from dataclasses import dataclass, replace
 from ...format import count, duration, percent, plural, printable
 from ..names import shown
 from ..statistics.blocks import FEWEST, Tested
-from . import cause_sentences, process, singles, waits
 from .answer import Why
-from .cause import Cause, everything_is_slower
+from .causes import process, singles, waits
+from .causes import sentences as of_causes
+from .causes.cause import Cause, everything_is_slower
 from .dimensions.mix import is_most_of
 from .durations import Durations
 from .finding import Finding
@@ -91,7 +92,7 @@ def _of_times(answer: Why, looked: Looked, waiting: Sequence[Finding]) -> Iterat
     if factor and not leading and not inside:
         yield process.of_machine(reading, factor)
     elif not factor:
-        yield from cause_sentences.findings(reading, looked.causes, answer.lines)
+        yield from of_causes.findings(reading, looked.causes, answer.lines)
     yield from (each for each in waiting if each not in leading)
 
 

@@ -9,10 +9,11 @@ from typing import Literal
 
 from ...format import count, duration, percent, plural, ratio, share
 from ..statistics import SUPPORT
-from .answer import Contribution, Dimension, Mix, Why
-from .behind import LOOKUPS
-from .cause import SQL
+from .answer import Contribution, Why
+from .causes.behind import LOOKUPS
+from .causes.cause import SQL
 from .rows import Row, Shown, Table
+from .values import Dimension, Mix
 
 _MOST_PARTS = 8
 _SMALLEST_PART = 0.03

@@ -9,8 +9,8 @@ import numpy as np
 from ...queries import Row, run
 from ...statistics.contrast import BLOCKS
 from ...windows import Comparison
-from ..answer import Weights
 from ..reading import Reading
+from ..values import Weights
 from .effects import SUMS, Side
 
 

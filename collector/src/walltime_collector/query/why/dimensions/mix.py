@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from ...statistics import CHANCE, SUPPORT
-from ..answer import Mix, Population, Stratum
+from ..answer import Population
+from ..values import Mix, Stratum
 
 _LITTLE, _HALF = 0.2, 0.5
 Group = tuple[str, float, float, float, float]

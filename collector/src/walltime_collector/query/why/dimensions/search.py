@@ -12,8 +12,8 @@ from ...condition.tree import field_names
 from ...queries import Row, run
 from ...statistics import CHANCE, SUPPORT
 from ...statistics.multiple import holm
-from ..answer import DIMENSIONS, NO_MIX, Dimension, Mix, Stratum
 from ..reading import Reading
+from ..values import DIMENSIONS, NO_MIX, Dimension, Mix, Stratum
 from . import blocks
 from .effects import NONE, TIME, Effect, Side, count, mean_ns, more, of_part, slower
 from .mix import Group, split

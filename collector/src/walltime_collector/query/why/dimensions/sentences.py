@@ -7,9 +7,10 @@ from collections.abc import Iterator
 from ....format import duration, percent, ratio
 from ...condition.values import quoted_value
 from ...statistics import CHANCE, SUPPORT
-from ..answer import NO_MIX, Contribution, Dimension, Mix, Stratum
+from ..answer import Contribution
 from ..finding import Finding
 from ..reading import Reading
+from ..values import NO_MIX, Dimension, Mix, Stratum
 from ..wording import joined, label, lift, means, signed, times
 from .search import Dimensions, Replaced
 from .servers import Servers

@@ -12,7 +12,7 @@ from ...statistics.contrast import BLOCKS, Estimate, Sums, share
 from ...statistics.counts import more_often
 from ...statistics.multiple import holm
 from ..answer import Contribution
-from ..cause import fails_more
+from ..causes.cause import fails_more
 from ..reading import Reading
 from . import blocks
 

@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
-from ..queries import run
+from ...queries import run
+from ..answer import Contribution, Cost
+from ..reading import Reading
 from . import because
-from .answer import Contribution, Cost
 from .because import Lookups
-from .reading import Reading
 
 SQL = ("mysql.query", "mysql.fetch")
 """The components whose time the statements split, and which have rows."""

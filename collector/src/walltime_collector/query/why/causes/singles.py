@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from ...clickhouse.engine import Engine, Parameter
-from ...format import count, duration, plural, share
-from ..queries import run, written
-from .answer import Singles
-from .durations import LONGEST_NS, Durations
-from .finding import Evidence, Finding
-from .wording import short, signed
+from ....clickhouse.engine import Engine, Parameter
+from ....format import count, duration, plural, share
+from ...queries import run, written
+from ..answer import Singles
+from ..durations import LONGEST_NS, Durations
+from ..finding import Evidence, Finding
+from ..wording import short, signed
 
 _MOSTLY = 0.5
 

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ...format import duration, percent, ratio
+from ....format import duration, percent, ratio
+from ..answer import Contribution, Cost, SampledLine
+from ..finding import Evidence, Finding
+from ..reading import Reading
+from ..wording import joined, number, short, signed, times
 from . import process
-from .answer import Contribution, Cost, SampledLine
 from .because import STEADY_HITS, Lookup, Lookups, hit_ratio
 from .cause import Cause, fails_more, pace
-from .finding import Evidence, Finding
-from .reading import Reading
-from .wording import joined, number, short, signed, times
 
 _ALL = 0.8
 _MORE_ROWS = 1.25

@@ -8,10 +8,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
 
-from ..answers import Call
-from ..kept.sample import kept_calls
-from ..queries import Row
-from .reading import Reading
+from ...answers import Call
+from ...kept.sample import kept_calls
+from ...queries import Row
+from ..reading import Reading
 
 LOOKUPS = ("memcache.get", "redis.get", "redis.mget", "redis.hget", "redis.hmget", "redis.hgetall")
 """A miss of these components makes an application query elsewhere; the same list as in queries/why/lost_lookups.sql."""

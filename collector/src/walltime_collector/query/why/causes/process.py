@@ -5,17 +5,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from ...format import duration, percent, printable, uncertain
-from ..queries import Row
-from ..sampling import REST, doing
-from ..statistics import CHANCE, SUPPORT, means
-from ..statistics.multiple import holm
-from .answer import Contribution, SampledLine
+from ....format import duration, percent, printable, uncertain
+from ...queries import Row
+from ...sampling import REST, doing
+from ...statistics import CHANCE, SUPPORT, means
+from ...statistics.multiple import holm
+from ..answer import Contribution, SampledLine
+from ..finding import Finding
+from ..reading import Reading
+from ..wording import as_long, joined, number, signed
 from .cause import pace
-from .finding import Finding
-from .reading import Reading
 from .waits import KNOWN, numbers, sides, waited
-from .wording import as_long, joined, number, signed
 
 GC = "python.gc"
 MAX_LINES = 200

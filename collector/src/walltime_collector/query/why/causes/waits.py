@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from ...format import duration, printable
-from ..queries import Row, run
-from ..statistics import CHANCE, SUPPORT, means
-from ..statistics.multiple import holm
-from .finding import About, Finding
-from .reading import Reading
-from .wording import signed
+from ....format import duration, printable
+from ...queries import Row, run
+from ...statistics import CHANCE, SUPPORT, means
+from ...statistics.multiple import holm
+from ..finding import About, Finding
+from ..reading import Reading
+from ..wording import signed
 
 KNOWN = 0.95
 """Of the transactions; a mean of fewer says nothing of the rest."""

@@ -1,0 +1,1 @@
+"""What carries a difference: components and the calls behind them, the process, waits, single transactions."""
