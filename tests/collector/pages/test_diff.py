@@ -91,7 +91,7 @@ def test_every_link_of_the_page_leads_to_a_page(browser: Browser, changed_ns: in
 def test_a_time_is_compared_with_what_is_before_or_beside_it(browser: Browser, changed_ns: int) -> None:
     """As much time before; of a selection the longer part of `time` beside it."""
     (_, whole), (_, selected) = (
-        page_and_model(browser, {"time": "last 10m"}),
+        page_and_model(browser, {"time": times(changed_ns)["during"]}),
         page_and_model(browser, {"time": "last 30m", "during": "5m..2m"}),
     )
     assert [each["change"] for each in whole["answer"]["kinds"]] == ["slower", "chance"]

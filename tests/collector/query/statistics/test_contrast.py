@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 import pytest
-from walltime_collector.query.statistics.contrast import BLOCKS, Estimate, contrast, exceeds, ratio, share
+from walltime_collector.query.statistics.contrast import BLOCKS, Estimate, contrast, ratio, share
 
 TIMES = 400
 CHANCE = 0.005
@@ -49,13 +47,6 @@ def test_what_changes_for_all_cancels_in_a_contrast() -> None:
     higher = contrast(own, own * (weather + 2), every, every * weather + own * 2)
     assert higher.size == pytest.approx(2)
     assert higher.p_value < 1e-6
-
-
-@pytest.mark.parametrize(("part", "whole", "usual_part", "usual_whole"), [(3, 10, 1, 20), (0, 5, 2, 9), (4, 4, 0, 8)])
-def test_few_are_counted_exactly(part: int, whole: int, usual_part: int, usual_whole: int) -> None:
-    both, n = part + usual_part, whole + usual_whole
-    ways = sum(math.comb(both, at) * math.comb(n - both, whole - at) for at in range(part, min(both, whole) + 1))
-    assert exceeds(part, whole, usual_part, usual_whole) == pytest.approx(ways / math.comb(n, whole))
 
 
 def test_without_any_transactions_nothing_is_known() -> None:

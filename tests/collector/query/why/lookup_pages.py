@@ -150,6 +150,13 @@ def slowest(of: Request) -> Iterator[Made]:
     yield from of.query(N)
 
 
+def more_rows(of: Request) -> Iterator[Made]:
+    """A query of three times the rows takes as much longer."""
+    for component, took_ms, said in of.query(LIST):
+        more = 3 if of.is_slow else 1
+        yield component, took_ms * more, {**said, "db.response.returned_rows": 10 * more}
+
+
 # queries that change at the same time
 
 

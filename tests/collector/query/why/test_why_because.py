@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+import re
+
 import pytest
 from walltime_collector.clickhouse.engine import Engine, Parameter
 from walltime_collector.query.scope import Filters
@@ -12,6 +15,7 @@ from walltime_collector.query.why.cause_sentences import findings
 from walltime_collector.query.why.explain import explain
 from walltime_collector.query.why.reading import Reading
 from walltime_collector.query.windows import Comparison
+from walltime_collector.sql.runner import QueryRunner
 
 from tests.by_day import by_day
 from tests.collector.conftest import Store
@@ -24,6 +28,7 @@ from tests.collector.query.why.lookup_pages import (
     by_page_size,
     compared,
     judged,
+    more_rows,
     partly,
     slowest,
     stored,
@@ -83,13 +88,18 @@ def test_the_evidence_of_each_finding_yields_its_numbers(engine: Engine, store: 
         asked = Comparison(asked.usual, asked.usual, 5.0)
     answer = explain(engine, name, asked)
     params: dict[str, Parameter] = {"minutes": (), "threshold_ns": answer.threshold_ns, "when": ""}
-    params |= Filters(service="shop", kind=name).parameters() | asked.parameters()
+    params.update(Filters(service="shop", kind=name).parameters())
+    params.update(asked.parameters())
     parts = answer.components, answer.targets, answer.statements
+    runner = QueryRunner(engine, "walltime")
     reading = Reading(engine, params, asked, answer.usual, answer.slow, *parts)
     for finding in findings(reading, find(reading)):
         assert finding.sentence in answer.sentences
         assert finding.evidence
-        rows = {row["side"]: row for row in engine.query(finding.evidence.sql)}
+        content = runner.run(
+            finding.evidence.sql, name=finding.subject, parameters={}, format_name="JSONEachRow"
+        ).content
+        rows = {row["side"]: row for row in map(json.loads, content.splitlines())}
         for key, number in finding.evidence.numbers.items():
             side, _, column = key.partition("_")
             assert float(rows[side][column]) == pytest.approx(number), key
@@ -97,6 +107,12 @@ def test_the_evidence_of_each_finding_yields_its_numbers(engine: Engine, store: 
             assert finding.evidence.traces
             for trace in finding.evidence.traces:
                 assert show(engine, trace)
+    runner.close()
+
+
+def test_calls_that_take_longer_for_more_rows_say_so(engine: Engine, store: Store) -> None:
+    said = of_queries(compared(engine, store, more_rows, kept=NOT_KEPT))
+    assert re.search(r"each call takes [23]\.\d× as long \(.* each\) and returns 3\.0× the rows, \+", said), said
 
 
 def test_the_slowest_are_those_that_miss_although_neither_part_varies(engine: Engine, store: Store) -> None:

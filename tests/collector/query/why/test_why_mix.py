@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from walltime_collector.clickhouse.engine import Engine
+from walltime_collector.clickhouse.engine import Engine, Parameter
 from walltime_collector.query.scope import Filters
 from walltime_collector.query.why.answer import Population, Why
 from walltime_collector.query.why.dimensions import search, servers
@@ -25,15 +25,28 @@ from tests.collector.traffic import MS, Sent, SentCall, Value
 
 SECOND_NS = 1_000_000_000
 USUAL, SLOW = 1_500, 400
-DB = {"server.address": "10.0.0.5", "server.port": 3306, "db.system.name": "mysql", "db.query.text": "SELECT 1"}
+DB: dict[str, Value] = {
+    "server.address": "10.0.0.5",
+    "server.port": 3306,
+    "db.system.name": "mysql",
+    "db.query.text": "SELECT 1",
+}
 Make = Callable[[random.Random, bool, int], Sent]
 """Whether it is of the slow side, and which one."""
 
 
-def sent(query_ms: float, *, host: str = "web-1", version: str = "1.0", status: int = 200, **attributes: Value) -> Sent:
+def sent(
+    query_ms: float,
+    *,
+    host: str = "web-1",
+    version: str = "1.0",
+    status: int = 200,
+    user: str = "",
+    **attributes: Value,
+) -> Sent:
     """A transaction with one query; `at` fills in the rest."""
     calls = [SentCall("mysql.query", 0, int(query_ms * MS), dict(DB))]
-    attributes |= {"http.response.status_code": status}
+    attributes |= {"http.response.status_code": status, "user.id": user}
     took_ns = calls[0].duration_ns + 3 * MS
     return Sent(
         "", "", "", 0, took_ns, "shop", host, version, calls=calls, attributes=attributes, is_error=status >= 500
@@ -63,8 +76,11 @@ class Compared:
     @property
     def findings(self) -> list[Finding]:
         answer, compared = self.answer, self.compared
-        params = {**Filters(service="shop", kind=answer.name).parameters(), **compared.parameters()}
-        params |= {"minutes": [], "when": "", "threshold_ns": 0}
+        params: dict[str, Parameter] = {
+            **Filters(service="shop", kind=answer.name).parameters(),
+            **compared.parameters(),
+        }
+        params |= {"minutes": [], "when": "", "threshold_ns": 0, "bound_ns": 2**63 - 1}
         usual, slow, parts = answer.usual, answer.slow, answer.components
         reading = Reading(
             self.engine, params, compared, usual, slow, parts, answer.targets, (), self.answer.verdict != "chance"
@@ -106,7 +122,7 @@ def test_more_of_a_heavy_tenant_blames_no_call(engine: Engine, store: Store) -> 
 def test_fewer_of_a_fast_user_are_fewer(engine: Engine, store: Store) -> None:
     def make(rng: random.Random, is_slow: bool, at: int) -> Sent:
         is_bot = rng.random() < (0.08 if is_slow else 0.5)
-        return sent(log(rng, 1 if is_bot else 40), **{"user.id": "bot" if is_bot else str(rng.randint(1, 9))})
+        return sent(log(rng, 1 if is_bot else 40), user="bot" if is_bot else str(rng.randint(1, 9)))
 
     asked = Compared(engine, store, "GET /bot", make)
     (mix,) = asked.findings
@@ -193,8 +209,12 @@ def test_a_server_that_fails_all_the_time_is_named_and_a_burst_is_not(engine: En
         each = sent(log(rng, 10))
         for number in range(40):
             broken = is_slow and ((number == 7 and rng.random() < 0.3) or (number == 8 and at % 400 in range(100, 108)))
-            failed = {"error.type": "timeout"} if broken or rng.random() < 0.005 else {}
-            server = {"server.address": f"10.0.1.{number}", "server.port": 11211, "db.system.name": "memcached"}
+            failed: dict[str, Value] = {"error.type": "timeout"} if broken or rng.random() < 0.005 else {}
+            server: dict[str, Value] = {
+                "server.address": f"10.0.1.{number}",
+                "server.port": 11211,
+                "db.system.name": "memcached",
+            }
             each.calls.append(SentCall("memcache.get", number * 1_000, 1_000, {**server, **failed}))
         return each
 

@@ -7,7 +7,6 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from functools import partial
 
 from ...format import duration, percent, plural
 from ..digest.rank import of_log
@@ -19,7 +18,7 @@ from ..statistics.counts import more_often
 from ..statistics.multiple import holm
 from ..statistics.weighted import median
 from .answer import LEAST_HELPED, LEAST_LOCKED_NS, LEAST_UNKNOWN_LOCKED_NS, MOST
-from .candidate import Bills, Candidate, Removed, worth
+from .candidate import Candidate, Removed, worth
 from .observed import Key, Observed
 from .statements import tables_of
 
@@ -74,18 +73,12 @@ def row_locks(observed: Observed) -> Iterator[Candidate]:
             kinds,
             Removed("locks", spans=tuple(by_span), locked_ns=tuple(by_span.values())),
             change=f"{keeps}: it keeps rows of {tables[0]} locked that `{fingerprint[:120]}` waits for.",
-            finding=partial(
-                _waited,
-                f"{plural(waits, 'wait')} for row locks in the slow log, half of them {duration(typical_ns)} or longer",
-            ),
+            finding=f"{plural(waits, 'wait')} for row locks in the slow log, half of them {duration(typical_ns)} or"
+            " longer.",
             certainty=certainty,
             statement_id=f"{int(fingerprint_id):016X}",
             evidence=(holder["holder"],) if holder else (),
         )
-
-
-def _waited(waits: str, kind: str, bills: Bills) -> str:
-    return f"{waits}; {kind} {bills.where}."
 
 
 def _apart(waits: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:

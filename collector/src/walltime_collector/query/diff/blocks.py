@@ -137,14 +137,7 @@ def _single(sums: NDArray[np.float64]) -> tuple[int, float]:
 
 
 def _joined(slices: Sums, size: float) -> Sums:
-    """Neighbours are joined until a block has `size` transactions; what is left at the end is in the last block."""
-    blocks: list[NDArray[np.float64]] = []
-    rest = np.zeros(2)
-    for each in slices:
-        rest = rest + each
-        if rest[0] >= size:
-            blocks.append(rest)
-            rest = np.zeros(2)
-    if rest[0] and blocks:
-        blocks[-1] = blocks[-1] + rest
-    return np.array(blocks).reshape(-1, 2)
+    """Neighbours are joined until a block has about `size` transactions; what is left at the end is in the last one."""
+    before = np.cumsum(slices[:, 0]) - slices[:, 0]
+    number = np.minimum(before // size, max(before[-1] // size - 1, 0))
+    return np.add.reduceat(slices, np.flatnonzero(np.diff(number, prepend=-1)))

@@ -114,22 +114,5 @@ def contrast(own: Sums, own_sum: Sums, every: Sums, every_sum: Sums) -> Estimate
     return ratio(np.where(own < every, own_sum - part * every_sum, 0.0), part * (every - own))
 
 
-def exceeds(part: float, whole: float, usual_part: float, usual_whole: float) -> float:
-    """
-    The chance of `part` of `whole` or more when it is as frequent as usual: R. A. Fisher's exact test, one-sided.
-
-    Only of independent transactions; exact where few are expected.
-    """
-    n, k, both = round(whole), round(part), round(part) + round(usual_part)
-    rest = n + round(usual_whole) - both
-    counts = np.arange(k, min(n, both) + 1)
-    logarithms = [_choose(both, at) + _choose(rest, n - at) for at in counts.tolist() if n - at <= rest]
-    return min(math.fsum(np.exp(np.array(logarithms) - _choose(both + rest, n))), 1.0)
-
-
-def _choose(n: int, k: int) -> float:
-    return math.lgamma(n + 1) - math.lgamma(k + 1) - math.lgamma(n - k + 1)
-
-
 def _joined(sums: Sums, blocks: int) -> Sums:
     return np.add.reduceat(sums, np.arange(0, len(sums), blocks))

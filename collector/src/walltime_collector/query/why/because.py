@@ -34,6 +34,8 @@ _PRECISE = 0.19
 """A standard error up to this part of the change: then a half of it is beyond chance (p = 0.004)."""
 _BEYOND_CHANCE = 3.5
 _ALIKE = 0.05
+_WORTH_SAYING = 0.2
+"""A coincidence with fewer lost lookups, as a part of the additional calls, is none."""
 _RARE = 0.25
 _STRETCHES, _NEAR, _CLUSTERS = (24, 16), (6, 64), (2, 64)
 """A side is cut into stretches of at least so many transactions, and at most so many of them."""
@@ -138,6 +140,8 @@ def lookups(part: Contribution, reading: Reading, transactions: Transactions | N
     if not changed:
         return Lookups()
     amount, outcome = follow(part.component, change, transactions)
+    if not amount and lost < _WORTH_SAYING * abs(change):
+        return Lookups()
     showing = [each for each in transactions.behind if each.lost and part.component in {call[0] for call in each.calls}]
     return Lookups(
         outcome,

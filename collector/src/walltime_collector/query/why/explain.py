@@ -206,7 +206,7 @@ def _population(row: Row, side: Times, window: Window) -> Population:
 
 def _typical(row: Row, side: Population) -> Population:
     """The same without single transactions, and with the weights of a mix."""
-    transactions, total_ns = float(row["counted"]), int(row["total_ns"])
+    transactions, total_ns = float(row["number"]), int(row["total_ns"])
     return replace(side, transactions=round(transactions), total_ns=total_ns, mean_ns=total_ns / transactions)
 
 

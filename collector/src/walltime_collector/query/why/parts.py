@@ -61,4 +61,4 @@ def _drilled(reading: Reading, weights: Weights, name: str, limit: int) -> tuple
 
 def _totals(row: Row) -> Totals:
     components = {name: sums(counters) for name, counters in counters_by_component(row).items()}
-    return Totals(float(row["counted"]), int(row["total_ns"]), int(row["other_total_ns"]), components)
+    return Totals(float(row["number"]), int(row["total_ns"]), int(row["other_total_ns"]), components)

@@ -124,7 +124,7 @@ def _split(reading: Reading, usual: Row, slow: Row, whole_ns: float) -> str:
     half_ns, notable_ns = _HALF * abs(whole_ns), _NOTABLE * abs(whole_ns)
     calls_ns = sum(max(sign * each.difference_ns, 0) for each in reading.components if each.component != "other")
     least_ns, most_ns = _bounds(usual, slow, "cpu", sign)
-    least_ns = max(least_ns, sign * (slow["cpu_ns"] - usual["cpu_ns"]) - calls_ns)
+    least_ns = min(max(least_ns, sign * (slow["cpu_ns"] - usual["cpu_ns"]) - calls_ns), most_ns)
     computing = f"at least {duration(least_ns)} of it in no call that takes {'longer' if sign > 0 else 'less'}"
     if least_ns >= half_ns:
         return f"{computing}, so this is computing"
@@ -175,7 +175,7 @@ def in_lines(part: Contribution, lines: Sequence[SampledLine]) -> str:
     Functions are named where single lines are less than half of the difference.
     """
     pulling = _pulling(part, [each for each in lines if not each.is_function])
-    if sum(each.difference_ns for each in pulling) < _HALF * part.difference_ns:
+    if sum(each.difference_ns for each in pulling) / part.difference_ns < _HALF:
         pulling = _pulling(part, [each for each in lines if each.is_function]) or pulling
     if not pulling:
         return ""

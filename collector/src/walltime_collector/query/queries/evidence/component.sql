@@ -23,13 +23,13 @@ WITH
 -- include why/_weight.sql
 SELECT
     if(is_slow, 'slow', 'usual') AS side,
-    sum(weight) AS counted,
+    sum(weight) AS number,
     sum(mine.2 * weight) AS calls,
     sum(mine_ns * weight) AS time_ns,
     sum(mine.4 * weight) AS rows,
     sum(mine.5 * weight) AS errors,
-    calls / counted AS calls_per_transaction,
-    time_ns / counted AS time_ns_per_transaction,
+    calls / number AS calls_per_transaction,
+    time_ns / number AS time_ns_per_transaction,
     if(calls = 0, 0, time_ns / calls) AS time_ns_per_call,
     if(calls = 0, 0, rows / calls) AS rows_per_call
 FROM transactions

@@ -8,12 +8,12 @@ WITH
 -- include why/_weight.sql
 SELECT
     if(is_slow, 'slow', 'usual') AS side,
-    sum(weight) AS counted,
+    sum(weight) AS number,
     sum(hit * weight) AS hits,
     sum(missed * weight) AS misses,
     sum(failed * weight) AS errors,
     if(hits + misses = 0, 0, hits / (hits + misses)) AS hit_ratio,
-    (misses + errors) / counted AS lost_per_transaction
+    (misses + errors) / number AS lost_per_transaction
 FROM transactions
 WHERE is_compared
 GROUP BY side

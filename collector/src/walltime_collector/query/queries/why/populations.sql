@@ -8,7 +8,7 @@ WITH
 -- include why/_weight.sql
 SELECT
     is_slow,
-    sum(weight) AS counted, -- an alias `transactions` would hide the table from conditions
+    sum(weight) AS number, -- not `transactions`: conditions name the columns of that table
     toUInt64(round(sum(duration_ns * weight))) AS total_ns,
     toUInt64(round(sum(other_ns * weight))) AS other_total_ns,
     avgWeighted(cpu_ns, weight) AS cpu_mean_ns,

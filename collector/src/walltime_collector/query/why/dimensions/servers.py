@@ -8,7 +8,8 @@ import numpy as np
 
 from ...queries import run
 from ...statistics import CHANCE
-from ...statistics.contrast import BLOCKS, Estimate, Sums, exceeds, share
+from ...statistics.contrast import BLOCKS, Estimate, Sums, share
+from ...statistics.counts import more_often
 from ...statistics.multiple import holm
 from ..answer import Contribution
 from ..cause import fails_more
@@ -71,5 +72,5 @@ def _p_value(usual: Sums, slow: Sums, times: float) -> float:
     # a server without usual calls had no failures
     before = share(*usual) if usual[1].any() else Estimate(0.0, 0.0)
     change = share(*slow).since(before, times)
-    by_count = exceeds(*slow.sum(1), *usual.sum(1)) if usual[1].any() else 0.0
+    by_count = more_often(*map(round, (*slow.sum(1), *usual.sum(1)))) if usual[1].any() else 0.0
     return max(change.p_value, by_count) if change.size > 0 else 1.0
