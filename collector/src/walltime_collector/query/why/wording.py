@@ -160,7 +160,7 @@ def _parts(why: Why, usual: str, slow: str) -> Iterator[Row]:
     """From the usual mean to the slow one; the parts between them add up to the difference."""
     yield Row("mean", usual, {"difference": "", "per transaction": duration(why.usual.mean_ns)})
     if why.mix:
-        name = f"mix of {_mixed(why.mix)}{'es' if why.mix.dimension.endswith('s') else 's'}"
+        name = f"mix of {_mixed(why.mix)}{'es' if _mixed(why.mix).endswith('s') else 's'}"
         yield Row("mix", name, {}, why.mix.part_ns, dimension=why.mix.dimension)
     large, small = worth_showing(why.components)
     for each in large:
