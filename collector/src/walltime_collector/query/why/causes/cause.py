@@ -6,14 +6,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
+from ...components import SQL
 from ...queries import run
 from ..answer import Contribution, Cost
 from ..reading import Reading
 from . import because
 from .because import Lookups
 
-SQL = ("mysql.query", "mysql.fetch")
-"""The components whose time the statements split, and which have rows."""
 _CARRIES = 0.8
 _NOTABLE = 0.12
 _MOST = 0.5
