@@ -220,7 +220,7 @@ def test_evidence_that_does_not_hold_is_found(why: Why, runner: QueryRunner, cha
 
 
 def test_evidence_is_printed_below_its_sentence_to_be_copied(why: Why) -> None:
-    finding = why.findings[1]
+    finding = why.findings[0]
     assert finding.evidence
     plain = terminal(why, 80, has_evidence=True)
     assert finding.evidence.sql in plain  # not broken, whatever the width
