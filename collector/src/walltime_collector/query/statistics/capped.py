@@ -22,4 +22,4 @@ def capped(values: NDArray[np.float64]) -> NDArray[np.float64]:
     most = max(math.ceil(MOST * len(values)), 1)
     if len(values) <= most:
         return values
-    return np.minimum(values, np.sort(values, axis=0)[-1 - most])
+    return np.asarray(np.minimum(values, np.sort(values, axis=0)[-1 - most]))
