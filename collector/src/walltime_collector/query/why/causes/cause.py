@@ -145,7 +145,7 @@ def _are_others(part: Contribution, drilled: Sequence[Contribution]) -> bool:
 def _rows(part: Contribution, reading: Reading) -> tuple[float, float] | None:
     if part.component not in SQL:
         return None
-    rows = run(reading.engine, "evidence/component", **reading.params, component=part.component)
+    rows = run(reading.engine, "why/evidence/component", **reading.params, component=part.component)
     per_call = {str(row["side"]): float(row["rows_per_call"]) for row in rows}
     usual, slow = per_call.get("usual", 0.0), per_call.get("slow", 0.0)
     return (usual, slow) if usual and slow else None

@@ -156,7 +156,7 @@ class _Search:
         usual, slow = self.reading.usual, self.reading.slow
         rows = run(
             self.reading.engine,
-            "dimensions/values",
+            "why/dimensions/values",
             **self.reading.params,
             slow_transactions=slow.transactions,
             usual_transactions=usual.transactions,
