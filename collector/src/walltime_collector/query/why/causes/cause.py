@@ -69,7 +69,7 @@ def find(reading: Reading) -> tuple[Cause, ...]:
             break
         explained += abs(part.difference_ns)
         of_part = {**reading.params, "component": part.component}
-        rows = {row["side"]: row for row in run(reading.engine, "evidence/component", **of_part)}
+        rows = {row["side"]: row for row in run(reading.engine, "why/evidence/component", **of_part)}
         if not _is_chance(reading, rows, "time"):
             causes.append(_cause(part, reading, rows))
     transactions = because.read(reading) if any(each.has_more_calls for each in causes) else None

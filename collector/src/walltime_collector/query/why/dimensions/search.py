@@ -155,7 +155,7 @@ class _Search:
         usual, slow = self.reading.usual, self.reading.slow
         rows = run(
             self.reading.engine,
-            "dimensions/values",
+            "why/dimensions/values",
             **self.reading.params,
             slow_transactions=slow.transactions,
             usual_transactions=usual.transactions,
@@ -183,11 +183,10 @@ class _Search:
         usual, slow = reading.usual.transactions, reading.slow.transactions
         if self.is_of_part or not reading.is_different or min(usual, slow) < 2 * SUPPORT:
             return ()
-        serving = [row for row in rows if row["dimension"] in SERVING]
+        serving = [row for dimension in SERVING for row in rows if row["dimension"] == dimension]
         only = [(row, int(row["usual_transactions"]) / usual, int(row["slow_transactions"]) / slow) for row in serving]
         gone = {row["dimension"]: str(row["value"]) for row, before, now in only if (before, now) == (1, 0)}
         new = [row for row, before, now in only if (before, now) == (0, 1)]
-        new.sort(key=lambda row: DIMENSIONS.index(row["dimension"]))
         return tuple(Replaced(row["dimension"], row["value"], gone.get(row["dimension"], "")) for row in new)
 
     def candidates(self, rows: Sequence[Row], named: Sequence[int] = ()) -> list[_Candidate]:
