@@ -24,7 +24,7 @@ _FEWEST_HELD = 5
 
 @dataclass(frozen=True)
 class Waited:
-    """Both sides of queries/evidence/<query>.sql, whose means differ beyond chance; single transactions count less."""
+    """Both sides of why/evidence/<query>.sql, whose means differ beyond chance; single transactions count less."""
 
     query: str
     usual: Row
@@ -63,7 +63,7 @@ def findings(reading: Reading) -> list[Finding]:
 
 
 def waited(reading: Reading, query: str, mean_ns: float | None = 0) -> Waited | None:
-    """What queries/evidence/<query>.sql finds; None when it is unknown, as `mean_ns` is then, of too few, or chance."""
+    """What why/evidence/<query>.sql finds; None when it is unknown, as `mean_ns` is then, of too few, or chance."""
     both = None if mean_ns is None else sides(reading, query)
     if not both or any(row["transactions"] < SUPPORT or row["known"] < KNOWN for row in both):
         return None
@@ -74,8 +74,8 @@ def waited(reading: Reading, query: str, mean_ns: float | None = 0) -> Waited | 
 
 
 def sides(reading: Reading, query: str) -> tuple[Row, Row] | None:
-    """The rows of queries/evidence/<query>.sql: usual, slow."""
-    rows = {row["side"]: row for row in run(reading.engine, f"evidence/{query}", **reading.params)}
+    """The rows of why/evidence/<query>.sql: usual, slow."""
+    rows = {row["side"]: row for row in run(reading.engine, f"why/evidence/{query}", **reading.params)}
     return (rows["usual"], rows["slow"]) if len(rows) == 2 else None
 
 

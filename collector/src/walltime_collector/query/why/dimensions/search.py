@@ -147,16 +147,15 @@ class _Search:
         """The slow ones were chosen for being slow."""
         self.is_of_part = self.is_selected
         """Values are looked for that have more than their part of the slow ones; otherwise, slower or more ones."""
-        usual, slow = reading.usual.mean_ns, abs(reading.difference_ns)
-        least_of_usual = 0.0 if self.is_selected else _LEAST_OF_USUAL if reading.is_different else _LEAST_BY_CHANCE
-        self.least_ns = max(_LEAST_PART * slow, least_of_usual * usual)
+        of_usual = 0.0 if self.is_selected else _LEAST_OF_USUAL if reading.is_different else _LEAST_BY_CHANCE
+        self.least_ns = max(_LEAST_PART * abs(reading.difference_ns), of_usual * reading.usual.mean_ns)
 
     def rows(self) -> Sequence[Row]:
         """The values with the most that differs from their usual part, and all classes of status."""
         usual, slow = self.reading.usual, self.reading.slow
         rows = run(
             self.reading.engine,
-            "dimensions/values",
+            "why/dimensions/values",
             **self.reading.params,
             slow_transactions=slow.transactions,
             usual_transactions=usual.transactions,
@@ -184,11 +183,10 @@ class _Search:
         usual, slow = reading.usual.transactions, reading.slow.transactions
         if self.is_of_part or not reading.is_different or min(usual, slow) < 2 * SUPPORT:
             return ()
-        serving = [row for row in rows if row["dimension"] in SERVING]
+        serving = [row for dimension in SERVING for row in rows if row["dimension"] == dimension]
         only = [(row, int(row["usual_transactions"]) / usual, int(row["slow_transactions"]) / slow) for row in serving]
         gone = {row["dimension"]: str(row["value"]) for row, before, now in only if (before, now) == (1, 0)}
         new = [row for row, before, now in only if (before, now) == (0, 1)]
-        new.sort(key=lambda row: DIMENSIONS.index(row["dimension"]))
         return tuple(Replaced(row["dimension"], row["value"], gone.get(row["dimension"], "")) for row in new)
 
     def candidates(self, rows: Sequence[Row], named: Sequence[int] = ()) -> list[_Candidate]:
@@ -235,8 +233,7 @@ class _Search:
 
     def named(self, candidates: Sequence[_Candidate]) -> list[Dimension]:
         """Who sent or served the transactions, at most three."""
-        named: list[Dimension] = []
-        hashes: list[int] = []
+        named, hashes = list[Dimension](), list[int]()
         while len(named) < _MOST_NAMED and (clear := [each for each in candidates if self._counted(each)]):
             best = min(clear, key=lambda each: each.order)
             hashes.append(int(best.row["hash"]))

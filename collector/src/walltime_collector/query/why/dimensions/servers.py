@@ -47,7 +47,7 @@ def find(reading: Reading) -> Servers:
     sums = np.zeros((len(both) + 1, 2, 4, BLOCKS))
     for row in run(
         reading.engine,
-        "dimensions/servers",
+        "why/dimensions/servers",
         **reading.params,
         **blocks.lengths(reading.compared),
         servers=[f"{each.component} {each.address}" for each in both],
