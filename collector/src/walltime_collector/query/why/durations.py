@@ -13,7 +13,7 @@ from ...clickhouse.engine import Engine, Parameter
 from ..queries import run
 from ..statistics import SECOND_CHANCE
 from ..statistics.blocks import FEWEST, FINEST_BLOCKS, Blocks, Tested, blocks, compare
-from ..statistics.longest import bound
+from ..statistics.tails import bound
 from ..windows import Comparison
 
 LONGEST_NS = 2**63 - 1
