@@ -10,7 +10,7 @@ from ..finding import Evidence, Finding
 from ..reading import Reading
 from ..wording import joined, number, short, signed, times
 from . import process
-from .because import STEADY_HITS, Lookup, Lookups, hit_ratio
+from .because import STEADY_HITS, Lookups, hit_ratio
 from .cause import Cause, fails_more, pace
 
 _ALL = 0.8
@@ -30,7 +30,7 @@ def findings(reading: Reading, causes: Sequence[Cause], lines: Sequence[SampledL
             sentence = _of_overlap(part)
         else:
             sentence = _of_component(cause, "for the same reason" if is_given else "", process.in_lines(part, lines))
-            is_given = is_given or bool(cause.lookups.losing)
+            is_given = is_given or cause.lookups.is_why
         evidence = _evidence(reading, cause)
         found.append(Finding("component", sentence, part.difference_ns, subject=part.component, evidence=evidence))
     return found
@@ -46,7 +46,7 @@ def _evidence(reading: Reading, cause: Cause) -> Evidence:
         if cause.rows:
             numbers["usual_rows_per_call"], numbers["slow_rows_per_call"] = cause.rows
         return reading.evidence("component", numbers, component=cause.part.component)
-    target = cause.lookups.changed[0].target
+    target = cause.lookups.changed[0]
     for side, cost in (("usual", target.usual), ("slow", target.slow)):
         numbers |= {f"{side}_hits": cost.hits, f"{side}_misses": cost.misses, f"{side}_errors": cost.errors}
     cache = {"cache": target.component, "address": target.address}
@@ -56,7 +56,7 @@ def _evidence(reading: Reading, cause: Cause) -> Evidence:
 def _of_component(cause: Cause, reason: str, code: str) -> str:
     part, lookups = cause.part, cause.lookups
     words = f"{part.component}: {_what(cause)}, {signed(part.difference_ns)}{', ' if code else ''}{code}"
-    if lookups.losing:
+    if lookups.is_why:
         words += _where(cause) if cause.others else ""
         words += ", the number of calls" if cause.has_slower_calls and not cause.others else ","
         words += f" {reason or f'because {_lookups(lookups)}'}{_rest(cause)}"
@@ -132,15 +132,14 @@ def _speed(cause: Cause) -> str:
 def _lookups(lookups: Lookups) -> str:
     words = joined(map(_lookup, lookups.changed))
     if steady := lookups.steady:
-        words += f"; {_unchanged([each.target.address for each in steady])}"
-        words += f" ({joined(_hit_ratio(each.target.slow) for each in steady)})"
+        words += f"; {_unchanged([each.address for each in steady])}"
+        words += f" ({joined(_hit_ratio(each.slow) for each in steady)})"
     if abandoned := lookups.abandoned:
-        words += f"; {joined(each.target.address for each in abandoned)} {_is(abandoned)} hardly asked any more"
+        words += f"; {joined(each.address for each in abandoned)} {_is(abandoned)} hardly asked any more"
     return words
 
 
-def _lookup(lookup: Lookup) -> str:
-    target = lookup.target
+def _lookup(target: Contribution) -> str:
     cache, now, before = f"{target.component} on {target.address}", target.slow, target.usual
     if now.errors > now.misses:
         return f"{cache} fails in {ratio(now.errors, now.calls)} of its calls"
