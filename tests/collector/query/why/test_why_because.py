@@ -14,6 +14,7 @@ from walltime_collector.query.why.causes.cause import find
 from walltime_collector.query.why.causes.sentences import findings
 from walltime_collector.query.why.explain import explain
 from walltime_collector.query.why.reading import Reading
+from walltime_collector.query.why.values import NO_MIX
 from walltime_collector.query.windows import Comparison
 from walltime_collector.sql.runner import QueryRunner
 
@@ -87,7 +88,8 @@ def test_the_evidence_of_each_finding_yields_its_numbers(engine: Engine, store: 
     if page is slowest:
         asked = Comparison(asked.usual, asked.usual, 5.0)
     answer = explain(engine, name, asked)
-    params: dict[str, Parameter] = {"minutes": (), "threshold_ns": answer.threshold_ns, "when": ""}
+    params: dict[str, Parameter] = {"minutes": (), "threshold_ns": answer.threshold_ns, "when": "", **NO_MIX}
+    params["bound_ns"] = 2**63 - 1
     params.update(Filters(service="shop", kind=name).parameters())
     params.update(asked.parameters())
     parts = answer.components, answer.targets, answer.statements

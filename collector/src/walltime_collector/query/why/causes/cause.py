@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
-from ...queries import run
+from ...queries import Row, run
+from ...statistics import CHANCE, means
 from ..answer import Contribution, Cost
 from ..reading import Reading
 from . import because
@@ -66,8 +67,11 @@ def find(reading: Reading) -> tuple[Cause, ...]:
     for part in pulling[:_MAX_CAUSES]:
         if causes and (explained >= _CARRIES * whole or abs(part.difference_ns) < _NOTABLE * whole):
             break
-        causes.append(_cause(part, reading))
         explained += abs(part.difference_ns)
+        of_part = {**reading.params, "component": part.component}
+        rows = {row["side"]: row for row in run(reading.engine, "why/evidence/component", **of_part)}
+        if not _is_chance(reading, rows, "time"):
+            causes.append(_cause(part, reading, rows))
     transactions = because.read(reading) if any(each.has_more_calls for each in causes) else None
     return tuple(
         replace(each, lookups=because.lookups(each.part, reading, transactions)) if each.has_more_calls else each
@@ -109,7 +113,18 @@ def pace(part: Contribution) -> float | None:
     return part.slow.per_call_ns / part.usual.per_call_ns
 
 
-def _cause(part: Contribution, reading: Reading) -> Cause:
+def _is_chance(reading: Reading, rows: Mapping[str, Row], what: Literal["time", "calls"]) -> bool:
+    """Whether the mean of a component may differ by chance: of so many components, one does."""
+    if not reading.is_different or len(rows) < 2:
+        return False  # then chance explains the whole, and that is said
+    usual, slow = rows["usual"], rows["slow"]
+    sides = (usual[f"{what}_variance"], reading.usual.transactions, slow[f"{what}_variance"], reading.slow.transactions)
+    column = "calls_per_transaction" if what == "calls" else "time_ns_per_transaction"
+    p_value = means.p_value(slow[column] - usual[column], means.error(*sides))
+    return p_value * len(reading.components) >= CHANCE
+
+
+def _cause(part: Contribution, reading: Reading, rows: Mapping[str, Row]) -> Cause:
     sign = _sign(part.difference_ns)
     notable_ns = _NOTABLE_PART * abs(part.difference_ns)
     mine = [each for each in reading.targets if each.component == part.component]
@@ -122,7 +137,7 @@ def _cause(part: Contribution, reading: Reading) -> Cause:
         others = "servers"
     more_calls = part.slow.calls_per_transaction - part.usual.calls_per_transaction
     has_more = part.more_ns * sign >= notable_ns or (bool(others) and more_calls * sign > 0)
-    found = Cause(part, has_more, has_slower, others=others)
+    found = Cause(part, has_more and not _is_chance(reading, rows, "calls"), has_slower, others=others)
     carrying, statements = (_carriers(part, each, is_slower=found.is_slower, sign=sign) for each in (mine, sent))
     if len(statements) > _MAX_STATEMENTS or _is_everywhere(sent, statements, is_slower=found.is_slower):
         statements = ()
@@ -132,7 +147,7 @@ def _cause(part: Contribution, reading: Reading) -> Cause:
         targets=() if len(carrying) == len(mine) > 1 else carrying,
         steady_targets=tuple(steady),
         statements=statements,
-        rows=_rows(part, reading) if has_slower and not others else None,
+        rows=_rows(part, rows) if has_slower and not others else None,
     )
 
 
@@ -142,11 +157,10 @@ def _are_others(part: Contribution, drilled: Sequence[Contribution]) -> bool:
     return is_known and len(drilled) > 1 and abs(sum(each.slower_ns for each in drilled)) < 0.5 * abs(part.slower_ns)
 
 
-def _rows(part: Contribution, reading: Reading) -> tuple[float, float] | None:
+def _rows(part: Contribution, rows: Mapping[str, Row]) -> tuple[float, float] | None:
     if part.component not in SQL:
         return None
-    rows = run(reading.engine, "why/evidence/component", **reading.params, component=part.component)
-    per_call = {str(row["side"]): float(row["rows_per_call"]) for row in rows}
+    per_call = {side: float(row["rows_per_call"]) for side, row in rows.items()}
     usual, slow = per_call.get("usual", 0.0), per_call.get("slow", 0.0)
     return (usual, slow) if usual and slow else None
 

@@ -95,7 +95,9 @@ def of_machine(reading: Reading, factor: float) -> Finding:
         elif abs(grew) < _NOTABLE:
             words += ": it waits, for a CPU, for a thread that computes, or for all servers alike"
         words += "."
-    return Finding("machine", words, reading.difference_ns, subject="machine")
+    means_ns = {"usual_typical_ns": reading.usual.mean_ns, "slow_typical_ns": reading.slow.mean_ns}
+    evidence = reading.evidence("whole", means_ns)
+    return Finding("machine", words, reading.difference_ns, subject="machine", evidence=evidence)
 
 
 def of_other(reading: Reading, part: Contribution, lines: Sequence[SampledLine]) -> Finding:

@@ -139,9 +139,8 @@ class _Search:
         """The slow ones were chosen for being slow."""
         self.is_of_part = self.is_selected
         """Values are looked for that have more than their part of the slow ones; otherwise, slower or more ones."""
-        usual, slow = reading.usual.mean_ns, abs(reading.difference_ns)
-        least_of_usual = 0.0 if self.is_selected else _LEAST_OF_USUAL if reading.is_different else _LEAST_BY_CHANCE
-        self.least_ns = max(_LEAST_PART * slow, least_of_usual * usual)
+        of_usual = 0.0 if self.is_selected else _LEAST_OF_USUAL if reading.is_different else _LEAST_BY_CHANCE
+        self.least_ns = max(_LEAST_PART * abs(reading.difference_ns), of_usual * reading.usual.mean_ns)
 
     def rows(self) -> Sequence[Row]:
         """The values with the most that differs from their usual part, and all classes of status."""
@@ -226,8 +225,7 @@ class _Search:
 
     def named(self, candidates: Sequence[_Candidate]) -> list[Dimension]:
         """Who sent or served the transactions, at most three."""
-        named: list[Dimension] = []
-        hashes: list[int] = []
+        named, hashes = list[Dimension](), list[int]()
         while len(named) < _MOST_NAMED and (clear := [each for each in candidates if self._counted(each)]):
             best = min(clear, key=lambda each: each.order)
             hashes.append(int(best.row["hash"]))
