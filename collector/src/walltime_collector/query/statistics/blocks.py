@@ -31,7 +31,7 @@ FINEST_BLOCKS = 64
 """The smaller group is cut into so many blocks, or into its transactions."""
 MOST_BLOCKS = 1024
 """More blocks of the larger group are joined."""
-_FEWEST_BLOCKS, _MOST_COMPARED = 6, 24
+_FEWEST_BLOCKS, _MOST_COMPARED = 12, 24
 """A burst that fills one or two of so many can be chance, a third of them cannot."""
 _BURST = 25
 """Transactions that one burst can have: with few of them on a side, neighbours are joined to fewer blocks."""
@@ -42,8 +42,8 @@ _NORMAL = NormalDist()
 _TO_DEVIATION = 1.4826
 """The median distance from the median, times this, is the standard deviation of a normal distribution."""
 _STRETCHES = (4, 8, 16, 32)
-_F = {4: 3.78, 8: 2.64, 16: 2.04, 32: 1.70}
-"""The 99 % quantiles of F for so many stretches."""
+_F = {4: 4.28, 8: 2.9, 16: 2.19, 32: 1.78}
+"""The 99.5 % quantiles of F for so many stretches."""
 _TREND = 1.64
 """Standard errors of a trend that counts."""
 _INTERVAL = 0.98
@@ -119,7 +119,7 @@ def _mean(group: Blocks) -> float:
 def _error(group: Blocks) -> tuple[float, float]:
     """The standard error of the mean, of blocks or of pairs of them, whichever is larger; and degrees of freedom."""
     found = [(0.0, 1.0)]
-    for clusters in (group, _pairs(group)) if len(group) >= 2 * _FEWEST_BLOCKS else (group,):
+    for clusters in (group, _pairs(group)) if len(group) >= _FEWEST_BLOCKS else (group,):
         if len(clusters) > 1:
             residuals = clusters[:, 1] - _mean(group) * clusters[:, 0]
             correction = len(clusters) / (len(clusters) - 1)
@@ -188,7 +188,7 @@ def _drift(usual: Blocks, slope: float) -> float:
 
 def _slope(usual: Blocks) -> float:
     """How much higher the end of the usual time is than its beginning, by a straight line; 0 when that is chance."""
-    if len(usual) < 2 * _FEWEST_BLOCKS:
+    if len(usual) < _FEWEST_BLOCKS:
         return 0.0
     at = np.linspace(-0.5, 0.5, len(usual))
     residuals = usual[:, 1] - _mean(usual) * usual[:, 0]
@@ -210,7 +210,7 @@ def _uncorrelated(usual: Blocks, slow: Blocks) -> tuple[Blocks, Blocks]:
 
     A side that is slower as a whole is not correlated; one with a burst is, and then the burst counts once.
     """
-    fewest = min(max(int(slow[:, 0].sum()) // _BURST, _FEWEST_BLOCKS // 2), _FEWEST_BLOCKS)
+    fewest = min(max(int(slow[:, 0].sum()) // _BURST, _FEWEST_BLOCKS // 4), _FEWEST_BLOCKS)
     while (fewer := min(len(usual), len(slow))) >= 2 * fewest and (
         fewer > _MOST_COMPARED or _are_alike(usual) or _are_alike(slow)
     ):
