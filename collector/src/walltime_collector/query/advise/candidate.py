@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from typing import Literal
 
 from ...format import count, plural
-from .answer import LEAST_MEAN_NS, LEAST_SHARE, LEAST_TRANSACTIONS, Category
-from .observed import Key, Observed
+from .answer import Category
+from .observed import Key
 
 
 @dataclass(frozen=True)
@@ -95,7 +95,7 @@ class Candidate:
     subject: str
     """What is to be changed; with category and service it makes the id."""
     saved_ns: Mapping[Key, float]
-    """By kind, over all transactions in the sums, the most it can be; those worth it only, see `worth`."""
+    """By kind, over all transactions in the sums, the most it can be; of Observed.worth."""
     removed: Removed
     change: str
     finding: str | Callable[[str, Bills], str]
@@ -122,15 +122,3 @@ class Candidate:
         """By kind, in the order of `saved_ns`."""
         share = self.share
         return [share if isinstance(share, float) else share.get(key, 0.0) for key in self.saved_ns]
-
-
-def worth(observed: Observed, saved_ns: Mapping[Key, float]) -> dict[Key, float]:
-    """The kinds of which the change may save enough: THRESHOLDS["all"]."""
-    return {
-        key: saved
-        for key, saved in saved_ns.items()
-        if (kind := observed.kinds.get(key)) is not None
-        and kind.transactions >= LEAST_TRANSACTIONS
-        and saved >= LEAST_SHARE * kind.duration_ns
-        and saved >= LEAST_MEAN_NS * kind.transactions
-    }

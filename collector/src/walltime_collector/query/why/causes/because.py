@@ -18,12 +18,13 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from ...components import LOOKUPS
 from ...queries import Row, run
 from ...statistics import SUPPORT
 from ...statistics.slope import Slope, slope
 from ..answer import Contribution, Cost
 from ..reading import Reading
-from .behind import LOOKUPS, Behind, kept
+from .behind import Behind, kept
 
 Outcome = Literal["because", "same_time", ""]
 """because: most of the change follows lost lookups. same_time: caches lose more as well; `Lookups.follow` is shown."""

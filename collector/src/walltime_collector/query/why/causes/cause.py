@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
+from ...components import SQL
 from ...queries import Row, run
 from ...statistics import CHANCE, means
 from ..answer import Contribution, Cost
@@ -13,8 +14,6 @@ from ..reading import Reading
 from . import because
 from .because import Lookups
 
-SQL = ("mysql.query", "mysql.fetch")
-"""The components whose time the statements split, and which have rows."""
 _CARRIES = 0.8
 _NOTABLE = 0.12
 _MOST = 0.5
