@@ -37,7 +37,7 @@ class Blocks:
     lengths_ns: tuple[tuple[int, int], tuple[int, int]]
     """Of both sides, and of a slice of each."""
     bounds_ns: Mapping[Name, int]
-    """Transactions of a kind that are longer are single ones (statistics/longest.py); the same on both sides."""
+    """Transactions of a kind that are longer are single ones (statistics/tails.py); the same on both sides."""
 
     def of(self, name: Name, counted: Counted) -> tuple[Sums, Sums] | None:
         """
