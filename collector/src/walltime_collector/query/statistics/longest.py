@@ -13,8 +13,12 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
+from .blocks import Tested
+
 _MOST = 0.05
 _TIMES = 4.0
+_NOTABLE, _NOTABLE_OF_USUAL = 0.1, 0.05
+"""Single transactions are spoken of when they carry so much of the typical difference, and of the usual time."""
 
 
 def bound(durations: NDArray[np.float64]) -> float:
@@ -23,3 +27,16 @@ def bound(durations: NDArray[np.float64]) -> float:
     if len(durations) <= most:
         return math.inf
     return _TIMES * float(np.partition(durations, len(durations) - 1 - most)[len(durations) - 1 - most])
+
+
+def are_notable(singles: Tested | None, added: float, difference: float, usual: float) -> bool:
+    """
+    Whether the single ones of two sides are spoken of: their share differs beyond chance, or they carry much.
+
+    Args:
+        added: What they add to the difference of the means.
+        difference: Of the means without them.
+        usual: The usual mean.
+    """
+    is_more = singles is not None and not singles.is_chance
+    return bool(is_more or abs(added) >= max(_NOTABLE * abs(difference), _NOTABLE_OF_USUAL * usual))
