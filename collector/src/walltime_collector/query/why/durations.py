@@ -14,12 +14,10 @@ from ..queries import run
 from ..statistics import SECOND_CHANCE
 from ..statistics.blocks import FEWEST, FINEST_BLOCKS, Blocks, Tested, blocks, compare
 from ..statistics.counts import more_often
-from ..statistics.longest import bound
+from ..statistics.tails import are_notable, bound
 from ..windows import Comparison
 
 LONGEST_NS = 2**63 - 1
-_NOTABLE, _NOTABLE_OF_USUAL = 0.1, 0.05
-"""Single transactions are spoken of when they carry so much of the typical difference, and of the usual time."""
 
 
 @dataclass(frozen=True)
@@ -120,14 +118,7 @@ def _judged(
         exactly = more_often(int(more.sum()), len(more), int(fewer.sum()), len(fewer))
         if exactly >= SECOND_CHANCE:  # blocks are rough with few of them
             singles = replace(singles, p_value=1.0)
-    if not _are_notable(before, now, singles):
+    usual_ns = float(before.typical_ns.mean())
+    if not are_notable(singles, now.single_ns - before.single_ns, now.typical_ns.mean() - usual_ns, usual_ns):
         before, now = Times(*usual, LONGEST_NS), Times(*slow, LONGEST_NS)
     return Durations(before, now, threshold_ns, typical, singles, apart)
-
-
-def _are_notable(usual: Times, slow: Times, singles: Tested | None) -> bool:
-    if singles is not None and not singles.is_chance:
-        return True
-    usual_ns, difference_ns = usual.typical_ns.mean(), slow.typical_ns.mean() - usual.typical_ns.mean()
-    least_ns = max(_NOTABLE * abs(difference_ns), _NOTABLE_OF_USUAL * usual_ns)
-    return bool(abs(slow.single_ns - usual.single_ns) >= least_ns)
