@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from functools import partial
 from statistics import median
 
@@ -22,70 +22,56 @@ from .answer import (
     NOT_FAIR,
     USUAL_CACHE_CALL_NS,
 )
-from .candidate import Bills, Candidate, Removed, worth
-from .observed import Key, Observed, TargetSums
+from .candidate import Bills, Candidate
+from .observed import Key, Observed, grouped
 
 _LEAST_COMPARED = 100
 """Calls of another server that this one is compared with."""
 _SEVERAL = re.compile(r" and \d+ more$")
-_SINGLE = ("memcache.get", "redis.get")
 _TOGETHER = {"memcache.get": "get_many", "redis.get": "mget"}
 
 
 def repeated_gets(observed: Observed) -> Iterator[Candidate]:
     """Keys of one prefix that transactions get one by one, at least LEAST_CALLS of them."""
-    for component in _SINGLE:
-        targets: dict[Key, list[TargetSums]] = defaultdict(list)
-        for each in observed.targets:
-            if each.component == component:
-                targets[each.service, each.name].append(each)
-        if users := worth(observed, {key: float(sum(each.time_ns for each in mine)) for key, mine in targets.items()}):
-            yield from _by_prefix(observed, component, {key: targets[key] for key in users})
-
-
-def _by_prefix(observed: Observed, component: str, targets: Mapping[Key, list[TargetSums]]) -> Iterator[Candidate]:
-    kept = kept_sample(
-        observed.engine,
-        observed.sampled,
-        component=component,
-        kinds=["\t".join(key) for key in targets],
-        is_by_kind=True,
-    )
-    all_ns: dict[Key, float] = defaultdict(float)
-    gets: dict[tuple[str, Key], dict[str, list[SampledCall]]] = defaultdict(lambda: defaultdict(list))
-    for each in kept.calls:
-        key = (each.service, each.name)
-        all_ns[key] += each.weight * each.call.own_ns
-        if not _SEVERAL.search(each.call.text):
-            gets[key_prefix(each.call.text), key][each.trace_id].append(each)
-    shares: dict[tuple[str, str], dict[Key, float]] = defaultdict(dict)
-    read: dict[tuple[str, str], list[list[SampledCall]]] = defaultdict(list)
-    for (prefix, key), by_trace in gets.items():
-        repeated = [calls for calls in by_trace.values() if len(calls) >= LEAST_CALLS]
-        if weighted.effective([calls[0].weight for calls in repeated]) >= LEAST_HELPED:
-            shares[key[0], prefix][key] = sum(map(_saved_ns, repeated)) / max(all_ns[key], 1)
-            read[key[0], prefix] += repeated
-    for (service, prefix), share in shares.items():
-        saved = {key: share[key] * sum(each.time_ns for each in targets[key]) for key in share}
-        if not (kinds := worth(observed, saved)):
+    for component, together in _TOGETHER.items():
+        targets = [each for each in observed.targets if each.component == component]
+        if not (users := observed.worth((each.kind, each.time_ns) for each in targets)):
             continue
-        calls = read[service, prefix]
-        servers = sorted({each.address for key in kinds for each in targets[key]})
-        yield Candidate(
-            "repeated_gets",
-            service,
-            f"{component} {prefix}",
-            kinds,
-            Removed("targets", targets=tuple(f"{component}\t{each}" for each in servers), least_calls=LEAST_CALLS),
-            share=share,
-            change=f"Get the keys {printable(prefix)}… with one {_TOGETHER[component]}()"
-            f" ({component} on {plural(len(servers), 'server')}).",
-            finding=partial(_repeated, round(median(map(len, calls)))),
-            certainty=f"Read from {plural(len(calls), 'kept transaction')}; it is possible where the keys are known"
-            f" before the first value.{NOT_FAIR * (not all(each[0].is_fair for each in calls))}",
-            component=component,
-            address=servers[0] if len(servers) == 1 else "",
-        )
+        names = list(map("\t".join, users))
+        _, calls = kept_sample(observed.engine, observed.sampled, component=component, kinds=names, is_by_kind=True)
+        all_ns = {
+            key: sum(map(_weighed_ns, mine)) or 1.0 for key, mine in grouped(calls, lambda each: each.kind).items()
+        }
+        single = (each for each in calls if not _SEVERAL.search(each.call.text))
+        by_trace = grouped(single, lambda each: (each.kind, key_prefix(each.call.text), each.trace_id))
+        repeated: dict[tuple[str, str], dict[Key, list[list[SampledCall]]]] = defaultdict(dict)
+        often = [(key, mine) for key, mine in by_trace.items() if len(mine) >= LEAST_CALLS]
+        for (key, prefix), found in grouped(often, lambda each: each[0][:2]).items():
+            if weighted.effective([mine[0].weight for _, mine in found]) >= LEAST_HELPED:
+                repeated[key[0], prefix][key] = [mine for _, mine in found]
+        for (service, prefix), of_kinds in repeated.items():
+            share = {key: sum(map(_saved_ns, found)) / all_ns[key] for key, found in of_kinds.items()}
+            saved = ((each.kind, share.get(each.kind, 0.0) * each.time_ns) for each in targets)
+            if kinds := observed.worth(saved):
+                read = [mine for found in of_kinds.values() for mine in found]
+                servers = sorted({each.address for each in targets if each.kind in kinds})
+                yield Candidate(
+                    "repeated_gets",
+                    service,
+                    f"{component} {prefix}",
+                    kinds,
+                    of="targets",
+                    targets=tuple(f"{component}\t{each}" for each in servers),
+                    least_calls=LEAST_CALLS,
+                    share=share,
+                    change=f"Get the keys {printable(prefix)}… with one {together}() ({component} on"
+                    f" {plural(len(servers), 'server')}).",
+                    finding=partial(_repeated, round(median(map(len, read)))),
+                    certainty=f"Read from {plural(len(read), 'kept transaction')}; it is possible where the keys are"
+                    f" known before the first value.{NOT_FAIR * (not all(mine[0].is_fair for mine in read))}",
+                    component=component,
+                    address=servers[0] if len(servers) == 1 else "",
+                )
 
 
 def _repeated(gets: int, kind: str, bills: Bills) -> str:
@@ -94,59 +80,47 @@ def _repeated(gets: int, kind: str, bills: Bills) -> str:
 
 def _saved_ns(calls: Sequence[SampledCall]) -> float:
     """All but one call of a transaction to each server, with its weight."""
-    by_server: dict[str, list[int]] = defaultdict(list)
-    for each in calls:
-        by_server[each.call.address].append(each.call.own_ns)
-    return calls[0].weight * sum(sum(times) * (1 - 1 / len(times)) for times in by_server.values())
+    by_server = grouped(calls, lambda each: each.call.address).values()
+    return sum(sum(map(_weighed_ns, mine)) * (1 - 1 / len(mine)) for mine in by_server)
+
+
+def _weighed_ns(call: SampledCall) -> float:
+    return call.weight * call.call.own_ns
 
 
 def slow_cache(observed: Observed) -> Iterator[Candidate]:
     """Cache servers with a good hit ratio whose lookups take long in most of the transactions that use them."""
-    servers: dict[tuple[str, str], list[TargetSums]] = defaultdict(list)
-    for each in observed.targets:
-        if each.hits + each.misses:
-            servers[each.component, each.address].append(each)
-    calls = {server: sum(each.calls for each in mine) for server, mine in servers.items()}
-    call_ns = {
-        server: weighted.median([(each.call_ns, each.calls) for each in mine]) for server, mine in servers.items()
-    }
-    for (component, address), mine in servers.items():
+    lookups = (each for each in observed.targets if each.hits + each.misses)
+    servers = grouped(lookups, lambda each: (each.component, each.address))
+    call_ns = {at: weighted.median([(each.call_ns, each.calls) for each in mine]) for at, mine in servers.items()}
+    compared = [at for at, mine in servers.items() if sum(each.calls for each in mine) >= _LEAST_COMPARED]
+    for at, mine in servers.items():
+        component, address = at
         hits, misses = sum(each.hits for each in mine), sum(each.misses for each in mine)
-        mine_ns = call_ns[component, address]
-        if mine_ns < LEAST_CACHE_CALL_NS or hits < LEAST_HIT_RATIO * (hits + misses):
+        if call_ns[at] < LEAST_CACHE_CALL_NS or hits < LEAST_HIT_RATIO * (hits + misses):
             continue
-        others = [
-            ns
-            for (name, at), ns in call_ns.items()
-            if name == component and at != address and calls[name, at] >= _LEAST_COMPARED
-        ]
-        others_ns = median(others) if others else mine_ns  # the fastest of many is fast by chance
-        is_slower = 2 * others_ns < mine_ns
-        if others and not is_slower and mine_ns < LEAST_LONE_CACHE_CALL_NS:
-            continue
+        others = [call_ns[other] for other in compared if other[0] == component and other != at]
+        others_ns = median(others or [call_ns[at]])  # the fastest of many is fast by chance
+        is_slower = 2 * others_ns < call_ns[at]
+        least_ns = 2 * others_ns if is_slower else LEAST_LONE_CACHE_CALL_NS if others else LEAST_CACHE_CALL_NS
         usual_ns = others_ns if is_slower else USUAL_CACHE_CALL_NS
-        saved: dict[Key, float] = defaultdict(float)
-        for each in mine:
-            saved[each.service, each.name] += max(0.0, each.time_ns - each.calls * usual_ns)
-        if kinds := worth(observed, saved):
+        kinds = observed.worth((each.kind, max(0.0, each.time_ns - each.calls * usual_ns)) for each in mine)
+        if kinds and call_ns[at] >= least_ns:
             another = "another server takes" if len(others) == 1 else f"the median of {len(others)} other servers is"
-            compared = f"{another} {duration(usual_ns)}" if is_slower else "0.5 ms is usual in one network"
-            least_ns = 2 * usual_ns if is_slower else LEAST_LONE_CACHE_CALL_NS if others else 0
+            beside = f"{another} {duration(usual_ns)}" if is_slower else "0.5 ms is usual in one network"
             yield Candidate(
                 "slow_cache",
                 "",
-                f"{component}\t{address}",
+                mine[0].key,
                 kinds,
-                Removed(
-                    "targets",
-                    targets=(f"{component}\t{address}",),
-                    usual_ns=usual_ns,
-                    least_call_ns=max(LEAST_CACHE_CALL_NS, least_ns),
-                ),
+                of="targets",
+                targets=(mine[0].key,),
+                usual_ns=usual_ns,
+                least_call_ns=max(LEAST_CACHE_CALL_NS, least_ns),
                 least_users=MOST,
                 change=f"Find out why {component} on {address} is slow: the network to it, the size of its values, its"
                 " load, or swapping.",
-                finding=partial(_slow, ratio(hits, hits + misses), compared),
+                finding=partial(_slow, ratio(hits, hits + misses), beside),
                 component=component,
                 address=address,
             )

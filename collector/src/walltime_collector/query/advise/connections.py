@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from functools import partial
 from typing import Literal
 
 from ...format import duration
 from .answer import MOST, Category
-from .candidate import Bills, Candidate, Removed, worth
-from .observed import Key, Observed, TargetSums
+from .candidate import Bills, Candidate
+from .observed import Observed, TargetSums, grouped
 
 _REMEDY = {
     "mysql": "a connection pool",
@@ -27,46 +26,39 @@ _CATEGORIES: Sequence[tuple[Category, Literal[-1, 1], str]] = (
 
 def connections(observed: Observed) -> Iterator[Candidate]:
     """For each service and each sort of connection: kinds that reconnect, and kinds that have no pool."""
-    users: dict[tuple[Key, str, str], int] = defaultdict(int)
-    beside: dict[tuple[str, str], set[str]] = defaultdict(set)
-    groups: dict[tuple[str, str], list[TargetSums]] = defaultdict(list)
-    for each in observed.targets:
-        system, _, operation = each.component.rpartition(".")
-        where = ((each.service, each.name), system, each.address)
-        users[where] = max(users[where], each.transactions)
-        if operation == "connect":
-            groups[each.service, each.component].append(each)
-        else:
-            beside[system, each.address].add(each.key)
-    for (service, component), connects in groups.items():
-        system = component.rpartition(".")[0]
-        mine: dict[Key, list[TargetSums]] = defaultdict(list)
-        for each in connects:
-            key = (each.service, each.name)
-            if each.transactions >= MOST * users[key, system, each.address]:
-                mine[key].append(each)
-        if not (kinds := worth(observed, {key: float(sum(each.time_ns for each in mine[key])) for key in mine})):
+    users = grouped(observed.targets, lambda each: (each.kind, each.server))
+    beside = grouped((each for each in observed.targets if not _connects(each)), lambda each: each.server)
+    connecting = [
+        each
+        for each in filter(_connects, observed.targets)
+        if each.transactions >= MOST * max(one.transactions for one in users[each.kind, each.server])
+    ]
+    for (service, component), mine in grouped(connecting, lambda each: (each.service, each.component)).items():
+        if not (kinds := observed.worth((each.kind, each.time_ns) for each in mine)):
             continue
-        addresses = list(dict.fromkeys(each.address for key in kinds for each in mine[key]))
-        remedy = _REMEDY.get(system, "a connection pool")
+        servers = list(dict.fromkeys(each.server for each in mine if each.kind in kinds))
+        remedy = _REMEDY.get(servers[0][0], "a connection pool")
         for category, often, when in _CATEGORIES:
             yield Candidate(
                 category,
                 service,
                 component,
                 kinds,
-                Removed(
-                    "targets",
-                    targets=tuple(f"{component}\t{address}" for address in addresses),
-                    beside=tuple(key for address in addresses for key in sorted(beside[system, address])),
-                    often=often,
-                ),
+                of="targets",
+                targets=tuple(f"{component}\t{address}" for _, address in servers),
+                beside=tuple(dict.fromkeys(each.key for server in servers for each in beside.get(server, ()))),
+                often=often,
                 least_users=MOST,
-                change=f"Use {remedy}: {service} connects to {', '.join(addresses)} for each {when}.",
+                change=f"Use {remedy}: {service} connects to {', '.join(address for _, address in servers)} for each"
+                f" {when}.",
                 finding=partial(_finding, component),
                 component=component,
-                address=addresses[0] if len(addresses) == 1 else "",
+                address=servers[0][1] if len(servers) == 1 else "",
             )
+
+
+def _connects(target: TargetSums) -> bool:
+    return target.component.endswith(".connect")
 
 
 def _finding(component: str, kind: str, bills: Bills) -> str:

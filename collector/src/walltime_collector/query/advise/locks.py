@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import random
 import re
-from collections import Counter, defaultdict
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from itertools import cycle, islice
 
 from ...format import duration, percent, plural
 from ..digest.rank import of_log
@@ -18,8 +19,8 @@ from ..statistics.counts import more_often
 from ..statistics.multiple import holm
 from ..statistics.weighted import median
 from .answer import LEAST_HELPED, LEAST_LOCKED_NS, LEAST_UNKNOWN_LOCKED_NS, MOST
-from .candidate import Candidate, Removed, worth
-from .observed import Key, Observed
+from .candidate import Candidate
+from .observed import Observed, grouped
 from .statements import tables_of
 
 _MOST_WAITS = 2_000
@@ -27,7 +28,7 @@ _MOST_COMPARED = 40
 _MOMENTS = 120
 """Chosen by chance: how often a kind runs anyway."""
 _LOCKING = re.compile(r"^(update|delete|insert|replace)|for update|for share|lock in share mode")
-_MINUTE_S = 60
+_MINUTE_NS = 60 * 10**9
 _LONGEST_HOLDER_MINUTES = 2
 
 
@@ -35,7 +36,7 @@ def row_locks(observed: Observed) -> Iterator[Candidate]:
     """Statements of which at least LEAST_HELPED transactions waited LEAST_LOCKED_NS according to the slow log."""
     if not any(_LOCKING.search(fingerprint) for fingerprint in observed.logged):
         return
-    rows = run(
+    waits = run(
         observed.engine,
         "advise/waits",
         **of_log(observed.scope),
@@ -43,22 +44,18 @@ def row_locks(observed: Observed) -> Iterator[Candidate]:
         limit=_MOST_WAITS,
         most=_MOST_COMPARED,
     )
-    groups: dict[str, list[Row]] = defaultdict(list)
-    for row in rows:
-        groups[row["fingerprint_id"]].append(row)
-    spans = [span for row in rows for span, _ in row["spans"]]
-    for fingerprint_id, waiting in groups.items():
-        saved: dict[Key, float] = {(row["service"], row["name"]): float(row["locked_ns"]) for row in waiting}
-        waits = sum(int(row["waits"]) for row in waiting)
+    spans = [span for row in waits for span, _ in row["spans"]]
+    for fingerprint_id, waiting in grouped(waits, lambda row: str(row["fingerprint_id"])).items():
+        many = sum(row["waits"] for row in waiting)
+        kinds = observed.worth(((row["service"], row["name"]), row["locked_ns"]) for row in waiting)
         fingerprint = str(waiting[0]["fingerprint_text"])
         tables = tables_of(fingerprint)
         by_span = Counter[str]()
-        for row in waiting:
-            for span, waited_ns in row["spans"]:
-                by_span[span] += int(waited_ns)
-        if len(by_span) < LEAST_HELPED or not tables or not (kinds := worth(observed, saved)):
+        for span, waited_ns in (each for row in waiting for each in row["spans"]):
+            by_span[span] += waited_ns
+        if len(by_span) < LEAST_HELPED or not tables or not kinds:
             continue
-        longest = sorted((tuple(map(int, each)) for row in waiting for each in row["longest"]), reverse=True)
+        longest = sorted((tuple(each) for row in waiting for each in row["longest"]), reverse=True)
         apart = _apart([(start, end) for _, start, end in longest[:_MOST_COMPARED]])
         holders = _holders(observed, tables[0], apart, spans)
         holder, certainty = _most_likely(holders, len(apart), tables[0])
@@ -71,10 +68,12 @@ def row_locks(observed: Observed) -> Iterator[Candidate]:
             "",
             fingerprint,
             kinds,
-            Removed("locks", spans=tuple(by_span), locked_ns=tuple(by_span.values())),
+            of="locks",
+            spans=tuple(by_span),
+            locked_ns=tuple(by_span.values()),
             change=f"{keeps}: it keeps rows of {tables[0]} locked that `{fingerprint[:120]}` waits for.",
-            finding=f"{plural(waits, 'wait')} for row locks in the slow log, half of them {duration(typical_ns)} or"
-            " longer.",
+            finding=f"{plural(many, 'wait')} for row locks in the slow log, half of them"
+            f" {duration(typical_ns)} or longer.",
             certainty=certainty,
             statement_id=f"{int(fingerprint_id):016X}",
             evidence=(holder["holder"],) if holder else (),
@@ -96,26 +95,20 @@ def _holders(observed: Observed, table: str, waits: Sequence[tuple[int, int]], s
     """The kinds that ran at the time of the waits and wrote to the table, but did not wait themselves."""
     chance = random.Random(len(waits))  # the same moments each time
     first_ns, last_ns = min(start for start, _ in waits), max(end for _, end in waits)
-    moments = []
-    for each in range(_MOMENTS):
-        start, end = waits[each % len(waits)]
-        at = chance.randint(first_ns, max(first_ns, last_ns - (end - start)))
-        moments.append((at, at + end - start))
-    both = [*waits, *moments]
-    minutes = {
-        start // 10**9 // _MINUTE_S * _MINUTE_S - before * _MINUTE_S
-        for start, _ in both
-        for before in range(_LONGEST_HOLDER_MINUTES)
-    }
+    lengths = islice(cycle(end - start for start, end in waits), _MOMENTS)
+    moments = [(start := chance.randint(first_ns, last_ns - length), start + length) for length in lengths]
+    starts, ends = zip(*waits, *moments, strict=True)
+    minutes = {(start // _MINUTE_NS - before) * 60 for start in starts for before in range(_LONGEST_HOLDER_MINUTES)}
     scope = replace(observed.scope, filters=Filters())
+    params = {**scope.parameters(), "start_ns": scope.window.start_ns - _LONGEST_HOLDER_MINUTES * _MINUTE_NS}
     return run(
         observed.engine,
         "advise/holders",
-        **{**scope.parameters(), "start_ns": scope.window.start_ns - _LONGEST_HOLDER_MINUTES * _MINUTE_S * 10**9},
+        **params,
         minutes=sorted(minutes),
         table=rf"(?i)\b{re.escape(table)}\b",
-        starts=[start for start, _ in both],
-        ends=[end for _, end in both],
+        starts=starts,
+        ends=ends,
         waits=len(waits),
         spans=spans,
     )
@@ -123,22 +116,23 @@ def _holders(observed: Observed, table: str, waits: Sequence[tuple[int, int]], s
 
 def _most_likely(holders: Sequence[Row], waits: int, table: str) -> tuple[Row | None, str]:
     """The kind that ran during most of the waits, beyond chance, and how certain that is."""
-    likely = []
-    together, by_chance = ([int(row[name]) for row in holders] for name in ("together", "by_chance"))
-    p_values = holm([more_often(each, waits, usual, _MOMENTS) for each, usual in zip(together, by_chance, strict=True)])
-    for row, each, usual, p_value in zip(holders, together, by_chance, p_values, strict=True):
-        if p_value < CHANCE and each >= MOST * waits:
-            likely.append((each / waits, usual / _MOMENTS, row))
+    p_values = holm([more_often(row["together"], waits, row["by_chance"], _MOMENTS) for row in holders])
+    likely = [
+        row
+        for row, p_value in zip(holders, p_values, strict=True)
+        if p_value < CHANCE and row["together"] >= MOST * waits
+    ]
     of = plural(waits, "longest wait")
     if not likely:
         return None, (
             f"Who holds them is not known: no known kind that writes to {table} ran during most of the {of} more often"
             " than chance explains. A transaction of another program does not show here."
         )
-    (during, anyway, first), *others = sorted(likely, key=lambda each: each[1] - each[0])
-    also = f"; so did {', '.join(shown(row['name']) for _, _, row in others)}" if others else ""
+    first, *others = sorted(likely, key=lambda row: row["by_chance"] / _MOMENTS - row["together"] / waits)
+    during, anyway = percent(first["together"] / waits), percent(first["by_chance"] / _MOMENTS)
+    also = f"; so did {', '.join(shown(row['name']) for row in others)}" if others else ""
     return first, (
-        f"{'Possible' if others else 'Likely'}: {shown(first['name'])} wrote to {table} during {percent(during)} of the"
-        f" {of}, and during {percent(anyway)} of moments chosen by chance{also}. Transactions that waited"
-        " themselves are left out, and so are other programs."
+        f"{'Possible' if others else 'Likely'}: {shown(first['name'])} wrote to {table} during {during} of the {of},"
+        f" and during {anyway} of moments chosen by chance{also}. Transactions that waited themselves are left out, and"
+        " so are other programs."
     )

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
+from typing import TypeVar
 
 from ...clickhouse.engine import Engine
 from ...statements.fingerprint import fingerprint_id, of_template
@@ -13,6 +15,7 @@ from ..digest.rank import of_log
 from ..queries import Row, run
 from ..sampled import level_of, run_sums, sampled
 from ..scope import Scope
+from .answer import LEAST_MEAN_NS, LEAST_SHARE, LEAST_TRANSACTIONS
 
 _MOST_KINDS = 1_000
 _MOST_STATEMENTS = 5_000
@@ -22,13 +25,30 @@ _MOST_PRICED = 25_000
 """Transactions of a kind with very many that are read one by one."""
 
 
+Key = tuple[str, str]
+"""Service and name of a kind."""
+Group = TypeVar("Group", bound=Hashable)
+Member = TypeVar("Member")
+
+
 @dataclass(frozen=True)
-class KindSums:
-    """All transactions of a kind."""
+class OfKind:
+    """Sums over transactions of a kind."""
 
     service: str
     name: str
     transactions: int
+
+    @property
+    def kind(self) -> Key:
+        """Its key."""
+        return self.service, self.name
+
+
+@dataclass(frozen=True)
+class KindSums(OfKind):
+    """All transactions of a kind."""
+
     duration_ns: int
     """At most what it were if all were as long as 95 of 100 of them: a few long ones do not hide what others lose."""
     other_ns: int
@@ -38,26 +58,26 @@ class KindSums:
 
 
 @dataclass(frozen=True)
-class StatementSums:
-    """All calls that a kind made of a statement, in so many transactions."""
+class StatementSums(OfKind):
+    """All calls of a statement, in so many transactions."""
 
-    service: str
-    name: str
     text: str
-    transactions: int
     calls: int
     time_ns: int
+    fingerprint: str
+
+    @property
+    def id(self) -> str:
+        """Of its page."""
+        return f"{fingerprint_id(self.fingerprint):016X}"
 
 
 @dataclass(frozen=True)
-class TargetSums:
-    """All calls that a kind made of a component on a server, in so many transactions."""
+class TargetSums(OfKind):
+    """All calls of a component on a server, in so many transactions."""
 
-    service: str
-    name: str
     component: str
     address: str
-    transactions: int
     calls: int
     time_ns: int
     hits: int
@@ -70,9 +90,10 @@ class TargetSums:
         """As in queries/advise/saved.sql."""
         return f"{self.component}\t{self.address}"
 
-
-Key = tuple[str, str]
-"""Service and name."""
+    @property
+    def server(self) -> tuple[str, str]:
+        """The system, as `mysql` of `mysql.query`, and the address."""
+        return self.component.rpartition(".")[0], self.address
 
 
 @dataclass(frozen=True)
@@ -85,11 +106,10 @@ class Observed:
     """The same, or a sample of its very many transactions: for what is read one by one."""
     kinds: Mapping[Key, KindSums]
     statements: Sequence[StatementSums]
+    """As `targets`, the most expensive first."""
     targets: Sequence[TargetSums]
     logged: Mapping[str, Row]
     """Fingerprint → its row of queries/advise/logged.sql."""
-    fingerprints: Mapping[str, str]
-    """Statement → fingerprint."""
 
     @property
     def transactions(self) -> int:
@@ -101,9 +121,18 @@ class Observed:
         """The sums are of one transaction in so many."""
         return _summed(self.scope, self.sampled).one_in
 
-    def statement_id(self, text: str) -> str:
-        """The id of a statement's page."""
-        return f"{fingerprint_id(self.fingerprints.get(text, text)):016X}"
+    def worth(self, saved_ns: Iterable[tuple[Key, float]]) -> dict[Key, float]:
+        """The sums of what is saved by kind, of kinds of which that may be enough: THRESHOLDS["all"]."""
+        sums: dict[Key, float] = defaultdict(float)
+        for key, saved in saved_ns:
+            sums[key] += saved
+        return {
+            key: saved
+            for key, saved in sums.items()
+            if (kind := self.kinds.get(key)) is not None
+            and kind.transactions >= LEAST_TRANSACTIONS
+            and saved >= max(LEAST_SHARE * kind.duration_ns, LEAST_MEAN_NS * kind.transactions)
+        }
 
     def of_kinds(self, keys: Collection[Key]) -> Scope:
         """The transactions of these kinds, or of a few more, sampled where they are very many."""
@@ -129,19 +158,19 @@ def observe(engine: Engine, scope: Scope) -> Observed:
         sending = threads.submit(run_sums, engine, "advise/statements", **params, limit=_MOST_STATEMENTS)
         calling = threads.submit(run_sums, engine, "advise/targets", **params, limit=_MOST_TARGETS)
         kinds = [from_row(KindSums, row) for row in run_sums(engine, "advise/kinds", **params, limit=_MOST_KINDS)]
-        statements = [from_row(StatementSums, row) for row in sending.result()]
+        fingerprints = {text: of_template(text) for text in {row["text"] for row in sending.result()}}
+        statements = [from_row(StatementSums, row, fingerprint=fingerprints[row["text"]]) for row in sending.result()]
         targets = [from_row(TargetSums, row) for row in calling.result()]
         logged = {str(row["fingerprint_text"]): row for row in logging.result()}
-    return Observed(
-        engine,
-        scope,
-        one_by_one,
-        {(each.service, each.name): each for each in kinds},
-        statements,
-        targets,
-        logged,
-        {text: of_template(text) for text in {each.text for each in statements}},
-    )
+    return Observed(engine, scope, one_by_one, {each.kind: each for each in kinds}, statements, targets, logged)
+
+
+def grouped(members: Iterable[Member], group_of: Callable[[Member], Group]) -> dict[Group, list[Member]]:
+    """The members of each group, in their order."""
+    groups: dict[Group, list[Member]] = {}
+    for each in members:
+        groups.setdefault(group_of(each), []).append(each)
+    return groups
 
 
 def _summed(scope: Scope, one_by_one: Scope) -> Scope:

@@ -10,7 +10,7 @@ from ...clickhouse.engine import Engine
 from ...errors import NotStored
 from ..answers import from_row
 from ..kept.estimate import estimates
-from ..kept.sample import KeptSample, Sample, kept_sample
+from ..kept.sample import Sample, SampledCall, kept_sample
 from ..queries import run
 from ..sampled import MOST_READ, sampled, transactions_about
 from ..scope import Scope
@@ -126,7 +126,7 @@ def statement(engine: Engine, scope: Scope, number: int, charted: Scope | None =
         logged = logging.result()
         entries = run(engine, "digest/logged", **in_log, limit=_MAX_EXAMPLES) if logged else ()
         both = _both_ends(engine, scope, in_log, texts) if logged and texts else None
-        sample = sampling.result()
+        sample, calls = sampling.result()
         if not sent and not logged:
             raise NotStored(
                 "statement",
@@ -137,17 +137,19 @@ def statement(engine: Engine, scope: Scope, number: int, charted: Scope | None =
             statement=digested(sent, logged, max_senders=_MAX_SENDERS)[0],
             texts=tuple(texts),
             over_time=over_time.result(),
-            sample=sample.size,
-            places=_places(sample),
+            sample=sample,
+            places=_places(calls),
             both_ends=both,
             slowest=slowest,
             logged=tuple(from_row(LoggedExample, row, trace_id=row["trace"]) for row in entries),
         )
 
 
-def _sample(engine: Engine, scope: Scope, texts: Sequence[str], kinds: Sequence[str]) -> KeptSample:
+def _sample(
+    engine: Engine, scope: Scope, texts: Sequence[str], kinds: Sequence[str]
+) -> tuple[Sample, Sequence[SampledCall]]:
     if not texts:
-        return KeptSample(0, True, ())
+        return Sample(0, 0, True), ()
     return kept_sample(engine, sampled(engine, scope, is_for_calls=True), texts=texts, kinds=kinds)
 
 
@@ -167,6 +169,6 @@ def _both_ends(
     return from_row(BothEnds, row) if row["calls"] else None
 
 
-def _places(sample: KeptSample) -> tuple[Place, ...]:
-    found = estimates(sample.calls, lambda each: (each.service, each.name, each.call.source))
+def _places(calls: Sequence[SampledCall]) -> tuple[Place, ...]:
+    found = estimates(calls, lambda each: (*each.kind, each.call.source))
     return tuple(Place(*key, each.calls_share, each.share, each.mean_ns) for key, each in found[:_MAX_PLACES])

@@ -26,7 +26,7 @@ class Sample:
     transactions: int
     calls: int
     is_fair: bool
-    """False when no transaction was kept by chance: those that are slow or failed are then over-represented."""
+    """Whether all were kept by chance; those that are slow or failed are over-represented otherwise."""
 
 
 @dataclass(frozen=True)
@@ -35,26 +35,12 @@ class SampledCall:
 
     call: Call
     weight: float
+    """1 where no transaction was kept by chance."""
     is_fair: bool
     """Its transaction was kept by chance."""
     trace_id: str
-    service: str
-    name: str
-
-
-@dataclass(frozen=True)
-class KeptSample:
-    """Calls of `transactions` kept transactions, of each all that were asked for."""
-
-    transactions: int
-    is_fair: bool
-    """Whether all the transactions were kept by chance; the weights of others are 1."""
-    calls: tuple[SampledCall, ...]
-
-    @property
-    def size(self) -> Sample:
-        """What it consists of."""
-        return Sample(self.transactions, len(self.calls), self.is_fair)
+    kind: tuple[str, str]
+    """Service and name."""
 
 
 def kept_sample(
@@ -65,17 +51,15 @@ def kept_sample(
     address: str = "",
     texts: Sequence[str] = (),
     kinds: Sequence[str] = (),
-    minutes: Sequence[int] = (),
     is_by_kind: bool = False,
-) -> KeptSample:
+) -> tuple[Sample, Sequence[SampledCall]]:
     """
-    Kept calls of a component on a server, or of statements with one of these texts.
+    Kept calls of a component on a server, or of statements with one of these texts, of each transaction all of them.
 
     Only transactions that were kept by chance, if there are any (of a kind, with `is_by_kind`); otherwise all.
 
     Args:
         kinds: `service TAB name` of the transactions that make such calls; none is any.
-        minutes: Unix seconds; only transactions of these minutes are looked at. None means all.
         is_by_kind: About equally many of each kind, so that rare ones are in it; takes longer with many kinds.
 
     Raises:
@@ -89,13 +73,11 @@ def kept_sample(
         address=address,
         texts=texts,
         kinds=kinds,
-        minutes=minutes,
         of_kind=_MAX_OF_KIND if is_by_kind and len(kinds) > 1 else _MAX_TRANSACTIONS,
         limit=round(_MAX_TRANSACTIONS * times),
     )
-    fair = {_group(each, is_by_kind=is_by_kind) for each in owners if each["is_fair"]}
-    owners = [each for each in owners if each["is_fair"] or _group(each, is_by_kind=is_by_kind) not in fair]
-    is_fair = bool(owners) and all(each["is_fair"] for each in owners)
+    fair = {_kind(each) for each in owners if each["is_fair"]}
+    owners = [each for each in owners if each["is_fair"] or (_kind(each) not in fair if is_by_kind else not fair)]
     host, colon, port = address.rpartition(":")
     if not colon or not port.isdigit():
         host, port = address, ""
@@ -104,8 +86,8 @@ def kept_sample(
     calls = []
     for owner, call in found:
         weight = 1 / (owner["sample_probability"] or 1.0) if owner["is_fair"] else 1.0
-        calls.append(SampledCall(call, weight, bool(owner["is_fair"]), owner["trace"], owner["service"], owner["name"]))
-    return KeptSample(read, is_fair, tuple(calls))
+        calls.append(SampledCall(call, weight, bool(owner["is_fair"]), owner["trace"], _kind(owner)))
+    return Sample(read, len(calls), bool(owners) and all(each["is_fair"] for each in owners)), calls
 
 
 def kept_calls(
@@ -141,8 +123,8 @@ def kept_calls(
     return len(owners), found
 
 
-def _group(owner: Row, *, is_by_kind: bool) -> tuple[str, str] | None:
-    return (owner["service"], owner["name"]) if is_by_kind else None
+def _kind(owner: Row) -> tuple[str, str]:
+    return owner["service"], owner["name"]
 
 
 def _near(owners: Sequence[Row], spans: int, most: int) -> Sequence[Row]:

@@ -57,9 +57,9 @@ def requested(
         EngineUnavailable: The engine cannot answer now.
     """
     scope = sampled(engine, scope, is_for_calls=True)
-    sample = kept_sample(engine, scope, component=server.component, address=server.address, kinds=kinds)
-    found = estimates(sample.calls, lambda each: _text(each.call) if each.call.text else None)
-    return sample.size, tuple(
+    sample, calls = kept_sample(engine, scope, component=server.component, address=server.address, kinds=kinds)
+    found = estimates(calls, lambda each: _text(each.call) if each.call.text else None)
+    return sample, tuple(
         Requested(
             text=text,
             fingerprint_id=number,

@@ -32,14 +32,14 @@ FINEST_BLOCKS = 64
 """The smaller group is cut into so many blocks, or into its transactions."""
 MOST_BLOCKS = 1024
 """More blocks of the larger group are joined."""
-_FEWEST_BLOCKS, _MOST_COMPARED = 6, 24
+_FEWEST_BLOCKS, _MOST_COMPARED = 12, 24
 """A burst that fills one or two of so many can be chance, a third of them cannot."""
 _BURST = 25
 """Transactions that one burst can have: with few of them on a side, neighbours are joined to fewer blocks."""
 _NORMAL = NormalDist()
 _STRETCHES = (4, 8, 16, 32)
-_F = {4: 3.78, 8: 2.64, 16: 2.04, 32: 1.70}
-"""The 99 % quantiles of F for so many stretches."""
+_F = {4: 4.28, 8: 2.9, 16: 2.19, 32: 1.78}
+"""The 99.5 % quantiles of F for so many stretches."""
 _TREND = 1.64
 """Standard errors of a trend that counts."""
 _INTERVAL = 0.98
@@ -92,7 +92,7 @@ def compare(usual: Blocks, slow: Blocks, apart: float = 0.625, *, level: float =
     drift, trend = _drift(usual, slope), slope * min(apart, 1.0)
     usual, slow = _uncorrelated(usual, slow)
     now, before = (
-        ratio(group[:, 1], group[:, 0], JOINED if len(group) >= 2 * _FEWEST_BLOCKS else (1,)) for group in (slow, usual)
+        ratio(group[:, 1], group[:, 0], JOINED if len(group) >= _FEWEST_BLOCKS else (1,)) for group in (slow, usual)
     )
     difference = now.minus(before)
     size, error = difference.size, difference.error
@@ -150,7 +150,7 @@ def _drift(usual: Blocks, slope: float) -> float:
 
 def _slope(usual: Blocks) -> float:
     """How much higher the end of the usual time is than its beginning, by a straight line; 0 when that is chance."""
-    if len(usual) < 2 * _FEWEST_BLOCKS:
+    if len(usual) < _FEWEST_BLOCKS:
         return 0.0
     at = np.linspace(-0.5, 0.5, len(usual))
     residuals = usual[:, 1] - _mean(usual) * usual[:, 0]
@@ -172,7 +172,7 @@ def _uncorrelated(usual: Blocks, slow: Blocks) -> tuple[Blocks, Blocks]:
 
     A side that is slower as a whole is not correlated; one with a burst is, and then the burst counts once.
     """
-    fewest = min(max(int(slow[:, 0].sum()) // _BURST, _FEWEST_BLOCKS // 2), _FEWEST_BLOCKS)
+    fewest = min(max(int(slow[:, 0].sum()) // _BURST, _FEWEST_BLOCKS // 4), _FEWEST_BLOCKS)
     while (fewer := min(len(usual), len(slow))) >= 2 * fewest and (
         fewer > _MOST_COMPARED or _are_alike(usual) or _are_alike(slow)
     ):

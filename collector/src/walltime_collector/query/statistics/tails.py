@@ -14,9 +14,13 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
+from .blocks import Tested
+
 _MOST = 0.05
 """Of the transactions; at least one."""
 _TIMES = 4.0
+_NOTABLE, _NOTABLE_OF_USUAL = 0.1, 0.05
+"""Single transactions are spoken of when they carry so much of the typical difference, and of the usual time."""
 
 
 def capped(values: NDArray[np.float64], deviations: float = 0.0) -> NDArray[np.float64]:
@@ -32,6 +36,19 @@ def capped(values: NDArray[np.float64], deviations: float = 0.0) -> NDArray[np.f
 def bound(durations: NDArray[np.float64]) -> float:
     """The longest duration that is not counted as single; at least one transaction may exceed it."""
     return _TIMES * _next(durations)
+
+
+def are_notable(singles: Tested | None, added: float, difference: float, usual: float) -> bool:
+    """
+    Whether the single ones of two sides are spoken of: their share differs beyond chance, or they carry much.
+
+    Args:
+        added: What they add to the difference of the means.
+        difference: Of the means without them.
+        usual: The usual mean.
+    """
+    is_more = singles is not None and not singles.is_chance
+    return bool(is_more or abs(added) >= max(_NOTABLE * abs(difference), _NOTABLE_OF_USUAL * usual))
 
 
 def _next(values: NDArray[np.float64], deviations: float = 0.0) -> float:

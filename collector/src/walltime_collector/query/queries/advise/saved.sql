@@ -24,8 +24,8 @@ SELECT
     arraySum(each -> least(each, most_saved_ns), saved) / transactions AS mean_ns,
     sqrt(greatest(arraySum(each -> pow(least(each, most_saved_ns), 2), saved) / transactions - pow(mean_ns, 2), 0)) AS deviation_ns,
     arrayAvg(each -> least(each, most_base_ns), bases) AS base_mean_ns,
-    quantilesExact(0.5, 0.95)(base_ns) AS now_ns,
-    quantilesExact(0.5, 0.95)(base_ns - saved_ns) AS then_ns,
+    quantileExact(0.5)(base_ns) - quantileExact(0.5)(base_ns - saved_ns) AS p50_ns,
+    quantileExact(0.95)(base_ns) - quantileExact(0.95)(base_ns - saved_ns) AS p95_ns,
     arrayMap(each -> each.3, arraySlice(arraySort(
         each -> (NOT each.1, abs(each.2 - helped_ns)), groupArrayIf((is_kept, saved_ns, trace), saved_ns > 0)), 1, 3)) AS traces
 FROM

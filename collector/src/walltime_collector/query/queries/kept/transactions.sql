@@ -1,7 +1,6 @@
 -- Which transactions of a Scope were kept with their calls, and called this server, or sent one of these statements? Those
 -- whose trace id begins with bytes chosen by their hash: a fair choice, and their calls lie together in `spans`.
--- Of a long window with very many transactions only some minutes are read. Of all of them `random` come first: only they are a fair sample of all transactions.
--- Of each kind at most so many.
+-- `random` come first: only they are a fair sample of all transactions. Of each kind at most so many.
 SELECT
     lower(hex(trace_id)) AS trace,
     lower(hex(span_id)) AS span,
@@ -12,7 +11,6 @@ SELECT
     kept = 'random' AS is_fair
 FROM {source:Identifier} AS transactions
 WHERE kept != ''
--- include _some_minutes.sql
     AND ({address:String} = '' OR has(target.address, {address:String}))
     AND ({texts:Array(String)} = [] OR hasAny(statement.text, {texts:Array(String)}))
     AND ({kinds:Array(String)} = [] OR concat(service, '\t', name) IN {kinds:Array(String)}) AND

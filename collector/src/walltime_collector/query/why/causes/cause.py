@@ -195,7 +195,8 @@ def _is_everywhere(parts: Sequence[Contribution], carrying: Sequence[Contributio
         return False
     rest = [pace(each) or 1.0 for each in parts if each not in carrying and each.usual.calls]
     mine = [pace(each) or 1.0 for each in carrying]
-    return bool(rest and mine) and 1 / _STEADY_PACE < (sum(rest) / len(rest)) / (sum(mine) / len(mine)) < _STEADY_PACE
+    more, others = (sum(each) / len(each) - 1 if each else 0.0 for each in (mine, rest))
+    return others * _sign(more) >= _MOST * abs(more) > 0
 
 
 def _failed(cost: Cost) -> float:
