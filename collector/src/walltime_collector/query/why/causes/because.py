@@ -21,7 +21,7 @@ from ...components import LOOKUPS
 from ...queries import Row, run
 from ...statistics import SUPPORT
 from ...statistics.estimates import Estimate, slope
-from ..answer import Contribution, Cost
+from ..answer import Contribution
 from ..reading import Reading
 from .behind import Behind, kept
 
@@ -111,7 +111,7 @@ def observed(rows: Sequence[Row], behind: Sequence[Behind] = (), *, is_one_time:
 
 def lookups(part: Contribution, reading: Reading, transactions: Transactions | None) -> Lookups:
     """The caches that change together with the calls of this component, and whether that is why."""
-    change = part.slow.calls_per_transaction - part.usual.calls_per_transaction
+    change = part.more_calls
     if transactions is None or part.component in LOOKUPS or change * transactions.lost_more.size <= 0:
         return Lookups()
     caches = {each: math.copysign(1, change) * _lost(each) for each in reading.targets if each.component in LOOKUPS}
@@ -122,7 +122,7 @@ def lookups(part: Contribution, reading: Reading, transactions: Transactions | N
         return Lookups()
     others = [each for each in caches if each not in changed]
     left = [each for each in others if each.slow.calls_per_transaction < _ABANDONED * each.usual.calls_per_transaction]
-    as_usual = (each for each in others if abs(hit_ratio(each.slow) - hit_ratio(each.usual)) < STEADY_HITS)
+    as_usual = (each for each in others if abs(each.slow.hit_ratio - each.usual.hit_ratio) < STEADY_HITS)
     showing = [each for each in transactions.behind if each.lost and part.component in {call[0] for call in each.calls}]
     return Lookups(
         tuple(sorted(changed, key=lambda each: -caches[each])),
@@ -221,8 +221,3 @@ def _lost(target: Contribution) -> float:
         return 0.0  # used on one side only: its keys are counted on the servers that they moved to
     now = (slow.misses + slow.errors) / slow.calls * slow.calls_per_transaction
     return now - (usual.misses + usual.errors) / usual.calls * usual.calls_per_transaction
-
-
-def hit_ratio(cost: Cost) -> float:
-    """0 without lookups."""
-    return cost.hits / (cost.hits + cost.misses) if cost.hits + cost.misses else 0.0

@@ -15,7 +15,6 @@ from ..answer import Contribution, SampledLine
 from ..finding import Finding
 from ..reading import Reading
 from ..wording import as_long, joined, number, signed
-from .cause import pace
 from .waits import KNOWN, numbers, sides, waited
 
 GC = "python.gc"
@@ -46,7 +45,7 @@ def findings(reading: Reading, lines: Sequence[SampledLine]) -> list[Finding]:
     """
     has_garbage = any(each.component == GC and each.difference_ns > 0 for each in reading.components)
     has_waited = any(each.state == "gil" and each.p_value < CHANCE for each in lines)
-    paces = [pace(each) or 0 for each in reading.components if each.component != GC]
+    paces = [each.pace or 0 for each in reading.components if each.component != GC]
     are_calls_slower = sum(each >= _SLOWER for each in paces) >= _FEWEST_COMPONENTS
     if not reading.is_different or reading.difference_ns <= 0 or not (has_garbage or has_waited or are_calls_slower):
         return []
