@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from ....format import duration, percent, printable, uncertain
+from ...answers import from_row
 from ...queries import Row
 from ...sampling import REST, doing
 from ...statistics import CHANCE, SUPPORT
@@ -159,13 +160,11 @@ def sampled_lines(rows: Sequence[Row], usual: int, slow: int) -> tuple[SampledLi
     """
     lines, p_values = [], []
     for row in rows:
-        names = (row["component"], row["line"], row["function"], row["state"])
-        samples = int(row["usual_samples"]), int(row["slow_samples"])
         usual_ns, slow_ns = row["usual_ns"] / usual, row["slow_ns"] / slow
         more = difference((usual_ns, row["usual_squares"] / usual, usual), (slow_ns, row["slow_squares"] / slow, slow))
-        times_ns = usual_ns, slow_ns, more.size, more.error
-        lines.append(SampledLine(*names, *samples, *times_ns, is_function=bool(row["is_function"])))
-        p_values.append(more.p_value if sum(samples) >= _FEWEST else 1.0)
+        times_ns = {"usual_ns": usual_ns, "slow_ns": slow_ns, "difference_ns": more.size, "error_ns": more.error}
+        lines.append(from_row(SampledLine, row, **times_ns))
+        p_values.append(more.p_value if lines[-1].usual_samples + lines[-1].slow_samples >= _FEWEST else 1.0)
     corrected = holm(p_values, int(rows[0]["looked_at"]) if rows else 0)
     return tuple(replace(line, p_value=p_value) for line, p_value in zip(lines, corrected, strict=True))
 
