@@ -185,11 +185,6 @@ def _are_alike(group: Blocks) -> bool:
     means = group[:, 1] / np.maximum(group[:, 0], 1e-9)
     _, rank, times = np.unique(means, return_inverse=True, return_counts=True)
     ranks = (np.cumsum(times) - times / 2)[rank]
-    return max(map(_correlation, (ranks, means))) > 1.7 / math.sqrt(len(group))
-
-
-def _correlation(values: NDArray[np.float64]) -> float:
-    """Of neighbours."""
-    apart = values - values.mean()
-    squares = float(apart @ apart)
-    return float(apart[:-1] @ apart[1:]) / squares if squares else 0.0
+    apart = np.array([ranks - ranks.mean(), means - means.mean()])
+    squares = np.maximum((apart**2).sum(1), 1e-300)  # 0 where all are equal
+    return bool(((apart[:, :-1] * apart[:, 1:]).sum(1) / squares).max() > 1.7 / math.sqrt(len(group)))
