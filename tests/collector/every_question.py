@@ -198,7 +198,7 @@ def _ask_for_advice(engine: Engine, hour: Scope, one: Sent) -> None:
     """What is asked only where there is something to advise."""
     for least_ns in (0, 10**15):
         run(engine, "advise/waits", **of_log(hour), least_ns=least_ns, limit=100, most=3)
-    removed = Removed("statements", tuple(_statements(one)), is_repeated=True)
+    removed = Removed(of="statements", texts=tuple(_statements(one)), is_repeated=True)
     kind = Scope(hour.window, Filters(one.service, one.name))
     for of in get_args(get_type_hints(Removed)["of"]):
         what: dict[str, Any] = vars(replace(removed, of=of, targets=("mysql.query\t10.0.0.5:3306",)))

@@ -29,6 +29,11 @@ class Window:
     start_ns: int
     end_ns: int
 
+    @property
+    def length_ns(self) -> int:
+        """How long it is."""
+        return self.end_ns - self.start_ns
+
 
 @dataclass(frozen=True)
 class Comparison:

@@ -22,7 +22,7 @@ from ..http.parameters import json_body, limit, one_of, since_s, without_permiss
 from ..http.responses import json_response
 from ..query.advise.advise import advise, change_of
 from ..query.advise.answer import Advised, Dismissal, Dismissals
-from ..query.advise.dismissed import dismiss, dismissals, restore
+from ..query.advise.dismissed import dismiss, dismissals
 from ..query.scope import FILTERS, Scope
 from ..query.windows import window
 from .answers import LIMIT, SERVICE
@@ -137,7 +137,7 @@ def _dismiss(engine: Engine, document: Mapping[str, str]) -> Dismissal:
 def _restore(engine: Engine, document: Mapping[str, str]) -> Dismissal:
     if (dismissal := dismissals(engine).get(document["id"])) is None:
         raise NotStored("id", f"no advice {quoted(document['id'])} is dismissed", "see walltime advise --dismissed")
-    return restore(engine, dismissal)
+    return dismiss(engine, dismissal.id, for_s=0, why=dismissal.why, change=dismissal.change)
 
 
 def _texts(document: Any) -> Mapping[str, str]:

@@ -10,9 +10,9 @@ from walltime_collector.clickhouse.engine import Engine
 from walltime_collector.errors import BadParameter, NotStored
 from walltime_collector.query import sampled as sampling
 from walltime_collector.query.diff.answer import Diff, KindDifference
-from walltime_collector.query.diff.blocks import read_blocks
 from walltime_collector.query.diff.compare import diff
 from walltime_collector.query.diff.sides import sides
+from walltime_collector.query.diff.slices import read_slices
 from walltime_collector.query.scope import Filters, Scope
 from walltime_collector.query.top import top_of
 from walltime_collector.query.windows import Window
@@ -140,13 +140,12 @@ def test_slices_have_every_transaction_from_minutes_and_one_by_one(
     cut_ns = stored.start_ns + cut_s * S + 17
     windows = Window(stored.start_ns - 3_000 * S - 5, cut_ns), Window(cut_ns, stored.end_ns + 3_000 * S)
     tops = [top_of(engine, Scope(window, filters), stored.end_ns, limit=100) for window in windows]
-    (before, after) = ((Scope(window, filters), top.transactions) for window, top in zip(windows, tops, strict=True))
-    blocks = read_blocks(engine, before, after)
-    for side, top in zip((blocks.usual, blocks.now), tops, strict=True):
-        sums = {name: slices.sum(0)[1:4].tolist() for (_, name), slices in side.items()}
+    scopes = ((Scope(window, filters), top.transactions) for window, top in zip(windows, tops, strict=True))
+    for window, side, top in zip(windows, read_slices(engine, *scopes), tops, strict=True):
+        sums = {name: slices.sum(0)[1:4].tolist() for (_, name), slices in side.kinds.items()}
         assert sums == {each.name: [each.transactions, each.errors, each.total_ns] for each in top.kinds}
-        for (service, name), slices in side.items():
-            bound_ns = blocks.bounds_ns[service, name]
+        for (service, name), slices in side.kinds.items():
+            bound_ns = side.bounds_ns[service, name]
             (row,) = engine.query(
                 "SELECT count() AS singles, sum(duration_ns) AS ns FROM transactions WHERE service = {service:String}"
                 " AND name = {name:String} AND duration_ns > {bound_ns:UInt64} AND toUnixTimestamp64Nano(started_at)"
@@ -155,8 +154,8 @@ def test_slices_have_every_transaction_from_minutes_and_one_by_one(
                     "service": service,
                     "name": name,
                     "bound_ns": bound_ns,
-                    "start_ns": windows[side is blocks.now].start_ns,
-                    "end_ns": windows[side is blocks.now].end_ns - 1,
+                    "start_ns": window.start_ns,
+                    "end_ns": window.end_ns - 1,
                 },
             )
             assert slices.sum(0)[4:].tolist() == [int(row["singles"]), int(row["ns"])]

@@ -9,10 +9,10 @@ import pytest
 from numpy.random import Generator
 from numpy.typing import NDArray
 from walltime_collector.query.answers import Top
-from walltime_collector.query.diff.blocks import Blocks, Counted, Name
-from walltime_collector.query.diff.compare import Read, corrected
+from walltime_collector.query.diff.compare import Read, corrected, tested
+from walltime_collector.query.diff.slices import Counted, Name, Slices
 from walltime_collector.query.scope import Scope
-from walltime_collector.query.statistics.longest import bound
+from walltime_collector.query.statistics.tails import bound
 from walltime_collector.query.windows import Window
 
 from tests.by_day import by_day
@@ -60,7 +60,8 @@ def slices(at_s: Values, took: Values, failed: NDArray[np.bool_], bound_ns: floa
 def claims(seed: int, shape: str, kinds: int) -> list[Any]:
     """Of kinds from once in 40 s to 5 times a second, 2 % failed; a third of the sides has a very long transaction."""
     rng = np.random.default_rng(seed)
-    usual, now, bounds_ns = {}, {}, {}
+    usual, now = {}, {}
+    bounds_ns: dict[Name, Any] = {}
     for at in range(kinds):
         name, rate = ("s", str(at)), 0.025 * 200 ** rng.random()
         at_s = np.sort(rng.uniform(0, USUAL_S + NOW_S, rng.poisson(rate * (USUAL_S + NOW_S))))
@@ -73,14 +74,15 @@ def claims(seed: int, shape: str, kinds: int) -> list[Any]:
             bounds_ns[name] = max(bound(took[is_now]), bound(took[~is_now]))
             usual[name] = slices(at_s[~is_now], took[~is_now], failed[~is_now], bounds_ns[name])
             now[name] = slices(at_s[is_now] - USUAL_S, took[is_now], failed[is_now], bounds_ns[name])
-    lengths_ns = tuple((length_s * S, round(SLICE_S * S)) for length_s in (USUAL_S, NOW_S))
-    blocks = Blocks(usual, now, lengths_ns, bounds_ns)  # type: ignore[arg-type]
     windows = Window(0, USUAL_S * S), Window(USUAL_S * S, (USUAL_S + NOW_S) * S)
-    read = Read(None, (Scope(windows[0]), Scope(windows[1])), NONE, NONE, {}, {}, blocks)  # type: ignore[arg-type]
+    before, after = (
+        Read(Scope(window), NONE, {}, Slices(each, window.length_ns, round(SLICE_S * S), bounds_ns))
+        for window, each in zip(windows, (usual, now), strict=True)
+    )
     named: list[tuple[Counted, Name, Any]] = []
     for counted in COUNTED:
-        tested = corrected(read.tested(usual, counted))
-        named += [(counted, name, each) for name, each in tested.items() if not each.is_chance]
+        tests = corrected(tested((before, after), usual, counted))
+        named += [(counted, name, each) for name, each in tests.items() if not each.is_chance]
     return named
 
 

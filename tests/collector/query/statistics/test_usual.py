@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from numpy.typing import NDArray
-from walltime_collector.query.statistics.capped import capped
-from walltime_collector.query.statistics.shares import exceeds
+from walltime_collector.query.statistics.counts import exceeds
+from walltime_collector.query.statistics.tails import capped
 from walltime_collector.query.statistics.usual import is_higher, usual
 
 CHANCE = 1e-3

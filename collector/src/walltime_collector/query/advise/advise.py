@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
 from ...clickhouse.dialect import QUERY_CONNECTIONS
-from ...clickhouse.engine import Engine, Parameter
+from ...clickhouse.engine import Engine
 from ...format import iso_time
 from ..answers import from_row
 from ..names import shown
@@ -48,6 +48,7 @@ FINDERS: Sequence[Finder] = (
     mostly_other,
     queue,
 )
+_THREADS = QUERY_CONNECTIONS - 1
 _SPARE = 5
 """Some are not worth what the sums promise."""
 _MOST_KINDS = 50
@@ -69,16 +70,15 @@ def advise(engine: Engine, scope: Scope, now_ns: int, *, limit: int = 20, with_d
         EngineUnavailable, QueryFailed: No answer.
     """
     observed = observe(engine, scope)
-    with ThreadPoolExecutor(QUERY_CONNECTIONS - 1, "advise") as threads:
-        candidates = _candidates(observed, threads)
-        candidates.sort(key=lambda each: (-sum(each.saved_ns.values()), each.id))
-        hidden = dismissals(engine) if candidates else {}
-        rest = [each for each in candidates if with_dismissed or each.id not in hidden]
-        dismissed = len(candidates) - len(rest)
-        (first,) = run(engine, "digest/first")
-        first_ns = max(scope.window.start_ns, int(first["first_us"]) * 1_000)
-        window_ns = max(min(scope.window.end_ns, now_ns) - first_ns, 10**9)
-        advice: list[Advice] = []
+    candidates = sorted(_candidates(observed), key=lambda each: (-sum(each.saved_ns.values()), each.id))
+    hidden = dismissals(engine) if candidates else {}
+    rest = [each for each in candidates if with_dismissed or each.id not in hidden]
+    dismissed = len(candidates) - len(rest)
+    (first,) = run(engine, "digest/first")
+    first_ns = max(scope.window.start_ns, int(first["first_us"]) * 1_000)
+    window_ns = max(min(scope.window.end_ns, now_ns) - first_ns, 10**9)
+    advice: list[Advice] = []
+    with ThreadPoolExecutor(_THREADS, "advise") as threads:
         while rest and len(advice) < limit + _SPARE:
             most = limit + _SPARE - len(advice)
             priced = threads.map(lambda each: _priced(observed, each, window_ns, hidden), rest[:most])
@@ -107,30 +107,25 @@ def change_of(engine: Engine, scope: Scope, advice_id: str) -> str:
         EngineUnavailable, QueryFailed: No answer.
     """
     observed = observe(engine, scope)
-    alone = [] if scope.filters.kind else list(observed.kinds)[:_MOST_KINDS]
-    with ThreadPoolExecutor(QUERY_CONNECTIONS - 1, "advise") as threads:
-        while True:
-            if change := next((each.change for each in _candidates(observed, threads) if each.id == advice_id), ""):
-                return change
-            if not alone:
-                return ""
-            service, kind = alone.pop(0)
-            observed = observe(engine, replace(scope, filters=replace(scope.filters, service=service, kind=kind)))
+    found = _candidates(observed)
+    alone = () if scope.filters.kind else observed.kinds
+    for service, kind in (*alone,)[:_MOST_KINDS]:
+        if any(each.id == advice_id for each in found):
+            break
+        of_kind = replace(scope, filters=replace(scope.filters, service=service, kind=kind))
+        found = _candidates(observe(engine, of_kind))
+    return next((each.change for each in found if each.id == advice_id), "")
 
 
-def _candidates(observed: Observed, threads: ThreadPoolExecutor) -> list[Candidate]:
-    return [each for found in threads.map(lambda find: list(find(observed)), FINDERS) for each in found]
+def _candidates(observed: Observed) -> list[Candidate]:
+    with ThreadPoolExecutor(_THREADS, "advise") as threads:
+        return [each for found in threads.map(lambda find: list(find(observed)), FINDERS) for each in found]
 
 
 def _priced(observed: Observed, candidate: Candidate, window_ns: int, hidden: Mapping[str, Dismissal]) -> Advice | None:
     """The advice; None when the bills do not show what the sums promise: too few have the fault, or lose too little."""
     scope = observed.of_kinds(candidate.saved_ns)
-    params: dict[str, Parameter] = {
-        **scope.parameters(),
-        **{name: list(each) if isinstance(each, tuple) else each for name, each in vars(candidate.removed).items()},
-        "kinds": ["\t".join(key) for key in candidate.saved_ns],
-        "shares": candidate.shares,
-    }
+    params = {**scope.parameters(), **candidate.params}
     rows = run(observed.engine, "advise/saved", **params)
     read = {(row["service"], row["name"]): from_row(Bills, row) for row in rows}
     bills = {key: each for key, each in read.items() if _is_worth(candidate, each)}
@@ -149,15 +144,11 @@ def _priced(observed: Observed, candidate: Candidate, window_ns: int, hidden: Ma
         change=candidate.change,
         finding=_finding(candidate, key, most),
         certainty=candidate.certainty,
-        price=Price(
-            p50_ns=round(most.now_ns[0] - most.then_ns[0]),
-            p95_ns=round(most.now_ns[1] - most.then_ns[1]),
-            mean_ns=round(most.mean_ns),
+        price=from_row(
+            Price,
+            vars(most),
             uncertainty_ns=round(_CERTAIN * most.deviation_ns / math.sqrt(most.transactions)) if is_sample else 0,
             per_hour_ns=sum(per_hour.values()),
-            helped=most.helped,
-            helped_ns=round(most.helped_ns),
-            transactions=most.transactions,
             of=of[key],
         ),
         affected=tuple(

@@ -22,7 +22,7 @@ from .answer import (
     NOT_FAIR,
     USUAL_CACHE_CALL_NS,
 )
-from .candidate import Bills, Candidate, Removed
+from .candidate import Bills, Candidate
 from .observed import Key, Observed, grouped
 
 _LEAST_COMPARED = 100
@@ -37,8 +37,8 @@ def repeated_gets(observed: Observed) -> Iterator[Candidate]:
         targets = [each for each in observed.targets if each.component == component]
         if not (users := observed.worth((each.kind, each.time_ns) for each in targets)):
             continue
-        kinds = list(map("\t".join, users))
-        _, calls = kept_sample(observed.engine, observed.sampled, component=component, kinds=kinds, is_by_kind=True)
+        names = list(map("\t".join, users))
+        _, calls = kept_sample(observed.engine, observed.sampled, component=component, kinds=names, is_by_kind=True)
         all_ns = {
             key: sum(map(_weighed_ns, mine)) or 1.0 for key, mine in grouped(calls, lambda each: each.kind).items()
         }
@@ -60,9 +60,9 @@ def repeated_gets(observed: Observed) -> Iterator[Candidate]:
                     service,
                     f"{component} {prefix}",
                     kinds,
-                    Removed(
-                        "targets", targets=tuple(f"{component}\t{each}" for each in servers), least_calls=LEAST_CALLS
-                    ),
+                    of="targets",
+                    targets=tuple(f"{component}\t{each}" for each in servers),
+                    least_calls=LEAST_CALLS,
                     share=share,
                     change=f"Get the keys {printable(prefix)}… with one {together}() ({component} on"
                     f" {plural(len(servers), 'server')}).",
@@ -113,12 +113,10 @@ def slow_cache(observed: Observed) -> Iterator[Candidate]:
                 "",
                 mine[0].key,
                 kinds,
-                Removed(
-                    "targets",
-                    targets=(mine[0].key,),
-                    usual_ns=usual_ns,
-                    least_call_ns=max(LEAST_CACHE_CALL_NS, least_ns),
-                ),
+                of="targets",
+                targets=(mine[0].key,),
+                usual_ns=usual_ns,
+                least_call_ns=max(LEAST_CACHE_CALL_NS, least_ns),
                 least_users=MOST,
                 change=f"Find out why {component} on {address} is slow: the network to it, the size of its values, its"
                 " load, or swapping.",

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Literal
 
+from ...clickhouse.engine import Parameter
 from ...format import count, plural
 from .answer import Category
 from .observed import Key
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Removed:
     """What the change removes from a bill, and which bills have the fault; parameters of queries/advise/saved.sql."""
 
@@ -62,9 +63,9 @@ class Bills:
     """What is saved, of all transactions; without what single ones have beside the others, as `base_mean_ns`."""
     deviation_ns: float
     base_mean_ns: float
-    now_ns: tuple[float, float]
-    then_ns: tuple[float, float]
-    """p50 and p95."""
+    p50_ns: float
+    """As `p95_ns`, what is saved of the percentile."""
+    p95_ns: float
     traces: tuple[str, ...]
     """Typical ones of those with the fault."""
 
@@ -87,7 +88,7 @@ class Bills:
 
 
 @dataclass(frozen=True)
-class Candidate:
+class Candidate(Removed):
     """An advice without its price."""
 
     category: Category
@@ -96,7 +97,6 @@ class Candidate:
     """What is to be changed; with category and service it makes the id."""
     saved_ns: Mapping[Key, float]
     """By kind, over all transactions in the sums, the most it can be; of Observed.worth."""
-    removed: Removed
     change: str
     finding: str | Callable[[str, Bills], str]
     """What was measured, of the kind that is helped most."""
@@ -118,7 +118,9 @@ class Candidate:
         return hashlib.blake2b(text.encode("utf-8", "replace"), digest_size=5).hexdigest()
 
     @property
-    def shares(self) -> list[float]:
-        """By kind, in the order of `saved_ns`."""
+    def params(self) -> dict[str, Parameter]:
+        """Of queries/advise/saved.sql."""
+        removed = {each.name: getattr(self, each.name) for each in fields(Removed)}
         share = self.share
-        return [share if isinstance(share, float) else share.get(key, 0.0) for key in self.saved_ns]
+        shares = [share if isinstance(share, float) else share.get(key, 0.0) for key in self.saved_ns]
+        return {**removed, "kinds": list(map("\t".join, self.saved_ns)), "shares": shares}

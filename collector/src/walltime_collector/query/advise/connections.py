@@ -8,7 +8,7 @@ from typing import Literal
 
 from ...format import duration
 from .answer import MOST, Category
-from .candidate import Bills, Candidate, Removed
+from .candidate import Bills, Candidate
 from .observed import Observed, TargetSums, grouped
 
 _REMEDY = {
@@ -44,12 +44,10 @@ def connections(observed: Observed) -> Iterator[Candidate]:
                 service,
                 component,
                 kinds,
-                Removed(
-                    "targets",
-                    targets=tuple(f"{component}\t{address}" for _, address in servers),
-                    beside=tuple(dict.fromkeys(each.key for server in servers for each in beside.get(server, ()))),
-                    often=often,
-                ),
+                of="targets",
+                targets=tuple(f"{component}\t{address}" for _, address in servers),
+                beside=tuple(dict.fromkeys(each.key for server in servers for each in beside.get(server, ()))),
+                often=often,
                 least_users=MOST,
                 change=f"Use {remedy}: {service} connects to {', '.join(address for _, address in servers)} for each"
                 f" {when}.",

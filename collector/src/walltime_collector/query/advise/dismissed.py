@@ -36,28 +36,13 @@ def dismissals(engine: Engine) -> Mapping[str, Dismissal]:
 
 def dismiss(engine: Engine, advice_id: str, *, for_s: int, why: str, change: str) -> Dismissal:
     """
-    Hide an advice for `for_s` seconds; it is stored when this returns.
+    Hide an advice for `for_s` seconds, or show it again when that is 0; it is stored when this returns.
 
     Raises:
         EngineUnavailable: It may or may not be stored.
     """
-    return _decide(engine, Dismissal(advice_id, "", "", why, change), for_s)
-
-
-def restore(engine: Engine, dismissal: Dismissal) -> Dismissal:
-    """End a dismissal now; otherwise like `dismiss`."""
-    return _decide(engine, dismissal, 0)
-
-
-def _decide(engine: Engine, decision: Dismissal, for_s: int) -> Dismissal:
     now_ms = time.time_ns() // 10**6
-    row = {
-        "id": decision.id,
-        "decided_at": now_ms / 1000,
-        "until": now_ms // 1000 + for_s,
-        "why": decision.why,
-        "change": decision.change,
-    }
+    until_s = now_ms // 1000 + for_s
+    row = {"id": advice_id, "decided_at": now_ms / 1000, "until": until_s, "why": why, "change": change}
     engine.insert_rows(_TABLE, json.dumps(row).encode() + b"\n", f"{_TABLE} {uuid.uuid4()}")
-    until = iso_time((now_ms // 1000 + for_s) * 10**9)
-    return Dismissal(decision.id, iso_time(now_ms * 10**6), until, decision.why, decision.change)
+    return Dismissal(advice_id, iso_time(now_ms * 10**6), iso_time(until_s * 10**9), why, change)

@@ -19,7 +19,7 @@ from ..statistics.counts import more_often
 from ..statistics.multiple import holm
 from ..statistics.weighted import median
 from .answer import LEAST_HELPED, LEAST_LOCKED_NS, LEAST_UNKNOWN_LOCKED_NS, MOST
-from .candidate import Candidate, Removed
+from .candidate import Candidate
 from .observed import Observed, grouped
 from .statements import tables_of
 
@@ -46,6 +46,7 @@ def row_locks(observed: Observed) -> Iterator[Candidate]:
     )
     spans = [span for row in waits for span, _ in row["spans"]]
     for fingerprint_id, waiting in grouped(waits, lambda row: str(row["fingerprint_id"])).items():
+        many = sum(row["waits"] for row in waiting)
         kinds = observed.worth(((row["service"], row["name"]), row["locked_ns"]) for row in waiting)
         fingerprint = str(waiting[0]["fingerprint_text"])
         tables = tables_of(fingerprint)
@@ -67,10 +68,12 @@ def row_locks(observed: Observed) -> Iterator[Candidate]:
             "",
             fingerprint,
             kinds,
-            Removed("locks", spans=tuple(by_span), locked_ns=tuple(by_span.values())),
+            of="locks",
+            spans=tuple(by_span),
+            locked_ns=tuple(by_span.values()),
             change=f"{keeps}: it keeps rows of {tables[0]} locked that `{fingerprint[:120]}` waits for.",
-            finding=f"{plural(sum(row['waits'] for row in waiting), 'wait')} for row locks in the slow log, half of them {duration(typical_ns)} or"
-            " longer.",
+            finding=f"{plural(many, 'wait')} for row locks in the slow log, half of them"
+            f" {duration(typical_ns)} or longer.",
             certainty=certainty,
             statement_id=f"{int(fingerprint_id):016X}",
             evidence=(holder["holder"],) if holder else (),
@@ -129,7 +132,7 @@ def _most_likely(holders: Sequence[Row], waits: int, table: str) -> tuple[Row | 
     during, anyway = percent(first["together"] / waits), percent(first["by_chance"] / _MOMENTS)
     also = f"; so did {', '.join(shown(row['name']) for row in others)}" if others else ""
     return first, (
-        f"{'Possible' if others else 'Likely'}: {shown(first['name'])} wrote to {table} during {during} of the {of}, and"
-        f" during {anyway} of moments chosen by chance{also}. Transactions that waited themselves are left out, and so"
-        " are other programs."
+        f"{'Possible' if others else 'Likely'}: {shown(first['name'])} wrote to {table} during {during} of the {of},"
+        f" and during {anyway} of moments chosen by chance{also}. Transactions that waited themselves are left out, and"
+        " so are other programs."
     )

@@ -11,7 +11,7 @@ from ..kept.sample import kept_sample
 from ..names import shown
 from ..statistics.weighted import effective, median
 from .answer import LEAST_HELPED, LEAST_SEQUENTIAL_NS, LEAST_SEQUENTIAL_SHARE, MOST, NOT_FAIR
-from .candidate import Candidate, Removed
+from .candidate import Candidate
 from .observed import Observed, TargetSums, grouped
 
 _SELECT = re.compile(r"\s*select\b", re.IGNORECASE)
@@ -46,12 +46,10 @@ def sequential_calls(observed: Observed) -> Iterator[Candidate]:
                 service,
                 f"{name}\0" + "\0".join(sorted(each.key for each in mine)),
                 saved,
-                Removed(
-                    "overlap",
-                    targets=tuple(each.key for each in mine),
-                    least_call_ns=LEAST_SEQUENTIAL_NS,
-                    least_part=LEAST_SEQUENTIAL_SHARE,
-                ),
+                of="overlap",
+                targets=tuple(each.key for each in mine),
+                least_call_ns=LEAST_SEQUENTIAL_NS,
+                least_part=LEAST_SEQUENTIAL_SHARE,
                 share=share,
                 least_users=MOST,
                 change=f"Let {shown(name)} call {servers} at the same time (threads or asyncio).",
@@ -63,9 +61,10 @@ def sequential_calls(observed: Observed) -> Iterator[Candidate]:
 
 
 def _is_long(observed: Observed, target: TargetSums) -> bool:
-    kind, component = observed.kinds.get(target.kind), target.component
-    is_reading = component == "http.request" or component.endswith(".query")
-    return is_reading and bool(kind) and target.call_ns * target.calls >= LEAST_SEQUENTIAL_NS * kind.transactions
+    if target.component != "http.request" and not target.component.endswith(".query"):
+        return False
+    kind = observed.kinds.get(target.kind)
+    return kind is not None and target.call_ns * target.calls >= LEAST_SEQUENTIAL_NS * kind.transactions
 
 
 def _but_the_longest(times_ns: Sequence[tuple[str, int]]) -> int:

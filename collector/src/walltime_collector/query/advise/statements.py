@@ -12,7 +12,7 @@ from ..kept.estimate import estimates
 from ..kept.sample import kept_sample
 from ..queries import Row
 from .answer import LEAST_CALLS, LEAST_EXAMINED, LEAST_EXAMINED_PER_ROW, LEAST_HELPED, MOST
-from .candidate import Candidate, Removed
+from .candidate import Candidate
 from .observed import Observed, grouped
 
 _MOST_PLACED = 100
@@ -56,7 +56,10 @@ def n_plus_one(observed: Observed) -> Iterator[Candidate]:
             senders[0].service,
             senders[0].fingerprint,
             kinds,
-            Removed("statements", tuple({each.text for each in senders}), is_repeated=True, least_calls=LEAST_CALLS),
+            of="statements",
+            texts=tuple({each.text for each in senders}),
+            is_repeated=True,
+            least_calls=LEAST_CALLS,
             share=outside,
             change=f"Replace the repeated `{_short(text)}`{places.get(text, '')} by"
             f" {_INSTEAD.get(verb, 'one statement for all rows')}.",
@@ -92,11 +95,9 @@ def rows_examined(observed: Observed) -> Iterator[Candidate]:
             "",
             fingerprint,
             kinds,
-            Removed(
-                "statements",
-                tuple({each.text for each in senders}),
-                least_call_ns=float(row["least_ns"]) if is_part else 0.0,
-            ),
+            of="statements",
+            texts=tuple({each.text for each in senders}),
+            least_call_ns=float(row["least_ns"]) if is_part else 0.0,
             share=share,
             change=_index(fingerprint, is_aggregate=is_aggregate),
             finding=f"{call} examines {plural(examined, 'row')} and returns or changes {count(used)}{full_scan}.",

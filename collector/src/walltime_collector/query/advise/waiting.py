@@ -10,7 +10,7 @@ from ..names import shown
 from ..profile.profile import profile_kind
 from ..sampling import COMPUTING, doing
 from .answer import LEAST_OTHER_NS, LEAST_OTHER_SHARE, LEAST_QUEUE_NS, LEAST_QUEUE_SHARE, MOST
-from .candidate import Bills, Candidate, Removed
+from .candidate import Bills, Candidate
 from .observed import KindSums, Observed, grouped
 
 _FEWEST_SAMPLES = 5
@@ -30,7 +30,9 @@ def mostly_other(observed: Observed) -> Iterator[Candidate]:
                 kind.service,
                 kind.name,
                 kinds,
-                Removed("other", least_call_ns=LEAST_OTHER_NS, least_part=LEAST_OTHER_SHARE),
+                of="other",
+                least_call_ns=LEAST_OTHER_NS,
+                least_part=LEAST_OTHER_SHARE,
                 least_users=MOST,
                 change=f"Look into what {shown(kind.name)} does outside of measured calls{where and f' ({where})'}:"
                 f" `{profile}` shows the lines; name its parts with walltime.component().",
@@ -75,7 +77,9 @@ def queue(observed: Observed) -> Iterator[Candidate]:
                 service,
                 "",
                 kinds,
-                Removed("queue", least_call_ns=LEAST_QUEUE_NS, least_part=LEAST_QUEUE_SHARE),
+                of="queue",
+                least_call_ns=LEAST_QUEUE_NS,
+                least_part=LEAST_QUEUE_SHARE,
                 least_users=MOST,
                 change=f"Give {service} more workers or processes: its requests wait before the application starts"
                 " them.",

@@ -13,56 +13,35 @@ from ..components import sums
 from ..queries import written
 from ..sampled import sampled
 from ..scope import Scope
-from ..statistics.blocks import Blocks as Sums
-from ..statistics.blocks import Tested, compare
+from ..statistics.blocks import Blocks, Tested, compare
 from ..statistics.counts import more_often
+from ..statistics.tails import are_notable
 from ..statistics.multiple import holm
 from ..top import top_of
 from ..why.arithmetic import Totals, contributions
 from ..why.explain import SMALL
 from ..windows import between
 from .answer import Change, Diff, KindDifference, Numbers, Part, Side
-from .blocks import Blocks, Counted, Name, read_blocks
+from .slices import Counted, Name, Slices, blocks, read_slices
 
 _MOST_KINDS = 1_000
 _TESTS = 3
 """Of each kind: typical times, the part that failed, and single transactions."""
-_NOTABLE = 0.1
-"""Single transactions are spoken of when they carry so much of the typical difference, and SMALL of the usual time."""
+_LONGEST_NS = 2**63
 
 
 @dataclass(frozen=True)
 class Read:
-    """What is stored of both sides."""
+    """What is stored of one side."""
 
-    engine: Engine
-    sides: tuple[Scope, Scope]
-    usual: Top
-    now: Top
-    before: Mapping[Name, Kind]
-    after: Mapping[Name, Kind]
-    blocks: Blocks
+    scope: Scope
+    top: Top
+    kinds: Mapping[Name, Kind]
+    slices: Slices
 
-    def tested(self, names: Iterable[Name], counted: Counted) -> dict[Name, Tested]:
-        """The tests of those that have enough transactions, uncorrected."""
-        windows = [each.window for each in self.sides]
-        middles = [(each.start_ns + each.end_ns) / 2 for each in windows]
-        apart = abs(middles[1] - middles[0]) / max(windows[0].end_ns - windows[0].start_ns, 1)
-        blocks = {name: each for name in names if (each := self.blocks.of(name, counted))}
-        tested = {name: compare(*each, apart) for name, each in blocks.items()}
-        if counted == "typical":
-            return tested
-        return {name: replace(each, p_value=max(each.p_value, _exact(*blocks[name]))) for name, each in tested.items()}
 
-    def without_singles(self, name: Name) -> tuple[Kind | None, Kind | None]:
-        """The same kind on both sides without its single transactions."""
-        condition = f"duration <= {self.blocks.bounds_ns[name]}ns"
-        kinds = []
-        for scope in self.sides:
-            filters = replace(scope.filters, service=name[0], kind=name[1]).matching(condition)
-            top = top_of(self.engine, replace(scope, filters=filters), scope.window.end_ns, limit=_MOST_KINDS)
-            kinds.append(next((each for each in top.kinds if (each.service, each.name) == name), None))
-        return kinds[0], kinds[1]
+Sides = tuple[Read, Read]
+"""The usual one, and the other."""
 
 
 def diff(engine: Engine, usual: Scope, now: Scope, now_ns: int, *, limit: int = _MOST_KINDS) -> Diff:
@@ -73,58 +52,67 @@ def diff(engine: Engine, usual: Scope, now: Scope, now_ns: int, *, limit: int = 
         NotStored: A side has no transaction.
         EngineUnavailable, QueryFailed: No answer.
     """
-    read = _read(engine, (usual, now), now_ns)
-    usual, now = read.sides
-    for scope, top, where in ((usual, read.usual, "against"), (now, read.now, "during")):
-        if not top.transactions:
-            raise _missing(scope, where)
-    on_both = [name for name in read.after if name in read.before]
-    failed = corrected(read.tested(on_both, "errors"))
+    sides = _read(engine, (usual, now), now_ns)
+    for side, where in zip(sides, ("against", "during"), strict=True):
+        if not side.top.transactions:
+            raise _missing(side.scope, where)
+    on_both = [name for name in sides[1].kinds if name in sides[0].kinds]
+    failed = corrected(tested(sides, on_both, "errors"))
     more_or_fewer = [name for name, each in failed.items() if not each.is_chance]
-    # failures are often much shorter, or longer: like is compared with like
-    timed = _read(engine, (_succeeded(usual), _succeeded(now)), now_ns) if more_or_fewer else read
+    timed = sides
+    if more_or_fewer:  # failures are often much shorter, or longer: like is compared with like
+        scopes = [replace(side.scope.whole, filters=side.scope.filters.matching("not error")) for side in sides]
+        timed = _read(engine, scopes, now_ns)
     others = [name for name in on_both if name not in more_or_fewer]
     typical, singles = (
-        corrected(read.tested(others, counted) | timed.tested(more_or_fewer, counted))
+        corrected(tested(sides, others, counted) | tested(timed, more_or_fewer, counted))
         for counted in ("typical", "singles")
     )
     kinds = [
-        _difference(read, timed if name in more_or_fewer else read, name, (typical, singles, failed))
+        _difference(engine, sides, timed if name in more_or_fewer else sides, name, (typical, singles, failed))
         for name in on_both
     ]
-    kinds += _on_one_side(read)
+    kinds += _on_one_side(sides)
     kinds.sort(key=lambda each: (_order(each), -abs(each.total_difference_ns), each.service, each.name))
-    not_read = max(top.all_kinds - len(top.kinds) for top in (read.usual, read.now))
-    return Diff(
-        _side(usual, read.usual),
-        _side(now, read.now),
-        len(typical),
-        not_read + len(kinds[limit:]),
-        tuple(kinds[:limit]),
-    )
+    not_read = max(side.top.all_kinds - len(side.kinds) for side in sides)
+    return Diff(_side(sides[0]), _side(sides[1]), len(typical), not_read + len(kinds[limit:]), tuple(kinds[:limit]))
 
 
-def _exact(usual: Sums, now: Sums) -> float:
+def tested(sides: Sides, names: Iterable[Name], counted: Counted) -> dict[Name, Tested]:
+    """The tests of those that have enough transactions, uncorrected."""
+    usual, now = (each.scope.window for each in sides)
+    apart = abs(now.start_ns + now.end_ns - usual.start_ns - usual.end_ns) / 2 / max(usual.length_ns, 1)
+    found = {}
+    for name in names:
+        if pair := blocks(*(each.slices.counted(name, counted) for each in sides)):
+            found[name] = compare(*pair, apart)
+            if counted != "typical":
+                found[name] = replace(found[name], p_value=max(found[name].p_value, _exact(*pair)))
+    return found
+
+
+def _exact(usual: Blocks, now: Blocks) -> float:
     """Of shares: few failures are not spread like sums of times."""
     (tries, usual_part), (whole, part) = (side.sum(0).astype(int).tolist() for side in (usual, now))
     return min(2 * min(more_often(part, whole, usual_part, tries), more_often(usual_part, tries, part, whole)), 1.0)
 
 
-def corrected(tested: Mapping[Name, Tested]) -> dict[Name, Tested]:
+def corrected(tests: Mapping[Name, Tested]) -> dict[Name, Tested]:
     """The p-values corrected for all tests of the answer."""
-    p_values = holm([each.p_value for each in tested.values()], _TESTS * len(tested))
-    return {name: replace(each, p_value=p) for (name, each), p in zip(tested.items(), p_values, strict=True)}
+    p_values = holm([each.p_value for each in tests.values()], _TESTS * len(tests))
+    return {name: replace(each, p_value=p) for (name, each), p in zip(tests.items(), p_values, strict=True)}
 
 
-def _read(engine: Engine, scopes: tuple[Scope, Scope], now_ns: int) -> Read:
+def _read(engine: Engine, scopes: Iterable[Scope], now_ns: int) -> Sides:
     """All transactions, or a sample where there are very many and the sums per minute cannot answer."""
-    sides = sampled(engine, scopes[0]), sampled(engine, scopes[1])
-    usual, now = (top_of(engine, each, now_ns, limit=_MOST_KINDS) for each in sides)
-    before, after = ({(each.service, each.name): each for each in top.kinds} for top in (usual, now))
-    blocks = Blocks({}, {}, ((0, 0), (0, 0)), {})
-    if usual.transactions and now.transactions:
-        blocks = read_blocks(engine, (sides[0], usual.transactions), (sides[1], now.transactions))
-    return Read(engine, sides, usual, now, before, after, blocks)
+    scopes = [sampled(engine, each) for each in scopes]
+    tops = [top_of(engine, each, now_ns, limit=_MOST_KINDS) for each in scopes]
+    slices = read_slices(engine, *((scope, top.transactions) for scope, top in zip(scopes, tops, strict=True)))
+    usual, now = (
+        Read(scope, top, {(each.service, each.name): each for each in top.kinds}, sliced)
+        for scope, top, sliced in zip(scopes, tops, slices, strict=True)
+    )
+    return usual, now
 
 
 def _missing(scope: Scope, where: str) -> NotStored:
@@ -137,20 +125,17 @@ def _missing(scope: Scope, where: str) -> NotStored:
     return NotStored(where, what, "choose another time, version or condition")
 
 
-def _succeeded(scope: Scope) -> Scope:
-    return replace(scope.whole, filters=scope.filters.matching("not error"))
-
-
-def _difference(read: Read, timed: Read, name: Name, tested: tuple[Mapping[Name, Tested], ...]) -> KindDifference:
-    typical, singles, failed = (each.get(name) for each in tested)
-    usual, now = timed.before.get(name), timed.after.get(name)
-    (singles_before, before_ns), (singles_now, after_ns) = timed.blocks.singles(name)
-    single_ns, bound_ns = 0.0, 2**63
-    if usual and now and typical and singles:
-        least_ns = max(_NOTABLE * abs(typical.difference), SMALL * usual.mean_ns)
-        if not singles.is_chance or abs(after_ns - before_ns) >= least_ns:
-            single_ns, bound_ns = after_ns - before_ns, timed.blocks.bounds_ns[name]
-            usual, now = timed.without_singles(name)
+def _difference(
+    engine: Engine, sides: Sides, timed: Sides, name: Name, tests: tuple[Mapping[Name, Tested], ...]
+) -> KindDifference:
+    typical, singles, failed = (each.get(name) for each in tests)
+    usual, now = (each.kinds.get(name) for each in timed)
+    (singles_before, before_ns), (singles_now, after_ns) = (each.slices.singles(name) for each in timed)
+    single_ns, bound_ns = 0.0, _LONGEST_NS
+    added_ns = after_ns - before_ns
+    if usual and now and typical and singles and are_notable(singles, added_ns, typical.difference, usual.mean_ns):
+        single_ns, bound_ns = added_ns, timed[0].slices.bounds_ns[name]
+        usual, now = (_without_singles(engine, each.scope, name, bound_ns) for each in timed)
     difference_ns = relative = total_ns = 0.0
     if usual and now:
         usual_ns = usual.total_ns / usual.transactions
@@ -163,63 +148,72 @@ def _difference(read: Read, timed: Read, name: Name, tested: tuple[Mapping[Name,
         change = "chance"
     elif abs(relative) < SMALL:
         change = "small"
+    between_ns: tuple[float | None, float | None] = (None, None)
+    if typical and not typical.is_chance:
+        between_ns = typical.low, typical.high
     changes = KindDifference(
         *name,
         change,
-        _numbers(read.before[name], usual, singles_before),
-        _numbers(read.after[name], now, singles_now),
+        _numbers(sides[0].kinds[name], usual, singles_before),
+        _numbers(sides[1].kinds[name], now, singles_now),
         total_ns,
         typical.p_value if typical else None,
         (),
         difference_ns,
         relative,
         single_ns,
-        _part(failed),
-        failed.p_value if failed else None,
-        _part(singles),
-        singles.p_value if singles else None,
-        typical.low if typical and not typical.is_chance else None,
-        typical.high if typical and not typical.is_chance else None,
+        *_part(failed),
+        *_part(singles),
+        *between_ns,
         contributions(_totals(usual), _totals(now)) if usual and now else (),
     )
     if _order(changes):
         return changes
-    return replace(changes, sql=tuple(_sql(each, name, bound_ns, with_failed=read is timed) for each in read.sides))
+    return replace(changes, sql=tuple(_sql(each.scope, name, bound_ns, with_failed=timed is sides) for each in sides))
 
 
-def _part(tested: Tested | None) -> Part:
-    if tested is None or tested.is_chance:
-        return ""
-    return "more" if tested.difference > 0 else "fewer"
+def _without_singles(engine: Engine, scope: Scope, name: Name, bound_ns: int) -> Kind | None:
+    filters = replace(scope.filters, service=name[0], kind=name[1]).matching(f"duration <= {bound_ns}ns")
+    top = top_of(engine, replace(scope, filters=filters), scope.window.end_ns, limit=_MOST_KINDS)
+    return next((each for each in top.kinds if (each.service, each.name) == name), None)
 
 
-def _sql(scope: Scope, name: Name, bound_ns: int, *, with_failed: bool = True) -> str:
+def _part(part: Tested | None) -> tuple[Part, float | None]:
+    if part is None or part.is_chance:
+        return "", part.p_value if part else None
+    return "more" if part.difference > 0 else "fewer", part.p_value
+
+
+def _sql(scope: Scope, name: Name, bound_ns: int = _LONGEST_NS, *, with_failed: bool = True) -> str:
     of_kind = replace(scope, filters=replace(scope.filters, service=name[0], kind=name[1]))
     return written("diff/kind", **of_kind.parameters(), bound_ns=bound_ns, with_failed=with_failed)
 
 
-def _on_one_side(read: Read) -> list[KindDifference]:
+def _on_one_side(sides: Sides) -> list[KindDifference]:
     """New kinds and those that are gone, except where the other side has kinds that were not read."""
-    new = [] if read.usual.all_kinds > len(read.before) else [each for each in read.after if each not in read.before]
-    gone = [] if read.now.all_kinds > len(read.after) else [each for each in read.before if each not in read.after]
-    whole = read.usual.transactions + read.now.transactions
+    found = [
+        (side, other, name)
+        for side, other in (sides[::-1], sides)
+        if other.top.all_kinds <= len(other.kinds)
+        for name in side.kinds
+        if name not in other.kinds
+    ]
     kinds = []
-    for name in (*new, *gone):
-        is_new = name in read.after
-        kind, top, scope = (
-            (read.after[name], read.now, read.sides[1]) if is_new else (read.before[name], read.usual, read.sides[0])
-        )
+    for side, other, name in found:
+        kind, is_new = side.kinds[name], side is sides[1]
         # each of its transactions is on this side with the probability that any is, unless they come in bursts
-        p_value = (top.transactions / whole) ** (kind.transactions // scope.one_in)
+        part = side.top.transactions / (side.top.transactions + other.top.transactions)
+        p_value = part ** (kind.transactions // side.scope.one_in) * len(found)
+        numbers = _numbers(kind, kind, 0)
         kinds.append(
             KindDifference(
                 *name,
                 "new" if is_new else "gone",
-                None if is_new else _numbers(kind, kind, 0),
-                _numbers(kind, kind, 0) if is_new else None,
+                None if is_new else numbers,
+                numbers if is_new else None,
                 float(kind.total_ns if is_new else -kind.total_ns),
-                min(max(p_value * (len(new) + len(gone)), read.blocks.absent(name, is_new=is_new)), 1.0),
-                (_sql(scope, name, 2**63),),
+                min(max(p_value, side.slices.absent(name, other.slices.length_ns)), 1.0),
+                (_sql(side.scope, name),),
             )
         )
     return kinds
@@ -244,7 +238,8 @@ def _numbers(kind: Kind, timed: Kind | None, singles: int) -> Numbers:
     return Numbers(kind.transactions, kind.errors, timed.transactions, singles, *times)
 
 
-def _side(scope: Scope, top: Top) -> Side:
-    start, end = iso_time(scope.window.start_ns), iso_time(scope.window.end_ns)
-    filters = scope.filters
-    return Side(start, end, filters.version, filters.where, top.transactions, top.errors, top.total_ns, scope.one_in)
+def _side(read: Read) -> Side:
+    start, end = iso_time(read.scope.window.start_ns), iso_time(read.scope.window.end_ns)
+    filters, top = read.scope.filters, read.top
+    sums = top.transactions, top.errors, top.total_ns
+    return Side(start, end, filters.version, filters.where, *sums, read.scope.one_in)

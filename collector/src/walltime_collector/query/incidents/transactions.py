@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from ...clickhouse.engine import Engine
 from ..queries import run
-from ..statistics.capped import capped
+from ..statistics.tails import capped
 from ..statistics.usual import is_higher
 from .history import FEWEST, Series
 from .looks import Suspect, Thresholds

@@ -54,7 +54,7 @@ def kept_sample(
     is_by_kind: bool = False,
 ) -> tuple[Sample, Sequence[SampledCall]]:
     """
-    Kept calls of a component on a server, or of statements with one of these texts: all of each transaction that is read.
+    Kept calls of a component on a server, or of statements with one of these texts, of each transaction all of them.
 
     Only transactions that were kept by chance, if there are any (of a kind, with `is_by_kind`); otherwise all.
 

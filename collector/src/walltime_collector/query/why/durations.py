@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -13,12 +13,11 @@ from ...clickhouse.engine import Engine, Parameter
 from ..queries import run
 from ..statistics import SECOND_CHANCE
 from ..statistics.blocks import FEWEST, FINEST_BLOCKS, Blocks, Tested, blocks, compare
-from ..statistics.longest import bound
+from ..statistics.counts import more_often
+from ..statistics.tails import are_notable, bound
 from ..windows import Comparison
 
 LONGEST_NS = 2**63 - 1
-_NOTABLE, _NOTABLE_OF_USUAL = 0.1, 0.05
-"""Single transactions are spoken of when they carry so much of the typical difference, and of the usual time."""
 
 
 @dataclass(frozen=True)
@@ -114,15 +113,12 @@ def _judged(
     if is_tested and min(len(usual[0]), len(slow[0])) >= FEWEST:
         typical = compare(*in_blocks(before.typical_ns, now.typical_ns), apart)
         of_usual, of_slow = ((each.durations_ns > bound_ns).astype(np.float64) for each in (before, now))
-        singles = compare(*in_blocks(of_usual, of_slow), apart, level=SECOND_CHANCE)
-    if not _are_notable(before, now, singles):
+        singles = compare(*in_blocks(of_usual, of_slow), apart)
+        fewer, more = sorted((of_usual, of_slow), key=np.mean)
+        exactly = more_often(int(more.sum()), len(more), int(fewer.sum()), len(fewer))
+        if exactly >= SECOND_CHANCE:  # blocks are rough with few of them
+            singles = replace(singles, p_value=1.0)
+    usual_ns = float(before.typical_ns.mean())
+    if not are_notable(singles, now.single_ns - before.single_ns, now.typical_ns.mean() - usual_ns, usual_ns):
         before, now = Times(*usual, LONGEST_NS), Times(*slow, LONGEST_NS)
     return Durations(before, now, threshold_ns, typical, singles, apart)
-
-
-def _are_notable(usual: Times, slow: Times, singles: Tested | None) -> bool:
-    if singles is not None and not singles.is_chance:
-        return True
-    usual_ns, difference_ns = usual.typical_ns.mean(), slow.typical_ns.mean() - usual.typical_ns.mean()
-    least_ns = max(_NOTABLE * abs(difference_ns), _NOTABLE_OF_USUAL * usual_ns)
-    return bool(abs(slow.single_ns - usual.single_ns) >= least_ns)

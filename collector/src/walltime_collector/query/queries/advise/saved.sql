@@ -2,7 +2,7 @@
 -- targets (components on servers), overlap (all but the longest of them, by server), other (with the containers `view` and
 -- `middleware`), queue, or locks (the waits of the transactions with these span ids).
 -- A transaction is helped if it has the fault itself: so many calls, so long each, such a part of its time. A time above 4 times
--- the one that 95 of 100 do not exceed counts as that: no single transaction decides what a mean is (statistics/longest.py).
+-- the one that 95 of 100 do not exceed counts as that: no single transaction decides what a mean is (statistics/tails.py).
 WITH
     arraySort(groupArrayIf(saved_ns, saved_ns > 0)) AS saved,
     4 * saved[length(saved) - greatest(toUInt64(ceil(0.05 * length(saved))), 1)] AS most_saved_ns,
@@ -24,8 +24,8 @@ SELECT
     arraySum(each -> least(each, most_saved_ns), saved) / transactions AS mean_ns,
     sqrt(greatest(arraySum(each -> pow(least(each, most_saved_ns), 2), saved) / transactions - pow(mean_ns, 2), 0)) AS deviation_ns,
     arrayAvg(each -> least(each, most_base_ns), bases) AS base_mean_ns,
-    quantilesExact(0.5, 0.95)(base_ns) AS now_ns,
-    quantilesExact(0.5, 0.95)(base_ns - saved_ns) AS then_ns,
+    quantileExact(0.5)(base_ns) - quantileExact(0.5)(base_ns - saved_ns) AS p50_ns,
+    quantileExact(0.95)(base_ns) - quantileExact(0.95)(base_ns - saved_ns) AS p95_ns,
     arrayMap(each -> each.3, arraySlice(arraySort(
         each -> (NOT each.1, abs(each.2 - helped_ns)), groupArrayIf((is_kept, saved_ns, trace), saved_ns > 0)), 1, 3)) AS traces
 FROM

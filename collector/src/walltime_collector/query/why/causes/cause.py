@@ -8,7 +8,8 @@ from typing import Literal
 
 from ...components import SQL
 from ...queries import Row, run
-from ...statistics import CHANCE, means
+from ...statistics import CHANCE
+from ...statistics.estimates import difference
 from ..answer import Contribution, Cost
 from ..reading import Reading
 from . import because
@@ -116,11 +117,12 @@ def _is_chance(reading: Reading, rows: Mapping[str, Row], what: Literal["time", 
     """Whether the mean of a component may differ by chance: of so many components, one does."""
     if not reading.is_different or len(rows) < 2:
         return False  # then chance explains the whole, and that is said
-    usual, slow = rows["usual"], rows["slow"]
-    sides = (usual[f"{what}_variance"], reading.usual.transactions, slow[f"{what}_variance"], reading.slow.transactions)
     column = "calls_per_transaction" if what == "calls" else "time_ns_per_transaction"
-    p_value = means.p_value(slow[column] - usual[column], means.error(*sides))
-    return p_value * len(reading.components) >= CHANCE
+    usual, slow = (
+        (rows[side][column], rows[side][f"{what}_variance"], of.transactions)
+        for side, of in (("usual", reading.usual), ("slow", reading.slow))
+    )
+    return difference(usual, slow).p_value * len(reading.components) >= CHANCE
 
 
 def _cause(part: Contribution, reading: Reading, rows: Mapping[str, Row]) -> Cause:
@@ -193,7 +195,8 @@ def _is_everywhere(parts: Sequence[Contribution], carrying: Sequence[Contributio
         return False
     rest = [pace(each) or 1.0 for each in parts if each not in carrying and each.usual.calls]
     mine = [pace(each) or 1.0 for each in carrying]
-    return bool(rest and mine) and 1 / _STEADY_PACE < (sum(rest) / len(rest)) / (sum(mine) / len(mine)) < _STEADY_PACE
+    more, others = (sum(each) / len(each) - 1 if each else 0.0 for each in (mine, rest))
+    return others * _sign(more) >= _MOST * abs(more) > 0
 
 
 def _failed(cost: Cost) -> float:

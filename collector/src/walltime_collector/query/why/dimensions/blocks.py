@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from ...queries import Row, run
-from ...statistics.contrast import BLOCKS
+from ...statistics.estimates import BLOCKS
 from ...windows import Comparison
 from ..reading import Reading
 from ..values import Weights

@@ -8,8 +8,8 @@ import numpy as np
 
 from ...queries import run
 from ...statistics import CHANCE
-from ...statistics.contrast import BLOCKS, Estimate, Sums, share
 from ...statistics.counts import more_often
+from ...statistics.estimates import BLOCKS, Estimate, Sums, share
 from ...statistics.multiple import holm
 from ..answer import Contribution
 from ..causes.cause import fails_more
