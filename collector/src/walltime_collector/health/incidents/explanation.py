@@ -61,7 +61,7 @@ def explain(engine: Engine, incident: Current, now_s: int) -> bool:
     except (BadParameter, NotStored, QueryFailed):
         return False
     incident.explained_s = now_s
-    is_slower = why.verdict == "different" and why.difference_ns > 0
+    is_slower = why.verdict == "different" and why.typical_ns > 0
     if TIME in incident.changes and not is_slower:
         # looks see a change of time that `why` does not: its sentences would contradict it
         incident.sentences = (of_changes(incident.kind.name, incident.sorted_changes()),)
@@ -75,7 +75,7 @@ def explain(engine: Engine, incident: Current, now_s: int) -> bool:
 
 
 def _numbers(incident: Current, why: Why) -> dict[Series, tuple[float, float]]:
-    """The numbers of what changed, as `why` has them."""
+    """The numbers of what changed, as `why` has them; times without single transactions."""
     numbers = {}
     for series in incident.changes:
         of = why.targets if series.measure == "hit_ratio" else why.components
@@ -84,7 +84,7 @@ def _numbers(incident: Current, why: Why) -> dict[Series, tuple[float, float]]:
         for side in ("usual", "slow"):
             population = getattr(why, side)
             if series.measure == "time":
-                found.append(population.mean_ns)
+                found.append(population.mean_ns - (getattr(why.singles, f"{side}_ns") if why.singles else 0))
             elif series.measure == "errors":
                 found.append(population.errors / population.transactions)
             elif part:
