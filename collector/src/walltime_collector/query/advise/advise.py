@@ -132,8 +132,11 @@ def _priced(observed: Observed, candidate: Candidate, window_ns: int, hidden: Ma
     if not bills:
         return None
     of = {key: max(observed.kinds[key].transactions, each.transactions) for key, each in bills.items()}
-    per_hour = {key: round(each.mean_ns * of[key] * _HOUR_NS / window_ns) for key, each in bills.items()}
-    key = max(per_hour, key=lambda key: (per_hour[key], key))
+    affected = sorted(
+        (Affected(*key, round(each.mean_ns * of[key] * _HOUR_NS / window_ns)) for key, each in bills.items()),
+        key=lambda each: (-each.per_hour_ns, each.service, each.name),
+    )
+    key = affected[0].service, affected[0].name
     most = bills[key]
     is_sample = scope.sample_level > 0 or observed.one_in > 1
     return Advice(
@@ -148,13 +151,10 @@ def _priced(observed: Observed, candidate: Candidate, window_ns: int, hidden: Ma
             Price,
             vars(most),
             uncertainty_ns=round(_CERTAIN * most.deviation_ns / math.sqrt(most.transactions)) if is_sample else 0,
-            per_hour_ns=sum(per_hour.values()),
+            per_hour_ns=sum(each.per_hour_ns for each in affected),
             of=of[key],
         ),
-        affected=tuple(
-            Affected(*key, per_hour_ns)
-            for key, per_hour_ns in sorted(per_hour.items(), key=lambda each: (-each[1], each[0]))
-        ),
+        affected=tuple(affected),
         evidence=tuple(dict.fromkeys([*most.traces[: 3 - len(candidate.evidence)], *candidate.evidence])),
         sql=written("advise/saved", **params),
         statement_id=candidate.statement_id,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import Literal
 
@@ -29,9 +29,9 @@ class Removed:
     """1: at least 2 calls, and one for every 2 beside them; -1: not so."""
     usual_ns: float = 0.0
     """Of a call, which stays."""
-    spans: tuple[str, ...] = ()
+    spans: Sequence[str] = ()
     """Of transactions that waited, `locked_ns` each."""
-    locked_ns: tuple[int, ...] = ()
+    locked_ns: Sequence[int] = ()
     least_calls: int = 1
     """A transaction has the fault from so many calls on,"""
     least_call_ns: float = 0.0

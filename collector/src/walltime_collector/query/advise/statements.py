@@ -8,8 +8,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from ...format import count, duration, plural, printable
 from ..digest.short import shortened
-from ..kept.estimate import estimates
-from ..kept.sample import kept_sample
+from ..kept.sample import estimates, kept_sample
 from ..queries import Row
 from .answer import LEAST_CALLS, LEAST_EXAMINED, LEAST_EXAMINED_PER_ROW, LEAST_HELPED, MOST
 from .candidate import Candidate

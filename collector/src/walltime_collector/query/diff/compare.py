@@ -57,7 +57,7 @@ def diff(engine: Engine, usual: Scope, now: Scope, now_ns: int, *, limit: int = 
         if not side.top.transactions:
             raise _missing(side.scope, where)
     on_both = [name for name in sides[1].kinds if name in sides[0].kinds]
-    failed = corrected(tested(sides, on_both, "errors"))
+    failed = corrected(judged(sides, on_both, "errors"))
     more_or_fewer = [name for name, each in failed.items() if not each.is_chance]
     timed = sides
     if more_or_fewer:  # failures are often much shorter, or longer: like is compared with like
@@ -65,7 +65,7 @@ def diff(engine: Engine, usual: Scope, now: Scope, now_ns: int, *, limit: int = 
         timed = _read(engine, scopes, now_ns)
     others = [name for name in on_both if name not in more_or_fewer]
     typical, singles = (
-        corrected(tested(sides, others, counted) | tested(timed, more_or_fewer, counted))
+        corrected(judged(sides, others, counted) | judged(timed, more_or_fewer, counted))
         for counted in ("typical", "singles")
     )
     kinds = [
@@ -78,7 +78,7 @@ def diff(engine: Engine, usual: Scope, now: Scope, now_ns: int, *, limit: int = 
     return Diff(_side(sides[0]), _side(sides[1]), len(typical), not_read + len(kinds[limit:]), tuple(kinds[:limit]))
 
 
-def tested(sides: Sides, names: Iterable[Name], counted: Counted) -> dict[Name, Tested]:
+def judged(sides: Sides, names: Iterable[Name], counted: Counted) -> dict[Name, Tested]:
     """The tests of those that have enough transactions, uncorrected."""
     usual, now = (each.scope.window for each in sides)
     apart = abs(now.start_ns + now.end_ns - usual.start_ns - usual.end_ns) / 2 / max(usual.length_ns, 1)
