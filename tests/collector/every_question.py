@@ -128,18 +128,18 @@ def ask_everything(engine: Engine, data: Path, sent: list[Sent], incident_id: st
     # only where calls of several components became slower, a mix changed, or waits are known
     for _, compared in recording.questions["why/populations"][:3]:
         for name in ("computing", "cpu_wait", "garbage", "interpreter", "interpreter_wait", "loop_wait", "queue"):
-            run(asked, f"evidence/{name}", **compared)
+            run(asked, f"why/evidence/{name}", **compared)
         run(asked, "why/held_up", **compared)
         lengths = {"slow_block_ns": 10**9, "usual_block_ns": 10**9}
-        run(asked, "dimensions/servers", **compared, **lengths, servers=["mysql.query 10.0.0.5:3306"])
+        run(asked, "why/dimensions/servers", **compared, **lengths, servers=["mysql.query 10.0.0.5:3306"])
         mix = {**NO_MIX, "mix_field": "host", "mix_values": ["web-1"]}
         mix |= {"mix_slow_weights": [1.0, 0.0], "mix_usual_weights": [1.0, 2.0]}
         for name in ("mix", "dimension"):
-            run(asked, f"evidence/{name}", **{**compared, **mix, "value": "host = web-1"})
-        run(asked, "evidence/server", **compared, component="mysql.query", address="10.0.0.5:3306")
+            run(asked, f"why/evidence/{name}", **{**compared, **mix, "value": "host = web-1"})
+        run(asked, "why/evidence/server", **compared, component="mysql.query", address="10.0.0.5:3306")
         run(
             asked,
-            "dimensions/blocks",
+            "why/dimensions/blocks",
             **compared,
             **mix,
             **lengths,
@@ -153,7 +153,7 @@ def ask_everything(engine: Engine, data: Path, sent: list[Sent], incident_id: st
     last_s = now_ns // 10**9 // 60 * 60
     some_minutes = [last_s - 60 * at for at in range(10)]
     for name, questions in recording.questions.items():
-        if name.startswith(("why/", "dimensions/", "evidence/")):
+        if name.startswith("why/"):
             questions += [(sql, {**each, "minutes": some_minutes}) for sql, each in questions[-2:] if "minutes" in each]
         one_in_16 = {name: sampled.parameters()[name] for name in ("source", "sample_level")}
         questions += [(sql, {**each, **one_in_16}) for sql, each in questions[-1:] if "source" in each]

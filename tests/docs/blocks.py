@@ -52,6 +52,7 @@ def blocks() -> list[Block]:
 def form(output: str) -> str:
     """Return the output without numbers, times, ids and bars, and with single spaces."""
     output = re.sub(r"\d{4}-\d\d-\d\d([ T]\d\d:\d\d:\d\d(\.\d+)?Z?)?|\b\d\d:\d\d:\d\d\b", "@", output)
+    output = re.sub(r"\(\d+ (second|minute)s? ago\)", "(@)", output)
     output = re.sub(r"\b(?=[0-9a-fA-F]*\d)[0-9a-fA-F]{8,32}\b", "#", output)
     output = re.sub(r"(?<!\S)[+−±-]?\d[\d,.]*×?( (ns|µs|ms|s|min|h|%|B|KiB|MiB|GiB)(?!\w))?", "0", output)
     output = re.sub(r"(?<!\S)[acfhmsv.]+(?!\S)", "", output)

@@ -9,7 +9,7 @@ from walltime_collector.query.why.answer import Why
 
 from . import changed
 
-HARMLESS: Final = ("single", "circumstance")
+HARMLESS: Final = ("whole", "single", "circumstance")
 """Findings that are true by themselves: single transactions that are named, and what changed at the same time."""
 
 

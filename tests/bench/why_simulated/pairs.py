@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import atexit
+import multiprocessing.util
 import zlib
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
@@ -17,8 +17,6 @@ from walltime_collector.query.scope import Filters
 from walltime_collector.query.why.answer import Why
 from walltime_collector.query.why.explain import explain_kind
 from walltime_collector.query.windows import Comparison, Window
-
-from tests.servers import with_tables
 
 from . import changed, unchanged
 from .claims import false_of_changed, false_of_unchanged, named
@@ -67,7 +65,7 @@ class Judged:
 def prepared() -> Iterator[EmbeddedEngine]:
     """An engine for `judge`."""
     with TemporaryDirectory(prefix="walltime-why-") as folder:
-        engine = EmbeddedEngine(with_tables(Path(folder) / "chdb"), "walltime")
+        engine = EmbeddedEngine(Path(folder) / "chdb", "walltime")
         try:
             engine.migrate()
             prepare(engine)
@@ -170,5 +168,5 @@ def _name(at: int) -> str:
 def _engine() -> EmbeddedEngine:
     """Until the process ends."""
     stack = ExitStack()
-    atexit.register(stack.close)
+    multiprocessing.util.Finalize(None, stack.close, exitpriority=10)  # a worker has no atexit
     return stack.enter_context(prepared())

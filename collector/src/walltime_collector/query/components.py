@@ -70,6 +70,10 @@ COLUMNS: Mapping[str, tuple[str, ...]] = {
     "http.request": OF_ALL,
 }
 """The components with columns: `mysql_query_time_ns` in `transactions` is `time_ns` of `mysql.query`."""
+SQL = ("mysql.query", "mysql.fetch")
+"""The components whose time the statements split, and which have rows."""
+LOOKUPS = ("memcache.get", "redis.get", "redis.mget", "redis.hget", "redis.hmget", "redis.hgetall")
+"""A miss of these components makes an application query elsewhere; the same list as in queries/why/lost_lookups.sql."""
 SYSTEMS = ("mysql", "memcache", "redis", "http", "python")
 """`<system>.<operation>` are components of a client, or of the interpreter."""
 FRAMEWORK = frozenset({

@@ -12,7 +12,7 @@ from walltime_collector.query.answers import Top
 from walltime_collector.query.diff.compare import Read, corrected, judged
 from walltime_collector.query.diff.slices import Counted, Name, Slices
 from walltime_collector.query.scope import Scope
-from walltime_collector.query.statistics.longest import bound
+from walltime_collector.query.statistics.tails import bound
 from walltime_collector.query.windows import Window
 
 from tests.by_day import by_day

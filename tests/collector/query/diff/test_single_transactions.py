@@ -37,7 +37,7 @@ def made(kind: str, is_now: bool, number: int, rng: random.Random) -> float:
         case "faster, one now":
             return 60_000 if is_now and number == 50 else took * (0.6 if is_now else 1)
         case "stalls":
-            return 1_000 if is_now and number % 25 == 0 else took
+            return 1_000 if is_now and number % 20 == 0 else took
     return took
 
 
@@ -100,7 +100,7 @@ def test_more_stalls_are_a_difference_of_their_own(answer: Diff) -> None:
     stalls = of(answer, "stalls")
     assert (stalls.change, stalls.singles) == ("chance", "more")
     assert stalls.now is not None
-    assert stalls.now.singles == N // 2 // 25
+    assert stalls.now.singles == N // 2 // 20
     assert (of(answer, "same").change, of(answer, "same").singles) == ("chance", "")
 
 

@@ -10,8 +10,8 @@ import pytest
 from numpy.typing import NDArray
 from walltime_collector.query.statistics import blocks as of_blocks
 from walltime_collector.query.statistics.blocks import blocks, compare
-from walltime_collector.query.statistics.longest import bound
 from walltime_collector.query.statistics.multiple import holm
+from walltime_collector.query.statistics.tails import bound
 
 from tests.by_day import by_day
 

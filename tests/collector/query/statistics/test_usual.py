@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from numpy.typing import NDArray
-from walltime_collector.query.statistics.capped import capped
-from walltime_collector.query.statistics.shares import exceeds
+from walltime_collector.query.statistics.counts import exceeds
+from walltime_collector.query.statistics.tails import capped
 from walltime_collector.query.statistics.usual import is_higher, usual
 
 CHANCE = 1e-3
@@ -66,9 +66,11 @@ def test_too_few_samples_know_nothing() -> None:
     assert usual(sums, is_mean=True) is None
 
 
-def test_the_largest_twentieth_of_each_column_decides_nothing() -> None:
-    values = np.array([[1.0, 2.0]] * 95 + [[1e6, 3.0]] * 5)
-    assert capped(values).tolist() == [[1.0, 2.0]] * 100
+def test_the_largest_twentieth_decides_nothing() -> None:
+    values = np.array([1.0] * 95 + [1e6] * 5)
+    assert capped(values).tolist() == [1.0] * 100
+    assert capped(np.append(values, [1e6] * 3)).max() == 1e6
+    assert capped(np.append(values, [1e6] * 3), 3.0).max() == 1.0
     assert capped(np.array([7.0])).tolist() == [7.0]
 
 

@@ -11,10 +11,11 @@ from dataclasses import dataclass
 
 from walltime_collector.clickhouse.engine import Engine
 from walltime_collector.query.answers import Call
+from walltime_collector.query.components import LOOKUPS
 from walltime_collector.query.queries import Row
 from walltime_collector.query.why.answer import Why
 from walltime_collector.query.why.causes.because import Outcome, follow, observed
-from walltime_collector.query.why.causes.behind import LOOKUPS, Behind, behind
+from walltime_collector.query.why.causes.behind import Behind, behind
 from walltime_collector.query.why.explain import explain
 from walltime_collector.query.windows import Comparison, Window
 

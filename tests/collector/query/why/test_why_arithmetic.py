@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from walltime_collector.query.components import Sums
-from walltime_collector.query.statistics.slope import slope
+from walltime_collector.query.statistics.estimates import slope
 from walltime_collector.query.why.arithmetic import Totals, contributions, split
 
 MS = 1_000_000

@@ -6,14 +6,10 @@ import json
 import re
 
 import pytest
-from walltime_collector.clickhouse.engine import Engine, Parameter
-from walltime_collector.query.scope import Filters
+from walltime_collector.clickhouse.engine import Engine
 from walltime_collector.query.transaction.show import show
 from walltime_collector.query.why.answer import Why
-from walltime_collector.query.why.causes.cause import find
-from walltime_collector.query.why.causes.sentences import findings
 from walltime_collector.query.why.explain import explain
-from walltime_collector.query.why.reading import Reading
 from walltime_collector.query.windows import Comparison
 from walltime_collector.sql.runner import QueryRunner
 
@@ -87,13 +83,10 @@ def test_the_evidence_of_each_finding_yields_its_numbers(engine: Engine, store: 
     if page is slowest:
         asked = Comparison(asked.usual, asked.usual, 5.0)
     answer = explain(engine, name, asked)
-    params: dict[str, Parameter] = {"minutes": (), "threshold_ns": answer.threshold_ns, "when": ""}
-    params.update(Filters(service="shop", kind=name).parameters())
-    params.update(asked.parameters())
-    parts = answer.components, answer.targets, answer.statements
     runner = QueryRunner(engine, "walltime")
-    reading = Reading(engine, params, asked, answer.usual, answer.slow, *parts)
-    for finding in findings(reading, find(reading)):
+    of_components = [each for each in answer.findings if each.about == "component"]
+    assert of_components
+    for finding in of_components:
         assert finding.sentence in answer.sentences
         assert finding.evidence
         content = runner.run(

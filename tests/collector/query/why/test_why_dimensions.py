@@ -103,7 +103,7 @@ def many_days(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Days]:
 
 def test_a_version_is_named_before_the_host_that_got_it(days: Days) -> None:
     """The same transactions have both, and the host was there before."""
-    both = replace(USUAL, versions=["1.0"])
+    both = replace(USUAL, versions=["1.0"], tenants=[*["most"] * 39, "few"])
     start_ns = days.usual.start_ns - 60 * MINUTE_NS
     before, now = (Window(start_ns + at * 10 * MINUTE_NS, start_ns + (at + 1) * 10 * MINUTE_NS) for at in range(2))
     old, new = replace(both, hosts=["web-1"]), replace(both, hosts=["web-2"], versions=["2.0"], slowness=1.5)
@@ -122,6 +122,9 @@ def test_a_version_is_named_before_the_host_that_got_it(days: Days) -> None:
     assert (named.dimension, named.value, named.usual_transactions) == ("version", "2.0", 0), answer.sentences
     assert "host web-2" in named.same
     assert "With version 2.0, new with 50" in answer.headline
+    (common,) = explain(days.engine, "GET /deployed", Comparison(now, now, when="version = 2.0")).dimensions
+    # most of the others are of the tenant, too
+    assert (common.dimension, common.value, common.same) == ("host", "web-2", ())
 
 
 def test_a_few_very_long_transactions_of_a_new_process_hide_nothing() -> None:

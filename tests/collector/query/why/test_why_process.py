@@ -107,7 +107,7 @@ def test_others_compute_where_transactions_of_one_process_overlap(
     for window in (usual, slow):
         engine.command(PROCESS, {"name": name, "from_ns": window.start_ns + SECOND_NS, **given})
     params = Filters(service=name, kind="GET /page").parameters() | Comparison(slow, usual).parameters()
-    rows = run(engine, "evidence/interpreter", **params, minutes=[], when="", threshold_ns=0, bound_ns=2**63 - 1)
+    rows = run(engine, "why/evidence/interpreter", **params, minutes=[], when="", threshold_ns=0, bound_ns=2**63 - 1)
     assert [row["side"] for row in rows] == ["slow", "usual"]
     for row in rows:
         assert row["at_a_time"] == pytest.approx(at_a_time, rel=0.02)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import json
+import random
 import time
 import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -27,7 +28,7 @@ _SEEDED_S = 1800
 _COMPARED_S = 3600
 _MINUTE_S = 60
 _MOST_CONFIRMED = 100
-"""Of one look; the others follow in the next one."""
+"""Suspicious kinds of one look; the others follow in the next ones."""
 _EXPLAINING_S = 3.0
 """In one look `why`, which reads transactions, begins for so long; those without an explanation are first."""
 _STORED_EVERY_S = 300
@@ -168,6 +169,7 @@ class IncidentWatch(BackgroundThread):
             for each in suspects
             if (is_open[each.kind].is_news(each) if each.kind in is_open else each.kind not in known)
         ]
+        random.shuffle(news)  # the same ones may be suspicious again and again
         found: list[tuple[Suspect, dict[Series, float]]] = []
         for suspect in news[:_MOST_CONFIRMED]:
             changed = confirmed(self._engine, self._thresholds, suspect)

@@ -15,7 +15,7 @@ from ..sampled import sampled
 from ..scope import Scope
 from ..statistics.blocks import Blocks, Tested, compare
 from ..statistics.counts import more_often
-from ..statistics.longest import are_notable
+from ..statistics.tails import are_notable
 from ..statistics.multiple import holm
 from ..top import top_of
 from ..why.arithmetic import Totals, contributions

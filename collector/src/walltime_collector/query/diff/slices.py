@@ -36,7 +36,7 @@ class Slices:
     length_ns: int
     slice_ns: int
     bounds_ns: Mapping[Name, int]
-    """Transactions of a kind that are longer are single ones (statistics/longest.py); the same on both sides."""
+    """Transactions of a kind that are longer are single ones (statistics.tails.py); the same on both sides."""
 
     def counted(self, name: Name, counted: Counted) -> Blocks:
         """How many transactions of a kind each slice has, and their sum."""

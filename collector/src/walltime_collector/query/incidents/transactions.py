@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from ...clickhouse.engine import Engine
 from ..queries import run
-from ..statistics.capped import capped
+from ..statistics.tails import capped
 from ..statistics.usual import is_higher
 from .history import FEWEST, Series
 from .looks import Suspect, Thresholds
@@ -16,6 +16,8 @@ _MOST_READ = 2_000
 _MOMENTS = 6
 """The time is cut into so many: of those with transactions enough, at least half must have changed."""
 _FEWEST_OF_MOMENT = 5
+_SURE = 3.0
+"""Without so many deviations more than the largest twentieth, it must be above half of the threshold."""
 _MORE = 2.0
 """A client that makes a larger part of the transactions than in the hour before, by this factor, came or sends more."""
 _Samples = NDArray[np.float64]
@@ -51,12 +53,14 @@ def confirmed(engine: Engine, thresholds: Thresholds, suspect: Suspect) -> dict[
     for at, each in enumerate(series):
         of_others, usual = _without_one_client(samples[:, at, 1], users, usual_shares), suspect.changed[each]
         left, moments_left = samples[of_others, at], moments[of_others]
-        value = _value(left)
-        of_moments = [_value(left[moments_left == moment], _FEWEST_OF_MOMENT) for moment in range(_MOMENTS)]
+        value, surely = _value(each, left), _value(each, left, deviations=_SURE)
+        of_moments = [_value(each, left[moments_left == moment], _FEWEST_OF_MOMENT) for moment in range(_MOMENTS)]
         lasts = [thresholds.is_over(each, one, usual.level) for one in of_moments if one is not None]
         if (
             value is not None
+            and surely is not None
             and thresholds.is_over(each, value, usual.level)
+            and thresholds.is_over(each, surely, usual.level, 0.5)
             and is_higher(value, len(left), usual, suspect.chance)
             and 2 * sum(lasts) >= len(lasts)
         ):
@@ -74,7 +78,12 @@ def _without_one_client(
     return np.asarray(of != worst) if is_more[worst] else np.ones(len(users), bool)
 
 
-def _value(samples: _Samples, fewest: int = 1) -> float | None:
-    """The sum for each try, where the largest are capped; None of fewer transactions or without tries."""
-    tries, total = capped(samples).sum(0) if len(samples) else (0, 0)
-    return float(total / tries) if len(samples) >= fewest and tries else None
+def _value(series: Series, samples: _Samples, fewest: int = 1, deviations: float = 0.0) -> float | None:
+    """The sum for each try, where a few transactions do not decide; None of fewer ones or without tries."""
+    tries, totals = samples[samples[:, 0] > 0].T
+    if len(tries) < fewest:
+        return None
+    if series.is_mean:
+        return float(capped(totals, deviations).mean())
+    weights = capped(tries, deviations)
+    return float((weights * totals / tries).sum() / weights.sum())

@@ -15,7 +15,7 @@ from ..condition.sql import NONE, as_sql, field_sql
 Row = Mapping[str, Any]
 _INCLUDE = re.compile(r"^-- include (\S+)\.sql$", re.MULTILINE)
 CONDITIONS = {"where": "-- where\n", "when": "-- when\n", "value": "-- value\n"}
-"""The lines for conditions: of Filters.where in _filters.sql, of `why` in why/_compared.sql, in queries/evidence/."""
+"""The lines for conditions: of Filters.where in _filters.sql, of `why` in why/_compared.sql, in why/evidence/."""
 SORT = "-- sort\n"
 """The line of find/ids.sql in whose place the field `sort` is put."""
 

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from ..components import SUMMED, Sums
 from ..scope import Steps
 from ..statistics.around import around
-from ..statistics.shares import exceeds
+from ..statistics.counts import exceeds
 from .answer import Measure, Moment
 
 _LEAST_CALLS = 10

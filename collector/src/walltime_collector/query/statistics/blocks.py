@@ -22,6 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from . import CHANCE
+from .estimates import JOINED, ratio
 
 Blocks = NDArray[np.float64]
 """Shape (blocks, 2), in the order of time: how many tries (transactions, calls), and their sum."""
@@ -31,7 +32,7 @@ FINEST_BLOCKS = 64
 """The smaller group is cut into so many blocks, or into its transactions."""
 MOST_BLOCKS = 1024
 """More blocks of the larger group are joined."""
-_FEWEST_BLOCKS, _MOST_COMPARED = 6, 24
+_FEWEST_BLOCKS, _MOST_COMPARED = 12, 24
 """A burst that fills one or two of so many can be chance, a third of them cannot."""
 _BURST = 25
 """Transactions that one burst can have: with few of them on a side, neighbours are joined to fewer blocks."""
@@ -39,11 +40,9 @@ _SHUFFLES = 1_000
 _SHUFFLED_BELOW = 0.05
 _SEED = 20100531
 _NORMAL = NormalDist()
-_TO_DEVIATION = 1.4826
-"""The median distance from the median, times this, is the standard deviation of a normal distribution."""
 _STRETCHES = (4, 8, 16, 32)
-_F = {4: 3.78, 8: 2.64, 16: 2.04, 32: 1.70}
-"""The 99 % quantiles of F for so many stretches."""
+_F = {4: 4.28, 8: 2.9, 16: 2.19, 32: 1.78}
+"""The 99.5 % quantiles of F for so many stretches."""
 _TREND = 1.64
 """Standard errors of a trend that counts."""
 _INTERVAL = 0.98
@@ -99,39 +98,23 @@ def compare(usual: Blocks, slow: Blocks, apart: float = 0.625, *, level: float =
     slope = _slope(usual)
     drift, trend = _drift(usual, slope), slope * min(apart, 1.0)
     usual, slow = _uncorrelated(usual, slow)
-    difference = _mean(slow) - _mean(usual)
-    errors, freedom = zip(*map(_error, (usual, slow)), strict=True)
+    now, before = (
+        ratio(group[:, 1], group[:, 0], JOINED if len(group) >= _FEWEST_BLOCKS else (1,)) for group in (slow, usual)
+    )
+    difference = now.minus(before)
     both = np.concatenate([usual, slow])
     p_value = _normal_p(both, slow)
     if p_value < _SHUFFLED_BELOW:
-        shuffled = _shuffled_p(both, len(usual), len(slow), difference)
+        shuffled = _shuffled_p(both, len(usual), len(slow), difference.size)
         p_value = shuffled if shuffled > 1 / (1 + _SHUFFLES) else min(shuffled, p_value)
-    error = math.hypot(*errors)
-    reach = math.hypot(_student(_INTERVAL, _degrees(errors, freedom)) * error, 2 / 3 * drift)
-    return Tested(difference, p_value, drift, trend, error, difference - reach, difference + reach, level)
+    size, error = difference.size, difference.error
+    reach = math.hypot(_student(_INTERVAL, difference.freedom) * error, 2 / 3 * drift)
+    return Tested(size, p_value, drift, trend, error, size - reach, size + reach, level)
 
 
 def _mean(group: Blocks) -> float:
     count, total = group.sum(0)
     return float(total / count) if count else 0.0
-
-
-def _error(group: Blocks) -> tuple[float, float]:
-    """The standard error of the mean, of blocks or of pairs of them, whichever is larger; and degrees of freedom."""
-    found = [(0.0, 1.0)]
-    for clusters in (group, _pairs(group)) if len(group) >= 2 * _FEWEST_BLOCKS else (group,):
-        if len(clusters) > 1:
-            residuals = clusters[:, 1] - _mean(group) * clusters[:, 0]
-            correction = len(clusters) / (len(clusters) - 1)
-            error = math.sqrt(float(residuals @ residuals) * correction) / float(clusters[:, 0].sum())
-            found.append((error, len(clusters) - 1.0))
-    return max(found)
-
-
-def _degrees(errors: tuple[float, ...], freedom: tuple[float, ...]) -> float:
-    """Welch and Satterthwaite."""
-    parts = sum(error**4 / each for error, each in zip(errors, freedom, strict=True))
-    return sum(error**2 for error in errors) ** 2 / parts if parts else math.inf
 
 
 def _student(level: float, freedom: float) -> float:
@@ -188,7 +171,7 @@ def _drift(usual: Blocks, slope: float) -> float:
 
 def _slope(usual: Blocks) -> float:
     """How much higher the end of the usual time is than its beginning, by a straight line; 0 when that is chance."""
-    if len(usual) < 2 * _FEWEST_BLOCKS:
+    if len(usual) < _FEWEST_BLOCKS:
         return 0.0
     at = np.linspace(-0.5, 0.5, len(usual))
     residuals = usual[:, 1] - _mean(usual) * usual[:, 0]
@@ -210,7 +193,7 @@ def _uncorrelated(usual: Blocks, slow: Blocks) -> tuple[Blocks, Blocks]:
 
     A side that is slower as a whole is not correlated; one with a burst is, and then the burst counts once.
     """
-    fewest = min(max(int(slow[:, 0].sum()) // _BURST, _FEWEST_BLOCKS // 2), _FEWEST_BLOCKS)
+    fewest = min(max(int(slow[:, 0].sum()) // _BURST, _FEWEST_BLOCKS // 4), _FEWEST_BLOCKS)
     while (fewer := min(len(usual), len(slow))) >= 2 * fewest and (
         fewer > _MOST_COMPARED or _are_alike(usual) or _are_alike(slow)
     ):

@@ -14,7 +14,7 @@ from statistics import NormalDist
 import numpy as np
 from numpy.typing import NDArray
 
-from .shares import exceeds
+from .counts import exceeds
 
 FEWEST_SAMPLES = 5
 _FALSE_A_WEEK = 0.1

@@ -199,7 +199,7 @@ class Why:
     usual_examples: tuple[Example, ...]
     slow_examples: tuple[Example, ...]
     findings: tuple[Finding, ...] = ()
-    """The most telling first; the sentences are theirs, after that of the whole."""
+    """That of the whole difference, then the most telling first; the sentences are theirs."""
     singles: Singles | None = None
     computed_at: str = ""
     statuses: tuple[Stratum, ...] = ()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -13,7 +13,8 @@ from ...clickhouse.engine import Engine, Parameter
 from ..queries import run
 from ..statistics import SECOND_CHANCE
 from ..statistics.blocks import FEWEST, FINEST_BLOCKS, Blocks, Tested, blocks, compare
-from ..statistics.longest import are_notable, bound
+from ..statistics.counts import more_often
+from ..statistics.tails import are_notable, bound
 from ..windows import Comparison
 
 LONGEST_NS = 2**63 - 1
@@ -112,7 +113,11 @@ def _judged(
     if is_tested and min(len(usual[0]), len(slow[0])) >= FEWEST:
         typical = compare(*in_blocks(before.typical_ns, now.typical_ns), apart)
         of_usual, of_slow = ((each.durations_ns > bound_ns).astype(np.float64) for each in (before, now))
-        singles = compare(*in_blocks(of_usual, of_slow), apart, level=SECOND_CHANCE)
+        singles = compare(*in_blocks(of_usual, of_slow), apart)
+        fewer, more = sorted((of_usual, of_slow), key=np.mean)
+        exactly = more_often(int(more.sum()), len(more), int(fewer.sum()), len(fewer))
+        if exactly >= SECOND_CHANCE:  # blocks are rough with few of them
+            singles = replace(singles, p_value=1.0)
     usual_ns = float(before.typical_ns.mean())
     if not are_notable(singles, now.single_ns - before.single_ns, now.typical_ns.mean() - usual_ns, usual_ns):
         before, now = Times(*usual, LONGEST_NS), Times(*slow, LONGEST_NS)

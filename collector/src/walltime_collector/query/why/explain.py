@@ -21,7 +21,7 @@ from ..queries import Row, run
 from ..scope import Filters
 from ..statistics import SECOND_CHANCE
 from ..statistics.blocks import Tested, compare
-from ..statistics.longest import bound
+from ..statistics.tails import bound
 from ..windows import Comparison, Window, between
 from . import durations, sentences, wording
 from .answer import Contribution, Example, Population, Sampled, SampledLine, Verdict, Why

@@ -7,12 +7,23 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 About = Literal[
-    "mix", "value", "single", "wait", "process", "component", "machine", "servers", "calls", "queue", "circumstance"
+    "whole",
+    "mix",
+    "value",
+    "single",
+    "wait",
+    "process",
+    "component",
+    "machine",
+    "servers",
+    "calls",
+    "queue",
+    "circumstance",
 ]
 """
-mix: other transactions than usual. value: a host, a user, a version. single: a few transactions carry much. wait: for
-a CPU or the event loop. process: garbage collector, interpreter. machine: everything is slower by one factor. servers:
-calls fail. circumstance: changed at the same time, which proves nothing.
+whole: the difference itself. mix: other transactions than usual. value: a host, a user, a version. single: a few
+transactions carry much. wait: for a CPU or the event loop. process: garbage collector, interpreter. machine: everything
+is slower by one factor. servers: calls fail. circumstance: changed at the same time, which proves nothing.
 """
 
 

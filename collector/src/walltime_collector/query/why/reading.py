@@ -36,9 +36,9 @@ class Reading:
 
     def evidence(self, name: str, numbers: Mapping[str, float], *traces: str, **more: Parameter) -> Evidence:
         """
-        The evidence that queries/evidence/<name>.sql gives: a row for each `side`, `slow` and `usual`.
+        The evidence that queries/why/evidence/<name>.sql gives: a row for each `side`, `slow` and `usual`.
 
         Args:
             more: Its parameters beside those of queries/why/_compared.sql.
         """
-        return Evidence(written(f"evidence/{name}", **{**self.params, **more}), numbers, traces)
+        return Evidence(written(f"why/evidence/{name}", **{**self.params, **more}), numbers, traces)

@@ -49,11 +49,23 @@ class Looked:
 
 def write(answer: Why, looked: Looked) -> Why:
     """Return the answer with its findings and their sentences; the headline is the first of them."""
-    findings = tuple(_findings(answer, looked))
-    first = headline(answer, looked.judged.typical)
-    sentences = (first, *(each.sentence for each in findings))
-    leading = next((at for at, each in enumerate(findings, 2) if each.about in ("component", "machine", "single")), 2)
+    findings = (_whole(answer, looked), *_findings(answer, looked))
+    sentences = tuple(each.sentence for each in findings)
+    leading = next((at for at, each in enumerate(findings, 1) if each.about in ("component", "machine", "single")), 2)
     return replace(answer, headline=" ".join(sentences[:leading]), sentences=sentences, findings=findings)
+
+
+def _whole(answer: Why, looked: Looked) -> Finding:
+    numbers = {f"{name}_mean_ns": getattr(answer, name).mean_ns for name in ("usual", "slow")}
+    return Finding(
+        "whole",
+        headline(answer, looked.judged.typical),
+        answer.difference_ns,
+        answer.low_ns,
+        answer.high_ns,
+        answer.p_value,
+        evidence=looked.reading.evidence("whole", numbers),
+    )
 
 
 def _findings(answer: Why, looked: Looked) -> Iterator[Finding]:

@@ -8,10 +8,9 @@ from dataclasses import replace
 from typing import Literal
 
 from ...format import count, duration, percent, plural, ratio, share
+from ..components import LOOKUPS, SQL
 from ..statistics import SUPPORT
 from .answer import Contribution, Why
-from .causes.behind import LOOKUPS
-from .causes.cause import SQL
 from .rows import Row, Shown, Table
 from .values import Dimension, Mix
 

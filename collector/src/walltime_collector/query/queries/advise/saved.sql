@@ -2,7 +2,7 @@
 -- targets (components on servers), overlap (all but the longest of them, by server), other (with the containers `view` and
 -- `middleware`), queue, or locks (the waits of the transactions with these span ids).
 -- A transaction is helped if it has the fault itself: so many calls, so long each, such a part of its time. A time above 4 times
--- the one that 95 of 100 do not exceed counts as that: no single transaction decides what a mean is (statistics/longest.py).
+-- the one that 95 of 100 do not exceed counts as that: no single transaction decides what a mean is (statistics/tails.py).
 WITH
     arraySort(groupArrayIf(saved_ns, saved_ns > 0)) AS saved,
     4 * saved[length(saved) - greatest(toUInt64(ceil(0.05 * length(saved))), 1)] AS most_saved_ns,

@@ -1,5 +1,5 @@
 -- Which transactions of each kind are far longer than the others: longer than 4 times the time that 95 of 100, and all but one, do
--- not exceed (statistics/longest.py)? Exact where they are few, else by a t-digest.
+-- not exceed (statistics/tails.py)? Exact where they are few, else by a t-digest.
 WITH arraySort(groupArray(1000)(duration_ns)) AS first
 SELECT
     service,

@@ -18,12 +18,13 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from ...components import LOOKUPS
 from ...queries import Row, run
 from ...statistics import SUPPORT
-from ...statistics.slope import Slope, slope
+from ...statistics.estimates import Estimate, slope
 from ..answer import Contribution, Cost
 from ..reading import Reading
-from .behind import LOOKUPS, Behind, kept
+from .behind import Behind, kept
 
 Outcome = Literal["because", "same_time", ""]
 """because: most of the change follows lost lookups. same_time: caches lose more as well; `Lookups.follow` is shown."""
@@ -91,7 +92,7 @@ class Transactions:
     controls: Sequence[Labels]
     """Of each dimension the label of each transaction's value."""
     behind: Sequence[Behind]
-    lost_more: Slope
+    lost_more: Estimate
     """Lost lookups per transaction, more than usual."""
 
 
@@ -173,7 +174,7 @@ def follow(component: str, change: float, of: Transactions) -> tuple[float, Outc
     return share * abs(change), "because" if is_why else "same_time"
 
 
-def _precise(observed: Observed | None, controls: Sequence[Labels], error: float) -> Iterator[Slope]:
+def _precise(observed: Observed | None, controls: Sequence[Labels], error: float) -> Iterator[Estimate]:
     """The slope, and the slopes with each dimension held constant, when they have at most this error."""
     if observed is None:
         return

@@ -9,12 +9,11 @@ from dataclasses import dataclass, field
 from itertools import groupby
 
 from ...answers import Call
+from ...components import LOOKUPS
 from ...kept.sample import kept_calls
 from ...queries import Row
 from ..reading import Reading
 
-LOOKUPS = ("memcache.get", "redis.get", "redis.mget", "redis.hget", "redis.hmget", "redis.hgetall")
-"""A miss of these components makes an application query elsewhere; the same list as in queries/why/lost_lookups.sql."""
 _STORES = re.compile(r"(memcache|redis)\.(set|add|replace|cas|mset|setex|psetex|setnx|hset|hmset)")
 _NO_VALUE = re.compile(r"[#0-9].*| and \d+ more$", re.DOTALL)
 _SEVERAL, _OF = re.compile(r" and \d+ more$"), re.compile(r"(\d+)/(\d+)")

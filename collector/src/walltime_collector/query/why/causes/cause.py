@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
-from ...queries import run
+from ...components import SQL
+from ...queries import Row, run
+from ...statistics import CHANCE
+from ...statistics.estimates import difference
 from ..answer import Contribution, Cost
 from ..reading import Reading
 from . import because
 from .because import Lookups
 
-SQL = ("mysql.query", "mysql.fetch")
-"""The components whose time the statements split, and which have rows."""
 _CARRIES = 0.8
 _NOTABLE = 0.12
 _MOST = 0.5
@@ -66,8 +67,11 @@ def find(reading: Reading) -> tuple[Cause, ...]:
     for part in pulling[:_MAX_CAUSES]:
         if causes and (explained >= _CARRIES * whole or abs(part.difference_ns) < _NOTABLE * whole):
             break
-        causes.append(_cause(part, reading))
         explained += abs(part.difference_ns)
+        of_part = {**reading.params, "component": part.component}
+        rows = {row["side"]: row for row in run(reading.engine, "why/evidence/component", **of_part)}
+        if not _is_chance(reading, rows, "time"):
+            causes.append(_cause(part, reading, rows))
     transactions = because.read(reading) if any(each.has_more_calls for each in causes) else None
     return tuple(
         replace(each, lookups=because.lookups(each.part, reading, transactions)) if each.has_more_calls else each
@@ -109,7 +113,19 @@ def pace(part: Contribution) -> float | None:
     return part.slow.per_call_ns / part.usual.per_call_ns
 
 
-def _cause(part: Contribution, reading: Reading) -> Cause:
+def _is_chance(reading: Reading, rows: Mapping[str, Row], what: Literal["time", "calls"]) -> bool:
+    """Whether the mean of a component may differ by chance: of so many components, one does."""
+    if not reading.is_different or len(rows) < 2:
+        return False  # then chance explains the whole, and that is said
+    column = "calls_per_transaction" if what == "calls" else "time_ns_per_transaction"
+    usual, slow = (
+        (rows[side][column], rows[side][f"{what}_variance"], of.transactions)
+        for side, of in (("usual", reading.usual), ("slow", reading.slow))
+    )
+    return difference(usual, slow).p_value * len(reading.components) >= CHANCE
+
+
+def _cause(part: Contribution, reading: Reading, rows: Mapping[str, Row]) -> Cause:
     sign = _sign(part.difference_ns)
     notable_ns = _NOTABLE_PART * abs(part.difference_ns)
     mine = [each for each in reading.targets if each.component == part.component]
@@ -122,7 +138,7 @@ def _cause(part: Contribution, reading: Reading) -> Cause:
         others = "servers"
     more_calls = part.slow.calls_per_transaction - part.usual.calls_per_transaction
     has_more = part.more_ns * sign >= notable_ns or (bool(others) and more_calls * sign > 0)
-    found = Cause(part, has_more, has_slower, others=others)
+    found = Cause(part, has_more and not _is_chance(reading, rows, "calls"), has_slower, others=others)
     carrying, statements = (_carriers(part, each, is_slower=found.is_slower, sign=sign) for each in (mine, sent))
     if len(statements) > _MAX_STATEMENTS or _is_everywhere(sent, statements, is_slower=found.is_slower):
         statements = ()
@@ -132,7 +148,7 @@ def _cause(part: Contribution, reading: Reading) -> Cause:
         targets=() if len(carrying) == len(mine) > 1 else carrying,
         steady_targets=tuple(steady),
         statements=statements,
-        rows=_rows(part, reading) if has_slower and not others else None,
+        rows=_rows(part, rows) if has_slower and not others else None,
     )
 
 
@@ -142,11 +158,10 @@ def _are_others(part: Contribution, drilled: Sequence[Contribution]) -> bool:
     return is_known and len(drilled) > 1 and abs(sum(each.slower_ns for each in drilled)) < 0.5 * abs(part.slower_ns)
 
 
-def _rows(part: Contribution, reading: Reading) -> tuple[float, float] | None:
+def _rows(part: Contribution, rows: Mapping[str, Row]) -> tuple[float, float] | None:
     if part.component not in SQL:
         return None
-    rows = run(reading.engine, "evidence/component", **reading.params, component=part.component)
-    per_call = {str(row["side"]): float(row["rows_per_call"]) for row in rows}
+    per_call = {side: float(row["rows_per_call"]) for side, row in rows.items()}
     usual, slow = per_call.get("usual", 0.0), per_call.get("slow", 0.0)
     return (usual, slow) if usual and slow else None
 
@@ -180,7 +195,8 @@ def _is_everywhere(parts: Sequence[Contribution], carrying: Sequence[Contributio
         return False
     rest = [pace(each) or 1.0 for each in parts if each not in carrying and each.usual.calls]
     mine = [pace(each) or 1.0 for each in carrying]
-    return bool(rest and mine) and 1 / _STEADY_PACE < (sum(rest) / len(rest)) / (sum(mine) / len(mine)) < _STEADY_PACE
+    more, others = (sum(each) / len(each) - 1 if each else 0.0 for each in (mine, rest))
+    return others * _sign(more) >= _MOST * abs(more) > 0
 
 
 def _failed(cost: Cost) -> float:

@@ -8,7 +8,8 @@ from dataclasses import replace
 from ....format import duration, percent, printable, uncertain
 from ...queries import Row
 from ...sampling import REST, doing
-from ...statistics import CHANCE, SUPPORT, means
+from ...statistics import CHANCE, SUPPORT
+from ...statistics.estimates import difference
 from ...statistics.multiple import holm
 from ..answer import Contribution, SampledLine
 from ..finding import Finding
@@ -95,7 +96,9 @@ def of_machine(reading: Reading, factor: float) -> Finding:
         elif abs(grew) < _NOTABLE:
             words += ": it waits, for a CPU, for a thread that computes, or for all servers alike"
         words += "."
-    return Finding("machine", words, reading.difference_ns, subject="machine")
+    means_ns = {"usual_typical_ns": reading.usual.mean_ns, "slow_typical_ns": reading.slow.mean_ns}
+    evidence = reading.evidence("whole", means_ns)
+    return Finding("machine", words, reading.difference_ns, subject="machine", evidence=evidence)
 
 
 def of_other(reading: Reading, part: Contribution, lines: Sequence[SampledLine]) -> Finding:
@@ -160,10 +163,10 @@ def sampled_lines(rows: Sequence[Row], usual: int, slow: int) -> tuple[SampledLi
         names = (row["component"], row["line"], row["function"], row["state"])
         samples = int(row["usual_samples"]), int(row["slow_samples"])
         usual_ns, slow_ns = row["usual_ns"] / usual, row["slow_ns"] / slow
-        error_ns = means.error(row["usual_squares"] / usual, usual, row["slow_squares"] / slow, slow)
-        times_ns = usual_ns, slow_ns, slow_ns - usual_ns, error_ns
+        more = difference((usual_ns, row["usual_squares"] / usual, usual), (slow_ns, row["slow_squares"] / slow, slow))
+        times_ns = usual_ns, slow_ns, more.size, more.error
         lines.append(SampledLine(*names, *samples, *times_ns, is_function=bool(row["is_function"])))
-        p_values.append(means.p_value(slow_ns - usual_ns, error_ns) if sum(samples) >= _FEWEST else 1.0)
+        p_values.append(more.p_value if sum(samples) >= _FEWEST else 1.0)
     corrected = holm(p_values, int(rows[0]["looked_at"]) if rows else 0)
     return tuple(replace(line, p_value=p_value) for line, p_value in zip(lines, corrected, strict=True))
 

@@ -57,7 +57,8 @@ def _of_component(cause: Cause, reason: str, code: str) -> str:
     part, lookups = cause.part, cause.lookups
     words = f"{part.component}: {_what(cause)}, {signed(part.difference_ns)}{', ' if code else ''}{code}"
     if lookups.losing:
-        words += ", the number of calls" if cause.has_slower_calls else ","
+        words += _where(cause) if cause.others else ""
+        words += ", the number of calls" if cause.has_slower_calls and not cause.others else ","
         words += f" {reason or f'because {_lookups(lookups)}'}{_rest(cause)}"
     elif lookups.changed and lookups.follow:
         words += f"{_where(cause)}{_rest(cause)}: {_lookups(lookups)}"

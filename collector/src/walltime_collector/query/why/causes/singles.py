@@ -78,7 +78,7 @@ def finding(
         p_value=of.p_value,
         subject=of.component,
         evidence=Evidence(
-            written("evidence/singles", **params),
+            written("why/evidence/singles", **params),
             {"usual_singles": of.usual, "slow_singles": of.slow, "usual_ns": of.usual_ns, "slow_ns": of.slow_ns},
             traces,
         ),

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 from ....format import duration, printable
 from ...queries import Row, run
-from ...statistics import CHANCE, SUPPORT, means
+from ...statistics import CHANCE, SUPPORT
+from ...statistics.estimates import difference
 from ...statistics.multiple import holm
 from ..finding import About, Finding
 from ..reading import Reading
@@ -24,7 +25,7 @@ _FEWEST_HELD = 5
 
 @dataclass(frozen=True)
 class Waited:
-    """Both sides of queries/evidence/<query>.sql, whose means differ beyond chance; single transactions count less."""
+    """Both sides of why/evidence/<query>.sql, whose means differ beyond chance; single transactions count less."""
 
     query: str
     usual: Row
@@ -63,19 +64,18 @@ def findings(reading: Reading) -> list[Finding]:
 
 
 def waited(reading: Reading, query: str, mean_ns: float | None = 0) -> Waited | None:
-    """What queries/evidence/<query>.sql finds; None when it is unknown, as `mean_ns` is then, of too few, or chance."""
+    """What why/evidence/<query>.sql finds; None when it is unknown, as `mean_ns` is then, of too few, or chance."""
     both = None if mean_ns is None else sides(reading, query)
     if not both or any(row["transactions"] < SUPPORT or row["known"] < KNOWN for row in both):
         return None
-    usual, slow = both
-    error_ns = means.error(usual["variance"], usual["transactions"], slow["variance"], slow["transactions"])
-    (p_value,) = holm([means.p_value(slow["wait_ns"] - usual["wait_ns"], error_ns)], _LOOKED_AT)
-    return Waited(query, usual, slow, p_value) if p_value < CHANCE else None
+    usual, slow = ((row["wait_ns"], row["variance"], row["transactions"]) for row in both)
+    (p_value,) = holm([difference(usual, slow).p_value], _LOOKED_AT)
+    return Waited(query, *both, p_value) if p_value < CHANCE else None
 
 
 def sides(reading: Reading, query: str) -> tuple[Row, Row] | None:
-    """The rows of queries/evidence/<query>.sql: usual, slow."""
-    rows = {row["side"]: row for row in run(reading.engine, f"evidence/{query}", **reading.params)}
+    """The rows of why/evidence/<query>.sql: usual, slow."""
+    rows = {row["side"]: row for row in run(reading.engine, f"why/evidence/{query}", **reading.params)}
     return (rows["usual"], rows["slow"]) if len(rows) == 2 else None
 
 

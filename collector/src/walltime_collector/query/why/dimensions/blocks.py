@@ -1,4 +1,4 @@
-"""Reads sums over blocks of time: of values, with queries/dimensions/blocks.sql."""
+"""Reads sums over blocks of time: of values, with queries/why/dimensions/blocks.sql."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from ...queries import Row, run
-from ...statistics.contrast import BLOCKS
+from ...statistics.estimates import BLOCKS
 from ...windows import Comparison
 from ..reading import Reading
 from ..values import Weights
@@ -36,7 +36,7 @@ def read(reading: Reading, rows: Sequence[Row], named: Sequence[int], weights: W
     sums = np.zeros((len(rows) + 1, 2, len(SUMS), BLOCKS))
     for row in run(
         reading.engine,
-        "dimensions/blocks",
+        "why/dimensions/blocks",
         **reading.params,
         **lengths(reading.compared),
         **weights,

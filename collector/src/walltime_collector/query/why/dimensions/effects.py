@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...statistics import SUPPORT
-from ...statistics.contrast import Estimate, contrast, p_value, ratio, share
+from ...statistics.estimates import Estimate, contrast, p_value, ratio, share
 
 TIME, CAPPED, LOGARITHM = 1, 2, 3
 """Rows of a table of sums, after the transactions: their times, times up to a bound, logarithms of the times."""

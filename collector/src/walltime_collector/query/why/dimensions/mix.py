@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from ...condition.fields import ANNOTATION
+from ...queries import Row
 from ...statistics import CHANCE, SUPPORT
 from ..answer import Population
 from ..values import Mix, Stratum
@@ -11,6 +13,19 @@ from ..values import Mix, Stratum
 _LITTLE, _HALF = 0.2, 0.5
 Group = tuple[str, float, float, float, float]
 """A value, its usual transactions and their time, its slow ones and their time."""
+
+
+def field_of(row: Row) -> str:
+    """The field of conditions, and of Mix, of a row of queries/why/dimensions/values.sql."""
+    if row["dimension"] == "annotation":
+        return f"{ANNOTATION}.{str(row['value']).partition('=')[0]}"
+    return str(row["dimension"]).replace(" ", ".")
+
+
+def group_of(row: Row) -> Group:
+    value = str(row["value"])
+    sums = (float(row[f"{side}_{name}"]) for side in ("usual", "slow") for name in ("transactions", "ns"))
+    return (value.partition("=")[2] if row["dimension"] == "annotation" else value, *sums)  # type: ignore[return-value]
 
 
 def split(dimension: str, groups: Iterable[Group], usual: Population, slow: Population, p_value: float = 0.0) -> Mix:

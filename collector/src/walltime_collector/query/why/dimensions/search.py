@@ -6,7 +6,6 @@ from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from ...condition.fields import ANNOTATION
 from ...condition.parse import parse
 from ...condition.tree import field_names
 from ...queries import Row, run
@@ -16,7 +15,7 @@ from ..reading import Reading
 from ..values import DIMENSIONS, NO_MIX, Dimension, Mix, Stratum
 from . import blocks
 from .effects import NONE, TIME, Effect, Side, count, mean_ns, more, of_part, slower
-from .mix import Group, split
+from .mix import field_of, group_of, split
 
 SERVING = ("version", "host", "environment", "instance")
 """What serves the transactions. A new one is compared with the others of its time; a new user is another mix."""
@@ -83,10 +82,16 @@ class _Candidate:
         """The clearest first."""
         return -round(max(self.more.strength, self.slower.strength), 2), self.preference
 
-    def has_those_of(self, best: _Candidate) -> bool:
-        """It has nearly the same transactions: hardly any is left without those of `best`, and there were as many."""
+    def has_those_of(self, best: _Candidate, *, is_of_part: bool) -> bool:
+        """
+        It has nearly the same transactions: hardly any is left without those of `best`, and there were as many.
+
+        So also on the usual side, but for a version that is new on a host which was there before.
+        """
         mine, its = count(self.slow.own), count(best.slow.own)
-        return self.left_slow <= _INSIDE * mine and mine >= _ALIKE * its
+        is_same = self.left_slow <= _INSIDE * mine and mine >= _ALIKE * its
+        may_be_new = not is_of_part and self.is_serving and best.is_serving
+        return is_same and (may_be_new or abs(self.usual.share - best.usual.share) <= _INSIDE)
 
 
 def find(reading: Reading) -> Dimensions:
@@ -100,32 +105,19 @@ def find(reading: Reading) -> Dimensions:
     """
     search = _Search(reading)
     rows = search.rows()
-    others = [row for row in rows if _field(row) not in search.compared_fields]  # those say nothing new
+    others = [row for row in rows if field_of(row) not in search.compared_fields]  # those say nothing new
     candidates = search.candidates(others)
     search.mix = None if search.is_selected else search.changed_mix(candidates)
     if search.mix or search.is_of_part is not reading.compared.is_of_one_window:
         search.is_of_part = reading.compared.is_of_one_window
         known = search.mix.dimension if search.mix and search.is_of_part else ""
-        candidates = search.candidates([row for row in others if _field(row) != known])
+        candidates = search.candidates([row for row in others if field_of(row) != known])
     values = tuple(search.named(candidates))
     if search.mix and values:
         search.mix = replace(search.mix, rest_p_value=min(search.mix.rest_p_value, *(each.p_value for each in values)))
     return Dimensions(
         values, search.looked_at, search.mix, search.replaced(others), search.statuses(rows), search.errors
     )
-
-
-def _field(row: Row) -> str:
-    """The field of conditions, and of Mix, that has this value."""
-    if row["dimension"] == "annotation":
-        return f"{ANNOTATION}.{str(row['value']).partition('=')[0]}"
-    return str(row["dimension"]).replace(" ", ".")
-
-
-def _group(row: Row) -> Group:
-    value = str(row["value"])
-    sums = (float(row[f"{side}_{name}"]) for side in ("usual", "slow") for name in ("transactions", "ns"))
-    return (value.partition("=")[2] if row["dimension"] == "annotation" else value, *sums)  # type: ignore[return-value]
 
 
 class _Search:
@@ -147,16 +139,15 @@ class _Search:
         """The slow ones were chosen for being slow."""
         self.is_of_part = self.is_selected
         """Values are looked for that have more than their part of the slow ones; otherwise, slower or more ones."""
-        usual, slow = reading.usual.mean_ns, abs(reading.difference_ns)
-        least_of_usual = 0.0 if self.is_selected else _LEAST_OF_USUAL if reading.is_different else _LEAST_BY_CHANCE
-        self.least_ns = max(_LEAST_PART * slow, least_of_usual * usual)
+        of_usual = 0.0 if self.is_selected else _LEAST_OF_USUAL if reading.is_different else _LEAST_BY_CHANCE
+        self.least_ns = max(_LEAST_PART * abs(reading.difference_ns), of_usual * reading.usual.mean_ns)
 
     def rows(self) -> Sequence[Row]:
         """The values with the most that differs from their usual part, and all classes of status."""
         usual, slow = self.reading.usual, self.reading.slow
         rows = run(
             self.reading.engine,
-            "dimensions/values",
+            "why/dimensions/values",
             **self.reading.params,
             slow_transactions=slow.transactions,
             usual_transactions=usual.transactions,
@@ -173,7 +164,7 @@ class _Search:
 
     def statuses(self, rows: Sequence[Row]) -> tuple[Stratum, ...]:
         """All classes of status, the most usual first."""
-        groups = [_group(row) for row in rows if row["dimension"] == "status"]
+        groups = [group_of(row) for row in rows if row["dimension"] == "status"]
         strata = split("status", groups, self.reading.usual, self.reading.slow).strata
         used = [each for each in strata if each.usual_transactions or each.slow_transactions]
         return tuple(sorted(used, key=lambda each: (-each.usual_share, each.value)))
@@ -184,11 +175,10 @@ class _Search:
         usual, slow = reading.usual.transactions, reading.slow.transactions
         if self.is_of_part or not reading.is_different or min(usual, slow) < 2 * SUPPORT:
             return ()
-        serving = [row for row in rows if row["dimension"] in SERVING]
+        serving = [row for dimension in SERVING for row in rows if row["dimension"] == dimension]
         only = [(row, int(row["usual_transactions"]) / usual, int(row["slow_transactions"]) / slow) for row in serving]
         gone = {row["dimension"]: str(row["value"]) for row, before, now in only if (before, now) == (1, 0)}
         new = [row for row, before, now in only if (before, now) == (0, 1)]
-        new.sort(key=lambda row: DIMENSIONS.index(row["dimension"]))
         return tuple(Replaced(row["dimension"], row["value"], gone.get(row["dimension"], "")) for row in new)
 
     def candidates(self, rows: Sequence[Row], named: Sequence[int] = ()) -> list[_Candidate]:
@@ -222,21 +212,20 @@ class _Search:
         changed: dict[str, list[_Candidate]] = defaultdict(list)
         for each in candidates:
             if each.more.p_value < CHANCE and not (each.is_new and each.is_serving):
-                changed[_field(each.row)].append(each)
+                changed[field_of(each.row)].append(each)
         usual, slow = self.reading.usual, self.reading.slow
         mixes = []
         for name, mine in changed.items():
             # there are few classes of status: each is a stratum
             strata = [each for each in candidates if each.row["dimension"] == "status"] if name == "status" else mine
             p_value = max(each.more.p_value for each in mine)
-            mixes.append(split(name, (_group(each.row) for each in strata), usual, slow, p_value))
+            mixes.append(split(name, (group_of(each.row) for each in strata), usual, slow, p_value))
         best = max(mixes, key=lambda each: abs(each.mix_ns), default=None)
         return best if best and abs(best.mix_ns) >= self.least_ns else None
 
     def named(self, candidates: Sequence[_Candidate]) -> list[Dimension]:
         """Who sent or served the transactions, at most three."""
-        named: list[Dimension] = []
-        hashes: list[int] = []
+        named, hashes = list[Dimension](), list[int]()
         while len(named) < _MOST_NAMED and (clear := [each for each in candidates if self._counted(each)]):
             best = min(clear, key=lambda each: each.order)
             hashes.append(int(best.row["hash"]))
@@ -245,7 +234,7 @@ class _Search:
                 (was, replace(was, more=it.more, slower=it.slower, left_slow=it.left_slow))
                 for was, it in zip(candidates, now, strict=True)
             ]
-            same = [was for was, left in both if was is best or left.has_those_of(best)]
+            same = [was for was, left in both if was is best or left.has_those_of(best, is_of_part=self.is_of_part)]
             candidates = [left for was, left in both if was in clear and was is not best]
             chosen = min((each for each in same if each in clear), key=lambda each: each.preference)
             # a new version on a host that was there before: that shows by how much it is slower than before

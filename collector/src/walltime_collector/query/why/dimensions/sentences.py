@@ -30,7 +30,7 @@ def findings(reading: Reading, found: Dimensions, servers: Servers) -> Iterator[
         yield _of_value(reading, each, found.mix)
     for target, p_value in servers.failing[:_MOST_FAILING]:
         yield _of_failing(reading, target, p_value)
-    yield from map(_of_replaced, found.replaced[:1])
+    yield from (_of_replaced(reading, each) for each in found.replaced[:1])
 
 
 def _of_mix(reading: Reading, mix: Mix) -> Finding:
@@ -136,8 +136,10 @@ def _of_failing(reading: Reading, target: Contribution, p_value: float) -> Findi
     return Finding("servers", f"{words}{''.join(before)}.", p_value=p_value, subject=subject, evidence=evidence)
 
 
-def _of_replaced(each: Replaced) -> Finding:
+def _of_replaced(reading: Reading, each: Replaced) -> Finding:
     name = f"{each.dimension} {each.value}"
     change = f"{name} replaced {each.before}" if each.before else f"{name} came, which none had before,"
     words = f"At the same time {change} everywhere; this alone does not show that it is the cause."
-    return Finding("circumstance", words, subject=name)
+    numbers = {"usual_share": 0.0, "slow_share": 1.0}
+    evidence = reading.evidence("dimension", numbers, value=_condition(each.dimension, each.value), **NO_MIX)
+    return Finding("circumstance", words, subject=name, evidence=evidence)

@@ -8,8 +8,8 @@ import numpy as np
 
 from ...queries import run
 from ...statistics import CHANCE
-from ...statistics.contrast import BLOCKS, Estimate, Sums, share
 from ...statistics.counts import more_often
+from ...statistics.estimates import BLOCKS, Estimate, Sums, share
 from ...statistics.multiple import holm
 from ..answer import Contribution
 from ..causes.cause import fails_more
@@ -47,7 +47,7 @@ def find(reading: Reading) -> Servers:
     sums = np.zeros((len(both) + 1, 2, 4, BLOCKS))
     for row in run(
         reading.engine,
-        "dimensions/servers",
+        "why/dimensions/servers",
         **reading.params,
         **blocks.lengths(reading.compared),
         servers=[f"{each.component} {each.address}" for each in both],

@@ -2,4 +2,4 @@
 WITH
     transactions.loop_wait_ns AS one_ns,
 -- include why/_compared.sql
--- include evidence/_waited.sql
+-- include why/evidence/_waited.sql

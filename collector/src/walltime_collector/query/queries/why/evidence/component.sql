@@ -26,6 +26,8 @@ SELECT
     sum(weight) AS number,
     sum(mine.2 * weight) AS calls,
     sum(mine_ns * weight) AS time_ns,
+    varPop(mine.2) AS calls_variance,
+    varPop(mine_ns) AS time_variance,
     sum(mine.4 * weight) AS rows,
     sum(mine.5 * weight) AS errors,
     calls / number AS calls_per_transaction,

@@ -2,4 +2,4 @@
 WITH
     custom_time_ns['python.gc'] AS one_ns,
 -- include why/_compared.sql
--- include evidence/_waited.sql
+-- include why/evidence/_waited.sql

@@ -15,7 +15,7 @@ SELECT
     count() OVER (PARTITION BY dimension) AS values_of_dimension
 FROM transactions
 ARRAY JOIN
--- include dimensions/_values.sql
+-- include why/dimensions/_values.sql
     AS each
 WHERE is_compared
 GROUP BY each

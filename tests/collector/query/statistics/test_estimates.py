@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from walltime_collector.query.statistics.contrast import BLOCKS, Estimate, contrast, ratio, share
+from walltime_collector.query.statistics.estimates import BLOCKS, Estimate, contrast, ratio, share
 
 TIMES = 400
 CHANCE = 0.005

@@ -5,7 +5,7 @@ WITH
     ,
 -- include why/_weight.sql
     ,
--- include dimensions/_hashes.sql
+-- include why/dimensions/_hashes.sql
     AS hashes
 SELECT
     value,

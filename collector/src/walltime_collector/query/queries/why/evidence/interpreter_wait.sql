@@ -2,4 +2,4 @@
 WITH
     arraySum((state, ns) -> if(state = 'gil', ns, 0), sample.state, sample.time_ns) AS one_ns,
 -- include why/_compared.sql
--- include evidence/_waited.sql
+-- include why/evidence/_waited.sql
