@@ -81,7 +81,7 @@ def claims(seed: int, shape: str, kinds: int) -> list[Any]:
     )
     named: list[tuple[Counted, Name, Any]] = []
     for counted in COUNTED:
-        tests = corrected(judged((before, after), usual, counted))
+        tests = corrected(judged(dict.fromkeys(usual, (before, after)), counted))
         named += [(counted, name, each) for name, each in tests.items() if not each.is_chance]
     return named
 

@@ -50,7 +50,6 @@ class Bills:
     helped: int
     calls_of_helped: tuple[int, int, int]
     """The fewest, the median, the most."""
-    beside_calls: int
     call_ns: float
     part: float
     """Of their time, what is removed."""

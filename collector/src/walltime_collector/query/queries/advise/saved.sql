@@ -15,7 +15,6 @@ SELECT
     countIf(calls + beside > 0) AS users,
     countIf(saved_ns > 0) AS helped,
     quantilesExactIf(0, 0.5, 1)(calls, saved_ns > 0) AS calls_of_helped,
-    quantileExactIf(0.5)(beside, saved_ns > 0) AS beside_calls,
     quantileExactIf(0.5)(time_ns / calls, saved_ns > 0) AS call_ns,
     quantileExactIf(0.5)(time_ns / base_ns, saved_ns > 0) AS part,
     quantileExactIf(0.5)(base_ns, saved_ns > 0) AS helped_base_ns,
