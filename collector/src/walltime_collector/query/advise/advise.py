@@ -16,9 +16,6 @@ from ..queries import run, written
 from ..scope import Scope
 from .answer import (
     FEW,
-    LEAST_HELPED,
-    LEAST_MEAN_NS,
-    LEAST_SHARE,
     THRESHOLDS,
     Advice,
     Advised,
@@ -127,9 +124,7 @@ def _priced(observed: Observed, candidate: Candidate, window_ns: int, hidden: Ma
     scope = observed.of_kinds(candidate.saved_ns)
     params = {**scope.parameters(), **candidate.params}
     rows = run(observed.engine, "advise/saved", **params)
-    read = {(row["service"], row["name"]): from_row(Bills, row) for row in rows}
-    bills = {key: each for key, each in read.items() if _is_worth(candidate, each)}
-    if not bills:
+    if not (bills := {(row["service"], row["name"]): from_row(Bills, row) for row in rows}):
         return None
     of = {key: max(observed.kinds[key].transactions, each.transactions) for key, each in bills.items()}
     affected = sorted(
@@ -162,12 +157,6 @@ def _priced(observed: Observed, candidate: Candidate, window_ns: int, hidden: Ma
         address=candidate.address,
         dismissed=hidden.get(candidate.id),
     )
-
-
-def _is_worth(candidate: Candidate, bills: Bills) -> bool:
-    """Not by single transactions, and not for so few that it is not worth it."""
-    least_ns = max(LEAST_MEAN_NS, LEAST_SHARE * bills.base_mean_ns)
-    return bills.helped >= max(LEAST_HELPED, candidate.least_users * bills.users) and bills.mean_ns >= least_ns
 
 
 def _finding(candidate: Candidate, key: Key, bills: Bills) -> str:

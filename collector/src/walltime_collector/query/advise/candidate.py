@@ -9,7 +9,7 @@ from typing import Literal
 
 from ...clickhouse.engine import Parameter
 from ...format import count, plural
-from .answer import Category
+from .answer import LEAST_HELPED, LEAST_MEAN_NS, LEAST_SHARE, Category
 from .observed import Key
 
 
@@ -38,6 +38,14 @@ class Removed:
     """when they take so long each,"""
     least_part: float = 0.0
     """and together such a part of its time."""
+    least_users: float = 0.0
+    """A kind is worth it if such a part of the transactions that make such calls have the fault,"""
+    least_helped: int = LEAST_HELPED
+    """and so many: not single ones,"""
+    least_mean_ns: int = LEAST_MEAN_NS
+    """and if so much is saved of all transactions,"""
+    least_share: float = LEAST_SHARE
+    """and such a part of their time."""
 
 
 @dataclass(frozen=True)
@@ -59,9 +67,8 @@ class Bills:
     helped_ns: float
     """What is saved."""
     mean_ns: float
-    """What is saved, of all transactions; without what single ones have beside the others, as `base_mean_ns`."""
+    """What is saved, of all transactions; without what single ones have beside the others."""
     deviation_ns: float
-    base_mean_ns: float
     p50_ns: float
     """As `p95_ns`, what is saved of the percentile."""
     p95_ns: float
@@ -105,8 +112,6 @@ class Candidate(Removed):
     statement_id: str = ""
     component: str = ""
     address: str = ""
-    least_users: float = 0.0
-    """Such a part of the transactions that make such calls must have the fault."""
     evidence: tuple[str, ...] = ()
     """Trace ids besides those with the fault."""
 
