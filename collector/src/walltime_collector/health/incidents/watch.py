@@ -25,7 +25,6 @@ from .explanation import explain, usual_window
 
 _TABLE = "incidents"
 _SEEDED_S = 1800
-_COMPARED_S = 3600
 _MINUTE_S = 60
 _MOST_CONFIRMED = 100
 """Suspicious kinds of one look; the others follow in the next ones."""
@@ -213,7 +212,7 @@ class IncidentWatch(BackgroundThread):
         watched = looks.watched(suspect.kind)
         incident = Current(suspect.kind, suspect.since_s, now_s, now_s, seen_s=now_s)
         incident.take(suspect, changed)
-        usual, steady_s = watched.history.usual(TIME), watched.history.steady_since_s(_COMPARED_S, changed)
+        usual, steady_s = watched.history.usual(TIME), looks.steady_since_s(suspect.kind, changed)
         incident.usual = usual_window(self._engine, incident, steady_s, usual.level if usual else 0.0)
         watched.is_open = True
         self._open[incident.id] = incident
