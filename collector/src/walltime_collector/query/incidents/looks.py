@@ -218,14 +218,12 @@ class Looks:
         return self.kinds.setdefault(kind, Watched()) if kind not in self.kinds else self.kinds[kind]
 
     def _changed(self, watched: Watched, window: Piece, chance: float) -> dict[Series, Usual]:
-        # an older window with one bad piece is no change that lasts
-        pieces = [each for each in watched.recent if each.transactions >= FEWEST or each is watched.recent[-1]]
         changed = {}
         for series, (tries, total) in window.samples.items():
             usual = watched.history.usual(series)
             if (
                 usual is not None
-                and all(self._is_over(series, piece, usual.level) for piece in (window, *pieces))
+                and self._is_over(series, window, usual.level)
                 and is_higher(total / tries, min(tries, window.transactions), usual, chance)
             ):
                 changed[series] = usual
