@@ -19,8 +19,6 @@ from .reading import Reading
 from .wording import signed
 
 _LEADING = 0.5
-_MAX_STATUSES = 3
-_MAX_FAILING = 3
 
 
 @dataclass(frozen=True)
