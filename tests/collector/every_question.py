@@ -157,7 +157,7 @@ def ask_everything(engine: Engine, data: Path, sent: list[Sent], incident_id: st
         questions += [(sql, {**each, **one_in_16}) for sql, each in questions[-1:] if "source" in each]
     _ask_for_advice(asked, hour, _typical(sent))
     # only of kinds that are not as usual
-    run(asked, "incidents/earlier", kinds=[f"shop\t{_typical(sent).name}"], now_s=last_s + 86_400, least_days=2)
+    run(asked, "incidents/earlier", service="shop", name=_typical(sent).name, now_s=last_s + 86_400, least_days=2)
     run(asked, "incidents/same_hour", service="shop", kind=_typical(sent).name, start_s=last_s + 86_400)
     for is_shared in (True, False):
         watch = IncidentWatch(

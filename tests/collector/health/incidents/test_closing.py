@@ -218,7 +218,7 @@ def test_kinds_and_servers_that_went_away_are_forgotten() -> None:
     for at in range(2_000):
         series = Series("hit_ratio", "memcache.get", f"10.0.{at // 250}.{at % 250}:11211")
         history.append(Piece(at * 30, at * 30 + 30, 30, {Series("time"): (30, 600 * MS), series: (30, 1)}))
-    assert len(history._series) <= 250
+    assert len(history.samples) <= 250
     usual = history.usual(TIME)
     assert usual
     assert usual.level == pytest.approx(20 * MS)

@@ -28,11 +28,10 @@ LEAST_MISSES = 0.1
 MINUTES = 2
 """The newest so many minutes are compared with the look before; what arrives later is not judged."""
 _FORGOTTEN_S = 86_400
+_COMPARED_S = 3600
 
 
-_Sums = tuple[Mapping[int, Sequence[int]], Mapping[tuple[str, str, int], Sequence[int]]]
-"""Of a kind: by step, and by component, address and step; as queries/incidents/kinds.sql and servers.sql have them."""
-_NOTHING: _Sums = ({}, {})
+_Samples = dict[Series, Sample]
 
 
 class KindName(NamedTuple):
@@ -121,6 +120,8 @@ class Suspect(NamedTuple):
     """Of the second."""
     changed: Mapping[Series, Usual]
     chance: float
+    has_changed_twice: bool = True
+    """A single look is no suspicion."""
 
 
 class Looks:
@@ -129,7 +130,7 @@ class Looks:
     def __init__(self, thresholds: Thresholds, look_s: float) -> None:
         self._thresholds, self._look_s = thresholds, look_s
         self.kinds: dict[KindName, Watched] = {}
-        self._before: dict[KindName, _Sums] = {}
+        self._before: dict[KindName, dict[int, _Samples]] = {}
         self.looked_s = 0
         """When the last look was; 0 before the first."""
 
@@ -137,11 +138,12 @@ class Looks:
         self, kinds: Sequence[Row], servers: Sequence[Row], step_s: int, open_since_s: Mapping[KindName, int]
     ) -> None:
         """Take steps of the past, in order, as what is usual; of kinds that have an incident those before it."""
-        for kind, piece in _pieces(kinds, servers, {}, {}, 0, 0, step_s):
+        for kind, steps in _sums(kinds, servers).items():
             watched = self.watched(kind)
-            watched.seen_s = piece.end_s
-            if piece.end_s <= open_since_s.get(kind, piece.end_s):
-                watched.history.append(piece)
+            for start_s, samples in steps.items():
+                watched.seen_s = start_s + step_s
+                if watched.seen_s <= open_since_s.get(kind, watched.seen_s):
+                    watched.history.append(Piece(start_s, watched.seen_s, int(samples[TIME][0]), samples))
 
     def look(self, now_s: int, kinds: Sequence[Row], servers: Sequence[Row]) -> dict[KindName, Piece]:
         """
@@ -149,12 +151,33 @@ class Looks:
 
         The first call only remembers the sums.
         """
-        before, self._before = self._before, {}
-        pieces = list(_pieces(kinds, servers, before, self._before, self.looked_s, now_s, 0))
-        is_first, self.looked_s = not self.looked_s, now_s
-        if is_first:
-            return {}
-        return {kind: self.watched(kind).add(piece) for kind, piece in pieces if piece.transactions > 0}
+        before, self._before = self._before, _sums(kinds, servers)
+        before_s, self.looked_s = self.looked_s, now_s
+        windows: dict[KindName, Piece] = {}
+        for kind, steps in self._before.items() if before_s else ():
+            old = before.get(kind, {})
+            grown = [_grown(samples, old.get(step, {})) for step, samples in steps.items()]
+            pieces = [Piece(before_s, now_s, int(each[TIME][0]), each) for each in grown if each[TIME][0]]
+            if pieces:
+                windows[kind] = self.watched(kind).add(joined(pieces))
+        return windows
+
+    def steady_since_s(self, kind: KindName, changed: Iterable[Series]) -> int:
+        """When the time of a kind, and what has changed, began to be as usual, within an hour; 0 without samples."""
+        history, is_over = self.kinds[kind].history, self._thresholds.is_over
+        if not len(history.times_s):
+            return 0
+        since_s = max(history.times_s[-1, 1] - _COMPARED_S, history.times_s[0, 0])
+        for series in {TIME, *changed}:
+            usual, was_odd = history.usual(series), False
+            for (tries, total), (_, end_s) in zip(history.samples.get(series, ()), history.times_s, strict=False):
+                if usual and tries:
+                    value = total / tries
+                    is_odd = is_over(series, value, usual.level) or is_over(series, usual.level, value)
+                    if is_odd and was_odd:  # one bad sample alone may be a few transactions
+                        since_s = max(since_s, end_s)
+                    was_odd = is_odd
+        return int(min(since_s, history.times_s[-1, 0]))
 
     def judge(self, windows: Mapping[KindName, Piece]) -> list[Suspect]:
         """The kinds that seem to have changed in this look and in the one before; each window is judged once."""
@@ -182,13 +205,9 @@ class Looks:
 
     def forget(self, now_s: int) -> None:
         """Drop kinds without transactions for a day."""
-        gone = [
-            kind
-            for kind, watched in self.kinds.items()
-            if not watched.is_open and watched.seen_s < now_s - _FORGOTTEN_S
-        ]
-        for kind in gone:
-            del self.kinds[kind]
+        for kind, watched in list(self.kinds.items()):
+            if not watched.is_open and watched.seen_s < now_s - _FORGOTTEN_S:
+                del self.kinds[kind]
 
     def is_still_changed(self, series: Series, window: Piece, level: float) -> bool:
         """Whether a window is above half of the threshold still; without tries nothing is known, and it is not."""
@@ -196,19 +215,15 @@ class Looks:
 
     def watched(self, kind: KindName) -> Watched:
         """The state of a kind, a new one when there is none."""
-        if kind not in self.kinds:
-            self.kinds[kind] = Watched()
-        return self.kinds[kind]
+        return self.kinds.setdefault(kind, Watched()) if kind not in self.kinds else self.kinds[kind]
 
     def _changed(self, watched: Watched, window: Piece, chance: float) -> dict[Series, Usual]:
-        # an older window with one bad piece is no change that lasts
-        pieces = [each for each in watched.recent if each.transactions >= FEWEST or each is watched.recent[-1]]
         changed = {}
         for series, (tries, total) in window.samples.items():
             usual = watched.history.usual(series)
             if (
                 usual is not None
-                and all(self._is_over(series, piece, usual.level) for piece in (window, *pieces))
+                and self._is_over(series, window, usual.level)
                 and is_higher(total / tries, min(tries, window.transactions), usual, chance)
             ):
                 changed[series] = usual
@@ -219,50 +234,35 @@ class Looks:
         return tries > 0 and self._thresholds.is_over(series, total / tries, level, part)
 
 
-def _pieces(
-    kinds: Iterable[Row],
-    servers: Iterable[Row],
-    before: Mapping[KindName, _Sums],
-    now: dict[KindName, _Sums],
-    start_s: int,
-    end_s: int,
-    step_s: int,
-) -> Iterable[tuple[KindName, Piece]]:
-    """What the sums grew by since the look before: a piece of each kind, or with `step_s` one of each step."""
-    called = {(row["service"], row["name"]): row["servers"] for row in servers}
+def _sums(kinds: Iterable[Row], servers: Iterable[Row]) -> dict[KindName, dict[int, _Samples]]:
+    """What each kind did in each step, as queries/incidents/kinds.sql and servers.sql have it."""
+    found: dict[KindName, dict[int, _Samples]] = {}
     for row in kinds:
-        kind = KindName(row["service"], row["name"])
-        steps = {step: (count, errors) for step, count, errors, _, _ in row["steps"]}
-        targets = {(component, address, step): sums for component, address, step, *sums in called.get(kind, ())}
-        now[kind] = steps, targets
-        old_steps, old_targets = before.get(kind, _NOTHING)
-        grown: dict[int, dict[Series, Sample]] = {}
-        for step, count, errors, time_ns, typical_ns in row["steps"]:
-            old_count, old_errors = old_steps.get(step, (0, 0))
-            if (new := count - old_count) > 0:
-                samples = grown.setdefault(step if step_s else 0, {})
-                # as if each had taken the typical time of its minute
-                _add(samples, TIME, new, new * (typical_ns or time_ns / count))
-                _add(samples, ERRORS, new, max(errors - old_errors, 0))
-        for target, sums in targets.items():
-            old_sums, samples = old_targets.get(target, (0, 0, 0)), grown.get(target[2] if step_s else 0, {})
-            if samples and sums != old_sums:
-                calls, hits, misses = (max(new - old, 0) for new, old in zip(sums, old_sums, strict=True))
-                of_calls, of_lookups = _series(*target[:2])
-                _add(samples, of_calls, 0, calls)
+        # as if each had taken the typical time of its minute
+        found[KindName(row["service"], row["name"])] = {
+            step: {TIME: (count, count * (typical_ns or time_ns / count)), ERRORS: (count, errors)}
+            for step, count, errors, time_ns, typical_ns in row["steps"]
+            if count
+        }
+    for row in servers:
+        steps = found.get(KindName(row["service"], row["name"]), {})
+        for component, address, step, calls, hits, misses in row["servers"]:
+            if samples := steps.get(step):
+                of_calls, of_lookups = _series(component, address)
+                samples[of_calls] = samples[TIME][0], samples.get(of_calls, (0, 0))[1] + calls
                 if hits + misses:
-                    _add(samples, of_lookups, hits + misses, misses)
-        for step, samples in grown.items():
-            count = int(samples[TIME][0])
-            for series in samples:
-                if series.measure == "calls":
-                    samples[series] = count, samples[series][1]
-            yield kind, Piece(*((step, step + step_s) if step_s else (start_s, end_s)), count, samples)
+                    samples[of_lookups] = hits + misses, misses
+    return found
 
 
-def _add(samples: dict[Series, Sample], series: Series, tries: float, total: float) -> None:
-    old_tries, old = samples.get(series, (0, 0))
-    samples[series] = old_tries + tries, old + total
+def _grown(now: _Samples, before: _Samples) -> _Samples:
+    """What was added since the look before; new transactions take the typical time of their minute as it is now."""
+    grown: _Samples = {}
+    for series, (tries, total) in now.items():
+        old_tries, old = before.get(series, (0, 0))
+        new = max(tries - old_tries, 0)
+        grown[series] = new, new * total / tries if series == TIME else max(total - old, 0)
+    return grown
 
 
 @lru_cache(10_000)

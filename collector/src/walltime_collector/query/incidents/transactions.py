@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -10,9 +12,10 @@ from ..queries import run
 from ..statistics.tails import capped
 from ..statistics.usual import is_higher
 from .history import FEWEST, Series
-from .looks import Suspect, Thresholds
+from .looks import KindName, Suspect, Thresholds
 
 _MOST_READ = 2_000
+_LEAST_DAYS = 2
 _MOMENTS = 6
 """The time is cut into so many: of those with transactions enough, at least half must have changed."""
 _FEWEST_OF_MOMENT = 5
@@ -66,6 +69,23 @@ def confirmed(engine: Engine, thresholds: Thresholds, suspect: Suspect) -> dict[
         ):
             found[each] = value
     return found
+
+
+def is_usual_at(
+    now_s: int, engine: Engine, thresholds: Thresholds, kind: KindName, changed: Mapping[Series, float]
+) -> bool:
+    """
+    Whether all of it is known of the same time of earlier days: not beyond half of a threshold.
+
+    Raises:
+        EngineUnavailable: The engine cannot answer now.
+    """
+    rows = run(engine, "incidents/earlier", **kind._asdict(), now_s=now_s, least_days=_LEAST_DAYS)
+    known = {Series(row["measure"], row["component"], row["address"]): float(row["level"]) for row in rows}
+    return all(
+        series in known and not thresholds.is_over(series, value, known[series], 0.5)
+        for series, value in changed.items()
+    )
 
 
 def _without_one_client(
