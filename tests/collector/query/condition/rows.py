@@ -5,14 +5,20 @@ from __future__ import annotations
 import json
 import operator
 import random
+import re
 import time
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from lark import Lark, Token, Transformer, v_args
 from walltime_collector.query.components import COLUMNS, FAMILIES
-from walltime_collector.query.condition.tree import Comparison, Condition, Joined, Value
+from walltime_collector.query.condition import parse
+from walltime_collector.query.condition.fields import field
+from walltime_collector.query.condition.tree import Field, Value
+from walltime_collector.query.condition.values import value
 
 Row = Mapping[str, Any]
+Truth = Callable[[Row], bool]
 TEXTS = ("", "a", "Bob", "bob's", 'say "x"', "{where_0:String}", "'; DROP TABLE transactions --", "2.1", "ÄÖ", "\\n")
 SERVERS = ("127.0.0.1:11211", "10.0.0.5:3306", "[::1]:80")
 STATEMENTS = ("SELECT * FROM reviews WHERE id = ?", "select 1", "UPDATE stock SET n = ?")
@@ -84,17 +90,61 @@ def make_rows(number: int, started_ns: int, seed: int = 1) -> Rows:
     return rows
 
 
-def is_true(condition: Condition, row: Row) -> bool:
-    """Whether it is true of a row."""
-    if isinstance(condition, Joined):
-        found = [is_true(each, row) for each in condition.of]
-        return {"NOT": not found[0], "AND": all(found), "OR": any(found)}[condition.by]
-    results = [_compared(condition, value, row) for value in condition.values]
-    return all(results) if condition.operator.startswith("!") else any(results)
+def is_true(condition: str, row: Row) -> bool:
+    """Whether a condition is true of a row."""
+    return truth(condition)(row)
 
 
-def _compared(condition: Comparison, value: Value, row: Row) -> bool:
-    field, sign = condition.field, condition.operator
+def truth(condition: str) -> Truth:
+    """A condition as a function of rows; read by the product's grammar, and by nothing else of it that makes SQL."""
+    grammar = Lark.open("condition.lark", rel_to=parse.__file__, parser="lalr", transformer=_Truth())
+    result: Any = grammar.parse(condition)
+    return result  # type: ignore[no-any-return]  # the transformer makes it
+
+
+def named(name: str) -> Field:
+    """The field with this name."""
+    return field([(part[1] or part[2], bool(part[1])) for part in re.finditer(r'"([^"]*)"|([\w-]+)', name)])
+
+
+@v_args(inline=True)
+class _Truth(Transformer[Token, Truth]):
+    def either(self, *of: Truth) -> Truth:
+        return lambda row: any(each(row) for each in of)
+
+    def both(self, *of: Truth) -> Truth:
+        return lambda row: all(each(row) for each in of)
+
+    def negation(self, of: Truth) -> Truth:
+        return lambda row: not of(row)
+
+    def value(self, token: Token) -> str:
+        return re.sub(r"\\(.)", r"\1", token[1:-1]) if token.type == "STRING" else str(token)
+
+    def list(self, *values: str) -> tuple[str, ...]:
+        return values
+
+    def comparison(self, name: Token, sign: Token, written: str) -> Truth:
+        return _comparison(name, str(sign), (written,))
+
+    def membership(self, name: Token, written: tuple[str, ...]) -> Truth:
+        return _comparison(name, "=", written)
+
+    def exclusion(self, name: Token, written: tuple[str, ...]) -> Truth:
+        return _comparison(name, "!=", written)
+
+    def flag(self, name: Token) -> Truth:
+        return _comparison(name, "=", ("true",))
+
+
+def _comparison(name: str, sign: str, written: tuple[str, ...]) -> Truth:
+    of = named(name)
+    values = [value(each, of.type, is_compared=sign[0] in "<>") for each in written]
+    fold = all if sign.startswith("!") else any
+    return lambda row: fold(_compared(of, sign, each, row) for each in values)
+
+
+def _compared(field: Field, sign: str, value: Value, row: Row) -> bool:
     stored = stored_value(field.name, row)
     if field.type == "status" and isinstance(value, str):
         matches = {"failed": row["is_error"], "0": not stored}.get(value, value in (f"{stored // 100}xx", str(stored)))

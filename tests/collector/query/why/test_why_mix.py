@@ -85,7 +85,7 @@ class Compared:
         reading = Reading(
             self.engine, params, compared, usual, slow, parts, answer.targets, (), self.answer.verdict != "chance"
         )
-        return [*findings(reading, search.find(reading), servers.find(reading))]
+        return [*findings(reading, search.find(reading), servers.failing(reading))]
 
 
 def check_evidence(engine: Engine, finding: Finding) -> None:

@@ -1,4 +1,4 @@
-"""Reads the text of a condition into its tree; what is wrong with it is a BadParameter that has the position."""
+"""Reads the text of a condition; what is wrong with it is a BadParameter that has the position."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ from lark import Lark, Token, Transformer, UnexpectedCharacters, UnexpectedInput
 from ...errors import BadParameter
 from ...format import quoted
 from .fields import STARTED, field
-from .tree import Comparison, Condition, Field, Joined, Operator, Type
+from .sql import compared, joined
+from .tree import Condition, Field, Operator, Type
 from .values import value
 
 WHERE = "where"
@@ -58,7 +59,7 @@ def parse(text: str) -> Condition:
             what = f"it ends too early, after {quoted(text)}" if text.strip() else "it is empty"
             raise BadParameter(WHERE, what, _advice(error)) from None
         raise _wrong(error.token.start_pos or 0, str(error.token), "cannot be here", _advice(error)) from None
-    if _depth(condition) > _MAX_DEPTH:
+    if condition.depth > _MAX_DEPTH:
         raise BadParameter(WHERE, f"it is nested more than {_MAX_DEPTH} levels deep", "write it with fewer parentheses")
     return condition
 
@@ -88,13 +89,13 @@ class _Tree(Transformer[Token, Condition]):
     """Each method makes the node of the rule with its name."""
 
     def either(self, *of: Condition) -> Condition:
-        return Joined("OR", of)
+        return joined("OR", of)
 
     def both(self, *of: Condition) -> Condition:
-        return Joined("AND", of)
+        return joined("AND", of)
 
     def negation(self, of: Condition) -> Condition:
-        return of.of[0] if isinstance(of, Joined) and of.by == "NOT" else Joined("NOT", (of,))
+        return joined("NOT", (of,))
 
     def value(self, token: Token) -> Token:
         return token
@@ -117,10 +118,10 @@ class _Tree(Transformer[Token, Condition]):
             example = {"time": "> 200ms", "locks": "> 10ms", "number": "> 0", "size": "> 1MB", "status": "= 5xx"}
             what_now = f"compare it, as {of.name} {example.get(of.type, '= …')}"
             raise _wrong(name.start_pos, str(name), "needs a comparison", what_now)
-        return Comparison(of, "=", (True,))
+        return compared(of, "=", (True,))
 
 
-def _comparison(name: Token, operator: Operator, written: tuple[Token, ...], at: Token) -> Comparison:
+def _comparison(name: Token, operator: Operator, written: tuple[Token, ...], at: Token) -> Condition:
     of = _field(name)
     allowed = _OPERATORS.get(of.type, _OF_NUMBERS)
     if operator not in allowed:
@@ -132,7 +133,7 @@ def _comparison(name: Token, operator: Operator, written: tuple[Token, ...], at:
             values.append(value(text, of.type, is_compared=operator[0] in "<>"))
         except ValueError as error:
             raise _wrong(token.start_pos, text, f"is no value of {of.name}", str(error)) from None
-    return Comparison(of, operator, tuple(values))
+    return compared(of, operator, tuple(values))
 
 
 def _field(name: Token) -> Field:
@@ -151,12 +152,6 @@ def _parser() -> Lark:
     return Lark.open(
         "condition.lark", rel_to=__file__, parser="lalr", transformer=_Tree(), maybe_placeholders=False, cache=False
     )
-
-
-def _depth(condition: Condition) -> int:
-    if isinstance(condition, Comparison):
-        return 0
-    return 1 + max(map(_depth, condition.of))
 
 
 def _advice(error: UnexpectedInput) -> str:

@@ -1,9 +1,9 @@
-"""A condition as a typed tree."""
+"""A condition, and the fields that it compares."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal, TypeAlias
+from typing import Literal
 
 Operator = Literal["=", "!=", "<", "<=", ">", ">=", "~", "!~"]
 Type = Literal["text", "texts", "attribute", "flag", "number", "time", "size", "status", "locks"]
@@ -21,32 +21,22 @@ class Field:
     name: str
     type: Type
     sql: str
-    """An expression over the table `transactions`; each `{}` is a bound parameter, whose values are `keys`."""
-    keys: tuple[str, ...] = ()
+    """
+    An expression over the table `transactions`, whose columns have its name, because queries have aliases like them.
+    Each `{}` is a bound parameter.
+    """
+    values: tuple[Value, ...] = ()
 
 
 @dataclass(frozen=True)
-class Comparison:
-    """`field operator value`; `=` and `!=` with several values are `in` and `not in`."""
+class Condition:
+    """What is true of some transactions, as SQL."""
 
-    field: Field
-    operator: Operator
+    sql: str
+    """As of a field; never NULL."""
     values: tuple[Value, ...]
-
-
-@dataclass(frozen=True)
-class Joined:
-    """Conditions that are all true, of which at least one is, or the opposite of a single one."""
-
-    by: Literal["AND", "OR", "NOT"]
-    of: tuple[Condition, ...]
-
-
-Condition: TypeAlias = "Comparison | Joined"
-
-
-def field_names(condition: Condition) -> frozenset[str]:
+    """The bound parameters, in the order of the `{}`."""
+    fields: frozenset[str]
     """The names of the fields that it compares."""
-    if isinstance(condition, Comparison):
-        return frozenset((condition.field.name,))
-    return frozenset().union(*map(field_names, condition.of))
+    depth: int = 0
+    """Of `and`, `or` and `not` in each other."""

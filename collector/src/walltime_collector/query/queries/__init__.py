@@ -10,7 +10,7 @@ from typing import Any
 
 from ...clickhouse.engine import Engine, Parameter
 from ..condition.parse import parse, sort_field
-from ..condition.sql import NONE, as_sql, field_sql
+from ..condition.sql import bound
 
 Row = Mapping[str, Any]
 _INCLUDE = re.compile(r"^-- include (\S+)\.sql$", re.MULTILINE)
@@ -76,16 +76,14 @@ def _literal(value: Parameter, of_type: str = "") -> str:
 
 
 def _composed(name: str, parameters: dict[str, Parameter]) -> tuple[str, Mapping[str, Parameter]]:
-    sql, values = query_text(name), NONE
+    sql, values = query_text(name), dict[str, Parameter]()
     if _is_in_whole_minutes(parameters):
         sql = _BESIDE.sub("", sql)
     for parameter, line in CONDITIONS.items():
         if condition := parameters.pop(parameter, ""):
-            expression, values = as_sql(parse(str(condition)), values)
-            sql = sql.replace(line, f"AND ({expression})\n")
+            sql = sql.replace(line, f"AND ({bound(parse(str(condition)), values)})\n")
     if sort := parameters.pop("sort", ""):
-        values = dict(values)
-        sql = sql.replace(SORT, f"{field_sql(sort_field(str(sort)), values)}\n")
+        sql = sql.replace(SORT, f"{bound(sort_field(str(sort)), values)}\n")
     return sql, {**parameters, **values}
 
 

@@ -109,7 +109,7 @@ def explain_kind(engine: Engine, filters: Filters, compared: Comparison, of: Sam
         by_value = search.find(reading)
         sampled = None if of is ALL else _sampled(engine, filters, compared, of, by_value.errors)
     targets, statements = drilling.result()
-    by_dimension = tuple(dimensions.findings(reading, by_value, servers.find(replace(reading, targets=targets))))
+    by_dimension = tuple(dimensions.findings(reading, by_value, servers.failing(replace(reading, targets=targets))))
     mix = by_value.mix
     if mix:
         parts = read_parts(engine, params, mix.parameters())

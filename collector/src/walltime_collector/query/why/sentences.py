@@ -19,8 +19,6 @@ from .reading import Reading
 from .wording import signed
 
 _LEADING = 0.5
-_MAX_STATUSES = 3
-_MAX_FAILING = 3
 
 
 @dataclass(frozen=True)
@@ -78,7 +76,7 @@ def _findings(answer: Why, looked: Looked) -> Iterator[Finding]:
     few, is_first = answer.singles if verdict != "chance" else None, False
     if few:
         is_first = not few.is_chance and abs(few.part_ns) > abs(answer.typical_ns)
-        of_few = singles.finding(few, looked.took, answer.difference_ns, looked.reading.params, is_first=is_first)
+        of_few = singles.finding(few, looked.took, answer.difference_ns, looked.reading, is_first=is_first)
     if few and is_first:
         yield of_few
     typical = looked.judged.typical

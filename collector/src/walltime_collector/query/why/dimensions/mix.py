@@ -30,19 +30,11 @@ def group_of(row: Row) -> Group:
 
 def split(dimension: str, groups: Iterable[Group], usual: Population, slow: Population, p_value: float = 0.0) -> Mix:
     """The values and the rest of all; mix and like with like add up to the difference of the means."""
-    named = [_stratum(group, usual, slow) for group in groups]
-    rest = _stratum(
-        (
-            "",
-            usual.transactions - sum(each.usual_transactions for each in named),
-            usual.total_ns - sum(each.usual_transactions * (each.usual_mean_ns or 0) for each in named),
-            slow.transactions - sum(each.slow_transactions for each in named),
-            slow.total_ns - sum(each.slow_transactions * (each.slow_mean_ns or 0) for each in named),
-        ),
-        usual,
-        slow,
-    )
-    strata = (*sorted(named, key=lambda each: (-abs(each.mix_ns), each.value)), rest)
+    groups = list(groups)
+    wholes = (usual.transactions, usual.total_ns, slow.transactions, slow.total_ns)
+    rest = (whole - sum(group[at] for group in groups) for at, whole in enumerate(wholes, 1))
+    *named, others = (_stratum(*group, usual, slow) for group in (*groups, ("", *rest)))
+    strata = (*sorted(named, key=lambda each: (-abs(each.mix_ns), each.value)), others)
     parts = (sum(each.mix_ns for each in strata), sum(each.like_with_like_ns for each in strata))
     return Mix(dimension, strata, *parts, p_value)
 
@@ -53,8 +45,9 @@ def is_most_of(mix: Mix, difference_ns: float) -> bool:
     return rest <= _LITTLE or (rest <= _HALF and mix.rest_p_value >= CHANCE)
 
 
-def _stratum(group: Group, usual: Population, slow: Population) -> Stratum:
-    value, before, before_ns, now, now_ns = group
+def _stratum(
+    value: str, before: float, before_ns: float, now: float, now_ns: float, usual: Population, slow: Population
+) -> Stratum:
     usual_share, slow_share = before / usual.transactions, now / slow.transactions
     usual_mean_ns = before_ns / before if before else None
     slow_mean_ns = now_ns / now if now else None

@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from ...condition.parse import parse
-from ...condition.tree import field_names
 from ...queries import Row, run
 from ...statistics import CHANCE, SUPPORT
 from ...statistics.multiple import holm
@@ -132,7 +131,7 @@ class _Search:
         self.errors: tuple[float | None, float | None] = (None, None)
         self.mix: Mix | None = None
         """Once it is known, the usual side gets the mix of the slow one."""
-        self.compared_fields = set(field_names(parse(compared.when)) if compared.when else ())
+        self.compared_fields = set(parse(compared.when).fields if compared.when else ())
         if self.compared_fields & _OUTCOMES:
             self.compared_fields |= _OUTCOMES
         self.is_selected = compared.slowest_percent is not None or "duration" in self.compared_fields
