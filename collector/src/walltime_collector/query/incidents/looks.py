@@ -202,29 +202,23 @@ class Looks:
                 watched.recent.clear()  # the second look must not see the same transactions again
         return suspects
 
-    def is_still_changed(self, series: Series, window: Piece, level: float) -> bool:
-        """Whether a window is above half of the threshold still; without tries nothing is known, and it is not."""
-        return self._is_over(series, window, level, 0.5)
+    def is_over(self, series: Series, window: Piece, level: float, part: float = 1.0) -> bool:
+        """Whether a window is beyond so much of the threshold; without tries nothing is known, and it is not."""
+        tries, total = window.sample(series)
+        return tries > 0 and self._thresholds.is_over(series, total / tries, level, part)
 
     def watched(self, kind: KindName) -> Watched:
         """The state of a kind, a new one when there is none."""
         return self.kinds.setdefault(kind, Watched()) if kind not in self.kinds else self.kinds[kind]
 
     def _changed(self, watched: Watched, window: Piece, chance: float) -> dict[Series, Usual]:
-        changed = {}
-        for series, (tries, total) in window.samples.items():
-            usual = watched.history.usual(series)
-            if (
-                usual is not None
-                and self._is_over(series, window, usual.level)
-                and is_higher(total / tries, min(tries, window.transactions), usual, chance)
-            ):
-                changed[series] = usual
-        return changed
-
-    def _is_over(self, series: Series, piece: Piece, level: float, part: float = 1.0) -> bool:
-        tries, total = piece.sample(series)
-        return tries > 0 and self._thresholds.is_over(series, total / tries, level, part)
+        return {
+            series: usual
+            for series, (tries, total) in window.samples.items()
+            if (usual := watched.history.usual(series))
+            and self.is_over(series, window, usual.level)
+            and is_higher(total / tries, min(tries, window.transactions), usual, chance)
+        }
 
 
 def _sums(kinds: Iterable[Row], servers: Iterable[Row]) -> dict[KindName, dict[int, _Samples]]:
