@@ -37,9 +37,8 @@ def read(reading: Reading, rows: Sequence[Row], named: Sequence[int], weights: W
     for row in run(
         reading.engine,
         "why/dimensions/blocks",
-        **reading.params,
+        **{**reading.params, **weights},
         **lengths(reading.compared),
-        **weights,
         longest_ns=max(reading.usual.p99_ns, reading.slow.p99_ns),
         candidates=[int(row["hash"]) for row in rows],
         named=named,

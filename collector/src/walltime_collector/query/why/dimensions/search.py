@@ -219,7 +219,7 @@ class _Search:
             # there are few classes of status: each is a stratum
             strata = [each for each in candidates if each.row["dimension"] == "status"] if name == "status" else mine
             p_value = max(each.more.p_value for each in mine)
-            mixes.append(split(name, (group_of(each.row) for each in strata), usual, slow, p_value))
+            mixes.append(split(name, [group_of(each.row) for each in strata], usual, slow, p_value))
         best = max(mixes, key=lambda each: abs(each.mix_ns), default=None)
         return best if best and abs(best.mix_ns) >= self.least_ns else None
 
