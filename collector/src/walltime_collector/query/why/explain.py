@@ -194,12 +194,11 @@ def _verdict(compared: Comparison, took: Durations, calls: Tested | None) -> Ver
     if not took.singles.is_chance and abs(more_single_ns) >= SMALL * usual_ns:
         return "different"
     is_small = abs(typical.difference) < SMALL * usual_ns
-    if not typical.is_chance:
-        return "small" if is_small else "different"
-    if calls is None or calls.is_chance or calls.difference * typical.difference <= 0:
-        return "chance"
-    if abs(calls.difference) < SMALL * usual_ns:
-        return "chance"
+    if typical.is_chance:
+        if calls is None or calls.is_chance or calls.difference * typical.difference <= 0:
+            return "chance"
+        if abs(calls.difference) < SMALL * usual_ns:
+            return "chance"
     return "small" if is_small else "different"
 
 

@@ -62,18 +62,19 @@ def _findings(answer: Why, looked: Looked) -> Iterator[Finding]:
     before = [each for each in looked.by_dimension if each.about in ("mix", "value")]
     yield from before
     blames = verdict != "chance" and not (answer.mix and is_most_of(answer.mix, answer.typical_ns))
-    few, is_first = answer.singles if verdict != "chance" else None, False
-    if few:
-        is_first = not few.is_chance and abs(few.part_ns) > abs(answer.typical_ns)
-        of_few = singles.finding(few, looked.took, answer.difference_ns, looked.reading.params, is_first=is_first)
-    if few and is_first:
-        yield of_few
+    few = answer.singles if verdict != "chance" else None
+    is_first = bool(few and not few.is_chance and abs(few.part_ns) > abs(answer.typical_ns))
+    of_few = (
+        [singles.finding(few, looked.took, answer.difference_ns, looked.reading.params, is_first=is_first)]
+        if few
+        else []
+    )
+    yield from of_few if is_first else ()
     typical = looked.took.typical
     is_typical = verdict == "selected" or not typical or not typical.is_chance or not (few and not few.is_chance)
     if blames and is_typical:
         yield from _of_times(answer, looked, tested)
-    if few and not is_first:
-        yield of_few
+    yield from () if is_first else of_few
     yield from (each for each in looked.by_dimension if each not in before)
     if verdict == "different" and typical and looked.calls and is_typical:
         yield Finding("calls", of_calls_alone(typical, looked.calls))
