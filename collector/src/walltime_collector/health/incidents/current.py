@@ -77,7 +77,7 @@ class Current:
         if window.transactions < FEWEST:
             return
         levels = {series: _shown(series, change.usual) for series, change in self.changes.items()} | self.levels
-        if any(looks.is_still_changed(series, window, level) for series, level in levels.items()):
+        if any(looks.is_over(series, window, level, 0.5) for series, level in levels.items()):
             self.calm_looks, self.ended_s = 0, now_s
         else:
             self.calm_looks += 1

@@ -24,7 +24,8 @@ from .current import SILENT_S, Current, adopted
 from .explanation import explain, usual_window
 
 _TABLE = "incidents"
-_SEEDED_S = 1800
+_USUAL_S, _USUAL_EVERY_S = 3600, 300
+"""What is usual is that of so long a time, and is read again after so long."""
 _MINUTE_S = 60
 _MOST_CONFIRMED = 100
 """Suspicious kinds of one look; the others follow in the next ones."""
@@ -75,6 +76,8 @@ class IncidentWatch(BackgroundThread):
         self._collector, self._is_shared = collector, is_shared
         self._run, self._stored = uuid.uuid4().hex, 0
         self._looks: Looks | None = None
+        self._usual_s = 0
+        """When what is usual was read."""
         self._open: dict[str, Current] = {}
         self._events: list[Event] = []
         """Not yet stored, and so not yet sent."""
@@ -107,6 +110,8 @@ class IncidentWatch(BackgroundThread):
         else:
             looks = self._looks if self._continues(now_s) else None
             looks = looks or self._begin(now_s)
+            if now_s - self._usual_s >= _USUAL_EVERY_S:
+                self._seed(looks, now_s)
             first_s = now_s // _MINUTE_S * _MINUTE_S
             with _without_garbage_collection():
                 windows = looks.look(now_s, *self._sums(first_s - (MINUTES - 1) * _MINUTE_S, first_s + 2 * _MINUTE_S))
@@ -114,7 +119,6 @@ class IncidentWatch(BackgroundThread):
             self._update(looks, windows, now_s)
             self._take(looks, suspects, now_s)
             self._explain(now_s)
-            looks.forget(now_s)
             self._store(now_s)
         self._health.add("incident_looks")
         self._health.looked_for_incidents()
@@ -129,18 +133,23 @@ class IncidentWatch(BackgroundThread):
         return self._looks is not None and 0 <= now_s - (self._looks.looked_s or now_s) < SILENT_S
 
     def _begin(self, now_s: int) -> Looks:
-        """What is usual comes from the last half hour at first, and open incidents from the table."""
+        """Open incidents come from the table."""
         looks = Looks(self._thresholds, self._look_s)
         stored = incidents(self._engine, Window(0, _EVER_S * _S), is_open=True, limit=10_000)
         self._open = {each.id: adopted(each, now_s) for each in stored.incidents}
         self._events = []
-        end_s = now_s // _MINUTE_S * _MINUTE_S - (MINUTES - 1) * _MINUTE_S
-        sums = self._sums(end_s - _SEEDED_S, end_s)
-        looks.seed(*sums, _MINUTE_S, {each.kind: each.started_s for each in self._open.values()})
+        self._seed(looks, now_s)
         for each in self._open.values():
             looks.watched(each.kind).is_open = True
         self._looks = looks
         return looks
+
+    def _seed(self, looks: Looks, now_s: int) -> None:
+        end_s = now_s // _MINUTE_S * _MINUTE_S - (MINUTES - 1) * _MINUTE_S
+        with _without_garbage_collection():
+            sums = self._sums(end_s - _USUAL_S, end_s)
+            looks.seed(*sums, _MINUTE_S, {each.kind: each.started_s for each in self._open.values()})
+        self._usual_s = now_s
 
     def _sums(self, start_s: int, end_s: int) -> tuple[Sequence[Row], Sequence[Row]]:
         params = {"start_s": start_s, "end_s": end_s}
@@ -154,7 +163,7 @@ class IncidentWatch(BackgroundThread):
             if not incident.is_open:
                 incident.due_s = 0
                 if not any(each.is_open and each.kind == incident.kind for each in self._open.values()):
-                    looks.watched(incident.kind).close(forgets=incident.ended_because == "lasting")
+                    looks.watched(incident.kind).close(0 if incident.ended_because == "lasting" else incident.ended_s)
                 self._events.append(Event("closed", incident))
 
     def _take(self, looks: Looks, suspects: Sequence[Suspect], now_s: int) -> None:
@@ -169,11 +178,9 @@ class IncidentWatch(BackgroundThread):
         random.shuffle(news)  # the same ones may be suspicious again and again
         for suspect in news[:_MOST_CONFIRMED]:
             changed = confirmed(self._engine, self._thresholds, suspect)
-            if not changed:
-                looks.dismiss(suspect)
-            elif incident := is_open.get(suspect.kind):
+            if incident := is_open.get(suspect.kind):
                 incident.take(suspect, changed)
-            elif not is_usual_at(now_s, self._engine, self._thresholds, suspect.kind, changed):
+            elif changed and not is_usual_at(now_s, self._engine, self._thresholds, suspect.kind, changed):
                 self._open_new(looks, suspect, changed, now_s)
 
     def _open_new(self, looks: Looks, suspect: Suspect, changed: Mapping[Series, float], now_s: int) -> None:

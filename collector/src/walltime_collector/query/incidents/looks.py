@@ -3,11 +3,12 @@ Looks at all kinds: from sums per minute to what seems to have changed beyond ch
 
 Sums do not show whether one transaction made all the calls: transactions.py confirms what is suspicious.
 The sums of the newest minutes grow while transactions arrive, so the difference of two looks is what arrived between
-them: a piece. Pieces that are as usual become the kind's history. There is no I/O here.
+them: a piece. The minutes of the last hour are the kind's history. There is no I/O here.
 """
 
 from __future__ import annotations
 
+import math
 from collections import deque
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -15,7 +16,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from ..queries import Row
-from ..statistics.usual import Sample, Usual, chance_of_a_look, is_higher
+from ..statistics.usual import FEWEST_SAMPLES, Sample, Usual, chance_of_a_look, is_higher
 from .history import ENOUGH, ERRORS, FEWEST, TIME, History, Piece, Series, joined
 
 LONGEST_WINDOW_S = 600
@@ -27,8 +28,6 @@ LEAST_MISSES = 0.1
 """By so much a hit ratio must fall."""
 MINUTES = 2
 """The newest so many minutes are compared with the look before; what arrives later is not judged."""
-_FORGOTTEN_S = 86_400
-_COMPARED_S = 3600
 
 
 _Samples = dict[Series, Sample]
@@ -76,13 +75,12 @@ class Watched:
     """What seemed to change in the look before, and when its window began."""
     is_open: bool = False
     """While it has an incident its history does not change."""
-    seen_s: int = 0
-    """When it last had transactions."""
+    usual_from_s: int = 0
+    """The end of its last incident: what came before is not usual."""
 
     def add(self, piece: Piece) -> Piece:
         """Take a new piece, and return the window that is judged: the newest pieces with enough transactions."""
         kept, transactions = 1, piece.transactions
-        self.seen_s = piece.end_s
         # an incident must be judged to be closed, however few transactions come
         fewest = FEWEST if self.is_open else 0
         for older in reversed(self.recent):
@@ -92,9 +90,7 @@ class Watched:
             kept, transactions = kept + 1, transactions + older.transactions
         self.recent.append(piece)
         while len(self.recent) > kept:
-            old = self.recent.popleft()
-            if not self.is_open:
-                self.history.append(old)
+            self.recent.popleft()
         return joined(self.recent) if kept > 1 else piece
 
     def is_due(self, window: Piece) -> bool:
@@ -102,12 +98,10 @@ class Watched:
         has_enough = window.transactions >= ENOUGH or window.end_s - window.start_s >= LONGEST_WINDOW_S - 60
         return has_enough and window.transactions >= FEWEST
 
-    def close(self, *, forgets: bool) -> None:
-        """Its incident is over; what came before it is usual again, unless that is forgotten."""
-        self.is_open, self.suspected = False, {}
+    def close(self, usual_from_s: int) -> None:
+        """Its incident is over; `usual_from_s` is 0 when that is the new usual."""
+        self.is_open, self.suspected, self.usual_from_s = False, {}, usual_from_s
         self.recent.clear()
-        if forgets:
-            self.history = History()
 
 
 class Suspect(NamedTuple):
@@ -137,13 +131,24 @@ class Looks:
     def seed(
         self, kinds: Sequence[Row], servers: Sequence[Row], step_s: int, open_since_s: Mapping[KindName, int]
     ) -> None:
-        """Take steps of the past, in order, as what is usual; of kinds that have an incident those before it."""
-        for kind, steps in _sums(kinds, servers).items():
-            watched = self.watched(kind)
-            for start_s, samples in steps.items():
-                watched.seen_s = start_s + step_s
-                if watched.seen_s <= open_since_s.get(kind, watched.seen_s):
-                    watched.history.append(Piece(start_s, watched.seen_s, int(samples[TIME][0]), samples))
+        """
+        Take steps of the past, in order, as what is usual, and forget kinds that have none.
+
+        Of kinds that have an incident nothing changes; of those that are new here what came before it is usual.
+        """
+        past = _sums(kinds, servers)
+        self.kinds = {kind: each for kind, each in self.kinds.items() if each.is_open or kind in past}
+        for kind, steps in past.items():
+            watched, until_s = self.watched(kind), open_since_s.get(kind, math.inf)
+            pieces = [
+                Piece(start_s, start_s + step_s, int(samples[TIME][0]), samples)
+                for start_s, samples in steps.items()
+                if watched.usual_from_s <= start_s and start_s + step_s <= until_s
+            ]
+            history = History(pieces)
+            # after an incident, what was usual before it is until enough is known
+            if not watched.is_open and (not watched.usual_from_s or len(history.times_s) >= FEWEST_SAMPLES):
+                watched.history = history
 
     def look(self, now_s: int, kinds: Sequence[Row], servers: Sequence[Row]) -> dict[KindName, Piece]:
         """
@@ -163,11 +168,11 @@ class Looks:
         return windows
 
     def steady_since_s(self, kind: KindName, changed: Iterable[Series]) -> int:
-        """When the time of a kind, and what has changed, began to be as usual, within an hour; 0 without samples."""
+        """When the time of a kind, and what has changed, began to be as usual; 0 without samples."""
         history, is_over = self.kinds[kind].history, self._thresholds.is_over
-        if not len(history.times_s):
+        if not history.times_s:
             return 0
-        since_s = max(history.times_s[-1, 1] - _COMPARED_S, history.times_s[0, 0])
+        since_s = history.times_s[0][0]
         for series in {TIME, *changed}:
             usual, was_odd = history.usual(series), False
             for (tries, total), (_, end_s) in zip(history.samples.get(series, ()), history.times_s, strict=False):
@@ -177,7 +182,7 @@ class Looks:
                     if is_odd and was_odd:  # one bad sample alone may be a few transactions
                         since_s = max(since_s, end_s)
                     was_odd = is_odd
-        return int(min(since_s, history.times_s[-1, 0]))
+        return min(since_s, history.times_s[-1][0])
 
     def judge(self, windows: Mapping[KindName, Piece]) -> list[Suspect]:
         """The kinds that seem to have changed in this look and in the one before; each window is judged once."""
@@ -197,41 +202,23 @@ class Looks:
                 watched.recent.clear()  # the second look must not see the same transactions again
         return suspects
 
-    def dismiss(self, suspect: Suspect) -> None:
-        """Its transactions do not confirm it, so the window is usual."""
-        watched = self.kinds[suspect.kind]
-        if not watched.is_open:
-            watched.history.append(suspect.window)
-
-    def forget(self, now_s: int) -> None:
-        """Drop kinds without transactions for a day."""
-        for kind, watched in list(self.kinds.items()):
-            if not watched.is_open and watched.seen_s < now_s - _FORGOTTEN_S:
-                del self.kinds[kind]
-
-    def is_still_changed(self, series: Series, window: Piece, level: float) -> bool:
-        """Whether a window is above half of the threshold still; without tries nothing is known, and it is not."""
-        return self._is_over(series, window, level, 0.5)
+    def is_over(self, series: Series, window: Piece, level: float, part: float = 1.0) -> bool:
+        """Whether a window is beyond so much of the threshold; without tries nothing is known, and it is not."""
+        tries, total = window.sample(series)
+        return tries > 0 and self._thresholds.is_over(series, total / tries, level, part)
 
     def watched(self, kind: KindName) -> Watched:
         """The state of a kind, a new one when there is none."""
         return self.kinds.setdefault(kind, Watched()) if kind not in self.kinds else self.kinds[kind]
 
     def _changed(self, watched: Watched, window: Piece, chance: float) -> dict[Series, Usual]:
-        changed = {}
-        for series, (tries, total) in window.samples.items():
-            usual = watched.history.usual(series)
-            if (
-                usual is not None
-                and self._is_over(series, window, usual.level)
-                and is_higher(total / tries, min(tries, window.transactions), usual, chance)
-            ):
-                changed[series] = usual
-        return changed
-
-    def _is_over(self, series: Series, piece: Piece, level: float, part: float = 1.0) -> bool:
-        tries, total = piece.sample(series)
-        return tries > 0 and self._thresholds.is_over(series, total / tries, level, part)
+        return {
+            series: usual
+            for series, (tries, total) in window.samples.items()
+            if (usual := watched.history.usual(series))
+            and self.is_over(series, window, usual.level)
+            and is_higher(total / tries, min(tries, window.transactions), usual, chance)
+        }
 
 
 def _sums(kinds: Iterable[Row], servers: Iterable[Row]) -> dict[KindName, dict[int, _Samples]]:

@@ -57,12 +57,12 @@ def confirmed(engine: Engine, thresholds: Thresholds, suspect: Suspect) -> dict[
         of_others, usual = _without_one_client(samples[:, at, 1], users, usual_shares), suspect.changed[each]
         left, moments_left = samples[of_others, at], moments[of_others]
         value, surely = _value(each, left), _value(each, left, deviations=_SURE)
+        if value is None or surely is None:
+            continue
         of_moments = [_value(each, left[moments_left == moment], _FEWEST_OF_MOMENT) for moment in range(_MOMENTS)]
         lasts = [thresholds.is_over(each, one, usual.level) for one in of_moments if one is not None]
         if (
-            value is not None
-            and surely is not None
-            and thresholds.is_over(each, value, usual.level)
+            thresholds.is_over(each, value, usual.level)
             and thresholds.is_over(each, surely, usual.level, 0.5)
             and is_higher(value, len(left), usual, suspect.chance)
             and 2 * sum(lasts) >= len(lasts)
