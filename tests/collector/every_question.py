@@ -140,9 +140,7 @@ def ask_everything(engine: Engine, data: Path, sent: list[Sent], incident_id: st
         run(
             asked,
             "why/dimensions/blocks",
-            **compared,
-            **mix,
-            **lengths,
+            **{**compared, **mix, **lengths},
             longest_ns=10**9,
             candidates=_hashes(asked, ("host", "web-1"), ("status", "2xx")),
             named=[],

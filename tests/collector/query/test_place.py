@@ -244,14 +244,15 @@ def test_of_many_a_sample_is_compared_and_the_place_stays_exact(engine: Engine, 
     assert answer.unusual[0].component == "mysql.query"
 
 
-def test_of_very_many_the_sample_is_from_slices_of_the_time(engine: Engine, store: Store) -> None:
+def test_of_very_many_only_those_are_read_that_were_sampled_as_they_arrived(engine: Engine, store: Store) -> None:
     slow = make("GET /crowd", duration_ns=100 * MS, calls=queries(*[3.0] * 30))
     others = usual("GET /crowd", 200)
     store(others)
-    copies = 170
+    copies = 510
     engine.command(
         "INSERT INTO transactions SELECT * EXCEPT (number) REPLACE ("
         " CAST(substring(sipHash128(span_id, number), 1, 8) AS FixedString(8)) AS span_id,"
+        " CAST(sipHash128(trace_id, number) AS FixedString(16)) AS trace_id,"
         " started_at - toIntervalMicrosecond(cityHash64(span_id, number) % 1500000000) AS started_at)"
         " FROM transactions CROSS JOIN numbers({copies:UInt64}) AS copies WHERE name = 'GET /crowd'",
         {"copies": copies},

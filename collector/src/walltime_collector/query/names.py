@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 import re
 import shlex
+import sys
 import unicodedata
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import islice, takewhile
 from urllib.parse import unquote_plus
 
 from ..format import printable
@@ -95,11 +95,11 @@ class _Index:
 
     def equal(self, form: str) -> list[Kind]:
         """Kinds with this key."""
-        return self._while(form, form.__eq__)
+        return self._kinds(bisect_left(self._keys, form), bisect_right(self._keys, form))
 
     def beginning(self, form: str) -> list[Kind]:
         """Kinds with a key that begins with this text."""
-        return self._while(form, lambda key: key.startswith(form))
+        return self._kinds(bisect_left(self._keys, form), bisect_left(self._keys, form + chr(sys.maxunicode)))
 
     def cut(self, form: str) -> list[Kind]:
         """Kinds whose key begins with the text before an ellipsis; the text behind it may be the service."""
@@ -110,10 +110,8 @@ class _Index:
                 return mine
         return []
 
-    def _while(self, first: str, is_match: Callable[[str], bool]) -> list[Kind]:
-        start = bisect_left(self._keys, first)
-        keys = takewhile(is_match, islice(self._keys, start, None))
-        return list(dict.fromkeys(self._pairs[at][1] for at, _ in enumerate(keys, start)))
+    def _kinds(self, start: int, end: int) -> list[Kind]:
+        return list(dict.fromkeys(kind for _, kind in self._pairs[start:end]))
 
 
 def _keys(kind: Kind) -> set[str]:

@@ -11,8 +11,10 @@ from .tree import Field, Type
 _WORDS = {"time_ns": "time", "max_ns": "max"}
 _COUNTERS = {_WORDS.get(counter, counter): counter for counter in COUNTERS}
 """As they are written → as they are stored."""
-_IN_MAP = ("hits", "misses", "skipped")
-"""The counters of `more_counters`."""
+_MAPS = dict.fromkeys(_COUNTERS.values(), "attributes")
+_MAPS |= {counter: f"custom_{counter}" for counter in OF_ALL}
+_MAPS |= dict.fromkeys(("hits", "misses", "skipped"), "more_counters")
+"""Where the counters of components without columns are."""
 _LIKE, _LIKE_PART = 0.6, 0.75
 _WAITED = """\
 (
@@ -69,43 +71,39 @@ def _column(component: str, counter: str) -> str:
     return f"transactions.{component.replace('.', '_')}_{counter}"
 
 
+def _number(counter: str, value: str) -> str:
+    return f"toUInt64OrZero({value})" if _MAPS[counter] == "attributes" else value
+
+
 def _of_component(component: str, written: str) -> Field:
     """A counter of one component, which may be one that only the application knows."""
     counter = _COUNTERS[written]
     name = f"{component}.{written}"
     if counter in COLUMNS.get(component, ()):
         return Field(name, _type(counter), _column(component, counter))
-    if counter in OF_ALL:
-        return Field(name, _type(counter), f"transactions.custom_{counter}[{{}}]", (component,))
-    key = f"walltime.{component}.{counter}"
-    if counter in _IN_MAP:
-        return Field(name, _type(counter), "transactions.more_counters[{}]", (key,))
-    return Field(name, _type(counter), "toUInt64OrZero(transactions.attributes[{}])", (key,))
+    key = component if counter in OF_ALL else f"walltime.{component}.{counter}"
+    return Field(name, _type(counter), _number(counter, f"transactions.{_MAPS[counter]}[{{}}]"), (key,))
 
 
 def _of_system(system: str, written: str) -> Field:
     """A counter of all components of a system (`mysql`), or of all there are; `max` is the longest call."""
     counter, prefix = _COUNTERS[written], f"{system}." if system else ""
+    fold, join = ("arrayMax", ", ") if counter == "max_ns" else ("arraySum", " + ")
+    is_meant, keys = "startsWith(key, {})", [prefix]
+    if counter not in OF_ALL:
+        is_meant, keys = f"{is_meant} AND endsWith(key, {{}})", [f"walltime.{prefix}", f".{counter}"]
+    column = f"transactions.{_MAPS[counter]}"
+    each = f"(key, value) -> if({is_meant}, {_number(counter, 'value')}, 0)"
     parts = [
-        _column(component, counter)
-        for component, counters in COLUMNS.items()
-        if counter in counters and component.startswith(prefix)
+        *(
+            _column(component, counter)
+            for component, counters in COLUMNS.items()
+            if counter in counters and component.startswith(prefix)
+        ),
+        f"{fold}({each}, mapKeys({column}), mapValues({column}))",
     ]
-    keys: tuple[str, ...] = ()
-    fold, join = ("arrayMax", "greatest({})") if counter == "max_ns" else ("arraySum", "({})")
-    if counter in OF_ALL:
-        keys = (prefix,)
-        parts.append(
-            f"{fold}(mapValues(mapFilter((key, value) -> startsWith(key, {{}}), transactions.custom_{counter})))"
-        )
-    else:
-        keys = (f"walltime.{prefix}", f".{counter}")
-        column, value = ("more_counters", "value") if counter in _IN_MAP else ("attributes", "toUInt64OrZero(value)")
-        each = f"if(startsWith(key, {{}}) AND endsWith(key, {{}}), {value}, 0)"
-        parts.append(f"arraySum(mapValues(mapApply((key, value) -> (key, {each}), transactions.{column})))")
-    separator = ", " if counter == "max_ns" else " + "
-    sql = join.format(separator.join(parts)) if len(parts) > 1 else parts[0] if parts else "0"
-    return Field(f"{system}.{written}" if system else written, _type(counter), sql, keys)
+    sql = f"{'greatest' if counter == 'max_ns' else ''}({join.join(parts)})"
+    return Field(f"{system}.{written}" if system else written, _type(counter), sql, tuple(keys))
 
 
 _FIELDS = {

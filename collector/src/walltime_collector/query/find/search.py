@@ -25,12 +25,11 @@ _GROWTH = 4
 _LONGEST_NS = 86_400 * 10**9
 """Of a transaction that `ended` returns."""
 _KEY = re.compile(r"(\d{1,19})-(\d{1,19})-(-?\d{1,19})-(\d{1,19})-([0-9a-f]{16})", re.ASCII)
-_ENDED_KEY = re.compile(r"(\d{1,19})-([0-9a-f]{16})", re.ASCII)
 
 
 @dataclass(frozen=True)
 class _Key:
-    """The last transaction of the page before, and the window of the whole list: it stays while the pages are read."""
+    """The last transaction of the page before, and the window of that page: that of `find` stays the same."""
 
     window: Window
     value: int
@@ -79,10 +78,7 @@ def find(engine: Engine, scope: Scope, *, sort: str = NEWEST, limit: int = 50, a
         )
         if len(rows) > limit:
             break
-    last = rows[limit - 1] if len(rows) > limit else None
-    next_key = _Key(scope.window, last["sorted_by"], last["started_ns"], last["span"]) if last else ""
-    start, end = iso_time(scope.window.start_ns), iso_time(scope.window.end_ns)
-    return Matches(start, end, sort, _matches(engine, rows[:limit]), str(next_key))
+    return _page(engine, scope.window, sort, rows, limit)
 
 
 def ended(engine: Engine, filters: Filters, *, within_s: int, now_ns: int, limit: int, after: str = "") -> Matches:
@@ -93,17 +89,11 @@ def ended(engine: Engine, filters: Filters, *, within_s: int, now_ns: int, limit
         BadParameter: `after` is not `next` of such a page.
         EngineUnavailable, QueryFailed: No answer.
     """
-    match = _ENDED_KEY.fullmatch(after)
-    if after and match is None:
-        raise BadParameter("after", f"{quoted(after)} is not a key", "use `next` of the page before")
-    from_ns = now_ns - within_s * 10**9
-    window = Window(from_ns - _LONGEST_NS, now_ns + _LONGEST_NS)
-    first_ns, span = (int(match[1]), match[2]) if match else (from_ns, "")
-    scope = Scope(window, filters)
-    rows = run(engine, "find/ended", **scope.parameters(), ended_from_ns=first_ns, after_span=span, limit=limit + 1)
-    last = rows[limit - 1] if len(rows) > limit else None
-    next_key = f"{last['sorted_by']}-{last['span']}" if last else ""
-    return Matches(iso_time(from_ns), iso_time(now_ns), "end", _matches(engine, rows[:limit]), next_key)
+    key, from_ns = _Key.read(after) if after else None, now_ns - within_s * 10**9
+    scope = Scope(Window(from_ns - _LONGEST_NS, now_ns + _LONGEST_NS), filters)
+    behind = {"ended_from_ns": key.value if key else from_ns, "after_span": key.span if key else ""}
+    rows = run(engine, "find/ended", **scope.parameters(), **behind, limit=limit + 1)
+    return _page(engine, Window(from_ns, now_ns), "end", rows, limit)
 
 
 def _parts(window: Window, key: _Key | None) -> Iterator[Window]:
@@ -113,6 +103,13 @@ def _parts(window: Window, key: _Key | None) -> Iterator[Window]:
         start_ns = max(end_ns - step_ns, window.start_ns)
         yield Window(start_ns, end_ns)
         end_ns, step_ns = start_ns, step_ns * _GROWTH
+
+
+def _page(engine: Engine, window: Window, sort: str, rows: Sequence[Row], limit: int) -> Matches:
+    """The first `limit` of these; with more, there is a next page."""
+    last = rows[limit - 1] if len(rows) > limit else None
+    next_key = str(_Key(window, last["sorted_by"], last["started_ns"], last["span"])) if last else ""
+    return Matches(iso_time(window.start_ns), iso_time(window.end_ns), sort, _matches(engine, rows[:limit]), next_key)
 
 
 def _matches(engine: Engine, ids: Sequence[Row]) -> tuple[Match, ...]:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
-from bisect import bisect_right
 from collections.abc import Iterator
 from dataclasses import dataclass
+
+import numpy as np
 
 from ...clickhouse.engine import Engine
 from ..answers import from_row
@@ -95,19 +96,14 @@ def distribution(engine: Engine, scope: Scope) -> Distribution:
 
 def _estimated(row: Row) -> Iterator[Cell]:
     """The cells of a step: between two percentiles, durations are taken as evenly spread on the logarithmic scale."""
-    max_ns = row["max_ns"]
-    ends = [math.log10(max(min(each, max_ns), 1)) * BINS for each in (*row["percentiles_ns"], max_ns)]
-    transactions, below = row["transactions"], 0
-    for number in range(math.floor(ends[0]), math.floor(ends[-1]) + 1):
-        until, at = transactions, bisect_right(ends, number + 1)
-        if at < len(ends):
-            part = (number + 1 - ends[at - 1]) / (ends[at] - ends[at - 1])
-            share = _LEVELS[at - 1] + (_LEVELS[at] - _LEVELS[at - 1]) * part
-            until = min(round(transactions * share), transactions - 1)  # the longest is exact
-        if until > below:
+    ends = np.log10(np.clip([*row["percentiles_ns"], row["max_ns"]], 1, max(row["max_ns"], 1))) * BINS
+    bins = np.arange(math.floor(ends[0]), math.floor(ends[-1]) + 1)
+    most = [row["transactions"] - 1] * (len(bins) - 1) + [row["transactions"]]  # the longest is exact
+    until = np.minimum(np.rint(row["transactions"] * np.interp(bins + 1, ends, _LEVELS)), most)
+    for number, transactions in zip(bins.tolist(), np.diff(until, prepend=0).tolist(), strict=True):
+        if transactions:
             middle_ns = 10 ** ((number + 0.5) / BINS)
-            yield Cell(row["step"], number, until - below, round((until - below) * middle_ns))
-            below = until
+            yield Cell(row["step"], number, int(transactions), round(transactions * middle_ns))
 
 
 def durations(engine: Engine, scope: Scope) -> Durations:

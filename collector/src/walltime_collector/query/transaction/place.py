@@ -14,6 +14,9 @@ from ...format import iso_time, unix_ns
 from ..answers import Bill, from_row
 from ..components import Component, counter_of
 from ..queries import Row, run
+from ..sampled import sampled
+from ..scope import Filters, Scope
+from ..windows import Window
 
 FEWEST = 100
 """With fewer others to compare with, there is no place, and nothing is called unusual."""
@@ -28,10 +31,6 @@ _SMALL = 0.05
 _AROUND_S = (1_800, 43_200, 302_400)
 """The window reaches so far to both sides: the first one that has enough others."""
 _S = 1_000_000_000
-_MANY = 16 * SAMPLED
-"""With more others, the sample is from slices of the window: most of its rows need not be read then."""
-_SLICES, _SLICED = 8, 15
-"""So many slices, of which each has one part in so many of its time."""
 _STEPS = 8
 """Of the distribution, from a duration to twice as long."""
 _MOST_STEPS = 64
@@ -116,21 +115,21 @@ def place(engine: Engine, bill: Bill) -> Place:
     Raises:
         EngineUnavailable: The engine cannot answer now.
     """
-    started_ns = unix_ns(bill.started_at)
-    kind = {"service": bill.service, "kind": bill.name}
+    started_ns, filters = unix_ns(bill.started_at), Filters(service=bill.service, kind=bill.name)
     own = {"status": _status(bill), "host": bill.host, "version": bill.version}
     for around_s in _AROUND_S:
-        window = {"start_ns": max(started_ns - around_s * _S, 0), "end_ns": started_ns + around_s * _S}
-        row = run(engine, "place/durations", **kind, **window, **own, duration_ns=bill.duration_ns)[0]
+        window = Window(max(started_ns - around_s * _S, 0), started_ns + around_s * _S)
+        of_kind = Scope(window, filters).parameters()
+        row = run(engine, "place/durations", **{**of_kind, **own}, duration_ns=bill.duration_ns)[0]
         if row["others"] >= FEWEST:
             break
     others, is_enough = row["others"], row["others"] >= FEWEST
-    sample = _sample(engine, bill, window, others) if is_enough else {}
+    sample = _sample(engine, bill, Scope(window, filters), others) if is_enough else {}
     return from_row(
         Place,
         row,
-        since=iso_time(window["start_ns"]),
-        until=iso_time(window["end_ns"]),
+        since=iso_time(window.start_ns),
+        until=iso_time(window.end_ns),
         quantile=(row["shorter"] + row["equal"] / 2) / others if is_enough else None,
         steps=tuple(_steps(dict(zip(row["steps"], row["of_steps"], strict=True)))),
         sampled=sample.get("transactions", 0),
@@ -139,24 +138,11 @@ def place(engine: Engine, bill: Bill) -> Place:
     )
 
 
-def _sample(engine: Engine, bill: Bill, window: Mapping[str, int], others: int) -> Row:
-    """The counters of about SAMPLED others, of the whole window or of slices of it."""
-    slice_ns = (window["end_ns"] - window["start_ns"]) // _SLICES
-    for part in (_SLICED, 1) if others > _MANY else (1,):
-        row = run(
-            engine,
-            "place/sample",
-            service=bill.service,
-            kind=bill.name,
-            span_id=bill.span_id,
-            **window,
-            slice_ns=slice_ns,
-            part_ns=slice_ns // part + 1,
-            every=max(round(others / part / SAMPLED), 1),
-        )[0]
-        if row["transactions"] >= FEWEST:
-            break
-    return row
+def _sample(engine: Engine, bill: Bill, scope: Scope, others: int) -> Row:
+    """The counters of about SAMPLED others."""
+    scope = sampled(engine, scope, is_for_calls=True)
+    every = max(round(others / scope.one_in / SAMPLED), 1)
+    return run(engine, "place/sample", **scope.parameters(), span_id=bill.span_id, every=every)[0]
 
 
 def unusual(bill: Bill, sample: Row, usual_ns: int) -> tuple[Unusual, ...]:
@@ -169,12 +155,12 @@ def unusual(bill: Bill, sample: Row, usual_ns: int) -> tuple[Unusual, ...]:
     """
     small_ns = _SMALL * max(bill.duration_ns, usual_ns)
     found: list[Unusual] = []
-    sampled = _counters(sample)
+    columns_of = _counters(sample)
     zeros = np.zeros(sample["transactions"])
     own = {each.name: each for each in bill.components}
-    for name in dict.fromkeys([*own, *(component for component, _ in sampled)]):
+    for name in dict.fromkeys([*own, *(component for component, _ in columns_of)]):
         component = own.get(name, Component(name))
-        columns = {counter: sampled.get((name, counter), zeros) for counter in _COUNTERS}
+        columns = {counter: columns_of.get((name, counter), zeros) for counter in _COUNTERS}
         difference_ns = float(component.time_ns - np.median(columns["time_ns"]))
         for counter, others in columns.items():
             small = small_ns if counter == "time_ns" else max(1, _SMALL * float(np.median(others)))

@@ -18,4 +18,5 @@ SELECT
     approx_top_count(1)(version)[1] AS top_version, top_version.1 AS usual_version, top_version.2 AS usual_version_count
 FROM transactions
 WHERE
--- include place/_others.sql
+    service = {service:String} AND name = {kind:String}
+    AND started_at >= fromUnixTimestamp64Nano({start_ns:Int64}, 'UTC') AND started_at < fromUnixTimestamp64Nano({end_ns:Int64}, 'UTC')

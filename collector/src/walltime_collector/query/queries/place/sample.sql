@@ -1,5 +1,5 @@
 -- What did a sample of the transactions of this kind spend their time on? An array for each counter.
--- One in `every`, chosen by their ids, of the first part_ns of every slice_ns.
+-- One in `every`, chosen by their ids.
 SELECT
     count() AS transactions,
     groupArray(other_ns) AS other_ns,
@@ -12,8 +12,9 @@ SELECT
     groupArray(custom_time_ns) AS custom_time_ns,
     groupArray(custom_errors) AS custom_errors,
     groupArray(more_counters) AS more_counters
-FROM transactions
+FROM {source:Identifier} AS transactions
 WHERE
--- include place/_others.sql
-    AND (toUnixTimestamp64Nano(started_at) - {start_ns:Int64}) % {slice_ns:Int64} < {part_ns:Int64}
+-- include _scope.sql
+    -- an empty one is no filter above
+    AND service = {service:String} AND name = {kind:String}
     AND cityHash64(span_id) % {every:UInt64} = 0 AND span_id != unhex({span_id:String})

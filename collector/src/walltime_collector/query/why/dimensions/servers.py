@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import numpy as np
-
-from ...queries import run
 from ...statistics import CHANCE
 from ...statistics.counts import more_often
-from ...statistics.estimates import BLOCKS, Estimate, Sums, share
+from ...statistics.estimates import Estimate, Sums, share
 from ...statistics.multiple import holm
 from ..answer import Contribution
 from ..causes.cause import fails_more
@@ -29,16 +26,9 @@ def failing(reading: Reading) -> list[tuple[Contribution, float]]:
     worse = sorted(filter(fails_more, reading.targets), key=lambda each: -each.slow.errors)[:_MOST]
     if not worse:
         return []
-    sums = np.zeros((len(worse) + 1, 2, 2, BLOCKS))
-    for row in run(
-        reading.engine,
-        "why/dimensions/servers",
-        **reading.params,
-        **blocks.lengths(reading.compared),
-        servers=[f"{each.component} {each.address}" for each in worse],
-    ):
-        sums[row["server"], int(row["is_slow"]), :, blocks.at(row)] += row["failed"], row["transactions"]
-    p_values = [_p_value(usual, slow, blocks.length(reading)) for usual, slow in sums[1:]]
+    names = [f"{each.component} {each.address}" for each in worse]
+    _, *sides = blocks.read(reading, "servers", ("failed", "transactions"), len(names) + 1, servers=names)
+    p_values = [_p_value(usual, slow, blocks.length(reading)) for usual, slow in sides]
     corrected = zip(worse, holm(p_values, len(reading.targets)), strict=True)
     return [(each, p_value) for each, p_value in corrected if p_value < CHANCE]
 
