@@ -212,3 +212,33 @@ def test_kinds_and_servers_that_went_away_are_forgotten() -> None:
         looks.seed(sums, [], 60, {})
         assert len(looks.kinds) == 500
     assert KindName("s", "GET /3001") in looks.kinds
+
+
+def test_the_time_of_an_incident_does_not_become_usual() -> None:
+    looks = Looks(Thresholds(), LOOK_S)
+
+    def past(*durations_ms: int) -> list[dict[str, object]]:
+        steps = [(at * 60, 60, 0, 60 * each * MS, 1.0 * each * MS) for at, each in enumerate(durations_ms)]
+        return [{"service": "shop", "name": "GET /slow", "steps": steps}]
+
+    def usual_ms() -> float:
+        usual = looks.watched(KIND).history.usual(TIME)
+        assert usual
+        return usual.level / MS
+
+    looks.seed(past(*[20] * 10, *[100] * 20), [], 60, {KIND: 600})
+    assert usual_ms() == pytest.approx(20)
+    looks.watched(KIND).is_open = True
+    looks.seed(past(*[20] * 10, *[100] * 30), [], 60, {KIND: 600})
+    assert usual_ms() == pytest.approx(20)
+    looks.watched(KIND).close(usual_from_s=2400)
+    looks.seed(past(*[20] * 10, *[100] * 30, *[25] * 4), [], 60, {})
+    assert usual_ms() == pytest.approx(20)
+    looks.seed(past(*[20] * 10, *[100] * 30, *[25] * 5), [], 60, {})
+    assert usual_ms() == pytest.approx(25)
+    looks.watched(KIND).suspected = {TIME: 2700}
+    looks.seed(past(*[100] * 40, *[25] * 5, *[100] * 9), [], 60, {})
+    assert usual_ms() == pytest.approx(25)
+    looks.watched(KIND).close(usual_from_s=0)
+    looks.seed(past(*[20] * 10, *[100] * 30), [], 60, {})
+    assert usual_ms() == pytest.approx(100)

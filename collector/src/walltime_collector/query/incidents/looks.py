@@ -139,7 +139,8 @@ class Looks:
         past = _sums(kinds, servers)
         self.kinds = {kind: each for kind, each in self.kinds.items() if each.is_open or kind in past}
         for kind, steps in past.items():
-            watched, until_s = self.watched(kind), open_since_s.get(kind, math.inf)
+            watched = self.watched(kind)
+            until_s = open_since_s.get(kind, min(watched.suspected.values(), default=math.inf))
             pieces = [
                 Piece(start_s, start_s + step_s, int(samples[TIME][0]), samples)
                 for start_s, samples in steps.items()
